@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# lockkeeperd and lockkeeper on Debian 13. `docker build -t lockkeeper .`, then for example:
+#   docker run --rm -v lockkeeper:/var/lib/lockkeeper lockkeeper --embedded
+FROM debian:trixie-slim AS build
+WORKDIR /src
+COPY . .
+RUN ./dev build release lockkeeperd lockkeeper
+RUN cmake --install build/release --component programs --prefix /out --strip
+# The Debian packages that the programs' libraries come from, so that the image below has these and no more.
+RUN ldd /out/bin/* | awk '$2 == "=>" { print $3 }' | sort -u | xargs realpath | xargs dpkg -S | cut -d: -f1 | sort -u > /out/packages
+
+FROM debian:trixie-slim
+# redis-server is for --embedded; nothing here starts it as a service.
+RUN --mount=type=bind,from=build,source=/out,target=/out \
+    apt-get update -qq \
+    && apt-get install -qq -y --no-install-recommends $(cat /out/packages) redis-server \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --home-dir /var/lib/lockkeeper --create-home --shell /usr/sbin/nologin lockkeeper
+COPY --from=build /out/bin/ /usr/local/bin/
+COPY LICENSE /usr/local/share/doc/lockkeeper/
+USER 10001
+VOLUME /var/lib/lockkeeper
+EXPOSE 7600 7601
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["lockkeeper", "health"]
+ENTRYPOINT ["lockkeeperd"]

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/admin_commands.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/duration.h"
+#include "cli/lock_view.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
+#include "transport/convert.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+using admin::v1::AdminService;
+
+// Locks asked for at once: the most that the server gives.
+constexpr int64_t kPageSize = 1000;
+
+std::string StoreLine(const admin::v1::StoreInfo& store) {
+  std::string line = "\n  store          " + store.kind() + " " + store.address();
+  if (!store.server_version().empty()) line += " (" + store.server_version() + ")";
+  if (!store.problem().empty()) line += ": " + store.problem();
+  return line;
+}
+
+// Why the daemon does not serve, for people.
+std::string ProblemOf(const admin::v1::GetServerInfoResponse& info) {
+  if (info.draining()) return "the daemon is stopping";
+  if (!info.store().problem().empty()) return info.store().problem();
+  return info.store().reachable() ? "" : "the store cannot be reached";
+}
+
+}  // namespace
+
+Report Get(AdminConnection& connection, const GetCommand& command) {
+  const auto stub = AdminService::NewStub(connection.channel());
+  admin::v1::GetLockRequest request;
+  request.set_name(command.name);
+  admin::v1::GetLockResponse response;
+  const absl::Status status = AdminConnection::Call(
+      [&](grpc::ClientContext& context) { return stub->GetLock(&context, request, &response); });
+  if (!status.ok()) return ErrorReport(status, command.name);
+  if (!response.has_lock()) {
+    Report report("not_found", ExitCode::kRefuted,
+                  "`" + command.name + "` is free, and nobody held it lately");
+    report.json.Set("name", command.name);
+    return report;
+  }
+  Report report("found", ExitCode::kDone, LockLines(response.lock()));
+  SetLock(response.lock(), report.json);
+  return report;
+}
+
+Report List(AdminConnection& connection, const ListCommand& command) {
+  const auto stub = AdminService::NewStub(connection.channel());
+  admin::v1::ListLocksRequest request;
+  request.set_prefix(command.prefix);
+  std::vector<JsonObject> locks;
+  std::string lines;
+  int64_t unreadable = 0;
+  while (true) {
+    const int64_t left =
+        command.limit ? *command.limit - static_cast<int64_t>(locks.size()) : kPageSize;
+    request.set_page_size(static_cast<int32_t>(std::min(left, kPageSize)));
+    admin::v1::ListLocksResponse response;
+    const absl::Status status = AdminConnection::Call([&](grpc::ClientContext& context) {
+      return stub->ListLocks(&context, request, &response);
+    });
+    if (!status.ok()) return ErrorReport(status, "");
+    for (const admin::v1::Lock& lock : response.locks()) {
+      SetLock(lock, locks.emplace_back());
+      lines += (lines.empty() ? "" : "\n") + LockLine(lock);
+    }
+    unreadable += response.unreadable();
+    request.set_page_token(response.next_page_token());
+    const bool is_full = command.limit && static_cast<int64_t>(locks.size()) >= *command.limit;
+    if (response.next_page_token().empty() || is_full) break;
+  }
+  if (unreadable > 0) {
+    lines += (lines.empty() ? "" : "\n") + std::string("unreadable records: ") +
+             std::to_string(unreadable);
+  }
+  const bool has_more = !request.page_token().empty();
+  if (has_more) lines += "\nthere are more";
+  Report report("listed", ExitCode::kDone, lines);
+  report.json.Set("locks", locks).Set("unreadable", unreadable).Set("more", has_more);
+  return report;
+}
+
+Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& command) {
+  const auto stub = AdminService::NewStub(connection.channel());
+  admin::v1::ForceReleaseRequest request;
+  request.set_name(command.name);
+  request.set_reason(command.reason);
+  request.set_now(command.now);
+  admin::v1::ForceReleaseResponse response;
+  const absl::Status status = AdminConnection::Call([&](grpc::ClientContext& context) {
+    return stub->ForceRelease(&context, request, &response);
+  });
+  if (!status.ok()) return ErrorReport(status, command.name);
+  if (!response.released()) {
+    const std::string message = "`" + command.name + "` was free already";
+    Report report("not_released", ExitCode::kRefuted, message);
+    report.json.Set("name", command.name).Set("reason", "NOT_HELD").Set("message", message);
+    return report;
+  }
+  const auto closed =
+      std::chrono::duration_cast<milliseconds>(client::FromProto(response.closed_for()));
+  Report report("force_released", ExitCode::kDone,
+                "ended the lease of `" + command.name + "`" +
+                    (closed.count() > 0 ? ", which stays closed for " + FormatDuration(closed)
+                                        : std::string()));
+  report.json.Set("name", command.name)
+      .Set("fencing_token", response.fencing_token())
+      .Set("holder_owner", response.holder_owner())
+      .Set("closed_for_ms", closed.count());
+  return report;
+}
+
+Report Health(AdminConnection& connection) {
+  grpc::health::v1::HealthCheckResponse health;
+  const auto health_stub = grpc::health::v1::Health::NewStub(connection.channel());
+  absl::Status status = AdminConnection::Call(
+      [&](grpc::ClientContext& context) { return health_stub->Check(&context, {}, &health); });
+  if (!status.ok()) return ErrorReport(status, "");
+  const bool is_serving = health.status() == grpc::health::v1::HealthCheckResponse::SERVING;
+
+  // Says more, but whether the daemon serves does not hang on it.
+  admin::v1::GetServerInfoResponse info;
+  const auto stub = AdminService::NewStub(connection.channel());
+  status = AdminConnection::Call(
+      [&](grpc::ClientContext& context) { return stub->GetServerInfo(&context, {}, &info); });
+  const std::string problem = is_serving || !status.ok() ? "" : ProblemOf(info);
+  Report report(is_serving ? "serving" : "not_serving",
+                is_serving ? ExitCode::kDone : ExitCode::kUnavailable,
+                is_serving ? "serving" : "not serving");
+  if (!problem.empty()) report.text += ": " + problem;
+  if (status.ok()) {
+    report.text += "\n  daemon         " + info.version() + StoreLine(info.store());
+    report.json.Set("version", info.version())
+        .Set("draining", info.draining())
+        .Set("store", info.store().kind())
+        .Set("store_reachable", info.store().reachable());
+  }
+  if (!problem.empty()) report.json.Set("message", problem);
+  return report;
+}
+
+}  // namespace lockkeeper::cli

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "cli/duration.h"
+#include "cli/suggestion.h"
+#include "cli/utf8.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+constexpr char kServerVariable[] = "LOCKKEEPER_SERVER";
+constexpr char kDefaultServer[] = "127.0.0.1:7600";
+
+// The options of all commands that take a value, so that the command itself can be found among
+// them.
+bool TakesValue(std::string_view word) { return word == "--server" || word == "--output"; }
+
+// Splits the words of `run` at the first `--`; nothing of what follows is ours. Returns whether
+// there is one.
+bool TakeCommandOfRun(std::vector<std::string>& words, std::vector<std::string>& command) {
+  size_t at = 0;
+  while (at < words.size() && words[at].starts_with("-")) at += TakesValue(words[at]) ? 2 : 1;
+  if (at >= words.size() || words[at] != "run") return false;
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes == words.end()) return false;
+  command.assign(dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  return true;
+}
+
+void AddDuration(CLI::App& app, const std::string& option, const std::string& text,
+                 const std::function<void(milliseconds)>& set) {
+  app.add_option_function<std::string>(
+         option,
+         [option, set](const std::string& value) {
+           const auto duration = ParseDuration(value);
+           if (!duration.ok()) {
+             throw CLI::ValidationError(option, std::string(duration.status().message()));
+           }
+           set(*duration);
+         },
+         text)
+      ->type_name("DURATION");
+}
+
+void AddName(CLI::App& app, std::string& name) {
+  app.add_option("NAME", name, "name of the lock")->required()->type_name("");
+}
+
+void AddLeaseId(CLI::App& app, std::string& lease_id) {
+  app.add_option("LEASE_ID", lease_id, "lease id that `acquire` printed")
+      ->required()
+      ->type_name("");
+}
+
+void AddLabels(CLI::App& app, std::map<std::string, std::string>& labels) {
+  app.add_option_function<std::vector<std::string>>(
+         "--label",
+         [&labels](const std::vector<std::string>& pairs) {
+           for (const std::string& pair : pairs) {
+             const size_t equals = pair.find('=');
+             if (equals == std::string::npos) {
+               throw CLI::ValidationError("--label", "`" + pair + "` is not of the form KEY=VALUE");
+             }
+             if (!labels.emplace(pair.substr(0, equals), pair.substr(equals + 1)).second) {
+               throw CLI::ValidationError("--label",
+                                          "`" + pair.substr(0, equals) + "` is given twice");
+             }
+           }
+         },
+         "kept with the lease, repeatable")
+      ->expected(1)
+      ->take_all()
+      ->type_name("KEY=VALUE");
+}
+
+// The commands, each filling its own struct; the one that was used is taken in the end.
+struct Grammar {
+  explicit Grammar(const std::string& version);
+
+  CLI::App* AddCommand(const std::string& name, const std::string& text) {
+    CLI::App* command = app.add_subcommand(name, text);
+    command->fallthrough();
+    command->allow_extras();
+    return command;
+  }
+  void AddLeaseCommands();
+  void AddLookCommands();
+  void AddRun();
+  Command Used(CLI::App& command) const;
+
+  CLI::App app{"Takes, keeps and shows locks of the lockkeeper service.", "lockkeeper"};
+  std::string servers = kDefaultServer;
+  std::string output = "text";
+  AcquireCommand acquire;
+  ExtendCommand extend;
+  ReleaseCommand release;
+  FenceCommand fence;
+  GetCommand get;
+  ListCommand list;
+  ForceReleaseCommand force_release;
+  RunCommand run;
+};
+
+Grammar::Grammar(const std::string& version) {
+  app.fallthrough();
+  app.allow_extras();
+  app.set_version_flag("--version", version);
+  app.add_option("--server", servers,
+                 "daemon: host:port, [v6]:port or unix:/path; several with commas, tried in turn")
+      ->envname(kServerVariable)
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  app.add_option("--output", output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  app.footer(
+      "Durations: 500ms 30s 5m 1h.\n"
+      "Exit codes: 0 done, 64 usage, 65 bad field, 69 unavailable or outcome unknown, 70 lease "
+      "lost,\n"
+      "75 not acquired, 76 not released, stale, expired, unknown token or not found, 77 not "
+      "allowed,\n"
+      "1 other.");
+  AddLeaseCommands();
+  AddLookCommands();
+  AddRun();
+}
+
+void Grammar::AddLeaseCommands() {
+  CLI::App* command = AddCommand("acquire", "acquire a lock and print its lease id and token");
+  AddName(*command, acquire.name);
+  AddDuration(*command, "--ttl", "length of the lease (default: the server's, 30s)",
+              [this](milliseconds ttl) { acquire.ttl = ttl; });
+  AddDuration(*command, "--wait", "time to stand in line (default 0s: try once)",
+              [this](milliseconds wait) { acquire.wait = wait; });
+  command->add_option("--lease-id", acquire.lease_id, "32 hex digits or a UUID (default: random)")
+      ->type_name("ID");
+  command->add_option("--owner", acquire.owner, "names the holder for people (default: user@host)")
+      ->type_name("TEXT");
+  AddLabels(*command, acquire.labels);
+  AddDuration(*command, "--lock-delay", "time the lock stays closed if the lease is not released",
+              [this](milliseconds delay) { acquire.lock_delay = delay; });
+  AddDuration(*command, "--max-hold", "longest time for which extends can keep the lease",
+              [this](milliseconds hold) { acquire.max_hold = hold; });
+
+  command = AddCommand("extend", "extend a lease");
+  AddName(*command, extend.name);
+  AddLeaseId(*command, extend.lease_id);
+  AddDuration(*command, "--ttl", "new length from now (default: as granted)",
+              [this](milliseconds ttl) { extend.ttl = ttl; });
+
+  command = AddCommand("release", "release a lease");
+  AddName(*command, release.name);
+  AddLeaseId(*command, release.lease_id);
+
+  command = AddCommand("fence", "ask whether a fencing token is the newest one of its lock");
+  AddName(*command, fence.name);
+  command->add_option("TOKEN", fence.token, "fencing token")->required()->type_name("");
+  command->add_flag("--require-live-lease", fence.require_live_lease,
+                    "the token's lease has to be live as well");
+}
+
+void Grammar::AddLookCommands() {
+  CLI::App* command = AddCommand("get", "show one lock");
+  AddName(*command, get.name);
+
+  command = AddCommand("list", "list the locks that are held or waited for");
+  command->add_option("--prefix", list.prefix, "literal beginning of the names")->type_name("TEXT");
+  command->add_option("--limit", list.limit, "most locks to list (default: all)")
+      ->check([](const std::string& text) {
+        return text.find_first_not_of("0") == std::string::npos || text[0] == '-'
+                   ? "has to be at least 1"
+                   : "";
+      })
+      ->type_name("N");
+
+  command = AddCommand("force-release", "end the lease of somebody else; leaves an audit record");
+  AddName(*command, force_release.name);
+  command->add_option("--reason", force_release.reason, "why, for the audit record")
+      ->required()
+      ->type_name("TEXT");
+  command->add_flag("--now", force_release.now,
+                    "open the lock at once, although its holder may still be working");
+
+  AddCommand("health", "show whether the daemon serves");
+}
+
+void Grammar::AddRun() {
+  CLI::App* command =
+      AddCommand("run", "run a command while holding a lock: run [OPTIONS] NAME -- COMMAND...");
+  AddName(*command, run.name);
+  AddDuration(*command, "--ttl", "length of the lease, which is renewed (default 30s)",
+              [this](milliseconds ttl) { run.ttl = ttl; });
+  AddDuration(*command, "--wait", "time to stand in line (default 0s: try once)",
+              [this](milliseconds wait) { run.wait = wait; });
+  AddDuration(
+      *command, "--grace",
+      "time between SIGTERM and SIGKILL if the lease is lost (default 5s, or what fits the ttl)",
+      [this](milliseconds grace) { run.grace = grace; });
+  command
+      ->add_option("--conflict-exit-code", run.conflict_exit_code,
+                   "exit code if somebody else has the lock (default 75)")
+      ->check(CLI::Range(0, 255))
+      ->type_name("N");
+}
+
+Command Grammar::Used(CLI::App& command) const {
+  const std::string name = command.get_name();
+  if (name == "acquire") return acquire;
+  if (name == "extend") return extend;
+  if (name == "release") return release;
+  if (name == "fence") return fence;
+  if (name == "get") return get;
+  if (name == "list") return list;
+  if (name == "force-release") return force_release;
+  if (name == "run") return run;
+  return HealthCommand();
+}
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// A sentence about a word that fits nowhere.
+std::string Unexpected(const std::string& word, const CLI::App& app, const CLI::App* command) {
+  std::vector<std::string> known = OptionNames(app);
+  if (command != nullptr) {
+    const std::vector<std::string> own = OptionNames(*command);
+    known.insert(known.end(), own.begin(), own.end());
+  }
+  const bool is_option = word.starts_with("-");
+  if (!is_option && command == nullptr) {
+    known.clear();
+    for (const CLI::App* each : app.get_subcommands({})) known.push_back(each->get_name());
+  }
+  std::string message = is_option            ? "unknown option `" + word + "`"
+                        : command == nullptr ? "unknown command `" + word + "`"
+                                             : "unexpected argument `" + word + "`";
+  const std::string suggestion = Suggest(word.substr(0, word.find('=')), known);
+  if (!suggestion.empty()) message += "; did you mean `" + suggestion + "`?";
+  return message;
+}
+
+UsageError WithHint(std::string message, const CLI::App* command) {
+  const std::string help =
+      command == nullptr ? "lockkeeper --help" : "lockkeeper " + command->get_name() + " --help";
+  return {std::move(message) + " (see `" + help + "`)"};
+}
+
+std::vector<std::string> Split(const std::string& text) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  return parts;
+}
+
+// Parses `words` into `grammar`; what CLI11 throws does not leave this function.
+std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::string>& words) {
+  const auto used = [&]() -> const CLI::App* {
+    const auto commands = grammar.app.get_subcommands();
+    return commands.empty() ? nullptr : commands.front();
+  };
+  try {
+    grammar.app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::CallForHelp&) {
+    return HelpText{grammar.app.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return HelpText{std::string(version.what()) + "\n"};
+  } catch (const CLI::ParseError& error) {
+    // A word that is not known explains why another one is missing.
+    for (const std::string& word : grammar.app.remaining(true)) {
+      if (word.starts_with("-") && word != "--") {
+        return WithHint(Unexpected(word, grammar.app, used()), used());
+      }
+    }
+    return WithHint(error.what(), used());
+  }
+  std::vector<std::string> remaining = grammar.app.remaining(true);
+  std::erase(remaining, "--");  // Said only that names follow.
+  std::stable_partition(remaining.begin(), remaining.end(),
+                        [](const std::string& word) { return word.starts_with("-"); });
+  if (!remaining.empty()) return WithHint(Unexpected(remaining[0], grammar.app, used()), used());
+  if (used() == nullptr) return WithHint("a command is missing", nullptr);
+  return std::nullopt;
+}
+
+}  // namespace
+
+OutputFormat OutputAskedFor(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const bool split = words[i] == "--output" && i + 1 < words.size() && words[i + 1] == "json";
+    if (split || words[i] == "--output=json") return OutputFormat::kJson;
+  }
+  return OutputFormat::kText;
+}
+
+ParsedArguments ParseArguments(const std::vector<std::string>& words, const std::string& version) {
+  std::vector<std::string> ours = words;
+  std::vector<std::string> command;
+  const bool has_command = TakeCommandOfRun(ours, command);
+  for (const std::string& word : ours) {
+    if (!IsUtf8(word)) return UsageError{"an argument is not valid UTF-8"};
+  }
+
+  Grammar grammar(version);
+  if (std::optional<ParsedArguments> end = Parse(grammar, ours)) return *std::move(end);
+  CLI::App* used = grammar.app.get_subcommands().front();
+  if (used->get_name() == "run") {
+    if (!has_command) return WithHint("`run` needs `--` before the command", used);
+    if (command.empty()) return WithHint("the command after `--` is missing", used);
+    grammar.run.command = std::move(command);
+  }
+  return Arguments{.servers = Split(grammar.servers),
+                   .output = grammar.output == "json" ? OutputFormat::kJson : OutputFormat::kText,
+                   .command = grammar.Used(*used)};
+}
+
+}  // namespace lockkeeper::cli

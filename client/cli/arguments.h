@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The grammar of the command line: what was asked for, as values. Ranges are the server's business.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/report.h"
+
+namespace lockkeeper::cli {
+
+using std::chrono::milliseconds;
+
+struct AcquireCommand {
+  std::string name;
+  std::optional<milliseconds> ttl;
+  milliseconds wait{0};
+  std::string lease_id;
+  std::string owner;
+  std::map<std::string, std::string> labels;
+  milliseconds lock_delay{0};
+  milliseconds max_hold{0};
+};
+
+struct ExtendCommand {
+  std::string name;
+  std::string lease_id;
+  std::optional<milliseconds> ttl;
+};
+
+struct ReleaseCommand {
+  std::string name;
+  std::string lease_id;
+};
+
+struct FenceCommand {
+  std::string name;
+  int64_t token = 0;
+  bool require_live_lease = false;
+};
+
+struct GetCommand {
+  std::string name;
+};
+
+struct ListCommand {
+  std::string prefix;
+  std::optional<int64_t> limit;
+};
+
+struct ForceReleaseCommand {
+  std::string name;
+  std::string reason;
+  bool now = false;
+};
+
+struct HealthCommand {};
+
+struct RunCommand {
+  std::string name;
+  milliseconds ttl{30'000};
+  milliseconds wait{0};
+  std::optional<milliseconds> grace;
+  int conflict_exit_code = static_cast<int>(ExitCode::kNotAcquired);
+  std::vector<std::string> command;
+};
+
+using Command =
+    std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
+                 ListCommand, ForceReleaseCommand, HealthCommand, RunCommand>;
+
+struct Arguments {
+  std::vector<std::string> servers;
+  OutputFormat output = OutputFormat::kText;
+  Command command;
+};
+
+// What --help and --version print.
+struct HelpText {
+  std::string text;
+};
+
+// What is wrong with the command line, for people.
+struct UsageError {
+  std::string message;
+};
+
+using ParsedArguments = std::variant<Arguments, HelpText, UsageError>;
+
+// Reads the command line without the program's name, and the environment variable
+// LOCKKEEPER_SERVER. `version` is what --version prints.
+ParsedArguments ParseArguments(const std::vector<std::string>& words, const std::string& version);
+
+// The output that was asked for, as far as it can be told of a command line that may be wrong.
+OutputFormat OutputAskedFor(const std::vector<std::string>& words);
+
+}  // namespace lockkeeper::cli

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <type_traits>
+#include <variant>
+
+#include "cli/admin_commands.h"
+#include "cli/arguments.h"
+#include "cli/lock_commands.h"
+#include "cli/report.h"
+#include "cli/run/run_command.h"
+#include "cli/service.h"
+#include "lockkeeper/build_info.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+Report WithClient(const std::vector<std::string>& servers,
+                  absl::FunctionRef<Report(Client&)> call) {
+  absl::StatusOr<Client> client = NewClient(servers);
+  return client.ok() ? call(*client) : ServerOptionReport(client.status());
+}
+
+Report WithAdmin(const std::vector<std::string>& servers, std::string_view name,
+                 absl::FunctionRef<Report(AdminConnection&)> call) {
+  if (absl::Status status = CheckServers(servers); !status.ok()) return ServerOptionReport(status);
+  absl::StatusOr<AdminConnection> connection = AdminConnection::Connect(servers);
+  return connection.ok() ? call(*connection) : ErrorReport(connection.status(), name);
+}
+
+struct Runner {
+  const std::vector<std::string>& servers;
+
+  Report operator()(const AcquireCommand& command) const {
+    return WithClient(servers, [&](Client& client) { return Acquire(client, command); });
+  }
+  Report operator()(const ExtendCommand& command) const {
+    return WithClient(servers, [&](Client& client) { return Extend(client, command); });
+  }
+  Report operator()(const ReleaseCommand& command) const {
+    return WithClient(servers, [&](Client& client) { return Release(client, command); });
+  }
+  Report operator()(const FenceCommand& command) const {
+    return WithClient(servers, [&](Client& client) { return Fence(client, command); });
+  }
+  Report operator()(const GetCommand& command) const {
+    return WithAdmin(servers, command.name,
+                     [&](AdminConnection& connection) { return Get(connection, command); });
+  }
+  Report operator()(const ListCommand& command) const {
+    return WithAdmin(servers, "",
+                     [&](AdminConnection& connection) { return List(connection, command); });
+  }
+  Report operator()(const ForceReleaseCommand& command) const {
+    return WithAdmin(servers, command.name, [&](AdminConnection& connection) {
+      return ForceRelease(connection, command);
+    });
+  }
+  Report operator()(const HealthCommand&) const {
+    return WithAdmin(servers, "", [&](AdminConnection& connection) { return Health(connection); });
+  }
+  Report operator()(const RunCommand& command) const { return RunUnderLock(servers, command); }
+};
+
+}  // namespace
+
+int RunCommandLine(const std::vector<std::string>& words) {
+  // What gRPC logs by itself is no message of ours; the caller may ask for it.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  const ParsedArguments parsed =
+      ParseArguments(words, "lockkeeper " + std::string(GetBuildInfo().version));
+  if (const auto* help = std::get_if<HelpText>(&parsed)) {
+    std::fputs(help->text.c_str(), stdout);
+    return static_cast<int>(ExitCode::kDone);
+  }
+  if (const auto* error = std::get_if<UsageError>(&parsed)) {
+    const Report report = UsageReport(error->message);
+    Print(report, OutputAskedFor(words));
+    return report.exit_code;
+  }
+  const Arguments& arguments = std::get<Arguments>(parsed);
+  const Report report = std::visit(Runner{arguments.servers}, arguments.command);
+  Print(report, arguments.output);
+  return report.exit_code;
+}
+
+}  // namespace lockkeeper::cli

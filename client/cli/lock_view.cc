@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/lock_view.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+
+#include "cli/duration.h"
+#include "transport/convert.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+using admin::v1::Lock;
+using google::protobuf::util::TimeUtil;
+
+std::chrono::milliseconds Millis(const google::protobuf::Duration& duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(client::FromProto(duration));
+}
+
+// Name of an enum value in lower case without its prefix; empty for UNSPECIFIED and unknown ones.
+std::string Lower(std::string name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return "";
+  name.erase(0, prefix.size());
+  if (name == "UNSPECIFIED") return "";
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+  return name;
+}
+
+std::string StateOf(const Lock& lock) {
+  return Lower(admin::v1::LockState_Name(lock.state()), "LOCK_STATE_");
+}
+
+std::string LastEndOf(const Lock& lock) {
+  return Lower(admin::v1::LeaseEnd_Name(lock.last_end()), "LEASE_END_");
+}
+
+// What the lock is doing, in words.
+std::string Doing(const Lock& lock) {
+  const auto closed = Millis(lock.closed_for());
+  switch (lock.state()) {
+    case admin::v1::LOCK_STATE_HELD:
+      return "held for another " + FormatDuration(Millis(lock.remaining_ttl()));
+    case admin::v1::LOCK_STATE_OFFERED:
+      return "offered to the next waiter";
+    default:
+      return closed.count() > 0 ? "closed for another " + FormatDuration(closed) : "free";
+  }
+}
+
+std::string Line(const char* title, const std::string& value) {
+  constexpr size_t kColumn = 17;
+  std::string line = "\n  " + std::string(title);
+  line.resize(std::max(line.size() + 1, kColumn + 1), ' ');
+  return value.empty() ? "" : line + value;
+}
+
+}  // namespace
+
+void SetLock(const Lock& lock, JsonObject& json) {
+  json.Set("name", lock.name())
+      .Set("state", StateOf(lock))
+      .Set("fencing_token", lock.fencing_token())
+      .Set("holder_owner", lock.owner())
+      .Set("remaining_ttl_ms", Millis(lock.remaining_ttl()).count())
+      .Set("closed_for_ms", Millis(lock.closed_for()).count())
+      .Set("ttl_ms", Millis(lock.ttl()).count())
+      .Set("waiters", lock.waiters());
+  if (!lock.principal().empty()) json.Set("principal", lock.principal());
+  if (!LastEndOf(lock).empty()) json.Set("last_end", LastEndOf(lock));
+  if (lock.has_acquire_time()) json.Set("acquire_time", TimeUtil::ToString(lock.acquire_time()));
+  if (lock.has_expire_time()) json.Set("expire_time", TimeUtil::ToString(lock.expire_time()));
+  JsonObject labels;
+  for (const auto& [key, value] : lock.labels()) labels.Set(key, value);
+  json.Set("labels", labels);
+}
+
+std::string LockLines(const Lock& lock) {
+  std::string labels;
+  for (const auto& [key, value] : lock.labels()) {
+    labels += (labels.empty() ? "" : " ") + key + "=" + value;
+  }
+  return "`" + lock.name() + "` is " + Doing(lock) +
+         Line("fencing token", std::to_string(lock.fencing_token())) + Line("owner", lock.owner()) +
+         Line("principal", lock.principal()) + Line("labels", labels) +
+         Line("waiters", std::to_string(lock.waiters())) +
+         Line("acquired",
+              lock.has_acquire_time() ? TimeUtil::ToString(lock.acquire_time()) : std::string()) +
+         Line("last lease", LastEndOf(lock));
+}
+
+std::string LockLine(const Lock& lock) {
+  std::string line =
+      lock.name() + "  " + Doing(lock) + "  token " + std::to_string(lock.fencing_token());
+  if (!lock.owner().empty()) line += "  owner " + lock.owner();
+  if (lock.waiters() > 0) line += "  waiters " + std::to_string(lock.waiters());
+  return line;
+}
+
+}  // namespace lockkeeper::cli

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One lock as it is shown.
+#pragma once
+
+#include <string>
+
+#include "cli/json.h"
+#include "lockkeeper/admin/v1/admin_service.pb.h"
+
+namespace lockkeeper::cli {
+
+// Adds what is known of `lock` to `json`.
+void SetLock(const admin::v1::Lock& lock, JsonObject& json);
+
+// Several lines, without the last end of line.
+std::string LockLines(const admin::v1::Lock& lock);
+
+// One line: name, what it does, token, owner.
+std::string LockLine(const admin::v1::Lock& lock);
+
+}  // namespace lockkeeper::cli

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/guardian_link.h"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace lockkeeper::cli {
+namespace {
+
+absl::Status SystemError(const char* what) {
+  return absl::InternalError(std::string(what) + ": " + std::strerror(errno));
+}
+
+[[noreturn]] void BecomeGuardian(const GuardianSetup& setup, Descriptor socket) {
+  // Out of run's group: whoever kills that group must not kill the guardian along with it.
+  setpgid(0, 0);
+  prctl(PR_SET_NAME, "lockkeeper-run");
+  // Orphans of the command come to us, so that its group can be seen to end.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // A parent that ignores SIGCHLD would hide the end of our children.
+  signal(SIGCHLD, SIG_DFL);
+  Guardian(setup, std::move(socket)).Run();
+  _exit(0);
+}
+
+}  // namespace
+
+absl::StatusOr<GuardianLink> GuardianLink::Fork(const GuardianSetup& setup) {
+  std::array<int, 2> ends{-1, -1};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return SystemError("socketpair");
+  }
+  Descriptor ours(ends[0]);
+  Descriptor theirs(ends[1]);
+  // The guardian is born with all signals blocked: none ends it before it has begun.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    ours.Close();
+    BecomeGuardian(setup, std::move(theirs));
+  }
+  const absl::Status status = pid < 0 ? SystemError("fork") : absl::OkStatus();
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (!status.ok()) return status;
+  return GuardianLink(std::move(ours), pid);
+}
+
+GuardianLink::~GuardianLink() {
+  if (!socket_.is_open()) return;  // Moved from.
+  socket_.Close();
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void GuardianLink::Send(const Order& order) {
+  send(socket_.get(), &order, sizeof(order), MSG_NOSIGNAL);
+}
+
+std::variant<std::monostate, Notice, GuardianLink::Gone> GuardianLink::Receive() {
+  Notice notice;
+  ssize_t got = recv(socket_.get(), &notice, sizeof(notice), MSG_DONTWAIT);
+  // Said once of a guardian that was killed with unread orders; what it had told comes after it.
+  if (got < 0 && errno == ECONNRESET) {
+    got = recv(socket_.get(), &notice, sizeof(notice), MSG_DONTWAIT);
+  }
+  if (got == sizeof(notice)) return notice;
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::monostate();
+  return Gone();
+}
+
+}  // namespace lockkeeper::cli

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/run_command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "cli/duration.h"
+#include "cli/lock_commands.h"
+#include "cli/run/supervisor.h"
+#include "cli/service.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+// As shells have it.
+constexpr int kExitNotFound = 127;
+constexpr int kExitNotExecutable = 126;
+constexpr int kExitSignal = 128;
+
+// The grace to use, or why the one that was asked for cannot be kept to.
+absl::StatusOr<milliseconds> GraceOf(const RunCommand& command) {
+  const milliseconds max = GraceMax(command.ttl);
+  if (max < milliseconds(0)) {
+    return absl::InvalidArgumentError(
+        "--ttl " + FormatDuration(command.ttl) +
+        " is too short for `run`: the command has to be killed before the lease ends");
+  }
+  if (!command.grace) return std::min(kGraceDefault, max);
+  if (*command.grace > max) {
+    return absl::InvalidArgumentError(
+        "--grace " + FormatDuration(*command.grace) + " does not fit into --ttl " +
+        FormatDuration(command.ttl) +
+        ": the command has to be stopped before the lease ends, and the lease renewed before that; "
+        "with this ttl the grace can be at most " +
+        FormatDuration(max));
+  }
+  return *command.grace;
+}
+
+// What is said of a command that ran, or was to run. stdout is the command's.
+Report OnStderr(Report report) {
+  report.is_error = true;
+  return report;
+}
+
+Report InterruptedReport(const std::string& name, int signal) {
+  const std::string message =
+      std::string("ended by signal ") + strsignal(signal) + " before the lock was acquired";
+  Report report("error", ExitCode::kOther, "lockkeeper: " + message);
+  report.exit_code = kExitSignal + signal;
+  report.json.Set("name", name).Set("reason", "INTERRUPTED").Set("message", message);
+  return OnStderr(std::move(report));
+}
+
+// Acquires on another thread, so that signals end the wait. A signal, or an end of the guardian,
+// cancels it.
+std::variant<AcquireResult, Report> AcquireInterruptibly(Client& client, const RunCommand& command,
+                                                         milliseconds grace, SignalQueue& signals) {
+  const WakeUp finished;
+  std::stop_source cancel;
+  std::optional<AcquireResult> result;
+  std::thread acquiring([&] {
+    result.emplace(client.Acquire(
+        command.name, {.ttl = command.ttl,
+                       .wait_timeout = command.wait,
+                       .stop_margin = grace + std::chrono::duration_cast<milliseconds>(kKillMargin),
+                       .cancel = cancel.get_token()}));
+    finished.Notify();
+  });
+  std::optional<int> ended_by;
+  std::array<pollfd, 2> fds{
+      {{signals.descriptor(), POLLIN, 0}, {finished.descriptor(), POLLIN, 0}}};
+  while (!ended_by) {
+    poll(fds.data(), fds.size(), -1);
+    while (const std::optional<int> signal = signals.Take()) {
+      const bool ends = *signal != SIGCONT && *signal != SIGWINCH;
+      if (ends && !ended_by) ended_by = signal;
+    }
+    if (fds[1].revents != 0) break;
+  }
+  if (ended_by) cancel.request_stop();
+  acquiring.join();
+  if (ended_by) return InterruptedReport(command.name, *ended_by);
+  return *std::move(result);
+}
+
+Report NotStartedReport(const RunCommand& command, int error) {
+  const bool is_missing = error == ENOENT;
+  const std::string message = "cannot start `" + command.command[0] + "`: " + std::strerror(error);
+  Report report("error", ExitCode::kOther, "lockkeeper: " + message);
+  report.exit_code = is_missing ? kExitNotFound : kExitNotExecutable;
+  report.json.Set("name", command.name)
+      .Set("reason", "COMMAND_NOT_STARTED")
+      .Set("message", message);
+  return OnStderr(std::move(report));
+}
+
+Report LostReport(const RunCommand& command, int64_t token) {
+  const std::string message = "the lease of `" + command.name +
+                              "` was lost; the command and its process group were stopped";
+  Report report("lease_lost", ExitCode::kLeaseLost, "lockkeeper: " + message);
+  report.json.Set("name", command.name)
+      .Set("fencing_token", token)
+      .Set("reason", "LEASE_LOST")
+      .Set("message", message);
+  return OnStderr(std::move(report));
+}
+
+Report GuardianGoneReport(const RunCommand& command) {
+  const std::string message = "the guardian process was killed, and so the command was";
+  Report report("error", ExitCode::kOther, "lockkeeper: " + message);
+  report.json.Set("name", command.name).Set("reason", "GUARDIAN_GONE").Set("message", message);
+  return OnStderr(std::move(report));
+}
+
+// The command ended by itself: its status is ours, whatever became of the release.
+Report EndedReport(const RunCommand& command, int64_t token, int wait_status,
+                   const absl::StatusOr<ReleaseOutcome>& released) {
+  const bool is_released = released.ok() && *released == ReleaseOutcome::kReleased;
+  Report report(is_released ? "released" : "not_released", ExitCode::kDone, "");
+  report.exit_code =
+      WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : kExitSignal + WTERMSIG(wait_status);
+  report.json.Set("name", command.name).Set("fencing_token", token);
+  if (!is_released) {
+    const std::string message =
+        released.ok() ? "its lease had already ended" : std::string(released.status().message());
+    report.text = "lockkeeper: warning: `" + command.name + "` was not released: " + message;
+    report.json.Set("reason", released.ok() ? "EXPIRED" : ReasonNameOf(released.status()))
+        .Set("message", message);
+  }
+  report.json.Set("exit_code", report.exit_code);
+  return OnStderr(std::move(report));
+}
+
+Report RunHolding(Lease lease, const RunCommand& command, milliseconds grace,
+                  GuardianLink& guardian, SignalQueue& signals, Terminal& terminal) {
+  const int64_t token = lease.fencing_token();
+  const CommandEnd end = Supervisor(guardian, signals, terminal, lease, grace).Run();
+  const bool was_killed = end.how != CommandEnd::How::kNotStarted && WIFSIGNALED(end.wait_status);
+  if (was_killed || end.how == CommandEnd::How::kForLease) terminal.RestoreModes();
+  const absl::StatusOr<ReleaseOutcome> released = lease.Release();
+  switch (end.how) {
+    case CommandEnd::How::kByItself:
+      break;
+    case CommandEnd::How::kForLease:
+      return LostReport(command, token);
+    case CommandEnd::How::kNotStarted:
+      return NotStartedReport(command, end.error);
+    case CommandEnd::How::kGuardianGone:
+      return GuardianGoneReport(command);
+  }
+  return EndedReport(command, token, end.wait_status, released);
+}
+
+}  // namespace
+
+Report RunUnderLock(const std::vector<std::string>& servers, const RunCommand& command) {
+  if (absl::Status status = CheckServers(servers); !status.ok()) return ServerOptionReport(status);
+  const absl::StatusOr<milliseconds> grace = GraceOf(command);
+  if (!grace.ok()) return UsageReport(std::string(grace.status().message()));
+
+  Terminal terminal;
+  const GuardianSetup setup{.lock_name = command.name,
+                            .command = command.command,
+                            .grace = *grace,
+                            .signal_mask = CurrentSignalMask(),
+                            .terminal = terminal.descriptor()};
+  absl::StatusOr<GuardianLink> guardian = GuardianLink::Fork(setup);
+  if (!guardian.ok()) return ErrorReport(guardian.status(), command.name);
+  SignalQueue signals;
+  absl::StatusOr<Client> client = NewClient(servers);
+  if (!client.ok()) return ServerOptionReport(client.status());
+
+  std::variant<AcquireResult, Report> acquired =
+      AcquireInterruptibly(*client, command, *grace, signals);
+  if (auto* report = std::get_if<Report>(&acquired)) return std::move(*report);
+  auto& result = std::get<AcquireResult>(acquired);
+  if (!result) return OnStderr(NotAcquiredReport(result, command.name, command.conflict_exit_code));
+  return RunHolding(std::move(result).TakeLease(), command, *grace, *guardian, signals, terminal);
+}
+
+}  // namespace lockkeeper::cli

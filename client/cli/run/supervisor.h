@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run's loop while the command runs: passes signals and the lease's times to the guardian, lends
+// the terminal, and stands still when the command does.
+#pragma once
+
+#include <optional>
+
+#include "cli/run/guardian_link.h"
+#include "cli/run/signals.h"
+#include "cli/run/terminal.h"
+#include "cli/run/wake_up.h"
+#include "lockkeeper/lease.h"
+
+namespace lockkeeper::cli {
+
+// How the command ended.
+struct CommandEnd {
+  enum class How {
+    kByItself,      // wait_status.
+    kForLease,      // It was stopped because its lease was lost.
+    kNotStarted,    // error.
+    kGuardianGone,  // It was killed because nobody guarded it any more.
+  };
+
+  How how = How::kByItself;
+  int wait_status = 0;
+  int error = 0;
+};
+
+// Thread-safety: thread-compatible. Lifetime: borrows all.
+class Supervisor {
+ public:
+  Supervisor(GuardianLink& guardian, SignalQueue& signals, Terminal& terminal, Lease& lease,
+             Duration grace);
+
+  // Starts the command and returns when it and its group are gone.
+  CommandEnd Run();
+
+ private:
+  StopTimes TimesOfLease() const;
+  void OnLease();
+  void OnSignal(int signal);
+  void OnContinued();
+  void OnStopped();
+  void OnNotice(const Notice& notice);
+  void OnGuardianGone();
+
+  GuardianLink& guardian_;
+  SignalQueue& signals_;
+  Terminal& terminal_;
+  Lease& lease_;
+  const Duration grace_;
+  const WakeUp lease_changed_;
+  pid_t command_ = 0;
+  bool is_lost_ = false;
+  std::optional<CommandEnd> end_;
+};
+
+}  // namespace lockkeeper::cli

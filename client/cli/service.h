@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The service that --server names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/report.h"
+#include "lockkeeper/client.h"
+
+namespace lockkeeper::cli {
+
+// A client that gives up sooner than a program's would: somebody is waiting.
+absl::StatusOr<Client> NewClient(const std::vector<std::string>& servers);
+
+// The error says which address is none.
+absl::Status CheckServers(const std::vector<std::string>& servers);
+
+// The report of an error of the two functions above.
+Report ServerOptionReport(const absl::Status& status);
+
+}  // namespace lockkeeper::cli

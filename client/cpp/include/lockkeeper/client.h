@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The client of lockkeeper: named locks with fencing tokens. Start here:
+//
+//   absl::StatusOr<lockkeeper::Client> client = lockkeeper::Client::Create({.addresses =
+//   {"db1:7600"}}); absl::Status done = client->WithLock("report", {}, [](lockkeeper::Lease& lease)
+//   {
+//     return WriteReport(lease.fencing_token());
+//   });
+//
+// client/README.md is the contract that the clients of all languages keep.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lockkeeper/acquire_result.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/lease.h"
+#include "lockkeeper/options.h"
+
+namespace lockkeeper {
+
+namespace client {
+class ClientCore;
+}  // namespace client
+
+// What a Fence found. Everything but kAdmitted is a no.
+enum class Verdict {
+  kUnknown = 0,       // An answer that this version does not know.
+  kAdmitted = 1,      // The newest token of the lock and, if asked, its lease is live.
+  kStale = 2,         // A higher token was granted.
+  kExpired = 3,       // The newest token, but its lease is over.
+  kUnknownToken = 4,  // Never granted, or the service does not remember.
+};
+
+struct [[nodiscard]] FenceResult {
+  Verdict verdict = Verdict::kUnknown;
+  int64_t newest_fencing_token = 0;  // 0 if none is known.
+
+  bool admitted() const { return verdict == Verdict::kAdmitted; }
+};
+
+// A connection to the service. Cheap to keep, dear to make: one per process is enough.
+//
+// It has one thread that renews all leases and one that runs callbacks. Calls are retried only when
+// the service is unavailable, with the same lease id, so that nothing is acquired twice; when an
+// acquire ends without an answer, the client releases it in the background. Renewals and releases
+// have connections of their own and never wait behind acquires that stand in line.
+//
+// Thread-safety: thread-safe, but for moving and destroying. Must not be used in a child after
+// fork. Lifetime: leases may outlive it; the last of them to go blocks for at most release_timeout
+// while releases are under way.
+class Client {
+ public:
+  // Does not connect yet. Errors: INVALID_ARGUMENT naming the option.
+  static absl::StatusOr<Client> Create(ClientOptions options = {});
+
+  explicit Client(
+      std::shared_ptr<client::ClientCore> core);  // For Create, and tests of the client.
+  Client(Client&&) noexcept = default;
+  Client& operator=(Client&&) noexcept = default;
+  ~Client();
+
+  // Acquires the lock `name`. Blocks for at most wait_timeout + call_timeout.
+  // Errors: those of rpc Acquire; DEADLINE_EXCEEDED if the last try had no answer; CANCELLED;
+  // INVALID_ARGUMENT for an option that is checked here.
+  AcquireResult Acquire(std::string_view name, const AcquireOptions& options = {});
+
+  // Acquires the lock, runs `fn` once, and releases. Returns the error of `fn` if it has one; else
+  // FAILED_PRECONDITION with the reason kLeaseLost if the lease was lost before `fn` returned; and
+  // the status of the acquire, without running `fn`, if the lock was not granted. Releases when
+  // `fn` throws, too.
+  absl::Status WithLock(std::string_view name, const AcquireOptions& options,
+                        absl::FunctionRef<absl::Status(Lease&)> fn);
+
+  // Takes over a live lease that another client detached: extends it, and renews it from now on.
+  // Errors: those of rpc Extend, LEASE_LOST above all.
+  absl::StatusOr<Lease> Adopt(std::string_view name, std::string_view lease_id,
+                              const AdoptOptions& options = {});
+
+  // Releases by lease id, for a lease that is not in this process's hands. Blocks for at most
+  // call_timeout. Errors: those of rpc Release; DEADLINE_EXCEEDED without an answer.
+  absl::StatusOr<ReleaseOutcome> Release(std::string_view name, std::string_view lease_id);
+
+  // Asks whether `fencing_token` is the newest one of the lock, for a resource that cannot store
+  // the highest token it has seen. An error is a no. Blocks for at most call_timeout. Errors: those
+  // of rpc Fence; DEADLINE_EXCEEDED without an answer.
+  absl::StatusOr<FenceResult> Fence(std::string_view name, int64_t fencing_token,
+                                    const FenceOptions& options = {});
+
+ private:
+  std::shared_ptr<client::ClientCore> core_;
+};
+
+}  // namespace lockkeeper

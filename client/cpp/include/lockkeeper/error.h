@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Why a call failed. Every error of the client is an absl::Status; those that the server explained
+// carry a reason, read with the functions below. Switch on the reason, never on message text.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace lockkeeper {
+
+// Why a call failed. The numbers up to 999 are those of lockkeeper.v1.ErrorReason, which says more
+// about each; the others are made by the client.
+enum class ErrorReason {
+  kInvalidField = 1,         // A field is missing, malformed or beyond its limit; see FieldOf.
+  kLeaseLost = 2,            // The lease has ended or was never held.
+  kLeaseEnded = 3,           // The lease id of an acquire was released or used up.
+  kStoreUnavailable = 4,     // The store is away; the call had no effect.
+  kOutcomeUnknown = 5,       // The call may have had its effect.
+  kQuorumNotReached = 6,     // Too few nodes agreed.
+  kAssuranceNotReached = 7,  // Fewer replicas or disks confirmed than asked.
+  kStoreQuarantined = 8,     // The store may have lost state; nothing new is granted for a while.
+  kServerDraining = 9,       // The server is stopping.
+  kWaiterLimit = 10,         // Too many waiters.
+  kLeaseLimit = 11,          // Too many leases.
+  kRateLimit = 12,           // Too many calls at once.
+  kStoreCorrupt = 13,        // The record of the lock cannot be parsed.
+  kFormatTooNew = 14,        // The record of the lock was written by a newer version.
+  kInvariantViolated = 15,   // The server has a bug.
+  kNotAcquired = 1000,       // Somebody else has the lock; see AcquireResult::contention.
+};
+
+// Name as on the wire and in logs, such as "LEASE_LOST". Thread-safety: thread-safe, as all here.
+std::string_view NameOf(ErrorReason reason);
+
+// Reason of an error. Nothing if it has none, or one that this version does not know: then go by
+// the status code alone.
+std::optional<ErrorReason> ReasonOf(const absl::Status& status);
+
+// Name of the reason, also of one that this version does not know. Empty if there is none.
+std::string ReasonNameOf(const absl::Status& status);
+
+// Field that a kInvalidField means, such as "ttl".
+std::optional<std::string> FieldOf(const absl::Status& status);
+
+// Least time after which sending again makes sense, if the server named one.
+std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status);
+
+}  // namespace lockkeeper

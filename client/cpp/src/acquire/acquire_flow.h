@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One acquire from the first try to a definite answer, or to the point where the caller's time is
+// up. Knows the rules of repeating; how to talk to a daemon is behind AcquireCalls.
+#pragma once
+
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "lockkeeper/acquire_result.h"
+#include "renewal/backoff.h"
+#include "renewal/time.h"
+
+namespace lockkeeper::client {
+
+// A lease, or an offer that has to be claimed.
+struct Granted {
+  Grant grant;
+  Duration remaining_ttl{0};
+  bool offered = false;
+};
+
+using AcquireAnswer = std::variant<Granted, Contention>;
+
+// What an acquire needs from the world. All calls are about one lease id, and block.
+class AcquireCalls {
+ public:
+  virtual ~AcquireCalls() = default;
+
+  // UNAVAILABLE or DEADLINE_EXCEEDED: worth another try. `timeout` includes the wait.
+  virtual absl::StatusOr<AcquireAnswer> Acquire(int attempt, Duration wait_timeout,
+                                                Duration timeout) = 0;
+
+  // Claims the offer by an extend.
+  virtual absl::StatusOr<Granted> Claim(Duration timeout) = 0;
+
+  // Uses the next address from now on.
+  virtual void TryElsewhere() = 0;
+
+  // Waits before the next try. False: the caller cancelled meanwhile.
+  virtual bool Pause(Duration delay) = 0;
+};
+
+struct AcquireLimits {
+  Duration wait_timeout{0};
+  Duration call_timeout{0};
+  int addresses = 1;
+};
+
+struct AcquireEnd {
+  absl::StatusOr<AcquireAnswer> answer;
+  // When the request was sent from whose answer the lease's end is counted.
+  Instant sent;
+  // True if a try may have been granted, or may still stand in line, without our knowing: the lease
+  // id has to be released.
+  bool unresolved = false;
+};
+
+AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Clock& clock,
+                      Jitter& jitter);
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "acquire/lease_id.h"
+#include "held_lease.h"
+#include "status_payloads.h"
+#include "transport/convert.h"
+#include "transport/grpc_acquire_calls.h"
+
+namespace lockkeeper::client {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The ttl that is assumed of a lease whose grant is not known: the server's default.
+constexpr milliseconds kTtlDefault = std::chrono::seconds(30);
+
+absl::Status CheckOptions(const AcquireOptions& options) {
+  if (options.wait_timeout < milliseconds(0)) {
+    return InvalidOption("wait_timeout", "must not be negative");
+  }
+  if (options.stop_margin < milliseconds(0)) {
+    return InvalidOption("stop_margin", "must not be negative");
+  }
+  if (options.ttl && options.stop_margin > StopMarginMax(*options.ttl)) {
+    return InvalidOption("stop_margin", "leaves no time to renew a lease of this ttl");
+  }
+  return absl::OkStatus();
+}
+
+AcquireResult NotAcquired(std::string_view name, Contention contention) {
+  std::string message = "`" + std::string(name) + "` ";
+  switch (contention.reason) {
+    case ContentionReason::kHeld:
+      message += "is held";
+      break;
+    case ContentionReason::kWaitTimedOut:
+      message += "was still held when the wait ended";
+      break;
+    case ContentionReason::kCancelled:
+      message += "was not acquired: its lease id was released while it waited";
+      break;
+  }
+  if (!contention.holder_owner.empty() && contention.reason != ContentionReason::kCancelled) {
+    message += " by `" + contention.holder_owner + "`";
+  }
+  absl::Status status =
+      ErrorWithReason(absl::StatusCode::kAborted, ErrorReason::kNotAcquired, message);
+  return {std::move(contention), std::move(status)};
+}
+
+}  // namespace
+
+double RandomJitter::Next() {
+  const std::lock_guard lock(mutex_);
+  return std::uniform_real_distribution<double>(0, 1)(generator_);
+}
+
+ClientCore::ClientCore(ClientOptions options, std::unique_ptr<Channels> channels)
+    : options_(std::move(options)),
+      channels_(std::move(channels)),
+      lease_calls_(*channels_),
+      releaser_(clock_, timers_, lease_calls_, jitter_) {}
+
+ClientCore::~ClientCore() {
+  releaser_.WaitUntilIdle(options_.release_timeout);
+  timers_.Stop();
+  lease_calls_.Close();
+}
+
+AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& options) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return AcquireResult(status);
+  const bool is_our_id = options.lease_id.empty();
+  const LeaseRef lease{std::string(name), is_our_id ? NewLeaseId() : options.lease_id};
+  const Duration ttl = options.ttl.value_or(kTtlDefault);
+
+  v1::AcquireRequest request =
+      ToProto(name, options, options.owner.empty() ? options_.owner : options.owner);
+  request.set_lease_id(lease.lease_id);
+  GrpcAcquireCalls calls(call_ports(), std::move(request), options.cancel);
+  AcquireEnd end = RunAcquire(calls,
+                              {.wait_timeout = options.wait_timeout,
+                               .call_timeout = options_.call_timeout,
+                               .addresses = static_cast<int>(channels_->size())},
+                              clock_, jitter_);
+
+  auto* granted = end.answer.ok() ? std::get_if<Granted>(&*end.answer) : nullptr;
+  if (granted != nullptr) {
+    absl::StatusOr<Lease> held = Hold({.granted = std::move(*granted),
+                                       .sent = end.sent,
+                                       .terms = {.ttl = Duration(0),
+                                                 .max_hold = options.max_hold,
+                                                 .stop_margin = options.stop_margin},
+                                       .extend_ttl = std::nullopt});
+    if (held.ok()) return AcquireResult(*std::move(held));
+    Abandon(lease, ttl);
+    return AcquireResult(held.status());
+  }
+  if (end.unresolved && is_our_id) Abandon(lease, ttl);
+  if (!end.answer.ok()) return AcquireResult(end.answer.status());
+  return NotAcquired(name, std::get<Contention>(*end.answer));
+}
+
+absl::StatusOr<Lease> ClientCore::Hold(Holding holding) {
+  holding.terms.ttl = holding.extend_ttl.value_or(holding.granted.grant.ttl);
+  if (holding.terms.stop_margin > StopMarginMax(holding.terms.ttl)) {
+    return InvalidOption("stop_margin", "leaves no time to renew a lease of the granted ttl");
+  }
+  const LeaseLife life(holding.terms, holding.sent, holding.granted.remaining_ttl);
+  if (life.lost_at() <= clock_.Now()) {
+    return absl::DeadlineExceededError("the answer came when the lease had already ended");
+  }
+  Grant& grant = holding.granted.grant;
+  std::shared_ptr<KeptLease> kept = KeptLease::Keep(
+      {clock_, timers_, lease_calls_, callbacks_, jitter_}, {grant.name, grant.lease_id},
+      holding.terms, holding.extend_ttl, holding.sent, holding.granted.remaining_ttl);
+  return Lease(std::make_unique<HeldLease>(shared_from_this(), std::move(grant), std::move(kept)));
+}
+
+absl::StatusOr<Lease> ClientCore::Adopt(std::string_view name, std::string_view lease_id,
+                                        const AdoptOptions& options) {
+  v1::ExtendRequest request;
+  request.set_name(std::string(name));
+  request.set_lease_id(std::string(lease_id));
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  v1::ExtendResponse response;
+  Instant sent;
+  const absl::Status status = CallUntilAnswered(
+      call_ports(), options_.call_timeout, [&](grpc::ClientContext& context, Channels::Stub& stub) {
+        sent = clock_.Now();
+        return stub.Extend(&context, request, &response);
+      });
+  if (!status.ok()) return status;
+  return Hold({.granted = FromProto(response.lease()),
+               .sent = sent,
+               .terms = {.stop_margin = options.stop_margin},
+               .extend_ttl = options.ttl});
+}
+
+absl::StatusOr<ReleaseOutcome> ClientCore::Release(std::string_view name,
+                                                   std::string_view lease_id) {
+  const Duration timeout = options_.call_timeout;
+  const auto pending =
+      releaser_.Release({std::string(name), std::string(lease_id)}, clock_.Now() + timeout);
+  const auto outcome = pending->Wait(timeout + kReleaseTryTimeout);
+  if (outcome) return *outcome;
+  return absl::DeadlineExceededError("the release was not answered in time");
+}
+
+absl::StatusOr<FenceResult> ClientCore::Fence(std::string_view name, int64_t fencing_token,
+                                              const FenceOptions& options) {
+  v1::FenceRequest request;
+  request.set_name(std::string(name));
+  request.set_fencing_token(fencing_token);
+  request.set_require_live_lease(options.require_live_lease);
+  v1::FenceResponse response;
+  const absl::Status status = CallUntilAnswered(
+      call_ports(), options_.call_timeout, [&](grpc::ClientContext& context, Channels::Stub& stub) {
+        return stub.Fence(&context, request, &response);
+      });
+  if (!status.ok()) return status;
+  return FromProto(response);
+}
+
+absl::StatusOr<ReleaseOutcome> ClientCore::ReleaseHeld(const LeaseRef& lease, Duration remaining) {
+  const Duration timeout = options_.release_timeout;
+  const auto pending = releaser_.Release(
+      lease, clock_.Now() + std::max(remaining + LeaseMargin(remaining), timeout));
+  const auto outcome = pending->Wait(timeout);
+  if (outcome) return *outcome;
+  return absl::DeadlineExceededError(
+      "the release was not answered in time; it is tried again in the background");
+}
+
+void ClientCore::Abandon(LeaseRef lease, Duration ttl) {
+  releaser_.Release(std::move(lease), clock_.Now() + ttl);
+}
+
+}  // namespace lockkeeper::client

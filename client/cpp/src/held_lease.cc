@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "held_lease.h"
+
+#include <utility>
+
+namespace lockkeeper::client {
+
+HeldLease::HeldLease(std::shared_ptr<ClientCore> core, Grant grant, std::shared_ptr<KeptLease> kept)
+    : core_(std::move(core)), grant_(std::move(grant)), kept_(std::move(kept)) {}
+
+absl::StatusOr<ReleaseOutcome> HeldLease::Release() {
+  const std::lock_guard lock(mutex_);
+  if (outcome_) return *outcome_;
+  const Duration remaining = kept_->remaining();
+  // A lease that was lost only in time may still be live: an extend without an answer moved its
+  // end.
+  if (kept_->Drop() == KeptLease::State::kLostByWord) {
+    outcome_ = ReleaseOutcome::kExpired;
+  } else {
+    outcome_ = core_->ReleaseHeld(kept_->ref(), remaining);
+  }
+  kept_->WaitForCallbacks();
+  return *outcome_;
+}
+
+}  // namespace lockkeeper::client

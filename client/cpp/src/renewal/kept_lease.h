@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One lease that is being kept: carries out what LeaseLife decides, and tells the holder.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "renewal/backoff.h"
+#include "renewal/callback_thread.h"
+#include "renewal/lease_calls.h"
+#include "renewal/lease_life.h"
+#include "renewal/scheduler.h"
+
+namespace lockkeeper::client {
+
+// What keeping leases needs. All of it outlives the leases' timers and calls.
+struct KeepingPorts {
+  const Clock& clock;
+  Scheduler& scheduler;
+  LeaseCalls& calls;
+  CallbackThread& callbacks;
+  Jitter& jitter;
+};
+
+// Thread-safety: thread-safe.
+class KeptLease : public std::enable_shared_from_this<KeptLease> {
+ public:
+  enum class State {
+    kHeld,
+    kLostInTime,  // The end came near and no extend was answered. It may still be live.
+    kLostByWord,  // The server said LEASE_LOST.
+    kDropped,     // The holder wants no more renewals and no more news.
+  };
+
+  // Begins to renew. `extend_ttl`: asked for by each extend; nothing: the ttl as granted.
+  static std::shared_ptr<KeptLease> Keep(const KeepingPorts& ports, LeaseRef lease,
+                                         const LeaseTerms& terms,
+                                         std::optional<Duration> extend_ttl, Instant sent,
+                                         Duration remaining_ttl);
+
+  KeptLease(const KeptLease&) = delete;
+  KeptLease& operator=(const KeptLease&) = delete;
+
+  const LeaseRef& ref() const { return lease_; }
+  bool lost();
+  Duration remaining();
+  // As in Lease.
+  void OnLost(absl::AnyInvocable<void() &&> callback);
+  void OnExtended(absl::AnyInvocable<void()> callback);
+  std::stop_token stop_token() const { return stop_.get_token(); }
+
+  // Ends renewing: from now on no callback starts, lost() keeps its answer. An extend that is under
+  // way has no effect here any more. Returns the state before.
+  State Drop();
+
+  // After a Drop: waits until no callback runs any more, unless this is one.
+  void WaitForCallbacks();
+
+ private:
+  using ExtendedCallback = std::shared_ptr<absl::AnyInvocable<void()>>;
+
+  KeptLease(const KeepingPorts& ports, LeaseRef lease, const LeaseTerms& terms,
+            std::optional<Duration> extend_ttl, Instant sent, Duration remaining_ttl);
+
+  void OnTimer();
+  void SendExtend(Duration timeout);
+  void OnExtendAnswered(Instant sent, const ExtendAnswer& answer);
+  // Runs on the callback thread what is due there.
+  void RunCallbacks();
+  // Requires of the next four: mutex_ held.
+  void PostCallbacks();
+  bool LoseIfDue(Instant now);
+  void Lose(State state);
+  void Reschedule();
+
+  const KeepingPorts ports_;
+  const LeaseRef lease_;
+  const std::optional<Duration> extend_ttl_;
+  std::stop_source stop_;
+
+  std::mutex mutex_;
+  LeaseLife life_;  // Guarded by mutex_, as all below.
+  State state_ = State::kHeld;
+  bool was_lost_ = false;
+  Scheduler::TimerId timer_ = Scheduler::kNoTimer;
+  std::vector<absl::AnyInvocable<void() &&>> on_lost_;
+  ExtendedCallback on_extended_;
+  bool extended_due_ = false;
+  bool callback_running_ = false;
+  std::condition_variable callback_ended_;
+};
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls that keep and end leases, as the renewal needs them: unary rpcs now, a session later.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "lockkeeper/lease.h"
+#include "renewal/lease_life.h"
+#include "renewal/time.h"
+
+namespace lockkeeper::client {
+
+struct LeaseRef {
+  std::string name;
+  std::string lease_id;
+};
+
+struct ExtendAnswer {
+  ExtendOutcome outcome = ExtendOutcome::kNoAnswer;
+  Duration remaining_ttl{0};  // Of kExtended.
+};
+
+// Thread-safety: thread-safe. Completion: `done` runs exactly once, within about `timeout`, on any
+// thread, possibly before the call returned.
+class LeaseCalls {
+ public:
+  virtual ~LeaseCalls() = default;
+
+  // Without `ttl`: the one as granted.
+  virtual void Extend(const LeaseRef& lease, std::optional<Duration> ttl, Duration timeout,
+                      absl::AnyInvocable<void(ExtendAnswer) &&> done) = 0;
+
+  // UNAVAILABLE and DEADLINE_EXCEEDED are worth another try.
+  virtual void Release(const LeaseRef& lease, Duration timeout,
+                       absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) = 0;
+};
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "renewal/releaser.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lockkeeper::client {
+namespace {
+
+bool IsWorthAnotherTry(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
+
+std::optional<absl::StatusOr<ReleaseOutcome>> PendingRelease::Wait(Duration timeout) {
+  std::unique_lock lock(mutex_);
+  finished_.wait_for(lock, timeout, [&] { return outcome_.has_value(); });
+  return outcome_;
+}
+
+void PendingRelease::Finish(absl::StatusOr<ReleaseOutcome> outcome) {
+  const std::lock_guard lock(mutex_);
+  outcome_ = std::move(outcome);
+  finished_.notify_all();
+}
+
+struct Releaser::Effort {
+  LeaseRef lease;
+  Instant give_up_at;
+  int failures = 0;
+  std::shared_ptr<PendingRelease> pending = std::make_shared<PendingRelease>();
+};
+
+Releaser::Releaser(const Clock& clock, Scheduler& scheduler, LeaseCalls& calls, Jitter& jitter)
+    : clock_(clock), scheduler_(scheduler), calls_(calls), jitter_(jitter) {}
+
+std::shared_ptr<PendingRelease> Releaser::Release(LeaseRef lease, Instant give_up_at) {
+  auto effort = std::make_shared<Effort>();
+  effort->lease = std::move(lease);
+  effort->give_up_at = give_up_at;
+  {
+    const std::lock_guard lock(mutex_);
+    if (++pending_ > kPendingReleasesMax) effort->give_up_at = clock_.Now();
+  }
+  auto pending = effort->pending;
+  Try(std::move(effort));
+  return pending;
+}
+
+void Releaser::Try(std::shared_ptr<Effort> effort) {
+  const LeaseRef& lease = effort->lease;
+  calls_.Release(
+      lease, kReleaseTryTimeout,
+      [this, effort = std::move(effort)](absl::StatusOr<ReleaseOutcome> outcome) mutable {
+        OnAnswer(std::move(effort), std::move(outcome));
+      });
+}
+
+void Releaser::OnAnswer(std::shared_ptr<Effort> effort, absl::StatusOr<ReleaseOutcome> outcome) {
+  if (!outcome.ok() && IsWorthAnotherTry(outcome.status())) {
+    const Instant again_at =
+        clock_.Now() + BackoffDelay(++effort->failures, kBackoffMax, jitter_.Next());
+    if (again_at < effort->give_up_at) {
+      scheduler_.RunAt(again_at,
+                       [this, effort = std::move(effort)]() mutable { Try(std::move(effort)); });
+      return;
+    }
+  }
+  if (outcome.ok() && *outcome == ReleaseOutcome::kNotHolder && effort->failures > 0) {
+    outcome = ReleaseOutcome::kReleased;
+  }
+  effort->pending->Finish(std::move(outcome));
+  const std::lock_guard lock(mutex_);
+  if (--pending_ == 0) idle_.notify_all();
+}
+
+void Releaser::WaitUntilIdle(Duration timeout) {
+  std::unique_lock lock(mutex_);
+  idle_.wait_for(lock, timeout, [&] { return pending_ == 0; });
+}
+
+}  // namespace lockkeeper::client

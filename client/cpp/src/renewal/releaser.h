@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ends leases: tries again until there is an answer, in the background if the caller does not wait
+// that long.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "lockkeeper/lease.h"
+#include "renewal/backoff.h"
+#include "renewal/lease_calls.h"
+#include "renewal/scheduler.h"
+
+namespace lockkeeper::client {
+
+// A release under way. Thread-safety: thread-safe.
+class PendingRelease {
+ public:
+  // Waits for the outcome. Nothing if there is none within `timeout`.
+  std::optional<absl::StatusOr<ReleaseOutcome>> Wait(Duration timeout);
+
+ private:
+  friend class Releaser;
+  void Finish(absl::StatusOr<ReleaseOutcome> outcome);
+
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::optional<absl::StatusOr<ReleaseOutcome>> outcome_;
+};
+
+// Longest wait for the answer of one try.
+inline constexpr Duration kReleaseTryTimeout = std::chrono::seconds(1);
+
+// Releases under way at once. Beyond it a release has one try only: the ttl ends the lease.
+inline constexpr size_t kPendingReleasesMax = 10'000;
+
+// Thread-safety: thread-safe. Lifetime: must outlive the calls and timers that it starts.
+class Releaser {
+ public:
+  Releaser(const Clock& clock, Scheduler& scheduler, LeaseCalls& calls, Jitter& jitter);
+
+  // Releases `lease`, trying again until there is an answer or `give_up_at` has passed. NOT_HOLDER
+  // counts as released if an earlier try of this release had no answer: that one did it.
+  std::shared_ptr<PendingRelease> Release(LeaseRef lease, Instant give_up_at);
+
+  // Waits until no release is under way, but not longer than `timeout`.
+  void WaitUntilIdle(Duration timeout);
+
+ private:
+  struct Effort;
+
+  void Try(std::shared_ptr<Effort> effort);
+  void OnAnswer(std::shared_ptr<Effort> effort, absl::StatusOr<ReleaseOutcome> outcome);
+
+  const Clock& clock_;
+  Scheduler& scheduler_;
+  LeaseCalls& calls_;
+  Jitter& jitter_;
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  size_t pending_ = 0;  // Guarded by mutex_.
+};
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The client's own thread: one for all its leases. Waits on a timerfd of CLOCK_BOOTTIME, so that
+// after a suspend of the machine what is overdue runs at once.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "renewal/scheduler.h"
+#include "renewal/time.h"
+
+namespace lockkeeper::client {
+
+class TimerThread final : public Scheduler {
+ public:
+  TimerThread();
+  ~TimerThread() override;
+
+  TimerId RunAt(Instant at, absl::AnyInvocable<void() &&> work) override;
+  void Cancel(TimerId id) override;
+
+  // Drops what has not begun, waits for what has, ends the thread. RunAt then does nothing.
+  // Requires: not called on the thread itself.
+  void Stop();
+
+ private:
+  using Key = std::pair<Instant, TimerId>;
+
+  void Run();
+  void RunDue();
+  // Makes the timerfd fire at the earliest timer. Requires: mutex_ held.
+  void Arm();
+
+  const int timer_fd_;
+  const int wake_fd_;
+  std::mutex mutex_;
+  std::map<Key, absl::AnyInvocable<void() &&>> timers_;  // Guarded by mutex_, as all below.
+  std::map<TimerId, Instant> due_;
+  Instant armed_ = Instant::max();
+  TimerId last_id_ = kNoTimer;
+  bool stopped_ = false;
+  std::thread thread_;  // Last, so that it starts after all the others exist.
+};
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/channels.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <charconv>
+#include <utility>
+
+#include "status_payloads.h"
+
+namespace lockkeeper::client {
+namespace {
+
+constexpr char kAddressForms[] = "give `host:port`, `[v6]:port` or `unix:/path`";
+
+bool IsPort(std::string_view text) {
+  int port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65535;
+}
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  // An acquire that waits is a stream without data: without pings a proxy, or a daemon that has
+  // gone, would not be noticed. The daemon allows a ping every 5 s, also without data.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // gRPC may replay a call by itself; ours carry an attempt number and are repeated by us only.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // Without this, channels to one address share one connection.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // A daemon that restarts must be found again well within a lease: gRPC's own values are 1 s
+  // growing to 120 s, and 20 s for one attempt to connect.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2'000);
+  // A lock daemon is a neighbour, never behind the proxy that the environment names for the web.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return arguments;
+}
+
+}  // namespace
+
+absl::Status CheckAddress(std::string_view address) {
+  const auto wrong = [&] {
+    return InvalidOption("addresses",
+                         "`" + std::string(address) + "` is not an address: " + kAddressForms);
+  };
+  if (address.starts_with("unix:")) return address.size() > 5 ? absl::OkStatus() : wrong();
+  const size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos || !IsPort(address.substr(colon + 1))) return wrong();
+  const std::string_view host = address.substr(0, colon);
+  const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (in_brackets) return absl::OkStatus();
+  const bool is_name = !host.empty() && host.find_first_of("[]:/ ") == std::string_view::npos;
+  return is_name ? absl::OkStatus() : wrong();
+}
+
+std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), Arguments());
+}
+
+Channels::Channels(std::vector<Daemon> daemons) : daemons_(std::move(daemons)) {}
+
+std::unique_ptr<Channels> Channels::Open(const std::vector<std::string>& addresses) {
+  std::vector<Daemon> daemons;
+  for (const std::string& address : addresses) {
+    daemons.push_back({.acquires = v1::LockService::NewStub(NewChannel(address)),
+                       .others = v1::LockService::NewStub(NewChannel(address))});
+  }
+  return std::make_unique<Channels>(std::move(daemons));
+}
+
+void Channels::Failed(size_t number) {
+  current_.compare_exchange_strong(number, (number + 1) % daemons_.size());
+}
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The connections to the daemons. Two to each: acquires may stand in line for minutes, and what
+// keeps and ends leases must never queue behind them.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "lockkeeper/v1/lock_service.grpc.pb.h"
+
+namespace lockkeeper::client {
+
+inline constexpr size_t kAddressesMax = 16;
+
+// Checks `host:port`, `[v6]:port` or `unix:/path`. The error says what is wrong with it.
+absl::Status CheckAddress(std::string_view address);
+
+// A channel with the settings that the service needs: pings, quick reconnects, no retries by gRPC.
+// Each has its own connection.
+std::shared_ptr<grpc::Channel> NewChannel(const std::string& address);
+
+// Thread-safety: thread-safe.
+class Channels {
+ public:
+  using Stub = v1::LockService::StubInterface;
+
+  // One daemon.
+  struct Daemon {
+    std::unique_ptr<Stub> acquires;
+    std::unique_ptr<Stub> others;  // Extend, Release, Fence.
+  };
+
+  // Requires: not empty.
+  explicit Channels(std::vector<Daemon> daemons);
+  static std::unique_ptr<Channels> Open(const std::vector<std::string>& addresses);
+
+  size_t size() const { return daemons_.size(); }
+
+  // Number of the daemon to use now.
+  size_t current() const { return current_.load(std::memory_order_relaxed); }
+  const Daemon& operator[](size_t number) const { return daemons_[number]; }
+
+  // The daemon `number` did not serve: the next one is used, unless that was already done.
+  void Failed(size_t number);
+
+ private:
+  const std::vector<Daemon> daemons_;
+  std::atomic<size_t> current_{0};
+};
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/convert.h"
+
+#include <algorithm>
+#include <string>
+
+namespace lockkeeper::client {
+namespace {
+
+// More than any duration that the service answers.
+constexpr int64_t kSecondsMax = 24 * 60 * 60;
+
+std::chrono::milliseconds Millis(const google::protobuf::Duration& duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(FromProto(duration));
+}
+
+}  // namespace
+
+google::protobuf::Duration ToProto(Duration duration) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
+  google::protobuf::Duration proto;
+  proto.set_seconds(seconds.count());
+  proto.set_nanos(static_cast<int32_t>((duration - seconds).count()));
+  return proto;
+}
+
+Duration FromProto(const google::protobuf::Duration& duration) {
+  const auto seconds = std::clamp<int64_t>(duration.seconds(), 0, kSecondsMax);
+  const auto nanos = std::clamp<int64_t>(duration.nanos(), 0, 999'999'999);
+  return std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanos);
+}
+
+Granted FromProto(const v1::Lease& lease) {
+  Granted granted;
+  granted.remaining_ttl = FromProto(lease.remaining_ttl());
+  granted.offered = lease.offered();
+  granted.grant = {
+      .name = lease.name(),
+      .lease_id = lease.lease_id(),
+      .fencing_token = lease.fencing_token(),
+      .ttl = Millis(lease.ttl()),
+      .remaining_ttl = Millis(lease.remaining_ttl()),
+      .waited = Millis(lease.waited()),
+      .previous_lease_expired = lease.previous_lease_expired(),
+      .assurance = static_cast<Assurance>(std::clamp(static_cast<int>(lease.assurance()), 0, 4))};
+  return granted;
+}
+
+Contention FromProto(const v1::Contention& contention) {
+  Contention result;
+  switch (contention.reason()) {
+    case v1::CONTENTION_REASON_WAIT_TIMED_OUT:
+      result.reason = ContentionReason::kWaitTimedOut;
+      break;
+    case v1::CONTENTION_REASON_CANCELLED:
+      result.reason = ContentionReason::kCancelled;
+      break;
+    default:
+      result.reason = ContentionReason::kHeld;
+  }
+  result.holder_owner = contention.holder_owner();
+  result.remaining_ttl = Millis(contention.remaining_ttl());
+  result.position = contention.position();
+  result.waiters = contention.waiters();
+  return result;
+}
+
+ReleaseOutcome FromProto(const v1::ReleaseResponse& response) {
+  if (response.released()) return ReleaseOutcome::kReleased;
+  switch (response.reason()) {
+    case v1::NOT_RELEASED_REASON_EXPIRED:
+      return ReleaseOutcome::kExpired;
+    case v1::NOT_RELEASED_REASON_WAITER_REMOVED:
+      return ReleaseOutcome::kWaiterRemoved;
+    default:
+      return ReleaseOutcome::kNotHolder;
+  }
+}
+
+FenceResult FromProto(const v1::FenceResponse& response) {
+  FenceResult result;
+  const int verdict = response.verdict();
+  if (verdict >= v1::VERDICT_ADMITTED && verdict <= v1::VERDICT_UNKNOWN_TOKEN) {
+    result.verdict = static_cast<Verdict>(verdict);
+  }
+  result.newest_fencing_token = response.newest_fencing_token();
+  return result;
+}
+
+absl::StatusOr<AcquireAnswer> FromProto(const v1::AcquireResponse& response) {
+  switch (response.outcome_case()) {
+    case v1::AcquireResponse::kLease:
+      return AcquireAnswer(FromProto(response.lease()));
+    case v1::AcquireResponse::kContention:
+      return AcquireAnswer(FromProto(response.contention()));
+    case v1::AcquireResponse::OUTCOME_NOT_SET:
+      break;
+  }
+  return absl::InternalError("the server answered neither a lease nor a contention");
+}
+
+v1::AcquireRequest ToProto(std::string_view name, const AcquireOptions& options,
+                           std::string_view owner) {
+  v1::AcquireRequest request;
+  request.set_name(std::string(name));
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  request.set_owner(std::string(owner));
+  request.mutable_labels()->insert(options.labels.begin(), options.labels.end());
+  if (options.lock_delay.count() != 0) *request.mutable_lock_delay() = ToProto(options.lock_delay);
+  if (options.max_hold.count() != 0) *request.mutable_max_hold() = ToProto(options.max_hold);
+  request.set_confirm(options.wait_timeout.count() > 0);
+  request.set_min_assurance(static_cast<v1::Assurance>(options.min_assurance));
+  return request;
+}
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Between the messages of lockkeeper.v1 and the client's own types. Nothing else of the client's
+// decisions knows the messages.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "acquire/acquire_flow.h"
+#include "lockkeeper/client.h"
+#include "lockkeeper/v1/lock_service.pb.h"
+#include "renewal/time.h"
+
+namespace lockkeeper::client {
+
+google::protobuf::Duration ToProto(Duration duration);
+
+// Out of range values become the nearest of 0 .. 24 h.
+Duration FromProto(const google::protobuf::Duration& duration);
+
+Granted FromProto(const v1::Lease& lease);
+Contention FromProto(const v1::Contention& contention);
+ReleaseOutcome FromProto(const v1::ReleaseResponse& response);
+FenceResult FromProto(const v1::FenceResponse& response);
+
+// INTERNAL if the response says neither.
+absl::StatusOr<AcquireAnswer> FromProto(const v1::AcquireResponse& response);
+
+// Without lease id, attempt and wait_timeout: those change with each try.
+v1::AcquireRequest ToProto(std::string_view name, const AcquireOptions& options,
+                           std::string_view owner);
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/status_details.h"
+
+#include <google/protobuf/unknown_field_set.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "status_payloads.h"
+
+namespace lockkeeper::client {
+namespace {
+
+using google::protobuf::UnknownField;
+using google::protobuf::UnknownFieldSet;
+
+// Numbers of the fields that are read, as in google/rpc/{status,error_details}.proto.
+constexpr int kStatusDetails = 3;
+constexpr int kAnyTypeUrl = 1;
+constexpr int kAnyValue = 2;
+constexpr int kErrorInfoReason = 1;
+constexpr int kErrorInfoDomain = 2;
+constexpr int kBadRequestViolations = 1;
+constexpr int kViolationField = 1;
+constexpr int kRetryInfoDelay = 1;
+constexpr int kDurationSeconds = 1;
+constexpr int kDurationNanos = 2;
+
+// Seconds of the longest delay that is believed: a day.
+constexpr int64_t kDelayMax = 24 * 60 * 60;
+
+// Calls `visit` with the content of each field `number` that holds bytes. False if `bytes` is no
+// message.
+template <typename Visit>
+bool ForEachBytes(const std::string& bytes, int number, const Visit& visit) {
+  UnknownFieldSet fields;
+  if (!fields.ParseFromString(bytes)) return false;
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const UnknownField& field = fields.field(i);
+    if (field.number() == number && field.type() == UnknownField::TYPE_LENGTH_DELIMITED) {
+      visit(field.length_delimited());
+    }
+  }
+  return true;
+}
+
+std::string BytesOf(const std::string& message, int number) {
+  std::string found;
+  ForEachBytes(message, number, [&](const std::string& bytes) { found = bytes; });
+  return found;
+}
+
+int64_t NumberOf(const std::string& message, int number) {
+  UnknownFieldSet fields;
+  if (!fields.ParseFromString(message)) return 0;
+  int64_t found = 0;
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const UnknownField& field = fields.field(i);
+    if (field.number() == number && field.type() == UnknownField::TYPE_VARINT) {
+      found = static_cast<int64_t>(field.varint());
+    }
+  }
+  return found;
+}
+
+void AddDetail(const std::string& any, absl::Status& status) {
+  const std::string type_url = BytesOf(any, kAnyTypeUrl);
+  const std::string_view type = std::string_view(type_url).substr(type_url.rfind('/') + 1);
+  const std::string value = BytesOf(any, kAnyValue);
+  if (type == "google.rpc.ErrorInfo") {
+    if (BytesOf(value, kErrorInfoDomain) == "lockkeeper") {
+      SetReasonName(status, BytesOf(value, kErrorInfoReason));
+    }
+  } else if (type == "google.rpc.BadRequest") {
+    SetField(status, BytesOf(BytesOf(value, kBadRequestViolations), kViolationField));
+  } else if (type == "google.rpc.RetryInfo") {
+    const std::string delay = BytesOf(value, kRetryInfoDelay);
+    const int64_t seconds = std::clamp(NumberOf(delay, kDurationSeconds), int64_t{0}, kDelayMax);
+    SetRetryDelay(status,
+                  std::chrono::seconds(seconds) +
+                      std::chrono::milliseconds(NumberOf(delay, kDurationNanos) / 1'000'000));
+  }
+}
+
+}  // namespace
+
+absl::Status StatusFromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  // The numbers of both are those of google.rpc.Code.
+  absl::Status result(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  ForEachBytes(status.error_details(), kStatusDetails,
+               [&](const std::string& any) { AddDetail(any, result); });
+  return result;
+}
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns a gRPC status into an absl::Status with the reason, field and delay that the server put
+// into its details. Reads the wire format itself: a program that links us may have its own
+// generated copy of google/rpc/*.proto, and two copies end the process at its start.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include "absl/status/status.h"
+
+namespace lockkeeper::client {
+
+// Thread-safety: thread-safe. Details that cannot be parsed are left out.
+absl::Status StatusFromGrpc(const grpc::Status& status);
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# lockkeeper_embed_lua(TARGET FOLDER): a library with the bytes and SHA-1 digest of every FOLDER/*.lua, as "redis/scripts.h", so that
+# EVALSHA needs no digest code at run time and a deployment no script files. `acquire.lua` becomes `kAcquireScript`. The files record.lua
+# and line.lua are no scripts: their text is built into those that name them.
+
+function(lockkeeper_embed_lua TARGET FOLDER)
+  file(GLOB scripts CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/*.lua")
+  if(NOT scripts)
+    return()
+  endif()
+  set(parts "${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/record.lua" "${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/line.lua")
+  list(REMOVE_ITEM scripts ${parts})
+  set(out "${PROJECT_BINARY_DIR}/generated/${TARGET}")
+  set(generator "${PROJECT_SOURCE_DIR}/cmake/WriteLuaSources.cmake")
+  add_custom_command(
+    OUTPUT "${out}/redis/scripts.h" "${out}/redis/scripts.cc"
+    COMMAND ${CMAKE_COMMAND} "-DSCRIPTS=${scripts}" -D OUT=${out}/redis -D LUA=${LUA_PROGRAM} -P ${generator}
+    DEPENDS ${scripts} ${parts} ${generator} "${PROJECT_SOURCE_DIR}/cmake/link_lua.lua"
+    COMMENT "Embedding Lua scripts"
+    VERBATIM)
+  add_library(${TARGET} STATIC "${out}/redis/scripts.cc" "${out}/redis/scripts.h")
+  target_include_directories(${TARGET} PUBLIC "${out}")
+  target_compile_options(${TARGET} PRIVATE ${LOCKKEEPER_WARNINGS})
+endfunction()

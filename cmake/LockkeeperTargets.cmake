@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+# lockkeeper_library, lockkeeper_executable and lockkeeper_proto_library: what all our targets have in common.
+# A target whose folders hold no sources yet is left out without a word, and so is a dependency on it.
+
+# Sets OUT to the sources (*.cc, but not main.cc) of FOLDERS (relative to the current folder). Globbed, because many people add files at once and a
+# list in one file would be everybody's merge conflict; CONFIGURE_DEPENDS makes the build notice new files by itself.
+function(lockkeeper_sources OUT FOLDERS)
+  list(TRANSFORM FOLDERS APPEND "/*.cc" OUTPUT_VARIABLE patterns)
+  list(TRANSFORM patterns PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  set(${OUT} "${sources}" PARENT_SCOPE)
+endfunction()
+
+# Links TARGET with the given libraries, but for those of ours that have no sources yet.
+function(lockkeeper_link TARGET SCOPE)
+  foreach(library IN LISTS ARGN)
+    if(TARGET ${library} OR NOT library MATCHES "^lockkeeper_")
+      target_link_libraries(${TARGET} ${SCOPE} ${library})
+    endif()
+  endforeach()
+endfunction()
+
+# The digest of the law and of what enforces it: part of the checks' command lines, so that a change of the law checks all again.
+set(include_law_digest "")
+foreach(file IN ITEMS include_law.txt check_includes.awk check_includes.sh)
+  file(SHA1 "${PROJECT_SOURCE_DIR}/cmake/${file}" digest)
+  string(APPEND include_law_digest "${digest}")
+  set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/${file}")
+endforeach()
+string(SHA1 LOCKKEEPER_INCLUDE_LAW "${include_law_digest}")
+
+# Makes the build of TARGET fail when its sources include what cmake/include_law.txt forbids.
+function(lockkeeper_check_includes TARGET)
+  if(NOT CMAKE_GENERATOR STREQUAL "Ninja")
+    return()  # who else keeps what the compiler opened? `./dev` and the presets use Ninja
+  endif()
+  add_custom_command(TARGET ${TARGET} POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E env LAW=${LOCKKEEPER_INCLUDE_LAW} ${PROJECT_SOURCE_DIR}/cmake/check_includes.sh
+      ${CMAKE_MAKE_PROGRAM} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} "$<TARGET_OBJECTS:${TARGET}>"
+    COMMAND_EXPAND_LISTS VERBATIM)
+endfunction()
+
+# lockkeeper_library(NAME FOLDERS folder... [GENERATED source...] [INCLUDE_ROOT folder] [DEPS library...] [PRIVATE_DEPS library...])
+# DEPS are seen through our headers; PRIVATE_DEPS only by our sources: third-party libraries belong there.
+function(lockkeeper_library NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "INCLUDE_ROOT" "FOLDERS;GENERATED;DEPS;PRIVATE_DEPS")
+  lockkeeper_sources(sources "${ARG_FOLDERS}")
+  if(NOT sources AND NOT ARG_GENERATED)
+    return()
+  endif()
+  if(NOT ARG_INCLUDE_ROOT)
+    set(ARG_INCLUDE_ROOT "${CMAKE_CURRENT_SOURCE_DIR}")
+  endif()
+  add_library(${NAME} STATIC ${sources} ${ARG_GENERATED})
+  target_include_directories(${NAME} PUBLIC "$<BUILD_INTERFACE:${ARG_INCLUDE_ROOT}>")
+  target_compile_options(${NAME} PRIVATE ${LOCKKEEPER_WARNINGS})
+  lockkeeper_link(${NAME} PUBLIC ${ARG_DEPS})
+  lockkeeper_link(${NAME} PRIVATE ${ARG_PRIVATE_DEPS})
+  lockkeeper_check_includes(${NAME})
+endfunction()
+
+if(LOCKKEEPER_SANITIZER)
+  add_library(lockkeeper_sanitizer_options OBJECT "${PROJECT_SOURCE_DIR}/cmake/sanitizer_options.cc")
+endif()
+
+# lockkeeper_executable(NAME SOURCES source... [DEPS library...])
+function(lockkeeper_executable NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPS")
+  foreach(source IN LISTS ARG_SOURCES)
+    if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" AND NOT EXISTS "${source}")
+      return()
+    endif()
+  endforeach()
+  add_executable(${NAME} ${ARG_SOURCES})
+  target_compile_options(${NAME} PRIVATE ${LOCKKEEPER_WARNINGS})
+  lockkeeper_link(${NAME} PRIVATE ${ARG_DEPS} lockkeeper_sanitizer_options)
+  set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+  lockkeeper_check_includes(${NAME})
+endfunction()
+
+# lockkeeper_proto_library(NAME FOLDER [DEPS library...]): messages and gRPC stubs of all *.proto below proto/FOLDER.
+function(lockkeeper_proto_library NAME FOLDER)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "DEPS")
+  file(GLOB_RECURSE protos CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/proto/${FOLDER}/*.proto")
+  if(NOT protos)
+    return()
+  endif()
+  set(out "${PROJECT_BINARY_DIR}/generated/${NAME}")
+  file(MAKE_DIRECTORY "${out}")
+  add_library(${NAME} STATIC)
+  # SYSTEM, and -w below: generated code is not held to our warnings.
+  target_include_directories(${NAME} SYSTEM PUBLIC "$<BUILD_INTERFACE:${out}>")
+  target_link_libraries(${NAME} PUBLIC protobuf::libprotobuf gRPC::grpc++)
+  lockkeeper_link(${NAME} PUBLIC ${ARG_DEPS})
+  target_compile_options(${NAME} PRIVATE -w)
+  foreach(proto IN LISTS protos)
+    file(RELATIVE_PATH relative "${PROJECT_SOURCE_DIR}/proto" "${proto}")
+    string(REGEX REPLACE "\\.proto$" "" stem "${out}/${relative}")
+    set(generated ${stem}.pb.h ${stem}.pb.cc)
+    set(grpc_arguments "")
+    file(STRINGS "${proto}" services REGEX "^service ")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${proto}")
+    if(services)
+      list(APPEND generated ${stem}.grpc.pb.h ${stem}.grpc.pb.cc)
+      set(grpc_arguments --grpc_out=${out} --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>)
+    endif()
+    add_custom_command(
+      OUTPUT ${generated}
+      COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR}/proto --cpp_out=${out} ${grpc_arguments} ${proto}
+      DEPENDS ${proto} protobuf::protoc
+      COMMENT "Generating C++ from ${relative}"
+      VERBATIM)
+    target_sources(${NAME} PRIVATE ${generated})
+  endforeach()
+endfunction()

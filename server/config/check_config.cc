@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "config/config_loader.h"
+#include "config/listen_address.h"
+#include "config/url.h"
+#include "core/errors.h"
+
+namespace lockkeeper::config {
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+
+  absl::Status Check() {
+    CheckStore();
+    CheckPassword();
+    CheckListeners();
+    if (problems_.empty()) return absl::OkStatus();
+    return core::Error(core::ErrorReason::kInvalidField, absl::StrJoin(problems_, "\n"));
+  }
+
+ private:
+  // "store.redis (lockkeeper.yaml:3)"
+  std::string Named(std::string_view key) const {
+    return std::string(key) + " (" + loaded_.origins.find(key)->second + ")";
+  }
+
+  void CheckStore() {
+    const StoreConfig& store = config_.store;
+    if (store.redis.empty() && !store.embedded) {
+      problems_.emplace_back(
+          "no store is named: give --redis URL (store.redis) for a Redis that all daemons share, "
+          "or "
+          "--embedded (store.embedded) for a private one that only this daemon knows; three "
+          "daemons "
+          "that each started a private one unasked would be three holders of one lock");
+    }
+    if (!store.redis.empty() && store.embedded) {
+      problems_.push_back("two stores are named: " + Named("store.redis") + " and " +
+                          Named("store.embedded") + "; take one of them away");
+    }
+    if (store.embedded && store.data_dir.empty()) {
+      problems_.emplace_back(
+          "store.data_dir: has to be given, since neither XDG_STATE_HOME nor HOME is set");
+    }
+  }
+
+  void CheckPassword() {
+    const StoreConfig& store = config_.store;
+    if (store.redis_password_file.empty()) return;
+    const std::string named = Named("store.redis_password_file");
+    if (store.redis.empty()) {
+      problems_.push_back(named + ": is for store.redis, which is not given");
+    } else if (HasPassword(store.redis)) {
+      problems_.push_back("two passwords are given: " + named + " and the one in " +
+                          Named("store.redis") + "; take one of them away");
+    }
+  }
+
+  void CheckListeners() {
+    std::set<std::string> seen;
+    for (const std::string& text : config_.server.listen) {
+      CheckListener("server.listen", text, seen);
+    }
+    if (!config_.server.http_listen.empty()) {
+      CheckListener("server.http_listen", config_.server.http_listen, seen);
+    }
+  }
+
+  void CheckListener(std::string_view key, const std::string& text, std::set<std::string>& seen) {
+    const auto address = ParseListenAddress(text);
+    if (!address.ok()) return;  // Refused when it was read.
+    const bool any_port = !address->is_unix() && address->port == 0;
+    if (!any_port && !seen.insert(address->ToString()).second) {
+      problems_.push_back(Named(key) + ": " + text + " is given twice");
+    }
+    if (!address->IsLocal() && !config_.server.allow_insecure) {
+      problems_.push_back(
+          Named(key) + ": " + text +
+          " can be reached from other machines, and there is no transport security yet; listen on "
+          "127.0.0.1, [::1], localhost or unix:/path, or say server.allow_insecure: true if the "
+          "network keeps everybody else out");
+    }
+  }
+
+  const LoadedConfig& loaded_;
+  const Config& config_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+absl::Status CheckConfig(const LoadedConfig& loaded) { return Checker(loaded).Check(); }
+
+}  // namespace lockkeeper::config

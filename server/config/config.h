@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every setting of the daemon with its default: the one place for defaults. config_loader fills it
+// from file, environment and flags; config/lockkeeper.yaml shows the same keys, and a test proves
+// that they agree. Immutable after start.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/secret.h"
+#include "core/types.h"
+
+namespace lockkeeper::config {
+
+using core::Millis;
+
+struct ServerConfig {
+  // Where gRPC listens: host:port, [v6]:port or unix:/path; port 0 lets the system choose.
+  std::vector<std::string> listen = {"127.0.0.1:7600"};
+  // Where HTTP (health, metrics) listens: host:port or [v6]:port. Empty: nowhere.
+  std::string http_listen = "127.0.0.1:7601";
+  // Listen beyond loopback without transport security. Whoever reaches the port can lock.
+  bool allow_insecure = false;
+  // Event-loop threads that locks are spread over, 1 to 64. More cut the batches smaller.
+  int shards = 1;
+};
+
+struct StoreConfig {
+  // redis://[user:password@]host:port[/db] or unix:///path?db=N. Exclusive with `embedded`.
+  Secret redis;
+  // File that holds the password of the store, its last newline left out. Empty: none.
+  std::string redis_password_file;
+  // What that file holds. Not a setting: config_loader reads it.
+  Secret redis_password;
+  // Run a private redis-server in data_dir.
+  bool embedded = false;
+  // Where the embedded store keeps its data. Empty: /var/lib/lockkeeper as root, else
+  // $XDG_STATE_HOME/lockkeeper (~/.local/state/lockkeeper).
+  std::string data_dir;
+  // Program of the embedded store. Empty: redis-server, else valkey-server, from PATH.
+  std::string embedded_program;
+  // Beginning of every key in Redis, 1 to 64 bytes without braces.
+  std::string key_prefix = "lk:";
+  // Connections per shard, 1 to 64.
+  int connections = 2;
+  // Time to connect and shake hands, 10 ms to 1 min.
+  Millis connect_timeout{2'000};
+  // Longest wait for a reply, 10 ms to 1 min; a shorter rpc deadline wins.
+  Millis request_timeout{1'000};
+  // How long the record of an ended lock is kept, 1 s to 24 h. Repeats are recognised, and tokens
+  // compared, as long as the record is there.
+  Millis record_retention{300'000};
+};
+
+struct LeaseConfig {
+  // Longest ttl of a lease, 1 s to 24 h. An outage after a loss of the store lasts this long.
+  Millis max_ttl{60'000};
+};
+
+struct DrainConfig {
+  // How long a stopping daemon waits for work in flight, 0 to 10 min.
+  Millis timeout{20'000};
+};
+
+enum class LogFormat { kText, kJson };
+enum class LogLevel { kDebug, kInfo, kWarn, kError };
+
+struct LogConfig {
+  LogFormat format = LogFormat::kText;
+  LogLevel level = LogLevel::kInfo;
+};
+
+struct Config {
+  ServerConfig server;
+  StoreConfig store;
+  LeaseConfig lease;
+  DrainConfig drain;
+  LogConfig log;
+};
+
+}  // namespace lockkeeper::config

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the YAML file into keys, values and lines, and refuses what is no setting.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/setting.h"
+
+namespace lockkeeper::config {
+
+// A setting that the file gives.
+struct FileValue {
+  const Setting* setting = nullptr;
+  RawValue value;
+  int line = 0;  // From 1.
+};
+
+struct FileContents {
+  std::vector<FileValue> values;      // In the order of the file.
+  std::vector<std::string> problems;  // Each with "file:line: " before it.
+};
+
+// Reads the file at `path`. A file that cannot be read or is no YAML is a problem.
+FileContents ReadConfigFile(const std::string& path);
+
+// The same with the text of the file; `path` is for the problems.
+FileContents ParseConfigText(std::string_view text, const std::string& path);
+
+}  // namespace lockkeeper::config

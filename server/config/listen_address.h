@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the daemon listens: `host:port`, `[v6]:port` or `unix:/path`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace lockkeeper::config {
+
+struct ListenAddress {
+  std::string host;   // Without brackets; empty if `path` is given.
+  uint16_t port = 0;  // 0: the system chooses.
+  std::string path;   // Of a unix socket; empty if `host` is given.
+
+  bool is_unix() const { return !path.empty(); }
+
+  // Whether only this machine can reach it: a unix socket, 127.0.0.0/8, ::1 or localhost. Other
+  // names count as reachable from outside, whatever they resolve to today.
+  bool IsLocal() const;
+
+  // As ParseListenAddress reads it.
+  std::string ToString() const;
+
+  bool operator==(const ListenAddress&) const = default;
+};
+
+// Errors: INVALID_FIELD that says what is wrong with `text`.
+absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
+
+}  // namespace lockkeeper::config

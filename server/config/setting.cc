@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/setting.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "config/duration.h"
+#include "config/url.h"
+#include "core/utf8.h"
+
+namespace lockkeeper::config {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// The words for an enumeration, in the order of its values.
+constexpr std::array<std::string_view, 2> kLogFormats = {"text", "json"};
+constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warn", "error"};
+
+constexpr const auto& WordsOf(LogFormat) { return kLogFormats; }
+constexpr const auto& WordsOf(LogLevel) { return kLogLevels; }
+
+template <typename T>
+concept Enumeration = std::is_enum_v<T>;
+
+template <size_t N>
+std::string Enumerate(const std::array<std::string_view, N>& words) {
+  std::string all;
+  for (size_t i = 0; i < N; ++i) {
+    if (i > 0) all += i + 1 == N ? " or " : ", ";
+    all += words[i];
+  }
+  return all;
+}
+
+// --- parsing: each takes one text -------------------------------------------------------------
+
+Problem Parse(const Setting& setting, const std::string& text, std::string& out) {
+  switch (core::FindTextFault(text)) {
+    case core::TextFault::kNone:
+      break;
+    case core::TextFault::kNotUtf8:
+      return "is not valid UTF-8";
+    case core::TextFault::kControlCharacter:
+      return "contains a control character";
+  }
+  if (setting.check != nullptr) {
+    if (Problem problem = setting.check(text)) return problem;
+  }
+  out = text;
+  return std::nullopt;
+}
+
+Problem Parse(const Setting& setting, const std::string& text, Secret& out) {
+  std::string value;
+  if (Problem problem = Parse(setting, text, value)) return problem;
+  out = Secret(std::move(value));
+  return std::nullopt;
+}
+
+Problem Parse(const Setting&, const std::string& text, bool& out) {
+  if (text != "true" && text != "false") return "has to be true or false, is " + Quoted(text);
+  out = text == "true";
+  return std::nullopt;
+}
+
+Problem Parse(const Setting& setting, const std::string& text, int& out) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = end == text.data() + text.size() && !text.empty();
+  if (!whole || error == std::errc::invalid_argument) {
+    return "has to be a whole number, is " + Quoted(text);
+  }
+  if (error != std::errc() || number < setting.low || number > setting.high) {
+    return "has to be from " + std::to_string(setting.low) + " to " + std::to_string(setting.high) +
+           ", is " + text;
+  }
+  out = static_cast<int>(number);
+  return std::nullopt;
+}
+
+Problem Parse(const Setting& setting, const std::string& text, Millis& out) {
+  const absl::StatusOr<Millis> duration = ParseDuration(text);
+  if (!duration.ok()) return std::string(duration.status().message());
+  if (*duration < Millis(setting.low) || *duration > Millis(setting.high)) {
+    return "has to be from " + FormatDuration(Millis(setting.low)) + " to " +
+           FormatDuration(Millis(setting.high)) + ", is " + text;
+  }
+  out = *duration;
+  return std::nullopt;
+}
+
+template <Enumeration T>
+Problem Parse(const Setting&, const std::string& text, T& out) {
+  const auto& words = WordsOf(T());
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) return "has to be " + Enumerate(words) + ", is " + Quoted(text);
+  out = static_cast<T>(found - words.begin());
+  return std::nullopt;
+}
+
+Problem ParseList(const Setting& setting, const Texts& texts, Texts& out) {
+  if (texts.empty()) return "has to have at least one entry";
+  Texts values(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (Problem problem = Parse(setting, texts[i], values[i])) return problem;
+  }
+  out = std::move(values);
+  return std::nullopt;
+}
+
+// --- printing ---------------------------------------------------------------------------------
+
+std::string Text(const std::string& value) { return value; }
+std::string Text(const Secret& value) { return MaskUrl(value); }
+std::string Text(bool value) { return value ? "true" : "false"; }
+std::string Text(int value) { return std::to_string(value); }
+std::string Text(Millis value) { return FormatDuration(value); }
+template <Enumeration T>
+std::string Text(T value) {
+  return std::string(WordsOf(value).at(static_cast<size_t>(value)));
+}
+
+// --- describing -------------------------------------------------------------------------------
+
+std::string Describe(const Setting&, const std::string*) { return "text"; }
+std::string Describe(const Setting&, const Texts*) { return "list of texts"; }
+std::string Describe(const Setting&, const Secret*) { return "URL"; }
+std::string Describe(const Setting&, const bool*) { return "true or false"; }
+std::string Describe(const Setting& setting, const int*) {
+  return "number, " + std::to_string(setting.low) + " to " + std::to_string(setting.high);
+}
+std::string Describe(const Setting& setting, const Millis*) {
+  return "duration, " + FormatDuration(Millis(setting.low)) + " to " +
+         FormatDuration(Millis(setting.high));
+}
+template <Enumeration T>
+std::string Describe(const Setting&, const T*) {
+  return Enumerate(WordsOf(T()));
+}
+
+}  // namespace
+
+Problem Assign(const Setting& setting, const RawValue& value, Config& config) {
+  return std::visit(
+      [&]<typename T>(const FieldOf<T>& field) -> Problem {
+        const bool is_list = value.shape == RawValue::Shape::kList;
+        if constexpr (std::is_same_v<T, Texts>) {
+          if (!is_list) return "has to be a list, such as [a, b]";
+          return ParseList(setting, value.texts, field.edit(config));
+        } else {
+          if (is_list) return "has to be one value, is a list";
+          return Parse(setting, value.texts.at(0), field.edit(config));
+        }
+      },
+      setting.field);
+}
+
+RawValue Show(const Setting& setting, const Config& config) {
+  return std::visit(
+      [&]<typename T>(const FieldOf<T>& field) -> RawValue {
+        if constexpr (std::is_same_v<T, Texts>) {
+          return {.shape = RawValue::Shape::kList, .texts = field.read(config)};
+        } else {
+          return {.shape = RawValue::Shape::kText, .texts = {Text(field.read(config))}};
+        }
+      },
+      setting.field);
+}
+
+std::string EnvironmentName(const Setting& setting) {
+  std::string name(setting.key);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return "LOCKKEEPERD_" + absl::AsciiStrToUpper(name);
+}
+
+std::string DescribeValues(const Setting& setting) {
+  return std::visit(
+      [&]<typename T>(const FieldOf<T>&) {
+        return Describe(setting, static_cast<const T*>(nullptr));
+      },
+      setting.field);
+}
+
+}  // namespace lockkeeper::config

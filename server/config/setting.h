@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One setting: its key, where it lives in Config, what values it takes and what it is for. From
+// this description it is read from file, environment and flags, printed, and put into the
+// documentation. settings.h has them all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "config/config.h"
+#include "config/problem.h"
+
+namespace lockkeeper::config {
+
+// How to reach a field of Config.
+template <typename T>
+struct FieldOf {
+  using Type = T;
+  T& (*edit)(Config&);
+  const T& (*read)(const Config&);
+};
+
+using Field = std::variant<FieldOf<std::string>, FieldOf<std::vector<std::string>>, FieldOf<bool>,
+                           FieldOf<int>, FieldOf<Millis>, FieldOf<Secret>, FieldOf<LogFormat>,
+                           FieldOf<LogLevel>>;
+
+// The field `Member` of the section `Section`: At<&Config::server, &ServerConfig::shards>().
+template <auto Section, auto Member>
+constexpr auto At() {
+  using T = std::remove_cvref_t<decltype(std::declval<Config>().*Section.*Member)>;
+  return FieldOf<T>{[](Config& config) -> T& { return config.*Section.*Member; },
+                    [](const Config& config) -> const T& { return config.*Section.*Member; }};
+}
+
+struct Setting {
+  std::string_view key;  // "store.connect_timeout"
+  Field field;
+  int64_t low = 0;                                    // Range of a number, both ends included;
+  int64_t high = 0;                                   // of a duration in milliseconds.
+  Problem (*check)(std::string_view text) = nullptr;  // Of a text, or of each text of a list.
+  std::string_view flag = {};                         // "--listen"; empty: none.
+  std::string_view environment_alias = {};            // Besides EnvironmentName(); empty: none.
+  std::string_view meaning;                           // For the documentation.
+
+  bool is_list() const { return std::holds_alternative<FieldOf<std::vector<std::string>>>(field); }
+  bool is_secret() const { return std::holds_alternative<FieldOf<Secret>>(field); }
+  std::string_view section() const { return key.substr(0, key.find('.')); }
+  std::string_view name() const { return key.substr(key.find('.') + 1); }
+};
+
+// A value as file, environment or command line give it.
+struct RawValue {
+  enum class Shape { kText, kList };
+  Shape shape = Shape::kText;
+  std::vector<std::string> texts;  // Exactly one if the shape is kText.
+};
+
+// Parses `value` into the setting's field of `config`, which stays as it is on a problem.
+Problem Assign(const Setting& setting, const RawValue& value, Config& config);
+
+// The setting's value as a file would have it; secrets are masked.
+RawValue Show(const Setting& setting, const Config& config);
+
+// "LOCKKEEPERD_STORE_CONNECT_TIMEOUT"
+std::string EnvironmentName(const Setting& setting);
+
+// What kind of value it takes, for the documentation: "duration, 10ms to 1m".
+std::string DescribeValues(const Setting& setting);
+
+}  // namespace lockkeeper::config

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/settings.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "config/listen_address.h"
+#include "config/near_miss.h"
+#include "config/url.h"
+#include "core/limits.h"
+
+namespace lockkeeper::config {
+namespace {
+
+namespace limits = core::limits;
+
+constexpr int64_t kMilli = 1;
+constexpr int64_t kSecond = 1'000;
+constexpr int64_t kMinute = 60 * kSecond;
+constexpr int64_t kHour = 60 * kMinute;
+
+constexpr size_t kKeyPrefixBytesMax = 64;
+
+Problem CheckListen(std::string_view text) {
+  const auto address = ParseListenAddress(text);
+  if (!address.ok()) return std::string(address.status().message());
+  return std::nullopt;
+}
+
+Problem CheckHttpListen(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  const auto address = ParseListenAddress(text);
+  if (!address.ok()) return std::string(address.status().message());
+  if (address->is_unix()) return "has to be host:port or [v6]:port; only gRPC has unix sockets";
+  return std::nullopt;
+}
+
+Problem CheckKeyPrefix(std::string_view text) {
+  if (text.empty() || text.size() > kKeyPrefixBytesMax) {
+    return "has to be 1 to " + std::to_string(kKeyPrefixBytesMax) + " bytes, has " +
+           std::to_string(text.size());
+  }
+  if (text.find_first_of("{}") != std::string_view::npos) {
+    return "contains '{' or '}', which Redis reads as a hash tag";
+  }
+  return std::nullopt;
+}
+
+constexpr Setting kSettings[] = {
+    {.key = "server.listen",
+     .field = At<&Config::server, &ServerConfig::listen>(),
+     .check = CheckListen,
+     .flag = "--listen",
+     .meaning = "Where gRPC listens: host:port, [v6]:port or unix:/path; port 0 lets the system "
+                "choose."},
+    {.key = "server.http_listen",
+     .field = At<&Config::server, &ServerConfig::http_listen>(),
+     .check = CheckHttpListen,
+     .flag = "--http-listen",
+     .meaning = "Where HTTP (/healthz, /readyz, /metrics) listens: host:port or [v6]:port. Empty: "
+                "nowhere."},
+    {.key = "server.allow_insecure",
+     .field = At<&Config::server, &ServerConfig::allow_insecure>(),
+     .meaning = "Listen beyond loopback without transport security. Whoever reaches the port can "
+                "lock."},
+    {.key = "server.shards",
+     .field = At<&Config::server, &ServerConfig::shards>(),
+     .low = 1,
+     .high = 64,
+     .meaning = "Event-loop threads that locks are spread over. More cut the batches smaller."},
+
+    {.key = "store.redis",
+     .field = At<&Config::store, &StoreConfig::redis>(),
+     .check = CheckStoreUrl,
+     .flag = "--redis",
+     .meaning = "redis://[user:password@]host:port[/db] or unix:///path?db=N, percent-encoded. "
+                "Either this or store.embedded has to be given."},
+    {.key = "store.redis_password_file",
+     .field = At<&Config::store, &StoreConfig::redis_password_file>(),
+     .environment_alias = "LOCKKEEPERD_REDIS_PASSWORD_FILE",
+     .meaning =
+         "File that holds the password of store.redis, its last newline left out; read once, "
+         "at start."},
+    {.key = "store.embedded",
+     .field = At<&Config::store, &StoreConfig::embedded>(),
+     .flag = "--embedded",
+     .meaning = "Run a private redis-server in store.data_dir. Only this daemon knows its locks."},
+    {.key = "store.data_dir",
+     .field = At<&Config::store, &StoreConfig::data_dir>(),
+     .flag = "--data-dir",
+     .meaning = "Where the embedded store keeps its data. Empty: /var/lib/lockkeeper as root, else "
+                "$XDG_STATE_HOME/lockkeeper or ~/.local/state/lockkeeper."},
+    {.key = "store.embedded_program",
+     .field = At<&Config::store, &StoreConfig::embedded_program>(),
+     .meaning =
+         "Program of the embedded store. Empty: redis-server, else valkey-server, from PATH."},
+    {.key = "store.key_prefix",
+     .field = At<&Config::store, &StoreConfig::key_prefix>(),
+     .check = CheckKeyPrefix,
+     .meaning = "Beginning of every key in Redis, 1 to 64 bytes without braces."},
+    {.key = "store.connections",
+     .field = At<&Config::store, &StoreConfig::connections>(),
+     .low = 1,
+     .high = 64,
+     .meaning = "Connections to Redis per shard."},
+    {.key = "store.connect_timeout",
+     .field = At<&Config::store, &StoreConfig::connect_timeout>(),
+     .low = 10 * kMilli,
+     .high = kMinute,
+     .meaning = "Time to connect to Redis and shake hands."},
+    {.key = "store.request_timeout",
+     .field = At<&Config::store, &StoreConfig::request_timeout>(),
+     .low = 10 * kMilli,
+     .high = kMinute,
+     .meaning = "Longest wait for a reply of Redis; a shorter deadline of the request wins."},
+    {.key = "store.record_retention",
+     .field = At<&Config::store, &StoreConfig::record_retention>(),
+     .low = kSecond,
+     .high = 24 * kHour,
+     .meaning = "How long the record of an ended lock is kept. As long as it is there, repeats are "
+                "recognised and tokens compared."},
+
+    {.key = "lease.max_ttl",
+     .field = At<&Config::lease, &LeaseConfig::max_ttl>(),
+     .low = kSecond,
+     .high = limits::kTtlCeiling.count(),
+     .meaning = "Longest ttl of a lease. An outage after a loss of the store lasts this long."},
+
+    {.key = "drain.timeout",
+     .field = At<&Config::drain, &DrainConfig::timeout>(),
+     .low = 0,
+     .high = 10 * kMinute,
+     .meaning = "How long a daemon that stops waits for work in flight."},
+
+    {.key = "log.format",
+     .field = At<&Config::log, &LogConfig::format>(),
+     .meaning = "Form of the records on standard error: key=value or one JSON object per line."},
+    {.key = "log.level",
+     .field = At<&Config::log, &LogConfig::level>(),
+     .meaning = "Records below it are left out."},
+};
+
+std::string Suggestion(std::string_view unknown, const std::vector<std::string>& known) {
+  const std::optional<std::string> nearest = NearMiss(unknown, known);
+  return nearest ? "; did you mean " + *nearest + "?" : "";
+}
+
+}  // namespace
+
+absl::Span<const Setting> Settings() { return kSettings; }
+
+const Setting* FindByKey(std::string_view key) {
+  for (const Setting& setting : kSettings) {
+    if (setting.key == key) return &setting;
+  }
+  return nullptr;
+}
+
+const Setting* FindByFlag(std::string_view flag) {
+  for (const Setting& setting : kSettings) {
+    if (!flag.empty() && setting.flag == flag) return &setting;
+  }
+  return nullptr;
+}
+
+const Setting* FindByEnvironment(std::string_view variable) {
+  for (const Setting& setting : kSettings) {
+    if (EnvironmentName(setting) == variable) return &setting;
+    if (!variable.empty() && setting.environment_alias == variable) return &setting;
+  }
+  return nullptr;
+}
+
+bool IsSection(std::string_view name) {
+  return std::any_of(std::begin(kSettings), std::end(kSettings),
+                     [name](const Setting& setting) { return setting.section() == name; });
+}
+
+std::string SuggestKey(std::string_view unknown) {
+  std::vector<std::string> known;
+  for (const Setting& setting : kSettings) {
+    // The right name in the wrong section is nearer than any slip of the fingers.
+    if (setting.name() == unknown.substr(unknown.find('.') + 1)) {
+      return "; did you mean " + std::string(setting.key) + "?";
+    }
+    known.emplace_back(setting.key);
+  }
+  return Suggestion(unknown, known);
+}
+
+std::string SuggestSection(std::string_view unknown) {
+  std::vector<std::string> known;
+  for (const Setting& setting : kSettings) {
+    if (setting.name() == unknown) return "; did you mean " + std::string(setting.key) + "?";
+    known.emplace_back(setting.section());
+  }
+  return Suggestion(unknown, known);
+}
+
+std::string SuggestVariable(std::string_view unknown) {
+  std::vector<std::string> known;
+  for (const Setting& setting : kSettings) known.push_back(EnvironmentName(setting));
+  return Suggestion(unknown, known);
+}
+
+}  // namespace lockkeeper::config

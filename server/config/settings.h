@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of all settings. A new setting is one entry in settings.cc and its field with default
+// in config.h; file, environment, printing and the tests of the documentation follow from it.
+#pragma once
+
+#include <string_view>
+
+#include "absl/types/span.h"
+#include "config/setting.h"
+
+namespace lockkeeper::config {
+
+// In the order of config/lockkeeper.yaml; the settings of a section stand together.
+absl::Span<const Setting> Settings();
+
+// Nothing if there is none with this key ("server.listen"), flag ("--listen") or environment
+// variable.
+const Setting* FindByKey(std::string_view key);
+const Setting* FindByFlag(std::string_view flag);
+const Setting* FindByEnvironment(std::string_view variable);
+
+bool IsSection(std::string_view name);
+
+// "; did you mean X?" with the known name that `unknown` is most likely a slip of; empty if none is
+// near.
+std::string SuggestKey(std::string_view unknown);
+std::string SuggestSection(std::string_view unknown);
+std::string SuggestVariable(std::string_view unknown);
+
+}  // namespace lockkeeper::config

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one thread of a shard, as the domain sees it: work now, work later, work at the end of the
+// turn. The daemon's is the event loop; the simulator's is a queue in virtual time.
+#pragma once
+
+#include <memory>
+
+#include "absl/functional/any_invocable.h"
+#include "core/types.h"
+
+namespace lockkeeper::core {
+
+using Task = absl::AnyInvocable<void() &&>;
+
+// A task that waits for its time. Destroying it before then cancels it.
+//
+// Thread-safety: loop-thread only.
+class Timer {
+ public:
+  virtual ~Timer() = default;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // Runs `task` on the shard's thread, after tasks posted before. Many posts cost one wake-up.
+  // Thread-safety: thread-safe. Never runs `task` before it returns.
+  virtual void Post(Task task) = 0;
+
+  // Runs `task` on the shard's thread once `delay` has passed. Keep the timer, or it is cancelled.
+  // Thread-safety: loop-thread only.
+  [[nodiscard]] virtual std::unique_ptr<Timer> After(Micros delay, Task task) = 0;
+
+  // Runs `task` when the shard has taken all work that is ready in this turn, before it sleeps.
+  // Thread-safety: loop-thread only.
+  virtual void AtEndOfTurn(Task task) = 0;
+};
+
+}  // namespace lockkeeper::core

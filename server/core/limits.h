@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every limit of the service, with its unit and where it comes from. Nothing else in the code
+// bounds a request; docs/reference/limits.md lists the same names, and a test reaches each.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/types.h"
+
+namespace lockkeeper::core::limits {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// Bytes of a lock's name. A Redis key may be longer, but names are kept per lock and per log line.
+inline constexpr size_t kNameBytesMax = 512;
+
+// Bytes of the owner text and of an administrator's reason. Enough for host, process and purpose.
+inline constexpr size_t kOwnerBytesMax = 256;
+inline constexpr size_t kReasonBytesMax = 256;
+
+// Labels of a lease. They are part of the record, which every script reads whole.
+inline constexpr size_t kLabelsMax = 8;
+inline constexpr size_t kLabelKeyBytesMax = 64;
+inline constexpr size_t kLabelValueBytesMax = 256;
+
+// Sends of one acquire. The record keeps six digits; a client that gets here has other problems.
+inline constexpr int32_t kAttemptMax = 999'999;
+
+// Shortest lease. Below it a renewal every third of the ttl is within ordinary scheduling delays.
+inline constexpr Millis kTtlMin{100};
+// Lease of an acquire that asks for none (or lease.max_ttl, if that is shorter).
+inline constexpr Millis kTtlDefault = seconds(30);
+// Highest value that lease.max_ttl may be configured to.
+inline constexpr Millis kTtlCeiling = hours(24);
+
+inline constexpr Millis kWaitTimeoutMax = minutes(10);
+inline constexpr Millis kLockDelayMax = minutes(1);
+inline constexpr Millis kMaxHoldMin = kTtlMin;
+inline constexpr Millis kMaxHoldMax = hours(24);
+
+// Largest token: doubles (Lua, JavaScript) are exact up to here.
+inline constexpr int64_t kTokenMax = (int64_t{1} << 53) - 1;
+
+// Bytes of the opaque proof of a lease.
+inline constexpr size_t kReassertionBytesMax = 1024;
+
+// Locks in one page of ListLocks.
+inline constexpr int32_t kPageSizeDefault = 100;
+inline constexpr int32_t kPageSizeMax = 1000;
+inline constexpr size_t kPageTokenBytesMax = 64;
+
+// Bytes of one request message. The largest legal acquire takes about 4 KiB.
+inline constexpr size_t kRequestBytesMax = 64 * 1024;
+
+// Operations that one daemon shard has accepted and not yet answered. Beyond it RATE_LIMIT: about
+// a second of work, more would only wait for its deadline.
+inline constexpr size_t kOperationsOutstandingMax = 65'536;
+
+// Waiters in the line of one lock, by default. A hand-over costs the same for any number; what
+// grows is the node's memory, about 600 bytes for each.
+inline constexpr int32_t kWaitersPerLockDefault = 20'000;
+inline constexpr int32_t kWaitersPerLockMax = 999'999;
+
+// Waiters of one daemon, by default: gRPC keeps about 16 KiB for each waiting call.
+inline constexpr int32_t kWaitersPerDaemonDefault = 50'000;
+
+// Grants that one shard is trying to withdraw. Beyond it the oldest is left to its ttl.
+inline constexpr size_t kWithdrawalsMax = 65'536;
+
+}  // namespace lockkeeper::core::limits

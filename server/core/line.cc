@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/line.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/errors.h"
+
+namespace lockkeeper::core {
+namespace {
+
+// A lost message costs at most this. The store takes a daemon for dead after three times as long.
+constexpr Millis kPollInterval{1000};
+// How much of it polls are spread over, so that the lines of a daemon do not all ask at once.
+constexpr Millis kPollSpread{200};
+// Between two polls while a hand-over goes on, or after an offer has lapsed.
+constexpr Millis kPollSoon{1};
+// Behind the end of the holder's lease, so that the store finds it ended.
+constexpr Micros kPastLeaseEnd{500};
+// Before a claim without an answer is repeated. An offer runs for a second.
+constexpr Millis kClaimPause{50};
+constexpr Millis kStoreTimeout{1000};
+// How long a client may take to claim: as long as the longest offer.
+constexpr Millis kClaimTime{3000};
+
+}  // namespace
+
+struct Line::Waiter {
+  enum class State { kWaiting, kClaiming, kLeaving };
+
+  AcquireRequest request;
+  Waiting place;
+  Instant arrived;
+  Done<AcquireAnswer> done;
+  State state = State::kWaiting;
+  bool over = false;  // The wait has ended while a claim was under way.
+  std::unique_ptr<Timer> end_timer;
+  std::unique_ptr<Timer> claim_timer;
+};
+
+struct Line::LocalLine {
+  std::string name;
+  std::unordered_map<std::string, std::unique_ptr<Waiter>> waiters;  // By lease id.
+  std::unique_ptr<Timer> poll_timer;
+  Instant poll_at = Instant::max();
+  bool polling = false;
+  int64_t unpark_from = 0;
+  int32_t length = 0;  // As the store said last.
+};
+
+// Number of the waiter that came first. It is the last one to be known to a line that was lost.
+int64_t Line::FirstNumber(const LocalLine& line) {
+  return std::min_element(line.waiters.begin(), line.waiters.end(),
+                          [](const auto& a, const auto& b) {
+                            return a.second->place.number < b.second->place.number;
+                          })
+      ->second->place.number;
+}
+
+Line::Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals& withdrawals)
+    : store_(store), clock_(clock), executor_(executor), withdrawals_(withdrawals) {
+  store_.ListenToLine(*this);
+}
+
+Line::~Line() { *alive_ = false; }
+
+Line::LocalLine* Line::Find(const std::string& name) {
+  const auto found = lines_.find(name);
+  return found == lines_.end() ? nullptr : found->second.get();
+}
+
+Line::Waiter* Line::Find(const std::string& name, const LeaseId& lease_id, const Keeper& keeper) {
+  LocalLine* line = Find(name);
+  if (line == nullptr) return nullptr;
+  const auto found = line->waiters.find(std::string(lease_id.digits()));
+  if (found == line->waiters.end() || found->second->request.keeper != keeper) return nullptr;
+  return found->second.get();
+}
+
+void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, Instant wait_end,
+                Done<AcquireAnswer> done) {
+  std::unique_ptr<LocalLine>& line = lines_[request.name];
+  if (!line) {
+    line = std::make_unique<LocalLine>();
+    line->name = request.name;
+  }
+  std::unique_ptr<Waiter>& slot = line->waiters[std::string(request.lease_id.digits())];
+  if (slot) {
+    // A retry over this daemon has taken the place over; the older call has nothing to wait for.
+    Done<AcquireAnswer> older = std::move(slot->done);
+    executor_.Post([older = std::move(older)]() mutable {
+      std::move(older)(Error(ErrorReason::kOutcomeUnknown, "a later attempt waits in its place"));
+    });
+    CountOut(slot->request.principal);
+  }
+  slot = std::make_unique<Waiter>();
+  slot->request = std::move(request);
+  slot->place = place;
+  slot->arrived = arrived;
+  slot->done = std::move(done);
+  CountIn(slot->request.principal);
+  const auto delay = std::chrono::duration_cast<Micros>(wait_end - clock_.Now());
+  slot->end_timer = executor_.After(std::max(delay, Micros(0)), [this, name = slot->request.name,
+                                                                 lease_id = slot->request.lease_id,
+                                                                 keeper = slot->request.keeper] {
+    if (Waiter* waiter = Find(name, lease_id, keeper)) Leave(*waiter);
+  });
+  line->length = std::max(line->length, place.position);
+  PollIn(*line, std::min<Micros>(kPollInterval, place.free_in + kPastLeaseEnd));
+}
+
+bool Line::GiveUp(const std::string& name, const Keeper& keeper) {
+  LocalLine* line = Find(name);
+  if (line == nullptr) return false;
+  const auto found = std::find_if(line->waiters.begin(), line->waiters.end(), [&](auto& entry) {
+    return entry.second->request.keeper == keeper;
+  });
+  if (found == line->waiters.end()) return false;
+  Leave(*found->second);
+  return true;
+}
+
+void Line::StartDraining() {
+  draining_ = true;
+  for (auto& [name, line] : std::exchange(lines_, {})) {
+    if (!line->waiters.empty()) SayLeaving(name, FirstNumber(*line));
+    for (auto& [lease_id, waiter] : line->waiters) {
+      executor_.Post([done = std::move(waiter->done)]() mutable {
+        std::move(done)(Error(ErrorReason::kServerDraining,
+                              "this daemon is stopping; the place in line is kept"));
+      });
+    }
+  }
+  waiting_ = 0;
+  waiting_by_principal_.clear();
+}
+
+size_t Line::WaitingOf(const std::string& principal) const {
+  const auto found = waiting_by_principal_.find(principal);
+  return found == waiting_by_principal_.end() ? 0 : found->second;
+}
+
+void Line::CountIn(const std::string& principal) {
+  ++waiting_;
+  ++waiting_by_principal_[principal];
+}
+
+void Line::CountOut(const std::string& principal) {
+  --waiting_;
+  const auto found = waiting_by_principal_.find(principal);
+  if (--found->second == 0) waiting_by_principal_.erase(found);
+}
+
+void Line::SayLeaving(const std::string& name, int64_t number) {
+  store_.Poll({.name = name,
+               .mode = PollMode::kLeaving,
+               .number = number,
+               .unpark_from = 0,
+               .deadline = clock_.Now() + kStoreTimeout},
+              [](absl::StatusOr<PollAnswer>) {});
+}
+
+void Line::OnOffer(const Offer& offer) {
+  Waiter* waiter = Find(offer.name, offer.lease_id, offer.keeper);
+  if (waiter == nullptr) return Decline(offer);
+  if (waiter->state != Waiter::State::kWaiting) return;
+  if (waiter->request.claim == ClaimMode::kByDaemon) return Claim(*waiter);
+
+  RememberOffered(offer);
+  Lease lease;
+  lease.name = offer.name;
+  lease.lease_id = offer.lease_id;
+  lease.token = offer.token;
+  lease.ttl = offer.ttl;
+  lease.remaining_ttl = offer.remaining;
+  lease.previous_lease_expired = offer.previous_lease_expired;
+  lease.offered = true;
+  lease.assurance = store_.assurance();
+  lease.waited = std::chrono::duration_cast<Micros>(clock_.Now() - waiter->arrived);
+  Answer(*waiter, AcquireAnswer(std::move(lease)));
+}
+
+// Nobody waits here any more in the place that has the offer: it could not be left in time.
+void Line::Decline(const Offer& offer) {
+  const auto told = told_.find(std::string(offer.lease_id.digits()));
+  if (draining_ || (told != told_.end() && clock_.Now() < told->second)) return;
+  withdrawals_.Start(
+      {offer.name, offer.lease_id, offer.attempt, offer.keeper, clock_.Now() + kStoreTimeout},
+      clock_.Now() + kLeaveTriedFor, [](absl::StatusOr<WithdrawResult>) {});
+}
+
+void Line::RememberOffered(const Offer& offer) {
+  const Instant now = clock_.Now();
+  std::erase_if(told_, [now](const auto& entry) { return entry.second <= now; });
+  told_[std::string(offer.lease_id.digits())] = now + kClaimTime;
+}
+
+void Line::OnWaiterReleased(const std::string& name, const LeaseId& lease_id) {
+  LocalLine* line = Find(name);
+  if (line == nullptr) return;
+  const auto found = line->waiters.find(std::string(lease_id.digits()));
+  if (found == line->waiters.end()) return;
+  Contention contention;
+  contention.reason = ContentionReason::kCancelled;
+  contention.waiters = line->length;
+  Answer(*found->second, AcquireAnswer(std::move(contention)));
+}
+
+void Line::Claim(Waiter& waiter) {
+  waiter.state = Waiter::State::kClaiming;
+  waiter.claim_timer.reset();
+  const AcquireRequest& request = waiter.request;
+  ExtendRequest claim;
+  claim.name = request.name;
+  claim.lease_id = request.lease_id;
+  claim.principal = request.principal;
+  claim.deadline = clock_.Now() + kStoreTimeout;
+  store_.Extend(claim,
+                [this, alive = alive_, name = request.name, lease_id = request.lease_id,
+                 keeper = request.keeper, attempt = request.attempt](absl::StatusOr<Lease> lease) {
+                  if (*alive) OnClaimed({name, lease_id, attempt, keeper, {}}, std::move(lease));
+                });
+}
+
+void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
+  const auto& [name, lease_id, attempt, keeper, deadline] = undo;
+  Waiter* waiter = Find(name, lease_id, keeper);
+  if (waiter == nullptr) {
+    // Answered meanwhile, because the daemon drains or the lease id was released.
+    if (lease.ok() && !draining_) {
+      undo.deadline = clock_.Now() + kStoreTimeout;
+      withdrawals_.Start(undo, clock_.Now() + lease->remaining_ttl,
+                         [](absl::StatusOr<WithdrawResult>) {});
+    }
+    return;
+  }
+  if (lease.ok()) {
+    lease->waited = std::chrono::duration_cast<Micros>(clock_.Now() - waiter->arrived);
+    return Answer(*waiter, AcquireAnswer(*std::move(lease)));
+  }
+  if (waiter->over) {
+    waiter->state = Waiter::State::kWaiting;
+    return Leave(*waiter);
+  }
+  if (MayHaveHappened(lease.status())) {
+    // It may be a lease by now: only the store knows, and asking again does no harm.
+    waiter->claim_timer = executor_.After(kClaimPause, [this, undo] {
+      if (Waiter* again = Find(undo.name, undo.lease_id, undo.keeper)) Claim(*again);
+    });
+    return;
+  }
+  waiter->state = Waiter::State::kWaiting;
+  LocalLine& line = *Find(name);
+  line.unpark_from = 1;
+  PollIn(line, kPollSoon);
+}
+
+// Takes the waiter's place back and answers when the store has confirmed it or its time is up.
+void Line::Leave(Waiter& waiter) {
+  waiter.over = true;
+  if (waiter.state != Waiter::State::kWaiting) return;
+  waiter.state = Waiter::State::kLeaving;
+  const AcquireRequest& request = waiter.request;
+  withdrawals_.Start({request.name, request.lease_id, request.attempt, request.keeper,
+                      clock_.Now() + kStoreTimeout},
+                     clock_.Now() + kLeaveTriedFor,
+                     [this, alive = alive_, name = request.name, lease_id = request.lease_id,
+                      keeper = request.keeper](absl::StatusOr<WithdrawResult> result) {
+                       Waiter* leaving = *alive ? Find(name, lease_id, keeper) : nullptr;
+                       if (leaving == nullptr) return;
+                       if (!result.ok() || *result == WithdrawResult::kKept) {
+                         return Answer(*leaving,
+                                       Error(ErrorReason::kOutcomeUnknown,
+                                             "the wait is over, but the store did not confirm it"));
+                       }
+                       Contention contention;
+                       contention.reason = ContentionReason::kWaitTimedOut;
+                       contention.position = leaving->place.position;
+                       contention.waiters = Find(name)->length;
+                       Answer(*leaving, AcquireAnswer(std::move(contention)));
+                     });
+}
+
+void Line::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
+  Done<AcquireAnswer> done = std::move(waiter.done);
+  const std::string waiter_principal = waiter.request.principal;
+  LocalLine& line = *Find(waiter.request.name);
+  line.waiters.erase(std::string(waiter.request.lease_id.digits()));
+  CountOut(waiter_principal);
+  if (line.waiters.empty()) lines_.erase(lines_.find(line.name));
+  std::move(done)(std::move(answer));
+}
+
+void Line::PollIn(LocalLine& line, Micros delay) {
+  const Instant at = clock_.Now() + delay;
+  if (line.polling || line.poll_at <= at) return;
+  line.poll_at = at;
+  line.poll_timer = executor_.After(delay, [this, name = line.name] {
+    if (LocalLine* due = Find(name)) Poll(*due);
+  });
+}
+
+void Line::Poll(LocalLine& line) {
+  line.poll_at = Instant::max();
+  line.poll_timer.reset();
+  line.polling = true;
+  store_.Poll({.name = line.name,
+               .mode = PollMode::kWaiting,
+               .number = FirstNumber(line),
+               .unpark_from = line.unpark_from,
+               .deadline = clock_.Now() + kStoreTimeout},
+              [this, alive = alive_, name = line.name](absl::StatusOr<PollAnswer> answer) {
+                if (*alive) OnPolled(name, std::move(answer));
+              });
+}
+
+void Line::OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer) {
+  LocalLine* line = Find(name);
+  if (line == nullptr) return;
+  line->polling = false;
+  const Micros interval = kPollInterval - kPollSpread * (polls_++ % 16) / 16;
+  if (!answer.ok()) return PollIn(*line, interval);
+  if (answer->lost) {
+    StandAgain(*line);
+    return PollIn(*line, interval);
+  }
+  line->unpark_from = 0;
+  line->length = answer->waiters;
+  const bool going_on = answer->parked || answer->unpark_next > 0 ||
+                        (answer->free_in == Micros(0) && answer->waiters > 0);
+  if (answer->parked) line->unpark_from = 1;
+  if (answer->unpark_next > 0) line->unpark_from = answer->unpark_next;
+  if (going_on) {
+    PollIn(*line, kPollSoon);
+  } else if (answer->free_in > Micros(0)) {
+    PollIn(*line, std::min<Micros>(interval, answer->free_in + kPastLeaseEnd));
+  } else {
+    PollIn(*line, interval);
+  }
+  if (answer->offer) OnOffer(*answer->offer);
+}
+
+// The store has lost the line: its waiters stand again, in the order that they had.
+void Line::StandAgain(LocalLine& line) {
+  std::vector<Waiter*> in_order;
+  for (auto& [lease_id, waiter] : line.waiters) {
+    if (waiter->state == Waiter::State::kWaiting) in_order.push_back(waiter.get());
+  }
+  std::sort(in_order.begin(), in_order.end(),
+            [](const Waiter* a, const Waiter* b) { return a->place.number < b->place.number; });
+  for (Waiter* waiter : in_order) {
+    AcquireRequest request = waiter->request;
+    request.deadline = clock_.Now() + kStoreTimeout;
+    store_.Acquire(request, [this, alive = alive_, name = request.name, lease_id = request.lease_id,
+                             keeper = request.keeper](absl::StatusOr<AcquireOutcome> outcome) {
+      Waiter* standing = *alive ? Find(name, lease_id, keeper) : nullptr;
+      if (standing == nullptr) return;
+      if (!outcome.ok()) {
+        if (MayHaveHappened(outcome.status()) || absl::IsUnavailable(outcome.status())) return;
+        return Answer(*standing, outcome.status());
+      }
+      if (auto* place = std::get_if<Waiting>(&*outcome)) {
+        standing->place = *place;
+      } else if (auto* lease = std::get_if<Lease>(&*outcome)) {
+        if (lease->offered) return Claim(*standing);
+        Answer(*standing, AcquireAnswer(std::move(*lease)));
+      } else {
+        Answer(*standing, AcquireAnswer(std::get<Contention>(std::move(*outcome))));
+      }
+    });
+  }
+}
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The acquires of this shard that stand in line. The line itself, one for all daemons, is in the
+// store; this keeps this daemon's waiters alive in it, takes up offers, and ends each wait with a
+// definite answer. docs/concepts/waiting.md tells the story of a wait.
+//
+// A waiter is
+//   waiting    until an offer, the end of its wait, or its release by somebody else;
+//   claiming   while the store is asked to turn the offer into a lease, for a client that does not
+//              claim by itself; back to waiting if the offer has lapsed;
+//   leaving    while its place is taken back; then it is answered.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "core/clock.h"
+#include "core/executor.h"
+#include "core/lock_store.h"
+#include "core/requests.h"
+#include "core/withdrawals.h"
+
+namespace lockkeeper::core {
+
+// Completion: every `done` runs exactly once, on the shard's thread, never before Wait returned.
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
+class Line : public LineListener {
+ public:
+  Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals& withdrawals);
+  ~Line() override;
+
+  // How long leaving a line is tried. No ttl ends a place in line; the store forgets one, or its
+  // whole line, about a minute after its daemon was last heard of.
+  static constexpr Millis kLeaveTriedFor{300'000};
+
+  // Takes over an acquire that the store has let stand in line at `place`. `arrived` is when it
+  // came; at `wait_end` it ends with WAIT_TIMED_OUT.
+  void Wait(AcquireRequest request, const Waiting& place, Instant arrived, Instant wait_end,
+            Done<AcquireAnswer> done);
+
+  // The caller of the waiting acquire is gone: it leaves the line. False if no such acquire waits.
+  bool GiveUp(const std::string& name, const Keeper& keeper);
+
+  // Ends all waits with SERVER_DRAINING and leaves their places in line for a retry elsewhere.
+  void StartDraining();
+
+  size_t waiting() const { return waiting_; }
+  size_t WaitingOf(const std::string& principal) const;
+
+  void OnOffer(const Offer& offer) override;
+  void OnWaiterReleased(const std::string& name, const LeaseId& lease_id) override;
+
+ private:
+  struct Waiter;
+  struct LocalLine;
+
+  static int64_t FirstNumber(const LocalLine& line);
+  void Decline(const Offer& offer);
+  void RememberOffered(const Offer& offer);
+  LocalLine* Find(const std::string& name);
+  Waiter* Find(const std::string& name, const LeaseId& lease_id, const Keeper& keeper);
+
+  void Claim(Waiter& waiter);
+  void OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease);
+  void Leave(Waiter& waiter);
+  void Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer);
+
+  void CountIn(const std::string& principal);
+  void CountOut(const std::string& principal);
+
+  void PollIn(LocalLine& line, Micros delay);
+  void Poll(LocalLine& line);
+  void OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer);
+  void StandAgain(LocalLine& line);
+  void SayLeaving(const std::string& name, int64_t number);
+
+  LockStore& store_;
+  const Clock& clock_;
+  Executor& executor_;
+  Withdrawals& withdrawals_;
+  std::unordered_map<std::string, std::unique_ptr<LocalLine>> lines_;
+  std::unordered_map<std::string, size_t> waiting_by_principal_;
+  // Offers that their clients were told of and may yet claim, with the time until which to wait.
+  std::unordered_map<std::string, Instant> told_;
+  size_t waiting_ = 0;
+  bool draining_ = false;
+  uint32_t polls_ = 0;
+  // Says to answers that come late that this object is gone.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/lock_manager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "core/errors.h"
+#include "core/limits.h"
+
+namespace lockkeeper::core {
+namespace {
+
+// Kept back from the rpc deadline, so that our answer arrives before it: a tenth of what is left,
+// at most this.
+constexpr Millis kReplyMarginMax{20};
+
+// The same for a wait, whose end takes a trip to the store.
+constexpr Millis kLeaveMarginMax{250};
+
+// Share of an acquire's time that the store gets for the grant. The rest is for taking it back if
+// the answer does not come, so that the caller hears whether that worked.
+constexpr double kGrantShare = 0.6;
+constexpr double kWholeShare = 1.0;
+
+}  // namespace
+
+LockManager::LockManager(LockStore& store, const Clock& clock, Executor& executor,
+                         LockObserver& observer, LockManagerOptions options)
+    : store_(store),
+      clock_(clock),
+      executor_(executor),
+      observer_(observer),
+      options_(options),
+      withdrawals_(store, clock, executor, observer),
+      line_(store, clock, executor, withdrawals_) {}
+
+void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
+  if (RefusesAdmission(done)) return;
+  if (draining_) {
+    return AnswerLater(Error(ErrorReason::kServerDraining, "this daemon is stopping"),
+                       std::move(done));
+  }
+  const Assurance given = store_.assurance();
+  if (given != Assurance::kNone && request.min_assurance > given) {
+    return AnswerLater(
+        Error(ErrorReason::kAssuranceNotReached, "the store confirms less than min_assurance asks"),
+        std::move(done));
+  }
+  if (request.wait_timeout > Millis(0)) {
+    if (line_.WaitingOf(request.principal) >= options_.waiters_per_principal_max) {
+      return AnswerLater(Error(ErrorReason::kWaiterLimit,
+                               "at most " + std::to_string(options_.waiters_per_principal_max) +
+                                   " acquires may wait at this daemon"),
+                         std::move(done));
+    }
+    joining_.emplace(request.keeper.digits(), false);
+  }
+  const Instant arrived = clock_.Now();
+  AcquireRequest to_store = request;
+  to_store.deadline = StoreDeadline(request.deadline, kGrantShare);
+  store_.Acquire(
+      to_store, [this, arrived, request = std::move(request),
+                 done = Counted(std::move(done))](absl::StatusOr<AcquireOutcome> outcome) mutable {
+        OnAcquireAnswered(std::move(request), arrived, std::move(outcome), std::move(done));
+      });
+}
+
+void LockManager::OnAcquireAnswered(AcquireRequest request, Instant arrived,
+                                    absl::StatusOr<AcquireOutcome> outcome,
+                                    Done<AcquireAnswer> done) {
+  if (!outcome.ok()) {
+    joining_.erase(std::string(request.keeper.digits()));
+    if (MayHaveHappened(outcome.status())) {
+      return CleanUpAfter(std::move(request), outcome.status(), std::move(done));
+    }
+    return std::move(done)(outcome.status());
+  }
+  if (const Waiting* place = std::get_if<Waiting>(&*outcome)) {
+    return OnWaiting(std::move(request), arrived, *place, std::move(done));
+  }
+  joining_.erase(std::string(request.keeper.digits()));
+  if (Lease* lease = std::get_if<Lease>(&*outcome)) {
+    return OnGranted(request, arrived, std::move(*lease), std::move(done));
+  }
+  std::move(done)(AcquireAnswer(std::get<Contention>(*std::move(outcome))));
+}
+
+void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Lease lease,
+                            Done<AcquireAnswer> done) {
+  if (lease.previous_lease_expired) observer_.OnExpiredLeaseReplaced(request.name, lease.token);
+  if (!lease.offered || request.claim == ClaimMode::kByClient) {
+    return std::move(done)(AcquireAnswer(std::move(lease)));
+  }
+  // It was this acquire's turn already: the daemon claims, as for an offer that comes later.
+  const Offer offer{.name = lease.name,
+                    .lease_id = lease.lease_id,
+                    .token = lease.token,
+                    .remaining = lease.remaining_ttl,
+                    .ttl = lease.ttl,
+                    .previous_lease_expired = lease.previous_lease_expired,
+                    .attempt = request.attempt,
+                    .keeper = request.keeper};
+  line_.Wait(request, Waiting{}, arrived, WaitEnd(request, arrived), std::move(done));
+  line_.OnOffer(offer);
+}
+
+void LockManager::OnWaiting(AcquireRequest request, Instant arrived, const Waiting& place,
+                            Done<AcquireAnswer> done) {
+  const auto joining = joining_.extract(std::string(request.keeper.digits()));
+  const bool abandoned = !joining.empty() && joining.mapped();
+  const Instant end = WaitEnd(request, arrived);
+  const std::string name = request.name;
+  const Keeper keeper = request.keeper;
+  line_.Wait(std::move(request), place, arrived, end, std::move(done));
+  if (draining_) return line_.StartDraining();
+  if (abandoned) line_.GiveUp(name, keeper);
+}
+
+void LockManager::Abandon(const std::string& name, const Keeper& keeper) {
+  if (line_.GiveUp(name, keeper)) return;
+  const auto joining = joining_.find(std::string(keeper.digits()));
+  if (joining != joining_.end()) joining->second = true;
+}
+
+// The rpc deadline bounds the wait, less what it takes to leave the line and to answer.
+Instant LockManager::WaitEnd(const AcquireRequest& request, Instant arrived) const {
+  const Instant end = arrived + request.wait_timeout;
+  if (request.deadline == Instant::max()) return end;
+  const auto left = std::chrono::duration_cast<Micros>(request.deadline - arrived);
+  return std::min<Instant>(end, request.deadline - std::min<Micros>(kLeaveMarginMax, left / 10));
+}
+
+// The store may have granted, or may yet: takes that back, and answers when it is known whether
+// that worked or when the caller's time is up, whichever comes first.
+void LockManager::CleanUpAfter(AcquireRequest request, absl::Status error,
+                               Done<AcquireAnswer> done) {
+  const Instant deadline = StoreDeadline(request.deadline, kWholeShare);
+  const Millis ended_by_itself = request.ttl + request.lock_delay;
+  const Instant give_up =
+      clock_.Now() + (request.wait_timeout > Millis(0) ? Line::kLeaveTriedFor : ended_by_itself);
+  withdrawals_.Start({request.name, request.lease_id, request.attempt, request.keeper, deadline},
+                     give_up,
+                     [error = std::move(error),
+                      done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
+                       if (result.ok() && *result != WithdrawResult::kKept) {
+                         std::move(done)(Error(ErrorReason::kStoreUnavailable,
+                                               "the store did not answer; nothing was granted"));
+                       } else {
+                         std::move(done)(std::move(error));
+                       }
+                     });
+}
+
+void LockManager::Extend(ExtendRequest request, Done<Lease> done) {
+  if (RefusesAdmission(done)) return;
+  request.deadline = StoreDeadline(request.deadline, kWholeShare);
+  store_.Extend(request, Counted(std::move(done)));
+}
+
+void LockManager::Release(ReleaseRequest request, Done<ReleaseAnswer> done) {
+  if (RefusesAdmission(done)) return;
+  request.deadline = StoreDeadline(request.deadline, kWholeShare);
+  store_.Release(request, Counted(std::move(done)));
+}
+
+void LockManager::Fence(FenceRequest request, Done<FenceAnswer> done) {
+  if (RefusesAdmission(done)) return;
+  request.deadline = StoreDeadline(request.deadline, kWholeShare);
+  store_.Fence(request, Counted(std::move(done)));
+}
+
+void LockManager::Withdraw(const Lease& lease, int32_t attempt, const Keeper& keeper) {
+  const Instant now = clock_.Now();
+  withdrawals_.Start({lease.name, lease.lease_id, attempt, keeper, now + options_.request_timeout},
+                     now + lease.remaining_ttl, [](absl::StatusOr<WithdrawResult>) {});
+}
+
+void LockManager::StartDraining() {
+  draining_ = true;
+  line_.StartDraining();
+}
+
+size_t LockManager::outstanding() const { return operations_ + withdrawals_.outstanding(); }
+
+Instant LockManager::StoreDeadline(Instant rpc_deadline, double share) const {
+  const Instant now = clock_.Now();
+  auto budget = std::chrono::duration_cast<Micros>(options_.request_timeout);
+  if (rpc_deadline - now < budget) {
+    const auto left = std::chrono::duration_cast<Micros>(rpc_deadline - now);
+    budget = left - std::min<Micros>(kReplyMarginMax, left / 10);
+  }
+  return now + std::chrono::duration_cast<Micros>(budget * share);
+}
+
+template <typename T>
+bool LockManager::RefusesAdmission(Done<T>& done) {
+  if (operations_ - line_.waiting() < limits::kOperationsOutstandingMax) return false;
+  AnswerLater(Error(ErrorReason::kRateLimit, "more than " +
+                                                 std::to_string(limits::kOperationsOutstandingMax) +
+                                                 " operations are outstanding"),
+              std::move(done));
+  return true;
+}
+
+template <typename T>
+Done<T> LockManager::Counted(Done<T> done) {
+  ++operations_;
+  return [this, done = std::move(done)](absl::StatusOr<T> answer) mutable {
+    --operations_;
+    std::move(done)(std::move(answer));
+  };
+}
+
+template <typename T>
+void LockManager::AnswerLater(absl::Status error, Done<T> done) {
+  executor_.Post([error = std::move(error), done = std::move(done)]() mutable {
+    std::move(done)(std::move(error));
+  });
+}
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The domain's front door: one per shard. Gives each request its time, sends it to the store, lets
+// acquires wait (line.h), and sees to it that one that is given up leaves nothing behind
+// (withdrawals.h). docs/internals/life_of_a_request.md shows the way here.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+
+#include "core/clock.h"
+#include "core/executor.h"
+#include "core/limits.h"
+#include "core/line.h"
+#include "core/lock_observer.h"
+#include "core/lock_store.h"
+#include "core/requests.h"
+#include "core/withdrawals.h"
+
+namespace lockkeeper::core {
+
+struct LockManagerOptions {
+  // Longest time that a request waits for the store; a shorter rpc deadline wins.
+  Millis request_timeout{1000};
+  // Waiters of one principal in this shard.
+  size_t waiters_per_principal_max = limits::kWaitersPerDaemonDefault;
+};
+
+// Completion: every `done` runs exactly once, on the shard's thread, never before the call
+// returned, and before the request's rpc deadline.
+// Requires: requests have passed Validate().
+// Thread-safety: loop-thread only.
+// Lifetime: borrows its collaborators.
+class LockManager {
+ public:
+  LockManager(LockStore& store, const Clock& clock, Executor& executor, LockObserver& observer,
+              LockManagerOptions options);
+
+  // Errors: those of LockService.Acquire. After UNAVAILABLE the grant, if any, is being withdrawn.
+  void Acquire(AcquireRequest request, Done<AcquireAnswer> done);
+
+  void Extend(ExtendRequest request, Done<Lease> done);
+  void Release(ReleaseRequest request, Done<ReleaseAnswer> done);
+  void Fence(FenceRequest request, Done<FenceAnswer> done);
+
+  // Takes back a grant whose answer did not reach its caller. Does nothing if a retry of the
+  // caller has it by now. Kept trying in the background until the lease has ended.
+  void Withdraw(const Lease& lease, int32_t attempt, const Keeper& keeper);
+
+  // The caller of an acquire that may wait is gone: it leaves the line, or does not join it. Its
+  // `done` still runs.
+  void Abandon(const std::string& name, const Keeper& keeper);
+
+  // From now on acquires answer SERVER_DRAINING, those that wait too; everything else goes on.
+  void StartDraining();
+
+  // Operations and withdrawals that have not ended.
+  size_t outstanding() const;
+
+  // Acquires that stand in line.
+  size_t waiting() const { return line_.waiting(); }
+
+ private:
+  // When the store has to have answered, so that the caller still gets our answer.
+  Instant StoreDeadline(Instant rpc_deadline, double share) const;
+  Instant WaitEnd(const AcquireRequest& request, Instant arrived) const;
+  void OnAcquireAnswered(AcquireRequest request, Instant arrived,
+                         absl::StatusOr<AcquireOutcome> outcome, Done<AcquireAnswer> done);
+  void OnGranted(const AcquireRequest& request, Instant arrived, Lease lease,
+                 Done<AcquireAnswer> done);
+  void OnWaiting(AcquireRequest request, Instant arrived, const Waiting& place,
+                 Done<AcquireAnswer> done);
+  void CleanUpAfter(AcquireRequest request, absl::Status error, Done<AcquireAnswer> done);
+
+  // Refuses (and answers true) when too much is outstanding.
+  template <typename T>
+  bool RefusesAdmission(Done<T>& done);
+  template <typename T>
+  Done<T> Counted(Done<T> done);
+  template <typename T>
+  void AnswerLater(absl::Status error, Done<T> done);
+
+  LockStore& store_;
+  const Clock& clock_;
+  Executor& executor_;
+  LockObserver& observer_;
+  const LockManagerOptions options_;
+  Withdrawals withdrawals_;
+  Line line_;
+  // Acquires that may join a line, on their way to the store; true once their caller is gone.
+  std::unordered_map<std::string, bool> joining_;
+  size_t operations_ = 0;
+  bool draining_ = false;
+};
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the domain tells the outside without waiting for it: the telemetry folder turns these calls
+// into log records and metrics.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "core/requests.h"
+
+namespace lockkeeper::core {
+
+enum class WithdrawalEnd {
+  kWithdrawn,   // A grant was taken back.
+  kNotGranted,  // There was no grant to take back.
+  kKept,        // A retry of the caller has taken the grant over.
+  kLeftToTtl,   // The store did not confirm in time; the lease ends by its ttl.
+};
+
+// Thread-safety: called on the shard's thread; must not block.
+class LockObserver {
+ public:
+  virtual ~LockObserver() = default;
+
+  // An acquire was given up, and this is what became of its grant.
+  virtual void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) = 0;
+
+  // A grant followed a lease that had ended without a release.
+  virtual void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) = 0;
+
+  // The impossible happened; the request concerned fails with INVARIANT_VIOLATED.
+  virtual void OnInvariantViolated(std::string_view what) = 0;
+};
+
+}  // namespace lockkeeper::core

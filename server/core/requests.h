@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a caller asks of the domain and what it answers, after conversion and validation. The
+// fields mean what proto/lockkeeper/v1 says of them. Errors travel as absl::Status, see errors.h;
+// contention and a refused fence are answers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/types.h"
+
+namespace lockkeeper::core {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+enum class ClaimMode { kByDaemon, kByClient };
+
+struct AcquireRequest {
+  std::string name;
+  LeaseId lease_id;
+  int32_t attempt = 0;
+  Millis ttl{};
+  Millis wait_timeout{};
+  std::string owner;
+  Labels labels;
+  Millis lock_delay{};
+  Millis max_hold{};  // Zero: no bound.
+  ClaimMode claim = ClaimMode::kByDaemon;
+  Assurance min_assurance = Assurance::kNone;
+  std::string principal;  // Empty without authentication.
+  Keeper keeper;          // Of the call or session that carries this acquire.
+  Instant deadline;       // Of the rpc; Instant::max() if it has none.
+};
+
+struct Lease {
+  std::string name;
+  LeaseId lease_id;
+  FencingToken token;
+  Millis ttl{};
+  Micros remaining_ttl{};
+  NodeTime lease_end;
+  Micros waited{};
+  bool previous_lease_expired = false;
+  bool offered = false;
+  Assurance assurance = Assurance::kNone;
+  std::string reassertion;
+};
+
+enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3 };
+
+struct Contention {
+  ContentionReason reason = ContentionReason::kHeld;
+  std::string holder_owner;
+  Micros remaining_ttl{};
+  int32_t position = 0;
+  int32_t waiters = 0;
+};
+
+using AcquireAnswer = std::variant<Lease, Contention>;
+
+struct ExtendRequest {
+  std::string name;
+  LeaseId lease_id;
+  Millis ttl{};        // Zero: as granted.
+  FencingToken token;  // Zero: not given.
+  std::string reassertion;
+  std::string principal;
+  Instant deadline;
+};
+
+struct ReleaseRequest {
+  std::string name;
+  LeaseId lease_id;
+  std::string principal;
+  Instant deadline;
+};
+
+enum class NotReleasedReason { kNone = 0, kExpired = 1, kNotHolder = 2, kWaiterRemoved = 3 };
+
+struct ReleaseAnswer {
+  NotReleasedReason not_released = NotReleasedReason::kNone;
+
+  bool released() const { return not_released == NotReleasedReason::kNone; }
+};
+
+enum class LeaseLiveness { kAny, kRequired };
+
+struct FenceRequest {
+  std::string name;
+  FencingToken token;
+  LeaseLiveness liveness = LeaseLiveness::kAny;
+  Instant deadline;
+};
+
+enum class Verdict { kAdmitted = 1, kStale = 2, kExpired = 3, kUnknownToken = 4 };
+
+struct FenceAnswer {
+  Verdict verdict = Verdict::kUnknownToken;
+  FencingToken newest;
+};
+
+// Takes back a grant whose caller is gone: acts only if `keeper` still keeps it.
+struct WithdrawRequest {
+  std::string name;
+  LeaseId lease_id;
+  int32_t attempt = 0;
+  Keeper keeper;
+  Instant deadline;
+};
+
+enum class ReleaseDelay { kHoldersRemainingTtl, kNone };
+
+struct ForceReleaseRequest {
+  std::string name;
+  ReleaseDelay delay = ReleaseDelay::kHoldersRemainingTtl;
+  Instant deadline;
+};
+
+struct ForceReleaseAnswer {
+  bool released = false;
+  FencingToken token;
+  Micros closed_for{};
+  std::string holder_owner;
+};
+
+enum class LockState { kHeld = 1, kOffered = 2, kEnded = 3 };
+enum class LeaseEnd { kNone = 0, kReleased = 1, kExpired = 2, kForced = 3, kWithdrawn = 4 };
+
+// One lock as the store knows it, for administrators.
+struct LockInfo {
+  std::string name;
+  LockState state = LockState::kEnded;
+  FencingToken token;
+  std::string owner;
+  std::string principal;
+  Labels labels;
+  Millis ttl{};
+  Micros remaining_ttl{};
+  Micros closed_for{};
+  NodeTime acquired;
+  NodeTime lease_end;
+  int32_t waiters = 0;
+  LeaseEnd last_end = LeaseEnd::kNone;
+};
+
+enum class EndedLocks { kLeaveOut, kInclude };
+
+struct ListRequest {
+  std::string prefix;
+  int32_t page_size = 0;
+  std::string page_token;
+  EndedLocks ended = EndedLocks::kLeaveOut;
+  Instant deadline;
+};
+
+struct LockPage {
+  std::vector<LockInfo> locks;
+  std::string next_page_token;
+  int32_t unreadable = 0;
+};
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/validation.h"
+
+#include <string>
+
+#include "core/errors.h"
+#include "core/limits.h"
+#include "core/utf8.h"
+
+namespace lockkeeper::core {
+namespace {
+
+std::string Text(Millis duration) { return std::to_string(duration.count()) + " ms"; }
+
+absl::Status ValidateRange(std::string_view field, Millis value, Millis low, Millis high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return InvalidField(field,
+                      "has to be from " + Text(low) + " to " + Text(high) + ", is " + Text(value));
+}
+
+absl::Status ValidateLabels(const Labels& labels) {
+  if (labels.size() > limits::kLabelsMax) {
+    return InvalidField("labels", "at most " + std::to_string(limits::kLabelsMax) +
+                                      " labels, has " + std::to_string(labels.size()));
+  }
+  for (const auto& [key, value] : labels) {
+    if (key.empty()) return InvalidField("labels", "a key is empty");
+    if (key.find('=') != std::string::npos) return InvalidField("labels", "a key contains '='");
+    if (auto status = ValidateText("labels", key, limits::kLabelKeyBytesMax); !status.ok()) {
+      return status;
+    }
+    if (auto status = ValidateText("labels", value, limits::kLabelValueBytesMax); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateToken(std::string_view field, FencingToken token, int64_t low) {
+  if (token.value >= low && token.value <= limits::kTokenMax) return absl::OkStatus();
+  return InvalidField(field, "has to be from " + std::to_string(low) + " to " +
+                                 std::to_string(limits::kTokenMax) + ", is " +
+                                 std::to_string(token.value));
+}
+
+absl::Status ValidateAcquireTimes(const AcquireRequest& request,
+                                  const ConfiguredLimits& configured) {
+  if (auto status = ValidateRange("ttl", request.ttl, limits::kTtlMin, configured.max_ttl);
+      !status.ok()) {
+    return status;
+  }
+  if (auto status =
+          ValidateRange("wait_timeout", request.wait_timeout, Millis(0), limits::kWaitTimeoutMax);
+      !status.ok()) {
+    return status;
+  }
+  if (auto status =
+          ValidateRange("lock_delay", request.lock_delay, Millis(0), limits::kLockDelayMax);
+      !status.ok()) {
+    return status;
+  }
+  if (request.max_hold == Millis(0)) return absl::OkStatus();
+  return ValidateRange("max_hold", request.max_hold, limits::kMaxHoldMin, limits::kMaxHoldMax);
+}
+
+}  // namespace
+
+absl::Status ValidateText(std::string_view field, std::string_view text, size_t bytes_max) {
+  if (text.size() > bytes_max) {
+    return InvalidField(field, "at most " + std::to_string(bytes_max) + " bytes, has " +
+                                   std::to_string(text.size()));
+  }
+  switch (FindTextFault(text)) {
+    case TextFault::kNone:
+      return absl::OkStatus();
+    case TextFault::kNotUtf8:
+      return InvalidField(field, "is not valid UTF-8");
+    case TextFault::kControlCharacter:
+      return InvalidField(field, "contains a control character");
+  }
+  return Error(ErrorReason::kInvariantViolated, "unknown text fault");
+}
+
+absl::Status ValidateName(std::string_view field, std::string_view name) {
+  if (name.empty()) {
+    return InvalidField(field,
+                        "has to be 1 to " + std::to_string(limits::kNameBytesMax) + " bytes");
+  }
+  if (name.find_first_of("{}") != std::string_view::npos) {
+    return InvalidField(field, "contains '{' or '}', which Redis reads as a hash tag");
+  }
+  return ValidateText(field, name, limits::kNameBytesMax);
+}
+
+absl::Status Validate(const AcquireRequest& request, const ConfiguredLimits& configured) {
+  if (auto status = ValidateName("name", request.name); !status.ok()) return status;
+  if (request.attempt < 0 || request.attempt > limits::kAttemptMax) {
+    return InvalidField("attempt", "has to be from 0 to " + std::to_string(limits::kAttemptMax) +
+                                       ", is " + std::to_string(request.attempt));
+  }
+  if (auto status = ValidateAcquireTimes(request, configured); !status.ok()) return status;
+  if (auto status = ValidateText("owner", request.owner, limits::kOwnerBytesMax); !status.ok()) {
+    return status;
+  }
+  return ValidateLabels(request.labels);
+}
+
+absl::Status Validate(const ExtendRequest& request, const ConfiguredLimits& configured) {
+  if (auto status = ValidateName("name", request.name); !status.ok()) return status;
+  if (request.ttl != Millis(0)) {
+    if (auto status = ValidateRange("ttl", request.ttl, limits::kTtlMin, configured.max_ttl);
+        !status.ok()) {
+      return status;
+    }
+  }
+  if (auto status = ValidateToken("fencing_token", request.token, 0); !status.ok()) return status;
+  return ValidateText("reassertion", request.reassertion, limits::kReassertionBytesMax);
+}
+
+absl::Status Validate(const ReleaseRequest& request) { return ValidateName("name", request.name); }
+
+absl::Status Validate(const FenceRequest& request) {
+  if (auto status = ValidateName("name", request.name); !status.ok()) return status;
+  return ValidateToken("fencing_token", request.token, 1);
+}
+
+absl::Status Validate(const ListRequest& request) {
+  if (auto status = ValidateText("prefix", request.prefix, limits::kNameBytesMax); !status.ok()) {
+    return status;
+  }
+  if (request.page_size < 1 || request.page_size > limits::kPageSizeMax) {
+    return InvalidField("page_size", "has to be from 1 to " + std::to_string(limits::kPageSizeMax) +
+                                         ", is " + std::to_string(request.page_size));
+  }
+  return ValidateText("page_token", request.page_token, limits::kPageTokenBytesMax);
+}
+
+}  // namespace lockkeeper::core

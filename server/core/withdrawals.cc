@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/withdrawals.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/limits.h"
+
+namespace lockkeeper::core {
+namespace {
+
+// Pause between tries, doubled each time up to the maximum: a store that is away for long is asked
+// about once a second for each grant that has to be taken back.
+constexpr Millis kPauseFirst{20};
+constexpr Millis kPauseMax{1000};
+
+// Time that a try has after the first one, whose time the caller sets.
+constexpr Millis kTryTimeout{1000};
+
+WithdrawalEnd EndOf(WithdrawResult result) {
+  switch (result) {
+    case WithdrawResult::kWithdrawn:
+      return WithdrawalEnd::kWithdrawn;
+    case WithdrawResult::kNotGranted:
+      return WithdrawalEnd::kNotGranted;
+    case WithdrawResult::kKept:
+      return WithdrawalEnd::kKept;
+  }
+  return WithdrawalEnd::kLeftToTtl;
+}
+
+}  // namespace
+
+struct Withdrawals::Running {
+  WithdrawRequest request;
+  Instant give_up;
+  Done<WithdrawResult> first_answer;  // Empty once it has run.
+  Millis pause = kPauseFirst;
+  std::unique_ptr<Timer> timer;
+};
+
+Withdrawals::Withdrawals(LockStore& store, const Clock& clock, Executor& executor,
+                         LockObserver& observer)
+    : store_(store), clock_(clock), executor_(executor), observer_(observer) {}
+
+Withdrawals::~Withdrawals() { *alive_ = false; }
+
+void Withdrawals::Start(WithdrawRequest request, Instant give_up,
+                        Done<WithdrawResult> first_answer) {
+  MakeRoom();
+  const uint64_t id = next_id_++;
+  const Instant first_deadline = request.deadline;
+  running_.emplace(
+      id, std::make_unique<Running>(
+              Running{std::move(request), give_up, std::move(first_answer), kPauseFirst, nullptr}));
+  Try(id, first_deadline);
+}
+
+void Withdrawals::Try(uint64_t id, Instant deadline) {
+  Running& running = *running_.at(id);
+  running.timer.reset();
+  running.request.deadline = deadline;
+  store_.Withdraw(running.request,
+                  [this, alive = alive_, id](absl::StatusOr<WithdrawResult> answer) {
+                    if (*alive) OnAnswer(id, std::move(answer));
+                  });
+}
+
+void Withdrawals::OnAnswer(uint64_t id, absl::StatusOr<WithdrawResult> answer) {
+  const auto found = running_.find(id);
+  if (found == running_.end()) return;
+  Running& running = *found->second;
+  const bool trying_helps = absl::IsUnavailable(answer.status());
+  auto first_answer = std::exchange(running.first_answer, nullptr);
+
+  if (answer.ok()) {
+    Finish(id, EndOf(*answer));
+  } else if (!trying_helps || clock_.Now() + running.pause >= running.give_up) {
+    Finish(id, WithdrawalEnd::kLeftToTtl);
+  } else {
+    running.timer =
+        executor_.After(running.pause, [this, id] { Try(id, clock_.Now() + kTryTimeout); });
+    running.pause = std::min(running.pause * 2, kPauseMax);
+  }
+  if (first_answer) std::move(first_answer)(std::move(answer));
+}
+
+void Withdrawals::Finish(uint64_t id, WithdrawalEnd end) {
+  const auto found = running_.find(id);
+  observer_.OnWithdrawalEnded(found->second->request.name, end);
+  running_.erase(found);
+}
+
+// Leaves the oldest withdrawal to its ttl if there are too many, as in a long outage.
+void Withdrawals::MakeRoom() {
+  if (running_.size() < limits::kWithdrawalsMax) return;
+  const auto oldest = running_.begin();
+  if (oldest->second->first_answer) return;
+  Finish(oldest->first, WithdrawalEnd::kLeftToTtl);
+}
+
+}  // namespace lockkeeper::core

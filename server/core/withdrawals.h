@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes back grants that nobody will hear of: the caller is gone, or the store did not answer in
+// time. A withdrawal acts only on a grant of the very call that is given up, so it may be late and
+// may be repeated without harm to a retry that the client sent elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "core/clock.h"
+#include "core/executor.h"
+#include "core/lock_observer.h"
+#include "core/lock_store.h"
+
+namespace lockkeeper::core {
+
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
+class Withdrawals {
+ public:
+  Withdrawals(LockStore& store, const Clock& clock, Executor& executor, LockObserver& observer);
+  ~Withdrawals();
+
+  // Withdraws until the store confirms or `give_up` is reached, the time at which the lease has
+  // ended by itself. `first_answer` runs once, on the shard's thread, with what the first try told.
+  void Start(WithdrawRequest request, Instant give_up, Done<WithdrawResult> first_answer);
+
+  // Withdrawals that have not ended.
+  size_t outstanding() const { return running_.size(); }
+
+ private:
+  struct Running;
+
+  void Try(uint64_t id, Instant deadline);
+  void OnAnswer(uint64_t id, absl::StatusOr<WithdrawResult> answer);
+  void Finish(uint64_t id, WithdrawalEnd end);
+  void MakeRoom();
+
+  LockStore& store_;
+  const Clock& clock_;
+  Executor& executor_;
+  LockObserver& observer_;
+  uint64_t next_id_ = 0;
+  std::map<uint64_t, std::unique_ptr<Running>> running_;  // By age.
+  // Says to answers that come late that this object is gone.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "config/listen_address.h"
+#include "core/errors.h"
+#include "core/shard.h"
+#include "daemon/shard_host.h"
+#include "embedded/embedded_store.h"
+#include "http/http_server.h"
+#include "lockkeeper/build_info.h"
+#include "redis/client/redis_url.h"
+#include "redis/scripts.h"
+#include "rpc/random_id.h"
+#include "rpc/server.h"
+#include "telemetry/lock_observer.h"
+#include "telemetry/log_fields.h"
+#include "telemetry/metrics.h"
+
+namespace lockkeeper {
+namespace {
+
+namespace field = telemetry::field;
+using core::Millis;
+
+// Beyond connect_timeout, for the first try to fail by itself.
+constexpr Millis kFirstContactMargin{500};
+
+core::NodeTime WallClock() {
+  const auto since_epoch = telemetry::SystemLogTime().wall.time_since_epoch();
+  return {std::chrono::duration_cast<core::Micros>(since_epoch).count()};
+}
+
+void LogEmbeddedEvent(const telemetry::Logger& logger, const embedded::EmbeddedEvent& event) {
+  switch (event.kind) {
+    case embedded::EmbeddedEvent::Kind::kStarted:
+      logger.Info("embedded.started", "The embedded store's server runs",
+                  {field::Detail(event.text)});
+      break;
+    case embedded::EmbeddedEvent::Kind::kEnded:
+      logger.Warn("embedded.ended", "The embedded store's server ended; it is started again",
+                  {field::Problem(event.text)});
+      break;
+    case embedded::EmbeddedEvent::Kind::kStartFailed:
+      logger.Warn("embedded.start_failed",
+                  "The embedded store's server cannot be started; it is tried again",
+                  {field::Problem(event.text)});
+      break;
+  }
+}
+
+}  // namespace
+
+struct Daemon::Parts {
+  Parts(const config::Config& given, telemetry::Log& log_output)
+      : config(given),
+        log(log_output),
+        metrics(GetBuildInfo().version, GetBuildInfo().git_commit),
+        health(static_cast<size_t>(given.server.shards), {log, "telemetry"}, metrics),
+        lock_observer({log, "core"}, metrics) {}
+
+  absl::StatusOr<redis::RedisUrl> FindStore();
+  absl::StatusOr<redis::RedisUrl> StartEmbedded();
+  absl::Status StartShards();
+  absl::Status StartHttp();
+  absl::Status StartRpc();
+  redis::EventLoop& loop() { return shards.front()->loop(); }
+  size_t WaitUntilIdle(core::Instant deadline);
+
+  const config::Config config;
+  telemetry::Log& log;
+  const telemetry::Logger logger{log, "daemon"};
+  const uint64_t daemon_id = rpc::RandomBits();
+  const core::NodeTime started = WallClock();
+
+  telemetry::Metrics metrics;
+  telemetry::HealthBoard health;
+  telemetry::TelemetryLockObserver lock_observer;
+  redis::TokenFloor token_floor;
+  redis::RedisUrl store_url;
+
+  // Destroyed from the last to the first: rpc's calls need the shards, the shards their store.
+  std::unique_ptr<embedded::EmbeddedStore> embedded_store;
+  std::vector<std::unique_ptr<daemon::ShardHost>> shards;
+  std::optional<core::ShardMap> shard_map;
+  std::unique_ptr<http::HttpServer> http_server;
+  std::unique_ptr<rpc::Server> rpc_server;
+};
+
+absl::StatusOr<redis::RedisUrl> Daemon::Parts::FindStore() {
+  if (config.store.embedded) return StartEmbedded();
+  absl::StatusOr<redis::RedisUrl> url = redis::ParseRedisUrl(config.store.redis.reveal());
+  if (url.ok() && !config.store.redis_password.empty()) {
+    url->password = config.store.redis_password;
+  }
+  return url;
+}
+
+absl::StatusOr<redis::RedisUrl> Daemon::Parts::StartEmbedded() {
+  auto store = embedded::EmbeddedStore::Start(
+      {.data_directory = config.store.data_dir, .program = config.store.embedded_program},
+      [logger = telemetry::Logger(log, "embedded")](const embedded::EmbeddedEvent& event) {
+        LogEmbeddedEvent(logger, event);
+      });
+  if (!store.ok()) return store.status();
+  embedded_store = std::move(*store);
+  logger.Info("embedded.private",
+              "Only this daemon knows the locks of its embedded store; several daemons need a "
+              "Redis that they share",
+              {field::Path(config.store.data_dir)});
+  return redis::ParseRedisUrl(embedded_store->url());
+}
+
+absl::Status Daemon::Parts::StartShards() {
+  absl::StatusOr<redis::RedisUrl> url = FindStore();
+  if (!url.ok()) return url.status();
+  store_url = *std::move(url);
+  std::vector<core::Shard> map;
+  for (size_t i = 0; i < static_cast<size_t>(config.server.shards); ++i) {
+    const daemon::ShardOptions options{
+        .number = i,
+        .node = {.url = store_url,
+                 .daemon_id = core::Hex16(daemon_id),
+                 .scripts = redis::AllScripts(),
+                 .connections = static_cast<size_t>(config.store.connections),
+                 .connect_timeout = config.store.connect_timeout,
+                 .request_timeout = config.store.request_timeout,
+                 .seed = rpc::RandomBits()},
+        .queue = {.keys = redis::KeyLayout(config.store.key_prefix),
+                  .record_retention = config.store.record_retention},
+        .locks = {.request_timeout = config.store.request_timeout},
+    };
+    shards.push_back(std::make_unique<daemon::ShardHost>(
+        options, daemon::ShardDeps{token_floor, lock_observer, health, metrics, log}));
+    map.push_back(shards.back()->shard());
+  }
+  shard_map.emplace(std::move(map));
+  for (const auto& shard : shards) {
+    const auto contact =
+        shard->WaitForFirstContact(config.store.connect_timeout + kFirstContactMargin);
+    if (contact && contact->refused) {
+      return core::Error(core::ErrorReason::kStoreUnavailable, contact->problem);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::Parts::StartHttp() {
+  if (config.server.http_listen.empty()) return absl::OkStatus();
+  const auto listen = config::ParseListenAddress(config.server.http_listen);
+  if (!listen.ok()) return listen.status();
+  auto server = http::HttpServer::Start(
+      {.listen = *listen},
+      {.clock = loop(), .health = health, .metrics = metrics, .logger = {log, "http"}});
+  if (!server.ok()) return server.status();
+  http_server = std::move(*server);
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::Parts::StartRpc() {
+  std::vector<config::ListenAddress> listen;
+  for (const std::string& text : config.server.listen) {
+    auto address = config::ParseListenAddress(text);
+    if (!address.ok()) return address.status();
+    listen.push_back(*std::move(address));
+  }
+  auto server = rpc::Server::Start(
+      listen, {.shards = *shard_map,
+               .clock = loop(),
+               .limits = {.max_ttl = config.lease.max_ttl},
+               .health = health,
+               .metrics = metrics,
+               .logger = {log, "rpc"},
+               .facts = {.version = std::string(GetBuildInfo().version),
+                         .daemon_id = daemon_id,
+                         .started = started,
+                         .store_kind = config.store.embedded ? "embedded" : "redis",
+                         .store_address = store_url.Address(),
+                         .record_retention = config.store.record_retention}});
+  if (!server.ok()) return server.status();
+  rpc_server = std::move(*server);
+  return absl::OkStatus();
+}
+
+size_t Daemon::Parts::WaitUntilIdle(core::Instant deadline) {
+  size_t outstanding = 0;
+  for (const auto& shard : shards) outstanding += shard->WaitUntilIdle(deadline);
+  return outstanding;
+}
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& config,
+                                                      telemetry::Log& log) {
+  auto parts = std::make_unique<Parts>(config, log);
+  if (auto status = parts->StartShards(); !status.ok()) return status;
+  if (auto status = parts->StartHttp(); !status.ok()) return status;
+  if (auto status = parts->StartRpc(); !status.ok()) return status;
+  return std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
+}
+
+Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Daemon::~Daemon() = default;
+
+std::string Daemon::Addresses() const {
+  const auto& grpc = parts_->rpc_server->addresses();
+  std::string text = "grpc=";
+  text += absl::StrJoin(grpc, ",", [](std::string* out, const config::ListenAddress& address) {
+    out->append(address.ToString());
+  });
+  if (parts_->http_server) text += " http=" + parts_->http_server->address().ToString();
+  return text;
+}
+
+Daemon::DrainEnd Daemon::Drain() {
+  const core::Instant begin = parts_->loop().Now();
+  const core::Instant deadline = begin + parts_->config.drain.timeout;
+  parts_->health.StartDraining();
+  for (const auto& shard : parts_->shards) shard->StartDraining();
+  // No acquire of before takes longer than that. Other calls may come for ever, so it is not waited
+  // for a moment without any.
+  parts_->WaitUntilIdle(std::min(deadline, begin + parts_->config.store.request_timeout));
+
+  const auto left = std::chrono::duration_cast<Millis>(deadline - parts_->loop().Now());
+  parts_->rpc_server->Shutdown(std::max(left, Millis(0)));
+  const size_t outstanding = parts_->WaitUntilIdle(deadline);
+  if (outstanding == 0) return DrainEnd::kDrained;
+  parts_->logger.Warn("daemon.drain_timed_out",
+                      "Work in flight did not end in time; leases end by their ttl",
+                      {field::Outstanding(static_cast<int64_t>(outstanding)),
+                       field::Limit(parts_->config.drain.timeout)});
+  return DrainEnd::kTimedOut;
+}
+
+}  // namespace lockkeeper

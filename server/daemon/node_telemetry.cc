@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/node_telemetry.h"
+
+#include <chrono>
+
+#include "redis/scripts.h"
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper::daemon {
+namespace {
+
+namespace field = telemetry::field;
+using telemetry::CommandOutcome;
+using telemetry::LogLevel;
+
+// A store that is away is tried again several times a second, on each lane.
+constexpr core::Millis kFailedInterval = std::chrono::seconds(10);
+
+CommandOutcome OutcomeOf(redis::ScriptCallEnd end) {
+  switch (end) {
+    case redis::ScriptCallEnd::kAnswered:
+      return CommandOutcome::kOk;
+    case redis::ScriptCallEnd::kErrorReply:
+      return CommandOutcome::kErrorReply;
+    case redis::ScriptCallEnd::kNotSent:
+    case redis::ScriptCallEnd::kUnanswered:
+      return CommandOutcome::kNoReply;
+  }
+  return CommandOutcome::kNoReply;
+}
+
+}  // namespace
+
+NodeTelemetry::NodeTelemetry(size_t shard, telemetry::Logger logger, telemetry::Metrics& metrics)
+    : shard_(shard),
+      logger_(logger),
+      reconnects_(metrics.redis_reconnects()),
+      script_reloads_(metrics.script_reloads()),
+      failed_limit_(kFailedInterval) {
+  for (const redis::ScriptSource& script : redis::AllScripts()) {
+    scripts_.emplace(script.name, &metrics.ForScript(script.name));
+  }
+}
+
+void NodeTelemetry::OnConnected(size_t lane, std::string_view server_version) {
+  if (was_connected_.size() <= lane) was_connected_.resize(lane + 1);
+  if (was_connected_[lane]) reconnects_.Increment();
+  was_connected_[lane] = true;
+  logger_.WriteLimited(
+      connected_limit_, LogLevel::kInfo, "redis.connected", "A connection to Redis is ready",
+      {field::Shard(shard_), field::Lane(lane), field::ServerVersion(server_version)});
+}
+
+void NodeTelemetry::OnConnectionLost(size_t lane, const redis::StoreProblem& problem) {
+  if (!telling_) return;
+  logger_.WriteLimited(lost_limit_, LogLevel::kWarn, "redis.connection_lost",
+                       "A connection to Redis broke; it is made anew",
+                       {field::Shard(shard_), field::Lane(lane), field::Problem(problem.text)});
+}
+
+void NodeTelemetry::OnConnectFailed(size_t lane, const redis::StoreProblem& problem) {
+  if (!telling_) return;
+  logger_.WriteLimited(failed_limit_, LogLevel::kWarn, "redis.connect_failed",
+                       "A connection to Redis cannot be made; it is tried again",
+                       {field::Shard(shard_), field::Lane(lane), field::Problem(problem.text)});
+}
+
+void NodeTelemetry::OnScriptLoadedAgain(std::string_view script) {
+  script_reloads_.Increment();
+  logger_.WriteLimited(reload_limit_, LogLevel::kWarn, "redis.script_loaded_again",
+                       "Redis did not know a script any more: it was restarted or flushed",
+                       {field::Shard(shard_), field::Script(script)});
+}
+
+void NodeTelemetry::OnScriptCallEnded(std::string_view script, redis::ScriptCallEnd end,
+                                      core::Micros elapsed) {
+  const auto metrics = scripts_.find(script);
+  if (metrics != scripts_.end()) metrics->second->Record(OutcomeOf(end), elapsed);
+}
+
+}  // namespace lockkeeper::daemon

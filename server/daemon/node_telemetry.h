@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns what a Redis node tells about its connections and scripts into log records and metrics.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "redis/client/node_observer.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace lockkeeper::daemon {
+
+// One for each shard. Thread-safety: loop-thread only. Lifetime: borrows the metrics and the log.
+class NodeTelemetry final : public redis::NodeObserver {
+ public:
+  NodeTelemetry(size_t shard, telemetry::Logger logger, telemetry::Metrics& metrics);
+
+  // From now on the daemon ends its connections itself, which is nothing to tell.
+  void StopTelling() { telling_ = false; }
+
+  void OnConnected(size_t lane, std::string_view server_version) override;
+  void OnConnectionLost(size_t lane, const redis::StoreProblem& problem) override;
+  void OnConnectFailed(size_t lane, const redis::StoreProblem& problem) override;
+  void OnScriptLoadedAgain(std::string_view script) override;
+  void OnScriptCallEnded(std::string_view script, redis::ScriptCallEnd end,
+                         core::Micros elapsed) override;
+
+ private:
+  const size_t shard_;
+  bool telling_ = true;
+  const telemetry::Logger logger_;
+  const telemetry::Counter reconnects_;
+  const telemetry::Counter script_reloads_;
+  std::unordered_map<std::string_view, telemetry::ScriptMetrics*> scripts_;
+  std::vector<bool> was_connected_;  // By lane.
+  telemetry::LogLimit connected_limit_;
+  telemetry::LogLimit lost_limit_;
+  telemetry::LogLimit failed_limit_;
+  telemetry::LogLimit reload_limit_;
+};
+
+}  // namespace lockkeeper::daemon

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/shard_host.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace lockkeeper::daemon {
+namespace {
+
+constexpr core::Millis kIdleCheckInterval{5};
+constexpr core::Millis kLagInterval{500};
+
+telemetry::StoreHealth ToStoreHealth(const redis::NodeHealth& node) {
+  return {.reachable = node.reachable,
+          .problem = node.problem,
+          .server_version = node.server_version,
+          .assurance = node.assurance};
+}
+
+}  // namespace
+
+struct ShardHost::IdleWatch {
+  core::Instant deadline;
+  std::promise<size_t> outstanding;
+  std::unique_ptr<core::Timer> timer;
+};
+
+ShardHost::ShardHost(const ShardOptions& options, const ShardDeps& deps)
+    : number_(options.number),
+      health_(deps.health),
+      lag_(deps.metrics.EventLoopLag(options.number)),
+      loop_("shard-" + std::to_string(options.number)),
+      node_telemetry_(options.number, {deps.log, "redis"}, deps.metrics),
+      contact_(std::in_place) {
+  first_contact_ = contact_->get_future();
+  loop_.RunAndWait([&] {
+    node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
+    queue_ = std::make_unique<redis::OperationQueue>(*node_, loop_, loop_, deps.token_floor,
+                                                     options.queue);
+    store_ = std::make_unique<redis::RedisLockStore>(
+        *node_, *queue_, deps.token_floor, loop_,
+        redis::RedisLockStoreOptions{.daemon_id = options.node.daemon_id});
+    admin_ =
+        std::make_unique<redis::RedisAdminStore>(*node_, *queue_, loop_, loop_, deps.token_floor);
+    locks_ = std::make_unique<core::LockManager>(*store_, loop_, loop_, deps.lock_observer,
+                                                 options.locks);
+    connecting_ = node_->health().problem;
+    node_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
+    MeasureLag(loop_.Now());
+  });
+}
+
+ShardHost::~ShardHost() {
+  loop_.RunAndWait([this] {
+    lag_timer_.reset();
+    node_telemetry_.StopTelling();
+    node_->SetHealthListener([](const redis::NodeHealth&) {});
+    node_->Close();
+    // First, because it ends what is still open, which the manager has to hear of.
+    queue_.reset();
+    locks_.reset();
+    admin_.reset();
+    store_.reset();
+    node_.reset();
+  });
+  loop_.Stop();
+}
+
+std::optional<redis::NodeHealth> ShardHost::WaitForFirstContact(core::Millis limit) {
+  if (first_contact_.wait_for(limit) != std::future_status::ready) return std::nullopt;
+  return first_contact_.get();
+}
+
+void ShardHost::OnHealth(const redis::NodeHealth& health) {
+  // Lanes get ready one after another; until the last one is, nothing is known yet.
+  if (contact_ && !health.reachable && health.problem == connecting_) return;
+  health_.ReportStore(number_, ToStoreHealth(health));
+  if (!contact_) return;
+  contact_->set_value(health);
+  contact_.reset();
+}
+
+void ShardHost::StartDraining() {
+  loop_.RunAndWait([this] { locks_->StartDraining(); });
+}
+
+size_t ShardHost::WaitUntilIdle(core::Instant deadline) {
+  auto watch = std::make_shared<IdleWatch>();
+  watch->deadline = deadline;
+  std::future<size_t> outstanding = watch->outstanding.get_future();
+  loop_.Post([this, watch = std::move(watch)]() mutable { CheckIdle(std::move(watch)); });
+  return outstanding.get();
+}
+
+void ShardHost::CheckIdle(std::shared_ptr<IdleWatch> watch) {
+  const size_t outstanding = locks_->outstanding();
+  if (outstanding == 0 || loop_.Now() >= watch->deadline) {
+    watch->timer.reset();
+    watch->outstanding.set_value(outstanding);
+    return;
+  }
+  IdleWatch& kept = *watch;
+  kept.timer = loop_.After(kIdleCheckInterval, [this, watch = std::move(watch)]() mutable {
+    CheckIdle(std::move(watch));
+  });
+}
+
+void ShardHost::MeasureLag(core::Instant due) {
+  const auto lag = std::chrono::duration_cast<core::Micros>(loop_.Now() - due);
+  lag_.Observe(std::max(lag, core::Micros(0)));
+  const core::Instant next = loop_.Now() + kLagInterval;
+  lag_timer_ = loop_.After(kLagInterval, [this, next] { MeasureLag(next); });
+}
+
+}  // namespace lockkeeper::daemon

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The folder that holds the data of the embedded store, and the lock that keeps a second daemon
+// out of it. The server child inherits the lock, so that it lasts until that is really gone, also
+// when the daemon was killed.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/types.h"
+
+namespace lockkeeper::embedded {
+
+// A file descriptor that is closed with its owner.
+class OwnedDescriptor {
+ public:
+  OwnedDescriptor() = default;
+  explicit OwnedDescriptor(int number) : number_(number) {}
+  ~OwnedDescriptor();
+  OwnedDescriptor(const OwnedDescriptor&) = delete;
+  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
+  OwnedDescriptor(OwnedDescriptor&& other) noexcept;
+  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept;
+
+  int get() const { return number_; }
+
+ private:
+  int number_ = -1;
+};
+
+class DataDirectory {
+ public:
+  // Makes the folder (mode 0700) if it is not there, and takes its lock; waits up to `patience` for
+  // the server of a daemon that has just died.
+  // Errors: STORE_UNAVAILABLE that names the folder and the remedy.
+  static absl::StatusOr<DataDirectory> Open(const std::string& path, core::Millis patience);
+
+  // Absolute.
+  const std::string& path() const { return path_; }
+  std::string Path(const std::string& file) const { return path_ + "/" + file; }
+
+  // Where the server listens: in the folder, or, where that would be too long for a unix socket, in
+  // a folder of our own below XDG_RUNTIME_DIR or /tmp.
+  const std::string& socket_path() const { return socket_path_; }
+
+  int lock_descriptor() const { return lock_.get(); }
+
+ private:
+  DataDirectory(std::string path, std::string socket_path, OwnedDescriptor lock);
+
+  std::string path_;
+  std::string socket_path_;
+  OwnedDescriptor lock_;
+};
+
+}  // namespace lockkeeper::embedded

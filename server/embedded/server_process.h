@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run of the embedded store's server program: a child that the kernel kills when the thread
+// that started it ends, so that it never outlives the daemon, however that ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/types.h"
+#include "embedded/data_directory.h"
+
+namespace lockkeeper::embedded {
+
+struct ServerCommand {
+  std::string program;
+  std::string settings_file;      // Its only argument.
+  std::string working_directory;  // Also for its files.
+  std::string log_file;           // Gets its output, appended.
+  std::string socket_path;        // Where it will listen.
+  int inherited_descriptor = -1;  // The one descriptor of ours that it gets.
+};
+
+// Thread-safety: to be used on the thread that started it, which must take no signals.
+class ServerProcess {
+ public:
+  // Errors: STORE_UNAVAILABLE that says why the program cannot be started.
+  static absl::StatusOr<ServerProcess> Start(const ServerCommand& command);
+
+  // Kills a server that still runs.
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+  ServerProcess(ServerProcess&& other) noexcept;
+  ServerProcess& operator=(ServerProcess&& other) = delete;
+
+  pid_t pid() const { return pid_; }
+
+  enum class Event { kEnded, kInterrupted, kTimeOver };
+
+  // Waits until the server has ended, `interrupt` can be read, or `limit` is over (below 0: never).
+  Event Wait(int interrupt, core::Millis limit);
+
+  // "ended with exit code 1" or "was killed by signal 9 (Killed)". Requires: it has ended.
+  std::string HowItEnded() const;
+
+  enum class Answer { kNone, kLoading, kReady };
+
+  // Asks it over its socket.
+  Answer Ping() const;
+
+  // SIGTERM, and, if it has not ended after `patience`, SIGKILL. Waits for its end.
+  void Stop(core::Millis patience);
+
+ private:
+  ServerProcess(pid_t pid, OwnedDescriptor process, std::string socket_path);
+  void Reap();
+
+  pid_t pid_ = -1;
+  OwnedDescriptor process_;
+  std::string socket_path_;
+  std::optional<int> status_;  // Of waitpid, once it has ended.
+};
+
+}  // namespace lockkeeper::embedded

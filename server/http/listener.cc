@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/listener.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+
+namespace lockkeeper::http {
+namespace {
+
+constexpr int kBacklog = 128;
+
+using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+absl::Status CannotListen(const config::ListenAddress& address, const std::string& why) {
+  return {absl::StatusCode::kUnavailable, "cannot listen on " + address.ToString() + ": " + why};
+}
+
+void SetOption(int fd, int level, int name, int value) {
+  setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+// A copy of `address` with `port`.
+sockaddr_storage WithPort(const addrinfo& address, uint16_t port) {
+  sockaddr_storage copy{};
+  std::memcpy(&copy, address.ai_addr, address.ai_addrlen);
+  // The port stands at the same place in both families.
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  const uint16_t network_order = htons(port);
+  std::memcpy(reinterpret_cast<char*>(&copy) + offsetof(sockaddr_in, sin_port), &network_order,
+              sizeof(network_order));
+  return copy;
+}
+
+// A listening socket; without one (fd -1) errno says why.
+Socket ListenOn(const addrinfo& address, uint16_t port, bool only_v6) {
+  Socket socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.fd() < 0) return socket;
+  // Takes the port of connections that linger from a former run, but none that somebody listens on.
+  SetOption(socket.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.ai_family == AF_INET6) SetOption(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, only_v6);
+  const sockaddr_storage bound = WithPort(address, port);
+  if (bind(socket.fd(), reinterpret_cast<const sockaddr*>(&bound), address.ai_addrlen) != 0 ||
+      listen(socket.fd(), kBacklog) != 0) {
+    return Socket(-1);
+  }
+  return socket;
+}
+
+config::ListenAddress AddressOf(const Socket& socket) {
+  sockaddr_storage bound{};
+  socklen_t length = sizeof(bound);
+  getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&bound), &length);
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  getnameinfo(reinterpret_cast<sockaddr*>(&bound), length, host.data(), host.size(), port.data(),
+              port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
+  return {.host = host.data(), .port = static_cast<uint16_t>(std::atoi(port.data()))};
+}
+
+}  // namespace
+
+absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(address.host.c_str(), nullptr, &hints, &found); error != 0) {
+    return CannotListen(address, gai_strerror(error));
+  }
+  const AddressList addresses(found, freeaddrinfo);
+
+  Listener listener;
+  uint16_t port = address.port;
+  int problem = 0;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    const bool several = found->ai_next != nullptr;
+    Socket socket = ListenOn(*one, port, several);
+    if (socket.fd() < 0) {
+      problem = errno;
+      // An address that this machine does not have is no loss beside one that it has.
+      if (problem == EADDRNOTAVAIL || problem == EAFNOSUPPORT) continue;
+      return CannotListen(address, std::strerror(problem));
+    }
+    if (listener.sockets.empty()) {
+      listener.address = AddressOf(socket);
+      port = listener.address.port;
+    }
+    listener.sockets.push_back(std::move(socket));
+  }
+  if (listener.sockets.empty()) return CannotListen(address, std::strerror(problem));
+  return listener;
+}
+
+}  // namespace lockkeeper::http

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// lockkeeperd: flags, signals, exit codes; everything else is in daemon.cc.
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "config/config_loader.h"
+#include "config/settings.h"
+#include "daemon.h"
+#include "daemon/signals.h"
+#include "lockkeeper/build_info.h"
+#include "telemetry/log.h"
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper {
+namespace {
+
+namespace field = telemetry::field;
+
+// docs/operating/troubleshooting.md says what to do about each.
+enum ExitCode : int {
+  kDrained = 0,
+  kOther = 1,
+  kUsage = 64,
+  kUnavailable = 69,
+  kBadConfiguration = 78,
+};
+
+enum class Action { kServe, kCheckConfig, kPrintConfig };
+
+struct CommandLine {
+  Action action = Action::kServe;
+  config::ConfigSources sources;
+};
+
+std::string VersionText() {
+  const BuildInfo& build = GetBuildInfo();
+  std::string text = "lockkeeperd " + std::string(build.version);
+  if (!build.git_commit.empty()) text += "\ncommit " + std::string(build.git_commit);
+  text += "\ncompiler " + std::string(build.compiler);
+  if (!build.sanitizer.empty()) text += "\nsanitizer " + std::string(build.sanitizer);
+  return text;
+}
+
+// A flag for each setting that has one. What was given is in `values`, in the order of `flags`.
+void AddSettings(CLI::App& app, std::vector<config::FlagValue>& flags) {
+  for (const config::Setting& setting : config::Settings()) {
+    if (!setting.flag.empty()) flags.push_back({std::string(setting.flag), {}});
+  }
+  for (config::FlagValue& flag : flags) {
+    const config::Setting& setting = *config::FindByFlag(flag.flag);
+    const std::string meaning(setting.meaning);
+    const bool is_switch = std::holds_alternative<config::FieldOf<bool>>(setting.field);
+    if (is_switch) {
+      app.add_flag_callback(flag.flag, [&flag] { flag.values = {"true"}; }, meaning);
+      continue;
+    }
+    CLI::Option* option = app.add_option(flag.flag, flag.values, meaning)->type_name("TEXT");
+    // Each --listen takes one address, so that nothing else on the line is taken for one.
+    option->expected(1)->allow_extra_args(false)->required(false);
+    option->multi_option_policy(setting.is_list() ? CLI::MultiOptionPolicy::TakeAll
+                                                  : CLI::MultiOptionPolicy::Throw);
+  }
+}
+
+// Nothing if the command line is dealt with; then `exit_code` says how.
+std::optional<CommandLine> ParseCommandLine(int argc, char** argv, int& exit_code) {
+  CLI::App app(
+      "lockkeeperd, the lock daemon. Locks are kept in a Redis that all daemons share "
+      "(--redis), or in a private one that only this daemon knows (--embedded).",
+      "lockkeeperd");
+  CommandLine line;
+  std::vector<config::FlagValue> flags;
+  AddSettings(app, flags);
+  app.add_option("--config", line.sources.file, "Configuration file (YAML)")->type_name("FILE");
+  bool check = false;
+  bool print = false;
+  app.add_flag("--check-config", check, "Check the configuration and exit");
+  app.add_flag("--print-config", print,
+               "Print the configuration with the origin of each value, and exit");
+  app.set_version_flag("--version", VersionText());
+  app.footer(
+      "Exit codes: 0 drained, 64 usage, 69 cannot listen or store refused, 78 bad "
+      "configuration, 1 other.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? kDrained : kUsage;
+    return std::nullopt;
+  }
+  if (check) line.action = Action::kCheckConfig;
+  if (print) line.action = Action::kPrintConfig;
+  for (config::FlagValue& flag : flags) {
+    if (!flag.values.empty()) line.sources.flags.push_back(std::move(flag));
+  }
+  line.sources.environment = config::EnvironmentOf(environ);
+  line.sources.user = geteuid() == 0 ? config::User::kRoot : config::User::kOther;
+  return line;
+}
+
+int RefuseConfiguration(const absl::Status& status) {
+  std::cerr << "lockkeeperd: bad configuration:\n" << status.message() << "\n";
+  return kBadConfiguration;
+}
+
+telemetry::LogOptions LogOptionsOf(const config::LogConfig& config) {
+  telemetry::LogOptions options;
+  options.format = config.format == config::LogFormat::kJson ? telemetry::LogFormat::kJson
+                                                             : telemetry::LogFormat::kText;
+  switch (config.level) {
+    case config::LogLevel::kDebug:
+      options.level = telemetry::LogLevel::kDebug;
+      break;
+    case config::LogLevel::kInfo:
+      options.level = telemetry::LogLevel::kInfo;
+      break;
+    case config::LogLevel::kWarn:
+      options.level = telemetry::LogLevel::kWarn;
+      break;
+    case config::LogLevel::kError:
+      options.level = telemetry::LogLevel::kError;
+      break;
+  }
+  return options;
+}
+
+int ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return kBadConfiguration;
+    case absl::StatusCode::kUnavailable:
+      return kUnavailable;
+    default:
+      return kOther;
+  }
+}
+
+// Writes at once, for a process that has no time left for the log's own thread.
+class LastWords final : public telemetry::LogOutput {
+ public:
+  void Write(std::string_view line) override { std::cerr << std::string(line) + "\n"; }
+};
+
+[[noreturn]] void StopAtOnce(int signal, const config::LogConfig& config) {
+  LastWords output;
+  telemetry::Log log(LogOptionsOf(config), output);
+  telemetry::Logger(log, "daemon")
+      .Warn("daemon.stopped_at_once", "A second signal ends the daemon in the midst of its drain",
+            {field::Signal(daemon::NameOfSignal(signal))});
+  std::_Exit(kOther);
+}
+
+// Drains on a thread of its own, so that this one hears of a second signal.
+int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemetry::Logger& logger,
+                         const config::LogConfig& config) {
+  const int drained = eventfd(0, EFD_CLOEXEC);
+  if (drained < 0) std::abort();
+  std::thread drainer([&] {
+    if (daemon.Drain() == Daemon::DrainEnd::kDrained) {
+      logger.Info("daemon.drained", "All work in flight has ended");
+    }
+    eventfd_write(drained, 1);
+  });
+  if (const auto signal = signals.Wait(drained)) StopAtOnce(*signal, config);
+  drainer.join();
+  close(drained);
+  return kDrained;
+}
+
+int Serve(const config::Config& config) {
+  daemon::Signals signals;  // Before any other thread.
+  const auto log_output = telemetry::MakeStderrOutput();
+  telemetry::Log log(LogOptionsOf(config.log), *log_output);
+  const telemetry::Logger logger(log, "daemon");
+  logger.Info("daemon.starting", "lockkeeperd starts",
+              {field::Build(GetBuildInfo().version), field::Commit(GetBuildInfo().git_commit),
+               field::Pid(getpid())});
+
+  auto daemon = Daemon::Start(config, log);
+  if (!daemon.ok()) {
+    const std::string problem(daemon.status().message());
+    logger.Error("daemon.start_failed", "lockkeeperd cannot start", {field::Problem(problem)});
+    return ExitCodeOf(daemon.status());
+  }
+  const std::string addresses = (*daemon)->Addresses();
+  logger.Info("daemon.ready", "lockkeeperd listens", {field::Address(addresses)});
+  std::cout << "lockkeeperd ready " << addresses << std::endl;
+
+  const auto signal = signals.Wait(-1);
+  logger.Info("daemon.draining", "A signal asks the daemon to stop; work in flight ends first",
+              {field::Signal(daemon::NameOfSignal(*signal)), field::Limit(config.drain.timeout)});
+  return DrainUnlessSignalled(**daemon, signals, logger, config.log);
+}
+
+int Main(int argc, char** argv) {
+  int exit_code = kOther;
+  const std::optional<CommandLine> line = ParseCommandLine(argc, argv, exit_code);
+  if (!line) return exit_code;
+  const auto loaded = config::ReadConfig(line->sources);
+  if (!loaded.ok()) return RefuseConfiguration(loaded.status());
+  if (line->action == Action::kPrintConfig) std::cout << config::PrintConfig(*loaded);
+  if (const auto status = config::CheckConfig(*loaded); !status.ok()) {
+    return RefuseConfiguration(status);
+  }
+  if (line->action == Action::kCheckConfig) std::cout << "The configuration is good.\n";
+  return line->action == Action::kServe ? Serve(loaded->config) : kDrained;
+}
+
+}  // namespace
+}  // namespace lockkeeper
+
+int main(int argc, char** argv) { return lockkeeper::Main(argc, argv); }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/client/handshake.h"
+
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include "redis/scripts.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+Command Words(std::initializer_list<std::string_view> words) {
+  Command command(words.size());
+  for (const std::string_view word : words) command.Word(word);
+  return command;
+}
+
+}  // namespace
+
+Command LoadCommand(const ScriptSource& script) { return Words({"SCRIPT", "LOAD", script.text}); }
+
+Handshake::Handshake(const RedisUrl& url, const std::string& client_name,
+                     std::span<const ScriptSource> scripts)
+    : url_(url), client_name_(client_name), scripts_(scripts) {}
+
+std::vector<Command> Handshake::NextPipeline() {
+  switch (std::exchange(phase_, phase_ == Phase::kIdentify ? Phase::kLoadScripts : Phase::kDone)) {
+    case Phase::kIdentify:
+      return Identify();
+    case Phase::kLoadScripts:
+      return LoadScripts();
+    case Phase::kDone:
+      break;
+  }
+  return {};
+}
+
+std::vector<Command> Handshake::Identify() {
+  std::vector<Command> pipeline;
+  const auto add = [&](Step step, std::string name, Command command) {
+    pipeline.push_back(std::move(command));
+    awaited_.push_back({step, std::move(name)});
+  };
+  const std::string& password = url_.password.reveal();
+  if (!url_.user.empty()) {
+    add(Step::kMustSucceed, "AUTH", Words({"AUTH", url_.user, password}));
+  } else if (!password.empty()) {
+    add(Step::kMustSucceed, "AUTH", Words({"AUTH", password}));
+  }
+  const std::string database = std::to_string(url_.database);
+  if (url_.database != 0) {
+    add(Step::kMustSucceed, "SELECT " + database, Words({"SELECT", database}));
+  }
+  for (const std::string_view section : {"server", "replication", "memory", "persistence"}) {
+    add(Step::kInfo, "INFO", Words({"INFO", section}));
+  }
+  add(Step::kRole, "ROLE", Words({"ROLE"}));
+  add(Step::kConfig, "CONFIG GET",
+      Words({"CONFIG", "GET", "appendfsync", "no-appendfsync-on-rewrite"}));
+  add(Step::kMayFail, "CLIENT SETNAME", Words({"CLIENT", "SETNAME", client_name_}));
+  // Under memory pressure others' connections go first.
+  add(Step::kMayFail, "CLIENT NO-EVICT", Words({"CLIENT", "NO-EVICT", "ON"}));
+  return pipeline;
+}
+
+std::vector<Command> Handshake::LoadScripts() {
+  std::vector<Command> pipeline;
+  for (const ScriptSource& script : scripts_) {
+    pipeline.push_back(LoadCommand(script));
+    awaited_.push_back({Step::kMustSucceed, "SCRIPT LOAD of " + std::string(script.name)});
+  }
+  return pipeline;
+}
+
+std::optional<StoreProblem> Handshake::OnReply(Reply reply) {
+  const Awaited awaited = std::move(awaited_.front());
+  awaited_.pop_front();
+  const bool error = reply.type == Reply::Type::kError;
+  if (error && (awaited.step == Step::kMustSucceed || awaited.step == Step::kInfo)) {
+    return ProblemOfErrorReply(awaited.command, reply.text);
+  }
+  switch (awaited.step) {
+    case Step::kInfo:
+      AddInfo(reply.text, facts_.info);
+      break;
+    case Step::kRole:
+      facts_.role = std::move(reply);
+      break;
+    case Step::kConfig:
+      if (!error) facts_.config = std::move(reply);
+      break;
+    case Step::kMustSucceed:
+    case Step::kMayFail:
+      break;
+  }
+  if (phase_ == Phase::kLoadScripts && awaited_.empty()) return Judge(facts_);
+  return std::nullopt;
+}
+
+}  // namespace lockkeeper::redis

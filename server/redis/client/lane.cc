@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/client/lane.h"
+
+#include <utility>
+
+#include "core/errors.h"
+
+namespace lockkeeper::redis {
+
+Lane::Lane(EventLoop& loop, ConnectionOptions options, Backoff backoff, Listener& listener)
+    : loop_(loop),
+      options_(std::move(options)),
+      backoff_(std::move(backoff)),
+      listener_(listener),
+      problem_{StoreProblem::Kind::kUnreachable, "connecting to " + options_.url.Address()} {
+  Connect();
+}
+
+Lane::~Lane() = default;
+
+bool Lane::ready() const {
+  return connection_ != nullptr && connection_->state() == Connection::State::kReady;
+}
+
+void Lane::Send(std::string_view wire, ReplyDone done) {
+  if (ready()) return connection_->Send(wire, std::move(done));
+  loop_.Post([done = std::move(done), problem = problem_.text]() mutable {
+    std::move(done)(
+        core::Error(core::ErrorReason::kStoreUnavailable, "the store is away: " + problem));
+  });
+}
+
+void Lane::Close() {
+  closed_ = true;
+  reconnect_timer_.reset();
+  problem_ = {StoreProblem::Kind::kUnreachable, options_.url.Address() + ": connection closed"};
+  if (connection_) connection_->Break(problem_);
+}
+
+void Lane::Connect() {
+  was_ready_ = false;
+  Connection::Listener& listener = *this;
+  connection_ = std::make_unique<Connection>(loop_, options_, listener);
+}
+
+void Lane::OnReady(const ServerFacts& facts) {
+  was_ready_ = true;
+  facts_ = facts;
+  backoff_.Reset();
+  listener_.OnLaneReady(*this);
+}
+
+void Lane::OnBroken(const StoreProblem& problem) {
+  problem_ = problem;
+  if (!closed_) reconnect_timer_ = loop_.After(backoff_.Next(), [this] { Connect(); });
+  listener_.OnLaneDown(*this,
+                       was_ready_ ? Listener::Before::kReady : Listener::Before::kConnecting);
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One place in the pool: a connection, and a new one whenever it breaks, with growing pauses. What
+// is sent through a lane is executed in the order of the calls, as long as no connection breaks.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/executor.h"
+#include "redis/client/backoff.h"
+#include "redis/client/connection.h"
+#include "redis/client/event_loop.h"
+#include "redis/client/store_problem.h"
+#include "redis/node.h"
+
+namespace lockkeeper::redis {
+
+// Thread-safety: loop-thread only.
+// Lifetime: borrows loop and listener; not to be destroyed inside a callback of its own.
+class Lane : private Connection::Listener {
+ public:
+  // Never called inside the constructor or Send().
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void OnLaneReady(Lane& lane) = 0;
+    // `was_ready`: the connection had been ready, as opposed to a try that failed.
+    enum class Before { kReady, kConnecting };
+    virtual void OnLaneDown(Lane& lane, Before before) = 0;
+  };
+
+  Lane(EventLoop& loop, ConnectionOptions options, Backoff backoff, Listener& listener);
+  ~Lane() override;
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  bool ready() const;
+
+  // Why it is not ready. Meaningless if it is.
+  const StoreProblem& problem() const { return problem_; }
+
+  // What the server told in the last handshake that succeeded.
+  const ServerFacts& facts() const { return facts_; }
+
+  // Completion and errors: see Node. If the lane is not ready, STORE_UNAVAILABLE with the problem.
+  void Send(std::string_view wire, ReplyDone done);
+
+  // Ends the connection, for ever. What is pending is answered inside this call.
+  void Close();
+
+ private:
+  void Connect();
+  void OnReady(const ServerFacts& facts) override;
+  void OnBroken(const StoreProblem& problem) override;
+
+  EventLoop& loop_;
+  const ConnectionOptions options_;
+  Backoff backoff_;
+  Listener& listener_;
+  StoreProblem problem_;
+  ServerFacts facts_;
+  bool closed_ = false;
+  bool was_ready_ = false;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<core::Timer> reconnect_timer_;
+};
+
+}  // namespace lockkeeper::redis

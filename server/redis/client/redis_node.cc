@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/client/redis_node.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <utility>
+
+namespace lockkeeper::redis {
+namespace {
+
+ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
+  return {.url = options.url,
+          .client_name = "lockkeeperd:" + options.daemon_id,
+          .scripts = options.scripts,
+          .connect_timeout = options.connect_timeout,
+          .request_timeout = options.request_timeout,
+          .probe_interval = options.probe_interval};
+}
+
+RandomSource JitterOf(uint64_t seed) {
+  return [engine = std::make_shared<std::mt19937_64>(seed)] {
+    return std::uniform_real_distribution<double>()(*engine);
+  };
+}
+
+}  // namespace
+
+struct RedisNode::Slot {
+  Slot(EventLoop& loop, const RedisNodeOptions& options, uint64_t seed, RedisNode& node)
+      : lane(loop, ConnectionOptionsOf(options), Backoff(options.backoff, JitterOf(seed)), node),
+        scripts(loop, lane, node.observer_) {}
+
+  Lane lane;
+  ScriptCaller scripts;
+};
+
+RedisNode::RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer)
+    : loop_(loop), options_(options), observer_(observer) {
+  for (size_t i = 0; i < options.connections; ++i) {
+    lanes_.push_back(std::make_unique<Slot>(loop, options, options.seed + i, *this));
+  }
+  health_ = ComputeHealth();
+}
+
+RedisNode::~RedisNode() { Close(); }
+
+void RedisNode::Run(size_t lane, const ScriptSource& script, Command command, ReplyDone done) {
+  lanes_[lane]->scripts.Run(script, std::move(command), std::move(done));
+}
+
+void RedisNode::Send(Command command, ReplyDone done) {
+  // The next ready lane, or the next one to say why not.
+  size_t lane = next_lane_ % lanes_.size();
+  for (size_t i = 0; i < lanes_.size() && !lanes_[lane]->lane.ready(); ++i) {
+    lane = (lane + 1) % lanes_.size();
+  }
+  next_lane_ = lane + 1;
+  lanes_[lane]->lane.Send(command.wire(), std::move(done));
+}
+
+void RedisNode::Subscribe(const std::string& channel, MessageListener listener) {
+  subscription_ = std::make_unique<Subscription>(
+      loop_, ConnectionOptionsOf(options_),
+      Backoff(options_.backoff, JitterOf(options_.seed + lanes_.size())), channel,
+      std::move(listener));
+}
+
+void RedisNode::SetHealthListener(NodeHealthListener listener) {
+  health_listener_ = std::move(listener);
+}
+
+void RedisNode::Close() {
+  for (const auto& slot : lanes_) slot->lane.Close();
+  if (subscription_) subscription_->Close();
+}
+
+void RedisNode::OnLaneReady(Lane& lane) {
+  observer_.OnConnected(IndexOf(lane), lane.facts().Version());
+  UpdateHealth();
+}
+
+void RedisNode::OnLaneDown(Lane& lane, Before before) {
+  if (before == Before::kReady) {
+    observer_.OnConnectionLost(IndexOf(lane), lane.problem());
+  } else {
+    observer_.OnConnectFailed(IndexOf(lane), lane.problem());
+  }
+  UpdateHealth();
+}
+
+size_t RedisNode::IndexOf(const Lane& lane) const {
+  const auto found = std::find_if(lanes_.begin(), lanes_.end(),
+                                  [&](const auto& slot) { return &slot->lane == &lane; });
+  return static_cast<size_t>(found - lanes_.begin());
+}
+
+NodeHealth RedisNode::ComputeHealth() const {
+  NodeHealth health{.reachable = true,
+                    .server_version = health_.server_version,
+                    .assurance = core::Assurance::kQuorum};
+  for (const auto& slot : lanes_) {
+    const Lane& lane = slot->lane;
+    if (lane.ready()) {
+      health.server_version = lane.facts().Version();
+      health.assurance = std::min(health.assurance, lane.facts().Assurance());
+    } else if (health.reachable || lane.problem().kind == StoreProblem::Kind::kRefused) {
+      // A refusal says more than a connection that is still being made.
+      health.reachable = false;
+      health.problem = lane.problem().text;
+      health.refused = lane.problem().kind == StoreProblem::Kind::kRefused;
+    }
+  }
+  if (!health.reachable) health.assurance = core::Assurance::kNone;
+  return health;
+}
+
+void RedisNode::UpdateHealth() {
+  NodeHealth health = ComputeHealth();
+  if (health == health_) return;
+  health_ = std::move(health);
+  if (health_listener_) health_listener_(health_);
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Redis server behind a pool of connections: lane i is connection i. Connections that break are
+// made anew; while a lane is down its calls fail at once, naming the problem.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "redis/client/backoff.h"
+#include "redis/client/event_loop.h"
+#include "redis/client/lane.h"
+#include "redis/client/node_observer.h"
+#include "redis/client/redis_url.h"
+#include "redis/client/script.h"
+#include "redis/client/subscription.h"
+#include "redis/node.h"
+
+namespace lockkeeper::redis {
+
+struct RedisNodeOptions {
+  RedisUrl url;
+  std::string daemon_id;  // The connections' name in CLIENT LIST is "lockkeeperd:<daemon_id>".
+  std::span<const ScriptSource> scripts;  // Loaded on each connection: AllScripts().
+  size_t connections = 2;                 // 1 to 64.
+  core::Millis connect_timeout{2'000};    // To resolve, connect and shake hands.
+  core::Millis request_timeout{1'000};    // Longest wait for a reply; then the connection is cut.
+  core::Millis probe_interval{1'000};     // An idle connection is asked whether it lives.
+  BackoffOptions backoff;                 // Between tries to connect.
+  uint64_t seed = 0;                      // Of the jitter; differs between daemons.
+};
+
+// Contract: see Node. Besides, a call on a lane with too much in flight is refused with
+// STORE_UNAVAILABLE.
+// Lifetime: borrows the loop and the observer. Build it and destroy it on the loop's thread, and
+// Close() it before anything that its callbacks touch is destroyed.
+class RedisNode final : public Node, private Lane::Listener {
+ public:
+  // Begins to connect.
+  RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer);
+  ~RedisNode() override;  // Close().
+  RedisNode(const RedisNode&) = delete;
+  RedisNode& operator=(const RedisNode&) = delete;
+
+  size_t lanes() const override { return lanes_.size(); }
+  void Run(size_t lane, const ScriptSource& script, Command command, ReplyDone done) override;
+  void Send(Command command, ReplyDone done) override;
+  void Subscribe(const std::string& channel, MessageListener listener) override;
+  core::Assurance assurance() const override { return health_.assurance; }
+
+  // The node is reachable when every lane is ready. At first it is not, with the problem
+  // "connecting to ...".
+  const NodeHealth& health() const { return health_; }
+
+  // `listener` hears of each change from now on.
+  void SetHealthListener(NodeHealthListener listener);
+
+  // Ends all connections. What is pending is answered inside this call, what comes later fails.
+  void Close();
+
+ private:
+  struct Slot;
+
+  void OnLaneReady(Lane& lane) override;
+  void OnLaneDown(Lane& lane, Before before) override;
+  size_t IndexOf(const Lane& lane) const;
+  NodeHealth ComputeHealth() const;
+  void UpdateHealth();
+
+  EventLoop& loop_;
+  const RedisNodeOptions options_;
+  NodeObserver& observer_;
+  NodeHealth health_;
+  NodeHealthListener health_listener_;
+  size_t next_lane_ = 0;
+  std::vector<std::unique_ptr<Slot>> lanes_;
+  std::unique_ptr<Subscription> subscription_;
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/client/redis_url.h"
+
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <system_error>
+
+#include "core/errors.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+constexpr std::string_view kUrlField = "store.redis";
+constexpr std::string_view kFileField = "store.redis_password_file";
+constexpr std::string_view kTcpScheme = "redis://";
+constexpr std::string_view kTlsScheme = "rediss://";
+constexpr std::string_view kUnixScheme = "unix://";
+constexpr std::string_view kForms =
+    "redis://[user:password@]host[:port][/db] or unix:///path[?db=N]";
+constexpr uint16_t kDefaultPort = 6379;
+constexpr int64_t kPortMax = 65'535;
+constexpr int64_t kDatabaseMax = std::numeric_limits<int32_t>::max();
+constexpr size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
+constexpr size_t kPasswordBytesMax = 4096;
+
+absl::Status Problem(std::string_view problem) { return core::InvalidField(kUrlField, problem); }
+
+std::optional<int> HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
+}
+
+// `part` names what is decoded, for the error.
+absl::StatusOr<std::string> Decode(std::string_view text, std::string_view part) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char byte = text[i];
+    if (byte == '%') {
+      const auto high = i + 2 < text.size() ? HexDigit(text[i + 1]) : std::nullopt;
+      const auto low = i + 2 < text.size() ? HexDigit(text[i + 2]) : std::nullopt;
+      if (!high || !low) {
+        return Problem("a % in the " + std::string(part) +
+                       " must be followed by two hex digits; a % itself is %25");
+      }
+      byte = static_cast<char>(*high * 16 + *low);
+      i += 2;
+    }
+    if (byte == '\0') return Problem("the " + std::string(part) + " must not contain a zero byte");
+    decoded.push_back(byte);
+  }
+  return decoded;
+}
+
+std::optional<int64_t> ParseNumber(std::string_view text, int64_t max) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (number < 0 || number > max) return std::nullopt;
+  return number;
+}
+
+// Takes "user:password@" off the front of `authority`.
+absl::Status TakeCredentials(std::string_view& authority, RedisUrl& url) {
+  const size_t at = authority.rfind('@');
+  if (at == std::string_view::npos) return absl::OkStatus();
+  const std::string_view credentials = authority.substr(0, at);
+  authority.remove_prefix(at + 1);
+  const size_t colon = credentials.find(':');
+  absl::StatusOr<std::string> user = Decode(credentials.substr(0, colon), "user");
+  if (!user.ok()) return user.status();
+  url.user = *std::move(user);
+  if (colon == std::string_view::npos) return absl::OkStatus();
+  absl::StatusOr<std::string> password = Decode(credentials.substr(colon + 1), "password");
+  if (!password.ok()) return password.status();
+  url.password = config::Secret(*std::move(password));
+  return absl::OkStatus();
+}
+
+bool IsHostCharacter(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+         c == '.' || c == '_';
+}
+
+bool IsV6Character(char c) { return HexDigit(c) || c == ':' || c == '.'; }
+
+template <typename Predicate>
+bool AllOf(std::string_view text, Predicate predicate) {
+  return !text.empty() && std::find_if_not(text.begin(), text.end(), predicate) == text.end();
+}
+
+absl::Status TakeHostAndPort(std::string_view text, RedisUrl& url) {
+  std::string_view rest;
+  if (text.starts_with('[')) {
+    const size_t end = text.find(']');
+    const std::string_view host = text.substr(1, end == std::string_view::npos ? 0 : end - 1);
+    if (!AllOf(host, IsV6Character)) {
+      return Problem("an IPv6 address in brackets is expected, such as [::1]:6379");
+    }
+    url.host = host;
+    rest = text.substr(end + 1);
+  } else {
+    const std::string_view host = text.substr(0, text.find(':'));
+    if (!AllOf(host, IsHostCharacter)) {
+      return Problem(
+          "the host must be a name or an address (IPv6 in brackets); in user and password, "
+          "/ @ : ? # % are percent-encoded");
+    }
+    url.host = host;
+    rest = text.substr(host.size());
+  }
+  url.port = kDefaultPort;
+  if (rest.empty()) return absl::OkStatus();
+  const auto port = ParseNumber(rest.substr(1), kPortMax);
+  if (rest.front() != ':' || !port || *port == 0) {
+    return Problem("the port after the host must be a number from 1 to 65535");
+  }
+  url.port = static_cast<uint16_t>(*port);
+  return absl::OkStatus();
+}
+
+absl::Status TakeDatabase(std::string_view text, RedisUrl& url) {
+  const auto database = ParseNumber(text, kDatabaseMax);
+  if (!database) return Problem("the database must be a number from 0 to 2147483647");
+  url.database = static_cast<int>(*database);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RedisUrl> ParseTcp(std::string_view text) {
+  RedisUrl url;
+  const size_t slash = text.find('/');
+  std::string_view authority = text.substr(0, slash);
+  if (absl::Status status = TakeCredentials(authority, url); !status.ok()) return status;
+  if (absl::Status status = TakeHostAndPort(authority, url); !status.ok()) return status;
+  if (slash == std::string_view::npos || slash + 1 == text.size()) return url;
+  if (absl::Status status = TakeDatabase(text.substr(slash + 1), url); !status.ok()) return status;
+  return url;
+}
+
+absl::StatusOr<RedisUrl> ParseUnix(std::string_view text) {
+  RedisUrl url;
+  const size_t slash = text.find('/');
+  std::string_view authority = text.substr(0, slash);
+  if (absl::Status status = TakeCredentials(authority, url); !status.ok()) return status;
+  if (slash == std::string_view::npos || !authority.empty()) {
+    return Problem("the path of the unix socket must be absolute: unix:///path");
+  }
+  const size_t question = text.find('?', slash);
+  absl::StatusOr<std::string> path =
+      Decode(text.substr(slash, question - slash), "path of the unix socket");
+  if (!path.ok()) return path.status();
+  if (path->size() > kSocketPathMax) {
+    return Problem("the path of the unix socket has " + std::to_string(path->size()) +
+                   " bytes, at most " + std::to_string(kSocketPathMax) + " are possible");
+  }
+  url.socket_path = *std::move(path);
+  if (question == std::string_view::npos) return url;
+  constexpr std::string_view kDatabase = "db=";
+  const std::string_view query = text.substr(question + 1);
+  if (!query.starts_with(kDatabase)) return Problem("after the path only ?db=N may follow");
+  if (absl::Status status = TakeDatabase(query.substr(kDatabase.size()), url); !status.ok()) {
+    return status;
+  }
+  return url;
+}
+
+absl::StatusOr<config::Secret> ReadPassword(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  if (file) {
+    text.resize(kPasswordBytesMax + 1);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<size_t>(file.gcount()));
+  }
+  if (!file && !file.eof()) {
+    return core::InvalidField(kFileField,
+                              "cannot read " + path + ": " + std::string(strerror(errno)));
+  }
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  if (text.empty()) return core::InvalidField(kFileField, path + " holds no password");
+  if (text.size() > kPasswordBytesMax) {
+    return core::InvalidField(
+        kFileField, path + " holds more than " + std::to_string(kPasswordBytesMax) + " bytes");
+  }
+  return config::Secret(std::move(text));
+}
+
+}  // namespace
+
+std::string RedisUrl::Address() const {
+  if (!socket_path.empty()) return socket_path;
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::string RedisUrl::Display() const {
+  const std::string db = std::to_string(database);
+  if (!socket_path.empty()) return "unix://" + socket_path + (database == 0 ? "" : "?db=" + db);
+  return "redis://" + Address() + (database == 0 ? "" : "/" + db);
+}
+
+absl::StatusOr<RedisUrl> ParseRedisUrl(std::string_view text) {
+  if (text.starts_with(kTcpScheme)) return ParseTcp(text.substr(kTcpScheme.size()));
+  if (text.starts_with(kUnixScheme)) return ParseUnix(text.substr(kUnixScheme.size()));
+  if (text.starts_with(kTlsScheme)) {
+    return Problem("rediss:// (TLS) is not supported by this version; use redis://");
+  }
+  return Problem("must be " + std::string(kForms));
+}
+
+absl::StatusOr<RedisUrl> LoadRedisUrl(const config::Secret& text,
+                                      const std::string& password_file) {
+  absl::StatusOr<RedisUrl> url = ParseRedisUrl(text.reveal());
+  if (!url.ok() || password_file.empty()) return url;
+  if (!url->password.empty()) {
+    return core::InvalidField(kFileField, "the URL of the store has a password too; give one");
+  }
+  absl::StatusOr<config::Secret> password = ReadPassword(password_file);
+  if (!password.ok()) return password.status();
+  url->password = *std::move(password);
+  return url;
+}
+
+}  // namespace lockkeeper::redis

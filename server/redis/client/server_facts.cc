@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/client/server_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "redis/error_reply.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using Kind = StoreProblem::Kind;
+
+constexpr int kMajorVersionMin = 7;
+
+// Errors that pass without anybody changing a setting.
+constexpr std::array<std::string_view, 9> kPassing = {"BUSY",       "CLUSTERDOWN", "LOADING",
+                                                      "MASTERDOWN", "MISCONF",     "OOM",
+                                                      "NOREPLICAS", "READONLY",    "TRYAGAIN"};
+constexpr std::string_view kTooManyClients = "ERR max number of clients reached";
+
+std::string_view Field(const InfoFields& fields, std::string_view name) {
+  const auto found = fields.find(name);
+  return found == fields.end() ? std::string_view() : found->second;
+}
+
+// Value of a setting in the reply of CONFIG GET, an array of names and values.
+std::string_view Setting(const std::optional<Reply>& config, std::string_view name) {
+  if (!config) return "";
+  for (size_t i = 0; i + 1 < config->items.size(); i += 2) {
+    if (config->items[i].text == name) return config->items[i + 1].text;
+  }
+  return "";
+}
+
+std::optional<StoreProblem> Refused(std::string text) {
+  return StoreProblem{Kind::kRefused, std::move(text)};
+}
+
+std::optional<StoreProblem> JudgeVersion(const ServerFacts& facts) {
+  const std::string_view version = Field(facts.info, "redis_version");
+  int major = 0;
+  std::from_chars(version.data(), version.data() + version.size(), major);
+  if (major >= kMajorVersionMin) return std::nullopt;
+  if (version.empty()) return Refused("INFO does not tell redis_version: is this Redis?");
+  return Refused("runs " + facts.Version() +
+                 ", but Redis 7.0 or later, or Valkey, is needed: upgrade it");
+}
+
+std::optional<StoreProblem> JudgeRole(const ServerFacts& facts) {
+  const std::string_view mode = Field(facts.info, "redis_mode");
+  if (mode == "sentinel") return Refused("is a Sentinel: name the Redis server that it watches");
+  if (mode == "cluster") {
+    return Refused(
+        "runs in cluster mode, which this version does not support: set `cluster-enabled no`, or "
+        "name another server");
+  }
+  const bool told = facts.role.type == Reply::Type::kArray && !facts.role.items.empty();
+  const std::string_view role =
+      told ? std::string_view(facts.role.items[0].text) : Field(facts.info, "role");
+  if (role == "master") return std::nullopt;
+  if (role != "slave") return Refused("does not tell its role: allow the user ROLE or INFO");
+  std::string primary(Field(facts.info, "master_host"));
+  if (!primary.empty()) {
+    primary = " of " + primary + ":" + std::string(Field(facts.info, "master_port"));
+  }
+  return Refused("is a replica" + primary +
+                 ": name the primary, or make this server one with `REPLICAOF NO ONE`");
+}
+
+std::optional<StoreProblem> JudgeEviction(const ServerFacts& facts) {
+  const std::string_view limit = Field(facts.info, "maxmemory");
+  const std::string_view policy = Field(facts.info, "maxmemory_policy");
+  if (limit == "0" || policy == "noeviction") return std::nullopt;
+  if (limit.empty() || policy.empty()) {
+    return Refused("does not tell maxmemory and maxmemory_policy: allow the user INFO");
+  }
+  return Refused("may evict locks, its maxmemory-policy is " + std::string(policy) +
+                 ": set `maxmemory-policy noeviction` (or `maxmemory 0`)");
+}
+
+std::optional<StoreProblem> JudgeLoading(const ServerFacts& facts) {
+  if (Field(facts.info, "loading") != "1") return std::nullopt;
+  std::string text = "is loading its data";
+  const std::string_view share = Field(facts.info, "loading_loaded_perc");
+  if (!share.empty()) text += ", " + std::string(share) + " % so far";
+  return StoreProblem{Kind::kUnreachable, std::move(text)};
+}
+
+}  // namespace
+
+void AddInfo(std::string_view text, InfoFields& fields) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos || line.starts_with('#')) continue;
+    fields[std::string(line.substr(0, colon))] = line.substr(colon + 1);
+  }
+}
+
+std::string ServerFacts::Version() const {
+  const std::string_view valkey = Field(info, "valkey_version");
+  if (!valkey.empty()) return "Valkey " + std::string(valkey);
+  return "Redis " + std::string(Field(info, "redis_version"));
+}
+
+core::Assurance ServerFacts::Assurance() const {
+  const bool on_disk = Field(info, "aof_enabled") == "1" &&
+                       Setting(config, "appendfsync") == "always" &&
+                       Setting(config, "no-appendfsync-on-rewrite") == "no";
+  return on_disk ? core::Assurance::kDisk : core::Assurance::kMemory;
+}
+
+std::optional<StoreProblem> Judge(const ServerFacts& facts) {
+  for (const auto judge : {JudgeLoading, JudgeVersion, JudgeRole, JudgeEviction}) {
+    if (std::optional<StoreProblem> problem = judge(facts)) return problem;
+  }
+  return std::nullopt;
+}
+
+StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error) {
+  const std::string_view word = ErrorWord(error);
+  const std::string answer = "answered " + std::string(command) + " with: " + std::string(error);
+  const bool passes = std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end() ||
+                      error.starts_with(kTooManyClients);
+  if (passes) return {Kind::kUnreachable, answer};
+  if (word == "NOAUTH") {
+    return {Kind::kRefused,
+            "demands a password: put user and password into the URL, or the password into a file "
+            "(store.redis_password_file)"};
+  }
+  return {Kind::kRefused, answer};
+}
+
+}  // namespace lockkeeper::redis

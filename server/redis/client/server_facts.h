@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a server tells of itself, and whether locks may be kept there.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/types.h"
+#include "redis/client/store_problem.h"
+#include "redis/reply.h"
+
+namespace lockkeeper::redis {
+
+// The lines of INFO as name and value.
+using InfoFields = std::map<std::string, std::string, std::less<>>;
+
+// Adds the lines of an INFO reply to `fields`.
+void AddInfo(std::string_view text, InfoFields& fields);
+
+// What the handshake has learned.
+struct ServerFacts {
+  InfoFields info;              // Sections server, replication, memory, persistence.
+  Reply role;                   // Of ROLE; an error reply where that is not allowed.
+  std::optional<Reply> config;  // Of CONFIG GET; nothing where that is not allowed.
+
+  // "Redis 7.0.15" or "Valkey 8.0.1".
+  std::string Version() const;
+
+  // What the server confirms of a write: kDisk if it is known to reach the disk before the reply.
+  core::Assurance Assurance() const;
+};
+
+// Why locks must not be kept there: still loading, too old, a replica, a cluster or Sentinel, or
+// allowed to evict keys. Nothing if all is well.
+std::optional<StoreProblem> Judge(const ServerFacts& facts);
+
+// What an error reply to a command of the handshake means: refused, unless it will pass by itself.
+StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error);
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/client/subscription.h"
+
+#include <utility>
+
+#include "redis/command.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+ConnectionOptions WithListener(ConnectionOptions options, MessageListener listener) {
+  options.on_message = std::move(listener);
+  return options;
+}
+
+}  // namespace
+
+Subscription::Subscription(EventLoop& loop, ConnectionOptions options, Backoff backoff,
+                           std::string channel, MessageListener listener)
+    : channel_(std::move(channel)),
+      lane_(loop, WithListener(std::move(options), std::move(listener)), std::move(backoff),
+            *this) {}
+
+void Subscription::OnLaneReady(Lane& lane) {
+  Command subscribe(2);
+  subscribe.Word("SUBSCRIBE").Word(channel_);
+  // An error is no loss: the waiters of this daemon are found by polls, and served later.
+  lane.Send(subscribe.wire(), [](absl::StatusOr<Reply>) {});
+}
+
+}  // namespace lockkeeper::redis

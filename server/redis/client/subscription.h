@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A connection of its own for the messages on one channel, since Redis takes hardly any commands on
+// a connection that subscribes. It is made anew when it breaks; a node without it is still
+// reachable, because whoever listens also polls.
+#pragma once
+
+#include <string>
+
+#include "redis/client/backoff.h"
+#include "redis/client/connection.h"
+#include "redis/client/event_loop.h"
+#include "redis/client/lane.h"
+
+namespace lockkeeper::redis {
+
+// Thread-safety: loop-thread only. Lifetime: borrows the loop.
+class Subscription final : private Lane::Listener {
+ public:
+  // Begins to connect. `listener` runs on the loop's thread, until Close().
+  Subscription(EventLoop& loop, ConnectionOptions options, Backoff backoff, std::string channel,
+               MessageListener listener);
+
+  void Close() { lane_.Close(); }
+
+ private:
+  void OnLaneReady(Lane& lane) override;
+  void OnLaneDown(Lane&, Before) override {}
+
+  const std::string channel_;
+  Lane lane_;
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The timers of one event loop, earliest first. Most timers of a lock daemon are cancelled before
+// their time (a request's deadline, a lease that is extended), so adding and cancelling cost one
+// allocation and O(log n), and nothing is left behind.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/executor.h"
+#include "core/types.h"
+
+namespace lockkeeper::redis {
+
+// Thread-safety: loop-thread only.
+// Lifetime: timers may outlive the heap; they never run then.
+class TimerHeap {
+ public:
+  TimerHeap() = default;
+  ~TimerHeap();
+  TimerHeap(const TimerHeap&) = delete;
+  TimerHeap& operator=(const TimerHeap&) = delete;
+
+  [[nodiscard]] std::unique_ptr<core::Timer> Add(core::Instant due, core::Task task);
+
+  std::optional<core::Instant> NextDue() const;
+
+  // Runs the tasks that are due at `now`, earliest first, equal ones in the order of Add(). A
+  // timer that one of them adds waits for the next call, so this ends.
+  void RunDue(core::Instant now);
+
+  size_t size() const { return heap_.size(); }
+
+ private:
+  class Entry;
+
+  static bool Before(const Entry& a, const Entry& b);
+  void Place(size_t index, Entry* entry);
+  void SiftUp(size_t index);
+  void SiftDown(size_t index);
+  void Remove(Entry& entry);
+
+  std::vector<Entry*> heap_;  // A binary heap; each entry knows its index.
+  uint64_t next_number_ = 0;
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where things are in Redis: the only place that builds or reads a key.
+//
+//   <prefix>{<lock name>}        record of the lock (string), see scripts/record.lua
+//   <prefix>{<lock name>}:line   its line of waiters (sorted set), see scripts/line.lua
+//   <prefix>daemon:<daemon id>   channel on which a daemon hears of its waiters
+//
+// The braces make everything of one lock fall into one Cluster slot.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lockkeeper::redis {
+
+class KeyLayout {
+ public:
+  explicit KeyLayout(std::string prefix);
+
+  std::string RecordKey(std::string_view lock_name) const;
+  std::string LineKey(std::string_view lock_name) const;
+
+  // What a daemon's channel begins with; its id, 16 hex digits, follows.
+  const std::string& ChannelPrefix() const { return channel_prefix_; }
+
+  // Name of the lock whose record is at `key`. Nothing if `key` is not a record's.
+  std::optional<std::string> LockName(std::string_view key) const;
+
+  // SCAN pattern of the records whose lock name begins with `name_prefix`, taken literally.
+  std::string RecordPattern(std::string_view name_prefix) const;
+
+ private:
+  const std::string prefix_;
+  const std::string channel_prefix_;
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One operation on one lock on its way to a script: what operation_queue carries.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "core/types.h"
+#include "redis/reply.h"
+
+namespace lockkeeper::redis {
+
+struct ScriptSource;
+
+// What a script answered for one operation: `width` replies, and the node's clock.
+struct OperationReply {
+  core::NodeTime now;
+  std::span<const Reply> values;
+};
+
+// Whether the script gets the key of the line besides the record's. One key is enough for a lock
+// without waiters; the script asks for the other one when it finds that it needs it.
+enum class LineKey { kWhenAsked, kAlways };
+
+using OperationDone = absl::AnyInvocable<void(absl::StatusOr<OperationReply>) &&>;
+
+struct Operation {
+  const ScriptSource* script = nullptr;
+  std::string lock_name;
+  std::vector<std::string> arguments;  // As many as the script takes for each lock.
+  size_t reply_width = 1;
+  LineKey line_key = LineKey::kWhenAsked;
+  core::Instant deadline;
+  OperationDone done;
+};
+
+}  // namespace lockkeeper::redis

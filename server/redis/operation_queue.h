@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns operations into few script calls, and keeps the order on each lock.
+//
+// All operations of one loop turn leave together at its end, up to kOperationsPerCall of one kind
+// in a script call. A lock has operations of one kind in one call at a time; later ones wait for
+// the reply, so neither another kind nor a call that has to be sent again can overtake. An
+// operation that has to see the line of waiters goes again, first of its lock, with the line's key.
+// A lock keeps to one lane.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/executor.h"
+#include "redis/key_layout.h"
+#include "redis/node.h"
+#include "redis/operation.h"
+#include "redis/token_floor.h"
+
+namespace lockkeeper::redis {
+
+// Operations in one script call. More make a call block the node longer without making it cheaper:
+// 16 gain most of what batching gains (docs/internals/performance.md).
+inline constexpr size_t kOperationsPerCall = 32;
+
+struct OperationQueueOptions {
+  KeyLayout keys{"lk:"};
+  core::Millis record_retention{300'000};
+};
+
+// What decides whether operations may share a script call.
+struct CallKind {
+  const ScriptSource* script;
+  LineKey line_key;
+  bool operator==(const CallKind&) const = default;
+};
+
+// Completion: the operation's `done` runs exactly once, on the loop's thread, at its deadline at
+// the latest, never before Submit returned.
+// Errors: STORE_UNAVAILABLE (not executed, and it will not be), OUTCOME_UNKNOWN.
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators; operations that have not
+// ended when it is destroyed end with OUTCOME_UNKNOWN or STORE_UNAVAILABLE.
+class OperationQueue {
+ public:
+  OperationQueue(Node& node, const core::Clock& clock, core::Executor& executor,
+                 TokenFloor& token_floor, OperationQueueOptions options);
+  ~OperationQueue();
+
+  void Submit(Operation operation);
+
+  const KeyLayout& keys() const { return options_.keys; }
+
+ private:
+  struct Pending;
+  struct Lock;
+  struct Call;
+  using PendingPtr = std::shared_ptr<Pending>;
+
+  void FlushAtEndOfTurn();
+  void Flush();
+  void TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open);
+  void Send(std::unique_ptr<Call> call);
+  void OnReply(Call& call, absl::StatusOr<Reply> reply);
+  bool SentAgain(const PendingPtr& pending, const OperationReply& reply);
+  void Complete(Pending& pending, absl::StatusOr<OperationReply> reply);
+  void Unbusy(Lock& lock);
+
+  void WatchDeadline(Pending& pending);
+  void ArmTimer(core::Instant at);
+  void ExpireDue();
+
+  Node& node_;
+  const core::Clock& clock_;
+  core::Executor& executor_;
+  TokenFloor& token_floor_;
+  const OperationQueueOptions options_;
+
+  std::unordered_map<std::string, std::unique_ptr<Lock>> locks_;
+  std::vector<Lock*> ready_;
+  bool flush_scheduled_ = false;
+
+  // By deadline, then age: no order in the domain may depend on addresses.
+  std::map<std::pair<core::Instant, uint64_t>, Pending*> deadlines_;
+  uint64_t next_number_ = 0;
+  core::Instant timer_at_ = core::Instant::max();
+  std::unique_ptr<core::Timer> timer_;
+  // Says to callbacks that come late that this queue is gone.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lockkeeper::redis

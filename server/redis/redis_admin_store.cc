@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/redis_admin_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "core/errors.h"
+#include "core/shard.h"
+#include "redis/command.h"
+#include "redis/error_reply.h"
+#include "redis/lock_record.h"
+#include "redis/page_token.h"
+#include "redis/script_outcome.h"
+#include "redis/scripts.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using core::ErrorReason;
+using core::LockInfo;
+
+// Keys that one SCAN looks at, and SCANs that one page may take. A listing that finds nothing among
+// this many keys answers an empty page with a token, so that no call holds the node for long.
+constexpr int64_t kScanCount = 1000;
+constexpr int kScansPerPageMax = 100;
+
+// Reads what inspect.lua answered for one lock.
+absl::StatusOr<std::optional<LockInfo>> ReadInspected(std::string_view name,
+                                                      const OperationReply& reply) {
+  const Reply& record = reply.values.front();
+  if (record.type != Reply::Type::kText) return StatusOfOutcome(OutcomeOf(reply), name);
+  if (record.text.empty()) return std::nullopt;
+  return ReadRecord(name, record.text, reply.now);
+}
+
+Operation Inspect(const std::string& name, core::Instant deadline, OperationDone done) {
+  return {.script = &kInspectScript,
+          .lock_name = name,
+          .arguments = {},
+          .reply_width = 1,
+          .deadline = deadline,
+          .done = std::move(done)};
+}
+
+bool IsWanted(const LockInfo& lock, core::EndedLocks ended) {
+  return ended == core::EndedLocks::kInclude || lock.state != core::LockState::kEnded ||
+         lock.waiters > 0;
+}
+
+}  // namespace
+
+// A page in the making.
+struct RedisAdminStore::Listing {
+  core::ListRequest request;
+  core::Done<core::LockPage> done;
+  PageToken at;              // Where the SCAN that runs began.
+  uint64_t next_cursor = 0;  // What it answered.
+  int scans = 0;
+  std::vector<std::string> names;  // Found by it, in the order of their hashes.
+  size_t uninspected = 0;
+  std::vector<absl::StatusOr<std::optional<LockInfo>>> inspected;
+  core::LockPage page;
+
+  void Fail(const absl::Status& status) { std::move(done)(status); }
+
+  // Takes what was inspected into the page. True if the page is finished.
+  bool Gather() {
+    for (size_t i = 0; i < inspected.size(); ++i) {
+      if (static_cast<int32_t>(page.locks.size()) == request.page_size) {
+        if (i > 0) at.after = core::HashOfName(names[i - 1]);
+        page.next_page_token = at.Encode();
+        return true;
+      }
+      if (!inspected[i].ok()) {
+        ++page.unreadable;
+      } else if (*inspected[i] && IsWanted(**inspected[i], request.ended)) {
+        page.locks.push_back(std::move(**inspected[i]));
+      }
+    }
+    at = PageToken{next_cursor, 0};
+    if (next_cursor == 0) return true;
+    if (static_cast<int32_t>(page.locks.size()) == request.page_size || scans == kScansPerPageMax) {
+      page.next_page_token = at.Encode();
+      return true;
+    }
+    return false;
+  }
+};
+
+RedisAdminStore::RedisAdminStore(Node& node, OperationQueue& queue, const core::Clock& clock,
+                                 core::Executor& executor, TokenFloor& token_floor)
+    : node_(node), queue_(queue), clock_(clock), executor_(executor), token_floor_(token_floor) {}
+
+void RedisAdminStore::Get(const std::string& name, core::Instant deadline,
+                          core::Done<std::optional<LockInfo>> done) {
+  queue_.Submit(Inspect(
+      name, deadline, [name, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+        if (!reply.ok()) return std::move(done)(reply.status());
+        std::move(done)(ReadInspected(name, *reply));
+      }));
+}
+
+void RedisAdminStore::List(const core::ListRequest& request, core::Done<core::LockPage> done) {
+  auto listing = std::make_shared<Listing>();
+  listing->request = request;
+  listing->done = std::move(done);
+  const auto token = PageToken::Decode(request.page_token);
+  if (!token) {
+    executor_.Post([listing] {
+      listing->Fail(core::InvalidField("page_token", "was not made by ListLocks"));
+    });
+    return;
+  }
+  listing->at = *token;
+  Scan(std::move(listing));
+}
+
+void RedisAdminStore::Scan(std::shared_ptr<Listing> listing) {
+  if (clock_.Now() >= listing->request.deadline) {
+    listing->Fail(core::Error(ErrorReason::kStoreUnavailable, "no time was left to list further"));
+    return;
+  }
+  ++listing->scans;
+  Command scan(6);
+  scan.Word("SCAN").Word(std::to_string(listing->at.cursor));
+  scan.Word("MATCH").Word(queue_.keys().RecordPattern(listing->request.prefix));
+  scan.Word("COUNT").Number(kScanCount);
+  node_.Send(std::move(scan), [this, listing](absl::StatusOr<Reply> reply) {
+    OnScanned(listing, std::move(reply));
+  });
+}
+
+void RedisAdminStore::OnScanned(std::shared_ptr<Listing> listing, absl::StatusOr<Reply> reply) {
+  if (!reply.ok()) return listing->Fail(reply.status());
+  if (reply->type == Reply::Type::kError) return listing->Fail(StatusOfErrorReply(reply->text));
+  if (reply->items.size() != 2) {
+    return listing->Fail(
+        core::Error(ErrorReason::kInvariantViolated, "SCAN answered in another shape"));
+  }
+  const std::string& cursor = reply->items[0].text;
+  std::from_chars(cursor.data(), cursor.data() + cursor.size(), listing->next_cursor);
+  listing->names.clear();
+  for (const Reply& key : reply->items[1].items) {
+    if (auto name = queue_.keys().LockName(key.text)) listing->names.push_back(std::move(*name));
+  }
+  std::erase_if(listing->names, [after = listing->at.after](const std::string& name) {
+    return after > 0 && core::HashOfName(name) <= after;
+  });
+  std::sort(listing->names.begin(), listing->names.end(),
+            [](const std::string& a, const std::string& b) {
+              return core::HashOfName(a) < core::HashOfName(b);
+            });
+  InspectAll(std::move(listing));
+}
+
+void RedisAdminStore::InspectAll(std::shared_ptr<Listing> listing) {
+  listing->inspected.assign(listing->names.size(), std::nullopt);
+  listing->uninspected = listing->names.size();
+  const auto go_on = [this](const std::shared_ptr<Listing>& at) {
+    if (at->Gather()) {
+      std::move(at->done)(std::move(at->page));
+    } else {
+      Scan(at);
+    }
+  };
+  if (listing->names.empty()) return go_on(listing);
+  for (size_t i = 0; i < listing->names.size(); ++i) {
+    queue_.Submit(Inspect(listing->names[i], listing->request.deadline,
+                          [listing, i, go_on](absl::StatusOr<OperationReply> reply) {
+                            if (reply.ok()) {
+                              listing->inspected[i] = ReadInspected(listing->names[i], *reply);
+                            } else if (listing->done) {
+                              listing->Fail(reply.status());
+                            }
+                            if (--listing->uninspected == 0 && listing->done) go_on(listing);
+                          }));
+  }
+}
+
+void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
+                                   core::Done<core::ForceReleaseAnswer> done) {
+  constexpr size_t kForceReleaseReplyWidth = 4;
+  const bool at_once = request.delay == core::ReleaseDelay::kNone;
+  queue_.Submit({.script = &kForceReleaseScript,
+                 .lock_name = request.name,
+                 .arguments = {at_once ? "0" : "1"},
+                 .reply_width = kForceReleaseReplyWidth,
+                 .deadline = request.deadline,
+                 .done = [this, name = request.name,
+                          done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+                   if (!reply.ok()) return std::move(done)(reply.status());
+                   const int64_t outcome = OutcomeOf(*reply);
+                   if (outcome != 1 && outcome != 2)
+                     return std::move(done)(StatusOfOutcome(outcome, name));
+                   core::ForceReleaseAnswer answer;
+                   answer.released = outcome == 1;
+                   answer.token.value = reply->values[1].integer;
+                   answer.closed_for = core::Micros(reply->values[2].integer);
+                   answer.holder_owner = reply->values[3].text;
+                   if (answer.released) token_floor_.SawToken(answer.token);
+                   std::move(done)(std::move(answer));
+                 }});
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What administrators see and do, on one Redis node: records by SCAN and inspect.lua, forced
+// release by force_release.lua. It shares the operation queue of RedisLockStore, so that a forced
+// release keeps its place among the other operations on the lock.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/executor.h"
+#include "core/lock_store.h"
+#include "redis/node.h"
+#include "redis/operation_queue.h"
+#include "redis/token_floor.h"
+
+namespace lockkeeper::redis {
+
+// Contract: see core::AdminStore. Lifetime: borrows its collaborators.
+class RedisAdminStore : public core::AdminStore {
+ public:
+  RedisAdminStore(Node& node, OperationQueue& queue, const core::Clock& clock,
+                  core::Executor& executor, TokenFloor& token_floor);
+
+  void Get(const std::string& name, core::Instant deadline,
+           core::Done<std::optional<core::LockInfo>> done) override;
+  void List(const core::ListRequest& request, core::Done<core::LockPage> done) override;
+  void ForceRelease(const core::ForceReleaseRequest& request,
+                    core::Done<core::ForceReleaseAnswer> done) override;
+
+ private:
+  struct Listing;
+  void Scan(std::shared_ptr<Listing> listing);
+  void OnScanned(std::shared_ptr<Listing> listing, absl::StatusOr<Reply> reply);
+  void InspectAll(std::shared_ptr<Listing> listing);
+
+  Node& node_;
+  OperationQueue& queue_;
+  const core::Clock& clock_;
+  core::Executor& executor_;
+  TokenFloor& token_floor_;
+};
+
+}  // namespace lockkeeper::redis

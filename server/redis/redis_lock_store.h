@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lock store on one Redis node: writes requests as arguments of the scripts and reads their
+// replies. What happens to a lock is in scripts/*.lua; order, batches and deadlines are in
+// operation_queue.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/clock.h"
+#include "core/limits.h"
+#include "core/lock_store.h"
+#include "redis/node.h"
+#include "redis/operation_queue.h"
+#include "redis/token_floor.h"
+
+namespace lockkeeper::redis {
+
+struct RedisLockStoreOptions {
+  // Random id of this start of the daemon, 16 hex digits: names its channel and its waiters.
+  std::string daemon_id;
+  // Waiters that the line of one lock may have.
+  int32_t waiters_per_lock_max = core::limits::kWaitersPerLockDefault;
+};
+
+// Contract: see core::LockStore. Lifetime: borrows its collaborators.
+class RedisLockStore : public core::LockStore {
+ public:
+  RedisLockStore(Node& node, OperationQueue& queue, TokenFloor& token_floor,
+                 const core::Clock& clock, RedisLockStoreOptions options);
+
+  void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireOutcome> done) override;
+  void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override;
+  void Release(const core::ReleaseRequest& request, core::Done<core::ReleaseAnswer> done) override;
+  void Withdraw(const core::WithdrawRequest& request,
+                core::Done<core::WithdrawResult> done) override;
+  void Fence(const core::FenceRequest& request, core::Done<core::FenceAnswer> done) override;
+  void Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) override;
+  void ListenToLine(core::LineListener& listener) override;
+  core::Assurance assurance() const override { return node_.assurance(); }
+
+ private:
+  // Takes a message that came on this daemon's channel. Others than the scripts write are ignored.
+  void OnMessage(std::string_view message);
+
+  // Lets a hand-over go on that had more waiters to pass over than one script call may.
+  void GoOnHandingOver(const std::string& name);
+
+  Node& node_;
+  OperationQueue& queue_;
+  TokenFloor& token_floor_;
+  const core::Clock& clock_;
+  const RedisLockStoreOptions options_;
+  core::LineListener* listener_ = nullptr;
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,65 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: Apache-2.0
+-- with record.lua, line.lua
+-- Extends live leases, never shortens them, never past their max_hold; claims offers.
+-- KEYS       for each lock: record (string); with two keys per lock: line (sorted set)
+-- ARGV[1]    token floor (integer), not used
+-- ARGV[2]    retention (ms) of a record beyond its last point in time that matters
+-- ARGV[3]    epoch (10 digits), not used yet
+-- ARGV[4]    keys per lock (1 or 2)
+-- ARGV[5]    beginning of the channels of daemons, not used
+-- ARGV[6..]  for each lock: lease id (32 digits), ttl (8 digits, ms, 0: as granted), principal
+-- Returns    {now (us), then for each lock: outcome, a, b, c}
+--            1 extended, 2 extended, the lease before it expired: token, remaining (us), ttl (ms)
+--            3 the lease is lost; 80 the line has to be seen, for a claim
+--            90 record corrupt; 91 record of a newer format: 0, 0, 0
+-- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
+-- Why        An ended lease is never revived: another holder may have come and gone since. The
+--            record is written even if the end stays, as for a repeated acquire. The lease of a
+--            claim runs, and its max_hold counts, from the claim.
+
+-- The lease of an offer that is claimed: held, acquired now, with its own max_hold.
+local function claim(key, line, record, ttl)
+  local max_hold, lease_end = max_hold_of(record), now + ttl * 1000
+  local max_hold_end = max_hold > 0 and now + max_hold * 1000 or 0
+  if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
+  local closed_until = lease_end + lock_delay_of(record) * 1000
+  local lease_id = lease_id_of(record)
+  local number = number_of(line, lease_id)
+  if number then remove(line, lease_id, number) end
+  overwrite(key, STATE_AT, 'H' .. sub(record, 4, 32) ..
+    format('%016d %016d %016d %016d', lease_end, closed_until, now, max_hold_end),
+    max(token_of(record), closed_until))
+  settle(key, line, record)
+  return lease_end
+end
+
+local function extend(key, record, ttl)
+  local lease_end = max(lease_end_of(record), now + ttl * 1000)
+  local max_hold_end = max_hold_end_of(record)
+  if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
+  local closed_until = lease_end + lock_delay_of(record) * 1000
+  overwrite(key, LEASE_END_AT, format('%016d %016d', lease_end, closed_until),
+    max(token_of(record), closed_until))
+  return lease_end
+end
+
+return each({32, 8, 0}, 4, function(key, at, line)
+  local lease_id, ttl, principal = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2]
+  local record, fault = read_header(key, principal)
+  if fault then return fault end
+  if not record or lease_id_of(record) ~= lease_id or not principal_is(record, principal) then
+    return 3
+  end
+  if ttl == 0 then ttl = ttl_of(record) end
+  local lease_end
+  if is_live(record) then
+    lease_end = extend(key, record, ttl)
+  elseif runs(record, 'O') then
+    if not line then return LINE end
+    lease_end = claim(key, line, record, ttl) -- two keys
+  else
+    return 3
+  end
+  return previous_of(record) == 'X' and 2 or 1, token_of(record), lease_end - now, ttl
+end)

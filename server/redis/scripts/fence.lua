@@ -1,0 +1,30 @@
+#!lua
+-- SPDX-License-Identifier: Apache-2.0
+-- with record.lua
+-- Compares tokens with the newest ones of their locks. Writes nothing.
+-- KEYS       for each lock: record (string)
+-- ARGV[1]    token floor (integer), not used
+-- ARGV[2]    retention (ms), not used
+-- ARGV[3]    epoch (10 digits), not used yet
+-- ARGV[4]    keys per lock (1)
+-- ARGV[5]    beginning of the channels of daemons, not used
+-- ARGV[6..]  for each lock: token (integer), liveness (1: the lease has to be live, else 0)
+-- Returns    {now (us), then for each lock: outcome, newest token}
+--            1 admitted; 2 stale; 3 the newest, but its lease is over; 4 unknown token
+--            90 record corrupt; 91 record of a newer format
+-- Errors     LOCKKEEPER_ARGUMENTS
+-- Why        Not declared as no-writes: a replica or an isolated primary must refuse it. The token
+--            of a forced release is nobody's: it only makes the older ones stale.
+
+return each({0, 1}, 2, function(key, at)
+  local token, liveness = tonumber(ARGV[at]), ARGV[at + 1]
+  local record, fault = read_header(key, '')
+  if fault then return fault end
+  if not record then return 4, 0 end
+
+  local newest, state = token_of(record), state_of(record)
+  if token < newest then return 2, newest end
+  if token > newest or state == 'F' or state == 'N' then return 4, newest end
+  if liveness == '1' and not is_live(record) then return 3, newest end
+  return 1, newest
+end)

@@ -1,0 +1,129 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The line of waiters of a lock, in front of the scripts that may see it. It is a sorted set with
+-- these members:
+--
+--   <request><text>  a waiter, as acquire.lua takes it. Score: its arrival number, which is the time
+--                    of its arrival made unique; PARKED + number while it is passed over, or offered
+--                    the lock
+--   i<lease id>      where a lease id stands. Score: -number
+--   d<daemon id>     liveness mark of a daemon. Score: -time until which it is taken for alive
+--   n, g             the last and the first number given. Score: -number. Another first number is
+--                    another line: the old one was lost
+--
+-- A hand-over offers the lock to the first waiter whose daemon lives. The offered waiter is parked
+-- until it claims, so that an offer that lapses, a pause, a drain and a crash are one case: the
+-- waiter's daemon, if it lives again, puts it back in its place. The key goes with the last waiter.
+
+local PARKED, WAITING_END, PARKED_BEGIN = 4503599627370496, '(4503599627370496', '4503599627370496'
+local OFFER_TTL, MARK_TTL = 1000000, 3000000 -- us
+local PARKED_KEPT, LINE_KEPT = 30000000, 60000 -- us, ms
+local PASSED_MAX = 64
+local OFFERED, CANCELLED = 'O', 'C'
+
+-- The daemon that runs the script if the reply tells it of an offer: it needs no message.
+local caller = ''
+
+-- Daemon that a waiter's entry, or a record's keeper, names.
+local function daemon_of(entry) return sub(entry, 41, 56) end
+local function daemon_of_record(record) return sub(record, 152, 167) end
+
+local function add(line, score, member) redis.call('ZADD', line, format('%d', score), member) end
+
+local function score_of(line, member)
+  local score = redis.call('ZSCORE', line, member)
+  return score and tonumber(score)
+end
+
+local function mark_of(line, daemon) return -(score_of(line, 'd' .. daemon) or 0) end
+local function set_mark(line, daemon, until_time) add(line, -until_time, 'd' .. daemon) end
+
+-- Number of the waiter with this lease id, parked or not; nil if it does not stand in line.
+local function number_of(line, lease_id)
+  local score = score_of(line, 'i' .. lease_id)
+  return score and -score
+end
+
+-- The waiter with this number, parked or not.
+local function entry_at(line, number)
+  local at = format('%d', number)
+  local entry = redis.call('ZRANGEBYSCORE', line, at, at)[1]
+  if entry then return entry end
+  at = format('%d', PARKED + number)
+  return redis.call('ZRANGEBYSCORE', line, at, at)[1]
+end
+
+local function remove(line, lease_id, number)
+  local entry = entry_at(line, number)
+  if entry then redis.call('ZREM', line, entry, 'i' .. lease_id) end
+  return entry
+end
+
+-- Puts what the record says of its line right, and removes an empty line. `record` is what is at
+-- `key` now, or false if nothing is.
+local function settle(key, line, record)
+  local waiters = redis.call('ZCOUNT', line, '(0', WAITING_END)
+  local columns = format('L %06d', waiters)
+  if waiters == 0 and redis.call('ZCOUNT', line, PARKED_BEGIN, '+inf') == 0 then
+    redis.call('DEL', line)
+    columns = '- 000000'
+  end
+  if record then redis.call('SETRANGE', key, LINE_AT, columns) end
+  return waiters
+end
+
+-- Tells the daemon of a waiter. False if that daemon is gone.
+local function tell(daemon, kind, lease_id, what, key)
+  return redis.call('PUBLISH', channel .. daemon, kind .. lease_id .. ' ' .. what .. ' ' .. key) > 0
+end
+
+-- What a daemon needs to know of an offer: its token, what is left of it (us), the ttl that a claim
+-- gives (ms), whether the lease before expired, and the attempt and the keeper that may decline it.
+local function offer_text(record)
+  return format('%d %d %d %s %d %s', token_of(record), max(lease_end_of(record) - now, 0),
+    ttl_of(record), previous_of(record), attempt_of(record), keeper_of(record))
+end
+
+-- Offers a lock that can be granted to the first waiter whose daemon lives. Answers the record of
+-- the offer; or false, and whether there are more to pass over than one call may.
+local function hand_over(key, line, record)
+  local last_token, previous, voids, ended = 0, '-', '', ''
+  if record then
+    last_token, previous, voids, ended = token_of(record), retire(record, '')
+    -- Its daemon should have claimed at once, so it is stuck: it delays the line only once.
+    if state_of(record) == 'O' and claim_of(record) == 'D' then
+      set_mark(line, daemon_of_record(record), now)
+    end
+  end
+  for _ = 1, PASSED_MAX do
+    local first = redis.call('ZRANGEBYSCORE', line, '(0', WAITING_END, 'WITHSCORES', 'LIMIT', 0, 1)
+    local entry = first[1]
+    if not entry then return false, false end
+    local daemon = daemon_of(entry)
+    add(line, PARKED + first[2], entry)
+    if mark_of(line, daemon) > now then
+      local token, offer_end = next_token(last_token), now + OFFER_TTL
+      local offer = format('1 O %s L 000000 %016d %016d %016d %016d %016d %s ', previous, token,
+        offer_end, offer_end, now, 0, epoch) .. sub(entry, 1, 106) .. '\n' .. sub(entry, 107) ..
+        voids .. ended
+      if daemon == caller or tell(daemon, OFFERED, sub(entry, 1, 32), offer_text(offer), key) then
+        write(key, offer, max(token, offer_end))
+        return offer, false
+      end
+      set_mark(line, daemon, now)
+    end
+  end
+  return false, redis.call('ZCOUNT', line, '(0', WAITING_END) > 0
+end
+
+-- Hands over after the lease in `record` was ended by the caller; the record is written already.
+-- Answers 1 if the hand-over has to go on in another call, else 0.
+local function hand_over_ended(key, line)
+  local record = read(key)
+  if not record or closed_until_of(record) > now then
+    settle(key, line, record)
+    return 0
+  end
+  local offer, more = hand_over(key, line, record)
+  settle(key, line, offer or record)
+  return more and 1 or 0
+end

@@ -1,0 +1,69 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: Apache-2.0
+-- with record.lua, line.lua
+-- Takes grants, offers and places in line back that a daemon has given up, if the call that gives
+-- up still keeps them.
+-- KEYS       for each lock: record (string); with two keys per lock: line (sorted set)
+-- ARGV[1]    token floor (integer), for the next in line
+-- ARGV[2]    retention (ms) of a record beyond its last point in time that matters
+-- ARGV[3]    epoch (10 digits)
+-- ARGV[4]    keys per lock (1 or 2)
+-- ARGV[5]    beginning of the channels of daemons
+-- ARGV[6..]  for each lock: lease id (32 digits), attempt (6 digits), keeper (32 digits)
+-- Returns    {now (us), then for each lock: outcome, more, 0, 0}
+--            1 withdrawn; 2 nothing is granted to this attempt, and now nothing can be
+--            3 the grant has another keeper
+--            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
+--            more: 1 if the hand-over has to go on in another call
+-- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
+-- Why        A late clean-up must not free a lease that a retry elsewhere already gave to the
+--            client: the retry has moved the keeper. The attempt becomes void, so that its acquire,
+--            if it comes later still, grants nothing; a later attempt may be granted.
+
+-- The lease id is the record's.
+local function withdraw_holder(key, line, record, attempt, keeper)
+  local state = state_of(record)
+  if state == 'H' or state == 'O' then
+    if keeper_of(record) ~= keeper or keeper == NOBODY then return 3 end
+    if not line and (state == 'O' or has_line(record)) then return LINE end
+    local number = line and number_of(line, lease_id_of(record)) -- two keys
+    if number then remove(line, lease_id_of(record), number) end -- two keys
+    overwrite(key, STATE_AT, 'W' .. sub(record, 4, 32) .. now_digits .. ' 0000000000000000',
+      token_of(record))
+    if line then return 1, hand_over_ended(key, line) end -- two keys
+    return 1
+  end
+  if state == 'W' and tonumber(attempt) > attempt_of(record) then
+    overwrite(key, ATTEMPT_AT, attempt, end_of(record))
+  end
+  return 2
+end
+
+-- The lease id may stand in line. Answers 3 if another call waits there now, else nil.
+local function withdraw_waiter(line, lease_id, keeper)
+  local number = number_of(line, lease_id)
+  local entry = number and entry_at(line, number)
+  if not entry then return nil end
+  if sub(entry, 41, 72) ~= keeper then return 3 end
+  remove(line, lease_id, number)
+  return nil
+end
+
+return each({32, 6, 32}, 4, function(key, at, line)
+  local lease_id, attempt, keeper = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local record, fault = read(key)
+  if fault then return fault end
+  if record and lease_id_of(record) == lease_id then
+    return withdraw_holder(key, line, record, attempt, keeper)
+  end
+  if record and has_line(record) and not line then return LINE end
+  if line and withdraw_waiter(line, lease_id, keeper) then return 3 end -- two keys
+
+  local kind, void_attempt
+  if record then kind, void_attempt = find_void(record, lease_id) end
+  if not kind or tonumber(attempt) > void_attempt then
+    write_void(key, record, void(lease_id, 'W', attempt))
+  end
+  if line then settle(key, line, true) end -- two keys
+  return 2
+end)

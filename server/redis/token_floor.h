@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The number below which no token may be granted: higher than every token that this daemon has
+// seen granted, and no lower than the furthest that it has seen its store's clock. So tokens keep
+// rising when the store is emptied, or its clock goes back, as long as one daemon lives that knows
+// how far they were.
+//
+// Thread-safety: thread-safe; all shards of a daemon share one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/types.h"
+
+namespace lockkeeper::redis {
+
+class TokenFloor {
+ public:
+  void SawClock(core::NodeTime now) { Raise(now.micros); }
+  void SawToken(core::FencingToken token) { Raise(token.value + 1); }
+
+  int64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  void Raise(int64_t to) {
+    int64_t current = value();
+    while (current < to && !value_.compare_exchange_weak(current, to, std::memory_order_relaxed)) {
+    }
+  }
+
+  std::atomic<int64_t> value_{0};
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/acquire_reactor.h"
+
+#include <utility>
+#include <variant>
+
+#include "rpc/convert.h"
+
+namespace lockkeeper::rpc {
+
+absl::Status AcquireCall::Read(const Request& request, const ServiceDeps& deps,
+                               const CallContext& context) {
+  absl::Status status = ToCore(request, deps.limits, request_);
+  request_.principal = context.principal();
+  request_.deadline = context.deadline();
+  request_.keeper = keeper_;
+  lease_id_ = request_.lease_id;
+  attempt_ = request_.attempt;
+  return status;
+}
+
+void AcquireCall::Run(core::Shard& shard, core::Done<Answer> done) {
+  shard.locks.Acquire(std::move(request_), std::move(done));
+}
+
+telemetry::Outcome AcquireCall::Write(Answer& answer, Response& response) {
+  ToProto(answer, response);
+  auto* lease = std::get_if<core::Lease>(&answer);
+  if (lease == nullptr) return telemetry::Outcome::kContention;
+  granted_ = std::move(*lease);
+  return telemetry::Outcome::kGranted;
+}
+
+CallSubject AcquireCall::Subject(const Request& request) const {
+  return {
+      .lock_name = request.name(),
+      .owner = request.owner(),
+      .lease_id = lease_id_,
+      .token = granted_ ? granted_->token : core::FencingToken{},
+  };
+}
+
+void AcquireCall::WithdrawGrant(core::Shard& shard) {
+  if (!granted_) return;
+  shard.executor.Post([&locks = shard.locks, lease = std::move(*granted_), attempt = attempt_,
+                       keeper = keeper_] { locks.Withdraw(lease, attempt, keeper); });
+}
+
+void AcquireReactor::OnDone() {
+  // An answer that was lost on its way is the caller's to ask for again, with the same lease id.
+  if (context().AnswerIsLost()) call().WithdrawGrant(shard());
+  UnaryReactor::OnDone();
+}
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/admin_service.h"
+
+#include <string>
+#include <utility>
+
+#include "rpc/convert.h"
+#include "rpc/convert_admin.h"
+#include "rpc/convert_duration.h"
+#include "rpc/unary_reactor.h"
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+using telemetry::Outcome;
+
+struct GetLockCall {
+  using Request = admin::v1::GetLockRequest;
+  using Response = admin::v1::GetLockResponse;
+  using Answer = std::optional<core::LockInfo>;
+
+  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
+    request.deadline = context.deadline();
+    return ToCore(from, request);
+  }
+  core::Shard& Place(core::ShardMap& shards) { return shards.For(request.name); }
+  void Run(core::Shard& shard, core::Done<Answer> done) {
+    shard.admin.Get(request.name, request.deadline, std::move(done));
+  }
+  Outcome Write(Answer& answer, Response& response) {
+    ToProto(answer, response);
+    return answer ? Outcome::kFound : Outcome::kNotFound;
+  }
+  CallSubject Subject(const Request& from) const { return {.lock_name = from.name()}; }
+
+  GetLockRequest request;
+};
+
+struct ListLocksCall {
+  using Request = admin::v1::ListLocksRequest;
+  using Response = admin::v1::ListLocksResponse;
+  using Answer = core::LockPage;
+
+  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
+    request.deadline = context.deadline();
+    return ToCore(from, request);
+  }
+  // All shards see the whole store; only operations on one lock have a place of their own.
+  core::Shard& Place(core::ShardMap& shards) { return shards.all().front(); }
+  void Run(core::Shard& shard, core::Done<Answer> done) {
+    shard.admin.List(request, std::move(done));
+  }
+  Outcome Write(Answer& answer, Response& response) {
+    ToProto(answer, response);
+    return Outcome::kListed;
+  }
+  CallSubject Subject(const Request&) const { return {}; }
+
+  core::ListRequest request;
+};
+
+struct ForceReleaseCall {
+  using Request = admin::v1::ForceReleaseRequest;
+  using Response = admin::v1::ForceReleaseResponse;
+  using Answer = core::ForceReleaseAnswer;
+
+  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
+    asked.request.deadline = context.deadline();
+    return ToCore(from, asked);
+  }
+  core::Shard& Place(core::ShardMap& shards) { return shards.For(asked.request.name); }
+  void Run(core::Shard& shard, core::Done<Answer> done) {
+    shard.admin.ForceRelease(asked.request, std::move(done));
+  }
+  Outcome Write(Answer& answer, Response& response) {
+    ToProto(answer, response);
+    return answer.released ? Outcome::kForceReleased : Outcome::kNotReleased;
+  }
+  CallSubject Subject(const Request& from) const { return {.lock_name = from.name()}; }
+  void Audit(CallContext& context, const absl::StatusOr<Answer>& answer);
+
+  AuditedForceRelease asked;
+};
+
+void ForceReleaseCall::Audit(CallContext& context, const absl::StatusOr<Answer>& answer) {
+  namespace field = telemetry::field;
+  const telemetry::Logger& logger = context.kind().recorder.logger();
+  const std::string peer = context.Peer();
+  if (!answer.ok()) {
+    const std::string problem(answer.status().message());
+    logger.Warn("audit.force_release_failed",
+                "An administrator could not end a lease, or it is unknown whether",
+                {field::RequestId(context.RequestId()), field::Peer(peer),
+                 field::LockName(asked.request.name), field::AuditReason(asked.reason),
+                 field::Problem(problem)});
+    return;
+  }
+  const Outcome outcome = answer->released ? Outcome::kForceReleased : Outcome::kNotReleased;
+  logger.Info("audit.force_release", "An administrator ended a lease",
+              {field::RequestId(context.RequestId()), field::Peer(peer),
+               field::LockName(asked.request.name), field::AuditReason(asked.reason),
+               field::OwnerId(answer->holder_owner), field::FencingToken(answer->token),
+               field::ClosedFor(answer->closed_for), field::Outcome(telemetry::NameOf(outcome))});
+}
+
+void FillStore(const telemetry::StoreHealth& health, const ServerFacts& facts,
+               admin::v1::StoreInfo& to) {
+  to.set_kind(facts.store_kind);
+  to.set_address(facts.store_address);
+  to.set_reachable(health.reachable);
+  to.set_problem(health.problem);
+  to.set_server_version(health.server_version);
+  to.set_assurance(ToProto(health.assurance));
+}
+
+void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& to) {
+  const telemetry::Health health = deps.health.Current();
+  to.set_version(deps.facts.version);
+  to.set_daemon_id(core::Hex16(deps.facts.daemon_id));
+  ToProto(deps.facts.started, *to.mutable_start_time());
+  to.set_draining(health.draining);
+  FillStore(health.store, deps.facts, *to.mutable_store());
+  ToProto(deps.limits.max_ttl, *to.mutable_max_ttl());
+  ToProto(deps.facts.record_retention, *to.mutable_record_retention());
+}
+
+}  // namespace
+
+AdminService::AdminService(const ServiceDeps& deps, CallRecorder& recorder)
+    : deps_(deps),
+      get_lock_{"GetLock", deps.metrics.ForRpc("GetLock"), recorder},
+      list_locks_{"ListLocks", deps.metrics.ForRpc("ListLocks"), recorder},
+      force_release_{"ForceRelease", deps.metrics.ForRpc("ForceRelease"), recorder},
+      get_server_info_{"GetServerInfo", deps.metrics.ForRpc("GetServerInfo"), recorder} {}
+
+grpc::ServerUnaryReactor* AdminService::GetLock(grpc::CallbackServerContext* context,
+                                                const admin::v1::GetLockRequest* request,
+                                                admin::v1::GetLockResponse* response) {
+  return StartCall<GetLockCall>(get_lock_, deps_, *context, *request, *response);
+}
+
+grpc::ServerUnaryReactor* AdminService::ListLocks(grpc::CallbackServerContext* context,
+                                                  const admin::v1::ListLocksRequest* request,
+                                                  admin::v1::ListLocksResponse* response) {
+  return StartCall<ListLocksCall>(list_locks_, deps_, *context, *request, *response);
+}
+
+grpc::ServerUnaryReactor* AdminService::ForceRelease(grpc::CallbackServerContext* context,
+                                                     const admin::v1::ForceReleaseRequest* request,
+                                                     admin::v1::ForceReleaseResponse* response) {
+  return StartCall<ForceReleaseCall>(force_release_, deps_, *context, *request, *response);
+}
+
+grpc::ServerUnaryReactor* AdminService::GetServerInfo(
+    grpc::CallbackServerContext* context, const admin::v1::GetServerInfoRequest* /*request*/,
+    admin::v1::GetServerInfoResponse* response) {
+  CallContext call(get_server_info_, *context);
+  FillServerInfo(deps_, *response);
+  call.RecordAnswer(Outcome::kDone, absl::OkStatus(), {});
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/lock_service.h"
+
+#include <utility>
+
+#include "rpc/acquire_reactor.h"
+#include "rpc/convert.h"
+#include "rpc/unary_reactor.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+using telemetry::Outcome;
+
+struct ExtendCall {
+  using Request = v1::ExtendRequest;
+  using Response = v1::ExtendResponse;
+  using Answer = core::Lease;
+
+  absl::Status Read(const Request& from, const ServiceDeps& deps, const CallContext& context) {
+    absl::Status status = ToCore(from, deps.limits, request);
+    request.principal = context.principal();
+    request.deadline = context.deadline();
+    lease_id = request.lease_id;
+    return status;
+  }
+  core::Shard& Place(core::ShardMap& shards) { return shards.For(request.name); }
+  void Run(core::Shard& shard, core::Done<Answer> done) {
+    shard.locks.Extend(std::move(request), std::move(done));
+  }
+  Outcome Write(Answer& answer, Response& response) {
+    ToProto(answer, response);
+    token = answer.token;
+    return Outcome::kExtended;
+  }
+  CallSubject Subject(const Request& from) const {
+    return {.lock_name = from.name(), .lease_id = lease_id, .token = token};
+  }
+
+  core::ExtendRequest request;
+  core::LeaseId lease_id;
+  core::FencingToken token;
+};
+
+struct ReleaseCall {
+  using Request = v1::ReleaseRequest;
+  using Response = v1::ReleaseResponse;
+  using Answer = core::ReleaseAnswer;
+
+  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
+    absl::Status status = ToCore(from, request);
+    request.principal = context.principal();
+    request.deadline = context.deadline();
+    lease_id = request.lease_id;
+    return status;
+  }
+  core::Shard& Place(core::ShardMap& shards) { return shards.For(request.name); }
+  void Run(core::Shard& shard, core::Done<Answer> done) {
+    shard.locks.Release(std::move(request), std::move(done));
+  }
+  Outcome Write(Answer& answer, Response& response) {
+    ToProto(answer, response);
+    return answer.released() ? Outcome::kReleased : Outcome::kNotReleased;
+  }
+  CallSubject Subject(const Request& from) const {
+    return {.lock_name = from.name(), .lease_id = lease_id};
+  }
+
+  core::ReleaseRequest request;
+  core::LeaseId lease_id;
+};
+
+Outcome OutcomeOf(core::Verdict verdict) {
+  switch (verdict) {
+    case core::Verdict::kAdmitted:
+      return Outcome::kAdmitted;
+    case core::Verdict::kStale:
+      return Outcome::kStale;
+    case core::Verdict::kExpired:
+      return Outcome::kExpired;
+    case core::Verdict::kUnknownToken:
+      return Outcome::kUnknownToken;
+  }
+  return Outcome::kError;
+}
+
+struct FenceCall {
+  using Request = v1::FenceRequest;
+  using Response = v1::FenceResponse;
+  using Answer = core::FenceAnswer;
+
+  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
+    absl::Status status = ToCore(from, request);
+    request.deadline = context.deadline();
+    return status;
+  }
+  core::Shard& Place(core::ShardMap& shards) { return shards.For(request.name); }
+  void Run(core::Shard& shard, core::Done<Answer> done) {
+    shard.locks.Fence(std::move(request), std::move(done));
+  }
+  Outcome Write(Answer& answer, Response& response) {
+    ToProto(answer, response);
+    return OutcomeOf(answer.verdict);
+  }
+  CallSubject Subject(const Request& from) const {
+    return {.lock_name = from.name(), .token = core::FencingToken{from.fencing_token()}};
+  }
+
+  core::FenceRequest request;
+};
+
+class RefusedSession final
+    : public grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse> {
+ public:
+  RefusedSession() {
+    Finish({grpc::StatusCode::UNIMPLEMENTED,
+            "sessions are not served yet; the unary calls do the same work"});
+  }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+LockService::LockService(const ServiceDeps& deps, CallRecorder& recorder)
+    : deps_(deps),
+      acquire_{"Acquire", deps.metrics.ForRpc("Acquire"), recorder},
+      extend_{"Extend", deps.metrics.ForRpc("Extend"), recorder},
+      release_{"Release", deps.metrics.ForRpc("Release"), recorder},
+      fence_{"Fence", deps.metrics.ForRpc("Fence"), recorder} {}
+
+grpc::ServerUnaryReactor* LockService::Acquire(grpc::CallbackServerContext* context,
+                                               const v1::AcquireRequest* request,
+                                               v1::AcquireResponse* response) {
+  const uint64_t number = next_keeper_.fetch_add(1, std::memory_order_relaxed);
+  auto* reactor = new AcquireReactor(acquire_, deps_, *context, *request, *response);
+  reactor->Start(core::Keeper(deps_.facts.daemon_id, number));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* LockService::Extend(grpc::CallbackServerContext* context,
+                                              const v1::ExtendRequest* request,
+                                              v1::ExtendResponse* response) {
+  return StartCall<ExtendCall>(extend_, deps_, *context, *request, *response);
+}
+
+grpc::ServerUnaryReactor* LockService::Release(grpc::CallbackServerContext* context,
+                                               const v1::ReleaseRequest* request,
+                                               v1::ReleaseResponse* response) {
+  return StartCall<ReleaseCall>(release_, deps_, *context, *request, *response);
+}
+
+grpc::ServerUnaryReactor* LockService::Fence(grpc::CallbackServerContext* context,
+                                             const v1::FenceRequest* request,
+                                             v1::FenceResponse* response) {
+  return StartCall<FenceCall>(fence_, deps_, *context, *request, *response);
+}
+
+grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>* LockService::Session(
+    grpc::CallbackServerContext* /*context*/) {
+  return new RefusedSession();
+}
+
+}  // namespace lockkeeper::rpc

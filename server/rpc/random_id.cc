@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/random_id.h"
+
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+namespace lockkeeper::rpc {
+namespace {
+
+template <size_t N>
+std::array<uint64_t, N> Random() {
+  std::array<uint64_t, N> numbers{};
+  // Up to 256 bytes come whole; only before the kernel's generator is ready can a signal interrupt.
+  while (getrandom(numbers.data(), sizeof(numbers), 0) != ssize_t{sizeof(numbers)}) {
+    if (errno != EINTR) std::abort();
+  }
+  return numbers;
+}
+
+}  // namespace
+
+uint64_t RandomBits() { return Random<1>()[0]; }
+
+core::LeaseId RandomLeaseId() {
+  const auto [high, low] = Random<2>();
+  return core::LeaseId::FromBits(high, low);
+}
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the services stand on. The daemon makes it; see server.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/clock.h"
+#include "core/shard.h"
+#include "core/types.h"
+#include "core/validation.h"
+#include "telemetry/health_board.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace lockkeeper::rpc {
+
+// What GetServerInfo tells and never changes.
+struct ServerFacts {
+  std::string version;
+  uint64_t daemon_id = 0;     // Random, new at each start.
+  core::NodeTime started;     // By this machine's wall clock.
+  std::string store_kind;     // "redis" or "embedded"
+  std::string store_address;  // Without credentials.
+  core::Millis record_retention{};
+};
+
+// Lifetime: everything that is borrowed here outlives the server.
+struct ServiceDeps {
+  core::ShardMap& shards;
+  const core::Clock& clock;  // Thread-safe.
+  core::ConfiguredLimits limits;
+  telemetry::HealthBoard& health;
+  telemetry::Metrics& metrics;
+  telemetry::Logger logger;
+  ServerFacts facts;
+};
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of every unary call that is answered by a shard: read and check the message on gRPC's
+// thread, post to the shard, answer from there. What differs between rpcs is in their `Call`.
+//
+// A `Call` belongs to one call and has
+//   Request, Response, Answer                         types
+//   absl::Status Read(const Request&, const ServiceDeps&, const CallContext&)   on gRPC's thread
+//   core::Shard& Place(core::ShardMap&)               the shard that carries it out
+//   void Run(core::Shard&, core::Done<Answer>)        on the shard's thread
+//   telemetry::Outcome Write(Answer&, Response&)      on the shard's thread
+//   CallSubject Subject(const Request&) const         at the end
+//   void Audit(CallContext&, const absl::StatusOr<Answer>&)   optional, before the answer goes out
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "core/errors.h"
+#include "core/lock_store.h"
+#include "core/shard.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "rpc/call_context.h"
+#include "rpc/service_deps.h"
+#include "rpc/status_convert.h"
+
+namespace lockkeeper::rpc {
+
+// Ownership: deletes itself when gRPC is done with it. Lifetime: borrows all arguments of the
+// constructor; gRPC keeps those of the call until OnDone.
+template <typename Call>
+class UnaryReactor : public grpc::ServerUnaryReactor {
+ public:
+  using Request = typename Call::Request;
+  using Response = typename Call::Response;
+  using Answer = typename Call::Answer;
+
+  UnaryReactor(const RpcKind& kind, const ServiceDeps& deps,
+               const grpc::CallbackServerContext& context, const Request& request,
+               Response& response)
+      : deps_(deps), context_(kind, context), request_(request), response_(response) {}
+
+  // Sets the call going. It may be answered, but is not deleted, before this returns.
+  void Start() {
+    absl::Status status = context_.Admission();
+    if (status.ok()) status = call_.Read(request_, deps_, context_);
+    if (!status.ok()) {
+      Answered(telemetry::Outcome::kError, status);
+      return;
+    }
+    shard_ = &call_.Place(deps_.shards);
+    shard_->executor.Post([this] { Run(); });
+  }
+
+  void OnDone() override { delete this; }
+
+  // A hint only: without it gRPC hands OnDone to another thread, which costs as much as the rest.
+  // OnDone neither blocks nor takes long.
+  bool InternalInlineable() override { return true; }
+
+ protected:
+  Call& call() { return call_; }
+  const CallContext& context() const { return context_; }
+  core::Shard& shard() { return *shard_; }
+
+ private:
+  void Run() {
+    call_.Run(*shard_, [this](absl::StatusOr<Answer> answer) { OnAnswer(std::move(answer)); });
+  }
+
+  void OnAnswer(absl::StatusOr<Answer> answer) {
+    if constexpr (requires { call_.Audit(context_, answer); }) call_.Audit(context_, answer);
+    const telemetry::Outcome outcome =
+        answer.ok() ? call_.Write(*answer, response_) : OutcomeOf(answer.status());
+    Answered(outcome, answer.status());
+  }
+
+  static telemetry::Outcome OutcomeOf(const absl::Status& status) {
+    return core::ReasonOf(status) == core::ErrorReason::kLeaseLost ? telemetry::Outcome::kLeaseLost
+                                                                   : telemetry::Outcome::kError;
+  }
+
+  // The last thing done here: Finish may run OnDone before it returns.
+  void Answered(telemetry::Outcome outcome, const absl::Status& status) {
+    context_.RecordAnswer(outcome, status, call_.Subject(request_));
+    Finish(ToGrpcStatus(status));
+  }
+
+  const ServiceDeps& deps_;
+  CallContext context_;
+  const Request& request_;
+  Response& response_;
+  Call call_;
+  core::Shard* shard_ = nullptr;
+};
+
+// Makes the reactor of a call and sets it going.
+template <typename Call>
+grpc::ServerUnaryReactor* StartCall(const RpcKind& kind, const ServiceDeps& deps,
+                                    const grpc::CallbackServerContext& context,
+                                    const typename Call::Request& request,
+                                    typename Call::Response& response) {
+  auto* reactor = new UnaryReactor<Call>(kind, deps, context, request, response);
+  reactor->Start();
+  return reactor;
+}
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One record for each request, as it is answered: who asked for what, and what came of it.
+// Routine answers are DEBUG; what an operator has to look at is higher and limited in rate.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "core/types.h"
+#include "telemetry/log.h"
+#include "telemetry/outcome.h"
+
+namespace lockkeeper::telemetry {
+
+// Lifetime: borrows its texts; made for the duration of one call.
+struct CallRecord {
+  std::string_view request_id;  // The next ones: empty if not known, and then left out.
+  std::string_view rpc;
+  std::string_view peer;
+  std::string_view owner_id;
+  std::string_view lock_name;
+  std::optional<core::LeaseId> lease_id;  // Its first 8 digits are shown.
+  core::FencingToken token;               // 0: none.
+  Outcome outcome = Outcome::kError;
+  const absl::Status& status;
+  core::Micros elapsed{};
+};
+
+// Thread-safety: thread-safe.
+class CallLog {
+ public:
+  explicit CallLog(Logger logger) : logger_(logger) {}
+
+  // Writes `rpc.answered` (DEBUG), `rpc.refused` or `rpc.unavailable` (WARN), or `rpc.failed`
+  // (ERROR). Nearly free if it is DEBUG and the log leaves that out.
+  void Write(const CallRecord& record);
+
+ private:
+  const Logger logger_;
+  LogLimit refused_limit_;
+  LogLimit unavailable_limit_;
+  LogLimit failed_limit_;
+};
+
+}  // namespace lockkeeper::telemetry

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/health_board.h"
+
+#include <utility>
+
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper::telemetry {
+namespace {
+
+std::string_view NameOf(core::Assurance assurance) {
+  switch (assurance) {
+    case core::Assurance::kNone:
+      return "none";
+    case core::Assurance::kMemory:
+      return "memory";
+    case core::Assurance::kDisk:
+      return "disk";
+    case core::Assurance::kReplicas:
+      return "replicas";
+    case core::Assurance::kQuorum:
+      return "quorum";
+  }
+  return "unknown";
+}
+
+// Between two records of why the store stays away; retries may alternate between two reasons.
+constexpr core::Millis kProblemInterval = std::chrono::seconds(10);
+
+}  // namespace
+
+std::string Health::problem() const {
+  if (draining) return "draining: the daemon is about to stop";
+  if (!store.reachable) return "store away: " + store.problem;
+  return "";
+}
+
+HealthBoard::HealthBoard(size_t shards, Logger logger, Metrics& metrics)
+    : logger_(logger),
+      store_up_(metrics.store_up()),
+      draining_gauge_(metrics.draining()),
+      problem_limit_(kProblemInterval),
+      shards_(shards) {
+  store_up_.Set(0);
+  draining_gauge_.Set(0);
+}
+
+void HealthBoard::ReportStore(size_t shard, StoreHealth health) {
+  const std::lock_guard lock(changing_);
+  if (shards_.at(shard) == health) return;
+  shards_[shard] = std::move(health);
+  Health after = Current();
+  after.store = Merged();
+  Update(std::move(after));
+}
+
+void HealthBoard::StartDraining() {
+  const std::lock_guard lock(changing_);
+  Health after = Current();
+  after.draining = true;
+  Update(std::move(after));
+}
+
+Health HealthBoard::Current() const {
+  const std::lock_guard lock(mutex_);
+  return health_;
+}
+
+HealthSubscription HealthBoard::Subscribe(HealthListener listener) {
+  const std::lock_guard lock(changing_);
+  listener(Current());
+  const uint64_t number = next_subscription_++;
+  listeners_.emplace(number, std::move(listener));
+  return {*this, number};
+}
+
+void HealthBoard::Unsubscribe(uint64_t number) {
+  const std::lock_guard lock(changing_);
+  listeners_.erase(number);
+}
+
+HealthSubscription::~HealthSubscription() {
+  if (board_ != nullptr) board_->Unsubscribe(number_);
+}
+
+StoreHealth HealthBoard::Merged() const {
+  // The first shard that does not reach the store speaks for all; else the least assured one.
+  const StoreHealth* merged = &shards_.front();
+  for (const StoreHealth& shard : shards_) {
+    if (!shard.reachable) return shard;
+    if (shard.assurance < merged->assurance) merged = &shard;
+  }
+  return *merged;
+}
+
+void HealthBoard::Update(Health after) {
+  const Health before = Current();
+  if (before == after) return;
+  {
+    const std::lock_guard lock(mutex_);
+    health_ = after;
+  }
+  LogStore(before.store, after.store);
+  store_up_.Set(after.store.reachable ? 1 : 0);
+  draining_gauge_.Set(after.draining ? 1 : 0);
+  for (auto& [number, listener] : listeners_) listener(after);
+}
+
+void HealthBoard::LogStore(const StoreHealth& before, const StoreHealth& after) {
+  if (after.reachable && logged_ != Logged::kUp) {
+    logged_ = Logged::kUp;
+    logger_.Info(
+        "store.up", "The store answers",
+        {field::ServerVersion(after.server_version), field::Assurance(NameOf(after.assurance))});
+  } else if (!after.reachable && logged_ != Logged::kDown) {
+    logged_ = Logged::kDown;
+    logger_.Warn("store.down", "The store is away; requests fail until it is back",
+                 {field::Problem(after.problem)});
+  } else if (!after.reachable && after.problem != before.problem) {
+    logger_.WriteLimited(problem_limit_, LogLevel::kWarn, "store.still_down",
+                         "The store is away for another reason than before",
+                         {field::Problem(after.problem)});
+  }
+}
+
+}  // namespace lockkeeper::telemetry

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether this daemon serves, and if not why: each shard reports how it finds its store, the daemon
+// that it drains. gRPC health, /readyz, the metrics and GetServerInfo read it here. Logs each
+// change once, however often the shards retry.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "core/types.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace lockkeeper::telemetry {
+
+struct StoreHealth {
+  bool reachable = false;
+  std::string problem = "not connected yet";  // For people; empty if reachable.
+  std::string server_version;                 // Empty if never reached.
+  core::Assurance assurance = core::Assurance::kNone;
+
+  bool operator==(const StoreHealth&) const = default;
+};
+
+struct Health {
+  StoreHealth store;  // Reachable if every shard reaches it.
+  bool draining = false;
+
+  // Ready for requests.
+  bool serving() const { return store.reachable && !draining; }
+  // Why it is not serving, in one line; empty if it is.
+  std::string problem() const;
+
+  bool operator==(const Health&) const = default;
+};
+
+using HealthListener = absl::AnyInvocable<void(const Health&)>;
+
+class HealthBoard;
+
+// Keeps a listener on the board. Once its destructor returned, the listener is not called any more;
+// it waits for a call that is under way, so a listener must not destroy its own subscription.
+//
+// Thread-safety: thread-compatible. Lifetime: borrows the board.
+class [[nodiscard]] HealthSubscription {
+ public:
+  HealthSubscription(HealthBoard& board, uint64_t number) : board_(&board), number_(number) {}
+  ~HealthSubscription();
+  HealthSubscription(HealthSubscription&& other) noexcept
+      : board_(std::exchange(other.board_, nullptr)), number_(other.number_) {}
+  HealthSubscription& operator=(HealthSubscription&&) = delete;
+
+ private:
+  HealthBoard* board_;  // Null after it was moved from.
+  uint64_t number_;
+};
+
+// Thread-safety: thread-safe. Lifetime: borrows `metrics` and the logger's log.
+class HealthBoard {
+ public:
+  // Requires: at least one shard.
+  HealthBoard(size_t shards, Logger logger, Metrics& metrics);
+
+  // Shard `shard` finds its store like this.
+  void ReportStore(size_t shard, StoreHealth health);
+
+  // The daemon is about to stop. There is no way back.
+  void StartDraining();
+
+  Health Current() const;
+
+  // Calls `listener` with the present health, and then with each change, in order, on the thread
+  // that reports it, as long as the subscription lives. It must not block or call this board.
+  HealthSubscription Subscribe(HealthListener listener);
+
+ private:
+  friend class HealthSubscription;
+
+  enum class Logged { kNothing, kUp, kDown };
+
+  void Unsubscribe(uint64_t number);
+  // The next three with `changing_` held.
+  StoreHealth Merged() const;
+  void Update(Health after);
+  void LogStore(const StoreHealth& before, const StoreHealth& after);
+
+  const Logger logger_;
+  const Gauge store_up_;
+  const Gauge draining_gauge_;
+
+  // Held while a change is made and told, so that listeners hear changes in order. Taken before
+  // `mutex_`. Guards the next five.
+  std::mutex changing_;
+  std::map<uint64_t, HealthListener> listeners_;  // By the number of their subscription.
+  uint64_t next_subscription_ = 0;
+  Logged logged_ = Logged::kNothing;
+  LogLimit problem_limit_;
+  std::vector<StoreHealth> shards_;
+
+  // Held for copying only, so that readers do not wait for listeners. Guards the next one.
+  mutable std::mutex mutex_;
+  Health health_;
+};
+
+}  // namespace lockkeeper::telemetry

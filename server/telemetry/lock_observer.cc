@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/lock_observer.h"
+
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper::telemetry {
+namespace {
+
+using core::WithdrawalEnd;
+
+constexpr core::Millis kExpiredInterval = std::chrono::seconds(5);
+
+std::string_view MessageOf(WithdrawalEnd end) {
+  switch (end) {
+    case WithdrawalEnd::kWithdrawn:
+      return "A grant that nobody heard of was taken back";
+    case WithdrawalEnd::kNotGranted:
+      return "An acquire was given up; nothing had been granted";
+    case WithdrawalEnd::kKept:
+      return "An acquire was given up; a retry has its grant";
+    case WithdrawalEnd::kLeftToTtl:
+      return "A grant that nobody heard of could not be taken back; it ends by its ttl";
+  }
+  return "An acquire was given up";
+}
+
+}  // namespace
+
+TelemetryLockObserver::TelemetryLockObserver(Logger logger, Metrics& metrics)
+    : logger_(logger), metrics_(metrics), expired_limit_(kExpiredInterval) {}
+
+void TelemetryLockObserver::OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) {
+  metrics_.withdrawals(end).Increment();
+  if (end == WithdrawalEnd::kLeftToTtl) {
+    logger_.WriteLimited(left_to_ttl_limit_, LogLevel::kWarn, "withdrawal.left_to_ttl",
+                         MessageOf(end), {field::LockName(lock_name)});
+  } else {
+    logger_.Debug("withdrawal.ended", MessageOf(end), {field::LockName(lock_name)});
+  }
+}
+
+void TelemetryLockObserver::OnExpiredLeaseReplaced(std::string_view lock_name,
+                                                   core::FencingToken token) {
+  metrics_.expired_leases_replaced().Increment();
+  logger_.WriteLimited(expired_limit_, LogLevel::kInfo, "lease.expired",
+                       "A lock was granted whose former lease had ended without a release",
+                       {field::LockName(lock_name), field::FencingToken(token)});
+}
+
+void TelemetryLockObserver::OnInvariantViolated(std::string_view what) {
+  metrics_.invariants_violated().Increment();
+  logger_.WriteLimited(invariant_limit_, LogLevel::kError, "invariant.violated",
+                       "An impossible state was met; the request failed", {field::Problem(what)});
+}
+
+}  // namespace lockkeeper::telemetry

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns what the domain tells into log records and metrics.
+#pragma once
+
+#include "core/lock_observer.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace lockkeeper::telemetry {
+
+// Thread-safety: thread-safe, so that one serves all shards. Lifetime: borrows `metrics`.
+class TelemetryLockObserver : public core::LockObserver {
+ public:
+  TelemetryLockObserver(Logger logger, Metrics& metrics);
+
+  void OnWithdrawalEnded(std::string_view lock_name, core::WithdrawalEnd end) override;
+  void OnExpiredLeaseReplaced(std::string_view lock_name, core::FencingToken token) override;
+  void OnInvariantViolated(std::string_view what) override;
+
+ private:
+  const Logger logger_;
+  Metrics& metrics_;
+  LogLimit left_to_ttl_limit_;
+  LogLimit expired_limit_;
+  LogLimit invariant_limit_;
+};
+
+}  // namespace lockkeeper::telemetry

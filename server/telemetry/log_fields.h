@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every field that a log record may have: name, type and unit in one place.
+// docs/reference/log_events.md lists the same names, and a test compares them.
+#pragma once
+
+#include <string_view>
+
+#include "telemetry/log_field.h"
+
+namespace lockkeeper::telemetry::field {
+
+using core::Micros;
+using core::Millis;
+
+// Of the request.
+inline LogField RequestId(std::string_view id) { return {"request_id", id}; }
+inline LogField Rpc(std::string_view name) { return {"rpc", name}; }
+inline LogField Peer(std::string_view address) { return {"peer", address}; }
+inline LogField OwnerId(std::string_view owner) { return {"owner_id", owner}; }
+inline LogField Deadline(Millis left) { return {"deadline_ms", left.count()}; }
+
+// Of the domain.
+inline LogField LockName(std::string_view name) { return {"lock_name", name}; }
+inline LogField LeaseIdPrefix(const core::LeaseId& id) {
+  return {"lease_id_prefix", telemetry::LeaseIdPrefix(id)};
+}
+inline LogField FencingToken(core::FencingToken token) { return {"fencing_token", token.value}; }
+inline LogField Ttl(Millis ttl) { return {"ttl_ms", ttl.count()}; }
+inline LogField RemainingTtl(Millis ttl) { return {"remaining_ttl_ms", ttl.count()}; }
+inline LogField Wait(Millis waited) { return {"wait_ms", waited.count()}; }
+inline LogField QueuePosition(int64_t place) { return {"queue_position", place}; }
+inline LogField QueueDepth(int64_t waiters) { return {"queue_depth", waiters}; }
+
+// Of the store.
+inline LogField Node(std::string_view address) { return {"node", address}; }
+inline LogField Lane(size_t number) { return {"lane", number}; }
+inline LogField Script(std::string_view name) { return {"script", name}; }
+inline LogField Attempt(int64_t number) { return {"attempt", number}; }
+inline LogField ConnectionState(std::string_view state) { return {"connection_state", state}; }
+inline LogField RedisError(std::string_view first_word) { return {"redis_error", first_word}; }
+inline LogField ServerVersion(std::string_view version) { return {"server_version", version}; }
+inline LogField Assurance(std::string_view level) { return {"assurance", level}; }
+inline LogField Downtime(Millis time) { return {"downtime_ms", time.count()}; }
+
+// Of the result.
+inline LogField Outcome(std::string_view outcome) { return {"outcome", outcome}; }
+inline LogField Code(std::string_view code) { return {"code", code}; }
+inline LogField Reason(std::string_view reason) { return {"reason", reason}; }
+inline LogField Elapsed(Micros time) { return {"elapsed_us", time.count()}; }
+inline LogField Problem(std::string_view text) { return {"problem", text}; }
+inline LogField Detail(std::string_view text) { return {"detail", text}; }
+
+// Of the audit: why an administrator did it, and for how long the lock stays closed after it.
+inline LogField AuditReason(std::string_view text) { return {"audit_reason", text}; }
+inline LogField ClosedFor(Micros time) { return {"closed_for_us", time.count()}; }
+
+// Of the process.
+inline LogField Build(std::string_view version) { return {"build", version}; }
+inline LogField Commit(std::string_view hash) { return {"commit", hash}; }
+inline LogField Pid(int64_t pid) { return {"pid", pid}; }
+inline LogField Signal(std::string_view name) { return {"signal", name}; }
+inline LogField Address(std::string_view address) { return {"address", address}; }
+inline LogField Path(std::string_view path) { return {"path", path}; }
+inline LogField Shard(size_t number) { return {"shard", number}; }
+inline LogField Limit(Millis time) { return {"limit_ms", time.count()}; }
+inline LogField Outstanding(int64_t operations) { return {"outstanding", operations}; }
+inline LogField ExitStatus(int64_t status) { return {"exit_status", status}; }
+
+// Of the log itself: records left out before this one.
+inline LogField Suppressed(int64_t records) { return {"suppressed", records}; }
+inline LogField Lost(int64_t records) { return {"lost", records}; }
+
+}  // namespace lockkeeper::telemetry::field

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Name, type, labels and help of every metric, in one place. docs/reference/metrics.md has the same
+// rows with meaning and alert; a test compares both with what is exposed.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace lockkeeper::telemetry {
+
+enum class MetricKind { kCounter, kGauge, kHistogram };
+
+struct MetricInfo {
+  MetricKind kind;
+  std::string_view name;
+  std::string_view labels;  // Separated by commas; empty: none.
+  std::string_view help;
+};
+
+namespace catalog {
+
+using enum MetricKind;
+
+inline constexpr MetricInfo kBuildInfo{kGauge, "lockkeeper_build_info", "version,commit",
+                                       "Always 1; what this daemon was built from"};
+inline constexpr MetricInfo kRpcTotal{kCounter, "lockkeeper_rpc_total", "rpc,outcome,code",
+                                      "Requests answered"};
+inline constexpr MetricInfo kRpcSeconds{kHistogram, "lockkeeper_rpc_seconds", "rpc",
+                                        "Time from request to answer, waiting included"};
+inline constexpr MetricInfo kStoreUp{kGauge, "lockkeeper_store_up", "",
+                                     "1 if every shard reaches the store"};
+inline constexpr MetricInfo kDraining{kGauge, "lockkeeper_draining", "",
+                                      "1 if the daemon is about to stop"};
+inline constexpr MetricInfo kRedisReconnectTotal{kCounter, "lockkeeper_redis_reconnect_total", "",
+                                                 "Connections to Redis lost after they had served"};
+inline constexpr MetricInfo kRedisScriptReloadTotal{
+    kCounter, "lockkeeper_redis_script_reload_total", "",
+    "Scripts sent again because Redis had lost them"};
+inline constexpr MetricInfo kRedisCommandSeconds{kHistogram, "lockkeeper_redis_command_seconds",
+                                                 "script,outcome",
+                                                 "Time from sending a script call to its reply"};
+inline constexpr MetricInfo kWithdrawalTotal{kCounter, "lockkeeper_withdrawal_total", "end",
+                                             "Acquires given up, by what became of their grant"};
+inline constexpr MetricInfo kLeaseExpiredTotal{kCounter, "lockkeeper_lease_expired_total", "",
+                                               "Grants after a lease that ended without a release"};
+inline constexpr MetricInfo kInvariantViolatedTotal{kCounter, "lockkeeper_invariant_violated_total",
+                                                    "", "Impossible states met; always a defect"};
+inline constexpr MetricInfo kEventLoopLagSeconds{kHistogram, "lockkeeper_event_loop_lag_seconds",
+                                                 "shard",
+                                                 "How late a shard's event loop ran a timer"};
+// Names that every Prometheus client library uses.
+inline constexpr MetricInfo kProcessCpuSecondsTotal{kCounter, "process_cpu_seconds_total", "",
+                                                    "CPU time used, user and system"};
+inline constexpr MetricInfo kProcessResidentMemoryBytes{kGauge, "process_resident_memory_bytes", "",
+                                                        "Memory that is in RAM"};
+inline constexpr MetricInfo kProcessOpenFds{kGauge, "process_open_fds", "",
+                                            "Open file descriptors"};
+inline constexpr MetricInfo kProcessMaxFds{kGauge, "process_max_fds", "",
+                                           "Highest number of open file descriptors allowed"};
+inline constexpr MetricInfo kProcessStartTimeSeconds{kGauge, "process_start_time_seconds", "",
+                                                     "When the process started, Unix time"};
+
+inline constexpr std::array kAll = {
+    kBuildInfo,
+    kRpcTotal,
+    kRpcSeconds,
+    kStoreUp,
+    kDraining,
+    kRedisReconnectTotal,
+    kRedisScriptReloadTotal,
+    kRedisCommandSeconds,
+    kWithdrawalTotal,
+    kLeaseExpiredTotal,
+    kInvariantViolatedTotal,
+    kEventLoopLagSeconds,
+    kProcessCpuSecondsTotal,
+    kProcessResidentMemoryBytes,
+    kProcessOpenFds,
+    kProcessMaxFds,
+    kProcessStartTimeSeconds,
+};
+
+}  // namespace catalog
+}  // namespace lockkeeper::telemetry

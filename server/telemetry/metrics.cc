@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <map>
+#include <mutex>
+
+#include "telemetry/metric_catalog.h"
+#include "telemetry/process_metrics.h"
+
+namespace lockkeeper::telemetry {
+namespace {
+
+using prometheus::Family;
+using Buckets = prometheus::Histogram::BucketBoundaries;
+
+// From a unary call on loopback to the longest wait for a lock.
+Buckets RpcBuckets() {
+  return {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
+          0.25,   0.5,     1,      2.5,   5,      10,    30,   60,    300,  600};
+}
+
+// From one script call to the longest store.request_timeout.
+Buckets StoreBuckets() {
+  return {0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+          0.05,    0.1,    0.25,    0.5,    1,     2.5,    5,     10,   60};
+}
+
+// Beyond a second leases with a short ttl are in danger.
+Buckets LagBuckets() {
+  return {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5};
+}
+
+double Seconds(core::Micros time) { return std::chrono::duration<double>(time).count(); }
+
+template <typename Metric, typename Builder>
+Family<Metric>& MakeFamily(Builder builder, const MetricInfo& info,
+                           prometheus::Registry& registry) {
+  return builder.Name(std::string(info.name)).Help(std::string(info.help)).Register(registry);
+}
+
+Family<prometheus::Counter>& Counters(const MetricInfo& info, prometheus::Registry& registry) {
+  return MakeFamily<prometheus::Counter>(prometheus::BuildCounter(), info, registry);
+}
+
+Family<prometheus::Gauge>& Gauges(const MetricInfo& info, prometheus::Registry& registry) {
+  return MakeFamily<prometheus::Gauge>(prometheus::BuildGauge(), info, registry);
+}
+
+Family<prometheus::Histogram>& Histograms(const MetricInfo& info, prometheus::Registry& registry) {
+  return MakeFamily<prometheus::Histogram>(prometheus::BuildHistogram(), info, registry);
+}
+
+std::string_view NameOf(core::WithdrawalEnd end) {
+  switch (end) {
+    case core::WithdrawalEnd::kWithdrawn:
+      return "withdrawn";
+    case core::WithdrawalEnd::kNotGranted:
+      return "not_granted";
+    case core::WithdrawalEnd::kKept:
+      return "kept";
+    case core::WithdrawalEnd::kLeftToTtl:
+      return "left_to_ttl";
+  }
+  return "unknown";
+}
+
+std::string_view NameOf(CommandOutcome outcome) {
+  switch (outcome) {
+    case CommandOutcome::kOk:
+      return "ok";
+    case CommandOutcome::kErrorReply:
+      return "error_reply";
+    case CommandOutcome::kNoReply:
+      return "no_reply";
+  }
+  return "unknown";
+}
+constexpr size_t kCommandOutcomes = static_cast<size_t>(CommandOutcome::kNoReply) + 1;
+constexpr size_t kWithdrawalEnds = static_cast<size_t>(core::WithdrawalEnd::kLeftToTtl) + 1;
+
+// Counters appear with their first count: most pairs of outcome and code never occur.
+class RegisteredRpcMetrics : public RpcMetrics {
+ public:
+  RegisteredRpcMetrics(std::string_view rpc, Family<prometheus::Counter>& total,
+                       Family<prometheus::Histogram>& seconds)
+      : rpc_(rpc), total_(total), seconds_(seconds.Add({{"rpc", rpc_}}, RpcBuckets())) {}
+
+  void Record(Outcome outcome, absl::StatusCode code, core::Micros elapsed) override {
+    CounterFor(outcome, code).Increment();
+    seconds_.Observe(Seconds(elapsed));
+  }
+
+ private:
+  static constexpr size_t kCodes = static_cast<size_t>(absl::StatusCode::kUnauthenticated) + 1;
+
+  prometheus::Counter& CounterFor(Outcome outcome, absl::StatusCode code) {
+    size_t code_index = static_cast<size_t>(code);
+    if (code_index >= kCodes) code_index = static_cast<size_t>(absl::StatusCode::kUnknown);
+    auto& slot = counters_.at(static_cast<size_t>(outcome)).at(code_index);
+    prometheus::Counter* counter = slot.load(std::memory_order_acquire);
+    if (counter == nullptr) {
+      // Two threads that get here at once are given the same counter.
+      const auto known_code = static_cast<absl::StatusCode>(code_index);
+      counter = &total_.Add({{"rpc", rpc_},
+                             {"outcome", std::string(NameOf(outcome))},
+                             {"code", absl::StatusCodeToString(known_code)}});
+      slot.store(counter, std::memory_order_release);
+    }
+    return *counter;
+  }
+
+  const std::string rpc_;
+  Family<prometheus::Counter>& total_;
+  prometheus::Histogram& seconds_;
+  std::array<std::array<std::atomic<prometheus::Counter*>, kCodes>, kOutcomes> counters_{};
+};
+
+class RegisteredScriptMetrics : public ScriptMetrics {
+ public:
+  RegisteredScriptMetrics(std::string_view script, Family<prometheus::Histogram>& seconds) {
+    for (size_t i = 0; i < kCommandOutcomes; ++i) {
+      histograms_[i] =
+          &seconds.Add({{"script", std::string(script)},
+                        {"outcome", std::string(NameOf(static_cast<CommandOutcome>(i)))}},
+                       StoreBuckets());
+    }
+  }
+
+  void Record(CommandOutcome outcome, core::Micros elapsed) override {
+    histograms_.at(static_cast<size_t>(outcome))->Observe(Seconds(elapsed));
+  }
+
+ private:
+  std::array<prometheus::Histogram*, kCommandOutcomes> histograms_{};
+};
+
+prometheus::MetricFamily ProcessFamily(const MetricInfo& info, double value) {
+  prometheus::ClientMetric metric;
+  const bool counts = info.kind == MetricKind::kCounter;
+  if (counts) {
+    metric.counter.value = value;
+  } else {
+    metric.gauge.value = value;
+  }
+  return {.name = std::string(info.name),
+          .help = std::string(info.help),
+          .type = counts ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge,
+          .metric = {metric}};
+}
+
+}  // namespace
+
+void Counter::Increment() const { counter_->Increment(); }
+void Gauge::Set(double value) const { gauge_->Set(value); }
+void Histogram::Observe(core::Micros time) const { histogram_->Observe(Seconds(time)); }
+
+// Declared in the order of construction: everything borrows from the registry.
+struct Metrics::Registered {
+  prometheus::Registry registry;
+
+  Family<prometheus::Counter>& rpc_total = Counters(catalog::kRpcTotal, registry);
+  Family<prometheus::Histogram>& rpc_seconds = Histograms(catalog::kRpcSeconds, registry);
+  Family<prometheus::Histogram>& command_seconds =
+      Histograms(catalog::kRedisCommandSeconds, registry);
+  Family<prometheus::Histogram>& loop_lag = Histograms(catalog::kEventLoopLagSeconds, registry);
+  Family<prometheus::Counter>& withdrawal_total = Counters(catalog::kWithdrawalTotal, registry);
+  Family<prometheus::Gauge>& build_info = Gauges(catalog::kBuildInfo, registry);
+
+  prometheus::Gauge& store_up = Gauges(catalog::kStoreUp, registry).Add({});
+  prometheus::Gauge& draining = Gauges(catalog::kDraining, registry).Add({});
+  prometheus::Counter& reconnects = Counters(catalog::kRedisReconnectTotal, registry).Add({});
+  prometheus::Counter& reloads = Counters(catalog::kRedisScriptReloadTotal, registry).Add({});
+  prometheus::Counter& leases_expired = Counters(catalog::kLeaseExpiredTotal, registry).Add({});
+  prometheus::Counter& invariants = Counters(catalog::kInvariantViolatedTotal, registry).Add({});
+  std::array<prometheus::Counter*, kWithdrawalEnds> withdrawals{};
+
+  std::mutex mutex;  // Guards the next two.
+  std::map<std::string, std::unique_ptr<RpcMetrics>, std::less<>> rpcs;
+  std::map<std::string, std::unique_ptr<ScriptMetrics>, std::less<>> scripts ABSL_GUARDED_BY(mutex);
+};
+
+Metrics::Metrics(std::string_view version, std::string_view commit)
+    : registered_(std::make_unique<Registered>()) {
+  registered_->build_info.Add({{"version", std::string(version)}, {"commit", std::string(commit)}})
+      .Set(1);
+  for (size_t i = 0; i < kWithdrawalEnds; ++i) {
+    const std::string end(NameOf(static_cast<core::WithdrawalEnd>(i)));
+    registered_->withdrawals[i] = &registered_->withdrawal_total.Add({{"end", end}});
+  }
+}
+
+Metrics::~Metrics() = default;
+
+RpcMetrics& Metrics::ForRpc(std::string_view rpc) {
+  const std::lock_guard lock(registered_->mutex);
+  auto& metrics = registered_->rpcs[std::string(rpc)];
+  if (metrics == nullptr) {
+    metrics = std::make_unique<RegisteredRpcMetrics>(rpc, registered_->rpc_total,
+                                                     registered_->rpc_seconds);
+  }
+  return *metrics;
+}
+
+ScriptMetrics& Metrics::ForScript(std::string_view script) {
+  const std::lock_guard lock(registered_->mutex);
+  auto& metrics = registered_->scripts[std::string(script)];
+  if (metrics == nullptr) {
+    metrics = std::make_unique<RegisteredScriptMetrics>(script, registered_->command_seconds);
+  }
+  return *metrics;
+}
+
+Histogram Metrics::EventLoopLag(size_t shard) {
+  return Histogram(registered_->loop_lag.Add({{"shard", std::to_string(shard)}}, LagBuckets()));
+}
+
+Gauge Metrics::store_up() const { return Gauge(registered_->store_up); }
+Gauge Metrics::draining() const { return Gauge(registered_->draining); }
+Counter Metrics::redis_reconnects() const { return Counter(registered_->reconnects); }
+Counter Metrics::script_reloads() const { return Counter(registered_->reloads); }
+Counter Metrics::withdrawals(core::WithdrawalEnd end) const {
+  return Counter(*registered_->withdrawals.at(static_cast<size_t>(end)));
+}
+Counter Metrics::expired_leases_replaced() const { return Counter(registered_->leases_expired); }
+Counter Metrics::invariants_violated() const { return Counter(registered_->invariants); }
+
+std::string Metrics::Expose() const {
+  std::vector<prometheus::MetricFamily> families = registered_->registry.Collect();
+  for (const auto& [info, value] : ReadProcessMetrics()) {
+    families.push_back(ProcessFamily(info, value));
+  }
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace lockkeeper::telemetry

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The numbers behind /metrics. Handles are resolved at start-up; counting is a few atomic
+// additions. Labels are bounded sets: never the name of a lock, an owner or a peer.
+// metric_catalog.h lists all metrics; docs/reference/metrics.md says what they mean and when to
+// worry.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "core/lock_observer.h"
+#include "core/types.h"
+#include "telemetry/outcome.h"
+
+namespace prometheus {
+class Counter;
+class Gauge;
+class Histogram;
+}  // namespace prometheus
+
+namespace lockkeeper::telemetry {
+
+// The handles below are cheap to copy. Thread-safety: thread-safe. Lifetime: borrow from Metrics.
+class Counter {
+ public:
+  explicit Counter(prometheus::Counter& counter) : counter_(&counter) {}
+  void Increment() const;
+
+ private:
+  prometheus::Counter* counter_;
+};
+
+class Gauge {
+ public:
+  explicit Gauge(prometheus::Gauge& gauge) : gauge_(&gauge) {}
+  void Set(double value) const;
+
+ private:
+  prometheus::Gauge* gauge_;
+};
+
+class Histogram {
+ public:
+  explicit Histogram(prometheus::Histogram& histogram) : histogram_(&histogram) {}
+  void Observe(core::Micros time) const;
+
+ private:
+  prometheus::Histogram* histogram_;
+};
+
+// Counts the requests of one rpc.
+class RpcMetrics {
+ public:
+  virtual ~RpcMetrics() = default;
+  virtual void Record(Outcome outcome, absl::StatusCode code, core::Micros elapsed) = 0;
+};
+
+enum class CommandOutcome {
+  kOk,
+  kErrorReply,  // The node refused.
+  kNoReply,     // The connection was lost, or the deadline passed.
+};
+
+// Times the calls of one script.
+class ScriptMetrics {
+ public:
+  virtual ~ScriptMetrics() = default;
+  virtual void Record(CommandOutcome outcome, core::Micros elapsed) = 0;
+};
+
+// Thread-safety: thread-safe.
+class Metrics {
+ public:
+  // `version` and `commit` become labels of lockkeeper_build_info.
+  Metrics(std::string_view version, std::string_view commit);
+  ~Metrics();
+
+  // Handles for one rpc ("Acquire"), one script ("acquire"), one shard. Ask once, at start-up: they
+  // take a lock. The same name gives the same handle.
+  RpcMetrics& ForRpc(std::string_view rpc);
+  ScriptMetrics& ForScript(std::string_view script);
+  Histogram EventLoopLag(size_t shard);
+
+  Gauge store_up() const;
+  Gauge draining() const;
+  Counter redis_reconnects() const;
+  Counter script_reloads() const;
+  Counter withdrawals(core::WithdrawalEnd end) const;
+  Counter expired_leases_replaced() const;
+  Counter invariants_violated() const;
+
+  // All metrics in Prometheus' text format, version 0.0.4.
+  std::string Expose() const;
+
+ private:
+  struct Registered;
+  const std::unique_ptr<Registered> registered_;
+};
+
+}  // namespace lockkeeper::telemetry

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/outcome.h"
+
+namespace lockkeeper::telemetry {
+
+std::string_view NameOf(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kGranted:
+      return "granted";
+    case Outcome::kContention:
+      return "contention";
+    case Outcome::kExtended:
+      return "extended";
+    case Outcome::kLeaseLost:
+      return "lease_lost";
+    case Outcome::kReleased:
+      return "released";
+    case Outcome::kNotReleased:
+      return "not_released";
+    case Outcome::kAdmitted:
+      return "admitted";
+    case Outcome::kStale:
+      return "stale";
+    case Outcome::kExpired:
+      return "expired";
+    case Outcome::kUnknownToken:
+      return "unknown_token";
+    case Outcome::kFound:
+      return "found";
+    case Outcome::kNotFound:
+      return "not_found";
+    case Outcome::kListed:
+      return "listed";
+    case Outcome::kForceReleased:
+      return "force_released";
+    case Outcome::kDone:
+      return "done";
+    case Outcome::kCancelled:
+      return "cancelled";
+    case Outcome::kError:
+      return "error";
+  }
+  return "unknown";
+}
+
+}  // namespace lockkeeper::telemetry

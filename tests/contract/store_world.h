@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a store under test stands on: one Redis server and any number of daemons that use it. There
+// is one with the in-process server in virtual time and one with a real redis-server; the suite
+// cannot tell which it has. The server's clock stands still in both until the test moves it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "core/lock_store.h"
+#include "redis/operation_queue.h"
+#include "redis/redis_admin_store.h"
+#include "redis/redis_lock_store.h"
+#include "redis/token_floor.h"
+
+namespace lockkeeper::support {
+
+// How long the store keeps records in these tests.
+inline constexpr core::Millis kRetention{60'000};
+
+// The store of one daemon, as the composition root builds it.
+struct Daemon {
+  Daemon(redis::Node& node, const core::Clock& clock, core::Executor& executor,
+         std::string daemon_id)
+      : queue(node, clock, executor, floor, {.record_retention = kRetention}),
+        locks(node, queue, floor, clock, {.daemon_id = std::move(daemon_id)}),
+        admin(node, queue, clock, executor, floor) {}
+
+  redis::TokenFloor floor;
+  redis::OperationQueue queue;
+  redis::RedisLockStore locks;
+  redis::RedisAdminStore admin;
+};
+
+class StoreWorld {
+ public:
+  virtual ~StoreWorld() = default;
+
+  // The first daemon is there from the beginning; others are made when they are asked for, by the
+  // test's thread.
+  virtual Daemon& daemon(size_t index) = 0;
+
+  // Runs `task` on the daemons' thread and waits for it.
+  virtual void OnLoop(absl::FunctionRef<void()> task) = 0;
+
+  // Lets the daemons work until `answered` holds, which is asked on the caller's thread. False if
+  // it does not within a time that is long for everything.
+  virtual bool Await(absl::FunctionRef<bool()> answered) = 0;
+
+  // The daemons' clock.
+  virtual core::Instant Now() = 0;
+
+  // The server's clock, and moving it, back too.
+  virtual core::NodeTime NodeNow() = 0;
+  virtual void StepNodeClock(core::Micros step) = 0;
+
+  // Runs a command on the server, around the daemons.
+  virtual redis::Reply Run(const std::vector<std::string_view>& words) = 0;
+};
+
+// A kind of world that the suite runs on.
+struct WorldKind {
+  std::string name;
+  std::function<std::unique_ptr<StoreWorld>()> make;
+};
+
+inline void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
+
+// The kinds that this machine can have.
+std::vector<WorldKind> WorldKinds();
+
+}  // namespace lockkeeper::support

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of the daemon's process share: how it is started, and how it is looked at.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/process/daemon_process.h"
+#include "support/process/redis_server.h"
+#include "support/process/temporary_directory.h"
+#include "support/rpc/health_client.h"
+#include "support/rpc/lock_client.h"
+
+namespace lockkeeper {
+
+// What HTTP answered: status and first line. 0: nothing.
+struct HttpAnswer {
+  int status = 0;
+  std::string body;
+};
+
+class DaemonTest : public testing::Test {
+ protected:
+  using Arguments = std::vector<std::string>;
+
+  // Starts a daemon with exactly these arguments; waits for nothing.
+  static std::unique_ptr<support::DaemonProcess> Launch(const Arguments& arguments) {
+    return std::make_unique<support::DaemonProcess>(
+        support::DaemonProcessOptions{.program = LOCKKEEPERD_PROGRAM, .arguments = arguments});
+  }
+
+  // The same on ports that the system chooses, besides.
+  static std::unique_ptr<support::DaemonProcess> LaunchOnAnyPort(Arguments arguments) {
+    arguments.insert(arguments.begin(),
+                     {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"});
+    return Launch(arguments);
+  }
+
+  // The same, and waits until it is ready.
+  static std::unique_ptr<support::DaemonProcess> Start(const Arguments& arguments) {
+    auto daemon = LaunchOnAnyPort(arguments);
+    daemon->WaitUntilReady();
+    return daemon;
+  }
+
+  static HttpAnswer Get(const support::DaemonProcess& daemon, const std::string& path) {
+    httplib::Client client("http://" + daemon.HttpAddress());
+    const httplib::Result result = client.Get(path);
+    return result ? HttpAnswer{result->status, result->body} : HttpAnswer{};
+  }
+
+  // Waits until the daemon's overall health is `wanted`. False if it does not get there.
+  static bool WaitForHealth(const support::DaemonProcess& daemon, support::Serving wanted) {
+    const support::LockClient client(daemon.GrpcAddress());
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (std::chrono::steady_clock::now() < until) {
+      if (support::CheckHealth(client.channel(), "") == wanted) return true;
+    }
+    return false;
+  }
+
+  support::TemporaryDirectory directory_;
+};
+
+}  // namespace lockkeeper

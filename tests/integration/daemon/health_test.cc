@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store that is away: the daemon says so, answers in time, and recovers by itself.
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "integration/daemon/fixture.h"
+
+namespace lockkeeper {
+namespace {
+
+using std::chrono::milliseconds;
+using support::CheckHealth;
+using support::Data;
+using support::LockClient;
+using support::RedisServer;
+using support::Serving;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+class HealthTest : public DaemonTest {
+ protected:
+  RedisServer redis_;
+};
+
+TEST_F(HealthTest, StoreAwayAtTheStartIsWaitedFor) {
+  redis_.Kill();
+
+  const auto daemon = Start({"--redis", redis_.url()});
+
+  LockClient client(daemon->GrpcAddress());
+  for (const std::string name :
+       {"", "lockkeeper.v1.LockService", "lockkeeper.admin.v1.AdminService", "store"}) {
+    EXPECT_EQ(CheckHealth(client.channel(), name), Serving::kNotServing) << name;
+  }
+  EXPECT_EQ(Get(*daemon, "/healthz").status, 200);
+  EXPECT_EQ(Get(*daemon, "/readyz").status, 503);
+  EXPECT_THAT(Get(*daemon, "/readyz").body, HasSubstr("store away"));
+  EXPECT_FALSE(client.GetServerInfo().response.store().reachable());
+  EXPECT_THAT(client.GetServerInfo().response.store().problem(), HasSubstr(redis_.socket_path()));
+  EXPECT_EQ(client.Acquire("n").reason, "STORE_UNAVAILABLE");
+
+  redis_.Restart(Data::kKeep);
+
+  ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
+  EXPECT_EQ(Get(*daemon, "/readyz").status, 200);
+  EXPECT_TRUE(client.Acquire("n").response.has_lease());
+}
+
+TEST_F(HealthTest, StoreThatDiesAndComesBackIsFoundAgain) {
+  const auto daemon = Start({"--redis", redis_.url()});
+  LockClient client(daemon->GrpcAddress());
+  ASSERT_TRUE(client.Acquire("n").response.has_lease());
+
+  redis_.Kill();
+  ASSERT_TRUE(WaitForHealth(*daemon, Serving::kNotServing));
+  EXPECT_EQ(client.Acquire("n").reason, "STORE_UNAVAILABLE");
+
+  redis_.Restart(Data::kLose);
+  ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
+  EXPECT_TRUE(client.Acquire("n").response.has_lease());
+}
+
+TEST_F(HealthTest, StoreRefusedLaterIsNotServedAndTellsTheSetting) {
+  const auto daemon = Start({"--redis", redis_.url()});
+
+  redis_.Restart(Data::kKeep, {"maxmemory 100mb", "maxmemory-policy allkeys-lru"});
+
+  daemon->WaitForLog("maxmemory-policy noeviction");
+  EXPECT_TRUE(WaitForHealth(*daemon, Serving::kNotServing));
+  EXPECT_THAT(Get(*daemon, "/readyz").body, HasSubstr("maxmemory-policy noeviction"));
+}
+
+TEST_F(HealthTest, FrozenStoreIsAnsweredBeforeTheDeadline) {
+  const auto daemon = Start({"--redis", redis_.url()});
+  constexpr milliseconds kDeadline{700};
+  LockClient client(daemon->GrpcAddress(), kDeadline);
+  const auto held = client.Acquire("held");
+  ASSERT_TRUE(held.response.has_lease());
+  const std::string lease_id = held.response.lease().lease_id();
+  redis_.Pause();
+
+  const auto acquired = client.Acquire("n");
+  const auto extended = client.Extend("held", lease_id);
+  const auto released = client.Release("held", lease_id);
+  const auto fenced = client.Fence("held", held.response.lease().fencing_token());
+
+  for (const auto& [reason, elapsed] :
+       std::vector<std::pair<std::string, milliseconds>>{{acquired.reason, acquired.elapsed},
+                                                         {extended.reason, extended.elapsed},
+                                                         {released.reason, released.elapsed},
+                                                         {fenced.reason, fenced.elapsed}}) {
+    EXPECT_THAT(reason, AnyOf("STORE_UNAVAILABLE", "OUTCOME_UNKNOWN"));
+    EXPECT_LT(elapsed, kDeadline);
+  }
+
+  redis_.Resume();
+  ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
+}
+
+TEST_F(HealthTest, FrozenStoreIsAnsweredWithoutADeadlineToo) {
+  const auto daemon = Start({"--redis", redis_.url()});
+  LockClient client(daemon->GrpcAddress(), std::chrono::hours(1));
+  redis_.Pause();
+
+  const auto answer = client.Acquire("n");
+
+  EXPECT_THAT(answer.reason, AnyOf("STORE_UNAVAILABLE", "OUTCOME_UNKNOWN"));
+  // store.request_timeout is 1 s.
+  EXPECT_LT(answer.elapsed, std::chrono::seconds(10));
+}
+
+}  // namespace
+}  // namespace lockkeeper

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A RedisNode against servers that break the protocol, the connection or their word: no crash, no
+// leak, each command answered once, and back to work as soon as the server behaves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+
+#include "node_harness.h"
+#include "scripted_server.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using std::chrono::milliseconds;
+using Then = ScriptedAnswer::Then;
+using Words = ScriptedServer::Words;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+bool IsCommand(const Words& command, std::string_view name) {
+  return !command.empty() && command[0] == name;
+}
+
+// Misbehaves at a command of the first connection, and behaves ever after.
+ScriptedServer::Handler OnceAt(std::string name, ScriptedAnswer answer) {
+  return
+      [name = std::move(name), answer = std::move(answer)](int connection, const Words& command) {
+        const bool now = connection == 0 && (command.empty() ? name.empty() : command[0] == name);
+        return now ? answer : HealthyAnswer(command);
+      };
+}
+
+void ExpectProblemThenRecovery(const ScriptedServer::Handler& handler,
+                               const testing::Matcher<std::string>& problem) {
+  ScriptedServer server(handler);
+  NodeHarness harness(server.url());
+  const std::string address = server.url().substr(sizeof "redis://" - 1);
+
+  const NodeHealth away = harness.AwaitHealth([](const NodeHealth& health) {
+    return health.reachable || !health.problem.starts_with("connecting to");
+  });
+  ASSERT_THAT(away.problem, StartsWith(address));
+  EXPECT_THAT(away.problem.substr(address.size()), problem);
+  EXPECT_FALSE(away.refused);
+  harness.AwaitReachable();
+  EXPECT_EQ(harness.Ask({"PING"})->text, "OK");
+}
+
+TEST(MisbehavingServerTest, EachWayToSpoilTheHandshakeIsNamedAndTriedAgain) {
+  ExpectProblemThenRecovery(OnceAt("INFO", {"HTTP/1.1 400 Bad Request\r\n"}),
+                            " sent what is no reply: Protocol error, got \"H\" as reply type byte");
+  // It depends on whether our first words reached it before the end.
+  ExpectProblemThenRecovery(OnceAt("", {"", Then::kClose}),
+                            AnyOf(": Server closed the connection", ": Connection reset by peer"));
+  ExpectProblemThenRecovery(OnceAt("INFO", {"$100\r\nredis_ver", Then::kClose}),
+                            AnyOf(": Server closed the connection", ": Connection reset by peer"));
+  ExpectProblemThenRecovery(OnceAt("", {"-ERR max number of clients reached\r\n"}),
+                            " answered INFO with: ERR max number of clients reached");
+}
+
+TEST(MisbehavingServerTest, SilentServerIsGivenUpAfterTheConnectTimeout) {
+  ScriptedServer server([](int, const Words&) { return ScriptedAnswer{}; });
+  NodeHarness harness(
+      server.url(), [](RedisNodeOptions& options) { options.connect_timeout = milliseconds(50); });
+
+  harness.AwaitHealth([](const NodeHealth& health) {
+    return health.problem.ends_with(" does not finish the handshake within 50 ms");
+  });
+}
+
+// A server whose connections are healthy until "SPOIL" is asked.
+ScriptedServer::Handler SpoiledBy(ScriptedAnswer answer) {
+  return [answer = std::move(answer)](int, const Words& command) {
+    return IsCommand(command, "SPOIL") ? answer : HealthyAnswer(command);
+  };
+}
+
+TEST(MisbehavingServerTest, ReplyThatBreaksOffLeavesTheOutcomeUnknown) {
+  for (const Then then : {Then::kClose, Then::kReset}) {
+    ScriptedServer server(SpoiledBy({"$10\r\nabc", then}));
+    NodeHarness harness(server.url());
+    harness.AwaitReachable();
+
+    const auto answer = harness.Ask({"SPOIL"});
+    EXPECT_EQ(ReasonName(answer), "OUTCOME_UNKNOWN");
+    // At once, not when the time for a reply is over.
+    EXPECT_THAT(std::string(answer.status().message()), Not(HasSubstr("does not answer")));
+    harness.AwaitReachable();
+  }
+}
+
+TEST(MisbehavingServerTest, ReplyToNothingBreaksTheConnectionAfterTheRightReply) {
+  ScriptedServer server(SpoiledBy({"+right\r\n+wrong\r\n"}));
+  NodeHarness harness(server.url());
+  harness.AwaitReachable();
+
+  EXPECT_EQ(harness.Ask({"SPOIL"})->text, "right");
+  harness.AwaitHealth([&](const NodeHealth& health) {
+    return health.reachable && harness.observed().connected == 2;
+  });
+  EXPECT_EQ(harness.Ask({"PING"})->text, "OK");
+}
+
+TEST(MisbehavingServerTest, RepliesThatCameBeforeTheEndAreDelivered) {
+  ScriptedServer server(SpoiledBy({"+last words\r\n", Then::kClose}));
+  NodeHarness harness(server.url());
+  harness.AwaitReachable();
+
+  auto answered = harness.Start({"SPOIL"});
+  auto lost = harness.Start({"PING"});
+
+  EXPECT_EQ(Await(std::move(answered))->text, "last words");
+  const std::string reason = ReasonName(Await(std::move(lost)));
+  EXPECT_TRUE(reason == "OUTCOME_UNKNOWN" || reason == "STORE_UNAVAILABLE") << reason;
+}
+
+TEST(MisbehavingServerTest, DeeplyNestedAndHugeRepliesAreRefused) {
+  std::string nested;
+  for (int i = 0; i < 100'000; ++i) nested += "*1\r\n";
+  for (const std::string& bytes : {nested, std::string("*999999999999\r\n:1\r\n")}) {
+    ScriptedServer server(SpoiledBy({bytes}));
+    NodeHarness harness(server.url());
+    harness.AwaitReachable();
+
+    const auto answer = harness.Ask({"SPOIL"});
+    EXPECT_EQ(ReasonName(answer), "OUTCOME_UNKNOWN");
+    EXPECT_THAT(std::string(answer.status().message()), HasSubstr("sent what is no reply"));
+  }
+}
+
+TEST(MisbehavingServerTest, TooMuchInFlightIsRefusedUnsent) {
+  std::atomic<int> received = 0;
+  std::atomic<bool> behave = false;
+  ScriptedServer server([&](int, const Words& command) {
+    received += IsCommand(command, "COUNT");
+    if (IsCommand(command, "COUNT") && !behave) return ScriptedAnswer{};
+    return HealthyAnswer(command);
+  });
+  constexpr int kCommands = 70'000;
+  NodeHarness harness(server.url());
+  harness.AwaitReachable();
+
+  std::vector<std::future<NodeHarness::Answer>> answers(kCommands);
+  for (auto& answer : answers) answer = harness.Start({"COUNT"});
+  harness.loop().RunAndWait([] {});
+  harness.loop().RunAndWait([] {});
+  harness.Close();
+  int refused = 0;
+  for (auto& future : answers) {
+    const auto answer = Await(std::move(future));
+    refused += std::string(answer.status().message()).starts_with("too many commands");
+  }
+
+  EXPECT_GE(refused, kCommands - 65'536);
+  EXPECT_LE(received, 65'536);
+}
+
+// Random bytes, most of them such that the parser gets somewhere.
+std::string RandomBytes(std::mt19937& engine) {
+  static constexpr std::string_view kPieces[] = {"+OK\r\n",
+                                                 "-ERR x\r\n",
+                                                 ":1\r\n",
+                                                 "$3\r\nabc\r\n",
+                                                 "$-1\r\n",
+                                                 "*2\r\n",
+                                                 "*0\r\n",
+                                                 "*-1\r\n",
+                                                 "\r\n",
+                                                 "$",
+                                                 "*",
+                                                 "9999999999",
+                                                 "-NOSCRIPT x\r\n",
+                                                 "_\r\n",
+                                                 "%1\r\n",
+                                                 "-LOADING x\r\n",
+                                                 "-READONLY x\r\n",
+                                                 ">2\r\n",
+                                                 "=5\r\ntxt:a\r\n",
+                                                 "\0\xff\x80"};
+  std::string bytes;
+  for (size_t i = 1 + engine() % 6; i > 0; --i) {
+    if (engine() % 8 == 0) {
+      bytes.push_back(static_cast<char>(engine()));
+    } else {
+      bytes += kPieces[engine() % std::size(kPieces)];
+    }
+  }
+  return bytes;
+}
+
+// Goal: whatever a server sends, at whatever moment, each command is answered exactly once and the
+// node recovers. Method: servers that answer at random, a seed each; promises would throw at a
+// second answer, and Await at none.
+TEST(MisbehavingServerTest, RandomServersDoNoHarm) {
+  constexpr uint32_t kSeeds = 150;
+  constexpr int kCommands = 40;
+  constexpr ScriptSource kScript{"script", "return 1", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"};
+  int connections = 0;
+  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    std::atomic<bool> behave = false;
+    std::atomic<int> accepted = 0;
+    ScriptedServer server([&, seed](int connection, const Words& command) {
+      // Each connection has its own stream of chances, so that threads do not matter.
+      thread_local std::mt19937 engine;
+      if (command.empty()) {
+        engine.seed(seed * 1000 + static_cast<uint32_t>(connection));
+        ++accepted;
+      }
+      const uint32_t chance = static_cast<uint32_t>(engine() % 100);
+      if (behave || chance >= 15 || (command.empty() && chance >= 3)) return HealthyAnswer(command);
+      ScriptedAnswer answer{RandomBytes(engine)};
+      if (chance < 4) answer.then = chance < 2 ? Then::kClose : Then::kReset;
+      return answer;
+    });
+    NodeHarness harness(server.url(), [](RedisNodeOptions& options) {
+      options.connections = 2;
+      options.request_timeout = milliseconds(100);
+      options.connect_timeout = milliseconds(100);
+    });
+
+    std::vector<std::future<NodeHarness::Answer>> answers;
+    const auto await_all = [&] {
+      for (auto& answer : std::exchange(answers, {})) {
+        EXPECT_THAT(ReasonName(Await(std::move(answer))),
+                    AnyOf("", "OUTCOME_UNKNOWN", "STORE_UNAVAILABLE"));
+      }
+    };
+    for (int i = 0; i < kCommands; ++i) {
+      answers.push_back(i % 2 == 0
+                            ? harness.Start({"PING"})
+                            : harness.StartScript(static_cast<size_t>(i / 2) % 2, kScript, {}));
+      if (i % 8 == 7) await_all();
+    }
+    behave = true;
+    harness.AwaitReachable();
+    connections += accepted;
+  }
+  EXPECT_GT(connections, static_cast<int>(kSeeds) * 2);  // Two are the lanes of a node.
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Real servers that locks must not be kept on: each is refused with the setting to change, and
+// taken as soon as it is changed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node_harness.h"
+#include "support/process/redis_server.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using support::Listening;
+using support::RedisServer;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+NodeHealth AwaitRefused(NodeHarness& harness) {
+  return harness.AwaitHealth([](const NodeHealth& health) { return health.refused; });
+}
+
+TEST(RefusalTest, EvictingServerIsRefusedUntilItsPolicyIsChanged) {
+  RedisServer server({.settings = {"maxmemory 100mb", "maxmemory-policy allkeys-lru"}});
+  NodeHarness harness(server.url());
+
+  const NodeHealth health = AwaitRefused(harness);
+  EXPECT_FALSE(health.reachable);
+  EXPECT_EQ(health.problem, server.socket_path() +
+                                " may evict locks, its maxmemory-policy is allkeys-lru: set "
+                                "`maxmemory-policy noeviction` (or `maxmemory 0`)");
+  EXPECT_EQ(ReasonName(harness.Ask({"PING"})), "STORE_UNAVAILABLE");
+
+  server.Run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  EXPECT_FALSE(harness.AwaitReachable().refused);
+}
+
+TEST(RefusalTest, ReplicaIsRefusedUntilItIsPromoted) {
+  RedisServer primary({.listening = Listening::kUnixSocketAndTcp});
+  const std::string port = std::to_string(primary.port());
+  RedisServer replica({.settings = {"replicaof 127.0.0.1 " + port}});
+  NodeHarness harness(replica.url());
+
+  EXPECT_EQ(AwaitRefused(harness).problem,
+            replica.socket_path() + " is a replica of 127.0.0.1:" + port +
+                ": name the primary, or make this server one with `REPLICAOF NO ONE`");
+
+  replica.Run({"REPLICAOF", "NO", "ONE"});
+  harness.AwaitReachable();
+}
+
+TEST(RefusalTest, PrimaryThatIsDemotedIsNoticedAtItsFirstRefusalToWrite) {
+  RedisServer primary({.listening = Listening::kUnixSocketAndTcp});
+  RedisServer server;
+  NodeHarness harness(server.url());
+  harness.AwaitReachable();
+
+  server.Run({"REPLICAOF", "127.0.0.1", std::to_string(primary.port())});
+  const auto answer = harness.Ask({"SET", "name", "value"});
+  EXPECT_THAT(answer->text, StartsWith("READONLY"));
+  EXPECT_THAT(AwaitRefused(harness).problem, HasSubstr("is a replica of"));
+
+  server.Run({"REPLICAOF", "NO", "ONE"});
+  harness.AwaitReachable();
+}
+
+TEST(RefusalTest, PasswordThatIsMissingWrongOrSuperfluousIsRefused) {
+  RedisServer locked({.settings = {"requirepass s3cret"}});
+  RedisServer open;
+  NodeHarness missing(locked.url());
+  NodeHarness wrong("unix://:wrong@" + locked.socket_path());
+  NodeHarness superfluous("unix://:s3cret@" + open.socket_path());
+  NodeHarness right("unix://:s3cret@" + locked.socket_path());
+
+  EXPECT_THAT(AwaitRefused(missing).problem, HasSubstr("demands a password"));
+  EXPECT_THAT(AwaitRefused(wrong).problem, HasSubstr("answered AUTH with: WRONGPASS"));
+  EXPECT_THAT(AwaitRefused(superfluous).problem,
+              HasSubstr("without any password configured for the default user"));
+  right.AwaitReachable();
+}
+
+TEST(RefusalTest, UserWithoutTheNeededRightsIsRefusedByTheirName) {
+  RedisServer server({.settings = {"user locks on nopass ~* +@all -info"}});
+  NodeHarness harness("unix://locks:x@" + server.socket_path());
+
+  EXPECT_THAT(AwaitRefused(harness).problem, HasSubstr("answered INFO with: NOPERM"));
+
+  server.Run({"ACL", "SETUSER", "locks", "+info", "-config", "-role", "-client"});
+  EXPECT_EQ(harness.AwaitReachable().assurance, core::Assurance::kMemory);
+}
+
+TEST(RefusalTest, UnknownDatabaseIsRefused) {
+  RedisServer server({.settings = {"databases 4"}});
+  NodeHarness harness(server.url() + "?db=4");
+
+  EXPECT_EQ(AwaitRefused(harness).problem,
+            server.socket_path() + " answered SELECT 4 with: ERR DB index is out of range");
+}
+
+TEST(RefusalTest, ClusterNodeIsRefused) {
+  RedisServer server({.settings = {"cluster-enabled yes"}});
+  NodeHarness harness(server.url());
+
+  EXPECT_THAT(AwaitRefused(harness).problem, HasSubstr("runs in cluster mode"));
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis

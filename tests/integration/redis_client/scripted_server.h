@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A TCP server that speaks the Redis protocol and answers what the test tells it to, right or
+// wrong: for everything that a real server does too seldom.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace lockkeeper::redis {
+
+// What the server does with one command.
+struct ScriptedAnswer {
+  std::string bytes;
+  enum class Then { kGoOn, kClose, kReset } then = Then::kGoOn;
+};
+
+// Thread-safety: construct and destroy on the test's thread; the handler runs on the server's.
+class ScriptedServer {
+ public:
+  using Words = std::vector<std::string>;
+  // `connection` counts the accepted connections from 0. An empty command stands for the
+  // connection itself, before anything was said on it.
+  using Handler = std::function<ScriptedAnswer(int connection, const Words& command)>;
+
+  explicit ScriptedServer(Handler handler);
+  ~ScriptedServer();
+  ScriptedServer(const ScriptedServer&) = delete;
+  ScriptedServer& operator=(const ScriptedServer&) = delete;
+
+  std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  void Accept();
+  void Serve(int socket, int connection);
+
+  const Handler handler_;
+  int listener_ = -1;
+  uint16_t port_ = 0;
+  std::mutex mutex_;
+  bool stopping_ = false;
+  std::vector<int> sockets_;
+  std::vector<std::thread> threads_;
+  std::thread acceptor_;
+};
+
+// The answer of a healthy Redis 7.0.15 to a command of the handshake, "+OK" to any other one.
+ScriptedAnswer HealthyAnswer(const ScriptedServer::Words& command);
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stories that lockkeeper is built for, with real daemons, a real redis-server and clients that
+// know nothing but the protos.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/process/daemon_process.h"
+#include "support/process/redis_server.h"
+#include "support/rpc/lock_caller.h"
+
+namespace lockkeeper::support {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class StoriesTest : public testing::Test {
+ protected:
+  std::unique_ptr<DaemonProcess> StartDaemon() {
+    auto daemon = std::make_unique<DaemonProcess>(
+        DaemonProcessOptions{.program = LOCKKEEPERD_PROGRAM,
+                             .arguments = {"--redis", redis_.unix_url(), "--listen", "127.0.0.1:0",
+                                           "--http-listen", "127.0.0.1:0"}});
+    daemon->WaitUntilReady();
+    return daemon;
+  }
+
+  // Tries until the lock is granted to a new lease. Fails the test after ten seconds.
+  static v1::Lease AcquireInTime(LockCaller& caller, const std::string& name) {
+    const auto end = std::chrono::steady_clock::now() + seconds(10);
+    while (std::chrono::steady_clock::now() < end) {
+      const auto answer = caller.Acquire(AcquireOf(name, NewLeaseId()));
+      if (answer.ok() && answer.response.has_lease()) return answer.response.lease();
+    }
+    ADD_FAILURE() << name << " was not granted in time";
+    return {};
+  }
+
+  RedisServer redis_;
+};
+
+TEST_F(StoriesTest, StolenLockIsRefusedByWhoeverChecksTheToken) {
+  const auto daemon = StartDaemon();
+  LockCaller alice(daemon->GrpcAddress());
+  LockCaller bob(daemon->GrpcAddress());
+  const std::string alices_id = NewLeaseId();
+  const auto granted = alice.Acquire(AcquireOf("table 7", alices_id, milliseconds(200)));
+  ASSERT_TRUE(granted.response.has_lease()) << granted.status.error_message();
+
+  // Alice is paused beyond the end of her lease; Bob gets the lock.
+  const v1::Lease bobs = AcquireInTime(bob, "table 7");
+
+  const int64_t alices_token = granted.response.lease().fencing_token();
+  EXPECT_GT(bobs.fencing_token(), alices_token);
+  EXPECT_TRUE(bobs.previous_lease_expired());
+  EXPECT_EQ(alice.Fence(FenceOf("table 7", alices_token)).response.verdict(), v1::VERDICT_STALE);
+  EXPECT_EQ(bob.Fence(FenceOf("table 7", bobs.fencing_token())).response.verdict(),
+            v1::VERDICT_ADMITTED);
+
+  EXPECT_EQ(alice.Extend(ExtendOf("table 7", alices_id)).reason, "LEASE_LOST");
+  const auto late_release = alice.Release(ReleaseOf("table 7", alices_id));
+  EXPECT_FALSE(late_release.response.released());
+  EXPECT_EQ(late_release.response.reason(), v1::NOT_RELEASED_REASON_EXPIRED);
+  EXPECT_TRUE(bob.Extend(ExtendOf("table 7", bobs.lease_id())).ok());
+}
+
+TEST_F(StoriesTest, LockOfAKilledHolderIsFreeAfterItsTtl) {
+  const auto daemon = StartDaemon();
+  LockCaller caller(daemon->GrpcAddress());
+  ChildProcess holder(
+      {.command = {LOCKKEEPER_PROGRAM, "--server", daemon->GrpcAddress(), "run", "nightly job",
+                   "--ttl", "1s", "--grace", "100ms", "--", "sleep", "60"}});
+  int64_t holders_token = 0;
+  const auto end = std::chrono::steady_clock::now() + seconds(10);
+  while (holders_token == 0 && std::chrono::steady_clock::now() < end) {
+    const auto answer = caller.Fence(FenceOf("nightly job", 1));
+    holders_token = answer.response.newest_fencing_token();
+  }
+  ASSERT_GT(holders_token, 0) << "the holder never got the lock";
+
+  holder.Kill();
+  const v1::Lease next = AcquireInTime(caller, "nightly job");
+
+  EXPECT_GT(next.fencing_token(), holders_token);
+  EXPECT_TRUE(next.previous_lease_expired());
+}
+
+TEST_F(StoriesTest, RetryOnASecondDaemonKeepsItsLeaseWhileTheFirstCleansUp) {
+  const auto first = StartDaemon();
+  const auto second = StartDaemon();
+  LockCaller by_first(first->GrpcAddress());
+  LockCaller by_second(second->GrpcAddress());
+  ASSERT_TRUE(by_first.Fence(FenceOf("warm up", 1)).ok());
+  const std::string lease_id = NewLeaseId();
+  v1::AcquireRequest request = AcquireOf("payment 1", lease_id);
+
+  first->Pause();
+  EXPECT_EQ(by_first.Acquire(request, milliseconds(300)).status.error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  request.set_attempt(2);
+  const auto granted = by_second.Acquire(request);
+  ASSERT_TRUE(granted.response.has_lease()) << granted.status.error_message();
+  first->Resume();
+
+  // The first daemon now finds the old call, whose caller is gone. What it does on the lock is done
+  // when it answers about the same lock.
+  const int64_t token = granted.response.lease().fencing_token();
+  for (int i = 0; i < 50; ++i) {
+    v1::FenceRequest fence = FenceOf("payment 1", token);
+    fence.set_require_live_lease(true);
+    ASSERT_EQ(by_first.Fence(fence).response.verdict(), v1::VERDICT_ADMITTED);
+  }
+  EXPECT_TRUE(by_second.Extend(ExtendOf("payment 1", lease_id)).ok());
+}
+
+// A resource that refuses tokens below the highest it has seen, reads included.
+class GuardedCounter {
+ public:
+  bool Read(int64_t token, int& value) {
+    std::lock_guard lock(mutex_);
+    if (token < mark_) return false;
+    mark_ = token;
+    value = value_;
+    return true;
+  }
+
+  bool Write(int64_t token, int value) {
+    std::lock_guard lock(mutex_);
+    if (token < mark_) return false;
+    mark_ = token;
+    value_ = value;
+    return true;
+  }
+
+  int value() const { return value_; }
+
+ private:
+  std::mutex mutex_;
+  int64_t mark_ = 0;
+  int value_ = 0;
+};
+
+TEST_F(StoriesTest, SixtyFourClientsLoseNoUpdateOfAGuardedCounter) {
+  constexpr int kClients = 64;
+  constexpr int kUpdatesEach = 4;
+  const auto daemon = StartDaemon();
+  GuardedCounter counter;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.emplace_back([&] {
+      LockCaller caller(daemon->GrpcAddress());
+      for (int updates = 0; updates < kUpdatesEach;) {
+        const std::string lease_id = NewLeaseId();
+        const auto answer = caller.Acquire(AcquireOf("counter", lease_id), seconds(60));
+        ASSERT_TRUE(answer.ok()) << answer.status.error_message();
+        if (!answer.response.has_lease()) continue;
+        const int64_t token = answer.response.lease().fencing_token();
+        int value = 0;
+        if (counter.Read(token, value) && counter.Write(token, value + 1)) ++updates;
+        ASSERT_TRUE(caller.Release(ReleaseOf("counter", lease_id), seconds(60)).ok());
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+
+  EXPECT_EQ(counter.value(), kClients * kUpdatesEach);
+}
+
+}  // namespace
+}  // namespace lockkeeper::support

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# package_test.sh BUILD_DIR: what `cmake --install` puts in place works away from the source tree. Method: installs into a fresh folder,
+# builds the program in consumer/ and the client's examples, copied out of the tree, against the installed package, and lets them take
+# locks from the installed daemon.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+PLACE=$(mktemp -d)
+daemon=
+finish() {
+  [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null || true
+  rm -rf "$PLACE"
+}
+trap finish EXIT
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+# quietly LOG COMMAND...: shows what the command says only when it fails.
+quietly() {
+  local log=$PLACE/$1
+  shift
+  "$@" >"$log" 2>&1 || {
+    cat "$log"
+    fail "$*"
+  }
+}
+
+quietly install.log cmake --install "$1" --prefix "$PLACE/prefix"
+readonly BIN=$PLACE/prefix/bin
+
+version() { "$BIN/$1" --version | sed -n "1s/^$1 //p"; }
+[ -n "$(version lockkeeperd)" ] || fail "the daemon tells no version"
+[ "$(version lockkeeperd)" = "$(version lockkeeper)" ] || fail "daemon and command line tell different versions"
+for file in share/doc/lockkeeper/LICENSE etc/lockkeeper/lockkeeper.yaml share/lockkeeper/proto/lockkeeper/v1/lock_service.proto; do
+  [ -s "$PLACE/prefix/$file" ] || fail "not installed: $file"
+done
+
+# The configurations that deploy/ brings, with a password where their secret would be.
+echo secret >"$PLACE/password"
+for file in ../../deploy/kubernetes/*/lockkeeper.yaml; do
+  sed "s|/run/secrets/lockkeeper/password|$PLACE/password|" "$file" >"$PLACE/lockkeeper.yaml"
+  quietly check.log "$BIN/lockkeeperd" --check-config --config "$PLACE/lockkeeper.yaml"
+done
+
+quietly configure.log cmake -S consumer -B "$PLACE/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$PLACE/prefix"
+quietly build.log cmake --build "$PLACE/consumer"
+
+cp -r ../../client/cpp/examples "$PLACE/examples"
+quietly configure.log cmake -S "$PLACE/examples" -B "$PLACE/examples/build" -G Ninja -DCMAKE_PREFIX_PATH="$PLACE/prefix"
+quietly build.log cmake --build "$PLACE/examples/build"
+
+mkfifo "$PLACE/ready"
+"$BIN/lockkeeperd" --embedded --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --data-dir "$PLACE/data" \
+  >"$PLACE/ready" 2>"$PLACE/daemon.log" &
+daemon=$!
+read -r -t 30 ready <"$PLACE/ready" || {
+  cat "$PLACE/daemon.log"
+  fail "the daemon did not say that it is ready"
+}
+address=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$ready")
+
+first=$("$PLACE/consumer/consumer" "$address")
+second=$("$PLACE/consumer/consumer" "$address")
+[ "${second#token }" -gt "${first#token }" ] || fail "tokens do not rise: '$first', then '$second'"
+
+quietly work.log "$PLACE/examples/build/guarded_work" "$address"
+grep -q "step 3 under token" "$PLACE/work.log" || fail "the example did not do its work: $(cat "$PLACE/work.log")"
+quietly fenced.log "$PLACE/examples/build/fenced_store" "$address"
+grep -q "alice woke up .* refused" "$PLACE/fenced.log" || fail "the late holder was not refused: $(cat "$PLACE/fenced.log")"
+
+kill -TERM "$daemon"
+wait "$daemon" || fail "the daemon ended with $?"
+daemon=
+echo "installed package: $first, then $second"

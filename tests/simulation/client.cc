@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/client.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace lockkeeper::simulation {
+
+using core::Instant;
+using core::Lease;
+using core::Micros;
+using core::Millis;
+
+namespace {
+
+constexpr Micros kCallTimeout{1'000'000};
+constexpr Millis kLastLapWait{60'000};
+constexpr int kTriesMax = 12;
+
+// The part of a lease that a client does not trust: 1 % and 50 ms.
+Micros Trusted(Micros remaining) { return remaining - remaining / 100 - Micros(50'000); }
+
+}  // namespace
+
+// One acquire and all that comes of it.
+struct Client::Round {
+  core::AcquireRequest request;
+  int lock = 0;
+  Instant give_up;  // Of acquiring.
+  Micros hold{};
+  int64_t token = 0;
+  Instant believed_end;  // Of the lease, by this client's clock.
+  bool believing = false;
+  bool releasing = false;
+  bool over = false;
+  std::optional<int64_t> read;
+  size_t daemon = 0;
+  CallPtr acquire_call;
+};
+
+Client::Client(const World& world, int index, support::Random random)
+    : world_(world),
+      index_(index),
+      random_(random),
+      process_(world.executor),
+      later_(process_),
+      daemon_(static_cast<int>(random_.Below(1000))) {}
+
+void Client::Start() {
+  later_.In(Micros(random_.Between(0, world_.schedule.think_max.count())), [this] { Next(); });
+}
+
+void Client::RunLastLap() {
+  last_lap_ = true;
+  stopping_ = false;
+  if (!busy_) Next();
+}
+
+void Client::Kill() {
+  if (round_ && round_->believing) {
+    world_.judge.BeliefEnded(LockName(round_->lock), index_, round_->token);
+  }
+  if (round_ && round_->acquire_call) world_.rpc.Cancel(round_->daemon, round_->acquire_call);
+  process_.Kill();
+}
+
+void Client::Next() {
+  if (stopping_ || busy_) return;
+  if (last_lap_ && last_laps_ > 0) return;
+  busy_ = true;
+  auto round = std::make_shared<Round>();
+  round_ = round;
+  const Schedule& schedule = world_.schedule;
+  round->lock = last_lap_ ? 0 : static_cast<int>(random_.Below(schedule.locks));
+  round->hold = Micros(random_.Between(500, last_lap_ ? 2'000 : schedule.hold_max.count()));
+  core::AcquireRequest& request = round->request;
+  request.name = LockName(round->lock);
+  request.lease_id = core::LeaseId::FromBits(random_.Bits(), random_.Bits());
+  request.attempt = 1;
+  request.ttl = schedule.ttl;
+  request.owner = "client " + std::to_string(index_);
+  request.wait_timeout =
+      last_lap_
+          ? kLastLapWait
+          : (random_.OneIn(4) ? Millis(0) : Millis(random_.Between(1, schedule.wait_max.count())));
+  if (random_.OneIn(static_cast<uint64_t>(schedule.confirm_one_in))) {
+    request.claim = core::ClaimMode::kByClient;
+  }
+  round->give_up = world_.clock.Now() + request.wait_timeout + kCallTimeout * 4;
+  Send(round);
+  if (!last_lap_ && random_.OneIn(static_cast<uint64_t>(schedule.cancel_one_in))) {
+    GiveUpAtRandom(round);
+  }
+}
+
+void Client::Send(const RoundPtr& round) {
+  round->daemon = static_cast<size_t>(daemon_) % world_.rpc.daemons();
+  const Instant sent = world_.clock.Now();
+  const Micros timeout = round->request.wait_timeout + kCallTimeout;
+  core::AcquireRequest request = round->request;
+  request.deadline = sent + timeout;
+  round->acquire_call = world_.rpc.Send<core::AcquireAnswer>(
+      process_, round->daemon, timeout,
+      [request](Daemon& daemon, const CallPtr& call, Reply<core::AcquireAnswer> reply) {
+        daemon.Acquire(call, request, std::move(reply));
+      },
+      [this, round, sent](absl::StatusOr<core::AcquireAnswer> answer) {
+        OnAnswer(round, sent, std::move(answer));
+      });
+}
+
+void Client::OnAnswer(const RoundPtr& round, Instant sent,
+                      absl::StatusOr<core::AcquireAnswer> answer) {
+  round->acquire_call = nullptr;
+  if (round->over) return;
+  if (!answer.ok()) {
+    if (absl::IsUnavailable(answer.status())) return Retry(round);
+    return Done(round);
+  }
+  if (std::holds_alternative<core::Contention>(*answer)) return Done(round);
+  const Lease& lease = std::get<Lease>(*answer);
+  if (lease.offered) return Claim(round, 0);
+  Hold(round, sent, lease);
+}
+
+void Client::Retry(const RoundPtr& round) {
+  ++daemon_;
+  ++round->request.attempt;
+  if (world_.clock.Now() >= round->give_up || round->request.attempt > kTriesMax) {
+    return Release(round, 0);
+  }
+  later_.In(Micros(random_.Between(5'000, 150'000)), [this, round] {
+    if (!round->over) Send(round);
+  });
+}
+
+void Client::Claim(const RoundPtr& round, int tries) {
+  const Instant sent = world_.clock.Now();
+  core::ExtendRequest claim;
+  claim.name = round->request.name;
+  claim.lease_id = round->request.lease_id;
+  claim.deadline = sent + kCallTimeout;
+  world_.rpc.Send<Lease>(
+      process_, round->daemon, kCallTimeout,
+      [claim](Daemon& daemon, const CallPtr& call, Reply<Lease> reply) {
+        daemon.Extend(call, claim, std::move(reply));
+      },
+      [this, round, sent, tries](absl::StatusOr<Lease> lease) {
+        if (round->over) return;
+        if (lease.ok()) return Hold(round, sent, *lease);
+        if (absl::IsUnavailable(lease.status()) && tries < 2) return Claim(round, tries + 1);
+        Retry(round);
+      });
+}
+
+// Ends a wait before its time: by cancelling the call, or by releasing the lease id.
+void Client::GiveUpAtRandom(const RoundPtr& round) {
+  later_.In(Micros(random_.Between(1'000, 4'000'000)), [this, round] {
+    if (round->over || round->believing || round->acquire_call == nullptr) return;
+    if (random_.OneIn(2)) world_.rpc.Cancel(round->daemon, round->acquire_call);
+    round->acquire_call = nullptr;
+    Release(round, 0);
+  });
+}
+
+bool Client::Believes(const Round& round) const {
+  return round.believing && world_.clock.Now() < round.believed_end;
+}
+
+void Client::Hold(const RoundPtr& round, Instant asked, const Lease& lease) {
+  const Instant now = world_.clock.Now();
+  const std::string& name = round->request.name;
+  world_.judge.Granted(name, lease.token.value, asked, now);
+  if (round->releasing) return;
+  round->token = lease.token.value;
+  round->believed_end = asked + Trusted(lease.remaining_ttl);
+  if (now >= round->believed_end) return Release(round, 0);
+  round->believing = true;
+  world_.judge.BeliefBegan(name, index_, round->token, now);
+  round->read = world_.counters[static_cast<size_t>(round->lock)].Read(round->token);
+  EndBelief(round);
+  later_.In(round->request.ttl / 3, [this, round] { Renew(round); });
+  later_.In(round->hold, [this, round] { Work(round); });
+}
+
+// Watches the end of the lease. The watch is the world's, not the client's: belief ends by the
+// clock even while the client is paused.
+void Client::EndBelief(const RoundPtr& round) {
+  const auto left = std::chrono::ceil<Micros>(round->believed_end - world_.clock.Now());
+  world_.rpc.AfterWorldTime(left, [this, round] {
+    if (!round->believing) return;
+    if (world_.clock.Now() < round->believed_end) return EndBelief(round);
+    round->believing = false;
+    world_.judge.BeliefEnded(round->request.name, index_, round->token);
+  });
+}
+
+void Client::Renew(const RoundPtr& round) {
+  if (!Believes(*round) || round->releasing) return;
+  const Instant sent = world_.clock.Now();
+  core::ExtendRequest extend;
+  extend.name = round->request.name;
+  extend.lease_id = round->request.lease_id;
+  extend.deadline = sent + kCallTimeout;
+  world_.rpc.Send<Lease>(
+      process_, static_cast<size_t>(daemon_) % world_.rpc.daemons(), kCallTimeout,
+      [extend](Daemon& daemon, const CallPtr& call, Reply<Lease> reply) {
+        daemon.Extend(call, extend, std::move(reply));
+      },
+      [this, round, sent](absl::StatusOr<Lease> lease) {
+        if (!Believes(*round)) return;
+        if (lease.ok()) {
+          round->believed_end = std::max(round->believed_end, sent + Trusted(lease->remaining_ttl));
+        } else if (absl::IsUnavailable(lease.status())) {
+          ++daemon_;
+        }
+      });
+  later_.In(round->request.ttl / 3, [this, round] { Renew(round); });
+}
+
+// Adds one to the counter. A client that was paused does not notice that its lease is over: the
+// counter does.
+void Client::Work(const RoundPtr& round) {
+  if (round->releasing) return;
+  if (round->read) {
+    FencedCounter& counter = world_.counters[static_cast<size_t>(round->lock)];
+    counter.Write(round->token, *round->read + 1);
+  }
+  Release(round, 0);
+}
+
+void Client::Release(const RoundPtr& round, int tries) {
+  round->releasing = true;
+  if (round->believing) {
+    round->believing = false;
+    world_.judge.BeliefEnded(round->request.name, index_, round->token);
+  }
+  if (tries == kTriesMax) return Done(round);
+  core::ReleaseRequest release;
+  release.name = round->request.name;
+  release.lease_id = round->request.lease_id;
+  release.deadline = world_.clock.Now() + kCallTimeout;
+  world_.rpc.Send<core::ReleaseAnswer>(
+      process_, static_cast<size_t>(daemon_) % world_.rpc.daemons(), kCallTimeout,
+      [release](Daemon& daemon, const CallPtr& call, Reply<core::ReleaseAnswer> reply) {
+        daemon.Release(call, release, std::move(reply));
+      },
+      [this, round, tries](absl::StatusOr<core::ReleaseAnswer> answer) {
+        if (answer.ok() || !absl::IsUnavailable(answer.status())) return Done(round);
+        ++daemon_;
+        later_.In(Micros(random_.Between(10'000, 200'000)),
+                  [this, round, tries] { Release(round, tries + 1); });
+      });
+}
+
+void Client::Done(const RoundPtr& round) {
+  if (std::exchange(round->over, true)) return;
+  busy_ = false;
+  if (last_lap_ && round->lock == 0 && round->token != 0) ++last_laps_;
+  const Micros think(random_.Between(0, last_lap_ ? 1'000 : world_.schedule.think_max.count()));
+  later_.In(think, [this] { Next(); });
+}
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One simulated client: acquires a lock, adds one to the counter that the lock guards, releases;
+// again and again, after the client contract (client/README.md). It may claim offers itself, give
+// up waiting, and be paused beyond the end of its lease.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/requests.h"
+#include "simulation/fenced_counter.h"
+#include "simulation/judge.h"
+#include "simulation/later.h"
+#include "simulation/process.h"
+#include "simulation/rpc.h"
+#include "simulation/schedule.h"
+#include "support/random.h"
+
+namespace lockkeeper::simulation {
+
+class Client {
+ public:
+  struct World {
+    const core::Clock& clock;
+    core::Executor& executor;
+    Rpc& rpc;
+    Judge& judge;
+    std::vector<FencedCounter>& counters;  // One for each lock.
+    const Schedule& schedule;
+  };
+
+  Client(const World& world, int index, support::Random random);
+
+  void Start();
+
+  // Finishes what it is at and then does nothing more.
+  void Stop() { stopping_ = true; }
+  bool idle() const { return !busy_; }
+
+  // From now on each acquire waits long on the first lock, is not given up, and holds shortly.
+  void RunLastLap();
+  int last_laps() const { return last_laps_; }
+
+  void Kill();
+  Process& process() { return process_; }
+
+ private:
+  struct Round;
+  using RoundPtr = std::shared_ptr<Round>;
+
+  void Next();
+  void Send(const RoundPtr& round);
+  void OnAnswer(const RoundPtr& round, core::Instant sent,
+                absl::StatusOr<core::AcquireAnswer> answer);
+  void Retry(const RoundPtr& round);
+  void Claim(const RoundPtr& round, int tries);
+  void GiveUpAtRandom(const RoundPtr& round);
+  void Hold(const RoundPtr& round, core::Instant asked, const core::Lease& lease);
+  void Renew(const RoundPtr& round);
+  void EndBelief(const RoundPtr& round);
+  void Work(const RoundPtr& round);
+  void Release(const RoundPtr& round, int tries);
+  void Done(const RoundPtr& round);
+  bool Believes(const Round& round) const;
+  std::string LockName(int lock) const { return "lock " + std::to_string(lock); }
+
+  const World world_;
+  const int index_;
+  support::Random random_;
+  Process process_;
+  Later later_;
+  int daemon_ = 0;  // Where the next call goes, modulo their number.
+  bool stopping_ = false;
+  bool busy_ = false;
+  bool last_lap_ = false;
+  int last_laps_ = 0;
+  RoundPtr round_;
+};
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "support/random.h"
+
+namespace lockkeeper::simulation {
+namespace {
+
+using core::Millis;
+
+constexpr std::array<std::string_view, kFaultKinds> kNames = {
+    "daemon crash", "daemon pause",      "daemon drain",       "store cut",
+    "store slow",   "store reply lost",  "messages lost",      "subscription down",
+    "network slow", "network lossy",     "network duplicates", "client death",
+    "client pause", "scripts forgotten", "node restart"};
+
+// Mostly few, sometimes many.
+int Skewed(support::Random& random, int low, int high) {
+  const int64_t first = random.Between(low, high);
+  const int64_t second = random.Between(low, high);
+  const int64_t third = random.Between(low, high);
+  return static_cast<int>(std::min({first, second, third}));
+}
+
+std::vector<Fault> DrawFaults(support::Random random, Micros end) {
+  // Each run suffers from a few kinds only, so that rare combinations come about undisturbed.
+  std::vector<FaultKind> kinds;
+  for (int i = 0; i < 3; ++i) {
+    kinds.push_back(static_cast<FaultKind>(random.Below(kFaultKinds)));
+  }
+  std::vector<Fault> faults;
+  const int count = Skewed(random, 2, 10);
+  for (int i = 0; i < count; ++i) {
+    Fault fault;
+    fault.kind = random.Pick(kinds);
+    fault.at = Micros(random.Between(0, end.count()));
+    const int64_t longest = random.OneIn(3) ? 6'000'000 : 1'500'000;
+    fault.duration = Micros(random.Between(1'000, longest));
+    fault.target = static_cast<uint32_t>(random.Below(1000));
+    faults.push_back(fault);
+  }
+  std::stable_sort(faults.begin(), faults.end(),
+                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  return faults;
+}
+
+}  // namespace
+
+Schedule Draw(uint64_t seed) {
+  support::Random random(seed);
+  Schedule schedule;
+  schedule.seed = seed;
+  schedule.daemons = static_cast<int>(random.Between(2, 4));
+  schedule.clients = Skewed(random, 2, random.OneIn(20) ? 50 : 10);
+  schedule.locks = Skewed(random, 1, 4);
+  schedule.ttl = Millis(random.Between(500, 5'000));
+  schedule.think_max = Micros(random.Between(1'000, 3'000'000));
+  schedule.hold_max = Micros(random.Between(1'000, 2'000'000));
+  schedule.wait_max = Millis(random.Between(100, 12'000));
+  schedule.cancel_one_in = static_cast<int>(random.Between(3, 40));
+  schedule.confirm_one_in = static_cast<int>(random.Between(1, 4));
+  schedule.faults_end = Micros(15'000'000);
+  schedule.faults = DrawFaults(random.Fork(), schedule.faults_end);
+  return schedule;
+}
+
+std::string Describe(const Fault& fault) {
+  return "at " + std::to_string(fault.at.count() / 1000) +
+         " ms: " + std::string(kNames[static_cast<size_t>(fault.kind)]) + ", " +
+         std::to_string(fault.duration.count() / 1000) + " ms, target " +
+         std::to_string(fault.target);
+}
+
+}  // namespace lockkeeper::simulation

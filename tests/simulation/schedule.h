@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happens in one run of the simulator, drawn from one 64-bit seed: how many daemons and
+// clients there are, how they behave, and which faults strike when. Leaving a fault or a client out
+// does not change the others, so that a failure can be shrunk.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/types.h"
+
+namespace lockkeeper::simulation {
+
+using core::Micros;
+
+enum class FaultKind {
+  kDaemonCrash,        // Gone at once; another one with a new id comes after the duration.
+  kDaemonPause,        // Stands still for the duration, with open connections.
+  kDaemonDrain,        // Stops as on SIGTERM and is replaced after the duration.
+  kStoreCut,           // A daemon's connections break; new ones come after the duration.
+  kStoreSlow,          // A daemon's requests to the store take up to the duration more.
+  kStoreReplyLost,     // What a daemon asks is executed, but the answers are lost.
+  kMessagesLost,       // What is published to a daemon is lost for the duration.
+  kSubscriptionDown,   // A daemon hears no messages, and the store knows.
+  kNetworkSlow,        // Messages between clients and daemons take up to the duration more.
+  kNetworkLossy,       // One in four of them is lost.
+  kNetworkDuplicates,  // One in four requests comes twice.
+  kClientDeath,        // A client is gone at once; another one takes its place.
+  kClientPause,        // A client stands still, also past the end of its lease.
+  kScriptsForgotten,   // SCRIPT FLUSH.
+  kNodeRestart,        // Every connection breaks; the store comes back with what it had.
+};
+inline constexpr int kFaultKinds = 15;
+
+struct Fault {
+  FaultKind kind = FaultKind::kDaemonCrash;
+  Micros at{};
+  Micros duration{};
+  uint32_t target = 0;  // Daemon or client, modulo their number.
+};
+
+struct Schedule {
+  uint64_t seed = 0;
+  int daemons = 2;
+  int clients = 2;
+  int locks = 1;
+  core::Millis ttl{};         // Of the leases.
+  Micros think_max{};         // Between a client's acquires.
+  Micros hold_max{};          // How long a client wants to hold.
+  core::Millis wait_max{};    // Longest wait_timeout.
+  int cancel_one_in = 10;     // Waits that their client gives up.
+  int confirm_one_in = 2;     // Acquires whose client claims by itself.
+  Micros faults_end{};        // Then everything heals.
+  std::vector<Fault> faults;  // By time.
+};
+
+Schedule Draw(uint64_t seed);
+
+// One line for people.
+std::string Describe(const Fault& fault);
+
+}  // namespace lockkeeper::simulation

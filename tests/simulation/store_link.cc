@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/store_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/errors.h"
+#include "redis/scripts.h"
+
+namespace lockkeeper::simulation {
+
+using core::Instant;
+using core::Micros;
+
+namespace {
+
+// As RedisNode: a connection without a reply for this long is given up.
+constexpr Micros kReplyTimeout{1'000'000};
+constexpr int64_t kDelayMin = 30;
+constexpr int64_t kDelayMax = 600;
+
+}  // namespace
+
+struct StoreLink::Request {
+  redis::Command command;
+  redis::ReplyDone done;
+  const redis::ScriptSource* script = nullptr;
+  uint64_t connection = 0;
+  bool lost = false;        // Will not be executed.
+  bool reply_lost = false;  // Will be executed without an answer.
+  bool finished = false;
+  redis::Reply reply;
+};
+
+StoreLink::StoreLink(support::RedisModel& server, const core::Clock& clock, core::Executor& world,
+                     Process& process, support::Random random, ExecutionListener listener)
+    : server_(server),
+      clock_(clock),
+      process_(process),
+      random_(random),
+      listener_(std::move(listener)),
+      later_(world) {}
+
+StoreLink::~StoreLink() {
+  if (subscribed_) server_.Unsubscribe(subscription_);
+}
+
+core::Assurance StoreLink::assurance() const {
+  return clock_.Now() < away_until_ ? core::Assurance::kNone : core::Assurance::kDisk;
+}
+
+Micros StoreLink::Delay() {
+  Micros delay(random_.Between(kDelayMin, kDelayMax));
+  if (clock_.Now() < slow_until_) delay += Micros(random_.Between(0, slow_most_.count()));
+  return delay;
+}
+
+void StoreLink::Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
+                    redis::ReplyDone done) {
+  auto request = std::make_shared<Request>(Request{std::move(command), std::move(done)});
+  request->script = &script;
+  Submit(lane, std::move(request));
+}
+
+void StoreLink::Send(redis::Command command, redis::ReplyDone done) {
+  Submit(0, std::make_shared<Request>(Request{std::move(command), std::move(done)}));
+}
+
+void StoreLink::Submit(size_t lane, std::shared_ptr<Request> request) {
+  if (clock_.Now() < away_until_) {
+    Finish(request, core::Error(core::ErrorReason::kStoreUnavailable, "the node is away"));
+    return;
+  }
+  Lane& at = lanes_[lane];
+  request->connection = at.connection;
+  request->reply_lost = clock_.Now() < replies_lost_until_;
+  at.open.push_back(request);
+  at.last_arrival = std::max(at.last_arrival, clock_.Now() + Delay());
+  At(at.last_arrival, [this, lane, request] { Arrive(lane, request); });
+  const uint64_t connection = at.connection;
+  if (request->reply_lost || clock_.Now() < slow_until_) {
+    At(clock_.Now() + kReplyTimeout, [this, lane, request, connection] {
+      if (!request->finished && lanes_[lane].connection == connection) BreakLane(lane);
+    });
+  }
+}
+
+void StoreLink::Arrive(size_t lane, const std::shared_ptr<Request>& request) {
+  if (request->lost) return;
+  const auto words = request->command.Words();
+  request->reply = server_.Execute(words);
+  listener_(words, request->reply);
+  if (request->reply_lost || request->connection != lanes_[lane].connection) return;
+  Lane& at = lanes_[lane];
+  at.last_reply = std::max(at.last_reply, clock_.Now() + Delay());
+  At(at.last_reply, [this, lane, request] { Reply(lane, request); });
+}
+
+void StoreLink::Reply(size_t lane, const std::shared_ptr<Request>& request) {
+  if (request->finished || request->connection != lanes_[lane].connection) return;
+  auto& open = lanes_[lane].open;
+  open.erase(std::find(open.begin(), open.end(), request));
+  const bool unknown_script = request->script != nullptr &&
+                              request->reply.type == redis::Reply::Type::kError &&
+                              request->reply.text.starts_with("NOSCRIPT");
+  if (!unknown_script) return Finish(request, std::move(request->reply));
+  redis::Command load(3);
+  load.Word("SCRIPT").Word("LOAD").Word(request->script->text);
+  Submit(lane, std::make_shared<Request>(Request{std::move(load), [](auto) {}}));
+  Submit(lane,
+         std::make_shared<Request>(Request{std::move(request->command), std::move(request->done)}));
+}
+
+void StoreLink::Finish(const std::shared_ptr<Request>& request,
+                       absl::StatusOr<redis::Reply> reply) {
+  request->finished = true;
+  process_.Post([request, reply = std::move(reply)]() mutable {
+    std::move(request->done)(std::move(reply));
+  });
+}
+
+// Everything open on the lane is without an answer; half of what has not arrived never will.
+void StoreLink::BreakLane(size_t lane) {
+  Lane& at = lanes_[lane];
+  ++at.connection;
+  at.last_arrival = clock_.Now();
+  for (const auto& request : std::exchange(at.open, {})) {
+    if (request->reply.type == redis::Reply::Type::kNil && random_.OneIn(2)) request->lost = true;
+    if (!orphan_) {
+      Finish(request, core::Error(core::ErrorReason::kOutcomeUnknown, "the connection broke"));
+    }
+  }
+}
+
+void StoreLink::Orphan() {
+  orphan_ = true;
+  if (subscribed_) server_.Unsubscribe(subscription_);
+  subscribed_ = false;
+  for (size_t lane = 0; lane < kLanes; ++lane) BreakLane(lane);
+}
+
+void StoreLink::Cut(Micros duration) {
+  away_until_ = std::max(away_until_, clock_.Now() + duration);
+  for (size_t lane = 0; lane < kLanes; ++lane) BreakLane(lane);
+  DropSubscription(duration);
+}
+
+void StoreLink::SlowDown(Micros most, Micros duration) {
+  slow_most_ = most;
+  slow_until_ = clock_.Now() + duration;
+}
+
+void StoreLink::LoseReplies(Micros duration) { replies_lost_until_ = clock_.Now() + duration; }
+
+void StoreLink::LoseMessages(Micros duration) { messages_lost_until_ = clock_.Now() + duration; }
+
+void StoreLink::DropSubscription(Micros duration) {
+  if (subscribed_) server_.Unsubscribe(subscription_);
+  subscribed_ = false;
+  At(clock_.Now() + duration, [this] { Listen(); });
+}
+
+void StoreLink::Subscribe(const std::string& channel, redis::MessageListener listener) {
+  channel_ = channel;
+  on_message_ = std::move(listener);
+  Listen();
+}
+
+void StoreLink::Listen() {
+  if (subscribed_ || orphan_ || clock_.Now() < away_until_) return;
+  subscribed_ = true;
+  subscription_ = server_.Subscribe(channel_, [this](std::string_view message) {
+    if (clock_.Now() < messages_lost_until_) return;
+    At(clock_.Now() + Delay(), [this, message = std::string(message)]() mutable {
+      if (orphan_) return;
+      process_.Post([this, message = std::move(message)] { on_message_(message); });
+    });
+  });
+}
+
+void StoreLink::At(Instant time, core::Task task) {
+  later_.In(std::chrono::ceil<Micros>(time - clock_.Now()), std::move(task));
+}
+
+}  // namespace lockkeeper::simulation

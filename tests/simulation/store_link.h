@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A simulated daemon's connections to the one simulated node: delays, losses, broken connections,
+// and the messages that the node publishes to the daemon.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/executor.h"
+#include "redis/node.h"
+#include "simulation/later.h"
+#include "simulation/process.h"
+#include "support/fake_node/redis_model.h"
+#include "support/random.h"
+
+namespace lockkeeper::simulation {
+
+// Hears of every command that the node has executed.
+using ExecutionListener =
+    std::function<void(const std::vector<std::string_view>& words, const redis::Reply& reply)>;
+
+// Lifetime: borrows node, clock and executor. What is under way goes on after the process is dead,
+// as it would in the buffers of sockets, if the link is kept.
+class StoreLink final : public redis::Node {
+ public:
+  StoreLink(support::RedisModel& server, const core::Clock& clock, core::Executor& world,
+            Process& process, support::Random random, ExecutionListener listener);
+  ~StoreLink() override;
+
+  size_t lanes() const override { return kLanes; }
+  void Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
+           redis::ReplyDone done) override;
+  void Send(redis::Command command, redis::ReplyDone done) override;
+  core::Assurance assurance() const override;
+
+  void Subscribe(const std::string& channel, redis::MessageListener listener) override;
+
+  // The process has been killed: what it sent is executed or not, as chance has it.
+  void Orphan();
+
+  void Cut(core::Micros duration);
+  void SlowDown(core::Micros most, core::Micros duration);
+  void LoseReplies(core::Micros duration);
+  void LoseMessages(core::Micros duration);
+  void DropSubscription(core::Micros duration);
+
+ private:
+  static constexpr size_t kLanes = 2;
+  struct Request;
+  struct Lane {
+    uint64_t connection = 0;  // Rises with each new one.
+    core::Instant last_arrival;
+    core::Instant last_reply;
+    std::vector<std::shared_ptr<Request>> open;
+  };
+
+  void Submit(size_t lane, std::shared_ptr<Request> request);
+  void Arrive(size_t lane, const std::shared_ptr<Request>& request);
+  void Reply(size_t lane, const std::shared_ptr<Request>& request);
+  void BreakLane(size_t lane);
+  void Finish(const std::shared_ptr<Request>& request, absl::StatusOr<redis::Reply> reply);
+  void Listen();
+  core::Micros Delay();
+  void At(core::Instant time, core::Task task);
+
+  support::RedisModel& server_;
+  const core::Clock& clock_;
+  Process& process_;
+  support::Random random_;
+  ExecutionListener listener_;
+  std::vector<Lane> lanes_{kLanes};
+  std::string channel_;
+  redis::MessageListener on_message_;
+  uint64_t subscription_ = 0;
+  bool subscribed_ = false;
+  bool orphan_ = false;
+
+  core::Instant away_until_;
+  core::Instant slow_until_;
+  core::Micros slow_most_{};
+  core::Instant replies_lost_until_;
+  core::Instant messages_lost_until_;
+  Later later_;
+};
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/world.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "redis/key_layout.h"
+#include "simulation/client.h"
+#include "simulation/daemon.h"
+#include "simulation/fenced_counter.h"
+#include "simulation/judge.h"
+#include "simulation/line_watch.h"
+#include "simulation/rpc.h"
+#include "support/fake_node/redis_model.h"
+#include "support/manual_clock.h"
+#include "support/manual_executor.h"
+
+namespace lockkeeper::simulation {
+namespace {
+
+// What a daemon's waiters may need after a fault to be back in their places: the mark of a paused
+// daemon runs out after 3 s, its poll comes within 1 s, and an offer may lapse meanwhile.
+constexpr Micros kSettling{6'000'000};
+constexpr Micros kLastLapMax{40'000'000};
+constexpr Micros kStopMax{40'000'000};
+// Records live for the ttl and 2 s, lines for a minute.
+constexpr Micros kEverythingExpired{90'000'000};
+
+class World {
+ public:
+  World(const Schedule& schedule, support::LuaScripts& lua)
+      : schedule_(schedule),
+        random_(schedule.seed ^ 0x5bd1e995),
+        executor_(clock_),
+        server_(lua, clock_),
+        rpc_(clock_, executor_, judge_, random_.Fork()),
+        later_(executor_),
+        watch_(server_, clock_, judge_),
+        counters_(static_cast<size_t>(schedule.locks)) {}
+
+  Outcome Run();
+
+ private:
+  void StartDaemon(size_t index);
+  void StopDaemon(size_t index, Micros away);
+  void StartClient(size_t index);
+  void Strike(const Fault& fault);
+  void StrikeDaemon(const Fault& fault, size_t index);
+  void Heal();
+  bool AllIdle() const;
+  void Check();
+
+  const Schedule& schedule_;
+  support::Random random_;
+  support::ManualClock clock_;
+  support::ManualExecutor executor_;
+  Judge judge_;
+  support::RedisModel server_;
+  Rpc rpc_;
+  Later later_;
+  LineWatch watch_;
+  std::vector<FencedCounter> counters_;
+  std::vector<std::unique_ptr<Daemon>> daemons_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<Daemon>> former_daemons_;
+  std::vector<std::unique_ptr<Client>> former_clients_;
+  uint64_t next_daemon_id_ = 1;
+  uint64_t faults_ = 0;
+  bool healed_ = false;
+};
+
+void World::StartDaemon(size_t index) {
+  const uint64_t id = next_daemon_id_++;
+  watch_.DaemonIs(core::Hex16(id), static_cast<int>(index));
+  daemons_[index] = std::make_unique<Daemon>(
+      Daemon::World{server_, clock_, executor_,
+                    [this](const auto& words, const auto& reply) { watch_.Executed(words, reply); },
+                    [this](const std::string& lock, const core::LeaseId& lease_id) {
+                      judge_.Left(lock, std::string(lease_id.digits()));
+                    }},
+      static_cast<int>(index), id, random_.Fork());
+  rpc_.SetDaemon(index, daemons_[index].get());
+}
+
+void World::StopDaemon(size_t index, Micros away) {
+  daemons_[index]->Kill();
+  rpc_.SetDaemon(index, nullptr);
+  rpc_.FailCallsOf(index);
+  former_daemons_.push_back(std::move(daemons_[index]));
+  later_.In(away, [this, index] { StartDaemon(index); });
+}
+
+void World::StartClient(size_t index) {
+  clients_[index] =
+      std::make_unique<Client>(Client::World{clock_, executor_, rpc_, judge_, counters_, schedule_},
+                               static_cast<int>(index), random_.Fork());
+  clients_[index]->Start();
+}
+
+void World::Strike(const Fault& fault) {
+  if (healed_) return;
+  ++faults_;
+  const size_t daemon = fault.target % daemons_.size();
+  const size_t client = fault.target % clients_.size();
+  switch (fault.kind) {
+    case FaultKind::kNetworkSlow:
+      return rpc_.SlowDown(Micros(800'000), fault.duration);
+    case FaultKind::kNetworkLossy:
+      return rpc_.Lose(fault.duration);
+    case FaultKind::kNetworkDuplicates:
+      return rpc_.Duplicate(fault.duration);
+    case FaultKind::kClientDeath:
+      clients_[client]->Kill();
+      former_clients_.push_back(std::move(clients_[client]));
+      return StartClient(client);
+    case FaultKind::kClientPause: {
+      Process& process = clients_[client]->process();
+      process.Pause();
+      return later_.In(fault.duration, [&process] { process.Resume(); });
+    }
+    case FaultKind::kScriptsForgotten:
+      return server_.ForgetScripts();
+    case FaultKind::kNodeRestart:
+      server_.ForgetScripts();
+      for (size_t i = 0; i < daemons_.size(); ++i) {
+        judge_.Disturbed(static_cast<int>(i), clock_.Now() + fault.duration + kSettling);
+        if (daemons_[i]) daemons_[i]->link().Cut(fault.duration);
+      }
+      return;
+    default:
+      judge_.Disturbed(static_cast<int>(daemon), clock_.Now() + fault.duration + kSettling);
+      if (daemons_[daemon]) StrikeDaemon(fault, daemon);
+  }
+}
+
+void World::StrikeDaemon(const Fault& fault, size_t index) {
+  Daemon& daemon = *daemons_[index];
+  switch (fault.kind) {
+    case FaultKind::kDaemonCrash:
+      return StopDaemon(index, fault.duration);
+    case FaultKind::kDaemonPause: {
+      Process& process = daemon.process();
+      process.Pause();
+      return later_.In(fault.duration, [&process] { process.Resume(); });
+    }
+    case FaultKind::kDaemonDrain:
+      daemon.StartDraining();
+      return later_.In(fault.duration, [this, index, &daemon] {
+        if (daemons_[index].get() == &daemon) StopDaemon(index, Micros(1000));
+      });
+    case FaultKind::kStoreCut:
+      return daemon.link().Cut(fault.duration);
+    case FaultKind::kStoreSlow:
+      return daemon.link().SlowDown(fault.duration, fault.duration);
+    case FaultKind::kStoreReplyLost:
+      return daemon.link().LoseReplies(fault.duration);
+    case FaultKind::kMessagesLost:
+      return daemon.link().LoseMessages(fault.duration);
+    case FaultKind::kSubscriptionDown:
+      return daemon.link().DropSubscription(fault.duration);
+    default:
+      return;
+  }
+}
+
+void World::Heal() {
+  healed_ = true;
+  // Faults that are under way end within their durations; what comes after is judged in full.
+  executor_.AdvanceBy(Micros(7'000'000) + kSettling);
+}
+
+bool World::AllIdle() const {
+  return std::all_of(clients_.begin(), clients_.end(),
+                     [](const auto& client) { return client->idle(); });
+}
+
+Outcome World::Run() {
+  daemons_.resize(static_cast<size_t>(schedule_.daemons));
+  clients_.resize(static_cast<size_t>(schedule_.clients));
+  for (size_t i = 0; i < daemons_.size(); ++i) StartDaemon(i);
+  for (size_t i = 0; i < clients_.size(); ++i) StartClient(i);
+  for (const Fault& fault : schedule_.faults) {
+    later_.In(fault.at, [this, &fault] { Strike(fault); });
+  }
+  executor_.AdvanceBy(schedule_.faults_end);
+  Heal();
+  for (const auto& client : clients_) client->RunLastLap();
+  const bool all_served = executor_.AdvanceUntil(
+      [this] {
+        return std::all_of(clients_.begin(), clients_.end(),
+                           [](const auto& client) { return client->last_laps() > 0; });
+      },
+      kLastLapMax);
+  if (!all_served) judge_.Violation("after everything had healed, a client was not served");
+  for (const auto& client : clients_) client->Stop();
+  if (!executor_.AdvanceUntil([this] { return AllIdle(); }, kStopMax)) {
+    judge_.Violation("a client cannot stop");
+  }
+  executor_.AdvanceBy(kEverythingExpired);
+  Check();
+
+  Outcome outcome;
+  outcome.violations = judge_.violations();
+  outcome.virtual_time =
+      std::chrono::duration_cast<Micros>(clock_.Now() - support::ManualClock().Now());
+  outcome.executed = watch_.executed();
+  outcome.grants = judge_.grants();
+  outcome.faults = faults_;
+  return outcome;
+}
+
+void World::Check() {
+  for (const FencedCounter& counter : counters_) {
+    if (counter.value() != counter.writes()) {
+      judge_.Violation("a counter lost " + std::to_string(counter.writes() - counter.value()) +
+                       " of " + std::to_string(counter.writes()) + " updates");
+    }
+  }
+  size_t outstanding = 0;
+  for (const auto& daemon : daemons_) outstanding += daemon->outstanding();
+  judge_.Remains(watch_.KeysInStore(), outstanding);
+}
+
+}  // namespace
+
+Outcome Run(const Schedule& schedule, support::LuaScripts& lua) {
+  return World(schedule, lua).Run();
+}
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run of the simulator: a node, daemons and clients in one thread and virtual time. First
+// faults strike; then everything heals and every client has to get the first lock once more; then
+// all stop, and nothing may remain.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulation/schedule.h"
+#include "support/fake_node/lua_scripts.h"
+
+namespace lockkeeper::simulation {
+
+struct Outcome {
+  std::vector<std::string> violations;
+  core::Micros virtual_time{};
+  uint64_t executed = 0;  // Commands that the node executed.
+  uint64_t grants = 0;
+  uint64_t faults = 0;
+};
+
+// Runs `schedule` to its end. `lua` keeps the compiled scripts from run to run.
+Outcome Run(const Schedule& schedule, support::LuaScripts& lua);
+
+}  // namespace lockkeeper::simulation

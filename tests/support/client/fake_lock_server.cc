@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/client/fake_lock_server.h"
+
+#include <google/protobuf/unknown_field_set.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace lockkeeper::support {
+namespace {
+
+using google::protobuf::UnknownFieldSet;
+
+std::string Bytes(const UnknownFieldSet& fields) {
+  std::string bytes;
+  fields.SerializeToString(&bytes);
+  return bytes;
+}
+
+void AddDetail(const std::string& type, const UnknownFieldSet& value, UnknownFieldSet& status) {
+  UnknownFieldSet any;
+  any.AddLengthDelimited(1, "type.googleapis.com/google.rpc." + type);
+  any.AddLengthDelimited(2, Bytes(value));
+  status.AddLengthDelimited(3, Bytes(any));
+}
+
+}  // namespace
+
+grpc::Status StatusOf(const FakeError& error) {
+  if (error.reason.empty()) return {error.code, error.message};
+  UnknownFieldSet status;
+  status.AddVarint(1, static_cast<uint64_t>(error.code));
+  status.AddLengthDelimited(2, error.message);
+  UnknownFieldSet info;
+  info.AddLengthDelimited(1, error.reason);
+  info.AddLengthDelimited(2, "lockkeeper");
+  AddDetail("ErrorInfo", info, status);
+  if (!error.field.empty()) {
+    UnknownFieldSet violation;
+    violation.AddLengthDelimited(1, error.field);
+    UnknownFieldSet bad_request;
+    bad_request.AddLengthDelimited(1, Bytes(violation));
+    AddDetail("BadRequest", bad_request, status);
+  }
+  if (error.retry_delay_ms > 0) {
+    UnknownFieldSet delay;
+    delay.AddVarint(1, static_cast<uint64_t>(error.retry_delay_ms / 1000));
+    delay.AddVarint(2, static_cast<uint64_t>(error.retry_delay_ms % 1000 * 1'000'000));
+    UnknownFieldSet retry;
+    retry.AddLengthDelimited(1, Bytes(delay));
+    AddDetail("RetryInfo", retry, status);
+  }
+  return {error.code, error.message, Bytes(status)};
+}
+
+class FakeLockServer::Service final : public v1::LockService::Service {
+ public:
+  explicit Service(FakeLockServer& server) : server_(server) {}
+
+  grpc::Status Acquire(grpc::ServerContext* context, const v1::AcquireRequest* request,
+                       v1::AcquireResponse* response) override {
+    return server_.acquire.Serve(*context, *request, response,
+                                 [this](grpc::ServerContext&, const auto& asked, auto* answer) {
+                                   return server_.HonestAcquire(asked, answer);
+                                 });
+  }
+
+  grpc::Status Extend(grpc::ServerContext* context, const v1::ExtendRequest* request,
+                      v1::ExtendResponse* response) override {
+    return server_.extend.Serve(*context, *request, response,
+                                [this](grpc::ServerContext&, const auto& asked, auto* answer) {
+                                  return server_.HonestExtend(asked, answer);
+                                });
+  }
+
+  grpc::Status Release(grpc::ServerContext* context, const v1::ReleaseRequest* request,
+                       v1::ReleaseResponse* response) override {
+    return server_.release.Serve(*context, *request, response,
+                                 [this](grpc::ServerContext&, const auto& asked, auto* answer) {
+                                   return server_.HonestRelease(asked, answer);
+                                 });
+  }
+
+  grpc::Status Fence(grpc::ServerContext* context, const v1::FenceRequest* request,
+                     v1::FenceResponse* response) override {
+    return server_.fence.Serve(*context, *request, response,
+                               [](grpc::ServerContext&, const auto&, auto* answer) {
+                                 answer->set_verdict(v1::VERDICT_UNKNOWN_TOKEN);
+                                 return grpc::Status::OK;
+                               });
+  }
+
+ private:
+  FakeLockServer& server_;
+};
+
+FakeLockServer::FakeLockServer(const std::string& socket_path)
+    : service_(std::make_unique<Service>(*this)) {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(socket_path.empty() ? "127.0.0.1:0" : "unix:" + socket_path,
+                           grpc::InsecureServerCredentials(), &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.RegisterService(service_.get());
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) throw std::runtime_error("the fake lock server cannot listen");
+  address_ = socket_path.empty() ? "127.0.0.1:" + std::to_string(port) : "unix:" + socket_path;
+}
+
+FakeLockServer::~FakeLockServer() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    ending_changed_.notify_all();
+  }
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_->Wait();
+}
+
+void FakeLockServer::UntilCancelled(grpc::ServerContext& context) const {
+  std::unique_lock lock(mutex_);
+  // gRPC's blocking services cannot be told of a cancel; they have to look.
+  while (!ending_ && !context.IsCancelled()) {
+    ending_changed_.wait_for(lock, std::chrono::milliseconds(2));
+  }
+}
+
+void FakeLockServer::Fill(const std::string& name, const Held& held, v1::Lease* lease) const {
+  lease->set_name(name);
+  lease->set_lease_id(held.lease_id);
+  lease->set_fencing_token(held.token);
+  *lease->mutable_ttl() = held.ttl;
+  *lease->mutable_remaining_ttl() = held.ttl;
+}
+
+grpc::Status FakeLockServer::HonestAcquire(const v1::AcquireRequest& request,
+                                           v1::AcquireResponse* response) {
+  const std::lock_guard lock(mutex_);
+  Held& held = locks_[request.name()];
+  if (!held.lease_id.empty() && held.lease_id != request.lease_id()) {
+    response->mutable_contention()->set_reason(v1::CONTENTION_REASON_HELD);
+    response->mutable_contention()->set_holder_owner(held.owner);
+    *response->mutable_contention()->mutable_remaining_ttl() = held.ttl;
+    return grpc::Status::OK;
+  }
+  if (held.lease_id.empty()) {
+    held = {request.lease_id(), request.owner(), ++last_token_, request.ttl()};
+    if (!request.has_ttl()) held.ttl.set_seconds(30);
+  }
+  Fill(request.name(), held, response->mutable_lease());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeLockServer::HonestExtend(const v1::ExtendRequest& request,
+                                          v1::ExtendResponse* response) {
+  const std::lock_guard lock(mutex_);
+  Held& held = locks_[request.name()];
+  if (held.lease_id.empty() || held.lease_id != request.lease_id()) {
+    return StatusOf({grpc::StatusCode::FAILED_PRECONDITION, "LEASE_LOST"});
+  }
+  Fill(request.name(), held, response->mutable_lease());
+  if (request.has_ttl()) *response->mutable_lease()->mutable_remaining_ttl() = request.ttl();
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeLockServer::HonestRelease(const v1::ReleaseRequest& request,
+                                           v1::ReleaseResponse* response) {
+  const std::lock_guard lock(mutex_);
+  Held& held = locks_[request.name()];
+  response->set_released(!held.lease_id.empty() && held.lease_id == request.lease_id());
+  if (response->released()) {
+    held = Held();
+  } else {
+    response->set_reason(v1::NOT_RELEASED_REASON_NOT_HOLDER);
+  }
+  return grpc::Status::OK;
+}
+
+std::string FakeLockServer::HolderOf(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = locks_.find(name);
+  return found == locks_.end() ? "" : found->second.lease_id;
+}
+
+void FakeLockServer::Steal(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  locks_[name] = {"somebody else's", "thief", ++last_token_, {}};
+}
+
+}  // namespace lockkeeper::support

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A LockService in this process whose answers a test can choose: one at a time or for good. Without
+// a choice it grants, extends and releases like a service that has one honest client.
+#pragma once
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_context.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockkeeper/v1/lock_service.grpc.pb.h"
+
+namespace lockkeeper::support {
+
+// What a daemon's error carries. The details are encoded here by hand, apart from the client's
+// code.
+struct FakeError {
+  grpc::StatusCode code;
+  std::string reason;  // Empty: no details, as of an error that gRPC makes.
+  std::string message = "made by the test";
+  std::string field;  // Not empty: BadRequest.
+  int64_t retry_delay_ms = 0;
+};
+grpc::Status StatusOf(const FakeError& error);
+
+// One rpc: the calls that came, and how to answer those that come.
+template <typename Request, typename Response>
+class FakeRpc {
+ public:
+  // Runs on gRPC's threads. May block until the call is cancelled, see
+  // FakeLockServer::UntilCancelled.
+  using Handler = std::function<grpc::Status(grpc::ServerContext&, const Request&, Response*)>;
+
+  // Answers the next call that has no answer chosen yet.
+  void Next(Handler handler);
+  void NextError(const FakeError& error);
+  // Answers all calls that have no other answer chosen; nothing: as an honest service.
+  void Always(Handler handler);
+
+  // The requests so far, oldest first.
+  std::vector<Request> seen() const;
+  // Waits until `count` calls have come. False if they have not within a minute.
+  bool WaitForCalls(size_t count) const;
+
+ private:
+  friend class FakeLockServer;
+  grpc::Status Serve(grpc::ServerContext& context, const Request& request, Response* response,
+                     const Handler& honest);
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable came_;
+  std::deque<Handler> next_;
+  Handler always_;
+  std::vector<Request> seen_;
+};
+
+// Thread-safety: thread-safe, but for destroying.
+class FakeLockServer {
+ public:
+  // Serves at once; on a unix socket if `socket_path` is given, else on a free port of 127.0.0.1.
+  explicit FakeLockServer(const std::string& socket_path = "");
+  // Cancels what is under way.
+  ~FakeLockServer();
+
+  // For ClientOptions::addresses.
+  const std::string& address() const { return address_; }
+
+  // Blocks until the caller has cancelled or its deadline has passed, or the server ends.
+  void UntilCancelled(grpc::ServerContext& context) const;
+
+  // What the honest service does, for handlers that only change the answer.
+  grpc::Status HonestAcquire(const v1::AcquireRequest& request, v1::AcquireResponse* response);
+  grpc::Status HonestExtend(const v1::ExtendRequest& request, v1::ExtendResponse* response);
+  grpc::Status HonestRelease(const v1::ReleaseRequest& request, v1::ReleaseResponse* response);
+
+  // Lease id that has `name`. Empty if none has.
+  std::string HolderOf(const std::string& name) const;
+  // Gives the lock to somebody else, so that the client's lease is lost.
+  void Steal(const std::string& name);
+
+  FakeRpc<v1::AcquireRequest, v1::AcquireResponse> acquire;
+  FakeRpc<v1::ExtendRequest, v1::ExtendResponse> extend;
+  FakeRpc<v1::ReleaseRequest, v1::ReleaseResponse> release;
+  FakeRpc<v1::FenceRequest, v1::FenceResponse> fence;
+
+ private:
+  class Service;
+  struct Held {
+    std::string lease_id;
+    std::string owner;
+    int64_t token = 0;
+    google::protobuf::Duration ttl;
+  };
+  void Fill(const std::string& name, const Held& held, v1::Lease* lease) const;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable ending_changed_;
+  std::map<std::string, Held> locks_;  // Guarded by mutex_, as all below.
+  int64_t last_token_ = 0;
+  bool ending_ = false;
+
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+template <typename Request, typename Response>
+void FakeRpc<Request, Response>::Next(Handler handler) {
+  const std::lock_guard lock(mutex_);
+  next_.push_back(std::move(handler));
+}
+
+template <typename Request, typename Response>
+void FakeRpc<Request, Response>::NextError(const FakeError& error) {
+  Next([error](grpc::ServerContext&, const Request&, Response*) { return StatusOf(error); });
+}
+
+template <typename Request, typename Response>
+void FakeRpc<Request, Response>::Always(Handler handler) {
+  const std::lock_guard lock(mutex_);
+  always_ = std::move(handler);
+}
+
+template <typename Request, typename Response>
+std::vector<Request> FakeRpc<Request, Response>::seen() const {
+  const std::lock_guard lock(mutex_);
+  return seen_;
+}
+
+template <typename Request, typename Response>
+bool FakeRpc<Request, Response>::WaitForCalls(size_t count) const {
+  std::unique_lock lock(mutex_);
+  return came_.wait_for(lock, std::chrono::minutes(1), [&] { return seen_.size() >= count; });
+}
+
+template <typename Request, typename Response>
+grpc::Status FakeRpc<Request, Response>::Serve(grpc::ServerContext& context, const Request& request,
+                                               Response* response, const Handler& honest) {
+  Handler handler = honest;
+  {
+    const std::lock_guard lock(mutex_);
+    seen_.push_back(request);
+    came_.notify_all();
+    if (!next_.empty()) {
+      handler = std::move(next_.front());
+      next_.pop_front();
+    } else if (always_) {
+      handler = always_;
+    }
+  }
+  return handler(context, request, response);
+}
+
+}  // namespace lockkeeper::support

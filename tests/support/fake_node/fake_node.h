@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The port to a Redis node, in-process: one daemon's connections to a RedisModel over a network
+// that obeys the test. Nothing is immediate: requests and replies each take a turn, or the time
+// that the test sets, and keep their order on a lane as on a TCP connection.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "core/clock.h"
+#include "core/executor.h"
+#include "redis/node.h"
+#include "support/fake_node/redis_model.h"
+
+namespace lockkeeper::support {
+
+// What becomes of one request. A loss is noticed when the reply timeout has passed; until then all
+// that follows on the lane is lost the same way, as on a connection that was cut.
+enum class Fate {
+  kAnswered,
+  kRequestLost,  // Not executed; the daemon cannot know.
+  kReplyLost,    // Executed; the daemon cannot know.
+};
+
+struct Delivery {
+  Fate fate = Fate::kAnswered;
+  core::Micros request_delay{0};
+  core::Micros reply_delay{0};
+};
+
+// What becomes of requests on their way when the connections break.
+enum class InFlight { kLost, kExecuted };
+
+struct FakeNodeOptions {
+  size_t lanes = 2;
+  // As long as this without a reply, a connection is given up, with all that is on it.
+  core::Micros reply_timeout{500'000};
+  core::Assurance assurance = core::Assurance::kMemory;
+};
+
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
+class FakeNode final : public redis::Node {
+ public:
+  using Options = FakeNodeOptions;
+
+  FakeNode(RedisModel& server, const core::Clock& clock, core::Executor& executor,
+           Options options = {});
+  ~FakeNode() override;
+
+  size_t lanes() const override { return options_.lanes; }
+  void Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
+           redis::ReplyDone done) override;
+  void Send(redis::Command command, redis::ReplyDone done) override;
+  // Messages take a turn, like replies, and are not lost.
+  void Subscribe(const std::string& channel, redis::MessageListener listener) override;
+  core::Assurance assurance() const override;
+
+  // From now on asks `network` what becomes of each request, in the order of sending. Empty: all
+  // are answered at once.
+  void SetNetwork(absl::AnyInvocable<Delivery(Words)> network) { network_ = std::move(network); }
+
+  // What becomes of the next request for which nothing is planned yet.
+  void PlanNext(Delivery delivery) { planned_.push_back(delivery); }
+
+  // All connections break; requests answer STORE_UNAVAILABLE until ComeBack().
+  void GoAway(InFlight in_flight);
+  void ComeBack() { away_ = false; }
+
+  // Requests that this node has sent so far, SCRIPT LOADs with them.
+  uint64_t requests() const { return requests_; }
+
+ private:
+  struct Request;
+  struct Connection;
+  using ConnectionPtr = std::shared_ptr<Connection>;
+
+  void Submit(size_t lane, std::shared_ptr<Request> request);
+  void Deliver(const ConnectionPtr& connection, std::shared_ptr<Request> request);
+  void OnArrival(const ConnectionPtr& connection);
+  void OnReply(const ConnectionPtr& connection);
+  void Answer(const ConnectionPtr& connection, Request& request);
+  void LoadAndRunAgain(const ConnectionPtr& connection, Request& request);
+  void GiveUp(const ConnectionPtr& connection);
+  Delivery NextDelivery(Words words);
+  void At(core::Instant time, core::Task task);
+
+  RedisModel& server_;
+  const core::Clock& clock_;
+  core::Executor& executor_;
+  const Options options_;
+
+  std::optional<uint64_t> subscription_;
+  std::vector<ConnectionPtr> connections_;  // One for each lane.
+  absl::AnyInvocable<Delivery(Words)> network_;
+  std::deque<Delivery> planned_;
+  bool away_ = false;
+  uint64_t requests_ = 0;
+  uint64_t next_timer_ = 0;
+  std::map<uint64_t, std::unique_ptr<core::Timer>> timers_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lockkeeper::support

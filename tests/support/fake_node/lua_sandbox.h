@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The world that a script sees. Less than Redis offers, never more: core functions of Lua 5.1 and
+// redis.{call,pcall,error_reply,status_reply,sha1hex}. What only some servers have (cjson, bit,
+// os), what depends on chance (math.random) and what compiles code is refused as if it were not
+// there, so that a script that passes here runs on every server and twice the same.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+struct lua_State;
+
+namespace lockkeeper::support {
+
+class ScriptHost;
+
+// Prepares a new Lua state. `*host` is what redis.call asks, at the time of the call.
+void OpenSandbox(lua_State* lua, ScriptHost* const* host);
+
+// Lets the function on top of the stack see the sandbox and nothing else.
+void EnterSandbox(lua_State* lua);
+
+// Takes the value on top of the stack for a global of the sandbox.
+void SetSandboxGlobal(lua_State* lua, const char* name);
+
+// Lets what runs next go on for so many instructions that only a script that never ends reaches
+// them. Counts from now on.
+void LimitInstructions(lua_State* lua);
+
+// Error handler for lua_pcall: what Redis makes of an error, a table with its place.
+int DescribeError(lua_State* lua);
+
+// Digest of a text, 40 lower-case hex digits.
+std::string Sha1Hex(std::string_view text);
+
+}  // namespace lockkeeper::support

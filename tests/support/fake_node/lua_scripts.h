@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs Lua scripts as Redis 7 does, on Lua 5.1: the same globals (but for those that are no core
+// Lua, see lua_sandbox.h), the same conversions, the same error texts. Compiles each text once, so
+// that one instance can serve many in-process servers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "redis/reply.h"
+#include "support/fake_node/command_reply.h"
+#include "support/fake_node/lua_memory.h"
+
+struct lua_State;
+
+namespace lockkeeper::support {
+
+// What `redis.call` reaches.
+class ScriptHost {
+ public:
+  virtual CommandReply CallFromScript(Words words) = 0;
+
+ protected:
+  ~ScriptHost() = default;
+};
+
+enum class ScriptWrites { kYes, kNo };
+enum class ScriptMemory { kNeeded, kNotNeeded };
+
+struct CompiledScript {
+  std::string sha1;  // 40 lower-case hex digits, of the whole text.
+  int function = 0;  // Where the Lua registry has it.
+  ScriptWrites writes = ScriptWrites::kYes;
+  ScriptMemory memory = ScriptMemory::kNeeded;
+};
+
+struct ScriptArguments {
+  Words keys;
+  Words arguments;
+};
+
+// Thread-safety: not thread-safe.
+class LuaScripts {
+ public:
+  LuaScripts();
+  ~LuaScripts();
+
+  struct Compilation {
+    const CompiledScript* script = nullptr;  // Lives as long as the LuaScripts.
+    std::string error;                       // Error reply if there is no script.
+  };
+
+  // Compiles a script, which has to begin with a `#!lua` line. The same text is compiled once.
+  Compilation Compile(std::string_view text);
+
+  // Runs a script to its end and converts what it returns. Not to be called by a host.
+  redis::Reply Run(const CompiledScript& script, ScriptArguments arguments, ScriptHost& host);
+
+ private:
+  struct Closer {
+    void operator()(lua_State* lua) const;
+  };
+
+  LuaMemory memory_;
+  std::unique_ptr<lua_State, Closer> lua_;
+  std::map<std::string, std::unique_ptr<CompiledScript>> compiled_;
+  ScriptHost* host_ = nullptr;  // During Run; what the sandbox's redis.call asks.
+};
+
+}  // namespace lockkeeper::support

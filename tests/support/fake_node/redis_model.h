@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One in-process Redis server: its keys, its clock, its script cache, and the states in which it
+// refuses writes. Several FakeNodes may talk to one, as several daemons would.
+// tests/scripts/model_conformance_test.cc compares it with a real server.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/any_invocable.h"
+#include "redis/reply.h"
+#include "support/fake_node/command_reply.h"
+#include "support/fake_node/commands.h"
+#include "support/fake_node/keyspace.h"
+#include "support/fake_node/lua_scripts.h"
+#include "support/fake_node/node_clock.h"
+
+namespace lockkeeper::support {
+
+enum class MemoryState { kFree, kFull };
+
+// Thread-safety: not thread-safe. Lifetime: borrows `lua` and `monotonic`.
+class RedisModel final : private ScriptHost {
+ public:
+  RedisModel(LuaScripts& lua, const core::Clock& monotonic);
+
+  // Executes one command, whole, at the clock's present time.
+  redis::Reply Execute(Words words);
+
+  NodeClock& clock() { return clock_; }
+
+  // As SCRIPT FLUSH does, and every restart and failover.
+  void ForgetScripts() { known_scripts_.clear(); }
+
+  // Comes back with nothing: no keys, no scripts.
+  void RestartEmpty();
+
+  // As with maxmemory reached and noeviction.
+  void SetMemory(MemoryState memory) { memory_ = memory; }
+
+  // From now on writes and scripts that may write answer `error`, such as "READONLY ...". Empty:
+  // no more.
+  void RefuseWrites(std::string error) { write_refusal_ = std::move(error); }
+
+  // Hears of what is published on one channel, while the command or script that publishes runs.
+  using Subscriber = absl::AnyInvocable<void(std::string_view message)>;
+
+  // Subscribes until Unsubscribe with the number that this answers.
+  uint64_t Subscribe(std::string_view channel, Subscriber subscriber);
+  void Unsubscribe(uint64_t subscription);
+
+  // Commands that scripts have called so far: the cost of an operation.
+  uint64_t commands_in_scripts() const { return commands_in_scripts_; }
+
+ private:
+  struct Call {
+    const CompiledScript& script;
+    Words keys;
+  };
+
+  struct Subscription {
+    std::string channel;
+    Subscriber subscriber;
+  };
+
+  enum class ScriptNamedBy { kText, kDigest };
+
+  CommandReply Scripting(const CommandSpec& spec, Words words);
+  CommandReply Eval(Words words, ScriptNamedBy named_by);
+  LuaScripts::Compilation Load(std::string_view text);
+  CommandReply ScriptCommand(Words words);
+  CommandReply RunScript(const CompiledScript& script, Words words, size_t key_count);
+  CommandReply CallFromScript(Words words) override;
+  CommandReply Dispatch(const CommandSpec& spec, Words words);
+  CommandReply Publish(std::string_view channel, std::string_view message);
+  CommandReply RefusalOf(const CommandSpec& spec) const;
+
+  LuaScripts& lua_;
+  NodeClock clock_;
+  Keyspace keys_;
+  StringMap<const CompiledScript*> known_scripts_;
+  const Call* running_ = nullptr;
+  MemoryState memory_ = MemoryState::kFree;
+  std::string write_refusal_;
+  uint64_t commands_in_scripts_ = 0;
+  uint64_t next_subscription_ = 0;
+  std::map<uint64_t, Subscription> subscriptions_;
+};
+
+}  // namespace lockkeeper::support

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A real redis-server of the test's own: fresh directory, unix socket, optionally a TCP port that
+// the system chose. It can be killed, stopped in its tracks, restarted with or without its data,
+// and asked like redis-cli. It ends with the test, even if the test crashes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "redis/reply.h"
+#include "support/process/child_process.h"
+#include "support/process/temporary_directory.h"
+
+namespace lockkeeper::support {
+
+enum class Listening { kUnixSocket, kUnixSocketAndTcp };
+enum class Durability { kNone, kDiskAlways };  // Nothing is kept; `appendfsync always`.
+enum class Data { kKeep, kLose };
+enum class Readiness { kAnswers, kListens };  // Listens: it may still be loading its data.
+
+struct RedisServerOptions {
+  std::string program = "redis-server";
+  Listening listening = Listening::kUnixSocket;
+  Durability durability = Durability::kNone;
+  std::vector<std::string> settings;  // Further lines of its configuration file.
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+
+// Errors: throws std::runtime_error with the server's last output, which fails the test.
+// Thread-safety: not thread-safe; start it on the test's main thread (see ChildProcess).
+class RedisServer {
+ public:
+  // Starts the server and waits until it answers.
+  explicit RedisServer(RedisServerOptions options = {});
+  ~RedisServer();
+
+  // "redis://127.0.0.1:port" if it listens on TCP, otherwise that of the unix socket.
+  std::string url() const;
+  std::string unix_url() const { return "unix://" + socket_path(); }
+  std::string socket_path() const { return directory_.Path("redis.sock"); }
+  uint16_t port() const { return port_; }
+  pid_t pid() const { return process_->pid(); }
+
+  // Runs a command on a connection of its own, authenticated with the `requirepass` of the
+  // settings if there is one. An error reply is a reply.
+  redis::Reply Run(const std::vector<std::string>& words) const;
+
+  // What INFO `section` says of `field`; empty if nothing.
+  std::string Info(const std::string& section, const std::string& field) const;
+
+  // Waits until INFO `section` says `value` of `field`.
+  void AwaitInfo(const std::string& section, const std::string& field,
+                 const std::string& value) const;
+
+  void Kill();       // SIGKILL, and waits.
+  void Terminate();  // SIGTERM, and waits.
+  void Pause();      // Stands still, its sockets stay open.
+  void Resume();
+
+  // Starts it again, on the same addresses, after ending it with SIGKILL if it runs.
+  // `extra_settings` hold for this run only.
+  void Restart(Data data, const std::vector<std::string>& extra_settings = {},
+               Readiness readiness = Readiness::kAnswers);
+
+  // What it has written so far.
+  std::string Output() const;
+
+ private:
+  void Start(const std::vector<std::string>& extra_settings, Readiness readiness);
+  void WriteConfiguration(const std::vector<std::string>& extra_settings) const;
+  enum class Began { kYes, kPortTaken };
+  Began WaitUntilItAnswers(Readiness readiness);
+
+  const RedisServerOptions options_;
+  TemporaryDirectory directory_;
+  uint16_t port_ = 0;
+  std::string password_;
+  std::unique_ptr<ChildProcess> process_;
+};
+
+// Those of redis-server and valkey-server that this machine has in PATH.
+std::vector<std::string> InstalledServers();
+
+}  // namespace lockkeeper::support

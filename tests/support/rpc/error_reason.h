@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the reason of an error as a client in any language does: from the details of its status.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <string>
+
+namespace lockkeeper::support {
+
+// "LEASE_LOST"; "no details" or "no ErrorInfo" if it is not there.
+std::string ReasonOf(const grpc::Status& status);
+
+}  // namespace lockkeeper::support

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A real gRPC server on a real socket, over a store that the test scripts: one shard, on a thread
+// of its own.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <memory>
+#include <string>
+
+#include "core/lock_manager.h"
+#include "core/shard.h"
+#include "redis/client/event_loop.h"
+#include "rpc/server.h"
+#include "support/process/temporary_directory.h"
+#include "support/rpc/captured_log.h"
+#include "support/rpc/scripted_store.h"
+#include "telemetry/health_board.h"
+#include "telemetry/lock_observer.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace lockkeeper::support {
+
+inline constexpr uint64_t kTestDaemonId = 0x0123456789abcdef;
+
+// Errors: throws std::runtime_error if the server does not start, which fails the test.
+// Thread-safety: not thread-safe, but for its parts that are.
+class InProcessServer {
+ public:
+  InProcessServer();
+  // Answers what is still in flight, cancelled, and ends.
+  ~InProcessServer();
+
+  ScriptedStore& store() { return store_; }
+  telemetry::HealthBoard& health() { return health_; }
+  telemetry::Metrics& metrics() { return metrics_; }
+  CapturedLog& log() { return output_; }
+  redis::EventLoop& loop() { return loop_; }
+  rpc::Server& server() { return *server_; }
+  rpc::ServiceDeps Deps();
+
+  // A channel with a connection of its own.
+  std::shared_ptr<grpc::Channel> NewChannel() const;
+
+  // Operations and withdrawals that the shard has not ended.
+  size_t Outstanding();
+
+ private:
+  redis::EventLoop loop_{"test shard"};
+  CapturedLog output_;
+  telemetry::Log log_{{.level = telemetry::LogLevel::kDebug}, output_};
+  telemetry::Metrics metrics_{"test", "none"};
+  telemetry::HealthBoard health_{1, {log_, "telemetry"}, metrics_};
+  telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_};
+  ScriptedStore store_{loop_};
+  core::LockManager locks_{store_, loop_, loop_, observer_, {}};
+  core::ShardMap shards_{{core::Shard{loop_, locks_, store_}}};
+  TemporaryDirectory directory_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+}  // namespace lockkeeper::support

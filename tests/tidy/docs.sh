@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# docs.sh [ROOT]: the rules of the pages (*.md) that git knows below ROOT:
+#   links    a relative link leads to a file, and its #part to a heading there
+#   paths    a path in `backticks` that begins with a folder of the house exists (* and {a,b} are patterns, NNNN any number)
+#   same     the block behind `<!-- same as FILE -->` is that file
+#   named    a page that a source file names, as in docs/concepts/fencing.md, exists
+#   reach    a page below docs/ is linked from another page
+#   size     README.md has at most 120 lines; it and docs/ at most 100 columns but in tables, links and what a shell shows
+# Prints `file:line: rule` for each breach and fails if there is one. tests/tidy/docs_test.sh has a case for each rule.
+set -euo pipefail
+export LC_ALL=C  # awk counts bytes
+
+RULES=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")")/docs.awk
+readonly RULES
+cd "${1:-$(dirname "$RULES")/../..}"
+readonly FOLDERS='proto|server|client|config|cmake|deploy|tests|docs|\.ci'
+declare -A linked=()
+status=0
+
+breach() {
+  echo "$1: $2"
+  status=1
+}
+
+# path_exists PATTERN: true if a file or folder matches; * and {a,b} only, nothing is executed.
+path_exists() {
+  local pattern=$1 head rest choice tail
+  if [[ $pattern == *"{"*"}"* ]]; then
+    head=${pattern%%"{"*} rest=${pattern#*"{"} tail=${pattern#*"}"}
+    IFS=, read -ra choices <<<"${rest%%"}"*}"
+    for choice in "${choices[@]}"; do path_exists "$head$choice$tail" || return 1; done
+    return 0
+  fi
+  compgen -G "${pattern//NNNN-*/[0-9]*}" >/dev/null
+}
+
+check_link() {
+  local at=$1 target=$2 file=${1%%:*} path part
+  path=${target%%#*} part=${target#"$path"} part=${part#"#"}
+  if [ -z "$path" ]; then
+    path=$file
+  else
+    path=$(realpath -m --relative-to=. "$(dirname "$file")/$path")
+    linked[$path]=1
+  fi
+  [ -e "$path" ] || { breach "$at" "link to $target: there is no $path"; return 0; }
+  [ -z "$part" ] || awk -v want=headings -f "$RULES" "$path" | grep -qxF -- "$part" ||
+    breach "$at" "link to $target: $path has no heading #$part"
+}
+
+check_same() {
+  local at=$1 first last path
+  read -r first last path <<<"$2"
+  [ -f "$path" ] || { breach "$at" "there is no $path"; return 0; }
+  sed -n "${first},${last}p" "${at%%:*}" | cmp -s - "$path" || breach "$at" "the block is not the same as $path"
+}
+
+mapfile -t pages < <(git ls-files --cached --others --exclude-standard '*.md' ':!:proto/google/*')
+[ ${#pages[@]} -gt 0 ] || exit 0
+
+while IFS=$'\t' read -r kind at text; do
+  case $kind in
+    link) check_link "$at" "$text" ;;
+    path) [[ ! $text =~ ^($FOLDERS)/ ]] || path_exists "$text" || breach "$at" "there is no $text" ;;
+    same) check_same "$at" "$text" ;;
+    breach) breach "$at" "$text" ;;
+  esac
+done < <(awk -v want=facts -f "$RULES" "${pages[@]}")
+
+while IFS=: read -r file line page; do
+  [ -e "$page" ] || breach "$file:$line" "there is no $page"
+done < <(git grep --untracked -InoE 'docs/[a-z0-9_/]+\.md' -- ':!*.md' ':!tests/tidy/*' || true)
+
+for page in "${pages[@]}"; do
+  [[ $page != docs/* ]] || [ -n "${linked[$page]:-}" ] || breach "$page:1" "no page leads here"
+done
+
+exit $status

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# docs_test.sh: a case for each rule of docs.sh, and for what looks like a breach and is none.
+set -euo pipefail
+shopt -s lastpipe  # so that a case behind a pipe counts its failure
+
+HERE=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")")
+readonly HERE
+TREE=$(mktemp -d)
+readonly TREE
+trap 'rm -rf "$TREE"' EXIT
+failures=0
+
+# tell FILE: what docs.sh says of a tree with a few other files and FILE, whose text is on standard input.
+tell() {
+  find "$TREE" -mindepth 1 -delete
+  mkdir -p "$TREE/docs/concepts" "$TREE/server/core" "$TREE/$(dirname "$1")"
+  # shellcheck disable=SC2016
+  printf '# Other\n\n## A part: with `code` & more\n' >"$TREE/other.md"
+  touch "$TREE/server/core/types.h" "$TREE/server/core/types.cc"
+  cat >"$TREE/$1"
+  git -C "$TREE" init -q
+  "$HERE/docs.sh" "$TREE" || true
+}
+
+expect_breach() {
+  local file=$1 line=$2 rule=$3 said
+  said=$(tell "$file")
+  if ! grep -F "$file:$line:" <<<"$said" | grep -qF -- "$rule"; then
+    echo "FAILED: '$rule' not said of $file:$line, but: $said"
+    failures=$((failures + 1))
+  fi
+}
+
+expect_clean() {
+  local said
+  said=$(tell "$1")
+  [ -z "$said" ] || {
+    echo "FAILED: must be clean: $said"
+    failures=$((failures + 1))
+  }
+}
+
+# shellcheck disable=SC2016  # backticks are meant, in all that follows
+page_breaches() { printf '%s\n' "$2" | expect_breach "$1" 1 "$3"; }
+page_is_clean() { printf '%s\n' "$2" | expect_clean "$1"; }
+
+page_breaches README.md '[x](missing.md)' 'there is no missing.md'
+page_breaches README.md '[x](other.md) [y](docs/missing.md#part)' 'there is no docs/missing.md'
+page_breaches README.md '[x](other.md#no-part)' 'no heading #no-part'
+page_is_clean README.md '[x](other.md#a-part-with-code--more)'
+page_is_clean README.md '[x](https://example.org/missing.md)'
+page_breaches README.md '[x](#elsewhere)' 'no heading #elsewhere'
+printf '# Here it is\n\n[x](#here-it-is)\n' | expect_clean README.md
+# shellcheck disable=SC2016
+printf '```\n[x](missing.md) `server/missing.h`\n# Here\n```\n' | expect_clean README.md
+# shellcheck disable=SC2016
+printf '```\n# Here\n```\n[x](#here)\n' | expect_breach README.md 4 'no heading #here'
+
+# shellcheck disable=SC2016
+{
+  page_breaches README.md 'See `server/core/missing.h`.' 'there is no server/core/missing.h'
+  page_breaches README.md 'See `server/core/types.{h,lua}`.' 'there is no server/core/types.{h,lua}'
+  page_is_clean README.md 'See `server/core/types.{h,cc}`, `server/core/` and `server/*/types.h`.'
+  page_is_clean README.md 'Not paths: `core/missing.h`, `cat server/missing.h`, `and/or`.'
+}
+
+page_breaches docs/concepts/lonely.md '# Lonely' 'no page leads here'
+page_is_clean client/notes.md '# Need not be linked'
+
+# shellcheck disable=SC2016
+{
+  same='<!-- same as other.md -->\n```\n# Other\n\n## A part: with `code` & more\n%b```\n'
+  # shellcheck disable=SC2059
+  printf "$same" '' | expect_clean README.md
+  # shellcheck disable=SC2059
+  printf "$same" 'x\n' | expect_breach README.md 7 'not the same as other.md'
+  printf '<!-- same as missing.md -->\n```\n```\n' | expect_breach README.md 3 'there is no missing.md'
+  printf '```\nx\n```\n' | expect_clean README.md
+}
+
+printf '// See docs/concepts/missing.md.\n' | expect_breach server/a.h 1 'there is no docs/concepts/missing.md'
+
+long=$(printf 'x%.0s' {1..101})
+page_breaches README.md "$long" 'longer than 100 columns'
+page_is_clean README.md "${long:1}"
+page_is_clean README.md "| $long |"
+# shellcheck disable=SC2016
+{
+  printf '```\n$ command\n%s\n```\n' "$long" | expect_clean README.md
+  printf '```\n%s\n```\n' "$long" | expect_breach README.md 2 'longer than 100 columns'
+  printf '```\n$ command\n```\n```\n%s\n```\n' "$long" | expect_breach README.md 5 'longer than 100 columns'
+}
+page_is_clean README.md "$(printf 'é%.0s' {1..100})"
+page_is_clean CONTRIBUTING.md "$long"
+for ((i = 0; i < 120; i++)); do echo; done | expect_clean README.md
+for ((i = 0; i < 121; i++)); do echo; done | expect_breach README.md 121 'longer than 120 lines'
+
+# A page that is linked from elsewhere is reached.
+printf '[x](docs/concepts/linked.md)\n' | tell README.md >/dev/null
+echo '# Linked' >"$TREE/docs/concepts/linked.md"
+said=$("$HERE/docs.sh" "$TREE") || true
+[ -z "$said" ] || {
+  echo "FAILED: a linked page must be clean: $said"
+  failures=$((failures + 1))
+}
+
+[ $failures -eq 0 ] && echo "docs: all cases as expected"
+exit $((failures > 0))

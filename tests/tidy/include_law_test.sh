@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# include_law_test.sh SOURCE_DIR PREFIX_PATH: proves that the build enforces cmake/include_law.txt.
+# Method: a copy of the build files with one small source per case, built for real; a lawful one must build, each trespass must fail
+# and name its file.
+set -euo pipefail
+
+readonly SOURCE_DIR=$1 PREFIX_PATH=$2
+TREE=$(mktemp -d)
+readonly TREE
+trap 'rm -rf "$TREE"' EXIT
+failures=0
+
+cp -r "$SOURCE_DIR/CMakeLists.txt" "$SOURCE_DIR/cmake" "$TREE"
+mkdir -p "$TREE"/{proto,client}
+mkdir -p "$TREE"/server/{core,config,telemetry,redis/client}
+for folder in proto server client; do
+  cp "$SOURCE_DIR/$folder/CMakeLists.txt" "$TREE/$folder"
+done
+
+echo '#include <string>' >"$TREE/server/core/lawful.h"
+echo '#include "core/lawful.h"' >"$TREE/server/core/lawful.cc"
+echo '#include "core/lawful.h"' >"$TREE/server/config/lawful.cc"
+echo '#include <vector>' >"$TREE/server/telemetry/log.h"
+echo '#include "telemetry/log.h"' >"$TREE/server/telemetry/log.cc"
+echo '#include <uv.h>' >"$TREE/server/redis/client/connection.h"
+echo '#include "redis/client/connection.h"' >"$TREE/server/redis/client/connection.cc"
+
+cmake -S "$TREE" -B "$TREE/build" -G Ninja -DLOCKKEEPER_TESTS=OFF -DCMAKE_PREFIX_PATH="$PREFIX_PATH" >"$TREE/configure.log" 2>&1 || {
+  cat "$TREE/configure.log"
+  exit 1
+}
+
+build() {
+  cmake --build "$TREE/build" -j2 >"$TREE/build.log" 2>&1
+}
+
+expect_lawful() {
+  if build; then
+    echo "ok: $1"
+  else
+    echo "FAILED: $1 must build"
+    cat "$TREE/build.log"
+    failures=$((failures + 1))
+  fi
+}
+
+# expect_trespass FILE LINE: with LINE in FILE (below server/) the build must fail and say so of that file.
+expect_trespass() {
+  local file=$1 line=$2 kept
+  kept=$(cat "$TREE/server/$file" 2>/dev/null || true)
+  printf '%s\n%s\n' "$kept" "$line" >"$TREE/server/$file"
+  if build; then
+    echo "FAILED: $file may have $line"
+    failures=$((failures + 1))
+  elif ! grep -q "server/$file: may not include" "$TREE/build.log"; then
+    echo "FAILED: $line in $file ended the build for another reason"
+    cat "$TREE/build.log"
+    failures=$((failures + 1))
+  else
+    echo "ok: no $line in $file"
+  fi
+  if [ -n "$kept" ]; then echo "$kept" >"$TREE/server/$file"; else rm "$TREE/server/$file"; fi
+}
+
+expect_lawful "the tree as it is"
+expect_trespass core/lawful.cc '#include <uv.h>'                        # a foreign library
+expect_trespass core/lawful.cc '#include <google/protobuf/message.h>'
+expect_trespass core/lawful.cc '#include "telemetry/log.h"'             # against the direction
+expect_trespass core/lawful.h '#include <absl/synchronization/mutex.h>' # a part of Abseil that core has no use for
+expect_trespass core/unused.h '#include <spdlog/spdlog.h>'              # in a header that nobody compiles
+expect_trespass config/lawful.cc '#include "telemetry/log.h"'           # from one pair of braces
+expect_trespass telemetry/log.cc '#include "redis/client/connection.h"'
+expect_lawful "the tree without them"
+
+exit $((failures > 0))

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace lockkeeper::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Words = std::vector<std::string>;
+
+class ArgumentsTest : public testing::Test {
+ protected:
+  ArgumentsTest() { unsetenv("LOCKKEEPER_SERVER"); }
+  ~ArgumentsTest() override { unsetenv("LOCKKEEPER_SERVER"); }
+
+  static Arguments Parsed(const Words& words) {
+    const ParsedArguments parsed = ParseArguments(words, "lockkeeper 1.2.3");
+    if (const auto* error = std::get_if<UsageError>(&parsed)) ADD_FAILURE() << error->message;
+    const auto* arguments = std::get_if<Arguments>(&parsed);
+    return arguments == nullptr ? Arguments() : *arguments;
+  }
+
+  template <typename Command>
+  static Command CommandOf(const Words& words) {
+    const Arguments arguments = Parsed(words);
+    const auto* command = std::get_if<Command>(&arguments.command);
+    if (command == nullptr) ADD_FAILURE() << "another command";
+    return command == nullptr ? Command() : *command;
+  }
+
+  static std::string ErrorOf(const Words& words) {
+    const ParsedArguments parsed = ParseArguments(words, "lockkeeper 1.2.3");
+    const auto* error = std::get_if<UsageError>(&parsed);
+    return error == nullptr ? "no error" : error->message;
+  }
+};
+
+TEST_F(ArgumentsTest, AcquireTakesAllItsOptions) {
+  const auto command =
+      CommandOf<AcquireCommand>({"acquire", "report", "--ttl", "10s", "--wait=1m", "--lease-id",
+                                 "abc", "--owner", "me and you", "--label", "a=b", "--label",
+                                 "c=d=e", "--lock-delay", "2s", "--max-hold", "1h"});
+
+  EXPECT_EQ(command.name, "report");
+  EXPECT_EQ(command.ttl, 10s);
+  EXPECT_EQ(command.wait, 1min);
+  EXPECT_EQ(command.lease_id, "abc");
+  EXPECT_EQ(command.owner, "me and you");
+  EXPECT_EQ(command.labels, (std::map<std::string, std::string>{{"a", "b"}, {"c", "d=e"}}));
+  EXPECT_EQ(command.lock_delay, 2s);
+  EXPECT_EQ(command.max_hold, 1h);
+}
+
+TEST_F(ArgumentsTest, DefaultsAreTheServers) {
+  const Arguments arguments = Parsed({"acquire", "report"});
+
+  EXPECT_EQ(arguments.servers, Words{"127.0.0.1:7600"});
+  EXPECT_EQ(arguments.output, OutputFormat::kText);
+  EXPECT_EQ(std::get<AcquireCommand>(arguments.command).ttl, std::nullopt);
+}
+
+TEST_F(ArgumentsTest, OptionsOfAllCommandsStandBeforeOrAfterTheCommand) {
+  for (const Words& words : {Words{"--server", "db:1", "--output", "json", "get", "x"},
+                             Words{"get", "x", "--server", "db:1", "--output", "json"},
+                             Words{"get", "--server=db:1", "x", "--output=json"}}) {
+    const Arguments arguments = Parsed(words);
+    EXPECT_EQ(arguments.servers, Words{"db:1"});
+    EXPECT_EQ(arguments.output, OutputFormat::kJson);
+    EXPECT_EQ(std::get<GetCommand>(arguments.command).name, "x");
+    EXPECT_EQ(OutputAskedFor(words), OutputFormat::kJson);
+  }
+}
+
+TEST_F(ArgumentsTest, ServerComesFromTheEnvironmentUnlessGiven) {
+  setenv("LOCKKEEPER_SERVER", "unix:/run/lk.sock,db:2", 1);
+
+  EXPECT_EQ(Parsed({"health"}).servers, (Words{"unix:/run/lk.sock", "db:2"}));
+  EXPECT_EQ(Parsed({"health", "--server", "db:1"}).servers, Words{"db:1"});
+}
+
+TEST_F(ArgumentsTest, OtherCommandsTakeTheirOptions) {
+  const auto extend = CommandOf<ExtendCommand>({"extend", "x", "id", "--ttl", "5s"});
+  EXPECT_EQ(extend.lease_id, "id");
+  EXPECT_EQ(extend.ttl, 5s);
+  EXPECT_EQ(CommandOf<ReleaseCommand>({"release", "x", "id"}).lease_id, "id");
+  const auto fence = CommandOf<FenceCommand>({"fence", "x", "-5", "--require-live-lease"});
+  EXPECT_EQ(fence.token, -5) << "the server says what is wrong with it";
+  EXPECT_TRUE(fence.require_live_lease);
+  const auto list = CommandOf<ListCommand>({"list", "--prefix", "app/", "--limit", "7"});
+  EXPECT_EQ(list.prefix, "app/");
+  EXPECT_EQ(list.limit, 7);
+  const auto force =
+      CommandOf<ForceReleaseCommand>({"force-release", "x", "--reason", "r", "--now"});
+  EXPECT_EQ(force.reason, "r");
+  EXPECT_TRUE(force.now);
+}
+
+TEST_F(ArgumentsTest, WhatFollowsTheDashesIsTheCommandWhateverItLooksLike) {
+  const Words command = {"--ttl", "5", "--", "get", "--output=json", "\xFF"};
+  Words words = {"--server", "run", "run", "x", "--grace", "1s", "--"};
+  words.insert(words.end(), command.begin(), command.end());
+
+  const auto run = CommandOf<RunCommand>(words);
+
+  EXPECT_EQ(run.name, "x");
+  EXPECT_EQ(run.grace, 1s);
+  EXPECT_EQ(run.ttl, 30s);
+  EXPECT_EQ(run.conflict_exit_code, 75);
+  EXPECT_EQ(run.command, command);
+  EXPECT_EQ(OutputAskedFor(words), OutputFormat::kText);
+}
+
+TEST_F(ArgumentsTest, NamesThatLookLikeOptionsComeAfterTheDashes) {
+  EXPECT_EQ(CommandOf<GetCommand>({"get", "--", "--ttl"}).name, "--ttl");
+}
+
+TEST_F(ArgumentsTest, MistakesAreExplained) {
+  struct Case {
+    Words words;
+    std::string said;
+  };
+  for (const Case& each : {
+           Case{{}, "a command is missing"},
+           Case{{"aquire", "x"}, "did you mean `acquire`?"},
+           Case{{"frobnicate"}, "unknown command `frobnicate` ("},
+           Case{{"acquire"}, "NAME is required"},
+           Case{{"acquire", "x", "--tll", "5s"}, "unknown option `--tll`; did you mean `--ttl`?"},
+           Case{{"acquire", "--tll=5s"}, "unknown option `--tll=5s`; did you mean `--ttl`?"},
+           Case{{"--sever", "x", "health"}, "did you mean `--server`?"},
+           Case{{"acquire", "x", "--ttl", "5"}, "--ttl: `5` has no unit"},
+           Case{{"acquire", "x", "--label", "ab"}, "`ab` is not of the form KEY=VALUE"},
+           Case{{"acquire", "x", "--label", "a=1", "--label", "a=2"}, "`a` is given twice"},
+           Case{{"acquire", "x", "y"}, "unexpected argument `y`"},
+           Case{{"acquire", "\xFF"}, "not valid UTF-8"},
+           Case{{"fence", "x", "seven"}, "TOKEN"},
+           Case{{"force-release", "x"}, "--reason is required"},
+           Case{{"list", "--limit", "0"}, "at least 1"},
+           Case{{"run", "x", "true"}, "unexpected argument `true`"},
+           Case{{"run", "x"}, "`run` needs `--` before the command"},
+           Case{{"run", "x", "--"}, "the command after `--` is missing"},
+           Case{{"run", "x", "--conflict-exit-code", "256", "--", "true"}, "--conflict-exit-code"},
+           Case{{"get", "x", "--output", "xml"}, "--output"},
+       }) {
+    EXPECT_NE(ErrorOf(each.words).find(each.said), std::string::npos)
+        << "said `" << ErrorOf(each.words) << "` instead of `" << each.said << "`";
+  }
+}
+
+TEST_F(ArgumentsTest, HelpAndVersionAreTextToPrint) {
+  for (const Words& words : {Words{"--help"}, Words{"run", "--help"}, Words{"acquire", "-h"}}) {
+    const ParsedArguments parsed = ParseArguments(words, "lockkeeper 1.2.3");
+    ASSERT_TRUE(std::holds_alternative<HelpText>(parsed));
+    EXPECT_NE(std::get<HelpText>(parsed).text.find("Usage: lockkeeper"), std::string::npos);
+  }
+  EXPECT_EQ(std::get<HelpText>(ParseArguments({"--version"}, "lockkeeper 1.2.3")).text,
+            "lockkeeper 1.2.3\n");
+}
+
+}  // namespace
+}  // namespace lockkeeper::cli

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acquire/acquire_flow.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockkeeper/error.h"
+#include "status_payloads.h"
+#include "support/client/manual_time.h"
+#include "support/client/scripted_lease_calls.h"
+
+namespace lockkeeper::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A daemon that does as the test says; time moves only by what calls and pauses take.
+class ScriptedCalls final : public AcquireCalls {
+ public:
+  struct Try {
+    int attempt;
+    Duration wait_timeout;
+    Duration timeout;
+  };
+  struct Reply {
+    absl::StatusOr<AcquireAnswer> answer;
+    Duration takes{0};
+  };
+
+  explicit ScriptedCalls(ManualTime& time) : time_(time) {}
+
+  absl::StatusOr<AcquireAnswer> Acquire(int attempt, Duration wait_timeout,
+                                        Duration timeout) override {
+    tries.push_back({attempt, wait_timeout, timeout});
+    if (replies.empty()) {  // A daemon that hangs.
+      time_.Advance(timeout);
+      return absl::DeadlineExceededError("no answer");
+    }
+    const Reply reply = replies.front();
+    replies.pop_front();
+    time_.Advance(reply.takes);
+    return reply.answer;
+  }
+
+  absl::StatusOr<Granted> Claim(Duration timeout) override {
+    claim_timeouts.push_back(timeout);
+    absl::StatusOr<Granted> claim = claims.front();
+    claims.pop_front();
+    return claim;
+  }
+
+  void TryElsewhere() override { ++moves; }
+
+  bool Pause(Duration delay) override {
+    pauses.push_back(delay);
+    time_.Advance(delay);
+    return !cancelled;
+  }
+
+  std::deque<Reply> replies;
+  std::deque<absl::StatusOr<Granted>> claims;
+  bool cancelled = false;
+  std::vector<Try> tries;
+  std::vector<Duration> claim_timeouts;
+  std::vector<Duration> pauses;
+  int moves = 0;
+
+ private:
+  ManualTime& time_;
+};
+
+AcquireAnswer GrantedAnswer(int64_t token = 7) {
+  Granted granted;
+  granted.grant.fencing_token = token;
+  granted.remaining_ttl = 30s;
+  return granted;
+}
+
+absl::Status Unavailable(ErrorReason reason) {
+  return ErrorWithReason(absl::StatusCode::kUnavailable, reason, "scripted");
+}
+
+class AcquireFlowTest : public testing::Test {
+ protected:
+  AcquireEnd Run(AcquireLimits limits = {.call_timeout = 10s}) {
+    return RunAcquire(calls_, limits, time_, jitter_);
+  }
+
+  ManualTime time_;
+  const Instant begin_ = time_.Now();
+  FixedJitter jitter_;
+  ScriptedCalls calls_{time_};
+};
+
+TEST_F(AcquireFlowTest, GrantIsCountedFromTheTimeItsRequestWasSent) {
+  calls_.replies.push_back({GrantedAnswer(), 4s});
+
+  const AcquireEnd end = Run();
+
+  ASSERT_TRUE(end.answer.ok());
+  EXPECT_EQ(end.sent, begin_);
+  EXPECT_FALSE(end.unresolved);
+  ASSERT_EQ(calls_.tries.size(), 1u);
+  EXPECT_EQ(calls_.tries[0].attempt, 1);
+}
+
+TEST_F(AcquireFlowTest, UnavailableIsRepeatedWithTheNextAttemptAndCountedFromTheLastSend) {
+  calls_.replies.push_back({Unavailable(ErrorReason::kOutcomeUnknown), 1s});
+  calls_.replies.push_back({Unavailable(ErrorReason::kStoreUnavailable), 1s});
+  calls_.replies.push_back({GrantedAnswer(), 1s});
+
+  const AcquireEnd end = Run();
+
+  ASSERT_TRUE(end.answer.ok());
+  ASSERT_EQ(calls_.tries.size(), 3u);
+  EXPECT_EQ(calls_.tries[1].attempt, 2);
+  EXPECT_EQ(calls_.tries[2].attempt, 3);
+  EXPECT_EQ(calls_.moves, 2);
+  EXPECT_EQ(calls_.pauses, (std::vector<Duration>{37'500us, 75'000us}));
+  EXPECT_EQ(end.sent, begin_ + 2s + 112'500us);
+}
+
+TEST_F(AcquireFlowTest, TryWithoutAnswerIsGivenUpSoonAndRepeated) {
+  calls_.replies.push_back({absl::DeadlineExceededError("no answer"), 3s});
+  calls_.replies.push_back({GrantedAnswer()});
+
+  const AcquireEnd end = Run();
+
+  ASSERT_TRUE(end.answer.ok());
+  EXPECT_EQ(calls_.tries[0].timeout, 3s);
+  EXPECT_TRUE(end.unresolved);
+}
+
+TEST_F(AcquireFlowTest, HangingDaemonsEndWithTheCallersDeadline) {
+  const AcquireEnd end = Run({.call_timeout = 10s});
+
+  EXPECT_TRUE(absl::IsDeadlineExceeded(end.answer.status()));
+  EXPECT_TRUE(end.unresolved);
+  EXPECT_EQ(calls_.tries.size(), 4u);
+  EXPECT_LE(time_.Now() - begin_, 10s);
+}
+
+TEST_F(AcquireFlowTest, OtherErrorsAreNotRepeated) {
+  for (const absl::Status& error :
+       {absl::InvalidArgumentError("x"), absl::PermissionDeniedError("x"),
+        absl::UnauthenticatedError("x"), absl::ResourceExhaustedError("x"),
+        absl::FailedPreconditionError("x"), absl::InternalError("x"), absl::DataLossError("x")}) {
+    calls_.tries.clear();
+    calls_.replies.push_back({error});
+
+    const AcquireEnd end = Run();
+
+    EXPECT_EQ(end.answer.status(), error);
+    EXPECT_EQ(calls_.tries.size(), 1u) << error;
+  }
+}
+
+TEST_F(AcquireFlowTest, OnlyAnswersThatSayThatNothingIsLeftAreResolved) {
+  struct Case {
+    absl::Status error;
+    bool unresolved;
+  };
+  const auto with = [](absl::StatusCode code, ErrorReason reason) {
+    return ErrorWithReason(code, reason, "scripted");
+  };
+  using absl::StatusCode;
+  for (const Case& each : {
+           Case{with(StatusCode::kInvalidArgument, ErrorReason::kInvalidField), false},
+           Case{with(StatusCode::kFailedPrecondition, ErrorReason::kLeaseEnded), false},
+           Case{with(StatusCode::kResourceExhausted, ErrorReason::kWaiterLimit), false},
+           Case{with(StatusCode::kDataLoss, ErrorReason::kStoreCorrupt), true},
+           Case{with(StatusCode::kInternal, ErrorReason::kInvariantViolated), true},
+           Case{absl::InternalError("without a reason"), true},
+           Case{absl::CancelledError("by the caller"), true},
+       }) {
+    calls_.replies.push_back({each.error});
+    EXPECT_EQ(Run().unresolved, each.unresolved) << each.error;
+  }
+}
+
+TEST_F(AcquireFlowTest, ContentionAfterAnUnansweredTryStaysUnresolved) {
+  calls_.replies.push_back({absl::UnavailableError("connection lost")});
+  calls_.replies.push_back({AcquireAnswer(Contention{.holder_owner = "other"})});
+
+  const AcquireEnd end = Run();
+
+  EXPECT_EQ(std::get<Contention>(*end.answer).holder_owner, "other");
+  EXPECT_TRUE(end.unresolved) << "the first try may still be granted";
+}
+
+TEST_F(AcquireFlowTest, EachAddressIsTriedOnceBeforeThereIsADelay) {
+  for (int i = 0; i < 3; ++i) calls_.replies.push_back({absl::UnavailableError("refused")});
+  calls_.replies.push_back({GrantedAnswer()});
+
+  ASSERT_TRUE(Run({.call_timeout = 10s, .addresses = 3}).answer.ok());
+
+  EXPECT_EQ(calls_.pauses, (std::vector<Duration>{0s, 0s, 37'500us}));
+}
+
+TEST_F(AcquireFlowTest, DelayThatTheServerNamesIsKeptTo) {
+  absl::Status quarantined = Unavailable(ErrorReason::kStoreQuarantined);
+  SetRetryDelay(quarantined, 4s);
+  calls_.replies.push_back({quarantined});
+  calls_.replies.push_back({GrantedAnswer()});
+
+  EXPECT_TRUE(Run({.call_timeout = 10s, .addresses = 2}).answer.ok());
+
+  EXPECT_EQ(calls_.pauses, (std::vector<Duration>{4s}));
+}
+
+TEST_F(AcquireFlowTest, DelayBeyondTheDeadlineEndsTheCallAtOnce) {
+  absl::Status quarantined = Unavailable(ErrorReason::kStoreQuarantined);
+  SetRetryDelay(quarantined, 30s);
+  calls_.replies.push_back({quarantined});
+
+  const AcquireEnd end = Run({.call_timeout = 10s});
+
+  EXPECT_EQ(ReasonOf(end.answer.status()), ErrorReason::kStoreQuarantined);
+  EXPECT_EQ(time_.Now(), begin_);
+  EXPECT_FALSE(end.unresolved);
+}
+
+TEST_F(AcquireFlowTest, RepeatWaitsForWhatIsLeftOfTheWait) {
+  calls_.replies.push_back({Unavailable(ErrorReason::kServerDraining), 20s});
+  calls_.replies.push_back({GrantedAnswer()});
+
+  ASSERT_TRUE(Run({.wait_timeout = 60s, .call_timeout = 10s, .addresses = 2}).answer.ok());
+
+  EXPECT_EQ(calls_.tries[0].wait_timeout, 60s);
+  EXPECT_EQ(calls_.tries[0].timeout, 63s);
+  EXPECT_EQ(calls_.tries[1].wait_timeout, 40s);
+  EXPECT_EQ(calls_.tries[1].timeout, 43s);
+}
+
+TEST_F(AcquireFlowTest, DrainingMayLeaveAWaiterInItsPlace) {
+  calls_.replies.push_back({Unavailable(ErrorReason::kServerDraining)});
+  calls_.cancelled = true;
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
+
+  EXPECT_TRUE(absl::IsCancelled(end.answer.status()));
+  EXPECT_TRUE(end.unresolved);
+  EXPECT_EQ(calls_.tries.size(), 1u);
+}
+
+class AcquireFlowOfferTest : public AcquireFlowTest {
+ protected:
+  static AcquireAnswer Offer() {
+    Granted offer = std::get<Granted>(GrantedAnswer(9));
+    offer.offered = true;
+    offer.remaining_ttl = 900ms;
+    offer.grant.waited = 5s;
+    offer.grant.previous_lease_expired = true;
+    return offer;
+  }
+};
+
+TEST_F(AcquireFlowOfferTest, OfferIsClaimedAndTheLeaseCountedFromTheClaim) {
+  calls_.replies.push_back({Offer(), 20s});
+  calls_.claims.push_back(std::get<Granted>(GrantedAnswer(9)));
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
+
+  const Granted& granted = std::get<Granted>(*end.answer);
+  EXPECT_EQ(end.sent, begin_ + 20s);
+  EXPECT_EQ(granted.remaining_ttl, 30s);
+  EXPECT_EQ(granted.grant.waited, 5s);
+  EXPECT_TRUE(granted.grant.previous_lease_expired);
+  EXPECT_EQ(calls_.claim_timeouts, (std::vector<Duration>{900ms}));
+}
+
+TEST_F(AcquireFlowOfferTest, LapsedOfferIsAskedForAgain) {
+  calls_.replies.push_back({Offer()});
+  calls_.claims.push_back(
+      ErrorWithReason(absl::StatusCode::kFailedPrecondition, ErrorReason::kLeaseLost, "lapsed"));
+  calls_.replies.push_back({GrantedAnswer()});
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
+
+  ASSERT_TRUE(end.answer.ok());
+  EXPECT_EQ(calls_.tries.size(), 2u);
+}
+
+TEST_F(AcquireFlowOfferTest, OfferWhoseClaimHasNoAnswerIsNotALease) {
+  calls_.replies.push_back({Offer()});
+  calls_.claims.push_back(absl::PermissionDeniedError("no"));
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
+
+  EXPECT_TRUE(absl::IsPermissionDenied(end.answer.status()));
+  EXPECT_TRUE(end.unresolved);
+}
+
+}  // namespace
+}  // namespace lockkeeper::client

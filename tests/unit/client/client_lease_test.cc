@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Leases of the client: how they are kept, lost, released and handed on.
+#include "lockkeeper/lease.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lockkeeper/client.h"
+#include "renewal/boot_clock.h"
+#include "unit/client/client_fixture.h"
+
+namespace lockkeeper {
+namespace {
+
+using namespace std::chrono_literals;
+
+using ClientLeaseTest = ClientTest;
+
+TEST_F(ClientLeaseTest, LeaseIsRenewedByItself) {
+  Client client = NewClient();
+  AcquireResult result = client.Acquire("report", {.ttl = 300ms});
+  ASSERT_TRUE(result);
+
+  ASSERT_TRUE(server_.extend.WaitForCalls(3));
+
+  EXPECT_FALSE(result->lost());
+  const v1::ExtendRequest request = server_.extend.seen()[0];
+  EXPECT_EQ(request.name(), "report");
+  EXPECT_EQ(request.lease_id(), result->grant().lease_id);
+  EXPECT_FALSE(request.has_ttl()) << "as granted";
+}
+
+TEST_F(ClientLeaseTest, LossIsToldByCallbackAndStopTokenAndReleaseSaysSo) {
+  Client client = NewClient();
+  AcquireResult result = client.Acquire("report", {.ttl = 300ms});
+  ASSERT_TRUE(result);
+  std::promise<void> lost;
+  result->OnLost([&] { lost.set_value(); });
+
+  server_.Steal("report");
+
+  lost.get_future().wait();
+  EXPECT_TRUE(result->lost());
+  EXPECT_TRUE(result->stop_token().stop_requested());
+  EXPECT_EQ(result->Release().value(), ReleaseOutcome::kExpired);
+  EXPECT_EQ(server_.release.seen().size(), 0u) << "the server has said that there is nothing left";
+}
+
+TEST_F(ClientLeaseTest, LeaseIsLostBeforeItsEndWhenExtendsAreNotAnswered) {
+  server_.extend.Always([&](grpc::ServerContext& context, const auto&, auto*) {
+    server_.UntilCancelled(context);
+    return grpc::Status::CANCELLED;
+  });
+  Client client = NewClient();
+  const client::BootClock clock;
+  const client::Instant before = clock.Now();
+  AcquireResult result = client.Acquire("report", {.ttl = 600ms});
+  ASSERT_TRUE(result);
+  std::promise<client::Instant> lost;
+  result->OnLost([&] { lost.set_value(clock.Now()); });
+
+  const auto after = lost.get_future().get() - before;
+
+  EXPECT_GE(after, 600ms - 56ms) << "not before the margin";
+  EXPECT_GE(server_.extend.seen().size(), 2u) << "it tried again meanwhile";
+  EXPECT_EQ(result->Release().value(), ReleaseOutcome::kReleased) << "it may still be live";
+}
+
+TEST_F(ClientLeaseTest, ReleaseIsRepeatedUntilAnsweredAndSafeToCallAgain) {
+  Client client = NewClient();
+  AcquireResult result = client.Acquire("report");
+  ASSERT_TRUE(result);
+  server_.release.Next([&](grpc::ServerContext&, const auto& request, auto* response) {
+    EXPECT_TRUE(server_.HonestRelease(request, response).ok());
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the reply was lost");
+  });
+
+  EXPECT_EQ(result->Release().value(), ReleaseOutcome::kReleased)
+      << "NOT_HOLDER on a repeat of its own is done";
+  EXPECT_EQ(result->Release().value(), ReleaseOutcome::kReleased);
+
+  EXPECT_EQ(server_.release.seen().size(), 2u);
+  EXPECT_FALSE(result->lost());
+  EXPECT_EQ(result->remaining(), 0s);
+}
+
+TEST_F(ClientLeaseTest, ReleaseThatIsNotAnsweredInTimeGoesOnInTheBackground) {
+  Client client = NewClient({.release_timeout = 20ms});
+  AcquireResult result = client.Acquire("report");
+  ASSERT_TRUE(result);
+  std::promise<void> may_answer;
+  server_.release.Next(
+      [&, answer = may_answer.get_future().share()](grpc::ServerContext&, const auto&, auto*) {
+        answer.wait();
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "away");
+      });
+
+  EXPECT_TRUE(absl::IsDeadlineExceeded(result->Release().status()));
+  may_answer.set_value();
+
+  EXPECT_TRUE(server_.release.WaitForCalls(2));
+}
+
+TEST_F(ClientLeaseTest, MovedLeaseIsReleasedOnceAndAssigningReleasesTheFormerOne) {
+  Client client = NewClient();
+  Lease lease = client.Acquire("first").TakeLease();
+  lease = client.Acquire("second").TakeLease();
+
+  EXPECT_EQ(server_.HolderOf("first"), "");
+  EXPECT_EQ(server_.HolderOf("second"), lease.grant().lease_id);
+  Lease moved = std::move(lease);
+  EXPECT_EQ(server_.HolderOf("second"), moved.grant().lease_id);
+}
+
+TEST_F(ClientLeaseTest, LeaseOutlivesItsClient) {
+  std::optional<Client> client = NewClient();
+  Lease lease = client->Acquire("report", {.ttl = 300ms}).TakeLease();
+
+  client.reset();
+
+  EXPECT_TRUE(server_.extend.WaitForCalls(2));
+  EXPECT_EQ(lease.Release().value(), ReleaseOutcome::kReleased);
+}
+
+TEST_F(ClientLeaseTest, LastLeaseMayGoInItsOwnCallback) {
+  std::optional<Client> client = NewClient();
+  auto lease = std::make_unique<Lease>(client->Acquire("report", {.ttl = 300ms}).TakeLease());
+  std::promise<void> gone;
+  lease->OnLost([&] {
+    lease.reset();
+    gone.set_value();
+  });
+  client.reset();
+
+  server_.Steal("report");
+
+  gone.get_future().wait();
+}
+
+TEST_F(ClientLeaseTest, DetachedLeaseLivesOnAndCanBeAdopted) {
+  Client client = NewClient();
+  std::string id;
+  {
+    Lease lease = client.Acquire("report").TakeLease();
+    id = std::move(lease).Detach();
+  }
+  EXPECT_EQ(server_.HolderOf("report"), id);
+
+  absl::StatusOr<Lease> adopted = client.Adopt("report", id, {.ttl = 300ms});
+
+  ASSERT_TRUE(adopted.ok()) << adopted.status();
+  EXPECT_EQ(adopted->fencing_token(), 1);
+  EXPECT_LT(adopted->remaining(), 300ms);
+  EXPECT_TRUE(server_.extend.WaitForCalls(3));
+  EXPECT_EQ(server_.extend.seen()[2].ttl().nanos(), 300'000'000);
+}
+
+TEST_F(ClientLeaseTest, AdoptOfALeaseThatIsGoneSaysLeaseLost) {
+  Client client = NewClient();
+
+  const auto adopted = client.Adopt("report", "0123456789abcdef0123456789abcdef");
+
+  EXPECT_EQ(ReasonOf(adopted.status()), ErrorReason::kLeaseLost);
+}
+
+TEST_F(ClientLeaseTest, ReleaseByIdSaysWhatItFound) {
+  Client client = NewClient();
+  const std::string id = client.Acquire("report").TakeLease().grant().lease_id;
+  const std::string held = std::move(client.Acquire("report").TakeLease()).Detach();
+
+  EXPECT_EQ(client.Release("report", id).value(), ReleaseOutcome::kNotHolder);
+  EXPECT_EQ(client.Release("report", held).value(), ReleaseOutcome::kReleased);
+}
+
+TEST_F(ClientLeaseTest, ExtendAndReleaseDoNotQueueBehindWaitingAcquires) {
+  server_.acquire.Always([&](grpc::ServerContext& context, const auto& request, auto* response) {
+    if (request.name() == "held") return server_.HonestAcquire(request, response);
+    server_.UntilCancelled(context);
+    return grpc::Status::CANCELLED;
+  });
+  Client client = NewClient();
+  Lease held = client.Acquire("held", {.ttl = 300ms}).TakeLease();
+  std::stop_source stop;
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 20; ++i) {
+    waiters.emplace_back([&, i] {
+      const AcquireResult result = client.Acquire(
+          "busy" + std::to_string(i), {.wait_timeout = 10min, .cancel = stop.get_token()});
+      EXPECT_FALSE(result);
+    });
+  }
+  ASSERT_TRUE(server_.acquire.WaitForCalls(21));
+
+  EXPECT_TRUE(server_.extend.WaitForCalls(server_.extend.seen().size() + 2));
+  EXPECT_EQ(held.Release().value(), ReleaseOutcome::kReleased);
+
+  stop.request_stop();
+  for (std::thread& waiter : waiters) waiter.join();
+}
+
+TEST_F(ClientLeaseTest, GrantWhoseAnswerComesTooLateIsNotALease) {
+  server_.acquire.Next([&](grpc::ServerContext&, const auto& request, auto* response) {
+    EXPECT_TRUE(server_.HonestAcquire(request, response).ok());
+    response->mutable_lease()->mutable_remaining_ttl()->set_seconds(0);
+    response->mutable_lease()->mutable_remaining_ttl()->set_nanos(40'000'000);
+    return grpc::Status::OK;
+  });
+  Client client = NewClient();
+
+  const AcquireResult result = client.Acquire("report", {.ttl = 10s});
+
+  EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
+  EXPECT_TRUE(server_.release.WaitForCalls(1));
+}
+
+TEST_F(ClientLeaseTest, StopMarginThatDoesNotFitTheGrantedTtlReleases) {
+  Client client = NewClient();
+
+  const AcquireResult result = client.Acquire("report", {.stop_margin = 20s});
+
+  EXPECT_EQ(FieldOf(result.status()), "stop_margin");
+  EXPECT_TRUE(server_.release.WaitForCalls(1));
+}
+
+}  // namespace
+}  // namespace lockkeeper

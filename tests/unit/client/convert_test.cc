@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/convert.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace lockkeeper::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+google::protobuf::Duration Proto(int64_t seconds, int32_t nanos) {
+  google::protobuf::Duration duration;
+  duration.set_seconds(seconds);
+  duration.set_nanos(nanos);
+  return duration;
+}
+
+TEST(ConvertTest, DurationsKeepTheirNanoseconds) {
+  EXPECT_EQ(FromProto(ToProto(29'650ms + 7ns)), 29'650ms + 7ns);
+  EXPECT_EQ(FromProto(ToProto(0s)), 0s);
+}
+
+TEST(ConvertTest, NonsenseDurationsOfAServerAreBounded) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(FromProto(Proto(-5, -5)), 0s);
+  EXPECT_EQ(FromProto(Proto(kMax, 0)), 24h);
+  EXPECT_LT(FromProto(Proto(1, std::numeric_limits<int32_t>::max())), 2s);
+}
+
+TEST(ConvertTest, ResponseWithoutLeaseIsNeverAGrant) {
+  EXPECT_TRUE(absl::IsInternal(FromProto(v1::AcquireResponse()).status()));
+
+  v1::AcquireResponse contention;
+  contention.mutable_contention();
+  const auto answer = FromProto(contention);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(std::get<Contention>(*answer).reason, ContentionReason::kHeld);
+}
+
+TEST(ConvertTest, UnknownEnumValuesOfANewerServerAreTheSafeOnes) {
+  v1::Contention contention;
+  contention.set_reason(static_cast<v1::ContentionReason>(77));
+  EXPECT_EQ(FromProto(contention).reason, ContentionReason::kHeld);
+
+  v1::ReleaseResponse release;
+  release.set_reason(static_cast<v1::NotReleasedReason>(77));
+  EXPECT_EQ(FromProto(release), ReleaseOutcome::kNotHolder);
+
+  v1::FenceResponse fence;
+  fence.set_verdict(static_cast<v1::Verdict>(77));
+  EXPECT_FALSE(FromProto(fence).admitted());
+  EXPECT_FALSE(FromProto(v1::FenceResponse()).admitted());
+
+  v1::Lease lease;
+  lease.set_assurance(static_cast<v1::Assurance>(77));
+  EXPECT_EQ(FromProto(lease).grant.assurance, Assurance::kQuorum);
+}
+
+TEST(ConvertTest, RequestCarriesEveryOption) {
+  const v1::AcquireRequest request = ToProto("report",
+                                             {.ttl = 10s,
+                                              .wait_timeout = 5s,
+                                              .labels = {{"app", "billing"}},
+                                              .lock_delay = 2s,
+                                              .max_hold = 60s,
+                                              .min_assurance = Assurance::kDisk},
+                                             "host/1");
+
+  EXPECT_EQ(request.name(), "report");
+  EXPECT_EQ(FromProto(request.ttl()), 10s);
+  EXPECT_EQ(request.owner(), "host/1");
+  EXPECT_EQ(request.labels().at("app"), "billing");
+  EXPECT_EQ(FromProto(request.lock_delay()), 2s);
+  EXPECT_EQ(FromProto(request.max_hold()), 60s);
+  EXPECT_TRUE(request.confirm());
+  EXPECT_EQ(request.min_assurance(), v1::ASSURANCE_DISK);
+}
+
+TEST(ConvertTest, DefaultsAreLeftToTheServer) {
+  const v1::AcquireRequest request = ToProto("report", {}, "");
+
+  EXPECT_FALSE(request.has_ttl());
+  EXPECT_FALSE(request.has_lock_delay());
+  EXPECT_FALSE(request.has_max_hold());
+  EXPECT_FALSE(request.confirm()) << "without a wait there is no offer to claim";
+}
+
+}  // namespace
+}  // namespace lockkeeper::client

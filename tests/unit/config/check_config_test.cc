@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What values may not mean together.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/config_loader.h"
+
+namespace lockkeeper::config {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// A configuration from variables alone; with a store, unless they name one.
+LoadedConfig From(Environment environment) {
+  auto loaded = ReadConfig({.environment = std::move(environment), .user = User::kRoot});
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? *std::move(loaded) : LoadedConfig();
+}
+
+std::string ProblemsOf(const LoadedConfig& loaded) {
+  const absl::Status status = CheckConfig(loaded);
+  return status.ok() ? "none" : std::string(status.message());
+}
+
+const std::pair<std::string, std::string> kRedis = {"LOCKKEEPERD_STORE_REDIS", "redis://h:1"};
+const std::pair<std::string, std::string> kEmbedded = {"LOCKKEEPERD_STORE_EMBEDDED", "true"};
+
+TEST(CheckConfigTest, OneStoreIsRight) {
+  EXPECT_EQ(ProblemsOf(From({kRedis})), "none");
+  EXPECT_EQ(ProblemsOf(From({kEmbedded})), "none");
+}
+
+TEST(CheckConfigTest, NoStoreIsRefusedNamingBothAndWhy) {
+  EXPECT_THAT(ProblemsOf(From({})),
+              AllOf(HasSubstr("--redis URL"), HasSubstr("--embedded"), HasSubstr("three holders")));
+}
+
+TEST(CheckConfigTest, TwoStoresAreRefusedWithTheirOrigins) {
+  EXPECT_EQ(ProblemsOf(From({kRedis, kEmbedded})),
+            "two stores are named: store.redis (environment LOCKKEEPERD_STORE_REDIS) and "
+            "store.embedded (environment LOCKKEEPERD_STORE_EMBEDDED); take one of them away");
+}
+
+TEST(CheckConfigTest, EmbeddedWithoutAnyDataDirIsRefused) {
+  const auto loaded = ReadConfig({.environment = {kEmbedded}, .user = User::kOther});
+  ASSERT_TRUE(loaded.ok());
+
+  EXPECT_THAT(ProblemsOf(*loaded), HasSubstr("store.data_dir: has to be given"));
+}
+
+TEST(CheckConfigTest, ListeningBeyondLoopbackNeedsConsent) {
+  for (const std::string address :
+       {"0.0.0.0:7600", "[::]:7600", "10.0.0.1:0", "example.com:7600"}) {
+    for (const std::string variable :
+         {"LOCKKEEPERD_SERVER_LISTEN", "LOCKKEEPERD_SERVER_HTTP_LISTEN"}) {
+      Environment environment = {kRedis, {variable, address}};
+      EXPECT_THAT(
+          ProblemsOf(From(environment)),
+          AllOf(HasSubstr("(environment " + variable + "): " + address + " can be reached"),
+                HasSubstr("no transport security yet"), HasSubstr("server.allow_insecure: true")));
+
+      environment.emplace_back("LOCKKEEPERD_SERVER_ALLOW_INSECURE", "true");
+      EXPECT_EQ(ProblemsOf(From(environment)), "none");
+    }
+  }
+}
+
+TEST(CheckConfigTest, OneOutsideListenerAmongLocalOnesIsFound) {
+  EXPECT_THAT(
+      ProblemsOf(From({kRedis, {"LOCKKEEPERD_SERVER_LISTEN", "localhost:1,unix:/x,0.0.0.0:2"}})),
+      AllOf(HasSubstr("0.0.0.0:2 can be reached"), Not(HasSubstr("localhost:1 can")),
+            Not(HasSubstr("unix:/x can"))));
+}
+
+TEST(CheckConfigTest, SameAddressTwiceIsRefused) {
+  EXPECT_THAT(ProblemsOf(From({kRedis, {"LOCKKEEPERD_SERVER_LISTEN", "localhost:1,localhost:1"}})),
+              HasSubstr("localhost:1 is given twice"));
+  EXPECT_THAT(ProblemsOf(From({kRedis, {"LOCKKEEPERD_SERVER_HTTP_LISTEN", "127.0.0.1:7600"}})),
+              HasSubstr("server.http_listen (environment LOCKKEEPERD_SERVER_HTTP_LISTEN): "
+                        "127.0.0.1:7600 is given twice"));
+}
+
+TEST(CheckConfigTest, PortZeroMayBeGivenOften) {
+  EXPECT_EQ(ProblemsOf(From({kRedis,
+                             {"LOCKKEEPERD_SERVER_LISTEN", "localhost:0,localhost:0"},
+                             {"LOCKKEEPERD_SERVER_HTTP_LISTEN", "localhost:0"}})),
+            "none");
+}
+
+TEST(CheckConfigTest, HttpMayListenNowhere) {
+  EXPECT_EQ(ProblemsOf(From({kRedis, {"LOCKKEEPERD_SERVER_HTTP_LISTEN", ""}})), "none");
+}
+
+TEST(CheckConfigTest, PasswordBelongsToRedis) {
+  LoadedConfig loaded = From({kEmbedded});
+  loaded.config.store.redis_password_file = "/run/password";
+
+  EXPECT_THAT(ProblemsOf(loaded), HasSubstr("is for store.redis, which is not given"));
+}
+
+TEST(CheckConfigTest, TwoPasswordsAreRefusedWithoutShowingThem) {
+  LoadedConfig loaded = From({{"LOCKKEEPERD_STORE_REDIS", "redis://u:sesame@h:1"}});
+  loaded.config.store.redis_password_file = "/run/password";
+
+  EXPECT_THAT(ProblemsOf(loaded),
+              AllOf(HasSubstr("two passwords are given"), Not(HasSubstr("sesame"))));
+}
+
+TEST(CheckConfigTest, PasswordFileForAUserIsRight) {
+  LoadedConfig loaded = From({{"LOCKKEEPERD_STORE_REDIS", "redis://u@h:1"}});
+  loaded.config.store.redis_password_file = "/run/password";
+
+  EXPECT_EQ(ProblemsOf(loaded), "none");
+}
+
+TEST(CheckConfigTest, AllProblemsAreToldAtOnce) {
+  EXPECT_THAT(ProblemsOf(From({{"LOCKKEEPERD_SERVER_LISTEN", "0.0.0.0:1"}})),
+              AllOf(HasSubstr("no store is named"), HasSubstr("\nserver.listen ")));
+}
+
+}  // namespace
+}  // namespace lockkeeper::config

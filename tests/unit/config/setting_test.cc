@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each kind of value: what is taken, what is refused and how it is shown again.
+#include "config/setting.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "config/settings.h"
+
+namespace lockkeeper::config {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+RawValue Text(std::string text) {
+  return {.shape = RawValue::Shape::kText, .texts = {std::move(text)}};
+}
+
+RawValue List(std::vector<std::string> texts) {
+  return {.shape = RawValue::Shape::kList, .texts = std::move(texts)};
+}
+
+struct Case {
+  std::string key;
+  std::string text;
+  std::string problem = "";  // Empty: it is taken.
+};
+
+void ExpectTakenOrRefused(const Case& expected) {
+  SCOPED_TRACE(expected.key + ": " + expected.text);
+  const Setting* setting = FindByKey(expected.key);
+  ASSERT_NE(setting, nullptr);
+  Config config;
+  const std::vector<std::string> before = Show(*setting, config).texts;
+
+  const Problem problem = Assign(*setting, Text(expected.text), config);
+
+  if (expected.problem.empty()) {
+    EXPECT_EQ(problem, std::nullopt);
+    EXPECT_THAT(Show(*setting, config).texts, ElementsAre(expected.text));
+  } else {
+    EXPECT_THAT(problem.value_or("taken"), HasSubstr(expected.problem));
+    EXPECT_EQ(Show(*setting, config).texts, before);
+  }
+}
+
+TEST(ValueTest, TruthValueIsTakenOrRefused) {
+  const Case cases[] = {{"store.embedded", "true"},
+                        {"store.embedded", "false"},
+                        {"store.embedded", "yes", R"(has to be true or false, is "yes")"},
+                        {"store.embedded", "True", "true or false"},
+                        {"store.embedded", "1", "true or false"},
+                        {"store.embedded", "", "true or false"}};
+  for (const Case& expected : cases) ExpectTakenOrRefused(expected);
+}
+
+TEST(ValueTest, NumberIsTakenOrRefused) {
+  const Case cases[] = {{"server.shards", "1"},
+                        {"server.shards", "64"},
+                        {"server.shards", "0", "has to be from 1 to 64, is 0"},
+                        {"server.shards", "65", "has to be from 1 to 64, is 65"},
+                        {"server.shards", "-1", "has to be from 1 to 64, is -1"},
+                        {"server.shards", "99999999999999999999", "has to be from 1 to 64"},
+                        {"server.shards", "4294967297", "has to be from 1 to 64"},
+                        {"server.shards", "2x", R"(has to be a whole number, is "2x")"},
+                        {"server.shards", "2.0", "whole number"},
+                        {"server.shards", "", "whole number"},
+                        {"server.shards", "two", "whole number"}};
+  for (const Case& expected : cases) ExpectTakenOrRefused(expected);
+}
+
+TEST(ValueTest, DurationIsTakenOrRefused) {
+  const Case cases[] = {{"store.request_timeout", "10ms"},
+                        {"store.request_timeout", "1m"},
+                        {"store.request_timeout", "9ms", "has to be from 10ms to 1m, is 9ms"},
+                        {"store.request_timeout", "61s", "has to be from 10ms to 1m, is 61s"},
+                        {"store.request_timeout", "1000", "is a bare number"},
+                        {"drain.timeout", "0s"},
+                        {"drain.timeout", "601s", "has to be from 0s to 10m, is 601s"},
+                        {"lease.max_ttl", "24h"},
+                        {"lease.max_ttl", "999ms", "has to be from 1s to 24h, is 999ms"},
+                        {"lease.max_ttl", "25h", "has to be from 1s to 24h, is 25h"},
+                        {"store.record_retention", "1s"},
+                        {"store.record_retention", "24h"},
+                        {"store.record_retention", "0s", "has to be from 1s to 24h, is 0s"}};
+  for (const Case& expected : cases) ExpectTakenOrRefused(expected);
+}
+
+TEST(ValueTest, WordIsTakenOrRefused) {
+  const Case cases[] = {{"log.format", "json"},
+                        {"log.format", "text"},
+                        {"log.format", "xml", R"(has to be text or json, is "xml")"},
+                        {"log.level", "debug"},
+                        {"log.level", "info"},
+                        {"log.level", "warn"},
+                        {"log.level", "error"},
+                        {"log.level", "INFO", R"(has to be debug, info, warn or error, is "INFO")"},
+                        {"log.level", "", "debug, info, warn or error"}};
+  for (const Case& expected : cases) ExpectTakenOrRefused(expected);
+}
+
+TEST(ValueTest, TextIsTakenOrRefused) {
+  const Case cases[] = {
+      {"store.data_dir", "/srv/l\xc3\xb6"},
+      {"store.data_dir", ""},
+      {"store.data_dir", "/a\nb", "contains a control character"},
+      {"store.data_dir", "/\xff", "is not valid UTF-8"},
+      {"store.key_prefix", std::string(64, 'k')},
+      {"store.key_prefix", "", "has to be 1 to 64 bytes, has 0"},
+      {"store.key_prefix", std::string(65, 'k'), "has to be 1 to 64 bytes, has 65"},
+      {"store.key_prefix", "a{b", "hash tag"},
+      {"store.key_prefix", "a}b", "hash tag"},
+      {"server.http_listen", ""},
+      {"server.http_listen", "[::1]:0"},
+      {"server.http_listen", "unix:/x", "only gRPC has unix sockets"},
+      {"server.http_listen", "7601", "has no port"}};
+  for (const Case& expected : cases) ExpectTakenOrRefused(expected);
+}
+
+TEST(SettingTest, ListTakesWhatEveryEntryAllows) {
+  const Setting& listen = *FindByKey("server.listen");
+  Config config;
+
+  EXPECT_EQ(Assign(listen, List({"127.0.0.1:1", "unix:/x"}), config), std::nullopt);
+  EXPECT_THAT(config.server.listen, ElementsAre("127.0.0.1:1", "unix:/x"));
+
+  EXPECT_THAT(Assign(listen, List({"127.0.0.1:2", "bad"}), config).value_or(""),
+              HasSubstr(R"("bad" has no port)"));
+  EXPECT_THAT(Assign(listen, List({}), config).value_or(""), HasSubstr("at least one entry"));
+  EXPECT_THAT(Assign(listen, Text("127.0.0.1:3"), config).value_or(""),
+              HasSubstr("has to be a list"));
+  EXPECT_THAT(config.server.listen, ElementsAre("127.0.0.1:1", "unix:/x"));
+}
+
+TEST(SettingTest, SingleValueTakesNoList) {
+  Config config;
+
+  EXPECT_THAT(Assign(*FindByKey("server.shards"), List({"1"}), config).value_or(""),
+              HasSubstr("has to be one value, is a list"));
+}
+
+TEST(SettingTest, RefusedSecretIsNotShown) {
+  Config config;
+
+  const Problem problem = Assign(*FindByKey("store.redis"), Text("http://u:sesame@h"), config);
+
+  ASSERT_TRUE(problem.has_value());
+  EXPECT_THAT(*problem, Not(HasSubstr("sesame")));
+}
+
+TEST(SettingTest, SecretIsShownMasked) {
+  Config config;
+
+  ASSERT_EQ(Assign(*FindByKey("store.redis"), Text("redis://u:sesame@h:1"), config), std::nullopt);
+
+  EXPECT_EQ(config.store.redis.reveal(), "redis://u:sesame@h:1");
+  EXPECT_THAT(Show(*FindByKey("store.redis"), config).texts, ElementsAre("redis://u:***@h:1"));
+}
+
+TEST(SettingTest, LongRefusedValueIsCut) {
+  Config config;
+
+  const Problem problem = Assign(*FindByKey("log.level"), Text(std::string(10'000, 'x')), config);
+
+  EXPECT_LT(problem.value_or(std::string(10'000, ' ')).size(), 200U);
+}
+
+// --- the table --------------------------------------------------------------------------------
+
+TEST(SettingsTest, KeysFlagsAndVariablesAreUnique) {
+  std::set<std::string> names;
+  for (const Setting& setting : Settings()) {
+    EXPECT_TRUE(names.insert(std::string(setting.key)).second) << setting.key;
+    EXPECT_TRUE(names.insert(EnvironmentName(setting)).second) << setting.key;
+    if (!setting.flag.empty()) {
+      EXPECT_TRUE(names.insert(std::string(setting.flag)).second) << setting.key;
+    }
+    if (!setting.environment_alias.empty()) {
+      EXPECT_TRUE(names.insert(std::string(setting.environment_alias)).second) << setting.key;
+    }
+  }
+}
+
+TEST(SettingsTest, SettingsOfASectionStandTogether) {
+  std::set<std::string_view> ended;
+  std::string_view section;
+  for (const Setting& setting : Settings()) {
+    if (setting.section() == section) continue;
+    EXPECT_TRUE(ended.insert(section).second) << setting.key;
+    section = setting.section();
+  }
+}
+
+// So that a range which leaves out its own default is noticed.
+TEST(SettingsTest, DefaultsAreTakenByTheirOwnSettings) {
+  const Config defaults;
+  for (const Setting& setting : Settings()) {
+    Config config;
+    EXPECT_EQ(Assign(setting, Show(setting, defaults), config), std::nullopt) << setting.key;
+    EXPECT_EQ(Show(setting, config).texts, Show(setting, defaults).texts) << setting.key;
+  }
+}
+
+// Each entry has to reach its own field: a change of one setting shows in no other.
+TEST(SettingsTest, EachSettingHasItsOwnField) {
+  for (const Setting& setting : Settings()) {
+    Config config;
+    for (const std::string text : {"true", "7", "7s", "json", "debug", "redis://h", "/x", "h:7"}) {
+      const RawValue value = setting.is_list() ? List({text}) : Text(text);
+      if (!Assign(setting, value, config) &&
+          Show(setting, config).texts != Show(setting, {}).texts) {
+        break;
+      }
+    }
+    for (const Setting& other : Settings()) {
+      const bool differs = Show(other, config).texts != Show(other, {}).texts;
+      EXPECT_EQ(differs, &other == &setting) << setting.key << " and " << other.key;
+    }
+  }
+}
+
+TEST(SettingsTest, EnvironmentNameIsTheKeyInCapitals) {
+  EXPECT_EQ(EnvironmentName(*FindByKey("store.redis_password_file")),
+            "LOCKKEEPERD_STORE_REDIS_PASSWORD_FILE");
+}
+
+TEST(SettingsTest, AreFoundByEveryName) {
+  EXPECT_EQ(FindByKey("server.listen")->key, "server.listen");
+  EXPECT_EQ(FindByFlag("--listen")->key, "server.listen");
+  EXPECT_EQ(FindByEnvironment("LOCKKEEPERD_SERVER_LISTEN")->key, "server.listen");
+  EXPECT_EQ(FindByEnvironment("LOCKKEEPERD_REDIS_PASSWORD_FILE")->key, "store.redis_password_file");
+  EXPECT_EQ(FindByKey("listen"), nullptr);
+  EXPECT_EQ(FindByKey(""), nullptr);
+  EXPECT_EQ(FindByFlag(""), nullptr);
+  EXPECT_EQ(FindByEnvironment(""), nullptr);
+  EXPECT_EQ(FindByEnvironment("lockkeeperd_server_listen"), nullptr);
+}
+
+}  // namespace
+}  // namespace lockkeeper::config

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/url.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace lockkeeper::config {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct Masking {
+  std::string url;
+  std::string masked;
+};
+
+void ExpectMasked(const Masking& expected) {
+  SCOPED_TRACE(expected.url);
+  EXPECT_EQ(MaskUrl(Secret(expected.url)), expected.masked);
+}
+
+TEST(MaskUrlTest, ShowsAllButThePassword) {
+  const Masking cases[] = {
+      {"", ""},
+      {"redis://host:6379/2", "redis://host:6379/2"},
+      {"redis://user@host:6379", "redis://user@host:6379"},
+      {"redis://user:pw@host:6379/2", "redis://user:***@host:6379/2"},
+      {"redis://:pw@host", "redis://:***@host"},
+      {"redis://user:@host", "redis://user:@host"},
+      // Passwords that were not percent-encoded.
+      {"redis://user:p@w@host", "redis://user:***@host"},
+      {"redis://user:p/w@host", "redis://user:***@host"},
+      {"redis://user:p:w@host", "redis://user:***@host"},
+      {"redis://user:p?w#@host", "redis://user:***@host"},
+      {"unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=1"},
+      {"unix:///run/a@b.sock", "unix:///run/a@b.sock"},
+      {"unix://user:pw@/run/redis.sock", "unix://user:***@/run/redis.sock"},
+      {"unix:///run/redis.sock?password=pw&db=1", "unix:///run/redis.sock?password=***"},
+      // No URL at all, but with a password.
+      {"user:pw@host", "user:***@host"}};
+  for (const Masking& expected : cases) ExpectMasked(expected);
+}
+
+TEST(HasPasswordTest, TellsWhetherOneStandsInTheUrl) {
+  EXPECT_TRUE(HasPassword(Secret("redis://user:pw@host")));
+  EXPECT_TRUE(HasPassword(Secret("redis://:pw@host")));
+  EXPECT_FALSE(HasPassword(Secret("redis://user:@host")));
+  EXPECT_FALSE(HasPassword(Secret("redis://user@host:6379")));
+  EXPECT_FALSE(HasPassword(Secret("unix:///run/redis.sock")));
+}
+
+TEST(CheckStoreUrlTest, KnownSchemesPass) {
+  EXPECT_EQ(CheckStoreUrl(""), std::nullopt);
+  EXPECT_EQ(CheckStoreUrl("redis://host:6379"), std::nullopt);
+  EXPECT_EQ(CheckStoreUrl("unix:///run/redis.sock"), std::nullopt);
+  EXPECT_EQ(CheckStoreUrl("unix://user:pw@/run/redis.sock"), std::nullopt);
+}
+
+TEST(CheckStoreUrlTest, OthersAreRefusedWithoutShowingThem) {
+  for (const std::string url :
+       {"host:6379", "http://u:sesame@h", "unix:/sesame", "REDIS://sesame"}) {
+    const Problem problem = CheckStoreUrl(url);
+
+    ASSERT_TRUE(problem.has_value()) << url;
+    EXPECT_THAT(*problem, HasSubstr("redis://[user:password@]host:port[/db]"));
+    EXPECT_THAT(*problem, Not(HasSubstr("sesame")));
+  }
+}
+
+TEST(CheckStoreUrlTest, TlsIsRefusedByName) {
+  EXPECT_THAT(CheckStoreUrl("rediss://host").value_or(""), HasSubstr("not supported yet"));
+}
+
+TEST(SecretTest, PrintingShowsNothing) {
+  std::ostringstream out;
+
+  out << Secret("sesame") << "|" << Secret();
+
+  EXPECT_EQ(out.str(), "***|");
+}
+
+}  // namespace
+}  // namespace lockkeeper::config

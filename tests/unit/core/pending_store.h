@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A store that answers when the test says so, and an observer that remembers: what the domain is
+// tested between.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/lock_observer.h"
+#include "core/lock_store.h"
+
+namespace lockkeeper::core {
+
+// Requests of one kind that wait for their answers, the oldest first.
+template <typename Request, typename T>
+class PendingCalls {
+ public:
+  void Add(const Request& request, Done<T> done) { calls_.emplace_back(request, std::move(done)); }
+
+  size_t size() const { return calls_.size(); }
+
+  // The oldest one; a failure of the test if there is none.
+  Request front() const {
+    EXPECT_FALSE(calls_.empty()) << "the store was not asked";
+    return calls_.empty() ? Request() : calls_.front().first;
+  }
+
+  // Answers the oldest one.
+  void Answer(absl::StatusOr<T> answer) {
+    ASSERT_FALSE(calls_.empty()) << "the store was not asked";
+    Done<T> done = std::move(calls_.front().second);
+    calls_.pop_front();
+    std::move(done)(std::move(answer));
+  }
+
+ private:
+  std::deque<std::pair<Request, Done<T>>> calls_;
+};
+
+// Thread-safety: not thread-safe.
+class PendingStore final : public LockStore {
+ public:
+  PendingCalls<AcquireRequest, AcquireOutcome> acquires;
+  PendingCalls<ExtendRequest, Lease> extends;
+  PendingCalls<ReleaseRequest, ReleaseAnswer> releases;
+  PendingCalls<WithdrawRequest, WithdrawResult> withdrawals;
+  PendingCalls<FenceRequest, FenceAnswer> fences;
+  PendingCalls<PollRequest, PollAnswer> polls;
+  Assurance given = Assurance::kMemory;
+  LineListener* listener = nullptr;
+
+  void Acquire(const AcquireRequest& request, Done<AcquireOutcome> done) override {
+    acquires.Add(request, std::move(done));
+  }
+  void Extend(const ExtendRequest& request, Done<Lease> done) override {
+    extends.Add(request, std::move(done));
+  }
+  void Release(const ReleaseRequest& request, Done<ReleaseAnswer> done) override {
+    releases.Add(request, std::move(done));
+  }
+  void Withdraw(const WithdrawRequest& request, Done<WithdrawResult> done) override {
+    withdrawals.Add(request, std::move(done));
+  }
+  void Fence(const FenceRequest& request, Done<FenceAnswer> done) override {
+    fences.Add(request, std::move(done));
+  }
+  void Poll(const PollRequest& request, Done<PollAnswer> done) override {
+    polls.Add(request, std::move(done));
+  }
+  void ListenToLine(LineListener& to) override { listener = &to; }
+  Assurance assurance() const override { return given; }
+};
+
+class RecordingObserver final : public LockObserver {
+ public:
+  std::vector<std::pair<std::string, WithdrawalEnd>> withdrawals;
+  std::vector<std::pair<std::string, FencingToken>> expired;
+
+  void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) override {
+    withdrawals.emplace_back(lock_name, end);
+  }
+  void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) override {
+    expired.emplace_back(lock_name, token);
+  }
+  void OnInvariantViolated(std::string_view what) override { ADD_FAILURE() << what; }
+};
+
+// An answer that may come once.
+template <typename T>
+class Caught {
+ public:
+  Done<T> Into() {
+    return [this](absl::StatusOr<T> answer) {
+      EXPECT_FALSE(answer_) << "answered twice";
+      answer_ = std::move(answer);
+    };
+  }
+
+  bool came() const { return answer_.has_value(); }
+  const absl::StatusOr<T>& value() const { return *answer_; }
+
+ private:
+  std::optional<absl::StatusOr<T>> answer_;
+};
+
+}  // namespace lockkeeper::core

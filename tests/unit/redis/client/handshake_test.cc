@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/client/handshake.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "redis/scripts.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using core::Assurance;
+using Kind = StoreProblem::Kind;
+using Type = Reply::Type;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Reply Text(std::string text) { return {.type = Type::kText, .text = std::move(text)}; }
+Reply Error(std::string text) { return {.type = Type::kError, .text = std::move(text)}; }
+Reply Array(std::vector<std::string> texts) {
+  Reply reply{.type = Type::kArray};
+  for (std::string& text : texts) reply.items.push_back(Text(std::move(text)));
+  return reply;
+}
+
+std::string Line(const Command& command) {
+  std::string line;
+  for (const std::string_view word : command.Words()) {
+    line += (line.empty() ? "" : " ") + std::string(word);
+  }
+  return line;
+}
+
+// A server that answers as a healthy Redis 7.0.15 does, but for what the test changes.
+class HandshakeTest : public testing::Test {
+ protected:
+  // Plays the handshake to its end; answers what was sent.
+  std::vector<std::string> Play(const std::string& url) {
+    Handshake handshake(*ParseRedisUrl(url), "lockkeeperd:1", scripts_);
+    std::vector<std::string> sent;
+    problem_.reset();
+    for (;;) {
+      const std::vector<Command> pipeline = handshake.NextPipeline();
+      if (pipeline.empty()) break;
+      for (const Command& command : pipeline) sent.push_back(Line(command));
+      for (const Command& command : pipeline) {
+        problem_ = handshake.OnReply(Answer(Line(command)));
+        if (problem_) return sent;
+      }
+    }
+    facts_ = handshake.facts();
+    return sent;
+  }
+
+  std::vector<std::string> Play() { return Play("redis://host"); }
+
+  Reply Answer(const std::string& line) {
+    for (const auto& [prefix, reply] : answers_) {
+      if (line.starts_with(prefix)) return reply;
+    }
+    return Text("OK");
+  }
+
+  void ExpectRefused(const std::string& text) {
+    Play();
+    ASSERT_TRUE(problem_) << "instead of: " << text;
+    EXPECT_EQ(problem_->kind, Kind::kRefused);
+    EXPECT_EQ(problem_->text, text);
+  }
+
+  void ExpectUnreachable(const std::string& text) {
+    Play();
+    ASSERT_TRUE(problem_) << "instead of: " << text;
+    EXPECT_EQ(problem_->kind, Kind::kUnreachable);
+    EXPECT_EQ(problem_->text, text);
+  }
+
+  const std::vector<ScriptSource> scripts_ = {{"one", "return 1", "a1"}, {"two", "return 2", "a2"}};
+  std::map<std::string, Reply> answers_ = {
+      {"INFO server", Text("# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n")},
+      {"INFO replication", Text("role:master\r\n")},
+      {"INFO memory", Text("maxmemory:100\r\nmaxmemory_policy:noeviction\r\n")},
+      {"INFO persistence", Text("loading:0\r\naof_enabled:1\r\n")},
+      {"ROLE", Array({"master", "0", ""})},
+      {"CONFIG GET", Array({"appendfsync", "always", "no-appendfsync-on-rewrite", "no"})},
+  };
+  std::optional<StoreProblem> problem_;
+  ServerFacts facts_;
+};
+
+TEST_F(HandshakeTest, HealthyServerIsAskedThenGivenTheScripts) {
+  EXPECT_THAT(Play(),
+              ElementsAre("INFO server", "INFO replication", "INFO memory", "INFO persistence",
+                          "ROLE", "CONFIG GET appendfsync no-appendfsync-on-rewrite",
+                          "CLIENT SETNAME lockkeeperd:1", "CLIENT NO-EVICT ON",
+                          "SCRIPT LOAD return 1", "SCRIPT LOAD return 2"));
+  EXPECT_FALSE(problem_);
+  EXPECT_EQ(facts_.Version(), "Redis 7.0.15");
+}
+
+TEST_F(HandshakeTest, CredentialsAndDatabaseComeFirst) {
+  EXPECT_THAT(Play("redis://user:pw@host/3")[0], "AUTH user pw");
+  EXPECT_THAT(Play("redis://user:pw@host/3")[1], "SELECT 3");
+  EXPECT_THAT(Play("redis://:pw@host")[0], "AUTH pw");
+  EXPECT_THAT(Play("redis://user@host")[0], "AUTH user ");
+  EXPECT_FALSE(problem_);
+}
+
+TEST_F(HandshakeTest, WrongPasswordIsRefusedInTheServersWords) {
+  answers_["AUTH"] = Error("WRONGPASS invalid username-password pair or user is disabled.");
+
+  Play("redis://:pw@host");
+
+  EXPECT_EQ(problem_->kind, Kind::kRefused);
+  EXPECT_EQ(problem_->text,
+            "answered AUTH with: WRONGPASS invalid username-password pair or user is disabled.");
+}
+
+TEST_F(HandshakeTest, MissingPasswordIsRefusedWithTheRemedy) {
+  answers_["INFO server"] = Error("NOAUTH Authentication required.");
+
+  ExpectRefused(
+      "demands a password: put user and password into the URL, or the password into a file "
+      "(store.redis_password_file)");
+}
+
+TEST_F(HandshakeTest, UnknownDatabaseIsRefused) {
+  answers_["SELECT"] = Error("ERR DB index is out of range");
+
+  Play("redis://host/99");
+
+  EXPECT_EQ(problem_->text, "answered SELECT 99 with: ERR DB index is out of range");
+  EXPECT_EQ(problem_->kind, Kind::kRefused);
+}
+
+TEST_F(HandshakeTest, OldServerIsRefused) {
+  answers_["INFO server"] = Text("redis_version:6.2.14\r\n");
+  ExpectRefused("runs Redis 6.2.14, but Redis 7.0 or later, or Valkey, is needed: upgrade it");
+
+  answers_["INFO server"] = Text("garbage");
+  ExpectRefused("INFO does not tell redis_version: is this Redis?");
+}
+
+TEST_F(HandshakeTest, NewerServersAreTaken) {
+  for (const char* version : {"7.0.0", "7.2.4", "8.0.1", "10.0.0", "255.255.255"}) {
+    answers_["INFO server"] = Text("redis_version:" + std::string(version) + "\r\n");
+    Play();
+    EXPECT_FALSE(problem_) << version;
+  }
+}
+
+TEST_F(HandshakeTest, ValkeyIsTakenUnderItsOwnName) {
+  answers_["INFO server"] =
+      Text("redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n");
+
+  Play();
+
+  EXPECT_FALSE(problem_);
+  EXPECT_EQ(facts_.Version(), "Valkey 8.0.1");
+}
+
+TEST_F(HandshakeTest, ReplicaIsRefusedNamingItsPrimary) {
+  answers_["INFO replication"] = Text("role:slave\r\nmaster_host:10.0.0.7\r\nmaster_port:6380\r\n");
+  answers_["ROLE"] = Array({"slave", "10.0.0.7", "6380"});
+  const std::string refusal =
+      "is a replica of 10.0.0.7:6380: name the primary, or make this server one with `REPLICAOF "
+      "NO ONE`";
+
+  ExpectRefused(refusal);
+  answers_["ROLE"] = Error("NOPERM no");
+  ExpectRefused(refusal);
+}
+
+TEST_F(HandshakeTest, RoleMayComeFromEitherOfTwoCommands) {
+  answers_["ROLE"] = Error("NOPERM no");
+  Play();
+  EXPECT_FALSE(problem_);
+
+  answers_["INFO replication"] = Text("");
+  ExpectRefused("does not tell its role: allow the user ROLE or INFO");
+}
+
+TEST_F(HandshakeTest, SentinelAndClusterAreRefused) {
+  answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
+  ExpectRefused("is a Sentinel: name the Redis server that it watches");
+
+  answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:cluster\r\n");
+  ExpectRefused(
+      "runs in cluster mode, which this version does not support: set `cluster-enabled no`, or "
+      "name another server");
+}
+
+TEST_F(HandshakeTest, EvictionIsRefusedUnlessMemoryHasNoLimit) {
+  answers_["INFO memory"] = Text("maxmemory:100\r\nmaxmemory_policy:volatile-lru\r\n");
+  ExpectRefused(
+      "may evict locks, its maxmemory-policy is volatile-lru: set `maxmemory-policy noeviction` "
+      "(or `maxmemory 0`)");
+
+  answers_["INFO memory"] = Text("maxmemory:0\r\nmaxmemory_policy:volatile-lru\r\n");
+  Play();
+  EXPECT_FALSE(problem_);
+
+  answers_["INFO memory"] = Text("");
+  ExpectRefused("does not tell maxmemory and maxmemory_policy: allow the user INFO");
+}
+
+TEST_F(HandshakeTest, LoadingServerIsUnreachableNotRefused) {
+  answers_["INFO persistence"] = Text("loading:1\r\nloading_loaded_perc:12.50\r\n");
+  ExpectUnreachable("is loading its data, 12.50 % so far");
+
+  answers_["INFO persistence"] = Error("LOADING Redis is loading the dataset in memory");
+  ExpectUnreachable("answered INFO with: LOADING Redis is loading the dataset in memory");
+}
+
+TEST_F(HandshakeTest, PassingErrorsAreUnreachable) {
+  for (const char* error : {"BUSY Redis is busy running a script.", "MISCONF disk", "OOM memory",
+                            "ERR max number of clients reached"}) {
+    answers_["SCRIPT LOAD"] = Error(error);
+    ExpectUnreachable("answered SCRIPT LOAD of one with: " + std::string(error));
+  }
+}
+
+TEST_F(HandshakeTest, ForbiddenScriptLoadIsRefused) {
+  answers_["SCRIPT LOAD"] = Error("NOPERM User x has no permissions to run the 'script|load'");
+
+  Play();
+
+  EXPECT_EQ(problem_->kind, Kind::kRefused);
+  EXPECT_THAT(problem_->text, HasSubstr("SCRIPT LOAD of one"));
+}
+
+TEST_F(HandshakeTest, NameAndNoEvictMayFail) {
+  answers_["CLIENT"] = Error("NOPERM no");
+
+  Play();
+
+  EXPECT_FALSE(problem_);
+}
+
+TEST_F(HandshakeTest, DiskIsPromisedOnlyIfEverySettingIsKnownToSaySo) {
+  Play();
+  EXPECT_EQ(facts_.Assurance(), Assurance::kDisk);
+
+  answers_["CONFIG GET"] = Array({"appendfsync", "everysec", "no-appendfsync-on-rewrite", "no"});
+  Play();
+  EXPECT_EQ(facts_.Assurance(), Assurance::kMemory);
+
+  answers_["CONFIG GET"] = Array({"no-appendfsync-on-rewrite", "yes", "appendfsync", "always"});
+  Play();
+  EXPECT_EQ(facts_.Assurance(), Assurance::kMemory);
+
+  answers_["CONFIG GET"] = Error("NOPERM no");
+  Play();
+  EXPECT_EQ(facts_.Assurance(), Assurance::kMemory);
+  EXPECT_FALSE(problem_);
+
+  answers_["CONFIG GET"] = Array({"appendfsync", "always", "no-appendfsync-on-rewrite", "no"});
+  answers_["INFO persistence"] = Text("loading:0\r\naof_enabled:0\r\n");
+  Play();
+  EXPECT_EQ(facts_.Assurance(), Assurance::kMemory);
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis

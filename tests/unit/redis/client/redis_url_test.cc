@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/client/redis_url.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/errors.h"
+#include "support/process/temporary_directory.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RedisUrl Parsed(std::string_view text) {
+  absl::StatusOr<RedisUrl> url = ParseRedisUrl(text);
+  EXPECT_TRUE(url.ok()) << text << ": " << url.status();
+  return url.ok() ? *url : RedisUrl();
+}
+
+std::string ProblemOf(const absl::StatusOr<RedisUrl>& url, const std::string& field) {
+  if (url.ok()) return "parsed as " + url->Display();
+  EXPECT_EQ(core::ReasonOf(url.status()), core::ErrorReason::kInvalidField);
+  EXPECT_EQ(core::FieldOf(url.status()), field);
+  return std::string(url.status().message());
+}
+
+std::string ProblemOf(std::string_view text) {
+  return ProblemOf(ParseRedisUrl(text), "store.redis");
+}
+
+TEST(RedisUrlTest, HostAndPortAreRead) {
+  const RedisUrl url = Parsed("redis://cache.example.org:7001");
+
+  EXPECT_EQ(url.host, "cache.example.org");
+  EXPECT_EQ(url.port, 7001);
+  EXPECT_EQ(url.database, 0);
+  EXPECT_EQ(url.user, "");
+  EXPECT_TRUE(url.password.empty());
+  EXPECT_EQ(url.Address(), "cache.example.org:7001");
+  EXPECT_EQ(url.Display(), "redis://cache.example.org:7001");
+}
+
+TEST(RedisUrlTest, PortAndDatabaseHaveDefaults) {
+  EXPECT_EQ(Parsed("redis://localhost").port, 6379);
+  EXPECT_EQ(Parsed("redis://localhost/").database, 0);
+  EXPECT_EQ(Parsed("redis://localhost/3").database, 3);
+  EXPECT_EQ(Parsed("redis://localhost:1/3").Display(), "redis://localhost:1/3");
+}
+
+TEST(RedisUrlTest, V6AddressStandsInBrackets) {
+  const RedisUrl url = Parsed("redis://[2001:db8::1]:6380/2");
+
+  EXPECT_EQ(url.host, "2001:db8::1");
+  EXPECT_EQ(url.port, 6380);
+  EXPECT_EQ(url.Address(), "[2001:db8::1]:6380");
+  EXPECT_EQ(Parsed("redis://[::ffff:10.0.0.1]").port, 6379);
+}
+
+TEST(RedisUrlTest, CredentialsAreDecodedAndNotShown) {
+  const RedisUrl url = Parsed("redis://us%65r:p%40ss%3Aw%2Frd%25@host:1");
+
+  EXPECT_EQ(url.user, "user");
+  EXPECT_EQ(url.password.reveal(), "p@ss:w/rd%");
+  EXPECT_EQ(url.Display(), "redis://host:1");
+}
+
+TEST(RedisUrlTest, UserAndPasswordMayStandAlone) {
+  EXPECT_EQ(Parsed("redis://:secret@host").user, "");
+  EXPECT_EQ(Parsed("redis://:secret@host").password.reveal(), "secret");
+  EXPECT_EQ(Parsed("redis://user@host").user, "user");
+  EXPECT_EQ(Parsed("redis://a:b@c@host").password.reveal(), "b@c");
+}
+
+TEST(RedisUrlTest, UnixSocketHasAPathAndADatabase) {
+  const RedisUrl url = Parsed("unix:///run/my%20redis/s%3fck?db=5");
+
+  EXPECT_EQ(url.socket_path, "/run/my redis/s?ck");
+  EXPECT_EQ(url.database, 5);
+  EXPECT_EQ(url.host, "");
+  EXPECT_EQ(url.port, 0);
+  EXPECT_EQ(url.Address(), "/run/my redis/s?ck");
+  EXPECT_EQ(Parsed("unix:///s").Display(), "unix:///s");
+  EXPECT_EQ(Parsed("unix://user:pw@/s").user, "user");
+}
+
+TEST(RedisUrlTest, ErrorSaysWhatIsWrongAndWhatIsExpected) {
+  struct Case {
+    const char* text;
+    const char* problem;
+  };
+  const std::vector<Case> cases = {
+      {"", "store.redis: must be redis://[user:password@]host[:port][/db] or unix:///path[?db=N]"},
+      {"host:6379", "must be redis://"},
+      {"http://host", "must be redis://"},
+      {"rediss://host", "rediss:// (TLS) is not supported by this version; use redis://"},
+      {"redis://", "the host must be a name or an address"},
+      {"redis://:6379", "the host must be a name or an address"},
+      {"redis://ho st", "the host must be a name or an address"},
+      {"redis://host?db=1", "the host must be a name or an address"},
+      {"redis://::1:6379", "the host must be a name or an address (IPv6 in brackets)"},
+      {"redis://[]:1", "an IPv6 address in brackets is expected, such as [::1]:6379"},
+      {"redis://[::1:1", "an IPv6 address in brackets"},
+      {"redis://[host]:1", "an IPv6 address in brackets"},
+      {"redis://[::1]6379", "the port after the host must be a number from 1 to 65535"},
+      {"redis://host:", "the port after the host must be a number from 1 to 65535"},
+      {"redis://host:0", "the port after the host"},
+      {"redis://host:65536", "the port after the host"},
+      {"redis://host:-1", "the port after the host"},
+      {"redis://host:99999999999999999999", "the port after the host"},
+      {"redis://host:1/x", "the database must be a number from 0 to 2147483647"},
+      {"redis://host:1/-1", "the database must be a number"},
+      {"redis://host:1/2147483648", "the database must be a number"},
+      {"redis://host:1/1/2", "the database must be a number"},
+      {"redis://user:p%zz@host", "a % in the password must be followed by two hex digits"},
+      {"redis://us%4:p@host", "a % in the user must be followed by two hex digits"},
+      {"redis://user:%00@host", "the password must not contain a zero byte"},
+      {"unix://", "the path of the unix socket must be absolute: unix:///path"},
+      {"unix://run/redis", "the path of the unix socket must be absolute"},
+      {"unix:///s?database=1", "after the path only ?db=N may follow"},
+      {"unix:///s?db=", "the database must be a number"},
+      {"unix:///s%2", "a % in the path of the unix socket must be followed by two hex digits"},
+  };
+  for (const Case& c : cases) EXPECT_THAT(ProblemOf(c.text), HasSubstr(c.problem)) << c.text;
+}
+
+TEST(RedisUrlTest, SocketPathEndsWhereTheKernelsDoes) {
+  const std::string longest = "/" + std::string(106, 's');
+
+  EXPECT_EQ(Parsed("unix://" + longest).socket_path, longest);
+  EXPECT_THAT(ProblemOf("unix://" + longest + "s"),
+              HasSubstr("has 108 bytes, at most 107 are possible"));
+}
+
+TEST(RedisUrlTest, ErrorNeverRepeatsWhatMayBeAPassword) {
+  for (const char* text :
+       {"redis://:s3cr/et@host", "redis://u:s3cr?t@ho st", "redis://u:s3cr%zt@host",
+        "redis://s3cr:et", "unix://u:s3cr/x?y=1", "s3cret@host"}) {
+    EXPECT_THAT(ProblemOf(text), Not(HasSubstr("s3cr"))) << text;
+  }
+}
+
+class PasswordFileTest : public testing::Test {
+ protected:
+  std::string Write(const std::string& content) {
+    const std::string path = directory_.Path("password");
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+  static absl::StatusOr<RedisUrl> Load(const std::string& url, const std::string& file) {
+    return LoadRedisUrl(config::Secret(url), file);
+  }
+  static std::string FileProblem(const std::string& url, const std::string& file) {
+    return ProblemOf(Load(url, file), "store.redis_password_file");
+  }
+
+  support::TemporaryDirectory directory_;
+};
+
+TEST_F(PasswordFileTest, LastNewlineIsNotPartOfThePassword) {
+  for (const auto& [content, password] :
+       std::vector<std::pair<std::string, std::string>>{{"s3cret", "s3cret"},
+                                                        {"s3cret\n", "s3cret"},
+                                                        {"s3cret\r\n", "s3cret"},
+                                                        {" a\nb\n\n", " a\nb\n"}}) {
+    const auto url = Load("redis://user@host", Write(content));
+    ASSERT_TRUE(url.ok()) << url.status();
+    EXPECT_EQ(url->password.reveal(), password);
+    EXPECT_EQ(url->user, "user");
+  }
+}
+
+TEST_F(PasswordFileTest, NoFileLeavesTheUrlAsItIs) {
+  EXPECT_EQ(Load("redis://:pw@host", "")->password.reveal(), "pw");
+}
+
+TEST_F(PasswordFileTest, WrongFileIsNamed) {
+  const std::string missing = directory_.Path("missing");
+
+  EXPECT_EQ(FileProblem("redis://host", missing),
+            "store.redis_password_file: cannot read " + missing + ": No such file or directory");
+  EXPECT_THAT(FileProblem("redis://host", directory_.path()), HasSubstr("Is a directory"));
+  EXPECT_THAT(FileProblem("redis://host", Write("\n")), HasSubstr("holds no password"));
+  EXPECT_THAT(FileProblem("redis://host", Write(std::string(5000, 'x'))),
+              HasSubstr("holds more than 4096 bytes"));
+  EXPECT_THAT(FileProblem("redis://:pw@host", Write("pw")),
+              HasSubstr("the URL of the store has a password too; give one"));
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis

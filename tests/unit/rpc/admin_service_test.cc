@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+
+#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
+#include "support/rpc/in_process_server.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+using core::ErrorReason;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class AdminServiceTest : public testing::Test {
+ protected:
+  AdminServiceTest() : stub_(admin::v1::AdminService::NewStub(server_.NewChannel())) {}
+
+  support::ScriptedStore& store() { return server_.store(); }
+
+  admin::v1::ForceReleaseRequest ForceReleaseRequest() const {
+    admin::v1::ForceReleaseRequest request;
+    request.set_name("n");
+    request.set_reason("stuck since noon");
+    return request;
+  }
+
+  support::InProcessServer server_;
+  std::unique_ptr<admin::v1::AdminService::Stub> stub_;
+  grpc::ClientContext context_;
+};
+
+TEST_F(AdminServiceTest, GetLockAnswersTheRecord) {
+  store().on_get = [this](const std::string& name, auto done) {
+    store().AnswerLater<std::optional<core::LockInfo>>(
+        std::move(done), std::optional(core::LockInfo{.name = name, .token = {5}}));
+  };
+  admin::v1::GetLockRequest request;
+  request.set_name("n");
+  admin::v1::GetLockResponse response;
+
+  ASSERT_TRUE(stub_->GetLock(&context_, request, &response).ok());
+
+  EXPECT_EQ(response.lock().name(), "n");
+  EXPECT_EQ(response.lock().fencing_token(), 5);
+}
+
+TEST_F(AdminServiceTest, GetLockWithoutARecordAnswersNoLock) {
+  store().on_get = [this](const std::string&, auto done) {
+    store().AnswerLater<std::optional<core::LockInfo>>(std::move(done),
+                                                       std::optional<core::LockInfo>());
+  };
+  admin::v1::GetLockRequest request;
+  request.set_name("n");
+  admin::v1::GetLockResponse response;
+
+  ASSERT_TRUE(stub_->GetLock(&context_, request, &response).ok());
+
+  EXPECT_FALSE(response.has_lock());
+}
+
+TEST_F(AdminServiceTest, ListLocksAnswersAPage) {
+  store().on_list = [this](const core::ListRequest& request, auto done) {
+    store().AnswerLater<core::LockPage>(
+        std::move(done), core::LockPage{{{.name = request.prefix + "1"}}, "more", 0});
+  };
+  admin::v1::ListLocksRequest request;
+  request.set_prefix("jobs/");
+  admin::v1::ListLocksResponse response;
+
+  ASSERT_TRUE(stub_->ListLocks(&context_, request, &response).ok());
+
+  ASSERT_EQ(response.locks_size(), 1);
+  EXPECT_EQ(response.locks(0).name(), "jobs/1");
+  EXPECT_EQ(response.next_page_token(), "more");
+}
+
+TEST_F(AdminServiceTest, ForceReleaseLeavesAnAuditRecord) {
+  store().on_force_release = [this](const core::ForceReleaseRequest&, auto done) {
+    store().AnswerLater<core::ForceReleaseAnswer>(
+        std::move(done), core::ForceReleaseAnswer{true, {8}, core::Micros(1'500), "host-1"});
+  };
+  context_.AddMetadata("x-request-id", "ticket-17");
+  admin::v1::ForceReleaseResponse response;
+
+  ASSERT_TRUE(stub_->ForceRelease(&context_, ForceReleaseRequest(), &response).ok());
+
+  EXPECT_TRUE(response.released());
+  EXPECT_EQ(response.fencing_token(), 8);
+  EXPECT_EQ(response.holder_owner(), "host-1");
+  const auto lines = server_.log().LinesWith("event=audit.force_release ");
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("level=info"));
+  EXPECT_THAT(lines[0], HasSubstr("request_id=ticket-17"));
+  EXPECT_THAT(lines[0], HasSubstr("peer=unix:"));
+  EXPECT_THAT(lines[0], HasSubstr("lock_name=n"));
+  EXPECT_THAT(lines[0], HasSubstr("audit_reason=\"stuck since noon\""));
+  EXPECT_THAT(lines[0], HasSubstr("owner_id=host-1"));
+  EXPECT_THAT(lines[0], HasSubstr("fencing_token=8"));
+  EXPECT_THAT(lines[0], HasSubstr("closed_for_us=1500"));
+  EXPECT_THAT(lines[0], HasSubstr("outcome=force_released"));
+}
+
+TEST_F(AdminServiceTest, ForceReleaseOfUnknownOutcomeIsAuditedToo) {
+  store().on_force_release = [this](const core::ForceReleaseRequest&, auto done) {
+    store().AnswerLater<core::ForceReleaseAnswer>(
+        std::move(done), core::Error(ErrorReason::kOutcomeUnknown, "no reply"));
+  };
+  admin::v1::ForceReleaseResponse response;
+
+  EXPECT_EQ(stub_->ForceRelease(&context_, ForceReleaseRequest(), &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+
+  const auto lines = server_.log().LinesWith("event=audit.force_release_failed ");
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("lock_name=n"));
+  EXPECT_THAT(lines[0], HasSubstr("problem=\"no reply\""));
+}
+
+TEST_F(AdminServiceTest, ServerInfoTellsFactsAndHealth) {
+  server_.health().ReportStore(0, {.reachable = true,
+                                   .problem = "",
+                                   .server_version = "7.0.15",
+                                   .assurance = core::Assurance::kDisk});
+  admin::v1::GetServerInfoResponse response;
+
+  ASSERT_TRUE(stub_->GetServerInfo(&context_, {}, &response).ok());
+
+  EXPECT_EQ(response.version(), "1.2.3");
+  EXPECT_EQ(response.daemon_id(), "0123456789abcdef");
+  EXPECT_EQ(response.start_time().seconds(), 1'700'000'000);
+  EXPECT_FALSE(response.draining());
+  EXPECT_EQ(response.store().kind(), "redis");
+  EXPECT_EQ(response.store().address(), "127.0.0.1:6379");
+  EXPECT_TRUE(response.store().reachable());
+  EXPECT_EQ(response.store().problem(), "");
+  EXPECT_EQ(response.store().server_version(), "7.0.15");
+  EXPECT_EQ(response.store().assurance(), v1::ASSURANCE_DISK);
+  EXPECT_EQ(response.max_ttl().seconds(), 60);
+  EXPECT_EQ(response.record_retention().seconds(), 300);
+}
+
+TEST_F(AdminServiceTest, ServerInfoSaysWhyTheStoreIsAwayAndThatItDrains) {
+  server_.health().ReportStore(0, {.problem = "connection refused"});
+  server_.health().StartDraining();
+  admin::v1::GetServerInfoResponse response;
+
+  ASSERT_TRUE(stub_->GetServerInfo(&context_, {}, &response).ok());
+
+  EXPECT_FALSE(response.store().reachable());
+  EXPECT_EQ(response.store().problem(), "connection refused");
+  EXPECT_TRUE(response.draining());
+}
+
+}  // namespace
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/health_board.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+#include "support/telemetry/recorded_log.h"
+
+namespace lockkeeper::telemetry {
+namespace {
+
+using core::Assurance;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+StoreHealth Up(Assurance assurance = Assurance::kDisk) {
+  return {.reachable = true, .problem = "", .server_version = "7.0.15", .assurance = assurance};
+}
+
+StoreHealth Down(std::string problem) { return {.problem = std::move(problem)}; }
+
+class HealthBoardTest : public testing::Test {
+ protected:
+  bool Exposes(const std::string& line) {
+    return ("\n" + metrics_.Expose()).find("\n" + line + "\n") != std::string::npos;
+  }
+
+  support::RecordedLog log_;
+  Metrics metrics_{"1.0", "abc"};
+};
+
+TEST_F(HealthBoardTest, ServesNotBeforeTheStoreIsReached) {
+  HealthBoard board(1, log_.logger(), metrics_);
+
+  EXPECT_FALSE(board.Current().serving());
+  EXPECT_EQ(board.Current().problem(), "store away: not connected yet");
+  EXPECT_TRUE(Exposes("lockkeeper_store_up 0"));
+  EXPECT_THAT(log_.Take(), IsEmpty());
+
+  board.ReportStore(0, Up());
+
+  EXPECT_TRUE(board.Current().serving());
+  EXPECT_EQ(board.Current().problem(), "");
+  EXPECT_EQ(board.Current().store, Up());
+  EXPECT_TRUE(Exposes("lockkeeper_store_up 1"));
+  EXPECT_THAT(log_.Take(), ElementsAre(AllOf(HasSubstr("level=info"), HasSubstr("event=store.up"),
+                                             EndsWith("server_version=7.0.15 assurance=disk"))));
+}
+
+TEST_F(HealthBoardTest, StoreThatIsAwayFromTheStartIsLogged) {
+  HealthBoard board(1, log_.logger(), metrics_);
+
+  board.ReportStore(0, Down("connection refused"));
+
+  EXPECT_THAT(log_.Take(), ElementsAre(AllOf(HasSubstr("level=warn"), HasSubstr("event=store.down"),
+                                             EndsWith("problem=\"connection refused\""))));
+  EXPECT_EQ(board.Current().problem(), "store away: connection refused");
+}
+
+TEST_F(HealthBoardTest, ChangesAreLoggedOnceHoweverOftenTheyAreReported) {
+  HealthBoard board(1, log_.logger(), metrics_);
+
+  for (int i = 0; i < 3; ++i) board.ReportStore(0, Up());
+  for (int i = 0; i < 100; ++i) board.ReportStore(0, Down("connection refused"));
+  for (int i = 0; i < 3; ++i) board.ReportStore(0, Up());
+
+  EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("event=store.up"), HasSubstr("event=store.down"),
+                                       HasSubstr("event=store.up")));
+}
+
+TEST_F(HealthBoardTest, AlternatingProblemsAreLimited) {
+  HealthBoard board(1, log_.logger(), metrics_);
+
+  for (int i = 0; i < 100; ++i) board.ReportStore(0, Down(i % 2 == 0 ? "refused" : "loading"));
+  EXPECT_THAT(log_.Take(),
+              ElementsAre(HasSubstr("event=store.down"), HasSubstr("event=store.still_down")));
+  EXPECT_EQ(board.Current().store.problem, "loading");
+
+  log_.Advance(std::chrono::seconds(10));
+  board.ReportStore(0, Down("refused"));
+  EXPECT_THAT(log_.Take(), ElementsAre(EndsWith("problem=refused suppressed=98")));
+}
+
+TEST_F(HealthBoardTest, EveryShardHasToReachTheStore) {
+  HealthBoard board(3, log_.logger(), metrics_);
+
+  board.ReportStore(0, Up());
+  board.ReportStore(1, Up());
+  EXPECT_FALSE(board.Current().serving());
+
+  board.ReportStore(2, Up(Assurance::kMemory));
+  EXPECT_TRUE(board.Current().serving());
+  EXPECT_EQ(board.Current().store.assurance, Assurance::kMemory) << "the least of all";
+
+  board.ReportStore(1, Down("timed out"));
+  EXPECT_FALSE(board.Current().serving());
+  EXPECT_EQ(board.Current().problem(), "store away: timed out");
+}
+
+TEST_F(HealthBoardTest, DrainingEndsServing) {
+  HealthBoard board(1, log_.logger(), metrics_);
+  board.ReportStore(0, Up());
+
+  board.StartDraining();
+
+  EXPECT_FALSE(board.Current().serving());
+  EXPECT_TRUE(board.Current().store.reachable);
+  EXPECT_THAT(board.Current().problem(), HasSubstr("draining"));
+  EXPECT_TRUE(Exposes("lockkeeper_draining 1"));
+
+  board.ReportStore(0, Down("refused"));
+  board.ReportStore(0, Up());
+  EXPECT_TRUE(board.Current().draining);
+}
+
+TEST_F(HealthBoardTest, ListenersHearThePresentAndEachChange) {
+  HealthBoard board(1, log_.logger(), metrics_);
+  std::vector<std::string> heard;
+  const auto listen = [&heard](const Health& health) {
+    heard.push_back(health.serving() ? "serving" : health.problem());
+  };
+
+  const HealthSubscription first = board.Subscribe(listen);
+  board.ReportStore(0, Up());
+  board.ReportStore(0, Up());
+  const HealthSubscription second = board.Subscribe(listen);
+  board.ReportStore(0, Down("refused"));
+  board.StartDraining();
+  board.StartDraining();
+
+  EXPECT_THAT(heard, ElementsAre("store away: not connected yet", "serving", "serving",
+                                 "store away: refused", "store away: refused",
+                                 HasSubstr("draining"), HasSubstr("draining")));
+}
+
+TEST_F(HealthBoardTest, ListenersHearNothingAfterTheirSubscription) {
+  HealthBoard board(1, log_.logger(), metrics_);
+  int heard_by_first = 0;
+  int heard_by_second = 0;
+  std::optional<HealthSubscription> first =
+      board.Subscribe([&](const Health&) { ++heard_by_first; });
+  HealthSubscription second = board.Subscribe([&](const Health&) { ++heard_by_second; });
+  const HealthSubscription moved = std::move(second);
+
+  board.ReportStore(0, Up());
+  first.reset();
+  board.ReportStore(0, Down("refused"));
+
+  EXPECT_EQ(heard_by_first, 2);
+  EXPECT_EQ(heard_by_second, 3);
+}
+
+// Goal: the last thing that a listener hears is how it is, whichever thread was last.
+TEST_F(HealthBoardTest, ListenersHearChangesOfManyThreadsInOrder) {
+  constexpr size_t kShards = 4;
+  HealthBoard board(kShards, log_.logger(), metrics_);
+  Health last;
+  const HealthSubscription subscription =
+      board.Subscribe([&last](const Health& health) { last = health; });
+
+  std::vector<std::thread> threads;
+  for (size_t shard = 0; shard < kShards; ++shard) {
+    threads.emplace_back([&board, shard] {
+      for (int i = 0; i < 500; ++i) board.ReportStore(shard, i % 2 == 0 ? Down("away") : Up());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_TRUE(board.Current().serving());
+  EXPECT_EQ(last, board.Current());
+}
+
+}  // namespace
+}  // namespace lockkeeper::telemetry

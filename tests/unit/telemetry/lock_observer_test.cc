@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/lock_observer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/telemetry/recorded_log.h"
+
+namespace lockkeeper::telemetry {
+namespace {
+
+using core::WithdrawalEnd;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class LockObserverTest : public testing::Test {
+ protected:
+  support::RecordedLog log_;
+  Metrics metrics_{"1.0", "abc"};
+  TelemetryLockObserver observer_{log_.logger(), metrics_};
+};
+
+TEST_F(LockObserverTest, WithdrawalsAreCountedByTheirEnd) {
+  observer_.OnWithdrawalEnded("a", WithdrawalEnd::kWithdrawn);
+  observer_.OnWithdrawalEnded("a", WithdrawalEnd::kWithdrawn);
+  observer_.OnWithdrawalEnded("a", WithdrawalEnd::kNotGranted);
+  observer_.OnWithdrawalEnded("a", WithdrawalEnd::kKept);
+  observer_.OnWithdrawalEnded("a", WithdrawalEnd::kLeftToTtl);
+
+  const std::string exposed = metrics_.Expose();
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_withdrawal_total{end=\"withdrawn\"} 2\n"));
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_withdrawal_total{end=\"not_granted\"} 1\n"));
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_withdrawal_total{end=\"kept\"} 1\n"));
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_withdrawal_total{end=\"left_to_ttl\"} 1\n"));
+}
+
+TEST_F(LockObserverTest, OnlyAGrantThatIsLeftToItsTtlIsAWarning) {
+  observer_.OnWithdrawalEnded("a", WithdrawalEnd::kWithdrawn);
+  observer_.OnWithdrawalEnded("b", WithdrawalEnd::kLeftToTtl);
+
+  EXPECT_THAT(log_.Take(),
+              ElementsAre(AllOf(HasSubstr("level=debug"), HasSubstr("event=withdrawal.ended"),
+                                HasSubstr("lock_name=a")),
+                          AllOf(HasSubstr("level=warn"), HasSubstr("event=withdrawal.left_to_ttl"),
+                                HasSubstr("lock_name=b"))));
+}
+
+TEST_F(LockObserverTest, ExpiredLeasesAreCountedAndNowAndThenLogged) {
+  for (int i = 0; i < 50; ++i) observer_.OnExpiredLeaseReplaced("a", {i + 1});
+
+  EXPECT_THAT(metrics_.Expose(), HasSubstr("\nlockkeeper_lease_expired_total 50\n"));
+  EXPECT_THAT(log_.Take(), ElementsAre(AllOf(HasSubstr("level=info"), HasSubstr("lock_name=a"),
+                                             HasSubstr("fencing_token=1"))));
+}
+
+TEST_F(LockObserverTest, InvariantsAreErrors) {
+  observer_.OnInvariantViolated("two holders");
+
+  EXPECT_THAT(metrics_.Expose(), HasSubstr("\nlockkeeper_invariant_violated_total 1\n"));
+  EXPECT_THAT(log_.Take(),
+              ElementsAre(AllOf(HasSubstr("level=error"), HasSubstr("event=invariant.violated"),
+                                HasSubstr("problem=\"two holders\""))));
+}
+
+}  // namespace
+}  // namespace lockkeeper::telemetry
