@@ -133,7 +133,13 @@ absl::Status Daemon::Parts::StartShards() {
                  .seed = rpc::RandomBits()},
         .queue = {.keys = redis::KeyLayout(config.store.key_prefix),
                   .record_retention = config.store.record_retention},
-        .locks = {.request_timeout = config.store.request_timeout},
+        .store = {.daemon_id = core::Hex16(daemon_id),
+                  .waiters_per_lock_max = config.waiters.per_lock_max,
+                  .shard = i,
+                  .shards = static_cast<size_t>(config.server.shards)},
+        .locks = {.request_timeout = config.store.request_timeout,
+                  .waiters_per_principal_max =
+                      static_cast<size_t>(config.waiters.per_principal_max)},
     };
     shards.push_back(std::make_unique<daemon::ShardHost>(
         options, daemon::ShardDeps{token_floor, lock_observer, health, metrics, log}));

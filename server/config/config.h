@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/secret.h"
+#include "core/limits.h"
 #include "core/types.h"
 
 namespace lockkeeper::config {
@@ -58,6 +59,13 @@ struct LeaseConfig {
   Millis max_ttl{60'000};
 };
 
+struct WaitersConfig {
+  // Acquires that may stand in the line of one lock, over all daemons, 1 to 999,999.
+  int per_lock_max = core::limits::kWaitersPerLockDefault;
+  // Acquires of one principal that may wait in one shard of this daemon, 1 to 999,999.
+  int per_principal_max = core::limits::kWaitersPerPrincipalDefault;
+};
+
 struct DrainConfig {
   // How long a stopping daemon waits for work in flight, 0 to 10 min.
   Millis timeout{20'000};
@@ -75,6 +83,7 @@ struct Config {
   ServerConfig server;
   StoreConfig store;
   LeaseConfig lease;
+  WaitersConfig waiters;
   DrainConfig drain;
   LogConfig log;
 };

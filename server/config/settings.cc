@@ -127,6 +127,19 @@ constexpr Setting kSettings[] = {
      .high = limits::kTtlCeiling.count(),
      .meaning = "Longest ttl of a lease. An outage after a loss of the store lasts this long."},
 
+    {.key = "waiters.per_lock_max",
+     .field = At<&Config::waiters, &WaitersConfig::per_lock_max>(),
+     .low = 1,
+     .high = limits::kWaitersPerLockMax,
+     .meaning = "Acquires that may stand in the line of one lock, over all daemons. Beyond it "
+                "WAITER_LIMIT."},
+    {.key = "waiters.per_principal_max",
+     .field = At<&Config::waiters, &WaitersConfig::per_principal_max>(),
+     .low = 1,
+     .high = limits::kWaitersPerPrincipalMax,
+     .meaning = "Acquires of one principal that may wait in one shard of this daemon; without "
+                "authentication all callers are one principal. Beyond it WAITER_LIMIT."},
+
     {.key = "drain.timeout",
      .field = At<&Config::drain, &DrainConfig::timeout>(),
      .low = 0,

@@ -66,8 +66,9 @@ inline constexpr size_t kOperationsOutstandingMax = 65'536;
 inline constexpr int32_t kWaitersPerLockDefault = 20'000;
 inline constexpr int32_t kWaitersPerLockMax = 999'999;
 
-// Waiters of one daemon, by default: gRPC keeps about 16 KiB for each waiting call.
-inline constexpr int32_t kWaitersPerDaemonDefault = 50'000;
+// Waiters of one principal in one shard, by default: gRPC keeps about 16 KiB for each waiting call.
+inline constexpr int32_t kWaitersPerPrincipalDefault = 50'000;
+inline constexpr int32_t kWaitersPerPrincipalMax = 999'999;
 
 // Grants that one shard is trying to withdraw. Beyond it the oldest is left to its ttl.
 inline constexpr size_t kWithdrawalsMax = 65'536;

@@ -95,14 +95,14 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
     executor_.Post([older = std::move(older)]() mutable {
       std::move(older)(Error(ErrorReason::kOutcomeUnknown, "a later attempt waits in its place"));
     });
-    CountOut(slot->request.principal);
+    --waiting_;
   }
   slot = std::make_unique<Waiter>();
   slot->request = std::move(request);
   slot->place = place;
   slot->arrived = arrived;
   slot->done = std::move(done);
-  CountIn(slot->request.principal);
+  ++waiting_;
   const auto delay = std::chrono::duration_cast<Micros>(wait_end - clock_.Now());
   slot->end_timer = executor_.After(std::max(delay, Micros(0)), [this, name = slot->request.name,
                                                                  lease_id = slot->request.lease_id,
@@ -136,23 +136,6 @@ void Line::StartDraining() {
     }
   }
   waiting_ = 0;
-  waiting_by_principal_.clear();
-}
-
-size_t Line::WaitingOf(const std::string& principal) const {
-  const auto found = waiting_by_principal_.find(principal);
-  return found == waiting_by_principal_.end() ? 0 : found->second;
-}
-
-void Line::CountIn(const std::string& principal) {
-  ++waiting_;
-  ++waiting_by_principal_[principal];
-}
-
-void Line::CountOut(const std::string& principal) {
-  --waiting_;
-  const auto found = waiting_by_principal_.find(principal);
-  if (--found->second == 0) waiting_by_principal_.erase(found);
 }
 
 void Line::SayLeaving(const std::string& name, int64_t number) {
@@ -287,10 +270,9 @@ void Line::Leave(Waiter& waiter) {
 
 void Line::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
   Done<AcquireAnswer> done = std::move(waiter.done);
-  const std::string waiter_principal = waiter.request.principal;
   LocalLine& line = *Find(waiter.request.name);
   line.waiters.erase(std::string(waiter.request.lease_id.digits()));
-  CountOut(waiter_principal);
+  --waiting_;
   if (line.waiters.empty()) lines_.erase(lines_.find(line.name));
   std::move(done)(std::move(answer));
 }

@@ -48,7 +48,6 @@ class Line : public LineListener {
   void StartDraining();
 
   size_t waiting() const { return waiting_; }
-  size_t WaitingOf(const std::string& principal) const;
 
   void OnOffer(const Offer& offer) override;
   void OnWaiterReleased(const std::string& name, const LeaseId& lease_id) override;
@@ -68,9 +67,6 @@ class Line : public LineListener {
   void Leave(Waiter& waiter);
   void Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer);
 
-  void CountIn(const std::string& principal);
-  void CountOut(const std::string& principal);
-
   void PollIn(LocalLine& line, Micros delay);
   void Poll(LocalLine& line);
   void OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer);
@@ -82,7 +78,6 @@ class Line : public LineListener {
   Executor& executor_;
   Withdrawals& withdrawals_;
   std::unordered_map<std::string, std::unique_ptr<LocalLine>> lines_;
-  std::unordered_map<std::string, size_t> waiting_by_principal_;
   // Offers that their clients were told of and may yet claim, with the time until which to wait.
   std::unordered_map<std::string, Instant> told_;
   size_t waiting_ = 0;

@@ -49,13 +49,17 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
         std::move(done));
   }
   if (request.wait_timeout > Millis(0)) {
-    if (line_.WaitingOf(request.principal) >= options_.waiters_per_principal_max) {
+    const auto waiters = waiters_by_principal_.find(request.principal);
+    if (waiters != waiters_by_principal_.end() &&
+        waiters->second >= options_.waiters_per_principal_max) {
       return AnswerLater(Error(ErrorReason::kWaiterLimit,
                                "at most " + std::to_string(options_.waiters_per_principal_max) +
-                                   " acquires may wait at this daemon"),
+                                   " acquires of one principal may wait at this daemon "
+                                   "(waiters.per_principal_max)"),
                          std::move(done));
     }
     joining_.emplace(request.keeper.digits(), false);
+    done = CountedWaiter(request.principal, std::move(done));
   }
   const Instant arrived = clock_.Now();
   AcquireRequest to_store = request;
@@ -209,6 +213,16 @@ Done<T> LockManager::Counted(Done<T> done) {
   ++operations_;
   return [this, done = std::move(done)](absl::StatusOr<T> answer) mutable {
     --operations_;
+    std::move(done)(std::move(answer));
+  };
+}
+
+Done<AcquireAnswer> LockManager::CountedWaiter(std::string principal, Done<AcquireAnswer> done) {
+  ++waiters_by_principal_[principal];
+  return [this, principal = std::move(principal),
+          done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
+    const auto waiters = waiters_by_principal_.find(principal);
+    if (--waiters->second == 0) waiters_by_principal_.erase(waiters);
     std::move(done)(std::move(answer));
   };
 }

@@ -23,8 +23,8 @@ namespace lockkeeper::core {
 struct LockManagerOptions {
   // Longest time that a request waits for the store; a shorter rpc deadline wins.
   Millis request_timeout{1000};
-  // Waiters of one principal in this shard.
-  size_t waiters_per_principal_max = limits::kWaitersPerDaemonDefault;
+  // Acquires of one principal that wait, or may have to, in this shard.
+  size_t waiters_per_principal_max = limits::kWaitersPerPrincipalDefault;
 };
 
 // Completion: every `done` runs exactly once, on the shard's thread, never before the call
@@ -78,6 +78,7 @@ class LockManager {
   bool RefusesAdmission(Done<T>& done);
   template <typename T>
   Done<T> Counted(Done<T> done);
+  Done<AcquireAnswer> CountedWaiter(std::string principal, Done<AcquireAnswer> done);
   template <typename T>
   void AnswerLater(absl::Status error, Done<T> done);
 
@@ -90,6 +91,8 @@ class LockManager {
   Line line_;
   // Acquires that may join a line, on their way to the store; true once their caller is gone.
   std::unordered_map<std::string, bool> joining_;
+  // Acquires without an answer that may wait.
+  std::unordered_map<std::string, size_t> waiters_by_principal_;
   size_t operations_ = 0;
   bool draining_ = false;
 };

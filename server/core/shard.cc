@@ -16,6 +16,8 @@ uint64_t HashOfName(std::string_view name) {
 
 ShardMap::ShardMap(std::vector<Shard> shards) : shards_(std::move(shards)) {}
 
-Shard& ShardMap::For(std::string_view name) { return shards_[HashOfName(name) % shards_.size()]; }
+size_t ShardOf(std::string_view name, size_t shards) { return HashOfName(name) % shards; }
+
+Shard& ShardMap::For(std::string_view name) { return shards_[ShardOf(name, shards_.size())]; }
 
 }  // namespace lockkeeper::core

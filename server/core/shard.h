@@ -4,6 +4,7 @@
 // one shard, so the domain needs no mutex.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ struct Shard {
 
 // 64-bit FNV-1a of a lock's name. Stable over processes, so that a lock's place is reproducible.
 uint64_t HashOfName(std::string_view name);
+
+// Which of `shards` shards the lock `name` belongs to, from 0.
+size_t ShardOf(std::string_view name, size_t shards);
 
 // Thread-safety: thread-safe after construction.
 class ShardMap {

@@ -38,9 +38,8 @@ ShardHost::ShardHost(const ShardOptions& options, const ShardDeps& deps)
     node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
     queue_ = std::make_unique<redis::OperationQueue>(*node_, loop_, loop_, deps.token_floor,
                                                      options.queue);
-    store_ = std::make_unique<redis::RedisLockStore>(
-        *node_, *queue_, deps.token_floor, loop_,
-        redis::RedisLockStoreOptions{.daemon_id = options.node.daemon_id});
+    store_ = std::make_unique<redis::RedisLockStore>(*node_, *queue_, deps.token_floor, loop_,
+                                                     options.store);
     admin_ =
         std::make_unique<redis::RedisAdminStore>(*node_, *queue_, loop_, loop_, deps.token_floor);
     locks_ = std::make_unique<core::LockManager>(*store_, loop_, loop_, deps.lock_observer,

@@ -29,6 +29,7 @@ struct ShardOptions {
   size_t number = 0;
   redis::RedisNodeOptions node;
   redis::OperationQueueOptions queue;
+  redis::RedisLockStoreOptions store;
   core::LockManagerOptions locks;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/shard.h"
 #include "redis/lock_record.h"
 #include "redis/script_outcome.h"
 #include "redis/scripts.h"
@@ -148,8 +149,10 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
                  reply->values[1].integer, static_cast<int32_t>(reply->values[2].integer),
                  Micros(reply->values[3].integer)}));
            case 8:
-             return std::move(done)(core::Error(
-                 ErrorReason::kWaiterLimit, "the line of the lock has as many waiters as it may"));
+             return std::move(done)(
+                 core::Error(ErrorReason::kWaiterLimit,
+                             "the lock has " + std::to_string(options_.waiters_per_lock_max) +
+                                 " waiters, and may not have more (waiters.per_lock_max)"));
            case 4:
              return std::move(done)(core::Error(
                  ErrorReason::kLeaseEnded, "the lease id was released or used up: take a new one"));
@@ -319,7 +322,7 @@ void RedisLockStore::OnMessage(std::string_view message) {
   message.remove_prefix(1);
   const size_t key_at = EndOfWords(message, is_offer ? kOfferWords : kReleasedWords);
   const auto name = queue_.keys().LockName(message.substr(std::min(key_at + 1, message.size())));
-  if (!name) return;
+  if (!name || core::ShardOf(*name, options_.shards) != options_.shard) return;
   if (!is_offer) {
     const auto lease_id = LeaseId::Parse(message.substr(0, core::HexId::kLength));
     if (lease_id) listener_->OnWaiterReleased(*name, *lease_id);

@@ -23,6 +23,9 @@ struct RedisLockStoreOptions {
   std::string daemon_id;
   // Waiters that the line of one lock may have.
   int32_t waiters_per_lock_max = core::limits::kWaitersPerLockDefault;
+  // All shards of a daemon hear its channel; each answers for its own locks only.
+  size_t shard = 0;
+  size_t shards = 1;
 };
 
 // Contract: see core::LockStore. Lifetime: borrows its collaborators.
@@ -42,7 +45,8 @@ class RedisLockStore : public core::LockStore {
   core::Assurance assurance() const override { return node_.assurance(); }
 
  private:
-  // Takes a message that came on this daemon's channel. Others than the scripts write are ignored.
+  // Takes a message that came on this daemon's channel. Those of other shards, and others than the
+  // scripts write, are ignored.
   void OnMessage(std::string_view message);
 
   // Lets a hand-over go on that had more waiters to pass over than one script call may.

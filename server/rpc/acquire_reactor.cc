@@ -16,6 +16,7 @@ absl::Status AcquireCall::Read(const Request& request, const ServiceDeps& deps,
   request_.keeper = keeper_;
   lease_id_ = request_.lease_id;
   attempt_ = request_.attempt;
+  may_wait_ = status.ok() && request_.wait_timeout > core::Millis(0);
   return status;
 }
 
@@ -40,10 +41,20 @@ CallSubject AcquireCall::Subject(const Request& request) const {
   };
 }
 
+void AcquireCall::LeaveLine(core::Shard& shard, const Request& request) const {
+  shard.executor.Post([&locks = shard.locks, name = request.name(), keeper = keeper_] {
+    locks.Abandon(name, keeper);
+  });
+}
+
 void AcquireCall::WithdrawGrant(core::Shard& shard) {
   if (!granted_) return;
   shard.executor.Post([&locks = shard.locks, lease = std::move(*granted_), attempt = attempt_,
                        keeper = keeper_] { locks.Withdraw(lease, attempt, keeper); });
+}
+
+void AcquireReactor::OnCancel() {
+  if (call().may_wait()) call().LeaveLine(shard(), request());
 }
 
 void AcquireReactor::OnDone() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One Acquire call. Unlike the others it may leave something behind: a grant of which its caller
-// never heard. Such a grant is withdrawn, by the keeper that this very call put on it.
+// One Acquire call. Unlike the others it may last for minutes, while it waits for its turn, and may
+// leave something behind: a place in line, or a grant of which its caller never heard. Either is
+// taken back, by the keeper that this very call put on it.
 #pragma once
 
 #include <optional>
@@ -27,11 +28,19 @@ class AcquireCall {
   // Who may withdraw the grant of this call. Set it before Read.
   void set_keeper(const core::Keeper& keeper) { keeper_ = keeper; }
 
+  // Whether it is a legal acquire that stands in line if it has to.
+  bool may_wait() const { return may_wait_; }
+
+  // Gives the place in line up that this call has or is about to get. Call it on any thread, once
+  // the call runs and until it is over.
+  void LeaveLine(core::Shard& shard, const Request& request) const;
+
   // Takes the grant of this call back, if there is one. Call it on any thread, at the end.
   void WithdrawGrant(core::Shard& shard);
 
  private:
   core::AcquireRequest request_;  // Empty once it runs.
+  bool may_wait_ = false;
   core::LeaseId lease_id_;
   int32_t attempt_ = 0;
   core::Keeper keeper_;
@@ -50,6 +59,10 @@ class AcquireReactor final : public UnaryReactor<AcquireCall> {
     call().set_keeper(keeper);
     UnaryReactor::Start();
   }
+
+  // The caller left, or its deadline passed. gRPC calls it after Start has returned and not after
+  // OnDone, but perhaps while the shard answers.
+  void OnCancel() override;
 
   // Now it is known whether the answer could be sent.
   void OnDone() override;

@@ -91,12 +91,7 @@ absl::Status ToCore(const v1::AcquireRequest& from, const core::ConfiguredLimits
     return status;
   }
   if (auto status = ReadAcquireTimes(from, limits, to); !status.ok()) return status;
-  if (auto status = core::Validate(to, limits); !status.ok()) return status;
-  // TODO(#3): goes when there is a line to stand in.
-  if (to.wait_timeout > core::Millis(0)) {
-    return core::InvalidField("wait_timeout", "waiting is not served yet, has to be 0");
-  }
-  return absl::OkStatus();
+  return core::Validate(to, limits);
 }
 
 absl::Status ToCore(const v1::ExtendRequest& from, const core::ConfiguredLimits& limits,
@@ -134,7 +129,8 @@ void ToProto(const core::Lease& from, v1::Lease& to) {
   to.set_fencing_token(from.token.value);
   ToProto(from.ttl, *to.mutable_ttl());
   ToProto(from.remaining_ttl, *to.mutable_remaining_ttl());
-  ToProto(from.lease_end, *to.mutable_expire_time());
+  // Not known of an offer that came as a message.
+  if (from.lease_end.micros > 0) ToProto(from.lease_end, *to.mutable_expire_time());
   ToProto(from.waited, *to.mutable_waited());
   to.set_previous_lease_expired(from.previous_lease_expired);
   to.set_offered(from.offered);

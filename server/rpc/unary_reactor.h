@@ -63,6 +63,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
  protected:
   Call& call() { return call_; }
   const CallContext& context() const { return context_; }
+  const Request& request() const { return request_; }
   core::Shard& shard() { return *shard_; }
 
  private:

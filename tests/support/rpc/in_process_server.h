@@ -38,6 +38,7 @@ class InProcessServer {
   telemetry::Metrics& metrics() { return metrics_; }
   CapturedLog& log() { return output_; }
   redis::EventLoop& loop() { return loop_; }
+  core::LockManager& locks() { return locks_; }  // On the loop's thread.
   rpc::Server& server() { return *server_; }
   rpc::ServiceDeps Deps();
 

@@ -65,7 +65,8 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kOperationsOutstandingMax),
           LOCKKEEPER_LIMIT(kWaitersPerLockDefault),
           LOCKKEEPER_LIMIT(kWaitersPerLockMax),
-          LOCKKEEPER_LIMIT(kWaitersPerDaemonDefault),
+          LOCKKEEPER_LIMIT(kWaitersPerPrincipalDefault),
+          LOCKKEEPER_LIMIT(kWaitersPerPrincipalMax),
           LOCKKEEPER_LIMIT(kWithdrawalsMax)};
 }
 

@@ -138,15 +138,24 @@ TEST(ConvertTest, BadAcquireFieldsAreNamed) {
   }
 }
 
-TEST(ConvertTest, WaitingIsRefusedUntilThereIsALine) {
+TEST(ConvertTest, AcquireMayWaitForTheLongestTime) {
   v1::AcquireRequest from = ValidAcquire();
-  from.mutable_wait_timeout()->set_nanos(1);
+  from.mutable_wait_timeout()->set_seconds(600);
+  from.set_confirm(true);
   core::AcquireRequest request;
 
-  const absl::Status status = ToCore(from, kLimits, request);
+  ASSERT_TRUE(ToCore(from, kLimits, request).ok());
 
-  EXPECT_EQ(core::FieldOf(status), "wait_timeout");
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("waiting is not served yet"));
+  EXPECT_EQ(request.wait_timeout, core::limits::kWaitTimeoutMax);
+  EXPECT_EQ(request.claim, core::ClaimMode::kByClient);
+}
+
+TEST(ConvertTest, OfferThatCameAsAMessageHasNoExpireTime) {
+  v1::AcquireResponse response;
+  ToProto(core::AcquireAnswer(core::Lease{.name = "n", .offered = true}), response);
+
+  EXPECT_TRUE(response.lease().offered());
+  EXPECT_FALSE(response.lease().has_expire_time());
 }
 
 TEST(ConvertTest, ExtendCarriesAllFields) {

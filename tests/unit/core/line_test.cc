@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A wait from the daemon's side: how it begins, what the store is asked meanwhile, and how it ends.
+// What happens to the line in the store is in tests/contract and tests/simulation.
+#include "core/line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "core/errors.h"
+#include "core/lock_manager.h"
+#include "support/manual_executor.h"
+#include "unit/core/pending_store.h"
+
+namespace lockkeeper::core {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Millis kRequestTimeout{1'000};
+constexpr size_t kWaitersMax = 3;
+
+class LineTest : public testing::Test {
+ protected:
+  // A waiting acquire is told apart by its number.
+  static AcquireRequest Request(uint64_t number) {
+    AcquireRequest request;
+    request.name = "a";
+    request.lease_id = LeaseId::FromBits(1, number);
+    request.attempt = 3;
+    request.ttl = Millis(30'000);
+    request.wait_timeout = minutes(1);
+    request.keeper = Keeper(7, number);
+    request.deadline = Instant::max();
+    return request;
+  }
+
+  static Waiting PlaceOf(const AcquireRequest& request) {
+    return {.number = static_cast<int64_t>(request.keeper == Keeper(7, 1) ? 100 : 200),
+            .position = 2,
+            .free_in = seconds(30)};
+  }
+
+  void StandInLine(const AcquireRequest& request, Caught<AcquireAnswer>& answer) {
+    locks_.Acquire(request, answer.Into());
+    store_.acquires.Answer(AcquireOutcome(PlaceOf(request)));
+    ASSERT_FALSE(answer.came());
+    ASSERT_EQ(locks_.waiting(), 1U);
+  }
+
+  static core::Offer OfferTo(const AcquireRequest& request) {
+    return {.name = request.name,
+            .lease_id = request.lease_id,
+            .token = FencingToken{42},
+            .remaining = seconds(1),
+            .ttl = request.ttl,
+            .attempt = request.attempt,
+            .keeper = request.keeper};
+  }
+
+  static Lease LeaseOf(const AcquireRequest& request) {
+    Lease lease;
+    lease.name = request.name;
+    lease.lease_id = request.lease_id;
+    lease.token = FencingToken{42};
+    lease.remaining_ttl = request.ttl;
+    return lease;
+  }
+
+  static const Lease* LeaseIn(const Caught<AcquireAnswer>& answer) {
+    if (!answer.came() || !answer.value().ok()) return nullptr;
+    return std::get_if<Lease>(&*answer.value());
+  }
+
+  static ContentionReason ContentionIn(const Caught<AcquireAnswer>& answer) {
+    if (!answer.came() || !answer.value().ok()) return ContentionReason{};
+    const auto* contention = std::get_if<Contention>(&*answer.value());
+    return contention == nullptr ? ContentionReason{} : contention->reason;
+  }
+
+  static std::optional<ErrorReason> ReasonIn(const Caught<AcquireAnswer>& answer) {
+    return answer.came() ? ReasonOf(answer.value().status()) : std::nullopt;
+  }
+
+  support::ManualClock clock_;
+  support::ManualExecutor executor_{clock_};
+  PendingStore store_;
+  RecordingObserver observer_;
+  LockManager locks_{
+      store_,
+      clock_,
+      executor_,
+      observer_,
+      {.request_timeout = kRequestTimeout, .waiters_per_principal_max = kWaitersMax}};
+  Caught<AcquireAnswer> answer_;
+};
+
+TEST_F(LineTest, OfferIsClaimedAndTheLeaseSaysHowLongItWaited) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(milliseconds(500));
+
+  store_.listener->OnOffer(OfferTo(Request(1)));
+
+  EXPECT_EQ(store_.extends.front().lease_id, Request(1).lease_id);
+  EXPECT_EQ(store_.extends.front().ttl, Millis(0)) << "the ttl that the acquire asked for";
+  ASSERT_FALSE(answer_.came()) << "an offer is no lease";
+  store_.extends.Answer(LeaseOf(Request(1)));
+  ASSERT_NE(LeaseIn(answer_), nullptr);
+  EXPECT_EQ(LeaseIn(answer_)->waited, Micros(milliseconds(500)));
+  EXPECT_EQ(locks_.waiting(), 0U);
+  EXPECT_EQ(locks_.outstanding(), 0U);
+}
+
+TEST_F(LineTest, ClientThatClaimsGetsTheOffer) {
+  AcquireRequest request = Request(1);
+  request.claim = ClaimMode::kByClient;
+  StandInLine(request, answer_);
+
+  store_.listener->OnOffer(OfferTo(request));
+
+  ASSERT_NE(LeaseIn(answer_), nullptr);
+  EXPECT_TRUE(LeaseIn(answer_)->offered);
+  EXPECT_EQ(LeaseIn(answer_)->remaining_ttl, Micros(seconds(1)));
+  EXPECT_EQ(store_.extends.size(), 0U);
+}
+
+TEST_F(LineTest, ClaimThatCameTooLateGoesBackToWaiting) {
+  StandInLine(Request(1), answer_);
+  store_.listener->OnOffer(OfferTo(Request(1)));
+
+  store_.extends.Answer(Error(ErrorReason::kLeaseLost, "lapsed"));
+  executor_.AdvanceBy(milliseconds(1));
+
+  EXPECT_FALSE(answer_.came());
+  EXPECT_EQ(store_.polls.front().unpark_from, 1) << "back to its place";
+}
+
+TEST_F(LineTest, ClaimWithoutAnAnswerIsRepeated) {
+  StandInLine(Request(1), answer_);
+  store_.listener->OnOffer(OfferTo(Request(1)));
+  store_.extends.Answer(Error(ErrorReason::kOutcomeUnknown, "no reply"));
+  executor_.AdvanceBy(milliseconds(100));
+
+  ASSERT_EQ(store_.extends.size(), 1U);
+  store_.extends.Answer(LeaseOf(Request(1)));
+  EXPECT_NE(LeaseIn(answer_), nullptr);
+}
+
+TEST_F(LineTest, WaitTimesOutWhenThePlaceIsGivenUpForCertain) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(minutes(1));
+
+  EXPECT_EQ(store_.withdrawals.front().keeper, Request(1).keeper);
+  ASSERT_FALSE(answer_.came()) << "it may still get the lock";
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+  EXPECT_EQ(ContentionIn(answer_), ContentionReason::kWaitTimedOut);
+}
+
+TEST_F(LineTest, PlaceThatCouldNotBeGivenUpIsUnknownAndTriedAgain) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(minutes(1));
+  store_.withdrawals.Answer(Error(ErrorReason::kOutcomeUnknown, "no reply"));
+
+  EXPECT_EQ(ReasonIn(answer_), ErrorReason::kOutcomeUnknown);
+  executor_.AdvanceBy(seconds(1));
+  EXPECT_EQ(store_.withdrawals.size(), 1U);
+  EXPECT_EQ(locks_.outstanding(), 1U);
+}
+
+TEST_F(LineTest, DeadlineOfTheCallerBoundsTheWaitAndLeavesTimeToAnswer) {
+  AcquireRequest request = Request(1);
+  request.deadline = clock_.Now() + seconds(10);
+  StandInLine(request, answer_);
+
+  executor_.AdvanceBy(seconds(9) + milliseconds(749));
+  EXPECT_EQ(store_.withdrawals.size(), 0U);
+  executor_.AdvanceBy(milliseconds(1));
+
+  ASSERT_EQ(store_.withdrawals.size(), 1U);
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+  EXPECT_EQ(ContentionIn(answer_), ContentionReason::kWaitTimedOut);
+}
+
+TEST_F(LineTest, AbandonedWaiterLeavesAtOnce) {
+  StandInLine(Request(1), answer_);
+
+  locks_.Abandon("a", Request(1).keeper);
+
+  ASSERT_EQ(store_.withdrawals.size(), 1U);
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+  EXPECT_TRUE(answer_.came());
+  EXPECT_EQ(locks_.waiting(), 0U);
+}
+
+TEST_F(LineTest, AcquireThatIsAbandonedOnItsWayLeavesAsItArrives) {
+  locks_.Acquire(Request(1), answer_.Into());
+  locks_.Abandon("a", Request(1).keeper);
+  EXPECT_EQ(store_.withdrawals.size(), 0U) << "nothing is known of it yet";
+
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+
+  ASSERT_EQ(store_.withdrawals.size(), 1U);
+  EXPECT_EQ(store_.withdrawals.front().keeper, Request(1).keeper);
+}
+
+TEST_F(LineTest, AbandoningAnAcquireThatIsOverDoesNothing) {
+  locks_.Acquire(Request(1), answer_.Into());
+  store_.acquires.Answer(AcquireOutcome(LeaseOf(Request(1))));
+
+  locks_.Abandon("a", Request(1).keeper);
+  executor_.RunUntilIdle();
+
+  EXPECT_EQ(store_.withdrawals.size(), 0U);
+}
+
+// As a caller that leaves while the daemon claims: the lease is answered, and then withdrawn by
+// whoever finds that nobody took the answer.
+TEST_F(LineTest, AbandonedClaimIsAnsweredByWhatBecameOfIt) {
+  StandInLine(Request(1), answer_);
+  store_.listener->OnOffer(OfferTo(Request(1)));
+  locks_.Abandon("a", Request(1).keeper);
+  EXPECT_EQ(store_.withdrawals.size(), 0U) << "the claim is on its way";
+
+  store_.extends.Answer(LeaseOf(Request(1)));
+  EXPECT_NE(LeaseIn(answer_), nullptr);
+}
+
+TEST_F(LineTest, WaiterThatSomebodyReleasedIsCancelled) {
+  StandInLine(Request(1), answer_);
+
+  store_.listener->OnWaiterReleased("a", Request(1).lease_id);
+
+  EXPECT_EQ(ContentionIn(answer_), ContentionReason::kCancelled);
+  EXPECT_EQ(store_.withdrawals.size(), 0U);
+}
+
+TEST_F(LineTest, DrainAnswersWaitersAndKeepsTheirPlaces) {
+  StandInLine(Request(1), answer_);
+  Caught<AcquireAnswer> joining;
+  locks_.Acquire(Request(2), joining.Into());
+
+  locks_.StartDraining();
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(2))));
+  executor_.RunUntilIdle();
+
+  EXPECT_EQ(ReasonIn(answer_), ErrorReason::kServerDraining);
+  EXPECT_EQ(ReasonIn(joining), ErrorReason::kServerDraining);
+  EXPECT_EQ(store_.polls.front().mode, PollMode::kLeaving);
+  EXPECT_EQ(store_.withdrawals.size(), 0U);
+  EXPECT_EQ(locks_.outstanding(), 0U) << "a drain does not wait for waiters";
+}
+
+TEST_F(LineTest, OfferToAWaiterThatIsGoneIsDeclined) {
+  store_.listener->OnOffer(OfferTo(Request(1)));
+
+  EXPECT_EQ(store_.withdrawals.front().keeper, Request(1).keeper);
+}
+
+TEST_F(LineTest, OfferThatTheClientKnowsIsNotDeclinedWhenItIsHeardOfAgain) {
+  AcquireRequest request = Request(1);
+  request.claim = ClaimMode::kByClient;
+  StandInLine(request, answer_);
+  store_.listener->OnOffer(OfferTo(request));
+  store_.listener->OnOffer(OfferTo(request));
+
+  EXPECT_EQ(store_.withdrawals.size(), 0U);
+}
+
+TEST_F(LineTest, OfferThatAMessageLostIsFoundByThePollWithinASecond) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(seconds(1));
+
+  ASSERT_EQ(store_.polls.size(), 1U);
+  EXPECT_EQ(store_.polls.front().mode, PollMode::kWaiting);
+  store_.polls.Answer(
+      PollAnswer{.free_in = seconds(1), .waiters = 1, .offer = OfferTo(Request(1))});
+  EXPECT_EQ(store_.extends.size(), 1U);
+}
+
+TEST_F(LineTest, StoreIsAskedWhenTheHoldersLeaseEnds) {
+  locks_.Acquire(Request(1), answer_.Into());
+  store_.acquires.Answer(
+      AcquireOutcome(Waiting{.number = 100, .position = 1, .free_in = milliseconds(300)}));
+
+  executor_.AdvanceBy(milliseconds(300));
+  EXPECT_EQ(store_.polls.size(), 0U);
+  executor_.AdvanceBy(milliseconds(1));
+  EXPECT_EQ(store_.polls.size(), 1U);
+}
+
+TEST_F(LineTest, WaitersOfALostLineStandAgainInTheirOrder) {
+  Caught<AcquireAnswer> second;
+  locks_.Acquire(Request(2), second.Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(2))));
+  locks_.Acquire(Request(1), answer_.Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+  executor_.AdvanceBy(seconds(1));
+
+  store_.polls.Answer(PollAnswer{.lost = true});
+
+  ASSERT_EQ(store_.acquires.size(), 2U);
+  EXPECT_EQ(store_.acquires.front().lease_id, Request(1).lease_id);
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+  EXPECT_EQ(store_.acquires.front().lease_id, Request(2).lease_id);
+  EXPECT_FALSE(answer_.came() || second.came());
+}
+
+TEST_F(LineTest, LaterAttemptAtThisDaemonWaitsInsteadOfTheEarlierOne) {
+  StandInLine(Request(1), answer_);
+  AcquireRequest again = Request(1);
+  again.attempt = 4;
+  again.keeper = Keeper(7, 9);
+  Caught<AcquireAnswer> later;
+  locks_.Acquire(again, later.Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+  executor_.RunUntilIdle();
+
+  EXPECT_EQ(ReasonIn(answer_), ErrorReason::kOutcomeUnknown);
+  EXPECT_FALSE(later.came());
+  EXPECT_EQ(locks_.waiting(), 1U);
+  store_.listener->OnOffer(OfferTo(again));
+  store_.extends.Answer(LeaseOf(again));
+  EXPECT_NE(LeaseIn(later), nullptr);
+}
+
+TEST_F(LineTest, PrincipalHasALimitThatCountsThoseOnTheirWay) {
+  std::vector<Caught<AcquireAnswer>> answers(kWaitersMax);
+  for (size_t i = 0; i < kWaitersMax; ++i) locks_.Acquire(Request(i + 1), answers[i].Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+
+  AcquireRequest other = Request(8);
+  other.principal = "somebody else";
+  Caught<AcquireAnswer> of_other;
+  locks_.Acquire(other, of_other.Into());
+  AcquireRequest only_tries = Request(9);
+  only_tries.wait_timeout = Millis(0);
+  Caught<AcquireAnswer> tried;
+  locks_.Acquire(only_tries, tried.Into());
+  locks_.Acquire(Request(10), answer_.Into());
+  EXPECT_FALSE(answer_.came()) << "never before the call returned";
+  executor_.RunUntilIdle();
+
+  EXPECT_EQ(ReasonIn(answer_), ErrorReason::kWaiterLimit);
+  EXPECT_EQ(answer_.value().status().message(),
+            "at most 3 acquires of one principal may wait at this daemon "
+            "(waiters.per_principal_max)");
+  EXPECT_FALSE(of_other.came());
+  EXPECT_FALSE(tried.came());
+
+  store_.acquires.Answer(AcquireOutcome(Contention{}));  // The second of those on their way.
+  Caught<AcquireAnswer> next;
+  locks_.Acquire(Request(11), next.Into());
+  executor_.RunUntilIdle();
+  EXPECT_FALSE(next.came());
+}
+
+}  // namespace
+}  // namespace lockkeeper::core
