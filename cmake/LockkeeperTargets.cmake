@@ -79,10 +79,14 @@ function(lockkeeper_executable NAME)
   lockkeeper_check_includes(${NAME})
 endfunction()
 
-# lockkeeper_proto_library(NAME FOLDER [DEPS library...]): messages and gRPC stubs of all *.proto below proto/FOLDER.
+# lockkeeper_proto_library(NAME FOLDER [ROOT folder] [DEPS library...]): messages and gRPC stubs of all *.proto below ROOT/FOLDER. Protos
+# import one another from ROOT, which is proto/ unless given.
 function(lockkeeper_proto_library NAME FOLDER)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "DEPS")
-  file(GLOB_RECURSE protos CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/proto/${FOLDER}/*.proto")
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "ROOT" "DEPS")
+  if(NOT ARG_ROOT)
+    set(ARG_ROOT "${PROJECT_SOURCE_DIR}/proto")
+  endif()
+  file(GLOB_RECURSE protos CONFIGURE_DEPENDS "${ARG_ROOT}/${FOLDER}/*.proto")
   if(NOT protos)
     return()
   endif()
@@ -95,7 +99,7 @@ function(lockkeeper_proto_library NAME FOLDER)
   lockkeeper_link(${NAME} PUBLIC ${ARG_DEPS})
   target_compile_options(${NAME} PRIVATE -w)
   foreach(proto IN LISTS protos)
-    file(RELATIVE_PATH relative "${PROJECT_SOURCE_DIR}/proto" "${proto}")
+    file(RELATIVE_PATH relative "${ARG_ROOT}" "${proto}")
     string(REGEX REPLACE "\\.proto$" "" stem "${out}/${relative}")
     set(generated ${stem}.pb.h ${stem}.pb.cc)
     set(grpc_arguments "")
@@ -107,7 +111,7 @@ function(lockkeeper_proto_library NAME FOLDER)
     endif()
     add_custom_command(
       OUTPUT ${generated}
-      COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR}/proto --cpp_out=${out} ${grpc_arguments} ${proto}
+      COMMAND protobuf::protoc --proto_path=${ARG_ROOT} --cpp_out=${out} ${grpc_arguments} ${proto}
       DEPENDS ${proto} protobuf::protoc
       COMMENT "Generating C++ from ${relative}"
       VERBATIM)

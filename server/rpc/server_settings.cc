@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/server_settings.h"
+
+#include "core/limits.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+// A parked call is a stream without data. Clients may ping that often to keep it through proxies;
+// more is abuse, and gRPC's own floor of five minutes would cut off whoever waits.
+constexpr int kClientPingIntervalMinMs = 5'000;
+// We ping too, so that a caller that vanished is noticed within 15 s and its acquire withdrawn.
+constexpr int kPingIntervalMs = 10'000;
+constexpr int kPingTimeoutMs = 5'000;
+
+void SetKeepalive(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kClientPingIntervalMinMs);
+}
+
+// Reflection is the only service of the old kind, which has threads of its own: one is plenty.
+void LimitThreads(grpc::ServerBuilder& builder) {
+  using Option = grpc::ServerBuilder::SyncServerOption;
+  builder.SetSyncServerOption(Option::NUM_CQS, 1);
+  builder.SetSyncServerOption(Option::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(Option::MAX_POLLERS, 1);
+}
+
+}  // namespace
+
+void ApplyServerSettings(grpc::ServerBuilder& builder) {
+  // Otherwise a second daemon gets half of the connections to our port.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(core::limits::kRequestBytesMax);
+  SetKeepalive(builder);
+  LimitThreads(builder);
+}
+
+}  // namespace lockkeeper::rpc

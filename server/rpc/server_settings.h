@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How our gRPC servers treat connections and messages, whatever they serve. The benchmark's echo
+// server takes the same settings, so that it is a fair measure of the daemon.
+#pragma once
+
+#include <grpcpp/server_builder.h>
+
+namespace lockkeeper::rpc {
+
+void ApplyServerSettings(grpc::ServerBuilder& builder);
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An echo over gRPC's callback API with the daemon's server settings, and nothing else: what a
+// unary call costs if there were no locks. Prints `ready ADDRESS`; ends on SIGTERM.
+#include <grpcpp/grpcpp.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "echo/echo.grpc.pb.h"
+#include "rpc/server_settings.h"
+
+namespace lockkeeper::bench {
+namespace {
+
+class EchoServer final : public EchoService::CallbackService {
+  grpc::ServerUnaryReactor* Echo(grpc::CallbackServerContext* context, const EchoRequest* request,
+                                 EchoResponse* response) override {
+    response->set_payload(request->payload());
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+};
+
+}  // namespace
+}  // namespace lockkeeper::bench
+
+int main(int argc, char** argv) {
+  std::string host = "127.0.0.1";
+  CLI::App app("Echoes payloads over gRPC");
+  app.add_option("--host", host, "Where to listen, on a port that the system chooses");
+  CLI11_PARSE(app, argc, argv);
+
+  // Before gRPC makes its threads, which inherit it.
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  sigprocmask(SIG_BLOCK, &stop, nullptr);
+
+  lockkeeper::bench::EchoServer service;
+  grpc::ServerBuilder builder;
+  lockkeeper::rpc::ApplyServerSettings(builder);
+  builder.RegisterService(&service);
+  int port = 0;
+  builder.AddListeningPort(host + ":0", grpc::InsecureServerCredentials(), &port);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    std::cerr << "bench_echo_server: cannot listen on " << host << "\n";
+    return 1;
+  }
+  std::cout << "ready " << host << ":" << port << std::endl;
+  int signal = 0;
+  sigwait(&stop, &signal);
+  server->Shutdown();
+  return 0;
+}

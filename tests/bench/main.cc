@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `./dev bench`: measures all rows in turn, round after round, so that what drifts drifts for all;
+// prints the medians and how they compare.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "bench/machine.h"
+#include "bench/report.h"
+#include "bench/servers.h"
+
+namespace lockkeeper::bench {
+namespace {
+
+struct Options {
+  std::string json;
+  int rounds = 5;
+  double seconds = 2;
+};
+
+void Run(const Options& options) {
+  const Servers servers;
+  Report report{.machine = DescribeMachine(servers),
+                .command = "./dev bench",
+                .rows = AllRows(),
+                .ratios = Ratios()};
+  std::cerr << "bench: redis-server " << report.machine.at("redis")
+            << " of its own, on a unix socket, without persistence\n";
+  for (int i = 0; i < options.rounds; ++i) {
+    std::cerr << "bench: round " << i + 1 << " of " << options.rounds << "\n";
+    // Back and forth, so that no row is always the one that comes after a certain other.
+    std::vector<Row> rows = report.rows;
+    if (i % 2 == 1) std::reverse(rows.begin(), rows.end());
+    const OtherPrograms others(servers);
+    Round& round = report.rounds.emplace_back();
+    for (const Row& row : rows) round[row.name] = row.measure(servers, options.seconds);
+    report.other_programs.push_back(others.Share());
+  }
+  std::cout << ToMarkdown(report) << std::flush;
+  if (options.json.empty()) return;
+  std::ofstream file(options.json);
+  file << ToJson(report);
+  if (!file.flush()) throw std::runtime_error("cannot write " + options.json);
+}
+
+}  // namespace
+}  // namespace lockkeeper::bench
+
+int main(int argc, char** argv) {
+  lockkeeper::bench::Options options;
+  CLI::App app("Measures lockkeeper beside its peers", "./dev bench");
+  app.add_option("--json", options.json, "Write the figures there too")->type_name("FILE");
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--seconds", options.seconds, "For each row in each round")
+      ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    lockkeeper::bench::Run(options);
+  } catch (const std::exception& error) {
+    std::cerr << "bench: " << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}

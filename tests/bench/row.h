@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One line of the table: something that is measured once in each round.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/program.h"
+#include "bench/servers.h"
+
+namespace lockkeeper::bench {
+
+struct Row {
+  std::string name;     // In the JSON and in ratios.cc.
+  std::string what;     // For people.
+  std::string rate;     // The figure that the table shows as rate, such as rpc_per_s.
+  std::string latency;  // And as latency: LATENCY_p50_us and LATENCY_p99_us.
+  // Measures for about `seconds`.
+  std::function<Figures(const Servers&, double seconds)> measure;
+};
+
+// One file in rows/ for each. Rows that a ratio compares stand side by side.
+std::vector<Row> UnaryRows();
+std::vector<Row> RedisRows();
+
+// All of them, in the order of the table.
+std::vector<Row> AllRows();
+
+}  // namespace lockkeeper::bench

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+
+#include "bench/row.h"
+
+namespace lockkeeper::bench {
+
+std::vector<Row> AllRows() {
+  std::vector<Row> all;
+  for (std::vector<Row> rows : {UnaryRows(), RedisRows()}) {
+    std::move(rows.begin(), rows.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace lockkeeper::bench
