@@ -75,7 +75,7 @@ void AddLabels(CLI::App& app, std::map<std::string, std::string>& labels) {
            }
          },
          "kept with the lease, repeatable")
-      ->expected(1)
+      ->allow_extra_args(false)
       ->take_all()
       ->type_name("KEY=VALUE");
 }
@@ -96,7 +96,7 @@ struct Grammar {
   Command Used(CLI::App& command) const;
 
   CLI::App app{"Takes, keeps and shows locks of the lockkeeper service.", "lockkeeper"};
-  std::string servers = kDefaultServer;
+  std::vector<std::string> servers;
   std::string output = "text";
   AcquireCommand acquire;
   ExtendCommand extend;
@@ -113,10 +113,13 @@ Grammar::Grammar(const std::string& version) {
   app.allow_extras();
   app.set_version_flag("--version", version);
   app.add_option("--server", servers,
-                 "daemon: host:port, [v6]:port or unix:/path; several with commas, tried in turn")
+                 "daemon: host:port, [v6]:port or unix:/path; repeatable, or several with commas: "
+                 "the next one is used when one is away or stopping")
       ->envname(kServerVariable)
+      ->allow_extra_args(false)
+      ->take_all()
       ->type_name("ADDRESS")
-      ->capture_default_str();
+      ->default_str(kDefaultServer);
   app.add_option("--output", output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT")
@@ -258,15 +261,19 @@ UsageError WithHint(std::string message, const CLI::App* command) {
   return {std::move(message) + " (see `" + help + "`)"};
 }
 
-std::vector<std::string> Split(const std::string& text) {
-  std::vector<std::string> parts;
-  size_t begin = 0;
-  while (begin <= text.size()) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, comma - begin));
-    begin = comma + 1;
+// The addresses in all that was given, in its order; the default if nothing was.
+std::vector<std::string> ServersOf(const std::vector<std::string>& given) {
+  if (given.empty()) return {kDefaultServer};
+  std::vector<std::string> servers;
+  for (const std::string& text : given) {
+    size_t begin = 0;
+    while (begin <= text.size()) {
+      const size_t comma = std::min(text.find(',', begin), text.size());
+      servers.push_back(text.substr(begin, comma - begin));
+      begin = comma + 1;
+    }
   }
-  return parts;
+  return servers;
 }
 
 // Parses `words` into `grammar`; what CLI11 throws does not leave this function.
@@ -325,7 +332,7 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
     if (command.empty()) return WithHint("the command after `--` is missing", used);
     grammar.run.command = std::move(command);
   }
-  return Arguments{.servers = Split(grammar.servers),
+  return Arguments{.servers = ServersOf(grammar.servers),
                    .output = grammar.output == "json" ? OutputFormat::kJson : OutputFormat::kText,
                    .command = grammar.Used(*used)};
 }

@@ -18,6 +18,9 @@ using std::chrono::milliseconds;
 // The ttl that is assumed of a lease whose grant is not known: the server's default.
 constexpr milliseconds kTtlDefault = std::chrono::seconds(30);
 
+// A place in line is forgotten so long after its daemon was last heard of.
+constexpr milliseconds kPlaceKept = std::chrono::seconds(30);
+
 absl::Status CheckOptions(const AcquireOptions& options) {
   if (options.wait_timeout < milliseconds(0)) {
     return InvalidOption("wait_timeout", "must not be negative");
@@ -75,7 +78,8 @@ AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& o
   if (absl::Status status = CheckOptions(options); !status.ok()) return AcquireResult(status);
   const bool is_our_id = options.lease_id.empty();
   const LeaseRef lease{std::string(name), is_our_id ? NewLeaseId() : options.lease_id};
-  const Duration ttl = options.ttl.value_or(kTtlDefault);
+  Duration left_behind_for = options.ttl.value_or(kTtlDefault);
+  if (options.wait_timeout > milliseconds(0)) left_behind_for += kPlaceKept;
 
   v1::AcquireRequest request =
       ToProto(name, options, options.owner.empty() ? options_.owner : options.owner);
@@ -96,10 +100,10 @@ AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& o
                                                  .stop_margin = options.stop_margin},
                                        .extend_ttl = std::nullopt});
     if (held.ok()) return AcquireResult(*std::move(held));
-    Abandon(lease, ttl);
+    Abandon(lease, left_behind_for);
     return AcquireResult(held.status());
   }
-  if (end.unresolved && is_our_id) Abandon(lease, ttl);
+  if (end.unresolved && is_our_id) Abandon(lease, left_behind_for);
   if (!end.answer.ok()) return AcquireResult(end.answer.status());
   return NotAcquired(name, std::get<Contention>(*end.answer));
 }
@@ -175,8 +179,8 @@ absl::StatusOr<ReleaseOutcome> ClientCore::ReleaseHeld(const LeaseRef& lease, Du
       "the release was not answered in time; it is tried again in the background");
 }
 
-void ClientCore::Abandon(LeaseRef lease, Duration ttl) {
-  releaser_.Release(std::move(lease), clock_.Now() + ttl);
+void ClientCore::Abandon(LeaseRef lease, Duration left_behind_for) {
+  releaser_.Release(std::move(lease), clock_.Now() + left_behind_for);
 }
 
 }  // namespace lockkeeper::client

@@ -68,8 +68,8 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   CallPorts call_ports() { return {*channels_, clock_, jitter_}; }
   // Keeps the lease. Fails if it is over, or cannot be kept with its stop_margin.
   absl::StatusOr<Lease> Hold(Holding holding);
-  // Releases in the background what nobody will use.
-  void Abandon(LeaseRef lease, Duration ttl);
+  // Releases in the background what nobody will use. After `left_behind_for` it is gone by itself.
+  void Abandon(LeaseRef lease, Duration left_behind_for);
 
   const ClientOptions options_;
   const BootClock clock_;

@@ -56,6 +56,14 @@ TEST_F(ArgumentsTest, AcquireTakesAllItsOptions) {
   EXPECT_EQ(command.max_hold, 1h);
 }
 
+TEST_F(ArgumentsTest, LabelTakesOneWordOnly) {
+  const auto command =
+      CommandOf<AcquireCommand>({"acquire", "--label", "a=b", "report", "--label", "c=d"});
+
+  EXPECT_EQ(command.name, "report");
+  EXPECT_EQ(command.labels, (std::map<std::string, std::string>{{"a", "b"}, {"c", "d"}}));
+}
+
 TEST_F(ArgumentsTest, DefaultsAreTheServers) {
   const Arguments arguments = Parsed({"acquire", "report"});
 
@@ -81,6 +89,21 @@ TEST_F(ArgumentsTest, ServerComesFromTheEnvironmentUnlessGiven) {
 
   EXPECT_EQ(Parsed({"health"}).servers, (Words{"unix:/run/lk.sock", "db:2"}));
   EXPECT_EQ(Parsed({"health", "--server", "db:1"}).servers, Words{"db:1"});
+}
+
+TEST_F(ArgumentsTest, SeveralServersComeWithCommasOrOneByOne) {
+  const Words all = {"a:1", "b:2", "unix:/c"};
+  for (const Words& words :
+       {Words{"get", "x", "--server", "a:1,b:2,unix:/c"},
+        Words{"--server", "a:1", "--server=b:2,unix:/c", "get", "x"},
+        Words{"--server", "a:1", "get", "--server", "b:2", "x", "--server", "unix:/c"}}) {
+    const Arguments arguments = Parsed(words);
+    EXPECT_EQ(arguments.servers, all) << testing::PrintToString(words);
+    EXPECT_EQ(std::get<GetCommand>(arguments.command).name, "x");
+  }
+  const auto run = CommandOf<RunCommand>(
+      {"--server", "a:1", "--server", "b:2", "run", "x", "--", "echo", "--server", "c:3"});
+  EXPECT_EQ(run.command, (Words{"echo", "--server", "c:3"}));
 }
 
 TEST_F(ArgumentsTest, OtherCommandsTakeTheirOptions) {

@@ -236,6 +236,46 @@ TEST_F(AcquireFlowTest, RepeatWaitsForWhatIsLeftOfTheWait) {
   EXPECT_EQ(calls_.tries[1].timeout, 43s);
 }
 
+TEST_F(AcquireFlowTest, WaitThatIsOverAtTheRepeatHasTimedOut) {
+  calls_.replies.push_back({Unavailable(ErrorReason::kServerDraining), 60s});
+  calls_.replies.push_back({AcquireAnswer(Contention{.reason = ContentionReason::kHeld})});
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s, .addresses = 2});
+
+  EXPECT_EQ(calls_.tries[1].wait_timeout, 0s);
+  ASSERT_TRUE(end.answer.ok());
+  EXPECT_EQ(std::get<Contention>(*end.answer).reason, ContentionReason::kWaitTimedOut);
+}
+
+TEST_F(AcquireFlowTest, ContentionWithoutAWaitIsHeld) {
+  calls_.replies.push_back({AcquireAnswer(Contention{.reason = ContentionReason::kHeld})});
+
+  const AcquireEnd end = Run();
+
+  EXPECT_EQ(std::get<Contention>(*end.answer).reason, ContentionReason::kHeld);
+}
+
+TEST_F(AcquireFlowTest, WaitedIsTheTimeOfAllTries) {
+  calls_.replies.push_back({Unavailable(ErrorReason::kServerDraining), 20s});
+  Granted granted = std::get<Granted>(GrantedAnswer());
+  granted.grant.waited = 5s;
+  calls_.replies.push_back({AcquireAnswer(granted), 5s});
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s, .addresses = 2});
+
+  EXPECT_EQ(std::get<Granted>(*end.answer).grant.waited, 25s);
+}
+
+TEST_F(AcquireFlowTest, FailuresBeforeALongWaitDoNotDelayItsRepeat) {
+  calls_.replies.push_back({absl::UnavailableError("refused")});
+  calls_.replies.push_back({Unavailable(ErrorReason::kServerDraining), 20s});
+  calls_.replies.push_back({GrantedAnswer()});
+
+  ASSERT_TRUE(Run({.wait_timeout = 60s, .call_timeout = 10s, .addresses = 2}).answer.ok());
+
+  EXPECT_EQ(calls_.pauses, (std::vector<Duration>{0s, 0s}));
+}
+
 TEST_F(AcquireFlowTest, DrainingMayLeaveAWaiterInItsPlace) {
   calls_.replies.push_back({Unavailable(ErrorReason::kServerDraining)});
   calls_.cancelled = true;
@@ -273,16 +313,46 @@ TEST_F(AcquireFlowOfferTest, OfferIsClaimedAndTheLeaseCountedFromTheClaim) {
   EXPECT_EQ(calls_.claim_timeouts, (std::vector<Duration>{900ms}));
 }
 
-TEST_F(AcquireFlowOfferTest, LapsedOfferIsAskedForAgain) {
-  calls_.replies.push_back({Offer()});
+TEST_F(AcquireFlowOfferTest, LapsedOfferIsAskedForAgainAtTheSameDaemon) {
+  calls_.replies.push_back({Offer(), 5s});
   calls_.claims.push_back(
       ErrorWithReason(absl::StatusCode::kFailedPrecondition, ErrorReason::kLeaseLost, "lapsed"));
   calls_.replies.push_back({GrantedAnswer()});
 
-  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s, .addresses = 2});
 
   ASSERT_TRUE(end.answer.ok());
-  EXPECT_EQ(calls_.tries.size(), 2u);
+  ASSERT_EQ(calls_.tries.size(), 2u);
+  EXPECT_EQ(calls_.tries[1].attempt, 2);
+  EXPECT_EQ(calls_.tries[1].wait_timeout, 55s) << "what remains of the wait";
+  EXPECT_EQ(calls_.moves, 0) << "the daemon is not to blame";
+}
+
+TEST_F(AcquireFlowOfferTest, OfferWhoseClaimFindsNoServiceIsAskedForElsewhere) {
+  calls_.replies.push_back({Offer()});
+  calls_.claims.push_back(absl::UnavailableError("connection lost"));
+  calls_.replies.push_back({GrantedAnswer(), 1s});
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s, .addresses = 2});
+
+  ASSERT_TRUE(end.answer.ok());
+  EXPECT_EQ(end.sent, begin_) << "the claim may have been made: this is its lease";
+  EXPECT_EQ(calls_.tries[1].attempt, 2);
+  EXPECT_EQ(calls_.moves, 1);
+}
+
+TEST_F(AcquireFlowOfferTest, OffersThatLapseToTheEndAreNoLeaseAndNoContention) {
+  for (int i = 0; i < 100; ++i) {
+    calls_.replies.push_back({Offer(), 1s});
+    calls_.claims.push_back(
+        ErrorWithReason(absl::StatusCode::kFailedPrecondition, ErrorReason::kLeaseLost, "lapsed"));
+  }
+
+  const AcquireEnd end = Run({.wait_timeout = 5s, .call_timeout = 2s});
+
+  EXPECT_EQ(ReasonOf(end.answer.status()), ErrorReason::kOutcomeUnknown);
+  EXPECT_TRUE(end.unresolved);
+  EXPECT_LE(time_.Now() - begin_, 7s + 1s) << "one try beyond the deadline, at most";
 }
 
 TEST_F(AcquireFlowOfferTest, OfferWhoseClaimHasNoAnswerIsNotALease) {

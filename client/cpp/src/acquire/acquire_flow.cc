@@ -7,6 +7,7 @@
 
 #include "acquire/retry_rule.h"
 #include "lockkeeper/error.h"
+#include "status_payloads.h"
 
 namespace lockkeeper::client {
 namespace {
@@ -30,49 +31,77 @@ bool LeftNothing(const absl::Status& status) {
   }
 }
 
-// One try: the acquire and, if it is answered by an offer, the claim. `sent` becomes the time of
-// the request whose answer counts.
-absl::StatusOr<AcquireAnswer> TryOnce(AcquireCalls& calls, int attempt, Duration wait_timeout,
-                                      Duration timeout, const Clock& clock, Instant& sent) {
-  sent = clock.Now();
-  absl::StatusOr<AcquireAnswer> answer =
-      calls.Acquire(attempt, wait_timeout, wait_timeout + timeout);
-  if (!answer.ok()) return answer;
-  auto* granted = std::get_if<Granted>(&*answer);
-  if (granted == nullptr || !granted->offered) return answer;
+// What became of one try.
+struct Try {
+  absl::StatusOr<AcquireAnswer> answer;
+  Instant began;
+  Instant sent;               // Of the request whose answer counts.
+  bool offer_lapsed = false;  // Then the answer says that it is worth another try.
+};
 
-  sent = clock.Now();
-  absl::StatusOr<Granted> claimed = calls.Claim(
-      std::clamp<Duration>(granted->remaining_ttl, std::chrono::milliseconds(1), timeout));
-  if (absl::IsFailedPrecondition(claimed.status())) {
-    // The offer lapsed. The same acquire, sent again, goes on in the line.
-    return absl::UnavailableError("the offer ended before it was claimed");
+void Claim(AcquireCalls& calls, Duration timeout, const Clock& clock, Try& tried) {
+  const Granted offer = std::get<Granted>(*tried.answer);
+  tried.sent = clock.Now();
+  absl::StatusOr<Granted> claimed =
+      calls.Claim(std::clamp<Duration>(offer.remaining_ttl, std::chrono::milliseconds(1), timeout));
+  if (claimed.ok()) {
+    claimed->grant.waited = offer.grant.waited;
+    claimed->grant.previous_lease_expired = offer.grant.previous_lease_expired;
+    tried.answer = AcquireAnswer(*std::move(claimed));
+    return;
   }
-  if (!claimed.ok()) return claimed.status();
-  claimed->grant.waited = granted->grant.waited;
-  claimed->grant.previous_lease_expired = granted->grant.previous_lease_expired;
-  return AcquireAnswer(*std::move(claimed));
+  tried.offer_lapsed = ReasonOf(claimed.status()) == ErrorReason::kLeaseLost;
+  tried.answer = tried.offer_lapsed
+                     ? ErrorWithReason(absl::StatusCode::kUnavailable, ErrorReason::kOutcomeUnknown,
+                                       "the offer ended before it was claimed")
+                     : claimed.status();
+}
+
+// One try: the acquire and, if it is answered by an offer, the claim.
+Try TryOnce(AcquireCalls& calls, int attempt, Duration wait_timeout, Duration timeout,
+            const Clock& clock) {
+  const Instant now = clock.Now();
+  Try tried{calls.Acquire(attempt, wait_timeout, wait_timeout + timeout), now, now};
+  auto* granted = tried.answer.ok() ? std::get_if<Granted>(&*tried.answer) : nullptr;
+  if (granted != nullptr && granted->offered) Claim(calls, timeout, clock, tried);
+  return tried;
+}
+
+// What the caller sees of an answer: one wait, however many tries it took.
+void JoinWaits(Duration waited_before, AcquireAnswer& answer) {
+  if (auto* granted = std::get_if<Granted>(&answer)) {
+    granted->grant.waited += std::chrono::duration_cast<std::chrono::milliseconds>(waited_before);
+    return;
+  }
+  auto& contention = std::get<Contention>(answer);
+  if (contention.reason == ContentionReason::kHeld) {
+    contention.reason = ContentionReason::kWaitTimedOut;
+  }
 }
 
 }  // namespace
 
 AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Clock& clock,
                       Jitter& jitter) {
-  Instant now = clock.Now();
-  const Instant wait_end = now + limits.wait_timeout;
+  const Instant begin = clock.Now();
+  const Instant wait_end = begin + limits.wait_timeout;
   RetryRule rule(wait_end + limits.call_timeout, limits.addresses, jitter);
-  AcquireEnd end{absl::UnknownError("not tried"), Instant(), false};
+  bool unresolved = false;
+  Instant now = begin;
   for (int attempt = 1;; ++attempt, now = clock.Now()) {
     const Duration wait = std::max<Duration>(wait_end - now, Duration::zero());
-    end.answer = TryOnce(calls, attempt, wait, rule.TryTimeout(now + wait), clock, end.sent);
-    if (end.answer.ok()) return end;
-    if (!LeftNothing(end.answer.status())) end.unresolved = true;
-    const std::optional<Duration> delay = rule.DelayAfter(end.answer.status(), clock.Now());
-    if (!delay) return end;
-    calls.TryElsewhere();
+    Try tried = TryOnce(calls, attempt, wait, rule.TryTimeout(now + wait), clock);
+    if (tried.answer.ok()) {
+      if (limits.wait_timeout > Duration::zero()) JoinWaits(tried.began - begin, *tried.answer);
+      return {std::move(tried.answer), tried.sent, unresolved};
+    }
+    if (!LeftNothing(tried.answer.status())) unresolved = true;
+    const std::optional<Duration> delay = rule.DelayAfter(tried.answer.status(), now, clock.Now());
+    if (!delay) return {std::move(tried.answer), tried.sent, unresolved};
+    if (!tried.offer_lapsed) calls.TryElsewhere();
     if (!calls.Pause(*delay)) {
-      end.answer = absl::CancelledError("the acquire was cancelled by its caller");
-      return end;
+      return {absl::CancelledError("the acquire was cancelled by its caller"), tried.sent,
+              unresolved};
     }
   }
 }

@@ -31,7 +31,7 @@ class AcquireCalls {
   virtual absl::StatusOr<AcquireAnswer> Acquire(int attempt, Duration wait_timeout,
                                                 Duration timeout) = 0;
 
-  // Claims the offer by an extend.
+  // Claims the offer by an extend. LEASE_LOST: the offer has lapsed.
   virtual absl::StatusOr<Granted> Claim(Duration timeout) = 0;
 
   // Uses the next address from now on.
@@ -56,6 +56,10 @@ struct AcquireEnd {
   bool unresolved = false;
 };
 
+// Every try has the next attempt's number and what is left of the wait; a daemon that does not
+// serve is left for the next address. An offer that lapsed is no failure of its daemon: the acquire
+// goes on waiting there. A contention that ends a wait says kWaitTimedOut, also if the last try had
+// no time left to wait.
 AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Clock& clock,
                       Jitter& jitter);
 

@@ -15,8 +15,10 @@ Duration RetryRule::TryTimeout(Instant now) const {
                             std::chrono::milliseconds(1));
 }
 
-std::optional<Duration> RetryRule::DelayAfter(const absl::Status& status, Instant now) {
+std::optional<Duration> RetryRule::DelayAfter(const absl::Status& status, Instant began,
+                                              Instant now) {
   if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return std::nullopt;
+  if (now - began > kBackoffMax) failures_ = 0;
   ++failures_;
   Duration delay{0};
   if (failures_ % addresses_ == 0) {

@@ -68,10 +68,16 @@ Channels::Channels(std::vector<Daemon> daemons) : daemons_(std::move(daemons)) {
 std::unique_ptr<Channels> Channels::Open(const std::vector<std::string>& addresses) {
   std::vector<Daemon> daemons;
   for (const std::string& address : addresses) {
+    auto others = NewChannel(address);
     daemons.push_back({.acquires = v1::LockService::NewStub(NewChannel(address)),
-                       .others = v1::LockService::NewStub(NewChannel(address))});
+                       .others = v1::LockService::NewStub(others),
+                       .others_channel = others});
   }
   return std::make_unique<Channels>(std::move(daemons));
+}
+
+void Channels::PrepareToClaim(size_t number) const {
+  daemons_[number].others_channel->GetState(/*try_to_connect=*/true);
 }
 
 void Channels::Failed(size_t number) {

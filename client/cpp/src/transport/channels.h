@@ -36,6 +36,7 @@ class Channels {
   struct Daemon {
     std::unique_ptr<Stub> acquires;
     std::unique_ptr<Stub> others;  // Extend, Release, Fence.
+    std::shared_ptr<grpc::Channel> others_channel;
   };
 
   // Requires: not empty.
@@ -47,6 +48,10 @@ class Channels {
   // Number of the daemon to use now.
   size_t current() const { return current_.load(std::memory_order_relaxed); }
   const Daemon& operator[](size_t number) const { return daemons_[number]; }
+
+  // Connects for what is not an acquire, if that has not been done: an offer has to be claimed
+  // soon. Does not wait.
+  void PrepareToClaim(size_t number) const;
 
   // The daemon `number` did not serve: the next one is used, unless that was already done.
   void Failed(size_t number);

@@ -20,6 +20,7 @@ absl::StatusOr<AcquireAnswer> GrpcAcquireCalls::Acquire(int attempt, Duration wa
     request_.clear_wait_timeout();
   }
   daemon_ = ports_.channels.current();
+  if (request_.confirm()) ports_.channels.PrepareToClaim(daemon_);
   v1::AcquireResponse response;
   const absl::Status status = CallOnce(timeout, cancel_, [&](grpc::ClientContext& context) {
     return ports_.channels[daemon_].acquires->Acquire(&context, request_, &response);

@@ -33,11 +33,12 @@ absl::Status CallUntilAnswered(
                  ports.jitter);
   while (true) {
     const size_t daemon = ports.channels.current();
+    const Instant began = ports.clock.Now();
     const absl::Status status =
-        CallOnce(rule.TryTimeout(ports.clock.Now()), {}, [&](grpc::ClientContext& context) {
+        CallOnce(rule.TryTimeout(began), {}, [&](grpc::ClientContext& context) {
           return call(context, *ports.channels[daemon].others);
         });
-    const std::optional<Duration> delay = rule.DelayAfter(status, ports.clock.Now());
+    const std::optional<Duration> delay = rule.DelayAfter(status, began, ports.clock.Now());
     if (!delay) return status;
     ports.channels.Failed(daemon);
     PauseFor(*delay, {});
