@@ -130,7 +130,7 @@ Grammar::Grammar(const std::string& version) {
       "lost,\n"
       "75 not acquired, 76 not released, stale, expired, unknown token or not found, 77 not "
       "allowed,\n"
-      "1 other.");
+      "128 + N ended by signal N before the lock was acquired, 1 other.");
   AddLeaseCommands();
   AddLookCommands();
   AddRun();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command_line.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <type_traits>
@@ -12,6 +13,7 @@
 #include "cli/report.h"
 #include "cli/run/run_command.h"
 #include "cli/service.h"
+#include "cli/signals/signals.h"
 #include "lockkeeper/build_info.h"
 
 namespace lockkeeper::cli {
@@ -34,7 +36,9 @@ struct Runner {
   const std::vector<std::string>& servers;
 
   Report operator()(const AcquireCommand& command) const {
-    return WithClient(servers, [&](Client& client) { return Acquire(client, command); });
+    // Before the client, whose threads have to leave the signals to us.
+    SignalQueue signals({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
+    return WithClient(servers, [&](Client& client) { return Acquire(client, command, signals); });
   }
   Report operator()(const ExtendCommand& command) const {
     return WithClient(servers, [&](Client& client) { return Extend(client, command); });

@@ -7,8 +7,10 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "cli/duration.h"
+#include "cli/signals/acquire_until_signal.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -75,14 +77,19 @@ Report NotAcquiredReport(const AcquireResult& result, std::string_view name, int
   return report;
 }
 
-Report Acquire(Client& client, const AcquireCommand& command) {
-  AcquireResult result = client.Acquire(command.name, {.ttl = command.ttl,
-                                                       .wait_timeout = command.wait,
-                                                       .owner = command.owner,
-                                                       .labels = command.labels,
-                                                       .lock_delay = command.lock_delay,
-                                                       .max_hold = command.max_hold,
-                                                       .lease_id = command.lease_id});
+Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signals) {
+  std::variant<AcquireResult, Report> acquired =
+      AcquireUntilSignal(client, command.name,
+                         {.ttl = command.ttl,
+                          .wait_timeout = command.wait,
+                          .owner = command.owner,
+                          .labels = command.labels,
+                          .lock_delay = command.lock_delay,
+                          .max_hold = command.max_hold,
+                          .lease_id = command.lease_id},
+                         signals);
+  if (auto* interrupted = std::get_if<Report>(&acquired)) return std::move(*interrupted);
+  auto& result = std::get<AcquireResult>(acquired);
   if (!result) {
     return NotAcquiredReport(result, command.name, static_cast<int>(ExitCode::kNotAcquired));
   }

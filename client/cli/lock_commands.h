@@ -6,11 +6,13 @@
 
 #include "cli/arguments.h"
 #include "cli/report.h"
+#include "cli/signals/signals.h"
 #include "lockkeeper/client.h"
 
 namespace lockkeeper::cli {
 
-Report Acquire(Client& client, const AcquireCommand& command);
+// A signal of `signals` ends it.
+Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signals);
 Report Extend(Client& client, const ExtendCommand& command);
 Report Release(Client& client, const ReleaseCommand& command);
 Report Fence(Client& client, const FenceCommand& command);

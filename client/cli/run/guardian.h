@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/descriptor.h"
 #include "cli/run/protocol.h"
 #include "cli/run/stop_plan.h"
+#include "cli/signals/descriptor.h"
 
 namespace lockkeeper::cli {
 

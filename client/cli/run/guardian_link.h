@@ -9,9 +9,9 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
-#include "cli/run/descriptor.h"
 #include "cli/run/guardian.h"
 #include "cli/run/protocol.h"
+#include "cli/signals/descriptor.h"
 
 namespace lockkeeper::cli {
 

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/run_command.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
-#include <stop_token>
-#include <thread>
 #include <utility>
 
 #include "cli/duration.h"
 #include "cli/lock_commands.h"
 #include "cli/run/supervisor.h"
 #include "cli/service.h"
+#include "cli/signals/acquire_until_signal.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -51,45 +48,15 @@ Report OnStderr(Report report) {
   return report;
 }
 
-Report InterruptedReport(const std::string& name, int signal) {
-  const std::string message =
-      std::string("ended by signal ") + strsignal(signal) + " before the lock was acquired";
-  Report report("error", ExitCode::kOther, "lockkeeper: " + message);
-  report.exit_code = kExitSignal + signal;
-  report.json.Set("name", name).Set("reason", "INTERRUPTED").Set("message", message);
-  return OnStderr(std::move(report));
-}
-
-// Acquires on another thread, so that signals end the wait. A signal, or an end of the guardian,
-// cancels it.
-std::variant<AcquireResult, Report> AcquireInterruptibly(Client& client, const RunCommand& command,
-                                                         milliseconds grace, SignalQueue& signals) {
-  const WakeUp finished;
-  std::stop_source cancel;
-  std::optional<AcquireResult> result;
-  std::thread acquiring([&] {
-    result.emplace(client.Acquire(
-        command.name, {.ttl = command.ttl,
-                       .wait_timeout = command.wait,
-                       .stop_margin = grace + std::chrono::duration_cast<milliseconds>(kKillMargin),
-                       .cancel = cancel.get_token()}));
-    finished.Notify();
-  });
-  std::optional<int> ended_by;
-  std::array<pollfd, 2> fds{
-      {{signals.descriptor(), POLLIN, 0}, {finished.descriptor(), POLLIN, 0}}};
-  while (!ended_by) {
-    poll(fds.data(), fds.size(), -1);
-    while (const std::optional<int> signal = signals.Take()) {
-      const bool ends = *signal != SIGCONT && *signal != SIGWINCH;
-      if (ends && !ended_by) ended_by = signal;
-    }
-    if (fds[1].revents != 0) break;
-  }
-  if (ended_by) cancel.request_stop();
-  acquiring.join();
-  if (ended_by) return InterruptedReport(command.name, *ended_by);
-  return *std::move(result);
+// What run passes on to its command, and SIGCONT, after which it goes on.
+SignalQueue SignalsOfRun() {
+  // Lets terminal calls from the background work, and writes to a pipe that nobody reads fail.
+  sigset_t from_terminal;
+  sigemptyset(&from_terminal);
+  sigaddset(&from_terminal, SIGTTOU);
+  sigprocmask(SIG_BLOCK, &from_terminal, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return SignalQueue({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT});
 }
 
 Report NotStartedReport(const RunCommand& command, int error) {
@@ -175,12 +142,16 @@ Report RunUnderLock(const std::vector<std::string>& servers, const RunCommand& c
                             .terminal = terminal.descriptor()};
   absl::StatusOr<GuardianLink> guardian = GuardianLink::Fork(setup);
   if (!guardian.ok()) return ErrorReport(guardian.status(), command.name);
-  SignalQueue signals;
+  SignalQueue signals = SignalsOfRun();
   absl::StatusOr<Client> client = NewClient(servers);
   if (!client.ok()) return ServerOptionReport(client.status());
 
-  std::variant<AcquireResult, Report> acquired =
-      AcquireInterruptibly(*client, command, *grace, signals);
+  std::variant<AcquireResult, Report> acquired = AcquireUntilSignal(
+      *client, command.name,
+      {.ttl = command.ttl,
+       .wait_timeout = command.wait,
+       .stop_margin = *grace + std::chrono::duration_cast<milliseconds>(kKillMargin)},
+      signals);
   if (auto* report = std::get_if<Report>(&acquired)) return std::move(*report);
   auto& result = std::get<AcquireResult>(acquired);
   if (!result) return OnStderr(NotAcquiredReport(result, command.name, command.conflict_exit_code));

@@ -23,6 +23,10 @@ bool WasContinued() {
   return sigismember(&pending, SIGCONT) == 1;
 }
 
+// Whether a signal is meant for the whole group of the command, as one from the terminal is, or for
+// the command alone.
+bool IsForGroup(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
+
 }  // namespace
 
 Supervisor::Supervisor(GuardianLink& guardian, SignalQueue& signals, Terminal& terminal,

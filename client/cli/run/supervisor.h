@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "cli/run/guardian_link.h"
-#include "cli/run/signals.h"
 #include "cli/run/terminal.h"
-#include "cli/run/wake_up.h"
+#include "cli/signals/signals.h"
+#include "cli/signals/wake_up.h"
 #include "lockkeeper/lease.h"
 
 namespace lockkeeper::cli {

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "cli/run/descriptor.h"
+#include "cli/signals/descriptor.h"
 
 namespace lockkeeper::cli {
 

@@ -264,6 +264,13 @@ TEST_F(CliLockCommandsTest, HelpAndVersionGoToStdout) {
        {"acquire", "extend", "release", "fence", "get", "list", "force-release", "health", "run"}) {
     EXPECT_TRUE(Has(help.out, command)) << command;
   }
+  EXPECT_TRUE(Has(help.out, "--server ADDRESS=127.0.0.1:7600")) << help.out;
+  for (const char* command : {"acquire", "run"}) {
+    const CliResult own = Run({command, "--help"});
+    EXPECT_EQ(own.exit_code, 0);
+    EXPECT_TRUE(Has(own.out, "--wait DURATION")) << own.out;
+    EXPECT_TRUE(Has(own.out, "stand in line")) << own.out;
+  }
   const CliResult version = Run({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_TRUE(version.out.starts_with("lockkeeper 0.")) << version.out;

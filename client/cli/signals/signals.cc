@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/run/signals.h"
+#include "cli/signals/signals.h"
 
 #include <sys/signalfd.h>
 
@@ -9,8 +9,6 @@
 namespace lockkeeper::cli {
 namespace {
 
-constexpr int kPassedOn[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
-
 bool IsIgnored(int signal) {
   struct sigaction action{};
   sigaction(signal, nullptr, &action);
@@ -19,21 +17,13 @@ bool IsIgnored(int signal) {
 
 }  // namespace
 
-bool IsForGroup(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
-
-SignalQueue::SignalQueue() {
-  sigset_t taken;
-  sigemptyset(&taken);
-  sigaddset(&taken, SIGCONT);
-  for (const int signal : kPassedOn) {
-    // Under nohup, say, the command ignores it as well.
-    if (!IsIgnored(signal)) sigaddset(&taken, signal);
+SignalQueue::SignalQueue(std::initializer_list<int> signals) {
+  sigemptyset(&taken_);
+  for (const int signal : signals) {
+    if (!IsIgnored(signal)) sigaddset(&taken_, signal);
   }
-  sigset_t blocked = taken;
-  sigaddset(&blocked, SIGTTOU);
-  sigprocmask(SIG_BLOCK, &blocked, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  descriptor_ = Descriptor(signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC));
+  sigprocmask(SIG_BLOCK, &taken_, nullptr);
+  descriptor_ = Descriptor(signalfd(-1, &taken_, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!descriptor_.is_open()) throw std::system_error(errno, std::generic_category(), "signalfd");
 }
 
@@ -42,6 +32,8 @@ std::optional<int> SignalQueue::Take() {
   if (read(descriptor_.get(), &info, sizeof(info)) != sizeof(info)) return std::nullopt;
   return static_cast<int>(info.ssi_signo);
 }
+
+void SignalQueue::LetThrough() { sigprocmask(SIG_UNBLOCK, &taken_, nullptr); }
 
 sigset_t CurrentSignalMask() {
   sigset_t mask;

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <system_error>
 
-#include "cli/run/descriptor.h"
+#include "cli/signals/descriptor.h"
 
 namespace lockkeeper::cli {
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/signals/acquire_until_signal.h"
+
+#include <poll.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "cli/signals/wake_up.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+// As shells have it.
+constexpr int kExitSignal = 128;
+
+Report InterruptedReport(const std::string& name, int signal, bool waited) {
+  const std::string message = std::string("ended by signal ") + strsignal(signal) +
+                              " before the lock was acquired" +
+                              (waited ? "; the place in line is given up" : "");
+  Report report("error", ExitCode::kOther, "lockkeeper: " + message);
+  report.exit_code = kExitSignal + signal;
+  report.is_error = true;
+  report.json.Set("name", name).Set("reason", "INTERRUPTED").Set("message", message);
+  return report;
+}
+
+bool EndsAnAcquire(int signal) { return signal != SIGCONT && signal != SIGWINCH; }
+
+// Waits for `finished`. Answers the signal that comes first, and requests a stop then.
+std::optional<int> WaitFor(const WakeUp& finished, SignalQueue& signals, std::stop_source& cancel) {
+  std::array<pollfd, 2> fds{
+      {{signals.descriptor(), POLLIN, 0}, {finished.descriptor(), POLLIN, 0}}};
+  while (true) {
+    poll(fds.data(), fds.size(), -1);
+    while (const std::optional<int> signal = signals.Take()) {
+      if (!EndsAnAcquire(*signal)) continue;
+      cancel.request_stop();
+      signals.LetThrough();
+      return signal;
+    }
+    if (fds[1].revents != 0) return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::variant<AcquireResult, Report> AcquireUntilSignal(Client& client, const std::string& name,
+                                                       AcquireOptions options,
+                                                       SignalQueue& signals) {
+  const bool waits = options.wait_timeout.count() > 0;
+  const std::string own_lease_id = options.lease_id;
+  const WakeUp finished;
+  std::stop_source cancel;
+  options.cancel = cancel.get_token();
+  std::optional<AcquireResult> result;
+  std::thread acquiring([&] {
+    result.emplace(client.Acquire(name, options));
+    finished.Notify();
+  });
+  const std::optional<int> ended_by = WaitFor(finished, signals, cancel);
+  acquiring.join();
+  if (!ended_by) return *std::move(result);
+  // A lease that came all the same is released with its result. An id of its own is the caller's to
+  // release, says the client; here that is us.
+  if (!*result && !own_lease_id.empty()) client.Release(name, own_lease_id).IgnoreError();
+  return InterruptedReport(name, *ended_by, waits);
+}
+
+}  // namespace lockkeeper::cli

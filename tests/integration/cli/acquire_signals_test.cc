@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Signals while `lockkeeper acquire` stands in line, as of Ctrl-C: it leaves the line. Method: a
+// service in this process lets it wait.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/client/fake_lock_server.h"
+#include "support/process/cli_process.h"
+
+namespace lockkeeper {
+namespace {
+
+using support::CliProcess;
+using support::CliResult;
+using support::FakeLockServer;
+
+constexpr char kId[] = "0123456789abcdef0123456789abcdef";
+
+class CliAcquireSignalsTest : public testing::Test {
+ protected:
+  CliAcquireSignalsTest() {
+    server_.acquire.Always([this](grpc::ServerContext& context, const auto&, auto*) {
+      server_.UntilCancelled(context);
+      return grpc::Status::CANCELLED;
+    });
+  }
+
+  // Starts an acquire and waits until it stands in line.
+  std::unique_ptr<CliProcess> StartWaiting(std::vector<std::string> options = {}) {
+    options.insert(options.begin(), {"acquire", "report", "--wait", "10m"});
+    const size_t before = server_.acquire.seen().size();
+    auto process = std::make_unique<CliProcess>(LOCKKEEPER_PROGRAM, server_.address(), options);
+    EXPECT_TRUE(server_.acquire.WaitForCalls(before + 1));
+    return process;
+  }
+
+  FakeLockServer server_;
+};
+
+TEST_F(CliAcquireSignalsTest, SignalWhileItWaitsReleasesItsLeaseIdAndSaysSo) {
+  size_t ended = 0;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const auto process = StartWaiting();
+
+    process->Signal(signal);
+    const CliResult result = process->Wait();
+
+    EXPECT_EQ(result.exit_code, 128 + signal);
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(result.err.starts_with("lockkeeper: ended by signal ")) << result.err;
+    EXPECT_NE(result.err.find("the place in line is given up"), std::string::npos) << result.err;
+    ASSERT_EQ(server_.release.seen().size(), ++ended);
+    EXPECT_EQ(server_.release.seen().back().lease_id(), server_.acquire.seen().back().lease_id());
+  }
+}
+
+TEST_F(CliAcquireSignalsTest, LeaseIdOfTheCallersOwnIsReleasedToo) {
+  const auto process = StartWaiting({"--lease-id", kId, "--output", "json"});
+
+  process->Signal(SIGINT);
+  const CliResult result = process->Wait();
+
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_TRUE(result.out.starts_with(
+      R"({"outcome":"error","name":"report","reason":"INTERRUPTED","message":")"))
+      << result.out;
+  ASSERT_EQ(server_.release.seen().size(), 1u);
+  EXPECT_EQ(server_.release.seen()[0].lease_id(), kId);
+}
+
+TEST_F(CliAcquireSignalsTest, SecondSignalDoesNotWaitForTheRelease) {
+  server_.release.Always([this](grpc::ServerContext& context, const auto&, auto*) {
+    server_.UntilCancelled(context);
+    return grpc::Status::CANCELLED;
+  });
+  const auto process = StartWaiting({"--lease-id", kId});
+  process->Signal(SIGINT);
+  ASSERT_TRUE(server_.release.WaitForCalls(1));
+
+  process->Signal(SIGINT);
+
+  const CliResult result = process->Wait();
+  EXPECT_EQ(result.exit_code, -1) << "died by the signal";
+  EXPECT_EQ(result.err, "");
+}
+
+}  // namespace
+}  // namespace lockkeeper
