@@ -41,7 +41,7 @@ void ExpectProblemThenRecovery(const ScriptedServer::Handler& handler,
   NodeHarness harness(server.url());
   const std::string address = server.url().substr(sizeof "redis://" - 1);
 
-  const NodeHealth away = harness.AwaitHealth([](const NodeHealth& health) {
+  const NodeHealth away = harness.AwaitSeen([](const NodeHealth& health) {
     return health.reachable || !health.problem.starts_with("connecting to");
   });
   ASSERT_THAT(away.problem, StartsWith(address));

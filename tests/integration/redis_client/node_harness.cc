@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node_harness.h"
 
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -25,10 +27,10 @@ NodeHarness::NodeHarness(const std::string& url, const Adjust& adjust) {
   adjust(options);
   loop_.RunAndWait([&] {
     node_ = std::make_unique<RedisNode>(loop_, options, observer_);
-    health_ = node_->health();
+    healths_.push_back(node_->health());
     node_->SetHealthListener([this](const NodeHealth& health) {
       const std::lock_guard lock(mutex_);
-      health_ = health;
+      healths_.push_back(health);
       changed_.notify_all();
     });
   });
@@ -41,10 +43,24 @@ NodeHarness::~NodeHarness() {
 
 NodeHealth NodeHarness::AwaitHealth(const std::function<bool(const NodeHealth&)>& is_as_wanted) {
   std::unique_lock lock(mutex_);
-  if (!changed_.wait_for(lock, kPatience, [&] { return is_as_wanted(health_); })) {
-    throw std::runtime_error("the health stays: " + Describe(health_));
+  if (!changed_.wait_for(lock, kPatience, [&] { return is_as_wanted(healths_.back()); })) {
+    throw std::runtime_error("the health stays: " + Describe(healths_.back()));
   }
-  return health_;
+  return healths_.back();
+}
+
+NodeHealth NodeHarness::AwaitSeen(const std::function<bool(const NodeHealth&)>& is_as_wanted) {
+  std::unique_lock lock(mutex_);
+  std::optional<NodeHealth> seen;
+  const auto found = [&] {
+    const auto first = std::ranges::find_if(healths_, is_as_wanted);
+    if (first != healths_.end()) seen = *first;
+    return seen.has_value();
+  };
+  if (!changed_.wait_for(lock, kPatience, found)) {
+    throw std::runtime_error("the health was never so, and is: " + Describe(healths_.back()));
+  }
+  return *seen;
 }
 
 NodeHealth NodeHarness::AwaitReachable() {

@@ -59,6 +59,8 @@ class NodeHarness {
 
   // Waits until the health is as asked; throws std::runtime_error with the last one if never.
   NodeHealth AwaitHealth(const std::function<bool(const NodeHealth&)>& is_as_wanted);
+  // The same of the healths that there ever were, however short: the first that is as asked.
+  NodeHealth AwaitSeen(const std::function<bool(const NodeHealth&)>& is_as_wanted);
   NodeHealth AwaitReachable();
   NodeHealth AwaitAway();
 
@@ -79,7 +81,7 @@ class NodeHarness {
   CountingObserver observer_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  NodeHealth health_;
+  std::vector<NodeHealth> healths_;  // All, the present one last.
   EventLoop loop_{"node"};
   std::unique_ptr<RedisNode> node_;
 };

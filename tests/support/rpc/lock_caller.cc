@@ -25,8 +25,8 @@ void ReadDetails(Answer<Response>& answer) {
   }
 }
 
-template <typename Response, typename Method, typename Request>
-Answer<Response> Call(v1::LockService::Stub& stub, Method method, const Request& request,
+template <typename Response, typename Stub, typename Method, typename Request>
+Answer<Response> Call(Stub& stub, Method method, const Request& request,
                       LockCaller::Timeout timeout) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + timeout);
@@ -41,8 +41,10 @@ Answer<Response> Call(v1::LockService::Stub& stub, Method method, const Request&
 LockCaller::LockCaller(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // A connection of its own.
-  stub_ = v1::LockService::NewStub(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  const auto channel =
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  stub_ = v1::LockService::NewStub(channel);
+  admin_stub_ = admin::v1::AdminService::NewStub(channel);
 }
 
 Answer<v1::AcquireResponse> LockCaller::Acquire(const v1::AcquireRequest& request,
@@ -61,6 +63,12 @@ Answer<v1::ReleaseResponse> LockCaller::Release(const v1::ReleaseRequest& reques
 
 Answer<v1::FenceResponse> LockCaller::Fence(const v1::FenceRequest& request, Timeout timeout) {
   return Call<v1::FenceResponse>(*stub_, &v1::LockService::Stub::Fence, request, timeout);
+}
+
+Answer<admin::v1::ListLocksResponse> LockCaller::ListLocks(
+    const admin::v1::ListLocksRequest& request, Timeout timeout) {
+  return Call<admin::v1::ListLocksResponse>(*admin_stub_, &admin::v1::AdminService::Stub::ListLocks,
+                                            request, timeout);
 }
 
 std::string NewLeaseId() {

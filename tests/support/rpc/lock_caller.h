@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocking calls of LockService, as a program made from the protos alone would make them: no client
-// library, no retries.
+// Blocking calls of LockService and AdminService, as a program made from the protos alone would
+// make them: no client library, no retries.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
 
 namespace lockkeeper::support {
@@ -38,9 +39,12 @@ class LockCaller {
   Answer<v1::ReleaseResponse> Release(const v1::ReleaseRequest& request,
                                       Timeout timeout = kTimeout);
   Answer<v1::FenceResponse> Fence(const v1::FenceRequest& request, Timeout timeout = kTimeout);
+  Answer<admin::v1::ListLocksResponse> ListLocks(const admin::v1::ListLocksRequest& request,
+                                                 Timeout timeout = kTimeout);
 
  private:
   std::unique_ptr<v1::LockService::Stub> stub_;
+  std::unique_ptr<admin::v1::AdminService::Stub> admin_stub_;
 };
 
 // A new lease id, different in each call and each process.
