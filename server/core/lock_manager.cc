@@ -24,6 +24,18 @@ constexpr Millis kLeaveMarginMax{250};
 constexpr double kGrantShare = 0.6;
 constexpr double kWholeShare = 1.0;
 
+WaitEnd EndOf(const absl::StatusOr<AcquireAnswer>& answer) {
+  if (!answer.ok()) {
+    return ReasonOf(answer.status()) == ErrorReason::kServerDraining ? WaitEnd::kDrained
+                                                                     : WaitEnd::kFailed;
+  }
+  if (const Lease* lease = std::get_if<Lease>(&*answer)) {
+    return lease->offered ? WaitEnd::kOffered : WaitEnd::kGranted;
+  }
+  return std::get<Contention>(*answer).reason == ContentionReason::kCancelled ? WaitEnd::kCancelled
+                                                                              : WaitEnd::kTimedOut;
+}
+
 }  // namespace
 
 LockManager::LockManager(LockStore& store, const Clock& clock, Executor& executor,
@@ -93,8 +105,8 @@ void LockManager::OnAcquireAnswered(AcquireRequest request, Instant arrived,
 
 void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Lease lease,
                             Done<AcquireAnswer> done) {
-  if (lease.previous_lease_expired) observer_.OnExpiredLeaseReplaced(request.name, lease.token);
   if (!lease.offered || request.claim == ClaimMode::kByClient) {
+    if (lease.previous_lease_expired) observer_.OnExpiredLeaseReplaced(request.name, lease.token);
     return std::move(done)(AcquireAnswer(std::move(lease)));
   }
   // It was this acquire's turn already: the daemon claims, as for an offer that comes later.
@@ -106,7 +118,8 @@ void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Leas
                     .previous_lease_expired = lease.previous_lease_expired,
                     .attempt = request.attempt,
                     .keeper = request.keeper};
-  line_.Wait(request, Waiting{}, arrived, WaitEnd(request, arrived), std::move(done));
+  line_.Wait(request, Waiting{}, arrived, EndOfWait(request, arrived),
+             ObservedWait(request, arrived, std::move(done)));
   line_.OnOffer(offer);
 }
 
@@ -114,22 +127,26 @@ void LockManager::OnWaiting(AcquireRequest request, Instant arrived, const Waiti
                             Done<AcquireAnswer> done) {
   const auto joining = joining_.extract(std::string(request.keeper.digits()));
   const bool abandoned = !joining.empty() && joining.mapped();
-  const Instant end = WaitEnd(request, arrived);
+  const Instant end = EndOfWait(request, arrived);
   const std::string name = request.name;
   const Keeper keeper = request.keeper;
+  done = ObservedWait(request, arrived, std::move(done));
   line_.Wait(std::move(request), place, arrived, end, std::move(done));
   if (draining_) return line_.StartDraining();
-  if (abandoned) line_.GiveUp(name, keeper);
+  if (abandoned) Abandon(name, keeper);
 }
 
 void LockManager::Abandon(const std::string& name, const Keeper& keeper) {
-  if (line_.GiveUp(name, keeper)) return;
+  if (line_.GiveUp(name, keeper)) {
+    left_.emplace(keeper.digits());
+    return;
+  }
   const auto joining = joining_.find(std::string(keeper.digits()));
   if (joining != joining_.end()) joining->second = true;
 }
 
 // The rpc deadline bounds the wait, less what it takes to leave the line and to answer.
-Instant LockManager::WaitEnd(const AcquireRequest& request, Instant arrived) const {
+Instant LockManager::EndOfWait(const AcquireRequest& request, Instant arrived) const {
   const Instant end = arrived + request.wait_timeout;
   if (request.deadline == Instant::max()) return end;
   const auto left = std::chrono::duration_cast<Micros>(request.deadline - arrived);
@@ -223,6 +240,22 @@ Done<AcquireAnswer> LockManager::CountedWaiter(std::string principal, Done<Acqui
           done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
     const auto waiters = waiters_by_principal_.find(principal);
     if (--waiters->second == 0) waiters_by_principal_.erase(waiters);
+    std::move(done)(std::move(answer));
+  };
+}
+
+Done<AcquireAnswer> LockManager::ObservedWait(const AcquireRequest& request, Instant arrived,
+                                              Done<AcquireAnswer> done) {
+  observer_.OnWaitBegan(request.name);
+  return [this, arrived, name = request.name, keeper = std::string(request.keeper.digits()),
+          done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
+    const bool left = left_.erase(keeper) > 0;
+    observer_.OnWaitEnded(name, left ? WaitEnd::kCallerLeft : EndOf(answer),
+                          std::chrono::duration_cast<Micros>(clock_.Now() - arrived));
+    const Lease* lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
+    if (lease != nullptr && lease->previous_lease_expired) {
+      observer_.OnExpiredLeaseReplaced(name, lease->token);
+    }
     std::move(done)(std::move(answer));
   };
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/clock.h"
 #include "core/executor.h"
@@ -64,7 +65,7 @@ class LockManager {
  private:
   // When the store has to have answered, so that the caller still gets our answer.
   Instant StoreDeadline(Instant rpc_deadline, double share) const;
-  Instant WaitEnd(const AcquireRequest& request, Instant arrived) const;
+  Instant EndOfWait(const AcquireRequest& request, Instant arrived) const;
   void OnAcquireAnswered(AcquireRequest request, Instant arrived,
                          absl::StatusOr<AcquireOutcome> outcome, Done<AcquireAnswer> done);
   void OnGranted(const AcquireRequest& request, Instant arrived, Lease lease,
@@ -79,6 +80,9 @@ class LockManager {
   template <typename T>
   Done<T> Counted(Done<T> done);
   Done<AcquireAnswer> CountedWaiter(std::string principal, Done<AcquireAnswer> done);
+  // Tells the observer of a wait that begins now, and of its end.
+  Done<AcquireAnswer> ObservedWait(const AcquireRequest& request, Instant arrived,
+                                   Done<AcquireAnswer> done);
   template <typename T>
   void AnswerLater(absl::Status error, Done<T> done);
 
@@ -91,6 +95,8 @@ class LockManager {
   Line line_;
   // Acquires that may join a line, on their way to the store; true once their caller is gone.
   std::unordered_map<std::string, bool> joining_;
+  // Waits whose callers are gone and that have no answer yet, by keeper.
+  std::unordered_set<std::string> left_;
   // Acquires without an answer that may wait.
   std::unordered_map<std::string, size_t> waiters_by_principal_;
   size_t operations_ = 0;

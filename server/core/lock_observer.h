@@ -18,6 +18,16 @@ enum class WithdrawalEnd {
   kLeftToTtl,   // The store did not confirm in time; the lease ends by its ttl.
 };
 
+enum class WaitEnd {
+  kGranted,     // It has the lease.
+  kOffered,     // It was offered the lock, which its client has yet to claim.
+  kTimedOut,    // Its time was up, and it has left the line for certain.
+  kCancelled,   // Somebody released its lease id.
+  kCallerLeft,  // Nobody was there any more to hear the answer.
+  kDrained,     // This daemon stops; the place is kept for a retry elsewhere.
+  kFailed,      // The store did not say what became of it.
+};
+
 // Thread-safety: called on the shard's thread; must not block.
 class LockObserver {
  public:
@@ -25,6 +35,10 @@ class LockObserver {
 
   // An acquire was given up, and this is what became of its grant.
   virtual void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) = 0;
+
+  // An acquire stands in line; and its wait is over, `waited` after it came. They come in pairs.
+  virtual void OnWaitBegan(std::string_view /*lock_name*/) {}
+  virtual void OnWaitEnded(std::string_view /*lock_name*/, WaitEnd /*end*/, Micros /*waited*/) {}
 
   // A grant followed a lease that had ended without a release.
   virtual void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) = 0;

@@ -38,6 +38,7 @@ CallSubject AcquireCall::Subject(const Request& request) const {
       .owner = request.owner(),
       .lease_id = lease_id_,
       .token = granted_ ? granted_->token : core::FencingToken{},
+      .waited = granted_ ? granted_->waited : core::Micros(0),
   };
 }
 

@@ -70,7 +70,7 @@ void CallContext::RecordAnswer(telemetry::Outcome outcome, const absl::Status& s
                                const CallSubject& subject) {
   answered_ = kind_.recorder.Now();
   const core::Micros elapsed = ToMicros(answered_ - arrived_);
-  kind_.metrics.Record(outcome, status.code(), elapsed);
+  kind_.metrics.Record(outcome, telemetry::CodeOf(outcome, status), elapsed);
   // Most calls end here: their texts are only made when somebody will read them.
   if (status.ok() && !kind_.recorder.logger().Enabled(telemetry::LogLevel::kDebug)) return;
   const std::string peer = Peer();
@@ -82,6 +82,7 @@ void CallContext::RecordAnswer(telemetry::Outcome outcome, const absl::Status& s
       .lock_name = subject.lock_name.substr(0, core::limits::kNameBytesMax),
       .lease_id = subject.lease_id,
       .token = subject.token,
+      .waited = subject.waited,
       .outcome = outcome,
       .status = status,
       .elapsed = elapsed,

@@ -64,6 +64,7 @@ struct CallSubject {
   std::string_view owner;
   std::optional<core::LeaseId> lease_id;
   core::FencingToken token;
+  core::Micros waited{};
 };
 
 // Thread-safety: one thread at a time. Lifetime: borrows both arguments.
@@ -94,10 +95,14 @@ class CallContext {
   // Requires: the call is over.
   bool AnswerIsLost() const { return call_.IsCancelled() || answered_ >= deadline_; }
 
+  // Whether the caller is known to have left. It may leave at any time.
+  bool IsCancelled() const { return call_.IsCancelled(); }
+
   const RpcKind& kind() const { return kind_; }
 
-  // Counts the call and writes its record. Call it once, before the answer goes out, so that
-  // whoever has the answer finds it counted.
+  // Counts the call and writes its record. With the outcome `cancelled` the code is CANCELLED, as
+  // the caller has it. Call it once, before the answer goes out, so that whoever has the answer
+  // finds it counted.
   void RecordAnswer(telemetry::Outcome outcome, const absl::Status& status,
                     const CallSubject& subject);
 

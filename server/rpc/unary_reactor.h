@@ -73,8 +73,9 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
 
   void OnAnswer(absl::StatusOr<Answer> answer) {
     if constexpr (requires { call_.Audit(context_, answer); }) call_.Audit(context_, answer);
-    const telemetry::Outcome outcome =
+    telemetry::Outcome outcome =
         answer.ok() ? call_.Write(*answer, response_) : OutcomeOf(answer.status());
+    if (answer.ok() && context_.IsCancelled()) outcome = telemetry::Outcome::kCancelled;
     Answered(outcome, answer.status());
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "telemetry/call_log.h"
 
+#include <chrono>
 #include <string>
 
 #include "absl/container/inlined_vector.h"
@@ -41,7 +42,7 @@ void CallLog::Write(const CallRecord& record) {
   const Severity severity = SeverityOf(record.status);
   if (severity == Severity::kRoutine && !logger_.Enabled(LogLevel::kDebug)) return;
 
-  const std::string code = absl::StatusCodeToString(record.status.code());
+  const std::string code = absl::StatusCodeToString(CodeOf(record.outcome, record.status));
   const std::string problem(record.status.message());
   Fields fields;
   AddText(fields, field::RequestId, record.request_id);
@@ -51,6 +52,9 @@ void CallLog::Write(const CallRecord& record) {
   AddText(fields, field::LockName, record.lock_name);
   if (record.lease_id) fields.push_back(field::LeaseIdPrefix(*record.lease_id));
   if (record.token.value != 0) fields.push_back(field::FencingToken(record.token));
+  if (record.waited > core::Micros(0)) {
+    fields.push_back(field::Wait(std::chrono::duration_cast<core::Millis>(record.waited)));
+  }
   fields.push_back(field::Outcome(NameOf(record.outcome)));
   fields.push_back(field::Code(code));
   if (const auto reason = core::ReasonOf(record.status)) {

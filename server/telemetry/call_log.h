@@ -23,6 +23,7 @@ struct CallRecord {
   std::string_view lock_name;
   std::optional<core::LeaseId> lease_id;  // Its first 8 digits are shown.
   core::FencingToken token;               // 0: none.
+  core::Micros waited{};                  // In line. 0: left out.
   Outcome outcome = Outcome::kError;
   const absl::Status& status;
   core::Micros elapsed{};

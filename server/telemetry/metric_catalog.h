@@ -40,6 +40,10 @@ inline constexpr MetricInfo kRedisScriptReloadTotal{
 inline constexpr MetricInfo kRedisCommandSeconds{kHistogram, "lockkeeper_redis_command_seconds",
                                                  "script,outcome",
                                                  "Time from sending a script call to its reply"};
+inline constexpr MetricInfo kWaiters{kGauge, "lockkeeper_waiters", "",
+                                     "Acquires of this daemon that stand in line"};
+inline constexpr MetricInfo kWaitSeconds{kHistogram, "lockkeeper_wait_seconds", "end",
+                                         "Time that acquires stood in line, by how it ended"};
 inline constexpr MetricInfo kWithdrawalTotal{kCounter, "lockkeeper_withdrawal_total", "end",
                                              "Acquires given up, by what became of their grant"};
 inline constexpr MetricInfo kLeaseExpiredTotal{kCounter, "lockkeeper_lease_expired_total", "",
@@ -70,6 +74,8 @@ inline constexpr std::array kAll = {
     kRedisReconnectTotal,
     kRedisScriptReloadTotal,
     kRedisCommandSeconds,
+    kWaiters,
+    kWaitSeconds,
     kWithdrawalTotal,
     kLeaseExpiredTotal,
     kInvariantViolatedTotal,

@@ -32,6 +32,11 @@ Buckets StoreBuckets() {
           0.05,    0.1,    0.25,    0.5,    1,     2.5,    5,     10,   60};
 }
 
+// From a hand-over at once to the longest wait_timeout.
+Buckets WaitBuckets() {
+  return {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600};
+}
+
 // Beyond a second leases with a short ttl are in danger.
 Buckets LagBuckets() {
   return {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5};
@@ -71,6 +76,26 @@ std::string_view NameOf(core::WithdrawalEnd end) {
   return "unknown";
 }
 
+std::string_view NameOf(core::WaitEnd end) {
+  switch (end) {
+    case core::WaitEnd::kGranted:
+      return "granted";
+    case core::WaitEnd::kOffered:
+      return "offered";
+    case core::WaitEnd::kTimedOut:
+      return "timed_out";
+    case core::WaitEnd::kCancelled:
+      return "cancelled";
+    case core::WaitEnd::kCallerLeft:
+      return "caller_left";
+    case core::WaitEnd::kDrained:
+      return "drained";
+    case core::WaitEnd::kFailed:
+      return "failed";
+  }
+  return "unknown";
+}
+
 std::string_view NameOf(CommandOutcome outcome) {
   switch (outcome) {
     case CommandOutcome::kOk:
@@ -83,6 +108,7 @@ std::string_view NameOf(CommandOutcome outcome) {
   return "unknown";
 }
 constexpr size_t kCommandOutcomes = static_cast<size_t>(CommandOutcome::kNoReply) + 1;
+constexpr size_t kWaitEnds = static_cast<size_t>(core::WaitEnd::kFailed) + 1;
 constexpr size_t kWithdrawalEnds = static_cast<size_t>(core::WithdrawalEnd::kLeftToTtl) + 1;
 
 // Counters appear with their first count: most pairs of outcome and code never occur.
@@ -159,6 +185,7 @@ prometheus::MetricFamily ProcessFamily(const MetricInfo& info, double value) {
 
 void Counter::Increment() const { counter_->Increment(); }
 void Gauge::Set(double value) const { gauge_->Set(value); }
+void Gauge::Add(double change) const { gauge_->Increment(change); }
 void Histogram::Observe(core::Micros time) const { histogram_->Observe(Seconds(time)); }
 
 // Declared in the order of construction: everything borrows from the registry.
@@ -170,15 +197,18 @@ struct Metrics::Registered {
   Family<prometheus::Histogram>& command_seconds =
       Histograms(catalog::kRedisCommandSeconds, registry);
   Family<prometheus::Histogram>& loop_lag = Histograms(catalog::kEventLoopLagSeconds, registry);
+  Family<prometheus::Histogram>& wait_seconds = Histograms(catalog::kWaitSeconds, registry);
   Family<prometheus::Counter>& withdrawal_total = Counters(catalog::kWithdrawalTotal, registry);
   Family<prometheus::Gauge>& build_info = Gauges(catalog::kBuildInfo, registry);
 
   prometheus::Gauge& store_up = Gauges(catalog::kStoreUp, registry).Add({});
   prometheus::Gauge& draining = Gauges(catalog::kDraining, registry).Add({});
+  prometheus::Gauge& waiters = Gauges(catalog::kWaiters, registry).Add({});
   prometheus::Counter& reconnects = Counters(catalog::kRedisReconnectTotal, registry).Add({});
   prometheus::Counter& reloads = Counters(catalog::kRedisScriptReloadTotal, registry).Add({});
   prometheus::Counter& leases_expired = Counters(catalog::kLeaseExpiredTotal, registry).Add({});
   prometheus::Counter& invariants = Counters(catalog::kInvariantViolatedTotal, registry).Add({});
+  std::array<prometheus::Histogram*, kWaitEnds> waits{};
   std::array<prometheus::Counter*, kWithdrawalEnds> withdrawals{};
 
   std::mutex mutex;  // Guards the next two.
@@ -190,6 +220,10 @@ Metrics::Metrics(std::string_view version, std::string_view commit)
     : registered_(std::make_unique<Registered>()) {
   registered_->build_info.Add({{"version", std::string(version)}, {"commit", std::string(commit)}})
       .Set(1);
+  for (size_t i = 0; i < kWaitEnds; ++i) {
+    const std::string end(NameOf(static_cast<core::WaitEnd>(i)));
+    registered_->waits[i] = &registered_->wait_seconds.Add({{"end", end}}, WaitBuckets());
+  }
   for (size_t i = 0; i < kWithdrawalEnds; ++i) {
     const std::string end(NameOf(static_cast<core::WithdrawalEnd>(i)));
     registered_->withdrawals[i] = &registered_->withdrawal_total.Add({{"end", end}});
@@ -225,6 +259,10 @@ Gauge Metrics::store_up() const { return Gauge(registered_->store_up); }
 Gauge Metrics::draining() const { return Gauge(registered_->draining); }
 Counter Metrics::redis_reconnects() const { return Counter(registered_->reconnects); }
 Counter Metrics::script_reloads() const { return Counter(registered_->reloads); }
+Gauge Metrics::waiters() const { return Gauge(registered_->waiters); }
+Histogram Metrics::waits(core::WaitEnd end) const {
+  return Histogram(*registered_->waits.at(static_cast<size_t>(end)));
+}
 Counter Metrics::withdrawals(core::WithdrawalEnd end) const {
   return Counter(*registered_->withdrawals.at(static_cast<size_t>(end)));
 }

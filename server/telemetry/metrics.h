@@ -39,6 +39,7 @@ class Gauge {
  public:
   explicit Gauge(prometheus::Gauge& gauge) : gauge_(&gauge) {}
   void Set(double value) const;
+  void Add(double change) const;
 
  private:
   prometheus::Gauge* gauge_;
@@ -90,6 +91,8 @@ class Metrics {
   Gauge draining() const;
   Counter redis_reconnects() const;
   Counter script_reloads() const;
+  Gauge waiters() const;
+  Histogram waits(core::WaitEnd end) const;
   Counter withdrawals(core::WithdrawalEnd end) const;
   Counter expired_leases_replaced() const;
   Counter invariants_violated() const;

@@ -43,4 +43,8 @@ std::string_view NameOf(Outcome outcome) {
   return "unknown";
 }
 
+absl::StatusCode CodeOf(Outcome outcome, const absl::Status& status) {
+  return outcome == Outcome::kCancelled ? absl::StatusCode::kCancelled : status.code();
+}
+
 }  // namespace lockkeeper::telemetry

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 namespace lockkeeper::telemetry {
 
 enum class Outcome {
@@ -31,5 +33,8 @@ enum class Outcome {
 inline constexpr size_t kOutcomes = static_cast<size_t>(Outcome::kError) + 1;
 
 std::string_view NameOf(Outcome outcome);
+
+// The code that the caller has: of a cancelled call not that of the answer nobody heard.
+absl::StatusCode CodeOf(Outcome outcome, const absl::Status& status);
 
 }  // namespace lockkeeper::telemetry

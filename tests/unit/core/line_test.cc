@@ -329,6 +329,69 @@ TEST_F(LineTest, LaterAttemptAtThisDaemonWaitsInsteadOfTheEarlierOne) {
   EXPECT_NE(LeaseIn(later), nullptr);
 }
 
+TEST_F(LineTest, ObserverHearsOfEveryWaitAndItsEnd) {
+  StandInLine(Request(1), answer_);
+  EXPECT_EQ(observer_.waits_begun, 1U);
+  executor_.AdvanceBy(milliseconds(300));
+  store_.listener->OnOffer(OfferTo(Request(1)));
+  Lease after_expired = LeaseOf(Request(1));
+  after_expired.previous_lease_expired = true;
+  store_.extends.Answer(after_expired);
+
+  Caught<AcquireAnswer> cancelled;
+  StandInLine(Request(2), cancelled);
+  store_.listener->OnWaiterReleased("a", Request(2).lease_id);
+
+  Caught<AcquireAnswer> abandoned;
+  StandInLine(Request(3), abandoned);
+  locks_.Abandon("a", Request(3).keeper);
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+
+  Caught<AcquireAnswer> offered;
+  AcquireRequest confirming = Request(4);
+  confirming.claim = ClaimMode::kByClient;
+  StandInLine(confirming, offered);
+  store_.listener->OnOffer(OfferTo(confirming));
+
+  Caught<AcquireAnswer> timed_out;
+  AcquireRequest impatient = Request(5);
+  impatient.wait_timeout = Millis(200);
+  StandInLine(impatient, timed_out);
+  executor_.AdvanceBy(milliseconds(200));
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+
+  Caught<AcquireAnswer> failed;
+  impatient.keeper = Keeper(7, 6);
+  StandInLine(impatient, failed);
+  executor_.AdvanceBy(milliseconds(200));
+  store_.withdrawals.Answer(Error(ErrorReason::kStoreCorrupt, "unreadable"));
+
+  Caught<AcquireAnswer> drained;
+  StandInLine(Request(7), drained);
+  locks_.StartDraining();
+  executor_.RunUntilIdle();
+
+  using testing::Pair;
+  EXPECT_THAT(
+      observer_.waits_ended,
+      testing::ElementsAre(
+          Pair(WaitEnd::kGranted, Micros(milliseconds(300))), Pair(WaitEnd::kCancelled, Micros(0)),
+          Pair(WaitEnd::kCallerLeft, Micros(0)), Pair(WaitEnd::kOffered, Micros(0)),
+          Pair(WaitEnd::kTimedOut, Micros(milliseconds(200))),
+          Pair(WaitEnd::kFailed, Micros(milliseconds(200))), Pair(WaitEnd::kDrained, Micros(0))));
+  EXPECT_EQ(observer_.waits_begun, observer_.waits_ended.size());
+  EXPECT_THAT(observer_.expired, testing::ElementsAre(Pair("a", FencingToken{42})));
+}
+
+TEST_F(LineTest, GrantWithoutAWaitIsNoWait) {
+  AcquireRequest request = Request(1);
+  locks_.Acquire(request, answer_.Into());
+  store_.acquires.Answer(AcquireOutcome(LeaseOf(request)));
+
+  EXPECT_EQ(observer_.waits_begun, 0U);
+  EXPECT_THAT(observer_.waits_ended, testing::IsEmpty());
+}
+
 TEST_F(LineTest, PrincipalHasALimitThatCountsThoseOnTheirWay) {
   std::vector<Caught<AcquireAnswer>> answers(kWaitersMax);
   for (size_t i = 0; i < kWaitersMax; ++i) locks_.Acquire(Request(i + 1), answers[i].Into());

@@ -80,9 +80,15 @@ class RecordingObserver final : public LockObserver {
  public:
   std::vector<std::pair<std::string, WithdrawalEnd>> withdrawals;
   std::vector<std::pair<std::string, FencingToken>> expired;
+  size_t waits_begun = 0;
+  std::vector<std::pair<WaitEnd, Micros>> waits_ended;
 
   void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) override {
     withdrawals.emplace_back(lock_name, end);
+  }
+  void OnWaitBegan(std::string_view /*lock_name*/) override { ++waits_begun; }
+  void OnWaitEnded(std::string_view /*lock_name*/, WaitEnd end, Micros waited) override {
+    waits_ended.emplace_back(end, waited);
   }
   void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) override {
     expired.emplace_back(lock_name, token);

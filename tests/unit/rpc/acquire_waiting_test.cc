@@ -29,6 +29,7 @@ using core::AcquireOutcome;
 using core::WithdrawResult;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::HasSubstr;
 
 constexpr seconds kPatience{20};
 constexpr core::Waiting kSecondInLine{.number = 7, .position = 2, .free_in = seconds(30)};
@@ -176,6 +177,12 @@ TEST_F(AcquireWaitingTest, CallerThatLeavesGivesItsPlaceUp) {
   EXPECT_EQ(Finish(), grpc::StatusCode::CANCELLED);
   ExpectLeft(request);
   EndServer();
+  const std::string metrics = server_.metrics().Expose();
+  EXPECT_THAT(metrics, HasSubstr("code=\"CANCELLED\",outcome=\"cancelled\",rpc=\"Acquire\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("lockkeeper_wait_seconds_count{end=\"caller_left\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("\nlockkeeper_waiters 0\n"));
+  EXPECT_THAT(server_.log().LinesWith("rpc.answered"),
+              testing::Contains(HasSubstr("outcome=cancelled code=CANCELLED")));
 }
 
 TEST_F(AcquireWaitingTest, CallerThatLeavesOnTheWayToTheLineDoesNotStayInIt) {
@@ -243,6 +250,7 @@ TEST_F(AcquireWaitingTest, OfferIsClaimedByTheDaemonUnlessTheClientDoes) {
   EXPECT_EQ(response_.lease().fencing_token(), 8);
   EXPECT_FALSE(response_.lease().offered());
   EXPECT_GT(response_.lease().waited().seconds() + response_.lease().waited().nanos(), 0);
+  EXPECT_THAT(server_.log().LinesWith("rpc.answered"), testing::Contains(HasSubstr(" wait_ms=")));
   EndServer();
   EXPECT_EQ(left_.size(), 0u);
 }

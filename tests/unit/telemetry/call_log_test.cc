@@ -29,6 +29,7 @@ TEST(CallLogTest, RecordHasWhatIsKnown) {
                .lock_name = "orders",
                .lease_id = core::LeaseId::Parse("0123456789abcdef0123456789abcdef"),
                .token = {42},
+               .waited = core::Micros(1'234'567),
                .outcome = Outcome::kGranted,
                .status = ok,
                .elapsed = core::Micros(350)});
@@ -37,7 +38,8 @@ TEST(CallLogTest, RecordHasWhatIsKnown) {
               ElementsAre(EndsWith(
                   "level=debug component=test event=rpc.answered msg=\"A request was answered\" "
                   "request_id=r-1 rpc=Acquire peer=ipv4:127.0.0.1:5 owner_id=\"host 7\" "
-                  "lock_name=orders lease_id_prefix=01234567 fencing_token=42 outcome=granted "
+                  "lock_name=orders lease_id_prefix=01234567 fencing_token=42 wait_ms=1234 "
+                  "outcome=granted "
                   "code=OK elapsed_us=350")));
 }
 

@@ -47,6 +47,23 @@ TEST_F(LockObserverTest, OnlyAGrantThatIsLeftToItsTtlIsAWarning) {
                                 HasSubstr("lock_name=b"))));
 }
 
+TEST_F(LockObserverTest, WaitersAreCountedWhileTheyWaitAndTimedByTheirEnd) {
+  for (int i = 0; i < 3; ++i) observer_.OnWaitBegan("a");
+  EXPECT_THAT(metrics_.Expose(), HasSubstr("\nlockkeeper_waiters 3\n"));
+
+  observer_.OnWaitEnded("a", core::WaitEnd::kGranted, std::chrono::seconds(2));
+  observer_.OnWaitEnded("a", core::WaitEnd::kTimedOut, std::chrono::minutes(5));
+
+  const std::string exposed = metrics_.Expose();
+  EXPECT_THAT(exposed, HasSubstr("\nlockkeeper_waiters 1\n"));
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_wait_seconds_bucket{end=\"granted\",le=\"1\"} 0\n"));
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_wait_seconds_bucket{end=\"granted\",le=\"2.5\"} 1\n"));
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_wait_seconds_sum{end=\"timed_out\"} 300\n"));
+  for (const std::string end : {"offered", "cancelled", "caller_left", "drained", "failed"}) {
+    EXPECT_THAT(exposed, HasSubstr("lockkeeper_wait_seconds_count{end=\"" + end + "\"} 0\n"));
+  }
+}
+
 TEST_F(LockObserverTest, ExpiredLeasesAreCountedAndNowAndThenLogged) {
   for (int i = 0; i < 50; ++i) observer_.OnExpiredLeaseReplaced("a", {i + 1});
 
