@@ -160,6 +160,22 @@ TEST_F(FailoverTest, ReleaseGoesOnAtTheNextDaemon) {
   EXPECT_EQ(second_.release.seen().at(0).lease_id(), result->grant().lease_id);
 }
 
+// What gRPC answers for a server that ends with the call in its hands.
+TEST_F(FailoverTest, CallThatIsCutOffWithoutOurCancelIsMadeAgain) {
+  Fail(first_, {grpc::StatusCode::CANCELLED, ""});
+  Client client = NewClient();
+  AcquireResult result = client.Acquire("report");
+  ASSERT_TRUE(result) << result.status();
+  EXPECT_EQ(second_.acquire.seen().at(0).attempt(), 2);
+
+  Fail(second_, {grpc::StatusCode::CANCELLED, ""});
+  first_.release.Always([](grpc::ServerContext&, const auto&, auto* response) {
+    response->set_released(true);
+    return grpc::Status::OK;
+  });
+  EXPECT_EQ(result->Release().value(), ReleaseOutcome::kReleased);
+}
+
 TEST_F(FailoverTest, OneAddressIsTriedAgain) {
   first_.acquire.NextError(kDraining);
   first_.acquire.NextError({grpc::StatusCode::UNAVAILABLE, "STORE_UNAVAILABLE"});
@@ -200,6 +216,28 @@ TEST_F(FailoverTest, ExtendAndReleaseHaveAConnectionOfTheirOwn) {
   const std::lock_guard lock(mutex);
   EXPECT_NE(acquires, extends);
   EXPECT_EQ(extends, releases);
+}
+
+TEST_F(FailoverTest, OfferThatLapsedIsWaitedForAgainAtTheSameDaemon) {
+  for (int i = 0; i < 2; ++i) {
+    first_.acquire.Next([this](grpc::ServerContext&, const auto& request, auto* response) {
+      EXPECT_TRUE(first_.HonestAcquire(request, response).ok());
+      response->mutable_lease()->set_offered(true);
+      return grpc::Status::OK;
+    });
+  }
+  first_.extend.NextError({grpc::StatusCode::FAILED_PRECONDITION, "LEASE_LOST"});
+  Client client = NewClient();
+
+  AcquireResult result = client.Acquire("report", {.wait_timeout = 10min});
+
+  ASSERT_TRUE(result) << result.status();
+  const auto seen = first_.acquire.seen();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[1].lease_id(), seen[0].lease_id());
+  EXPECT_EQ(seen[1].attempt(), 2);
+  EXPECT_LT(NanosOf(seen[1].wait_timeout()), NanosOf(seen[0].wait_timeout()));
+  EXPECT_EQ(second_.acquire.seen().size(), 0u);
 }
 
 TEST_F(FailoverTest, DeadlineOfATryThatWaitsLeavesTimeForItsAnswer) {

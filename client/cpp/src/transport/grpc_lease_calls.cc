@@ -18,8 +18,7 @@ ExtendOutcome OutcomeOf(const absl::Status& status) {
     return ReasonOf(status) == ErrorReason::kLeaseLost ? ExtendOutcome::kLeaseLost
                                                        : ExtendOutcome::kRefused;
   }
-  const bool unanswered =
-      absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsCancelled(status);
+  const bool unanswered = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
   return unanswered ? ExtendOutcome::kNoAnswer : ExtendOutcome::kRefused;
 }
 
@@ -44,7 +43,7 @@ void GrpcLeaseCalls::Begin(grpc::ClientContext& context) {
 }
 
 absl::Status GrpcLeaseCalls::StatusOf(const grpc::Status& answered, size_t daemon) {
-  absl::Status status = StatusFromGrpc(answered);
+  absl::Status status = StatusOfUncancelled(answered);
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) channels_.Failed(daemon);
   return status;
 }

@@ -95,4 +95,11 @@ absl::Status StatusFromGrpc(const grpc::Status& status) {
   return result;
 }
 
+absl::Status StatusOfUncancelled(const grpc::Status& status) {
+  if (status.error_code() == grpc::StatusCode::CANCELLED) {
+    return absl::UnavailableError("the call was cut off: " + status.error_message());
+  }
+  return StatusFromGrpc(status);
+}
+
 }  // namespace lockkeeper::client

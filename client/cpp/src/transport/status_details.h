@@ -14,4 +14,8 @@ namespace lockkeeper::client {
 // Thread-safety: thread-safe. Details that cannot be parsed are left out.
 absl::Status StatusFromGrpc(const grpc::Status& status);
 
+// Status of a call that nobody here has cancelled: a CANCELLED is then what gRPC makes of a server
+// that ends with the call in its hands, or of a proxy that cuts it off, and becomes UNAVAILABLE.
+absl::Status StatusOfUncancelled(const grpc::Status& status);
+
 }  // namespace lockkeeper::client

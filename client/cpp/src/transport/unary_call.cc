@@ -23,7 +23,8 @@ absl::Status CallOnce(Duration timeout, const std::stop_token& cancel,
   grpc::ClientContext context;
   SetTimeout(context, timeout);
   const std::stop_callback on_stop(cancel, [&] { context.TryCancel(); });
-  return StatusFromGrpc(call(context));
+  const grpc::Status status = call(context);
+  return cancel.stop_requested() ? StatusFromGrpc(status) : StatusOfUncancelled(status);
 }
 
 absl::Status CallUntilAnswered(
