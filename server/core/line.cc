@@ -45,6 +45,8 @@ struct Line::Waiter {
 struct Line::LocalLine {
   std::string name;
   std::unordered_map<std::string, std::unique_ptr<Waiter>> waiters;  // By lease id.
+  // Thousands of callers may leave at once, and are known by their keepers only.
+  std::unordered_map<std::string, LeaseId> by_keeper;
   std::unique_ptr<Timer> poll_timer;
   Instant poll_at = Instant::max();
   bool polling = false;
@@ -96,6 +98,7 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
       std::move(older)(Error(ErrorReason::kOutcomeUnknown, "a later attempt waits in its place"));
     });
     --waiting_;
+    line->by_keeper.erase(std::string(slot->request.keeper.digits()));
   }
   slot = std::make_unique<Waiter>();
   slot->request = std::move(request);
@@ -103,6 +106,7 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
   slot->arrived = arrived;
   slot->done = std::move(done);
   ++waiting_;
+  line->by_keeper.emplace(slot->request.keeper.digits(), slot->request.lease_id);
   const auto delay = std::chrono::duration_cast<Micros>(wait_end - clock_.Now());
   slot->end_timer = executor_.After(std::max(delay, Micros(0)), [this, name = slot->request.name,
                                                                  lease_id = slot->request.lease_id,
@@ -116,11 +120,11 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
 bool Line::GiveUp(const std::string& name, const Keeper& keeper) {
   LocalLine* line = Find(name);
   if (line == nullptr) return false;
-  const auto found = std::find_if(line->waiters.begin(), line->waiters.end(), [&](auto& entry) {
-    return entry.second->request.keeper == keeper;
-  });
-  if (found == line->waiters.end()) return false;
-  Leave(*found->second);
+  const auto lease_id = line->by_keeper.find(std::string(keeper.digits()));
+  if (lease_id == line->by_keeper.end()) return false;
+  Waiter* waiter = Find(name, lease_id->second, keeper);
+  if (waiter == nullptr) return false;
+  Leave(*waiter);
   return true;
 }
 
@@ -202,6 +206,7 @@ void Line::Claim(Waiter& waiter) {
   claim.lease_id = request.lease_id;
   claim.principal = request.principal;
   claim.deadline = clock_.Now() + kStoreTimeout;
+  claim.target = ExtendTarget::kOffer;
   store_.Extend(claim,
                 [this, alive = alive_, name = request.name, lease_id = request.lease_id,
                  keeper = request.keeper, attempt = request.attempt](absl::StatusOr<Lease> lease) {
@@ -271,6 +276,7 @@ void Line::Leave(Waiter& waiter) {
 void Line::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
   Done<AcquireAnswer> done = std::move(waiter.done);
   LocalLine& line = *Find(waiter.request.name);
+  line.by_keeper.erase(std::string(waiter.request.keeper.digits()));
   line.waiters.erase(std::string(waiter.request.lease_id.digits()));
   --waiting_;
   if (line.waiters.empty()) lines_.erase(lines_.find(line.name));

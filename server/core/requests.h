@@ -62,6 +62,9 @@ struct Contention {
 
 using AcquireAnswer = std::variant<Lease, Contention>;
 
+// What the caller knows that is extended; a hint, which spares the store a look.
+enum class ExtendTarget { kLease, kOffer };
+
 struct ExtendRequest {
   std::string name;
   LeaseId lease_id;
@@ -70,6 +73,7 @@ struct ExtendRequest {
   std::string reassertion;
   std::string principal;
   Instant deadline;
+  ExtendTarget target = ExtendTarget::kLease;
 };
 
 struct ReleaseRequest {

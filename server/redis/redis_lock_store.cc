@@ -169,6 +169,8 @@ void RedisLockStore::Extend(const core::ExtendRequest& request, core::Done<Lease
                  .arguments = {std::string(request.lease_id.digits()),
                                Digits(request.ttl.count(), kTtlDigits), request.principal},
                  .reply_width = kReplyWidth,
+                 .line_key = request.target == core::ExtendTarget::kOffer ? LineKey::kAlways
+                                                                          : LineKey::kWhenAsked,
                  .deadline = request.deadline,
                  .done = [this, name = request.name, lease_id = request.lease_id,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {

@@ -16,10 +16,9 @@ class LeavingTest : public WaitingTest {
 };
 
 TEST_F(LeavingTest, CancelledCallLeavesTheLineAndNothingRemains) {
-  // The record of a lock is kept for a while; here not for long.
-  Replica replica(redis_, {{"LOCKKEEPERD_STORE_RECORD_RETENTION", "1s"}});
-  const int64_t keys_before = Keys();
+  Replica replica(redis_);
   Hold(replica, "n", 1);
+  const int64_t keys_before = Keys();
   const auto first = StandInLine(replica, 2, 1);
   const auto second = StandInLine(replica, 3, 2);
   EXPECT_FALSE(LineIsGone());
@@ -31,8 +30,9 @@ TEST_F(LeavingTest, CancelledCallLeavesTheLineAndNothingRemains) {
   EXPECT_TRUE(WaitForWaiters(replica, 0));
 
   EXPECT_TRUE(LineIsGone());
+  EXPECT_EQ(Keys(), keys_before);
   Release(replica, "n", 1);
-  EXPECT_TRUE(Eventually([&] { return Keys() == keys_before; })) << Keys() << " keys";
+  EXPECT_EQ(Keys(), keys_before) << "the record of the lock";
 }
 
 TEST_F(LeavingTest, KilledClientLeavesTheLine) {

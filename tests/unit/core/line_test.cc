@@ -109,6 +109,7 @@ TEST_F(LineTest, OfferIsClaimedAndTheLeaseSaysHowLongItWaited) {
 
   EXPECT_EQ(store_.extends.front().lease_id, Request(1).lease_id);
   EXPECT_EQ(store_.extends.front().ttl, Millis(0)) << "the ttl that the acquire asked for";
+  EXPECT_EQ(store_.extends.front().target, ExtendTarget::kOffer);
   ASSERT_FALSE(answer_.came()) << "an offer is no lease";
   store_.extends.Answer(LeaseOf(Request(1)));
   ASSERT_NE(LeaseIn(answer_), nullptr);
@@ -324,6 +325,8 @@ TEST_F(LineTest, LaterAttemptAtThisDaemonWaitsInsteadOfTheEarlierOne) {
   EXPECT_EQ(ReasonIn(answer_), ErrorReason::kOutcomeUnknown);
   EXPECT_FALSE(later.came());
   EXPECT_EQ(locks_.waiting(), 1U);
+  locks_.Abandon("a", Request(1).keeper);
+  EXPECT_EQ(store_.withdrawals.size(), 0U) << "the place is the later one's";
   store_.listener->OnOffer(OfferTo(again));
   store_.extends.Answer(LeaseOf(again));
   EXPECT_NE(LeaseIn(later), nullptr);
