@@ -59,15 +59,21 @@ local function remove(line, lease_id, number)
 end
 
 -- Puts what the record says of its line right, and removes an empty line. `record` is what is at
--- `key` now, or false if nothing is.
+-- `key` now, or false if nothing is. A record is kept as long as its line: a lock without one would
+-- be granted past its waiters.
 local function settle(key, line, record)
   local waiters = redis.call('ZCOUNT', line, '(0', WAITING_END)
-  local columns = format('L %06d', waiters)
+  local columns, kept = format('L %06d', waiters), max(retention, LINE_KEPT + 1000)
   if waiters == 0 and redis.call('ZCOUNT', line, PARKED_BEGIN, '+inf') == 0 then
     redis.call('DEL', line)
-    columns = '- 000000'
+    columns, kept = '- 000000', retention
   end
-  if record then redis.call('SETRANGE', key, LINE_AT, columns) end
+  if record then
+    redis.call('SETRANGE', key, LINE_AT, columns)
+    if retention < LINE_KEPT then
+      redis.call('PEXPIREAT', key, format('%d', max(now, end_of(record)) / 1000 + kept))
+    end
+  end
   return waiters
 end
 

@@ -170,7 +170,7 @@ TEST_F(StormTest, EverybodyIsServedInOrderWhileClientsAndADaemonAreKilled) {
   const GuardedCounter::State counter = GuardedCounter(counter_file_).Look();
   EXPECT_EQ(counter.value, counter.raises) << "a raise was lost: two held the lock";
   EXPECT_GT(counter.raises, 0);
-  const Clock::time_point end = Clock::now() + std::chrono::minutes(1);
+  const Clock::time_point end = Clock::now() + std::chrono::minutes(2);
   while (redis_.Run({"DBSIZE"}).integer != 0 && Clock::now() < end) std::this_thread::yield();
   EXPECT_EQ(redis_.Run({"DBSIZE"}).integer, 0) << "keys are left";
 }
