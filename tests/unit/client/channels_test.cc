@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/channels.h"
 
+#include <gmock/gmock.h>
+#include <grpc/grpc.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+
+#include "support/source_tree.h"
 
 namespace lockkeeper::client {
 namespace {
@@ -24,6 +29,35 @@ TEST(CheckAddressTest, OthersAreRefusedWithTheForms) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << address;
     EXPECT_NE(status.message().find("`host:port`"), std::string::npos) << status;
   }
+}
+
+// Numbers of the channel's settings.
+std::map<std::string, int> Settings() {
+  const grpc::ChannelArguments settings = ChannelSettings();
+  const grpc_channel_args all = settings.c_channel_args();
+  std::map<std::string, int> numbers;
+  for (size_t i = 0; i < all.num_args; ++i) {
+    const grpc_arg& argument = all.args[i];
+    if (argument.type == GRPC_ARG_INTEGER) numbers[argument.key] = argument.value.integer;
+  }
+  return numbers;
+}
+
+// An acquire that waits is silent for minutes.
+TEST(ChannelsTest, SilentCallIsKeptAliveByPingsAsTheContractSays) {
+  EXPECT_THAT(Settings(), testing::IsSupersetOf(std::map<std::string, int>{
+                              {GRPC_ARG_KEEPALIVE_TIME_MS, 10'000},
+                              {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000},
+                              // Otherwise gRPC stops after two.
+                              {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0}}));
+  const std::string contract = support::ReadSourceFile("client/README.md");
+  EXPECT_THAT(contract, testing::HasSubstr("ping every **10 s**, timeout **5 s**"));
+}
+
+TEST(ChannelsTest, CallsAreRepeatedByUsOnlyAndChannelsShareNoConnection) {
+  EXPECT_THAT(Settings(),
+              testing::IsSupersetOf(std::map<std::string, int>{
+                  {GRPC_ARG_ENABLE_RETRIES, 0}, {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}}));
 }
 
 TEST(ChannelsTest, FailureMovesOnOnceHoweverManyCallsSawIt) {

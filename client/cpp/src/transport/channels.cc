@@ -3,7 +3,6 @@
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
-#include <grpcpp/support/channel_arguments.h>
 
 #include <charconv>
 #include <utility>
@@ -21,7 +20,9 @@ bool IsPort(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65535;
 }
 
-grpc::ChannelArguments Arguments() {
+}  // namespace
+
+grpc::ChannelArguments ChannelSettings() {
   grpc::ChannelArguments arguments;
   // An acquire that waits is a stream without data: without pings a proxy, or a daemon that has
   // gone, would not be noticed. The daemon allows a ping every 5 s, also without data.
@@ -42,8 +43,6 @@ grpc::ChannelArguments Arguments() {
   return arguments;
 }
 
-}  // namespace
-
 absl::Status CheckAddress(std::string_view address) {
   const auto wrong = [&] {
     return InvalidOption("addresses",
@@ -60,7 +59,7 @@ absl::Status CheckAddress(std::string_view address) {
 }
 
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), Arguments());
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), ChannelSettings());
 }
 
 Channels::Channels(std::vector<Daemon> daemons) : daemons_(std::move(daemons)) {}

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <grpcpp/channel.h>
+#include <grpcpp/support/channel_arguments.h>
 
 #include <atomic>
 #include <cstddef>
@@ -23,8 +24,11 @@ inline constexpr size_t kAddressesMax = 16;
 // Checks `host:port`, `[v6]:port` or `unix:/path`. The error says what is wrong with it.
 absl::Status CheckAddress(std::string_view address);
 
-// A channel with the settings that the service needs: pings, quick reconnects, no retries by gRPC.
-// Each has its own connection.
+// Settings that the service needs: pings, quick reconnects, no retries by gRPC, a connection of its
+// own for each channel.
+grpc::ChannelArguments ChannelSettings();
+
+// A channel with these settings.
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address);
 
 // Thread-safety: thread-safe.
