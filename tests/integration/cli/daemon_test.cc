@@ -74,7 +74,7 @@ TEST_F(CliDaemonTest, AcquireWithALeaseIdMayBeRepeatedUntilItIsReleased) {
 }
 
 TEST_F(CliDaemonTest, LeaseThatExpiredIsToldToTheNextHolderAndToItsOwn) {
-  const std::string id = Hold("report", "100ms");
+  const std::string id = Hold("report", "2s");
   ASSERT_TRUE(
       support::WaitUntil([&] { return Look("report").state() != admin::v1::LOCK_STATE_HELD; }));
 

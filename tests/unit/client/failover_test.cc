@@ -130,11 +130,11 @@ TEST_F(FailoverTest, ComesBackToTheFirstWhenTheSecondStops) {
 
 TEST_F(FailoverTest, RenewalGoesOnAtTheNextDaemon) {
   Client client = NewClient();
-  AcquireResult result = client.Acquire("report", {.ttl = 2s});
+  AcquireResult result = client.Acquire("report", {.ttl = 3s});
   ASSERT_TRUE(result);
   Fail(first_, {grpc::StatusCode::UNAVAILABLE, "STORE_UNAVAILABLE"});
   second_.extend.Always([](grpc::ServerContext&, const auto&, auto* response) {
-    response->mutable_lease()->mutable_remaining_ttl()->set_seconds(2);
+    response->mutable_lease()->mutable_remaining_ttl()->set_seconds(3);
     return grpc::Status::OK;
   });
 
@@ -208,7 +208,7 @@ TEST_F(FailoverTest, ExtendAndReleaseHaveAConnectionOfTheirOwn) {
     return first_.HonestRelease(request, response);
   });
   Client client = NewClient();
-  AcquireResult result = client.Acquire("report", {.ttl = 300ms});
+  AcquireResult result = client.Acquire("report", {.ttl = 3s});
   ASSERT_TRUE(result);
   ASSERT_TRUE(first_.extend.WaitForCalls(1));
   ASSERT_TRUE(result->Release().ok());
