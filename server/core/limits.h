@@ -62,7 +62,7 @@ inline constexpr size_t kRequestBytesMax = 64 * 1024;
 inline constexpr size_t kOperationsOutstandingMax = 65'536;
 
 // Waiters in the line of one lock, by default. A hand-over costs the same for any number; what
-// grows is the node's memory, about 600 bytes for each.
+// grows is the node's memory, about 400 bytes for each.
 inline constexpr int32_t kWaitersPerLockDefault = 20'000;
 inline constexpr int32_t kWaitersPerLockMax = 999'999;
 

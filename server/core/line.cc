@@ -17,6 +17,9 @@ namespace {
 constexpr Millis kPollInterval{1000};
 // How much of it polls are spread over, so that the lines of a daemon do not all ask at once.
 constexpr Millis kPollSpread{200};
+// Polls that nothing hurries begin at multiples of this, so that those of many lines share script
+// calls: one by one they cost three times as much.
+constexpr Micros kPollGrid = Millis(25);
 // Between two polls while a hand-over goes on, or after an offer has lapsed.
 constexpr Millis kPollSoon{1};
 // Behind the end of the holder's lease, so that the store finds it ended.
@@ -26,6 +29,12 @@ constexpr Millis kClaimPause{50};
 constexpr Millis kStoreTimeout{1000};
 // How long a client may take to claim: as long as the longest offer.
 constexpr Millis kClaimTime{3000};
+
+// The time until the last point of the grid that is at most `delay` away.
+Micros ToGrid(Micros delay, Instant now) {
+  const auto at = std::chrono::duration_cast<Micros>(now.time_since_epoch()) + delay;
+  return std::max(delay - at % kPollGrid, Micros(0));
+}
 
 }  // namespace
 
@@ -114,7 +123,7 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
     if (Waiter* waiter = Find(name, lease_id, keeper)) Leave(*waiter);
   });
   line->length = std::max(line->length, place.position);
-  PollIn(*line, std::min<Micros>(kPollInterval, place.free_in + kPastLeaseEnd));
+  PollIn(*line, std::min(ToGrid(kPollInterval, clock_.Now()), place.free_in + kPastLeaseEnd));
 }
 
 bool Line::GiveUp(const std::string& name, const Keeper& keeper) {
@@ -310,7 +319,7 @@ void Line::OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer) 
   LocalLine* line = Find(name);
   if (line == nullptr) return;
   line->polling = false;
-  const Micros interval = kPollInterval - kPollSpread * (polls_++ % 16) / 16;
+  const Micros interval = ToGrid(kPollInterval - kPollSpread * (polls_++ % 16) / 16, clock_.Now());
   if (!answer.ok()) return PollIn(*line, interval);
   if (answer->lost) {
     StandAgain(*line);
@@ -325,7 +334,7 @@ void Line::OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer) 
   if (going_on) {
     PollIn(*line, kPollSoon);
   } else if (answer->free_in > Micros(0)) {
-    PollIn(*line, std::min<Micros>(interval, answer->free_in + kPastLeaseEnd));
+    PollIn(*line, std::min(interval, answer->free_in + kPastLeaseEnd));
   } else {
     PollIn(*line, interval);
   }

@@ -74,6 +74,7 @@ size_t EndOfWords(std::string_view text, int count) {
 // Reads "<lease id> <token> <remaining us> <ttl ms> <previous> <attempt> <keeper>", what
 // scripts/line.lua says of an offer. Nothing if `text` is not that.
 std::optional<core::Offer> ReadOffer(std::string_view text, const std::string& name) {
+  if (text.empty()) return std::nullopt;  // As in nearly every poll.
   std::istringstream words{std::string(text)};
   std::string lease_id_text, previous, keeper_text;
   int64_t token = 0, remaining = 0, ttl = 0;

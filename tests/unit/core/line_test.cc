@@ -295,6 +295,23 @@ TEST_F(LineTest, StoreIsAskedWhenTheHoldersLeaseEnds) {
   EXPECT_EQ(store_.polls.size(), 1U);
 }
 
+// So that they share a script call.
+TEST_F(LineTest, LinesThatNothingHurriesAskTogether) {
+  executor_.AdvanceBy(milliseconds(1));
+  locks_.Acquire(Request(1), answer_.Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+  executor_.AdvanceBy(milliseconds(20));
+  AcquireRequest of_another = Request(2);
+  of_another.name = "b";
+  Caught<AcquireAnswer> another;
+  locks_.Acquire(of_another, another.Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(of_another)));
+
+  executor_.AdvanceUntil([&] { return store_.polls.size() > 0; }, seconds(2));
+
+  EXPECT_EQ(store_.polls.size(), 2U);
+}
+
 TEST_F(LineTest, WaitersOfALostLineStandAgainInTheirOrder) {
   Caught<AcquireAnswer> second;
   locks_.Acquire(Request(2), second.Into());
