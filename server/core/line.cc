@@ -27,7 +27,7 @@ constexpr Micros kPastLeaseEnd{500};
 // Before a claim without an answer is repeated. An offer runs for a second.
 constexpr Millis kClaimPause{50};
 constexpr Millis kStoreTimeout{1000};
-// How long a client may take to claim: as long as the longest offer.
+// How long an offer may take to be claimed: as long as the longest one.
 constexpr Millis kClaimTime{3000};
 
 // The time until the last point of the grid that is at most `delay` away.
@@ -139,16 +139,22 @@ bool Line::GiveUp(const std::string& name, const Keeper& keeper) {
 
 void Line::StartDraining() {
   draining_ = true;
-  for (auto& [name, line] : std::exchange(lines_, {})) {
-    if (!line->waiters.empty()) SayLeaving(name, FirstNumber(*line));
-    for (auto& [lease_id, waiter] : line->waiters) {
-      executor_.Post([done = std::move(waiter->done)]() mutable {
+  for (auto& [name, line] : lines_) {
+    SayLeaving(name, FirstNumber(*line));
+    line->poll_timer.reset();
+    std::erase_if(line->waiters, [this, &by_keeper = line->by_keeper](auto& entry) {
+      Waiter& waiter = *entry.second;
+      if (waiter.state == Waiter::State::kLeaving) return false;  // Its own answer comes soon.
+      executor_.Post([done = std::move(waiter.done)]() mutable {
         std::move(done)(Error(ErrorReason::kServerDraining,
                               "this daemon is stopping; the place in line is kept"));
       });
-    }
+      --waiting_;
+      by_keeper.erase(std::string(waiter.request.keeper.digits()));
+      return true;
+    });
   }
-  waiting_ = 0;
+  std::erase_if(lines_, [](const auto& entry) { return entry.second->waiters.empty(); });
 }
 
 void Line::SayLeaving(const std::string& name, int64_t number) {
@@ -164,9 +170,9 @@ void Line::OnOffer(const Offer& offer) {
   Waiter* waiter = Find(offer.name, offer.lease_id, offer.keeper);
   if (waiter == nullptr) return Decline(offer);
   if (waiter->state != Waiter::State::kWaiting) return;
+  RememberOffered(offer);
   if (waiter->request.claim == ClaimMode::kByDaemon) return Claim(*waiter);
 
-  RememberOffered(offer);
   Lease lease;
   lease.name = offer.name;
   lease.lease_id = offer.lease_id;
@@ -180,13 +186,15 @@ void Line::OnOffer(const Offer& offer) {
   Answer(*waiter, AcquireAnswer(std::move(lease)));
 }
 
-// Nobody waits here any more in the place that has the offer: it could not be left in time.
+// Nobody waits here any more in the place that has the offer: it could not be left in time, or its
+// client was told and did not claim. A message may be late, and the offer have been claimed
+// meanwhile: a lease is not taken back.
 void Line::Decline(const Offer& offer) {
   const auto told = told_.find(std::string(offer.lease_id.digits()));
   if (draining_ || (told != told_.end() && clock_.Now() < told->second)) return;
-  withdrawals_.Start(
-      {offer.name, offer.lease_id, offer.attempt, offer.keeper, clock_.Now() + kStoreTimeout},
-      clock_.Now() + kLeaveTriedFor, [](absl::StatusOr<WithdrawResult>) {});
+  withdrawals_.Start({offer.name, offer.lease_id, offer.attempt, offer.keeper,
+                      clock_.Now() + kStoreTimeout, WithdrawScope::kUnclaimedOnly},
+                     clock_.Now() + kLeaveTriedFor, [](absl::StatusOr<WithdrawResult>) {});
 }
 
 void Line::RememberOffered(const Offer& offer) {
@@ -219,12 +227,13 @@ void Line::Claim(Waiter& waiter) {
   store_.Extend(claim,
                 [this, alive = alive_, name = request.name, lease_id = request.lease_id,
                  keeper = request.keeper, attempt = request.attempt](absl::StatusOr<Lease> lease) {
-                  if (*alive) OnClaimed({name, lease_id, attempt, keeper, {}}, std::move(lease));
+                  if (*alive)
+                    OnClaimed({name, lease_id, attempt, keeper, {}, {}}, std::move(lease));
                 });
 }
 
 void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
-  const auto& [name, lease_id, attempt, keeper, deadline] = undo;
+  const auto& [name, lease_id, attempt, keeper, deadline, scope] = undo;
   Waiter* waiter = Find(name, lease_id, keeper);
   if (waiter == nullptr) {
     // Answered meanwhile, because the daemon drains or the lease id was released.
@@ -293,6 +302,7 @@ void Line::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
 }
 
 void Line::PollIn(LocalLine& line, Micros delay) {
+  if (draining_) return;  // A poll would say that the daemon lives.
   const Instant at = clock_.Now() + delay;
   if (line.polling || line.poll_at <= at) return;
   line.poll_at = at;

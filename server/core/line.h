@@ -44,7 +44,8 @@ class Line : public LineListener {
   // The caller of the waiting acquire is gone: it leaves the line. False if no such acquire waits.
   bool GiveUp(const std::string& name, const Keeper& keeper);
 
-  // Ends all waits with SERVER_DRAINING and leaves their places in line for a retry elsewhere.
+  // Ends all waits with SERVER_DRAINING and leaves their places in line for a retry elsewhere,
+  // except those that are being left already.
   void StartDraining();
 
   size_t waiting() const { return waiting_; }
@@ -78,7 +79,7 @@ class Line : public LineListener {
   Executor& executor_;
   Withdrawals& withdrawals_;
   std::unordered_map<std::string, std::unique_ptr<LocalLine>> lines_;
-  // Offers that their clients were told of and may yet claim, with the time until which to wait.
+  // Offers that have been taken up and may yet be claimed, with the time until which to wait.
   std::unordered_map<std::string, Instant> told_;
   size_t waiting_ = 0;
   bool draining_ = false;

@@ -21,7 +21,7 @@ using Done = absl::AnyInvocable<void(absl::StatusOr<T>) &&>;
 enum class WithdrawResult {
   kWithdrawn,   // The grant was the keeper's and has been taken back.
   kNotGranted,  // Nothing is granted to this attempt, and now nothing can be.
-  kKept,        // The grant has another keeper, or none: it stays.
+  kKept,        // The grant has another keeper, or none, or was claimed: it stays.
 };
 
 // The place of an acquire that waits.

@@ -107,6 +107,9 @@ struct FenceAnswer {
   FencingToken newest;
 };
 
+// What a withdrawal takes back: anything, or a lease only as long as it is an offer.
+enum class WithdrawScope { kLeaseToo, kUnclaimedOnly };
+
 // Takes back a grant whose caller is gone: acts only if `keeper` still keeps it.
 struct WithdrawRequest {
   std::string name;
@@ -114,6 +117,7 @@ struct WithdrawRequest {
   int32_t attempt = 0;
   Keeper keeper;
   Instant deadline;
+  WithdrawScope scope = WithdrawScope::kLeaseToo;
 };
 
 enum class ReleaseDelay { kHoldersRemainingTtl, kNone };

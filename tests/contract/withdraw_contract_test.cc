@@ -48,6 +48,15 @@ TEST_P(WithdrawContract, GrantOfAnotherKeeperStays) {
   EXPECT_TRUE(IsHeldBy(Id(1)));
 }
 
+TEST_P(WithdrawContract, LeaseOutOfScopeStays) {
+  Grant(Attempt(1, 1));
+  core::WithdrawRequest decline = WithdrawOf(Attempt(1, 1));
+  decline.scope = core::WithdrawScope::kUnclaimedOnly;
+
+  EXPECT_EQ(*Ask(decline), WithdrawResult::kKept);
+  EXPECT_TRUE(IsHeldBy(Id(1)));
+}
+
 TEST_P(WithdrawContract, LaterAttemptTakesTheGrantOver) {
   Grant(Attempt(1, 1));
   Grant(Attempt(2, 2));

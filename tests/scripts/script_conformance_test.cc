@@ -71,7 +71,7 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
     if (&script == &redis::kReleaseScript) return {std::string(Id().digits()), Principal()};
     if (&script == &redis::kWithdrawScript) {
       return {std::string(Id().digits()), redis::Digits(Attempt(), 6),
-              std::string(Keeper().digits())};
+              std::string(Keeper().digits()), random_.OneIn(3) ? "U" : "L"};
     }
     if (&script == &redis::kFenceScript) {
       return {std::to_string(servers_.Now().micros - random_.Between(-5, 5)),

@@ -20,7 +20,7 @@ local PARKED_KEPT, LINE_KEPT = 30000000, 60000 -- us, ms
 local PASSED_MAX = 64
 local OFFERED, CANCELLED = 'O', 'C'
 
--- The daemon that runs the script if the reply tells it of an offer: it needs no message.
+-- The daemon that runs the script if it lives and the reply tells it of an offer: it needs no message.
 local caller = ''
 
 -- Daemon that a waiter's entry, or a record's keeper, names.
@@ -95,9 +95,11 @@ local function hand_over(key, line, record)
   local last_token, previous, voids, ended = 0, '-', '', ''
   if record then
     last_token, previous, voids, ended = token_of(record), retire(record, '')
-    -- Its daemon should have claimed at once, so it is stuck: it delays the line only once.
-    if state_of(record) == 'O' and claim_of(record) == 'D' then
-      set_mark(line, daemon_of_record(record), now)
+    -- Its daemon should have claimed at once, so it is stuck: it delays the line only once. Unless it
+    -- is the one that asks: then it lives again.
+    local daemon = daemon_of_record(record)
+    if state_of(record) == 'O' and claim_of(record) == 'D' and daemon ~= caller then
+      set_mark(line, daemon, now)
     end
   end
   for _ = 1, PASSED_MAX do

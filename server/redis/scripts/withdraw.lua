@@ -9,22 +9,25 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6..]  for each lock: lease id (32 digits), attempt (6 digits), keeper (32 digits)
+-- ARGV[6..]  for each lock: lease id (32 digits), attempt (6 digits), keeper (32 digits), scope (L: a
+--            lease too, U: only what is unclaimed)
 -- Returns    {now (us), then for each lock: outcome, more, 0, 0}
 --            1 withdrawn; 2 nothing is granted to this attempt, and now nothing can be
---            3 the grant has another keeper
+--            3 the grant has another keeper, or was claimed and is out of scope
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        A late clean-up must not free a lease that a retry elsewhere already gave to the
 --            client: the retry has moved the keeper. The attempt becomes void, so that its acquire,
---            if it comes later still, grants nothing; a later attempt may be granted.
+--            if it comes later still, grants nothing; a later attempt may be granted. A daemon that
+--            declines an offer cannot know whether it was claimed meanwhile: hence the scope.
 
 -- The lease id is the record's.
-local function withdraw_holder(key, line, record, attempt, keeper)
+local function withdraw_holder(key, line, record, attempt, keeper, scope)
   local state = state_of(record)
   if state == 'H' or state == 'O' then
     if keeper_of(record) ~= keeper or keeper == NOBODY then return 3 end
+    if state == 'H' and scope == 'U' then return 3 end
     if not line and (state == 'O' or has_line(record)) then return LINE end
     local number = line and number_of(line, lease_id_of(record)) -- two keys
     if number then remove(line, lease_id_of(record), number) end -- two keys
@@ -49,12 +52,12 @@ local function withdraw_waiter(line, lease_id, keeper)
   return nil
 end
 
-return each({32, 6, 32}, 4, function(key, at, line)
+return each({32, 6, 32, 1}, 4, function(key, at, line)
   local lease_id, attempt, keeper = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local record, fault = read(key)
   if fault then return fault end
   if record and lease_id_of(record) == lease_id then
-    return withdraw_holder(key, line, record, attempt, keeper)
+    return withdraw_holder(key, line, record, attempt, keeper, ARGV[at + 3])
   end
   if record and has_line(record) and not line then return LINE end
   if line and withdraw_waiter(line, lease_id, keeper) then return 3 end -- two keys

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The line of waiters: offers that lapse, are declined and are claimed. The simulator looks at
+// lines in every way; here is what it once found.
+#include "contract/store_contract.h"
+
+namespace lockkeeper::support {
+namespace {
+
+using core::AcquireRequest;
+using core::PollAnswer;
+using core::PollMode;
+using core::WithdrawResult;
+
+constexpr Micros kOfferTtl{1'000'000};
+
+class LineContract : public StoreContract {
+ protected:
+  // The first daemon asks about its waiters.
+  PollAnswer Poll(int64_t unpark_from = 0) {
+    const auto answer = AskOnLoop<PollAnswer>([&](core::Done<PollAnswer> done) {
+      world_->daemon(0).locks.Poll({.name = "a",
+                                    .mode = PollMode::kWaiting,
+                                    .number = number_,
+                                    .unpark_from = unpark_from,
+                                    .deadline = Deadline()},
+                                   std::move(done));
+    });
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.value_or(PollAnswer());
+  }
+
+  // An acquire of the first daemon, which claims for it.
+  AcquireRequest WaiterOf(const LeaseId& id, int32_t attempt = 1) {
+    AcquireRequest request = AcquireOf("a", id);
+    request.wait_timeout = Millis(60'000);
+    request.attempt = attempt;
+    request.keeper = core::Keeper(1, static_cast<uint64_t>(attempt));
+    return request;
+  }
+
+  void Stand(const AcquireRequest& request) {
+    const auto outcome = Ask(request);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    ASSERT_TRUE(std::holds_alternative<core::Waiting>(*outcome));
+    number_ = std::get<core::Waiting>(*outcome).number;
+  }
+
+  // Lets `request` wait behind a lease that then ends, and be offered the lock.
+  void Offer(const AcquireRequest& request, const LeaseId& before) {
+    Grant("a", before);
+    Stand(request);
+    StepBy(kTtl);
+    const PollAnswer answer = Poll();
+    ASSERT_TRUE(answer.offer.has_value());
+    EXPECT_EQ(answer.offer->lease_id, request.lease_id);
+  }
+
+  WithdrawResult Decline(const AcquireRequest& of) {
+    core::WithdrawRequest request = WithdrawOf(of);
+    request.scope = core::WithdrawScope::kUnclaimedOnly;
+    return Ask(request).value_or(WithdrawResult::kNotGranted);
+  }
+
+  int64_t number_ = 0;
+};
+
+// The hand-over took the daemon for stuck in the very call in which it showed that it lives: no
+// waiter of it was ever offered the lock again.
+TEST_P(LineContract, DaemonThatDidNotClaimInTimeIsOfferedTheLockAgainOnceItAsks) {
+  Offer(WaiterOf(Id(1)), Id(2));
+
+  StepBy(kOfferTtl);
+  EXPECT_TRUE(Poll().parked);
+  const PollAnswer again = Poll(/*unpark_from=*/1);
+
+  ASSERT_TRUE(again.offer.has_value());
+  EXPECT_EQ(again.offer->lease_id, Id(1));
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, OfferIsDeclined) {
+  Offer(WaiterOf(Id(1)), Id(2));
+
+  EXPECT_EQ(Decline(WaiterOf(Id(1))), WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(ReasonOf(Ask(ExtendOf("a", Id(1)))), ErrorReason::kLeaseLost);
+  Grant("a", Id(3));
+}
+
+TEST_P(LineContract, OfferThatWasClaimedIsNoLongerDeclined) {
+  Offer(WaiterOf(Id(1)), Id(2));
+  ASSERT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+
+  EXPECT_EQ(Decline(WaiterOf(Id(1))), WithdrawResult::kKept);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, PlaceInLineIsDeclined) {
+  Grant("a", Id(2));
+  Stand(WaiterOf(Id(1)));
+
+  EXPECT_EQ(Decline(WaiterOf(Id(1))), WithdrawResult::kNotGranted);
+
+  ASSERT_EQ(Release("a", Id(2)), core::NotReleasedReason::kNone);
+  EXPECT_EQ(ReasonOf(Ask(WaiterOf(Id(1)))), ErrorReason::kLeaseEnded);
+  Grant("a", Id(3));
+}
+
+LOCKKEEPER_CONTRACT_SUITE(LineContract);
+
+}  // namespace
+}  // namespace lockkeeper::support
