@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/campaign.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "redis/scripts.h"
 
 namespace lockkeeper::simulation {
 namespace {
 
 struct Totals {
   uint64_t schedules = 0;
-  double virtual_seconds = 0;
+  core::Micros virtual_time{};
   uint64_t executed = 0;
   uint64_t grants = 0;
   uint64_t faults = 0;
@@ -19,19 +30,79 @@ bool Fails(const Schedule& schedule, support::LuaScripts& lua) {
   return !Run(schedule, lua).violations.empty();
 }
 
-void Report(const Schedule& schedule, support::LuaScripts& lua, std::ostream& out) {
+std::string Report(const Schedule& schedule, support::LuaScripts& lua, bool trace) {
   const Schedule small = Shrink(schedule, lua);
+  std::ostringstream out;
+  const Outcome outcome = Run(small, lua, trace ? &out : nullptr);
   out << "FAILED: ./dev sim --schedules 1 --seed " << schedule.seed << "\n";
   out << "  shrunk to " << small.clients << " of " << schedule.clients << " clients, "
       << small.daemons << " daemons, " << small.locks << " locks, " << small.faults.size() << " of "
       << schedule.faults.size() << " faults\n";
   for (const Fault& fault : small.faults) out << "  " << Describe(fault) << "\n";
-  for (const std::string& violation : Run(small, lua).violations) {
+  for (const std::string& violation : outcome.violations)
     out << "  violation: " << violation << "\n";
+  return out.str();
+}
+
+// The threads of one campaign: each takes the next seed until there is none left.
+class Campaign {
+ public:
+  Campaign(const std::vector<uint64_t>& seeds, const CampaignOptions& options, std::ostream& out)
+      : seeds_(seeds), options_(options), out_(out) {}
+
+  Totals RunAll() {
+    std::vector<std::thread> threads;
+    for (unsigned i = 1; i < options_.jobs; ++i) threads.emplace_back([this] { TakeSeeds(); });
+    TakeSeeds();
+    for (std::thread& thread : threads) thread.join();
+    return totals_;
   }
+
+ private:
+  void TakeSeeds() {
+    CompiledScripts lua;
+    while (!enough_failed_) {
+      const size_t next = next_++;
+      if (next >= seeds_.size()) return;
+      const Schedule schedule = Draw(seeds_[next]);
+      const Outcome outcome = Run(schedule, lua);
+      const bool failed = !outcome.violations.empty();
+      Count(outcome, failed ? Report(schedule, lua, options_.trace) : "");
+    }
+  }
+
+  void Count(const Outcome& outcome, const std::string& report) {
+    const std::lock_guard guard(mutex_);
+    ++totals_.schedules;
+    totals_.virtual_time += outcome.virtual_time;
+    totals_.executed += outcome.executed;
+    totals_.grants += outcome.grants;
+    totals_.faults += outcome.faults;
+    if (report.empty()) return;
+    out_ << report << std::flush;
+    if (++totals_.failed >= options_.failures_max) enough_failed_ = true;
+  }
+
+  const std::vector<uint64_t>& seeds_;
+  const CampaignOptions& options_;
+  std::ostream& out_;
+  std::atomic<size_t> next_ = 0;
+  std::atomic<bool> enough_failed_ = false;
+  std::mutex mutex_;
+  Totals totals_;
+};
+
+std::string OneDigit(double number) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.1f", number);
+  return text.data();
 }
 
 }  // namespace
+
+CompiledScripts::CompiledScripts() {
+  for (const redis::ScriptSource& script : redis::AllScripts()) Compile(script.text);
+}
 
 Schedule Shrink(const Schedule& failing, support::LuaScripts& lua) {
   Schedule small = failing;
@@ -49,29 +120,24 @@ Schedule Shrink(const Schedule& failing, support::LuaScripts& lua) {
   return small;
 }
 
-uint64_t RunAll(const std::vector<uint64_t>& seeds, uint64_t failures_max, std::ostream& out) {
-  support::LuaScripts lua;
-  Totals totals;
+uint64_t RunAll(const std::vector<uint64_t>& seeds, const CampaignOptions& options,
+                std::ostream& out) {
   const auto begin = std::chrono::steady_clock::now();
-  for (const uint64_t seed : seeds) {
-    const Schedule schedule = Draw(seed);
-    const Outcome outcome = Run(schedule, lua);
-    ++totals.schedules;
-    totals.virtual_seconds += std::chrono::duration<double>(outcome.virtual_time).count();
-    totals.executed += outcome.executed;
-    totals.grants += outcome.grants;
-    totals.faults += outcome.faults;
-    if (outcome.violations.empty()) continue;
-    Report(schedule, lua, out);
-    if (++totals.failed >= failures_max) break;
-  }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  out << totals.schedules << " schedules ("
-      << static_cast<uint64_t>(static_cast<double>(totals.schedules) / seconds) << "/s), "
-      << static_cast<uint64_t>(totals.virtual_seconds) << " s of virtual time, " << totals.executed
-      << " events, " << totals.grants << " grants, " << totals.faults << " faults, "
-      << totals.failed << " violations\n";
+  const std::clock_t cpu_begin = std::clock();
+  const Totals totals = Campaign(seeds, options, out).RunAll();
+  const auto cpu_time = static_cast<double>(std::clock() - cpu_begin) / CLOCKS_PER_SEC;
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+
+  const auto schedules = static_cast<double>(totals.schedules);
+  const auto each = [&](auto total) { return OneDigit(static_cast<double>(total) / schedules); };
+  const std::chrono::duration<double> virtual_seconds = totals.virtual_time;
+  out << "in each schedule: " << each(virtual_seconds.count()) << " s of virtual time, "
+      << each(totals.executed) << " events, " << each(totals.grants) << " grants, "
+      << each(totals.faults) << " faults; " << static_cast<uint64_t>(schedules / cpu_time)
+      << " schedules in a second of processor time, " << OneDigit(time.count()) << " s\n";
+  out << totals.schedules << " schedules, " << static_cast<uint64_t>(virtual_seconds.count())
+      << " s of virtual time, " << totals.executed << " events, " << totals.grants << " grants, "
+      << totals.faults << " faults, " << totals.failed << " violations\n";
   return totals.failed;
 }
 

@@ -79,6 +79,8 @@ void Client::Next() {
   request.lease_id = core::LeaseId::FromBits(random_.Bits(), random_.Bits());
   request.attempt = 1;
   request.ttl = schedule.ttl;
+  request.lock_delay = last_lap_ ? Millis(0) : schedule.lock_delay;
+  request.max_hold = schedule.max_hold;
   request.owner = "client " + std::to_string(index_);
   request.wait_timeout =
       last_lap_
@@ -154,13 +156,16 @@ void Client::Claim(const RoundPtr& round, int tries) {
       });
 }
 
-// Ends a wait before its time: by cancelling the call, or by releasing the lease id.
+// Ends a wait before its time: by cancelling the call, by releasing the lease id, or both.
 void Client::GiveUpAtRandom(const RoundPtr& round) {
   later_.In(Micros(random_.Between(1'000, 4'000'000)), [this, round] {
     if (round->over || round->believing || round->acquire_call == nullptr) return;
-    if (random_.OneIn(2)) world_.rpc.Cancel(round->daemon, round->acquire_call);
+    const uint64_t way = random_.Below(3);
+    if (way != 0) world_.rpc.Cancel(round->daemon, round->acquire_call);
     round->acquire_call = nullptr;
-    Release(round, 0);
+    if (way != 1) return Release(round, 0);
+    round->releasing = true;
+    Done(round);
   });
 }
 
@@ -171,13 +176,13 @@ bool Client::Believes(const Round& round) const {
 void Client::Hold(const RoundPtr& round, Instant asked, const Lease& lease) {
   const Instant now = world_.clock.Now();
   const std::string& name = round->request.name;
-  world_.judge.Granted(name, lease.token.value, asked, now);
+  world_.judge.Granted(name, lease.token.value, lease.previous_lease_expired, asked, now);
   if (round->releasing) return;
   round->token = lease.token.value;
   round->believed_end = asked + Trusted(lease.remaining_ttl);
   if (now >= round->believed_end) return Release(round, 0);
   round->believing = true;
-  world_.judge.BeliefBegan(name, index_, round->token, now);
+  world_.judge.BeliefBegan(name, index_, round->token);
   round->read = world_.counters[static_cast<size_t>(round->lock)].Read(round->token);
   EndBelief(round);
   later_.In(round->request.ttl / 3, [this, round] { Renew(round); });
@@ -223,11 +228,25 @@ void Client::Renew(const RoundPtr& round) {
 // counter does.
 void Client::Work(const RoundPtr& round) {
   if (round->releasing) return;
+  if (random_.OneIn(8)) AskFence(round);
   if (round->read) {
     FencedCounter& counter = world_.counters[static_cast<size_t>(round->lock)];
     counter.Write(round->token, *round->read + 1);
   }
   Release(round, 0);
+}
+
+void Client::AskFence(const RoundPtr& round) {
+  core::FenceRequest fence;
+  fence.name = round->request.name;
+  fence.token = core::FencingToken{round->token};
+  fence.deadline = world_.clock.Now() + kCallTimeout;
+  world_.rpc.Send<core::FenceAnswer>(
+      process_, static_cast<size_t>(daemon_) % world_.rpc.daemons(), kCallTimeout,
+      [fence](Daemon& daemon, const CallPtr& call, Reply<core::FenceAnswer> reply) {
+        daemon.Fence(call, fence, std::move(reply));
+      },
+      [](absl::StatusOr<core::FenceAnswer>) {});
 }
 
 void Client::Release(const RoundPtr& round, int tries) {

@@ -62,6 +62,7 @@ class Client {
   void Renew(const RoundPtr& round);
   void EndBelief(const RoundPtr& round);
   void Work(const RoundPtr& round);
+  void AskFence(const RoundPtr& round);
   void Release(const RoundPtr& round, int tries);
   void Done(const RoundPtr& round);
   bool Believes(const Round& round) const;

@@ -4,29 +4,49 @@
 #include <utility>
 #include <variant>
 
+#include "core/errors.h"
+
 namespace lockkeeper::simulation {
+namespace {
+
+using core::ErrorReason;
+
+Try TryOf(const std::string& name, const core::LeaseId& lease_id, const core::Keeper& keeper) {
+  return {name, std::string(lease_id.digits()), std::string(keeper.digits())};
+}
+
+}  // namespace
 
 class Daemon::Observer final : public core::LockObserver {
  public:
+  explicit Observer(Judge& judge) : judge_(judge) {}
+
   void OnWithdrawalEnded(std::string_view, core::WithdrawalEnd) override {}
   void OnExpiredLeaseReplaced(std::string_view, core::FencingToken) override {}
-  void OnInvariantViolated(std::string_view) override {}
+  void OnInvariantViolated(std::string_view what) override {
+    judge_.Violation("a daemon met the impossible: " + std::string(what));
+  }
+
+ private:
+  Judge& judge_;
 };
 
-Daemon::Daemon(const World& world, int index, uint64_t id, support::Random random)
+Daemon::Daemon(const World& world, uint64_t number, support::Random random)
     : world_(world),
-      index_(index),
-      id_(id),
+      number_(number),
+      id_(core::Hex16(number)),
       process_(world.executor),
-      link_(world.server, world.clock, world.executor, process_, random, world.on_executed),
-      observer_(std::make_unique<Observer>()) {
+      link_(world.server, world.clock, world.executor, process_, random,
+            [this](const auto& words, const auto& reply) {
+              world_.watch.Executed(id_, words, reply);
+            }),
+      observer_(std::make_unique<Observer>(world.judge)) {
   redis::OperationQueueOptions queue_options;
-  queue_options.record_retention = core::Millis(2'000);
+  queue_options.record_retention = kRecordRetention;
   queue_ = std::make_unique<redis::OperationQueue>(link_, world.clock, process_, token_floor_,
                                                    queue_options);
-  store_ = std::make_unique<redis::RedisLockStore>(
-      link_, *queue_, token_floor_, world.clock,
-      redis::RedisLockStoreOptions{.daemon_id = core::Hex16(id_)});
+  store_ = std::make_unique<redis::RedisLockStore>(link_, *queue_, token_floor_, world.clock,
+                                                   redis::RedisLockStoreOptions{.daemon_id = id_});
   manager_ = std::make_unique<core::LockManager>(*store_, world.clock, process_, *observer_,
                                                  core::LockManagerOptions{});
 }
@@ -43,17 +63,16 @@ void Daemon::Acquire(const CallPtr& call, core::AcquireRequest request,
                      Reply<core::AcquireAnswer> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
     if (call->cancelled) return;
-    request.keeper = core::Keeper(id_, next_keeper_++);
-    acquires_[call->id] = {request.name, request.keeper};
+    request.keeper = core::Keeper(number_, next_keeper_++);
+    acquires_[call->id] = {request.name, request.lease_id, request.keeper};
+    const Try what = TryOf(request.name, request.lease_id, request.keeper);
     const core::Keeper keeper = request.keeper;
     const int32_t attempt = request.attempt;
-    const auto name = request.name;
-    const auto lease_id = request.lease_id;
     manager_->Acquire(std::move(request),
-                      [this, call, keeper, attempt, name, lease_id,
+                      [this, call, keeper, attempt, what,
                        reply = std::move(reply)](absl::StatusOr<core::AcquireAnswer> answer) {
                         acquires_.erase(call->id);
-                        world_.on_answered(name, lease_id);
+                        TellJudge(what, answer);
                         // As the reactor of the real one: an answer that cannot be delivered is
                         // taken back.
                         if (call->cancelled && answer.ok()) {
@@ -67,24 +86,40 @@ void Daemon::Acquire(const CallPtr& call, core::AcquireRequest request,
   });
 }
 
+void Daemon::TellJudge(const Try& what, const absl::StatusOr<core::AcquireAnswer>& answer) {
+  const core::Instant now = world_.clock.Now();
+  const auto reason = core::ReasonOf(answer.status());
+  const bool contention = answer.ok() && std::holds_alternative<core::Contention>(*answer);
+  if (contention || reason == ErrorReason::kStoreUnavailable) world_.judge.Refused(what, now);
+  if (reason == ErrorReason::kServerDraining) world_.judge.Drained(what);
+  world_.judge.Answered(what, now);
+}
+
+template <typename T>
+core::Done<T> Daemon::Answering(const CallPtr& call, Reply<T> reply) {
+  return [call, reply = std::move(reply)](absl::StatusOr<T> answer) {
+    call->answered = true;
+    reply(std::move(answer));
+  };
+}
+
 void Daemon::Extend(const CallPtr& call, core::ExtendRequest request, Reply<core::Lease> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
-    manager_->Extend(std::move(request),
-                     [call, reply = std::move(reply)](absl::StatusOr<core::Lease> lease) {
-                       call->answered = true;
-                       reply(std::move(lease));
-                     });
+    manager_->Extend(std::move(request), Answering(call, std::move(reply)));
   });
 }
 
 void Daemon::Release(const CallPtr& call, core::ReleaseRequest request,
                      Reply<core::ReleaseAnswer> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
-    manager_->Release(std::move(request),
-                      [call, reply = std::move(reply)](absl::StatusOr<core::ReleaseAnswer> done) {
-                        call->answered = true;
-                        reply(std::move(done));
-                      });
+    manager_->Release(std::move(request), Answering(call, std::move(reply)));
+  });
+}
+
+void Daemon::Fence(const CallPtr& call, core::FenceRequest request,
+                   Reply<core::FenceAnswer> reply) {
+  process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
+    manager_->Fence(std::move(request), Answering(call, std::move(reply)));
   });
 }
 
@@ -92,9 +127,10 @@ void Daemon::Cancel(const CallPtr& call) {
   process_.Post([this, call] {
     call->cancelled = true;
     const auto open = acquires_.find(call->id);
-    if (open != acquires_.end()) {
-      manager_->Abandon(open->second.name, open->second.keeper);
-    }
+    if (open == acquires_.end()) return;
+    const auto& [name, lease_id, keeper] = open->second;
+    world_.judge.CallerGone(TryOf(name, lease_id, keeper), world_.clock.Now());
+    manager_->Abandon(name, keeper);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -15,10 +16,15 @@
 #include "redis/operation_queue.h"
 #include "redis/redis_lock_store.h"
 #include "redis/token_floor.h"
+#include "simulation/judge.h"
+#include "simulation/line_watch.h"
 #include "simulation/process.h"
 #include "simulation/store_link.h"
 
 namespace lockkeeper::simulation {
+
+// Least that the configuration allows: as long as a line is kept, and as an answer can be repeated.
+inline constexpr core::Millis kRecordRetention{60'000};
 
 // One rpc, as the daemon sees it.
 struct Call {
@@ -37,35 +43,39 @@ class Daemon {
     support::RedisModel& server;
     const core::Clock& clock;
     core::Executor& executor;
-    ExecutionListener on_executed;
-    // An acquire of this lease id has its answer: nobody waits in its place any more.
-    std::function<void(const std::string& lock, const core::LeaseId& lease_id)> on_answered;
+    Judge& judge;
+    LineWatch& watch;
   };
 
-  // `index` is its place in the deployment, `id` that of this start.
-  Daemon(const World& world, int index, uint64_t id, support::Random random);
+  // `number` is that of this start.
+  Daemon(const World& world, uint64_t number, support::Random random);
   ~Daemon();
 
   // `reply` runs at most once; not at all if the call is cancelled, or the daemon dies, before.
   void Acquire(const CallPtr& call, core::AcquireRequest request, Reply<core::AcquireAnswer> reply);
   void Extend(const CallPtr& call, core::ExtendRequest request, Reply<core::Lease> reply);
   void Release(const CallPtr& call, core::ReleaseRequest request, Reply<core::ReleaseAnswer> reply);
+  void Fence(const CallPtr& call, core::FenceRequest request, Reply<core::FenceAnswer> reply);
   void Cancel(const CallPtr& call);
 
   void StartDraining();
   void Kill();
-  bool dead() const { return process_.dead(); }
   Process& process() { return process_; }
   StoreLink& link() { return link_; }
-  int index() const { return index_; }
+  // As records name it, 16 digits.
+  const std::string& id() const { return id_; }
   size_t outstanding() const { return manager_->outstanding() + manager_->waiting(); }
 
  private:
   class Observer;
 
+  template <typename T>
+  core::Done<T> Answering(const CallPtr& call, Reply<T> reply);
+  void TellJudge(const Try& what, const absl::StatusOr<core::AcquireAnswer>& answer);
+
   const World world_;
-  const int index_;
-  const uint64_t id_;
+  const uint64_t number_;
+  const std::string id_;
   Process process_;
   StoreLink link_;
   redis::TokenFloor token_floor_;
@@ -76,6 +86,7 @@ class Daemon {
   uint64_t next_keeper_ = 1;
   struct OpenAcquire {
     std::string name;
+    core::LeaseId lease_id;
     core::Keeper keeper;
   };
   std::map<uint64_t, OpenAcquire> acquires_;  // By call.

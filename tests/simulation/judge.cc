@@ -5,26 +5,66 @@
 #include <utility>
 
 namespace lockkeeper::simulation {
+namespace {
 
-void Judge::Violation(std::string what) { violations_.push_back(std::move(what)); }
+// A free lock is handed to a waiter in good order within this: the promise for expiry.
+constexpr Micros kIdleMax{50'000};
+// Within this every daemon hears of a lease's end before it comes: the poll. The end of a shorter
+// lease may come as a surprise.
+constexpr Micros kPollMax{1'050'000};
+// A caller that is gone leaves the line within this, if its daemon is in good order.
+constexpr Micros kLeavingMax{50'000};
+// A daemon that nobody can tell to be in order again after a fault is taken to be, after this: its
+// mark has run out and it has polled.
+constexpr Micros kSettling{6'000'000};
+// What the void list of a record holds for certain (scripts/record.lua has one more).
+constexpr uint64_t kVoidsKept = 11;
+// Places of dead daemons are kept for 30 s.
+constexpr Micros kPlaceKept{25'000'000};
 
-void Judge::Granted(const std::string& lock, int64_t token, Instant asked, Instant now) {
+constexpr size_t kDaemonDigits = 16;
+constexpr size_t kShownDigits = 8;
+
+std::string DaemonOf(const std::string& keeper) { return keeper.substr(0, kDaemonDigits); }
+std::string Shown(const std::string& lease_id) { return lease_id.substr(0, kShownDigits); }
+
+std::string Seconds(Micros time) { return std::to_string(time.count() / 1000) + " ms"; }
+
+Micros Between(Instant from, Instant to) { return std::chrono::duration_cast<Micros>(to - from); }
+
+}  // namespace
+
+// --- what clients hear and believe
+
+void Judge::Granted(const std::string& lock, int64_t token, bool previous_expired, Instant asked,
+                    Instant now) {
   ++grants_;
   Lock& state = locks_[lock];
   // Tokens rise over grants that do not overlap: all that were heard of before this one was asked
   // for have to be lower.
   const auto later = std::upper_bound(
-      state.returned.begin(), state.returned.end(), asked,
+      state.heard_of.begin(), state.heard_of.end(), asked,
       [](Instant time, const std::pair<Instant, int64_t>& entry) { return time < entry.first; });
-  if (later != state.returned.begin() && std::prev(later)->second >= token) {
+  if (later != state.heard_of.begin() && std::prev(later)->second >= token) {
     Violation("token " + std::to_string(token) + " of " + lock + " is not above " +
               std::to_string(std::prev(later)->second) + ", which was granted before");
   }
-  const int64_t highest = state.returned.empty() ? 0 : state.returned.back().second;
-  state.returned.emplace_back(now, std::max(highest, token));
+  const int64_t highest = state.heard_of.empty() ? 0 : state.heard_of.back().second;
+  state.heard_of.emplace_back(now, std::max(highest, token));
+
+  const auto given = state.given.find(token);
+  if (given == state.given.end()) {
+    Violation("token " + std::to_string(token) + " of " + lock + " was never given by the store");
+    return;
+  }
+  const std::optional<bool>& expected = given->second.previous_expired;
+  if (expected && *expected != previous_expired) {
+    Violation("a client was told that the lease of " + lock + " before " + std::to_string(token) +
+              (previous_expired ? " had expired, but it had not" : " had not expired, but it had"));
+  }
 }
 
-void Judge::BeliefBegan(const std::string& lock, int client, int64_t token, Instant) {
+void Judge::BeliefBegan(const std::string& lock, int client, int64_t token) {
   Lock& state = locks_[lock];
   if (state.believer >= 0) {
     Violation("clients " + std::to_string(state.believer) + " and " + std::to_string(client) +
@@ -40,51 +80,190 @@ void Judge::BeliefEnded(const std::string& lock, int client, int64_t token) {
   if (state.believer == client && state.belief_token == token) state.believer = -1;
 }
 
-void Judge::TurnGiven(const std::string& lock, const std::string& lease_id, int64_t token,
-                      Instant now) {
-  Lock& state = locks_[lock];
-  if (token <= state.given_token) {
-    Violation("the store gave " + lock + " the token " + std::to_string(token) + " after " +
-              std::to_string(state.given_token));
-  }
-  state.given_token = std::max(state.given_token, token);
-  const auto own = state.numbers.find(lease_id);
-  for (const auto& [other_id, other] : state.line) {
-    if (other_id == lease_id) continue;
-    if (own != state.numbers.end() && other.number > own->second) continue;
-    const auto disturbed = disturbed_until_.find(other.daemon);
-    if (disturbed != disturbed_until_.end() && now < disturbed->second) continue;
-    Violation(lease_id.substr(0, 8) + " was given " + lock + " before " + other_id.substr(0, 8) +
-              ", which had come before");
-  }
-  // It has had its turn. If it does not use it, it is for its daemon to stand again.
-  state.line.erase(lease_id);
-}
-
-void Judge::Joined(const std::string& lock, const std::string& lease_id, int64_t number,
-                   int daemon) {
-  locks_[lock].line[lease_id] = {number, daemon};
-  locks_[lock].numbers[lease_id] = number;
-}
-
-void Judge::Left(const std::string& lock, const std::string& lease_id) {
-  locks_[lock].line.erase(lease_id);
-}
-
-void Judge::Disturbed(int daemon, Instant until) {
-  Instant& known = disturbed_until_[daemon];
-  known = std::max(known, until);
-}
-
-void Judge::CallAsked(uint64_t call) { calls_[call] = 0; }
-
 void Judge::CallAnswered(uint64_t call) {
   const auto found = calls_.find(call);
   if (found == calls_.end()) return;
   if (++found->second > 1) Violation("call " + std::to_string(call) + " was answered twice");
 }
 
-void Judge::CallGone(uint64_t call) { calls_.erase(call); }
+// --- what daemons say
+
+void Judge::Refused(const Try& what, Instant now) {
+  Lock& state = locks_[what.lock];
+  const auto waiter = state.line.find(what.lease_id);
+  if (waiter != state.line.end() && waiter->second.keeper == what.keeper) {
+    Violation(Shown(what.lease_id) + " was told that it has not got " + what.lock +
+              ", but still stands in line");
+  }
+  const bool runs =
+      (state.phase == Phase::kLease || state.phase == Phase::kOffered) && now < state.turn.end;
+  if (runs && state.turn.to.lease_id == what.lease_id && state.turn.to.keeper == what.keeper) {
+    Violation(Shown(what.lease_id) + " was told that it has not got " + what.lock + ", but it has");
+  }
+  state.refused[what.keeper] = {now, state.void_entries};
+}
+
+void Judge::Drained(const Try& what) { locks_[what.lock].drained[what.keeper] = true; }
+
+void Judge::Answered(const Try& what, Instant now) {
+  Lock& state = locks_[what.lock];
+  const auto waiter = state.line.find(what.lease_id);
+  if (waiter == state.line.end() || waiter->second.keeper != what.keeper) return;
+  CheckIdle(state, what.lease_id, waiter->second, now);
+  state.line.erase(waiter);
+}
+
+void Judge::CallerGone(const Try& what, Instant now) {
+  locks_[what.lock].abandoned.emplace(what.keeper, now);
+}
+
+// --- what the store did
+
+void Judge::Joined(const Try& what, int64_t number, Instant now) {
+  Lock& state = locks_[what.lock];
+  CheckVoid(state, what, "was let into the line of", now);
+  const auto known = state.numbers.find(what.lease_id);
+  const auto standing = state.line.find(what.lease_id);
+  const bool recent = standing == state.line.end() || now - standing->second.since < kPlaceKept;
+  if (known != state.numbers.end() && known->second != number && recent) {
+    Violation(Shown(what.lease_id) + " lost its place in the line of " + what.lock);
+  }
+  if (known == state.numbers.end()) {
+    for (const auto& [other_id, other] : state.line) {
+      if (other.number < number) continue;
+      Violation(Shown(what.lease_id) + " joined the line of " + what.lock + " before " +
+                Shown(other_id) + ", which had come before");
+    }
+  }
+  state.numbers[what.lease_id] = number;
+  state.line[what.lease_id] = {number, what.keeper, now};
+}
+
+void Judge::TurnGiven(Turn turn, Instant now) {
+  Lock& state = locks_[turn.to.lock];
+  if (turn.token <= state.token) {
+    Violation("the store gave " + turn.to.lock + " the token " + std::to_string(turn.token) +
+              " after " + std::to_string(state.token));
+  }
+  if (now < FreeSince(state)) {
+    Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " " +
+              Seconds(Between(now, FreeSince(state))) + " before the turn of " +
+              Shown(state.turn.to.lease_id) + " was over");
+  }
+  CheckVoid(state, turn.to, "was given", now);
+  CheckOrder(state, turn, now);
+  CheckReceiver(state, turn, now);
+  for (const auto& [lease_id, waiter] : state.line) CheckIdle(state, lease_id, waiter, now);
+
+  state.previous_expired = PreviousExpired(state, now);
+  state.given[turn.token] = {turn.to.lease_id, state.previous_expired};
+  state.token = std::max(state.token, turn.token);
+  // It has had its turn. If it does not use it, it is for its daemon to stand again.
+  state.line.erase(turn.to.lease_id);
+  if (!turn.offered) state.numbers.erase(turn.to.lease_id);
+  state.phase = turn.offered ? Phase::kOffered : Phase::kLease;
+  state.turn = std::move(turn);
+  state.end_set_at = now;
+  ++state.void_entries;
+}
+
+void Judge::Repeated(const Try& what, int32_t attempt) {
+  Turn& turn = locks_[what.lock].turn;
+  if (turn.to.lease_id != what.lease_id) return;
+  if (attempt > turn.attempt) {
+    turn.to.keeper = what.keeper;
+  } else if (attempt == turn.attempt && turn.to.keeper != what.keeper) {
+    turn.to.keeper.clear();  // Nobody may withdraw it.
+  }
+  turn.attempt = std::max(turn.attempt, attempt);
+}
+
+void Judge::Extended(const std::string& lock, const std::string& lease_id, Instant end,
+                     Instant now) {
+  Lock& state = locks_[lock];
+  const bool own = state.turn.to.lease_id == lease_id &&
+                   (state.phase == Phase::kLease || state.phase == Phase::kOffered);
+  if (!own || now >= state.turn.end) {
+    Violation(Shown(lease_id) + " extended a lease of " + lock + " that it does not have");
+    return;
+  }
+  if (state.phase == Phase::kLease && end < state.turn.end) {
+    Violation("an extend shortened the lease of " + Shown(lease_id));
+  }
+  if (state.phase == Phase::kOffered) {
+    state.phase = Phase::kLease;
+    Leave(state, lease_id, now);
+  }
+  state.turn.end = end;
+  state.end_set_at = now;
+}
+
+void Judge::Released(const std::string& lock, const std::string& lease_id, Instant now) {
+  Lock& state = locks_[lock];
+  Leave(state, lease_id, now);
+  state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
+  if (state.turn.to.lease_id != lease_id || now >= state.turn.end) return;
+  if (state.phase == Phase::kLease || state.phase == Phase::kOffered) {
+    state.phase = state.phase == Phase::kLease ? Phase::kReleased : Phase::kWithdrawn;
+    state.over_at = now;
+  }
+}
+
+void Judge::Withdrawn(const Try& what, Instant now) {
+  Lock& state = locks_[what.lock];
+  const auto waiter = state.line.find(what.lease_id);
+  if (waiter != state.line.end() && waiter->second.keeper != what.keeper) {
+    Violation("a place of " + Shown(what.lease_id) + " in the line of " + what.lock +
+              " was taken back by a call that does not wait there");
+  }
+  if (state.numbers.contains(what.lease_id) && state.drained.contains(what.keeper)) {
+    Violation("a daemon that drains gave up the place of " + Shown(what.lease_id) +
+              " in the line of " + what.lock);
+  }
+  Leave(state, what.lease_id, now);
+  ++state.void_entries;
+  if (state.turn.to.lease_id != what.lease_id) return;
+  if (state.phase != Phase::kLease && state.phase != Phase::kOffered) return;
+  if (state.turn.to.keeper != what.keeper) {
+    Violation(what.lock + " was taken back from " + Shown(what.lease_id) +
+              " by a call that has not got it");
+  }
+  // Nobody has heard of the lease, so no lock_delay is due either.
+  state.over_at = std::min(now, FreeSince(state));
+  state.phase = Phase::kWithdrawn;
+}
+
+void Judge::LeftLine(const std::string& lock, const std::string& lease_id, Instant now) {
+  Leave(locks_[lock], lease_id, now);
+}
+
+void Judge::Fenced(const std::string& lock, int64_t token, bool admitted) {
+  const Lock& state = locks_[lock];
+  if (admitted && token != state.token) {
+    Violation("token " + std::to_string(token) + " of " + lock + " was admitted, the newest is " +
+              std::to_string(state.token));
+  }
+}
+
+void Judge::InPlace(const std::string& daemon, const std::string& lock, Instant now) {
+  const auto disturbed = disturbed_until_.find(daemon);
+  if (disturbed == disturbed_until_.end() || now < disturbed->second) return;
+  Instant& since = locks_[lock].in_place[daemon];
+  if (since < disturbed->second) since = now;
+}
+
+// --- what the world did
+
+void Judge::Disturbed(const std::string& daemon, Instant until) {
+  Instant& known = disturbed_until_[daemon];
+  known = std::max(known, until);
+}
+
+void Judge::DaemonGone(const std::string& daemon, Instant now) { gone_.emplace(daemon, now); }
+
+void Judge::ClockSetBack(Micros by) {
+  for (auto& [name, lock] : locks_) lock.turn.end += by;
+}
 
 void Judge::Remains(int64_t keys_in_store, size_t outstanding) {
   if (keys_in_store != 0) Violation(std::to_string(keys_in_store) + " keys remain in the store");
@@ -92,6 +271,108 @@ void Judge::Remains(int64_t keys_in_store, size_t outstanding) {
   const auto unanswered = std::count_if(calls_.begin(), calls_.end(),
                                         [](const auto& call) { return call.second == 0; });
   if (unanswered != 0) Violation(std::to_string(unanswered) + " calls were never answered");
+}
+
+// --- the rules
+
+// When the lock can be given to the next: long ago if nobody ever had it.
+Instant Judge::FreeSince(const Lock& lock) const {
+  switch (lock.phase) {
+    case Phase::kNone:
+      return Instant::min();
+    case Phase::kOffered:
+      return lock.turn.end;
+    case Phase::kLease:
+      return lock.turn.end + lock.turn.lock_delay;
+    case Phase::kReleased:
+    case Phase::kWithdrawn:
+      break;
+  }
+  return lock.over_at;
+}
+
+// When all daemons know how long the turn lasts at most.
+Instant Judge::EndKnownSince(const Lock& lock) const {
+  const bool runs_out = lock.phase == Phase::kLease || lock.phase == Phase::kOffered;
+  return runs_out ? lock.end_set_at + kPollMax : Instant::min();
+}
+
+// Since when the daemon's waiters in the line must not be overtaken. In the future, or at the end
+// of time, while a fault or its consequences last.
+Instant Judge::InOrderSince(const Lock& lock, const std::string& daemon) const {
+  if (gone_.contains(daemon)) return Instant::max();
+  const auto disturbed = disturbed_until_.find(daemon);
+  if (disturbed == disturbed_until_.end()) return Instant::min();
+  const auto in_place = lock.in_place.find(daemon);
+  if (in_place != lock.in_place.end() && in_place->second >= disturbed->second) {
+    return in_place->second;
+  }
+  return disturbed->second + kSettling;
+}
+
+std::optional<bool> Judge::PreviousExpired(const Lock& lock, Instant now) const {
+  if (lock.phase == Phase::kNone) return false;
+  if (now - FreeSince(lock) >= retention_) return std::nullopt;
+  if (lock.phase == Phase::kLease) return true;
+  if (lock.phase == Phase::kReleased) return false;
+  return lock.previous_expired;  // Nobody had a lease in this turn.
+}
+
+bool Judge::IsVoid(const Lock& lock, const Void& entry, Instant now) const {
+  return now - entry.at < retention_ && lock.void_entries - entry.entries < kVoidsKept;
+}
+
+void Judge::CheckVoid(const Lock& lock, const Try& what, const char* event, Instant now) {
+  const auto released = lock.released.find(what.lease_id);
+  if (released != lock.released.end() && IsVoid(lock, released->second, now)) {
+    Violation(Shown(what.lease_id) + " " + event + " " + what.lock + " after it was released");
+  }
+  const auto refused = lock.refused.find(what.keeper);
+  if (refused != lock.refused.end() && IsVoid(lock, refused->second, now)) {
+    Violation(Shown(what.lease_id) + " " + event + " " + what.lock + " after it was refused");
+  }
+}
+
+void Judge::CheckOrder(const Lock& lock, const Turn& turn, Instant now) {
+  const auto own = lock.numbers.find(turn.to.lease_id);
+  for (const auto& [other_id, other] : lock.line) {
+    if (other_id == turn.to.lease_id) continue;
+    if (own != lock.numbers.end() && other.number > own->second) continue;
+    if (now < InOrderSince(lock, DaemonOf(other.keeper))) continue;
+    Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " before " +
+              Shown(other_id) + ", which had come before");
+  }
+}
+
+// Whoever gets an offer has to be able to hear of it.
+void Judge::CheckReceiver(const Lock& lock, const Turn& turn, Instant now) {
+  const std::string daemon = DaemonOf(turn.to.keeper);
+  if (turn.offered && gone_.contains(daemon) && turn.given_by != daemon) {
+    Violation(turn.to.lock + " was offered to " + Shown(turn.to.lease_id) +
+              ", whose daemon is gone");
+  }
+  const auto abandoned = lock.abandoned.find(turn.to.keeper);
+  if (abandoned == lock.abandoned.end() || now - abandoned->second <= kLeavingMax) return;
+  if (InOrderSince(lock, daemon) > abandoned->second) return;
+  Violation(turn.to.lock + " was given to " + Shown(turn.to.lease_id) + " " +
+            Seconds(Between(abandoned->second, now)) + " after its caller was gone");
+}
+
+void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter,
+                      Instant now) {
+  const Instant since = std::max({FreeSince(lock), EndKnownSince(lock), waiter.since,
+                                  InOrderSince(lock, DaemonOf(waiter.keeper))});
+  if (now <= since || now - since <= kIdleMax) return;
+  Violation("the lock was free for " + Seconds(Between(since, now)) + " while " + Shown(lease_id) +
+            " stood in line");
+}
+
+void Judge::Leave(Lock& lock, const std::string& lease_id, Instant now) {
+  lock.numbers.erase(lease_id);
+  const auto waiter = lock.line.find(lease_id);
+  if (waiter == lock.line.end()) return;
+  CheckIdle(lock, lease_id, waiter->second, now);
+  lock.line.erase(waiter);
 }
 
 }  // namespace lockkeeper::simulation

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Judges what happened in a run, as it happens. It knows nothing of the simulator: hand-made
-// histories (judge_test.cc) show that it notices what it is meant to notice.
+// histories (tests/unit/simulation) show that it notices what it is meant to notice.
+//
+// It hears of each event three times over: from the store, which decides; from daemons, which
+// answer; and from clients, which believe. What the store does is judged by the promises, and what
+// daemons and clients say is judged by what the store did.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/types.h"
@@ -14,62 +21,137 @@
 namespace lockkeeper::simulation {
 
 using core::Instant;
+using core::Micros;
+
+// One call's try to get a lock.
+struct Try {
+  std::string lock;
+  std::string lease_id;
+  std::string keeper;  // Of the call. Its first half names the daemon.
+};
+
+// The store gives a lock to a try.
+struct Turn {
+  Try to;
+  int32_t attempt = 0;
+  int64_t token = 0;
+  bool offered = false;
+  Instant end;           // Of the lease or the offer.
+  Micros lock_delay{};   // That the lease asked for.
+  std::string given_by;  // Daemon whose script call gave it.
+};
 
 class Judge {
  public:
-  // A client has a grant: called at `asked` and heard of at `now`.
-  void Granted(const std::string& lock, int64_t token, Instant asked, Instant now);
+  // How long the store remembers how a lease ended.
+  explicit Judge(Micros retention) : retention_(retention) {}
 
-  // A client believes that it holds the lock, from now until BeliefEnded.
-  void BeliefBegan(const std::string& lock, int client, int64_t token, Instant now);
+  // What clients hear and believe. A grant was asked for at `asked` and heard of at `now`.
+  void Granted(const std::string& lock, int64_t token, bool previous_expired, Instant asked,
+               Instant now);
+  void BeliefBegan(const std::string& lock, int client, int64_t token);
   void BeliefEnded(const std::string& lock, int client, int64_t token);
 
-  // The store gave the lock a new token for this lease id, granted or offered, past or along the
-  // line.
-  void TurnGiven(const std::string& lock, const std::string& lease_id, int64_t token, Instant now);
-
-  // A lease id stands in line from now on. It no longer does once it was given its turn and used
-  // it, left, or its caller was answered or is gone.
-  void Joined(const std::string& lock, const std::string& lease_id, int64_t number, int daemon);
-  void Left(const std::string& lock, const std::string& lease_id);
-
-  // A fault has struck a daemon, its links, or its clients' network: for a while afterwards its
-  // waiters may be overtaken. Daemons never reported are in good order.
-  void Disturbed(int daemon, Instant until);
-
-  // A client has sent a call, and a daemon has answered it. A call of a daemon that was killed, or
-  // whose request was lost, is never answered.
-  void CallAsked(uint64_t call);
+  // Calls: sent by a client; answered by a daemon; or never to be answered, because the daemon was
+  // killed or the request lost.
+  void CallAsked(uint64_t call) { calls_[call] = 0; }
   void CallAnswered(uint64_t call);
-  void CallGone(uint64_t call);
+  void CallGone(uint64_t call) { calls_.erase(call); }
+
+  // What daemons say of an acquire: the lock was definitely not got; the daemon drains; it was
+  // answered in any way, so that nobody waits in its place; its caller is gone.
+  void Refused(const Try& what, Instant now);
+  void Drained(const Try& what);
+  void Answered(const Try& what, Instant now);
+  void CallerGone(const Try& what, Instant now);
+
+  // What the store did. Withdrawn: nothing of the try is left. Released: neither of the lease id.
+  void Joined(const Try& what, int64_t number, Instant now);
+  void TurnGiven(Turn turn, Instant now);
+  void Repeated(const Try& what, int32_t attempt);
+  void Extended(const std::string& lock, const std::string& lease_id, Instant end, Instant now);
+  void Released(const std::string& lock, const std::string& lease_id, Instant now);
+  void Withdrawn(const Try& what, Instant now);
+  void LeftLine(const std::string& lock, const std::string& lease_id, Instant now);
+  void Fenced(const std::string& lock, int64_t token, bool admitted);
+
+  // The waiters of a daemon are all in their places in the line of a lock.
+  void InPlace(const std::string& daemon, const std::string& lock, Instant now);
+
+  // A fault strikes a daemon or its links: until then, and until its waiters are InPlace again,
+  // they may be overtaken. Daemons never reported are in good order.
+  void Disturbed(const std::string& daemon, Instant until);
+
+  // The daemon was killed.
+  void DaemonGone(const std::string& daemon, Instant now);
+
+  // The node's clock was set back: everything in the store ends so much later.
+  void ClockSetBack(Micros by);
 
   // What remains when all clients have stopped and all times have passed.
   void Remains(int64_t keys_in_store, size_t outstanding);
 
   // Something that the world noticed by itself.
-  void Violation(std::string what);
+  void Violation(std::string what) { violations_.push_back(std::move(what)); }
 
   const std::vector<std::string>& violations() const { return violations_; }
   uint64_t grants() const { return grants_; }
 
  private:
+  enum class Phase { kNone, kOffered, kLease, kReleased, kWithdrawn };
+
   struct Waiter {
     int64_t number = 0;
-    int daemon = 0;
+    std::string keeper;
+    Instant since;
+  };
+  // When something became void, and how many entries the void list had got by then.
+  struct Void {
+    Instant at;
+    uint64_t entries = 0;
+  };
+  struct Given {
+    std::string lease_id;
+    std::optional<bool> previous_expired;  // Nothing: the store may have forgotten.
   };
   struct Lock {
-    int64_t granted_token = 0;                          // Highest that a client has heard of,
-    Instant granted_at;                                 // and when.
-    std::vector<std::pair<Instant, int64_t>> returned;  // (heard of, token), rising in both.
-    int64_t given_token = 0;                            // Highest that the store has given.
+    std::vector<std::pair<Instant, int64_t>> heard_of;  // (when, highest token), rising in both.
     int believer = -1;
     int64_t belief_token = 0;
-    std::map<std::string, Waiter> line;
-    std::map<std::string, int64_t> numbers;  // Of all that ever joined.
+
+    Turn turn;           // The last one.
+    Instant end_set_at;  // Its end.
+    Phase phase = Phase::kNone;
+    std::optional<bool> previous_expired = false;  // Before `turn`.
+    Instant over_at;                               // If it was ended.
+    int64_t token = 0;
+    std::map<int64_t, Given> given;  // By token.
+
+    std::map<std::string, Waiter> line;                  // By lease id.
+    std::unordered_map<std::string, int64_t> numbers;    // Of those that have not left.
+    std::unordered_map<std::string, Void> released;      // Lease ids,
+    std::unordered_map<std::string, Void> refused;       // keepers,
+    std::unordered_map<std::string, Instant> abandoned;  // keepers,
+    std::unordered_map<std::string, bool> drained;       // keepers.
+    uint64_t void_entries = 0;
+    std::unordered_map<std::string, Instant> in_place;  // By daemon: since then, after a fault.
   };
 
+  Instant FreeSince(const Lock& lock) const;
+  Instant EndKnownSince(const Lock& lock) const;
+  Instant InOrderSince(const Lock& lock, const std::string& daemon) const;
+  std::optional<bool> PreviousExpired(const Lock& lock, Instant now) const;
+  bool IsVoid(const Lock& lock, const Void& entry, Instant now) const;
+  void CheckVoid(const Lock& lock, const Try& what, const char* event, Instant now);
+  void CheckOrder(const Lock& lock, const Turn& turn, Instant now);
+  void CheckReceiver(const Lock& lock, const Turn& turn, Instant now);
+  void CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter, Instant now);
+  void Leave(Lock& lock, const std::string& lease_id, Instant now);
+
+  const Micros retention_;
   std::map<std::string, Lock> locks_;
-  std::map<int, Instant> disturbed_until_;
+  std::map<std::string, Instant> disturbed_until_;  // By daemon.
+  std::map<std::string, Instant> gone_;             // By daemon.
   std::map<uint64_t, int> calls_;
   std::vector<std::string> violations_;
   uint64_t grants_ = 0;

@@ -1,24 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/line_watch.h"
 
+#include <algorithm>
 #include <charconv>
-#include <span>
+#include <utility>
 
-#include "redis/scripts.h"
+#include "support/manual_clock.h"
 
 namespace lockkeeper::simulation {
 namespace {
 
+using core::Micros;
+
 // As redis/scripts/record.lua: common arguments, and the columns that matter here.
 constexpr size_t kCommonArguments = 5;
 constexpr size_t kKeysPerLockArgument = 3;
+constexpr size_t kHeaderLength = 217;
 constexpr size_t kStateColumn = 2;
 constexpr size_t kTokenColumn = 15;
+constexpr size_t kLeaseEndColumn = 32;
 constexpr size_t kLeaseIdColumn = 111;
+constexpr size_t kAttemptColumn = 144;
+constexpr size_t kKeeperColumn = 151;
+constexpr size_t kLockDelayColumn = 193;
 constexpr size_t kIdLength = 32;
-constexpr size_t kDaemonInRequest = 40;
-constexpr size_t kDaemonLength = 16;
-constexpr size_t kReplyWidth = 4;
+constexpr size_t kAttemptLength = 6;
+constexpr size_t kDelayLength = 8;
+constexpr size_t kTimeLength = 16;
+// The request of acquire.lua begins at the column of the lease id.
+constexpr size_t kAttemptInRequest = kAttemptColumn - kLeaseIdColumn;
+constexpr size_t kKeeperInRequest = kKeeperColumn - kLeaseIdColumn;
 
 int64_t Number(std::string_view text) {
   int64_t number = 0;
@@ -26,71 +37,154 @@ int64_t Number(std::string_view text) {
   return number;
 }
 
-size_t ArgumentsOf(std::string_view script) {
-  if (script == "acquire" || script == "withdraw" || script == "extend") return 3;
-  if (script == "release") return 2;
-  return 0;
-}
-
 }  // namespace
 
-void LineWatch::Executed(const std::vector<std::string_view>& words, const redis::Reply& reply) {
+struct LineWatch::Operation {
+  const std::string& lock;
+  const std::string_view* arguments;
+  const redis::Reply* replies;
+  Instant now;
+
+  int64_t outcome() const { return replies[0].integer; }
+  std::string lease_id() const { return std::string(arguments[0].substr(0, kIdLength)); }
+};
+
+LineWatch::LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge)
+    : server_(server), clock_(clock), judge_(judge) {
+  const auto know = [this](const redis::ScriptSource& source, Known known) {
+    for (const size_t keys : {size_t{1}, size_t{2}}) scripts_[source.ForKeys(keys).sha1] = known;
+  };
+  know(redis::kAcquireScript, {Script::kAcquire, "acquire", 3, 4});
+  know(redis::kExtendScript, {Script::kExtend, "extend", 3, 4});
+  know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
+  know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
+  know(redis::kReleaseScript, {Script::kRelease, "release", 2, 4});
+  know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 4, 4});
+}
+
+void LineWatch::Executed(const std::string& daemon, const std::vector<std::string_view>& words,
+                         const redis::Reply& reply) {
   ++executed_;
   if (words[0] != "EVALSHA" || reply.type != redis::Reply::Type::kArray) return;
-  for (const redis::ScriptSource& script : redis::AllScripts()) {
-    if (script.sha1 == words[1]) return OnScript(script.name, words, reply);
-  }
-}
-
-void LineWatch::OnScript(std::string_view name, const std::vector<std::string_view>& words,
-                         const redis::Reply& reply) {
+  const auto known = scripts_.find(words[1]);
+  if (known == scripts_.end()) return;
+  const auto& [script, name, arguments, replies] = known->second;
   const auto keys = static_cast<size_t>(Number(words[2]));
-  const size_t arguments_at = 3 + keys;
-  const auto keys_per_lock =
-      static_cast<size_t>(Number(words[arguments_at + kKeysPerLockArgument]));
-  const size_t count = ArgumentsOf(name);
-  for (size_t i = 0; i < keys / keys_per_lock; ++i) {
-    const auto lock = keys_.LockName(words[3 + i * keys_per_lock]);
-    if (!lock) continue;
-    if (count > 0) {
-      const size_t first = arguments_at + kCommonArguments + i * count;
-      OnOperation(name, *lock,
-                  {words.begin() + static_cast<ptrdiff_t>(first),
-                   words.begin() + static_cast<ptrdiff_t>(first + count)},
-                  &reply.items[1 + i * kReplyWidth]);
+  const size_t common_at = 3 + keys;
+  const auto keys_per_lock = static_cast<size_t>(Number(words[common_at + kKeysPerLockArgument]));
+  const size_t locks = keys / keys_per_lock;
+  const auto lock_of = [&](size_t i) { return *keys_.LockName(words[3 + i * keys_per_lock]); };
+  // First all operations: records show only what the last one left.
+  for (size_t i = 0; i < locks; ++i) {
+    const std::string lock = lock_of(i);
+    const Operation operation{lock, &words[common_at + kCommonArguments + i * arguments],
+                              &reply.items[1 + i * replies], clock_.Now()};
+    if (trace_ != nullptr) Trace(daemon, name, operation, known->second);
+    OnOperation(script, operation);
+  }
+  if (script == Script::kFence) return;
+  for (size_t i = 0; i < locks; ++i) LookAtRecord(daemon, lock_of(i), reply.items[0].integer);
+}
+
+void LineWatch::Trace(const std::string& daemon, std::string_view script,
+                      const Operation& operation, const Known& known) {
+  const auto since_start = operation.now - support::ManualClock().Now();
+  *trace_ << std::chrono::duration_cast<Micros>(since_start).count() << " us: daemon "
+          << daemon.substr(daemon.size() - 2) << " " << script << " " << operation.lock << ":";
+  for (size_t i = 0; i < known.arguments; ++i) {
+    std::string text(operation.arguments[i].substr(0, 72));
+    std::replace(text.begin(), text.end(), '\n', '|');
+    *trace_ << " " << text;
+  }
+  *trace_ << " ->";
+  for (size_t i = 0; i < known.replies; ++i) {
+    const redis::Reply& reply = operation.replies[i];
+    *trace_ << " ";
+    if (reply.type == redis::Reply::Type::kText) {
+      *trace_ << "'" << reply.text << "'";
+    } else {
+      *trace_ << reply.integer;
     }
-    LookAtRecord(*lock);
+  }
+  *trace_ << "\n";
+}
+
+void LineWatch::OnOperation(Script script, const Operation& operation) {
+  const int64_t outcome = operation.outcome();
+  switch (script) {
+    case Script::kAcquire:
+      return OnAcquire(operation);
+    case Script::kExtend:
+      if (outcome == 1 || outcome == 2) {
+        judge_.Extended(operation.lock, operation.lease_id(),
+                        operation.now + Micros(operation.replies[2].integer), operation.now);
+      }
+      return;
+    case Script::kFence:
+      judge_.Fenced(operation.lock, Number(operation.arguments[0]), outcome == 1);
+      return;
+    case Script::kPoll:
+      if (outcome == 1 && operation.arguments[1] == "W") {
+        judge_.InPlace(std::string(operation.arguments[0]), operation.lock, operation.now);
+      }
+      return;
+    case Script::kRelease:
+      if (outcome >= 1 && outcome <= 4) {
+        judge_.Released(operation.lock, operation.lease_id(), operation.now);
+      }
+      return;
+    case Script::kWithdraw:
+      if (outcome == 1 || outcome == 2) {
+        judge_.Withdrawn(
+            {operation.lock, operation.lease_id(), std::string(operation.arguments[2])},
+            operation.now);
+      }
+      return;
+    case Script::kOther:
+      return;
   }
 }
 
-void LineWatch::OnOperation(std::string_view script, const std::string& lock,
-                            const std::vector<std::string_view>& arguments,
-                            const redis::Reply* replies) {
-  const std::string lease_id(arguments[0].substr(0, kIdLength));
-  const int64_t outcome = replies[0].integer;
-  if (script == "acquire" && outcome == 5) {
-    const auto daemon =
-        daemons_.find(std::string(arguments[0].substr(kDaemonInRequest, kDaemonLength)));
-    judge_.Joined(lock, lease_id, replies[1].integer, daemon->second);
+void LineWatch::OnAcquire(const Operation& operation) {
+  const std::string_view request = operation.arguments[0];
+  const Try what{operation.lock, operation.lease_id(),
+                 std::string(request.substr(kKeeperInRequest, kIdLength))};
+  switch (operation.outcome()) {
+    case 1:
+    case 2:
+    case 6:
+    case 7:
+      return judge_.Repeated(
+          what, static_cast<int32_t>(Number(request.substr(kAttemptInRequest, kAttemptLength))));
+    case 3:
+      return judge_.LeftLine(what.lock, what.lease_id, operation.now);
+    case 5:
+      return judge_.Joined(what, operation.replies[1].integer, operation.now);
+    default:
+      return;
   }
-  if (script == "acquire" && outcome == 3) judge_.Left(lock, lease_id);
-  if (script == "extend" && (outcome == 1 || outcome == 2)) judge_.Left(lock, lease_id);
-  if (script == "release" && outcome != 80) judge_.Left(lock, lease_id);
-  if (script == "withdraw" && (outcome == 1 || outcome == 2)) judge_.Left(lock, lease_id);
 }
 
-void LineWatch::LookAtRecord(const std::string& lock) {
+void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now) {
   const std::string key = keys_.RecordKey(lock);
   const std::vector<std::string_view> get = {"GET", key};
-  const redis::Reply record = server_.Execute(get);
-  if (record.type != redis::Reply::Type::kText || record.text.size() < kLeaseIdColumn) return;
-  const char state = record.text[kStateColumn];
-  const int64_t token = Number(std::string_view(record.text).substr(kTokenColumn, 16));
-  int64_t& last = tokens_[lock];
-  if (token == last || (state != 'H' && state != 'O')) return;
-  last = token;
-  const std::string lease_id = record.text.substr(kLeaseIdColumn, kIdLength);
-  judge_.TurnGiven(lock, lease_id, token, clock_.Now());
+  const redis::Reply reply = server_.Execute(get);
+  if (reply.type != redis::Reply::Type::kText || reply.text.size() < kHeaderLength) return;
+  const std::string_view record = reply.text;
+  const char state = record[kStateColumn];
+  if (state != 'H' && state != 'O') return;
+  const int64_t token = Number(record.substr(kTokenColumn, kTimeLength));
+  if (std::exchange(tokens_[lock], token) == token) return;
+  Turn turn;
+  turn.to = {lock, std::string(record.substr(kLeaseIdColumn, kIdLength)),
+             std::string(record.substr(kKeeperColumn, kIdLength))};
+  turn.attempt = static_cast<int32_t>(Number(record.substr(kAttemptColumn, kAttemptLength)));
+  turn.token = token;
+  turn.offered = state == 'O';
+  turn.end = clock_.Now() + Micros(Number(record.substr(kLeaseEndColumn, kTimeLength)) - node_now);
+  turn.lock_delay = core::Millis(Number(record.substr(kLockDelayColumn, kDelayLength)));
+  turn.given_by = daemon;
+  judge_.TurnGiven(std::move(turn), clock_.Now());
 }
 
 int64_t LineWatch::KeysInStore() {

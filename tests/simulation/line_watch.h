@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tells the judge what the store decided, as it decides it: who joins a line, who leaves it, and
-// who is given a lock. It reads the commands that daemons send and the records that they leave.
+// who is given a lock. It reads the script calls that daemons send and the records that they leave.
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <ostream>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/clock.h"
 #include "redis/key_layout.h"
 #include "redis/reply.h"
+#include "redis/scripts.h"
 #include "simulation/judge.h"
 #include "support/fake_node/redis_model.h"
 
@@ -20,32 +22,42 @@ namespace lockkeeper::simulation {
 
 class LineWatch {
  public:
-  LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge)
-      : server_(server), clock_(clock), judge_(judge) {}
+  LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge);
 
-  // The daemon with this id runs at the place `index`.
-  void DaemonIs(const std::string& daemon_id, int index) { daemons_[daemon_id] = index; }
+  // The node has executed a command of `daemon`.
+  void Executed(const std::string& daemon, const std::vector<std::string_view>& words,
+                const redis::Reply& reply);
 
-  // The node has executed a command.
-  void Executed(const std::vector<std::string_view>& words, const redis::Reply& reply);
+  // Writes each operation to `out`, for people.
+  void TraceTo(std::ostream* out) { trace_ = out; }
 
   int64_t KeysInStore();
   uint64_t executed() const { return executed_; }
 
  private:
-  void OnScript(std::string_view name, const std::vector<std::string_view>& words,
-                const redis::Reply& reply);
-  void OnOperation(std::string_view script, const std::string& lock,
-                   const std::vector<std::string_view>& arguments, const redis::Reply* replies);
-  void LookAtRecord(const std::string& lock);
+  enum class Script { kAcquire, kExtend, kFence, kPoll, kRelease, kWithdraw, kOther };
+  struct Known {
+    Script script = Script::kOther;
+    std::string_view name;
+    size_t arguments = 0;  // For each lock,
+    size_t replies = 0;    // and numbers in the reply.
+  };
+  struct Operation;
+
+  void OnOperation(Script script, const Operation& operation);
+  void Trace(const std::string& daemon, std::string_view script, const Operation& operation,
+             const Known& known);
+  void OnAcquire(const Operation& operation);
+  void LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now);
 
   support::RedisModel& server_;
   const core::Clock& clock_;
   Judge& judge_;
   const redis::KeyLayout keys_{"lk:"};
-  std::map<std::string, int> daemons_;
-  std::map<std::string, int64_t> tokens_;  // Last seen in each record.
+  std::unordered_map<std::string_view, Known> scripts_;  // By digest.
+  std::unordered_map<std::string, int64_t> tokens_;      // Last seen in each record.
   uint64_t executed_ = 0;
+  std::ostream* trace_ = nullptr;
 };
 
 }  // namespace lockkeeper::simulation

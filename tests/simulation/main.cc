@@ -1,43 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// simulate [--schedules N] [--seed S]: runs N schedules from seed S on, after the seeds that once
-// failed. Exit code 0 only without a violation.
+// simulate [--schedules N] [--seed S] [--jobs J]: runs N schedules from seed S on, after the seeds
+// that once failed. Exit code 0 only without a violation.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <iostream>
-#include <string>
+#include <thread>
 #include <vector>
 
 #include "simulation/campaign.h"
-#include "support/source_tree.h"
-
-namespace {
-
-// Seeds that once failed, one in each line before a `#`.
-std::vector<uint64_t> RegressionSeeds() {
-  std::vector<uint64_t> seeds;
-  std::ifstream file(lockkeeper::support::SourcePath("tests/simulation/regression_seeds.txt"));
-  for (std::string line; std::getline(file, line);) {
-    const std::string text = line.substr(0, line.find('#'));
-    if (!text.empty()) seeds.push_back(std::stoull(text));
-  }
-  return seeds;
-}
-
-}  // namespace
+#include "simulation/regression_seeds.h"
 
 int main(int argc, char** argv) {
   uint64_t schedules = 1000;
   uint64_t seed = 1;
-  uint64_t failures_max = 5;
+  bool no_regression = false;
+  lockkeeper::simulation::CampaignOptions options;
+  options.jobs = std::max(std::thread::hardware_concurrency(), 1U);
   CLI::App app("Runs lockkeeper's domain through faults in virtual time.");
   app.add_option("--schedules", schedules, "How many schedules to run")->capture_default_str();
   app.add_option("--seed", seed, "Seed of the first one")->capture_default_str();
-  app.add_option("--failures", failures_max, "Stop after so many")->capture_default_str();
+  app.add_option("--jobs", options.jobs, "Schedules at a time")->capture_default_str();
+  app.add_option("--failures", options.failures_max, "Stop after so many")->capture_default_str();
+  app.add_flag("--trace", options.trace, "Show what the store did in each failure");
+  app.add_flag("--no-regression", no_regression, "Leave out the seeds that once failed");
   CLI11_PARSE(app, argc, argv);
 
-  std::vector<uint64_t> seeds = RegressionSeeds();
+  std::vector<uint64_t> seeds;
+  if (!no_regression) seeds = lockkeeper::simulation::RegressionSeeds();
   for (uint64_t i = 0; i < schedules; ++i) seeds.push_back(seed + i);
-  return lockkeeper::simulation::RunAll(seeds, failures_max, std::cout) == 0 ? 0 : 1;
+  return lockkeeper::simulation::RunAll(seeds, options, std::cout) == 0 ? 0 : 1;
 }

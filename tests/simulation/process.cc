@@ -7,8 +7,9 @@ namespace lockkeeper::simulation {
 
 core::Task Process::Guarded(std::shared_ptr<Life> life, core::Task task) {
   return [life = std::move(life), task = std::move(task)]() mutable {
-    if (life->dead) return;
-    if (life->paused) {
+    // Nothing of a dead process runs, but its memory goes with it, not before: what its parts
+    // know of each other stays valid until they are destroyed.
+    if (life->dead || life->paused) {
       life->held_back.push_back(std::move(task));
     } else {
       std::move(task)();

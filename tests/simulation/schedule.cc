@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
     "daemon crash", "daemon pause",      "daemon drain",       "store cut",
     "store slow",   "store reply lost",  "messages lost",      "subscription down",
     "network slow", "network lossy",     "network duplicates", "client death",
-    "client pause", "scripts forgotten", "node restart"};
+    "client pause", "scripts forgotten", "node restart",       "node clock back"};
 
 // Mostly few, sometimes many.
 int Skewed(support::Random& random, int low, int high) {
@@ -58,6 +58,9 @@ Schedule Draw(uint64_t seed) {
   schedule.clients = Skewed(random, 2, random.OneIn(20) ? 50 : 10);
   schedule.locks = Skewed(random, 1, 4);
   schedule.ttl = Millis(random.Between(500, 5'000));
+  if (random.OneIn(5)) schedule.lock_delay = Millis(random.Between(1, 1'500));
+  if (random.OneIn(8)) schedule.max_hold = Millis(random.Between(300, 3'000));
+  schedule.scripts_loaded = !random.OneIn(5);
   schedule.think_max = Micros(random.Between(1'000, 3'000'000));
   schedule.hold_max = Micros(random.Between(1'000, 2'000'000));
   schedule.wait_max = Millis(random.Between(100, 12'000));

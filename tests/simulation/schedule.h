@@ -31,8 +31,9 @@ enum class FaultKind {
   kClientPause,        // A client stands still, also past the end of its lease.
   kScriptsForgotten,   // SCRIPT FLUSH.
   kNodeRestart,        // Every connection breaks; the store comes back with what it had.
+  kNodeClockBack,      // The node's clock is set back by a third of the duration.
 };
-inline constexpr int kFaultKinds = 15;
+inline constexpr int kFaultKinds = 16;
 
 struct Fault {
   FaultKind kind = FaultKind::kDaemonCrash;
@@ -46,14 +47,17 @@ struct Schedule {
   int daemons = 2;
   int clients = 2;
   int locks = 1;
-  core::Millis ttl{};         // Of the leases.
-  Micros think_max{};         // Between a client's acquires.
-  Micros hold_max{};          // How long a client wants to hold.
-  core::Millis wait_max{};    // Longest wait_timeout.
-  int cancel_one_in = 10;     // Waits that their client gives up.
-  int confirm_one_in = 2;     // Acquires whose client claims by itself.
-  Micros faults_end{};        // Then everything heals.
-  std::vector<Fault> faults;  // By time.
+  core::Millis ttl{};  // Of the leases.
+  core::Millis lock_delay{};
+  core::Millis max_hold{};     // Zero: no bound.
+  bool scripts_loaded = true;  // Else the store learns them as they are needed.
+  Micros think_max{};          // Between a client's acquires.
+  Micros hold_max{};           // How long a client wants to hold.
+  core::Millis wait_max{};     // Longest wait_timeout.
+  int cancel_one_in = 10;      // Waits that their client gives up.
+  int confirm_one_in = 2;      // Acquires whose client claims by itself.
+  Micros faults_end{};         // Then everything heals.
+  std::vector<Fault> faults;   // By time.
 };
 
 Schedule Draw(uint64_t seed);

@@ -14,8 +14,6 @@ using core::Micros;
 
 namespace {
 
-// As RedisNode: a connection without a reply for this long is given up.
-constexpr Micros kReplyTimeout{1'000'000};
 constexpr int64_t kDelayMin = 30;
 constexpr int64_t kDelayMax = 600;
 
@@ -126,7 +124,9 @@ void StoreLink::BreakLane(size_t lane) {
   at.last_arrival = clock_.Now();
   for (const auto& request : std::exchange(at.open, {})) {
     if (request->reply.type == redis::Reply::Type::kNil && random_.OneIn(2)) request->lost = true;
-    if (!orphan_) {
+    if (orphan_) {
+      orphans_.push_back(request);
+    } else {
       Finish(request, core::Error(core::ErrorReason::kOutcomeUnknown, "the connection broke"));
     }
   }

@@ -29,6 +29,9 @@ using ExecutionListener =
 // as it would in the buffers of sockets, if the link is kept.
 class StoreLink final : public redis::Node {
  public:
+  // As RedisNode: a connection without a reply for this long is given up.
+  static constexpr core::Micros kReplyTimeout{1'000'000};
+
   StoreLink(support::RedisModel& server, const core::Clock& clock, core::Executor& world,
             Process& process, support::Random random, ExecutionListener listener);
   ~StoreLink() override;
@@ -75,6 +78,7 @@ class StoreLink final : public redis::Node {
   support::Random random_;
   ExecutionListener listener_;
   std::vector<Lane> lanes_{kLanes};
+  std::vector<std::shared_ptr<Request>> orphans_;
   std::string channel_;
   redis::MessageListener on_message_;
   uint64_t subscription_ = 0;

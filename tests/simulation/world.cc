@@ -19,25 +19,25 @@
 namespace lockkeeper::simulation {
 namespace {
 
-// What a daemon's waiters may need after a fault to be back in their places: the mark of a paused
-// daemon runs out after 3 s, its poll comes within 1 s, and an offer may lapse meanwhile.
-constexpr Micros kSettling{6'000'000};
 constexpr Micros kLastLapMax{40'000'000};
 constexpr Micros kStopMax{40'000'000};
-// Records live for the ttl and 2 s, lines for a minute.
-constexpr Micros kEverythingExpired{90'000'000};
+// Records live for the ttl, the retention and what clocks were set back; lines for a minute.
+constexpr Micros kEverythingExpired{120'000'000};
 
 class World {
  public:
-  World(const Schedule& schedule, support::LuaScripts& lua)
+  World(const Schedule& schedule, support::LuaScripts& lua, std::ostream* trace)
       : schedule_(schedule),
         random_(schedule.seed ^ 0x5bd1e995),
         executor_(clock_),
+        judge_(kRecordRetention),
         server_(lua, clock_),
         rpc_(clock_, executor_, judge_, random_.Fork()),
         later_(executor_),
         watch_(server_, clock_, judge_),
-        counters_(static_cast<size_t>(schedule.locks)) {}
+        counters_(static_cast<size_t>(schedule.locks)) {
+    watch_.TraceTo(trace);
+  }
 
   Outcome Run();
 
@@ -46,7 +46,8 @@ class World {
   void StopDaemon(size_t index, Micros away);
   void StartClient(size_t index);
   void Strike(const Fault& fault);
-  void StrikeDaemon(const Fault& fault, size_t index);
+  void StrikeNode(const Fault& fault);
+  void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
   void Heal();
   bool AllIdle() const;
   void Check();
@@ -65,25 +66,19 @@ class World {
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<Daemon>> former_daemons_;
   std::vector<std::unique_ptr<Client>> former_clients_;
-  uint64_t next_daemon_id_ = 1;
+  uint64_t next_daemon_ = 1;
   uint64_t faults_ = 0;
   bool healed_ = false;
 };
 
 void World::StartDaemon(size_t index) {
-  const uint64_t id = next_daemon_id_++;
-  watch_.DaemonIs(core::Hex16(id), static_cast<int>(index));
   daemons_[index] = std::make_unique<Daemon>(
-      Daemon::World{server_, clock_, executor_,
-                    [this](const auto& words, const auto& reply) { watch_.Executed(words, reply); },
-                    [this](const std::string& lock, const core::LeaseId& lease_id) {
-                      judge_.Left(lock, std::string(lease_id.digits()));
-                    }},
-      static_cast<int>(index), id, random_.Fork());
+      Daemon::World{server_, clock_, executor_, judge_, watch_}, next_daemon_++, random_.Fork());
   rpc_.SetDaemon(index, daemons_[index].get());
 }
 
 void World::StopDaemon(size_t index, Micros away) {
+  judge_.DaemonGone(daemons_[index]->id(), clock_.Now());
   daemons_[index]->Kill();
   rpc_.SetDaemon(index, nullptr);
   rpc_.FailCallsOf(index);
@@ -120,22 +115,34 @@ void World::Strike(const Fault& fault) {
       return later_.In(fault.duration, [&process] { process.Resume(); });
     }
     case FaultKind::kScriptsForgotten:
-      return server_.ForgetScripts();
     case FaultKind::kNodeRestart:
-      server_.ForgetScripts();
-      for (size_t i = 0; i < daemons_.size(); ++i) {
-        judge_.Disturbed(static_cast<int>(i), clock_.Now() + fault.duration + kSettling);
-        if (daemons_[i]) daemons_[i]->link().Cut(fault.duration);
-      }
-      return;
+    case FaultKind::kNodeClockBack:
+      return StrikeNode(fault);
     default:
-      judge_.Disturbed(static_cast<int>(daemon), clock_.Now() + fault.duration + kSettling);
-      if (daemons_[daemon]) StrikeDaemon(fault, daemon);
+      if (daemons_[daemon]) StrikeDaemon(fault, *daemons_[daemon], daemon);
   }
 }
 
-void World::StrikeDaemon(const Fault& fault, size_t index) {
-  Daemon& daemon = *daemons_[index];
+void World::StrikeNode(const Fault& fault) {
+  if (fault.kind == FaultKind::kNodeClockBack) {
+    const Micros step = fault.duration / 3;
+    server_.clock().StepBy(-step);
+    return judge_.ClockSetBack(step);
+  }
+  server_.ForgetScripts();
+  if (fault.kind == FaultKind::kScriptsForgotten) return;
+  for (const auto& daemon : daemons_) {
+    if (!daemon) continue;
+    judge_.Disturbed(daemon->id(), clock_.Now() + fault.duration);
+    daemon->link().Cut(fault.duration);
+  }
+}
+
+void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
+  // A lost reply is noticed late, and what is slow may be sent when the fault ends.
+  const bool slow = fault.kind == FaultKind::kStoreSlow;
+  judge_.Disturbed(daemon.id(),
+                   clock_.Now() + fault.duration * (slow ? 2 : 1) + StoreLink::kReplyTimeout);
   switch (fault.kind) {
     case FaultKind::kDaemonCrash:
       return StopDaemon(index, fault.duration);
@@ -166,8 +173,9 @@ void World::StrikeDaemon(const Fault& fault, size_t index) {
 
 void World::Heal() {
   healed_ = true;
-  // Faults that are under way end within their durations; what comes after is judged in full.
-  executor_.AdvanceBy(Micros(7'000'000) + kSettling);
+  Micros end = schedule_.faults_end;
+  for (const Fault& fault : schedule_.faults) end = std::max(end, fault.at + fault.duration);
+  executor_.AdvanceBy(end - schedule_.faults_end + Micros(1'000));
 }
 
 bool World::AllIdle() const {
@@ -176,6 +184,7 @@ bool World::AllIdle() const {
 }
 
 Outcome World::Run() {
+  if (schedule_.scripts_loaded) server_.LoadCompiledScripts();
   daemons_.resize(static_cast<size_t>(schedule_.daemons));
   clients_.resize(static_cast<size_t>(schedule_.clients));
   for (size_t i = 0; i < daemons_.size(); ++i) StartDaemon(i);
@@ -197,13 +206,12 @@ Outcome World::Run() {
   if (!executor_.AdvanceUntil([this] { return AllIdle(); }, kStopMax)) {
     judge_.Violation("a client cannot stop");
   }
-  executor_.AdvanceBy(kEverythingExpired);
-  Check();
-
   Outcome outcome;
-  outcome.violations = judge_.violations();
   outcome.virtual_time =
       std::chrono::duration_cast<Micros>(clock_.Now() - support::ManualClock().Now());
+  executor_.AdvanceBy(kEverythingExpired);
+  Check();
+  outcome.violations = judge_.violations();
   outcome.executed = watch_.executed();
   outcome.grants = judge_.grants();
   outcome.faults = faults_;
@@ -224,8 +232,8 @@ void World::Check() {
 
 }  // namespace
 
-Outcome Run(const Schedule& schedule, support::LuaScripts& lua) {
-  return World(schedule, lua).Run();
+Outcome Run(const Schedule& schedule, support::LuaScripts& lua, std::ostream* trace) {
+  return World(schedule, lua, trace).Run();
 }
 
 }  // namespace lockkeeper::simulation

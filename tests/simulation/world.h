@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,14 @@ namespace lockkeeper::simulation {
 
 struct Outcome {
   std::vector<std::string> violations;
-  core::Micros virtual_time{};
-  uint64_t executed = 0;  // Commands that the node executed.
+  core::Micros virtual_time{};  // Until the last client had stopped.
+  uint64_t executed = 0;        // Commands that the node executed.
   uint64_t grants = 0;
   uint64_t faults = 0;
 };
 
-// Runs `schedule` to its end. `lua` keeps the compiled scripts from run to run.
-Outcome Run(const Schedule& schedule, support::LuaScripts& lua);
+// Runs `schedule` to its end. `lua` keeps the compiled scripts from run to run. What the node does
+// is written to `trace`, if it is not null.
+Outcome Run(const Schedule& schedule, support::LuaScripts& lua, std::ostream* trace = nullptr);
 
 }  // namespace lockkeeper::simulation

@@ -92,6 +92,12 @@ LuaScripts::Compilation LuaScripts::Compile(std::string_view text) {
   return {compiled_.emplace(std::move(sha1), std::move(script)).first->second.get(), ""};
 }
 
+std::vector<const CompiledScript*> LuaScripts::compiled() const {
+  std::vector<const CompiledScript*> scripts;
+  for (const auto& [sha1, script] : compiled_) scripts.push_back(script.get());
+  return scripts;
+}
+
 redis::Reply LuaScripts::Run(const CompiledScript& script, ScriptArguments arguments,
                              ScriptHost& host) {
   lua_State* lua = lua_.get();

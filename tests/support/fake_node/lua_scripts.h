@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "redis/reply.h"
 #include "support/fake_node/command_reply.h"
@@ -55,6 +56,9 @@ class LuaScripts {
 
   // Compiles a script, which has to begin with a `#!lua` line. The same text is compiled once.
   Compilation Compile(std::string_view text);
+
+  // All scripts that have been compiled.
+  std::vector<const CompiledScript*> compiled() const;
 
   // Runs a script to its end and converts what it returns. Not to be called by a host.
   redis::Reply Run(const CompiledScript& script, ScriptArguments arguments, ScriptHost& host);

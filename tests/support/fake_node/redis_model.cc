@@ -90,6 +90,10 @@ uint64_t RedisModel::Subscribe(std::string_view channel, Subscriber subscriber) 
 
 void RedisModel::Unsubscribe(uint64_t subscription) { subscriptions_.erase(subscription); }
 
+void RedisModel::LoadCompiledScripts() {
+  for (const CompiledScript* script : lua_.compiled()) known_scripts_.emplace(script->sha1, script);
+}
+
 void RedisModel::RestartEmpty() {
   keys_.Clear();
   ForgetScripts();

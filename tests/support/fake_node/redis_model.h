@@ -35,6 +35,9 @@ class RedisModel final : private ScriptHost {
   // As SCRIPT FLUSH does, and every restart and failover.
   void ForgetScripts() { known_scripts_.clear(); }
 
+  // As if every script that `lua` has compiled had been loaded.
+  void LoadCompiledScripts();
+
   // Comes back with nothing: no keys, no scripts.
   void RestartEmpty();
 

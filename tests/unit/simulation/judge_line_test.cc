@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The same for the line of waiters: order, dead and silent waiters, definite answers.
+#include <gtest/gtest.h>
+
+#include "simulation/judge.h"
+#include "unit/simulation/judge_history.h"
+
+namespace lockkeeper::simulation {
+namespace {
+
+using JudgeLineTest = JudgeHistory;
+
+// --- order
+
+TEST_F(JudgeLineTest, WaitersAreServedInTheOrderOfTheirNumbers) {
+  HolderAndTwoWaiters();
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  Claim('b', 110);
+  Release('b', 120);
+  Offer(TryOf('c', 2, 2), 3, 120);
+  Claim('c', 130);
+  judge.Granted("a", 3, false, At(11), At(131));
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, LaterWaiterIsServedFirst) {
+  HolderAndTwoWaiters();
+  Release('a', 100);
+  Offer(TryOf('c', 2, 2), 2, 100);
+  ExpectOne("cccccccc was given a before bbbbbbbb, which had come before");
+}
+
+TEST_F(JudgeLineTest, AcquireThatDoesNotWaitBargesIn) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  Release('a', 100);
+  Give(TryOf('d', 1, 2), 2, 110);
+  ExpectOne("dddddddd was given a before bbbbbbbb, which had come before");
+}
+
+TEST_F(JudgeLineTest, NewcomerGetsAnEarlierNumber) {
+  HolderAndTwoWaiters();
+  judge.Joined(TryOf('d', 1, 2), 9, At(20));
+  EXPECT_EQ(judge.violations().size(), 2U);
+  EXPECT_THAT(judge.violations().front(),
+              testing::HasSubstr("dddddddd joined the line of a before bbbbbbbb"));
+}
+
+TEST_F(JudgeLineTest, WaitersOfAPausedDaemonMayBeOvertaken) {
+  HolderAndTwoWaiters();
+  judge.Disturbed(DaemonId(2), At(5'000));
+  judge.Joined(TryOf('d', 3, 1), 12, At(20));
+  Release('a', 100);
+  Offer(TryOf('d', 3, 1), 2, 100);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, WaiterIsNotPutBackInItsPlaceAfterAPause) {
+  HolderAndTwoWaiters();
+  judge.Disturbed(DaemonId(2), At(5'000));
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  judge.InPlace(DaemonId(2), "a", At(4'000));
+  Release('a', 4'900);
+  Give(TryOf('d', 3, 1), 2, 4'900);
+  ExpectNone();
+  judge.InPlace(DaemonId(2), "a", At(5'010));
+  Release('d', 5'020);
+  Give(TryOf('e', 3, 2), 3, 5'020);
+  ExpectOne("eeeeeeee was given a before bbbbbbbb, which had come before");
+}
+
+TEST_F(JudgeLineTest, DaemonThatNeverAsksAgainIsInOrderAfterAWhile) {
+  HolderAndTwoWaiters();
+  judge.Disturbed(DaemonId(2), At(500));
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  Release('a', 600);
+  Give(TryOf('d', 3, 1), 2, 600);
+  ExpectNone();
+  Release('d', 610);
+  Give(TryOf('e', 3, 2), 3, 6'510);
+  ExpectOne("eeeeeeee was given a before bbbbbbbb, which had come before");
+}
+
+TEST_F(JudgeLineTest, WaitersOfADaemonThatIsGoneMayBeOvertaken) {
+  HolderAndTwoWaiters();
+  judge.DaemonGone(DaemonId(2), At(50));
+  Release('a', 100);
+  Give(TryOf('d', 3, 1), 2, 100);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, WaiterComesBackToItsPlaceOverAnotherDaemon) {
+  HolderAndTwoWaiters();
+  judge.DaemonGone(DaemonId(2), At(50));
+  judge.Joined(TryOf('b', 3, 1), 10, At(60));
+  Release('a', 100);
+  Offer(TryOf('b', 3, 1), 2, 100);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, WaiterLosesItsPlaceOnTheWayToAnotherDaemon) {
+  HolderAndTwoWaiters();
+  judge.DaemonGone(DaemonId(2), At(50));
+  judge.Joined(TryOf('b', 3, 1), 12, At(60));
+  ExpectOne("bbbbbbbb lost its place in the line of a");
+}
+
+TEST_F(JudgeLineTest, WaiterThatDidNotClaimLosesItsPlace) {
+  HolderAndTwoWaiters();
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  judge.Answered(TryOf('b', 2, 1), At(100));
+  judge.Joined(TryOf('b', 2, 3), 12, At(150));
+  ExpectOne("bbbbbbbb lost its place in the line of a");
+}
+
+// --- nobody is forgotten, nobody waits for the dead
+
+TEST_F(JudgeLineTest, LockStaysFreeWhileAWaiterStandsInLine) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 200);
+  ExpectOne("the lock was free for 100 ms while bbbbbbbb stood in line");
+}
+
+TEST_F(JudgeLineTest, WaitEndsAlthoughTheLockIsFree) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  judge.Extended("a", IdOf('a'), At(1'500), At(100));
+  judge.Withdrawn(TryOf('b', 2, 1), At(1'600));
+  ExpectOne("the lock was free for 100 ms while bbbbbbbb stood in line");
+}
+
+TEST_F(JudgeLineTest, EndOfAShortLeaseMayBeFoundByThePoll) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  Offer(TryOf('b', 2, 1), 2, kTtl + 90);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, ExpiryMayTakeItsTime) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  judge.Extended("a", IdOf('a'), At(1'500), At(100));
+  Offer(TryOf('b', 2, 1), 2, 1'540);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, LockIsOfferedToAWaiterOfADeadDaemon) {
+  HolderAndTwoWaiters();
+  judge.DaemonGone(DaemonId(2), At(50));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  ExpectOne("a was offered to bbbbbbbb, whose daemon is gone");
+}
+
+TEST_F(JudgeLineTest, LastWordOfADeadDaemonMayBringItAnOffer) {
+  HolderAndTwoWaiters();
+  judge.DaemonGone(DaemonId(2), At(50));
+  Release('a', 100);
+  Turn turn;
+  turn.to = TryOf('b', 2, 1);
+  turn.token = 2;
+  turn.offered = true;
+  turn.end = At(1'100);
+  turn.given_by = DaemonId(2);
+  judge.TurnGiven(turn, At(100));
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, WaiterWhoseCallerIsGoneStaysInLine) {
+  HolderAndTwoWaiters();
+  judge.CallerGone(TryOf('b', 2, 1), At(20));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  ExpectOne("a was given to bbbbbbbb 80 ms after its caller was gone");
+}
+
+TEST_F(JudgeLineTest, OfferMayCrossTheCallersEnd) {
+  HolderAndTwoWaiters();
+  judge.CallerGone(TryOf('b', 2, 1), At(80));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, PlaceIsTakenBackByACallThatDoesNotWaitThere) {
+  HolderAndTwoWaiters();
+  judge.Joined(TryOf('b', 3, 1), 10, At(50));
+  judge.Withdrawn(TryOf('b', 2, 1), At(60));
+  ExpectOne("was taken back by a call that does not wait there");
+}
+
+TEST_F(JudgeLineTest, DaemonThatDrainsGivesAPlaceUp) {
+  HolderAndTwoWaiters();
+  judge.Drained(TryOf('b', 2, 1));
+  judge.Answered(TryOf('b', 2, 1), At(50));
+  judge.Withdrawn(TryOf('b', 2, 1), At(60));
+  ExpectOne("a daemon that drains gave up the place of bbbbbbbb");
+}
+
+// --- definite answers
+
+TEST_F(JudgeLineTest, WaiterIsToldThatItsWaitIsOverButStands) {
+  HolderAndTwoWaiters();
+  judge.Refused(TryOf('b', 2, 1), At(50));
+  ExpectOne("bbbbbbbb was told that it has not got a, but still stands in line");
+}
+
+TEST_F(JudgeLineTest, WaiterIsToldThatItsWaitIsOverAfterItLeft) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('b', 2, 1), At(49));
+  judge.Refused(TryOf('b', 2, 1), At(50));
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, OlderCallIsRefusedWhileTheNewerOneWaits) {
+  HolderAndTwoWaiters();
+  judge.Joined(TryOf('b', 3, 1), 10, At(40));
+  judge.Refused(TryOf('b', 2, 1), At(50));
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, AcquireIsRefusedThatHasTheLock) {
+  Give(TryOf('a'), 1, 0);
+  judge.Refused(TryOf('a'), At(50));
+  ExpectOne("aaaaaaaa was told that it has not got a, but it has");
+}
+
+TEST_F(JudgeLineTest, RefusedAcquireIsServedLater) {
+  judge.Refused(TryOf('b'), At(0));
+  Give(TryOf('b'), 1, 50);
+  ExpectOne("bbbbbbbb was given a after it was refused");
+}
+
+TEST_F(JudgeLineTest, RefusedAcquireJoinsTheLineLater) {
+  Give(TryOf('a'), 1, 0);
+  judge.Refused(TryOf('b'), At(10));
+  judge.Joined(TryOf('b'), 10, At(20));
+  ExpectOne("bbbbbbbb was let into the line of a after it was refused");
+}
+
+TEST_F(JudgeLineTest, NextAttemptOfARefusedAcquireIsServed) {
+  judge.Refused(TryOf('b', 1, 1), At(0));
+  Give(TryOf('b', 2, 1), 1, 50);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, ReleasedLeaseIdIsServed) {
+  Release('b', 0);
+  Give(TryOf('b'), 1, 50);
+  ExpectOne("bbbbbbbb was given a after it was released");
+}
+
+TEST_F(JudgeLineTest, ReleasedLeaseIdJoinsTheLine) {
+  Give(TryOf('a'), 1, 0);
+  Release('b', 10);
+  judge.Joined(TryOf('b'), 10, At(20));
+  ExpectOne("bbbbbbbb was let into the line of a after it was released");
+}
+
+TEST_F(JudgeLineTest, ShortVoidListMayForget) {
+  Release('z', 0);
+  for (int i = 0; i < 12; ++i) Release(static_cast<char>('a' + i), i + 1);
+  Give(TryOf('z'), 1, 50);
+  ExpectNone();
+}
+
+}  // namespace
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bad histories, each with the one thing that the judge has to notice, and next to it the good one
+// that differs least.
+#include "simulation/judge.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/simulation/judge_history.h"
+
+namespace lockkeeper::simulation {
+namespace {
+
+using JudgeTest = JudgeHistory;
+
+// --- tokens
+
+TEST_F(JudgeTest, TokenNotAboveTheLastOne) {
+  Give(TryOf('a'), 5, 0);
+  Release('a', 100);
+  Give(TryOf('b'), 5, 200);
+  ExpectOne("the store gave a the token 5 after 5");
+}
+
+TEST_F(JudgeTest, GrantThatBeganAfterAnotherWasHeardOfHasALowerToken) {
+  Give(TryOf('a'), 5, 0);
+  Release('a', 100);
+  Give(TryOf('b'), 6, 200);
+  judge.Granted("a", 6, false, At(190), At(201));
+  judge.Granted("a", 5, false, At(202), At(203));
+  ExpectOne("token 5 of a is not above 6");
+}
+
+TEST_F(JudgeTest, GrantsThatOverlapMayBeHeardOfInAnyOrder) {
+  Give(TryOf('a'), 5, 0);
+  Release('a', 100);
+  Give(TryOf('b'), 6, 200);
+  judge.Granted("a", 6, false, At(190), At(201));
+  judge.Granted("a", 5, false, At(200), At(203));
+  ExpectNone();
+  EXPECT_EQ(judge.grants(), 2U);
+}
+
+TEST_F(JudgeTest, TokenThatTheStoreNeverGave) {
+  Give(TryOf('a'), 5, 0);
+  judge.Granted("a", 6, false, At(0), At(1));
+  ExpectOne("token 6 of a was never given");
+}
+
+TEST_F(JudgeTest, StaleTokenIsAdmitted) {
+  Give(TryOf('a'), 5, 0);
+  Release('a', 100);
+  Give(TryOf('b'), 6, 200);
+  judge.Fenced("a", 6, true);
+  judge.Fenced("a", 5, false);
+  ExpectNone();
+  judge.Fenced("a", 5, true);
+  ExpectOne("token 5 of a was admitted");
+}
+
+// --- one holder
+
+TEST_F(JudgeTest, TwoClientsBelieveAtTheSameTime) {
+  judge.BeliefBegan("a", 1, 5);
+  judge.BeliefBegan("a", 2, 6);
+  ExpectOne("clients 1 and 2 hold a at the same time");
+}
+
+TEST_F(JudgeTest, ClientsBelieveOneAfterTheOther) {
+  judge.BeliefBegan("a", 1, 5);
+  judge.BeliefBegan("b", 2, 5);
+  judge.BeliefEnded("a", 1, 5);
+  judge.BeliefBegan("a", 2, 6);
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, LockIsGivenWhileALeaseRuns) {
+  Give(TryOf('a'), 1, 0);
+  Give(TryOf('b'), 2, kTtl - 1);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
+TEST_F(JudgeTest, LockIsGivenWhileAnExtendedLeaseRuns) {
+  Give(TryOf('a'), 1, 0);
+  judge.Extended("a", IdOf('a'), At(3 * kTtl), At(500));
+  Give(TryOf('b'), 2, 2 * kTtl);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
+TEST_F(JudgeTest, LockIsGivenWithinTheLockDelay) {
+  Turn turn = Give(TryOf('a'), 1, 0);
+  Release('a', 10);
+  turn.token = 2;
+  turn.to = TryOf('b');
+  turn.lock_delay = core::Millis(500);
+  turn.end = At(kTtl);
+  judge.TurnGiven(turn, At(20));
+  Give(TryOf('c'), 3, kTtl + 499);
+  ExpectOne("before the turn of bbbbbbbb was over");
+}
+
+TEST_F(JudgeTest, LockIsGivenWhenTheLeaseOrTheOfferIsOver) {
+  Give(TryOf('a'), 1, 0);
+  Offer(TryOf('b'), 2, kTtl);
+  Give(TryOf('c'), 3, 2 * kTtl);
+  Release('c', 2 * kTtl + 1);
+  Give(TryOf('d'), 4, 2 * kTtl + 1);
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, ClockThatWasSetBackMakesTheLeaseLonger) {
+  Give(TryOf('a'), 1, 0);
+  judge.ClockSetBack(core::Millis(100));
+  Give(TryOf('b'), 2, kTtl + 99);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
+TEST_F(JudgeTest, AnotherCallTakesTheLockBack) {
+  Give(TryOf('a', 1, 1), 1, 0);
+  judge.Repeated(TryOf('a', 2, 1), 2);
+  judge.Withdrawn(TryOf('a', 1, 1), At(10));
+  ExpectOne("a was taken back from aaaaaaaa by a call that has not got it");
+}
+
+TEST_F(JudgeTest, CallThatGotTheLockTakesItBack) {
+  Give(TryOf('a', 1, 1), 1, 0);
+  judge.Repeated(TryOf('a', 2, 1), 2);
+  judge.Withdrawn(TryOf('a', 2, 1), At(10));
+  Give(TryOf('b'), 2, 20);
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, CallTakesBackWhatTwoCallsOfOneAttemptGot) {
+  Give(TryOf('a', 1, 1), 1, 0);
+  judge.Repeated(TryOf('a', 1, 2), 1);
+  judge.Withdrawn(TryOf('a', 1, 1), At(10));
+  ExpectOne("by a call that has not got it");
+}
+
+// --- leases
+
+TEST_F(JudgeTest, EndedLeaseIsRevived) {
+  Give(TryOf('a'), 1, 0);
+  Claim('a', kTtl + 1);
+  ExpectOne("aaaaaaaa extended a lease of a that it does not have");
+}
+
+TEST_F(JudgeTest, ReleasedLeaseIsExtended) {
+  Give(TryOf('a'), 1, 0);
+  Release('a', 10);
+  Claim('a', 20);
+  ExpectOne("aaaaaaaa extended a lease of a that it does not have");
+}
+
+TEST_F(JudgeTest, LapsedOfferIsClaimed) {
+  Offer(TryOf('a'), 1, 0);
+  Claim('a', kTtl + 1);
+  ExpectOne("aaaaaaaa extended a lease of a that it does not have");
+}
+
+TEST_F(JudgeTest, LeaseOfAnotherIsExtended) {
+  Give(TryOf('a'), 1, 0);
+  Claim('b', 10);
+  ExpectOne("bbbbbbbb extended a lease of a that it does not have");
+}
+
+TEST_F(JudgeTest, ExtendShortens) {
+  Give(TryOf('a'), 1, 0);
+  judge.Extended("a", IdOf('a'), At(kTtl - 1), At(10));
+  ExpectOne("an extend shortened the lease of aaaaaaaa");
+}
+
+TEST_F(JudgeTest, ClaimMayBeShorterThanTheOffer) {
+  Offer(TryOf('a'), 1, 0);
+  judge.Extended("a", IdOf('a'), At(100), At(10));
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, ClientIsNotToldThatTheLeaseBeforeExpired) {
+  Give(TryOf('a'), 1, 0);
+  Give(TryOf('b'), 2, kTtl);
+  judge.Granted("a", 2, false, At(kTtl), At(kTtl));
+  ExpectOne("had not expired, but it had");
+}
+
+TEST_F(JudgeTest, ClientIsToldThatAReleasedLeaseExpired) {
+  Give(TryOf('a'), 1, 0);
+  Release('a', 10);
+  Give(TryOf('b'), 2, 20);
+  judge.Granted("a", 2, true, At(20), At(20));
+  ExpectOne("had expired, but it had not");
+}
+
+TEST_F(JudgeTest, LapsedOfferCountsAsALease) {
+  Give(TryOf('a'), 1, 0);
+  Release('a', 10);
+  Offer(TryOf('b'), 2, 10);
+  Give(TryOf('c'), 3, 10 + kTtl);
+  judge.Granted("a", 3, true, At(2 * kTtl), At(2 * kTtl));
+  ExpectOne("had expired, but it had not");
+}
+
+TEST_F(JudgeTest, OffersAndWithdrawnGrantsHideNoExpiry) {
+  Give(TryOf('a'), 1, 0);
+  Offer(TryOf('b'), 2, kTtl);
+  Give(TryOf('c'), 3, 2 * kTtl);
+  judge.Withdrawn(TryOf('c'), At(2 * kTtl + 10));
+  Give(TryOf('d'), 4, 2 * kTtl + 20);
+  judge.Granted("a", 4, true, At(3 * kTtl), At(3 * kTtl));
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, WhatTheStoreHasForgottenIsNotHeldAgainstIt) {
+  Give(TryOf('a'), 1, 0);
+  const int64_t later = kTtl + kRetention.count();
+  Give(TryOf('b'), 2, later);
+  judge.Granted("a", 2, false, At(later), At(later));
+  ExpectNone();
+}
+
+// --- calls, and what remains
+
+TEST_F(JudgeTest, CallIsAnsweredTwice) {
+  judge.CallAsked(1);
+  judge.CallAnswered(1);
+  judge.CallAnswered(1);
+  ExpectOne("call 1 was answered twice");
+}
+
+TEST_F(JudgeTest, CallIsNeverAnswered) {
+  judge.CallAsked(1);
+  judge.CallAsked(2);
+  judge.CallAsked(3);
+  judge.CallAnswered(2);
+  judge.CallGone(3);
+  judge.Remains(0, 0);
+  ExpectOne("1 calls were never answered");
+}
+
+TEST_F(JudgeTest, KeysRemain) {
+  judge.Remains(2, 0);
+  ExpectOne("2 keys remain in the store");
+}
+
+TEST_F(JudgeTest, OperationsRemain) {
+  judge.Remains(0, 3);
+  ExpectOne("3 operations never ended");
+}
+
+}  // namespace
+}  // namespace lockkeeper::simulation
