@@ -20,7 +20,9 @@ int main(int argc, char** argv) {
   options.jobs = std::max(std::thread::hardware_concurrency(), 1U);
   CLI::App app("Runs lockkeeper's domain through faults in virtual time.");
   app.add_option("--schedules", schedules, "How many schedules to run")->capture_default_str();
-  app.add_option("--seed", seed, "Seed of the first one")->capture_default_str();
+  app.add_option("--seed", seed, "Seed of the first one")
+      ->envname("LOCKKEEPER_SIM_SEED")
+      ->capture_default_str();
   app.add_option("--jobs", options.jobs, "Schedules at a time")->capture_default_str();
   app.add_option("--failures", options.failures_max, "Stop after so many")->capture_default_str();
   app.add_flag("--trace", options.trace, "Show what the store did in each failure");

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# run.sh [--schedules N] [NAME...]: proves that the simulator notices. Each *.patch here breaks one promise of the service, which its first
+# line says. This applies one after the other to a copy of the tree below build/mutants, builds the simulator there and runs up to N
+# schedules (default 2000) until a violation. Prints what became of each; the last line is `K of N found`. Fails unless all were
+# found; a patch that does not apply is not found. NAME: only these.
+set -euo pipefail
+
+HERE=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")")
+ROOT=$(readlink -f "$HERE/../..")
+readonly HERE ROOT TREE=$ROOT/build/mutants/tree LOGS=$ROOT/build/mutants/logs
+readonly RUN_SECONDS=900
+
+schedules=2000
+if [ "${1:-}" = --schedules ]; then
+  schedules=$2
+  shift 2
+fi
+if [ $# -gt 0 ]; then
+  patches=("${@/#/$HERE/}")
+  patches=("${patches[@]/%/.patch}")
+else
+  patches=("$HERE"/*.patch)
+fi
+
+# The files that git knows, as they are now; unchanged ones keep their times, so that little is built again.
+copy_tree() {
+  mkdir -p "$TREE/build" "$LOGS"
+  ln -sfn "$ROOT/build/deps" "$TREE/build/deps"
+  local file
+  (cd "$TREE" && find . -path ./build -prune -o -type f -print) | while read -r file; do
+    [ -f "$ROOT/$file" ] || rm "$TREE/$file"
+  done
+  (cd "$ROOT" && git ls-files --cached --others --exclude-standard) | while read -r file; do
+    if [ -f "$ROOT/$file" ] && ! cmp -s "$ROOT/$file" "$TREE/$file"; then
+      mkdir -p "$TREE/$(dirname "$file")"
+      cp -p "$ROOT/$file" "$TREE/$file" && touch "$TREE/$file"
+    fi
+  done
+}
+
+# The same flags and, seen from the build folder, the same paths as in build/release: ccache knows most of it already.
+build() {
+  export CCACHE_BASEDIR=$TREE CCACHE_NOHASHDIR=1
+  if [ ! -f "$TREE/build/release/build.ninja" ]; then
+    (cd "$TREE" && cmake --preset release) >"$LOGS/configure" || {
+      cat "$LOGS/configure"
+      exit 1
+    }
+  fi
+  cmake --build "$TREE/build/release" --target simulate >"$LOGS/build" 2>&1
+}
+
+# Not in the repository that the copy lies in.
+apply() { (cd "$TREE" && GIT_CEILING_DIRECTORIES=$ROOT/build/mutants git apply "$@"); }
+
+# Says of one mutant whether it was found, and by what.
+try() {
+  local patch=$1 name
+  name=$(basename "$patch" .patch)
+  if ! apply "$patch" 2>"$LOGS/apply"; then
+    echo "NOT FOUND  $name: the patch does not apply"
+    return 1
+  fi
+  local status=0
+  if ! build; then
+    status=1
+    echo "NOT FOUND  $name: does not build, see $LOGS/build"
+  else
+    timeout "$RUN_SECONDS" "$TREE/build/release/simulate" --no-regression --schedules "$schedules" --failures 1 >"$LOGS/$name" 2>&1 || true
+    if grep -q '^  violation: ' "$LOGS/$name"; then
+      echo "found      $name: after $(sed -n 's/^\([0-9]*\) schedules, .*/\1/p' "$LOGS/$name") schedules, seed" \
+        "$(sed -n 's/^FAILED:.*--seed //p' "$LOGS/$name" | head -1):$(sed -n 's/^  violation://p' "$LOGS/$name" | head -1)"
+    else
+      status=1
+      echo "NOT FOUND  $name: $(tail -1 "$LOGS/$name")"
+    fi
+  fi
+  apply -R "$patch"
+  return $status
+}
+
+copy_tree
+build || {
+  tail -30 "$LOGS/build"
+  exit 1
+}
+found=0
+for patch in "${patches[@]}"; do
+  if try "$patch"; then found=$((found + 1)); fi
+done
+echo "$found of ${#patches[@]} found"
+[ "$found" = ${#patches[@]} ]
