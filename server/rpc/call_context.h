@@ -14,6 +14,7 @@
 #include "core/types.h"
 #include "grpc/support/time.h"
 #include "grpcpp/server_context.h"
+#include "rpc/answer_relay.h"
 #include "rpc/call_gate.h"
 #include "telemetry/call_log.h"
 #include "telemetry/log.h"
@@ -56,6 +57,7 @@ struct RpcKind {
   std::string_view name;  // "Acquire"
   telemetry::RpcMetrics& metrics;
   CallRecorder& recorder;
+  AnswerRelays& relays;
 };
 
 // What a call was about, as far as it is known when it is answered.
@@ -70,7 +72,7 @@ struct CallSubject {
 // Thread-safety: one thread at a time. Lifetime: borrows both arguments.
 class CallContext {
  public:
-  CallContext(const RpcKind& kind, const grpc::CallbackServerContext& call);
+  CallContext(const RpcKind& kind, grpc::CallbackServerContext& call);
   ~CallContext() { kind_.recorder.gate().Leave(); }
   CallContext(const CallContext&) = delete;
   CallContext& operator=(const CallContext&) = delete;
@@ -99,6 +101,7 @@ class CallContext {
   bool IsCancelled() const { return call_.IsCancelled(); }
 
   const RpcKind& kind() const { return kind_; }
+  grpc_call* grpc() { return call_.c_call(); }
 
   // Counts the call and writes its record. With the outcome `cancelled` the code is CANCELLED, as
   // the caller has it. Call it once, before the answer goes out, so that whoever has the answer
@@ -108,7 +111,7 @@ class CallContext {
 
  private:
   const RpcKind& kind_;
-  const grpc::CallbackServerContext& call_;
+  grpc::CallbackServerContext& call_;
   const bool admitted_;
   const core::Instant arrived_;
   const core::Instant deadline_;

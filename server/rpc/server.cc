@@ -35,8 +35,9 @@ struct Server::Impl {
       : deps(std::move(service_deps)),
         grpc_log(deps.logger),
         recorder(deps.clock, deps.logger, deps.facts.daemon_id),
-        locks(deps, recorder),
-        admin(deps, recorder) {}
+        relays(deps.shards),
+        locks(deps, recorder, relays),
+        admin(deps, recorder, relays) {}
 
   absl::Status ClaimUnixSockets(const std::vector<ListenAddress>& listen);
   absl::Status Listen(const std::vector<ListenAddress>& listen);
@@ -45,6 +46,7 @@ struct Server::Impl {
   const ServiceDeps deps;
   GrpcLogRedirect grpc_log;
   CallRecorder recorder;
+  AnswerRelays relays;
   LockService locks;
   AdminService admin;
   std::vector<std::unique_ptr<UnixSocketClaim>> unix_sockets;
