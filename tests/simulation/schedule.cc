@@ -61,12 +61,12 @@ Schedule Draw(uint64_t seed) {
   if (random.OneIn(5)) schedule.lock_delay = Millis(random.Between(1, 1'500));
   if (random.OneIn(8)) schedule.max_hold = Millis(random.Between(300, 3'000));
   schedule.scripts_loaded = !random.OneIn(5);
-  schedule.think_max = Micros(random.Between(1'000, 3'000'000));
+  schedule.think_max = Micros(random.Between(300'000, 21'000'000));
   schedule.hold_max = Micros(random.Between(1'000, 2'000'000));
   schedule.wait_max = Millis(random.Between(100, 12'000));
   schedule.cancel_one_in = static_cast<int>(random.Between(3, 40));
   schedule.confirm_one_in = static_cast<int>(random.Between(1, 4));
-  schedule.faults_end = Micros(15'000'000);
+  schedule.faults_end = Micros(19'500'000);
   schedule.faults = DrawFaults(random.Fork(), schedule.faults_end);
   return schedule;
 }

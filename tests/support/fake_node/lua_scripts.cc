@@ -64,6 +64,7 @@ LuaScripts::LuaScripts() : lua_(lua_newstate(LuaMemory::Reallocate, &memory_)) {
 LuaScripts::~LuaScripts() = default;
 
 LuaScripts::Compilation LuaScripts::Compile(std::string_view text) {
+  if (const auto known = by_text_.find(text); known != by_text_.end()) return {known->second, ""};
   std::string sha1 = Sha1Hex(text);
   if (const auto known = compiled_.find(sha1); known != compiled_.end()) {
     return {known->second.get(), ""};
@@ -89,6 +90,7 @@ LuaScripts::Compilation LuaScripts::Compile(std::string_view text) {
   EnterSandbox(lua);
   script->function = luaL_ref(lua, LUA_REGISTRYINDEX);
   script->sha1 = sha1;
+  by_text_.emplace(text, script.get());
   return {compiled_.emplace(std::move(sha1), std::move(script)).first->second.get(), ""};
 }
 

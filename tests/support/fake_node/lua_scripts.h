@@ -14,6 +14,7 @@
 #include "redis/reply.h"
 #include "support/fake_node/command_reply.h"
 #include "support/fake_node/lua_memory.h"
+#include "support/fake_node/string_map.h"
 
 struct lua_State;
 
@@ -70,8 +71,9 @@ class LuaScripts {
 
   LuaMemory memory_;
   std::unique_ptr<lua_State, Closer> lua_;
-  std::map<std::string, std::unique_ptr<CompiledScript>> compiled_;
-  ScriptHost* host_ = nullptr;  // During Run; what the sandbox's redis.call asks.
+  std::map<std::string, std::unique_ptr<CompiledScript>> compiled_;  // By digest.
+  StringMap<const CompiledScript*> by_text_;  // Many servers load the same ones.
+  ScriptHost* host_ = nullptr;                // During Run; what the sandbox's redis.call asks.
 };
 
 }  // namespace lockkeeper::support
