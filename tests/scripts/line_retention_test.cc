@@ -18,6 +18,7 @@ using std::chrono::seconds;
 using Strings = std::vector<std::string>;
 
 constexpr int64_t kGranted = 1;
+constexpr int64_t kNothingGranted = 2;
 constexpr int64_t kWaits = 5;
 constexpr int64_t kLineHasToBeSeen = 80;
 
@@ -34,6 +35,14 @@ class LineRetentionTest : public testing::TestWithParam<std::string> {
   int64_t Acquire(uint64_t id, size_t keys, int waiters_max) {
     const Strings arguments = AcquireArguments(ScriptAcquire(ScriptId(id)), waiters_max);
     return Call(redis::kAcquireScript, keys, arguments).items.at(1).integer;
+  }
+
+  int64_t Withdraw(uint64_t id) {
+    return Call(redis::kWithdrawScript, 2,
+                {std::string(ScriptId(id).digits()), redis::Digits(1, 6),
+                 std::string(core::Keeper(1, 1).digits()), "L"})
+        .items.at(1)
+        .integer;
   }
 
   // From another daemon than that of all acquires here, so that nobody is offered anything.
@@ -54,6 +63,18 @@ TEST_P(LineRetentionTest, RecordOfALockWithALineOutlivesTheRetention) {
   servers_.AdvanceBy(seconds(35));
 
   EXPECT_EQ(Acquire(3, 1, 0), kLineHasToBeSeen);
+}
+
+TEST_P(LineRetentionTest, WaiterThatLeavesKeepsTheRecordForTheOthers) {
+  ASSERT_EQ(Acquire(1, 1, 0), kGranted);
+  ASSERT_EQ(Acquire(2, 2, 4), kWaits);
+  ASSERT_EQ(Acquire(3, 2, 4), kWaits);
+  servers_.AdvanceBy(seconds(25));
+  ASSERT_EQ(Withdraw(2), kNothingGranted);
+
+  servers_.AdvanceBy(seconds(15));
+
+  EXPECT_EQ(Acquire(4, 1, 0), kLineHasToBeSeen);
 }
 
 TEST_P(LineRetentionTest, RecordGoesSoonAfterTheLine) {

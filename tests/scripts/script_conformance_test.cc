@@ -99,6 +99,7 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
       for (auto& argument : ArgumentsFor(script)) arguments.push_back(std::move(argument));
     }
     CommonArguments common;
+    if (random_.OneIn(4)) common.retention = "1000";  // Less than a line is kept.
     if (random_.OneIn(4)) {
       common.token_floor = std::to_string(servers_.Now().micros + random_.Between(-10, 10));
     }

@@ -58,22 +58,19 @@ local function remove(line, lease_id, number)
   return entry
 end
 
--- Puts what the record says of its line right, and removes an empty line. `record` is what is at
--- `key` now, or false if nothing is. A record is kept as long as its line: a lock without one would
--- be granted past its waiters.
+-- Puts what the record says of its line right, and removes an empty line. `record` is false if there
+-- is none. A record is kept as long as its line: a lock without one would be granted past its
+-- waiters.
 local function settle(key, line, record)
   local waiters = redis.call('ZCOUNT', line, '(0', WAITING_END)
-  local columns, kept = format('L %06d', waiters), max(retention, LINE_KEPT + 1000)
+  local columns = format('L %06d', waiters)
   if waiters == 0 and redis.call('ZCOUNT', line, PARKED_BEGIN, '+inf') == 0 then
     redis.call('DEL', line)
-    columns, kept = '- 000000', retention
+    columns = '- 000000'
+  elseif record and retention < LINE_KEPT and redis.call('PTTL', key) <= LINE_KEPT then
+    redis.call('PEXPIREAT', key, format('%d', now / 1000 + LINE_KEPT + 1000))
   end
-  if record then
-    redis.call('SETRANGE', key, LINE_AT, columns)
-    if retention < LINE_KEPT then
-      redis.call('PEXPIREAT', key, format('%d', max(now, end_of(record)) / 1000 + kept))
-    end
-  end
+  if record then redis.call('SETRANGE', key, LINE_AT, columns) end
   return waiters
 end
 
