@@ -149,7 +149,8 @@ TEST_F(AcquireCancelTest, GrantThatComesAfterTheCallerLeftIsWithdrawn) {
 }
 
 TEST_F(AcquireCancelTest, GrantThatComesAfterTheDeadlineIsWithdrawn) {
-  constexpr std::chrono::milliseconds kDeadline{50};
+  // Long enough for the call to reach the store on a busy machine.
+  constexpr std::chrono::milliseconds kDeadline{1'000};
   grpc::ClientContext context;
   support::SetDeadline(context, kDeadline);
   Start(context);
@@ -158,7 +159,7 @@ TEST_F(AcquireCancelTest, GrantThatComesAfterTheDeadlineIsWithdrawn) {
   const core::AcquireRequest request = pending->request;
 
   // Both sides round the deadline up by milliseconds.
-  constexpr std::chrono::milliseconds kAfterwards = 4 * kDeadline;
+  constexpr std::chrono::milliseconds kAfterwards = 2 * kDeadline;
   std::unique_ptr<core::Timer> timer;
   server_.loop().RunAndWait([&] {
     timer = server_.loop().After(kAfterwards, [&, done = std::move(pending->done)]() mutable {
