@@ -49,8 +49,9 @@ class AcquireCall {
 
 class AcquireReactor final : public UnaryReactor<AcquireCall> {
  public:
-  AcquireReactor(const RpcKind& kind, const ServiceDeps& deps, grpc::CallbackServerContext& context,
-                 const Request& request, Response& response)
+  AcquireReactor(const RpcKind& kind, const ServiceDeps& deps,
+                 const grpc::CallbackServerContext& context, const Request& request,
+                 Response& response)
       : UnaryReactor(kind, deps, context, request, response) {}
 
   // Requires: `keeper` is given to no other call.

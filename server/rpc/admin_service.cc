@@ -127,12 +127,12 @@ void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& t
 
 }  // namespace
 
-AdminService::AdminService(const ServiceDeps& deps, CallRecorder& recorder, AnswerRelays& relays)
+AdminService::AdminService(const ServiceDeps& deps, CallRecorder& recorder)
     : deps_(deps),
-      get_lock_{"GetLock", deps.metrics.ForRpc("GetLock"), recorder, relays},
-      list_locks_{"ListLocks", deps.metrics.ForRpc("ListLocks"), recorder, relays},
-      force_release_{"ForceRelease", deps.metrics.ForRpc("ForceRelease"), recorder, relays},
-      get_server_info_{"GetServerInfo", deps.metrics.ForRpc("GetServerInfo"), recorder, relays} {}
+      get_lock_{"GetLock", deps.metrics.ForRpc("GetLock"), recorder},
+      list_locks_{"ListLocks", deps.metrics.ForRpc("ListLocks"), recorder},
+      force_release_{"ForceRelease", deps.metrics.ForRpc("ForceRelease"), recorder},
+      get_server_info_{"GetServerInfo", deps.metrics.ForRpc("GetServerInfo"), recorder} {}
 
 grpc::ServerUnaryReactor* AdminService::GetLock(grpc::CallbackServerContext* context,
                                                 const admin::v1::GetLockRequest* request,

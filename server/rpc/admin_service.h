@@ -10,10 +10,10 @@
 
 namespace lockkeeper::rpc {
 
-// Thread-safety: thread-safe. Lifetime: borrows the arguments of the constructor.
+// Thread-safety: thread-safe. Lifetime: borrows both arguments of the constructor.
 class AdminService final : public admin::v1::AdminService::CallbackService {
  public:
-  AdminService(const ServiceDeps& deps, CallRecorder& recorder, AnswerRelays& relays);
+  AdminService(const ServiceDeps& deps, CallRecorder& recorder);
 
   grpc::ServerUnaryReactor* GetLock(grpc::CallbackServerContext* context,
                                     const admin::v1::GetLockRequest* request,

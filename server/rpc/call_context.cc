@@ -48,7 +48,7 @@ std::string CallRecorder::NewRequestId() {
   return core::Hex16(daemon_id_) + "-" + std::to_string(number);
 }
 
-CallContext::CallContext(const RpcKind& kind, grpc::CallbackServerContext& call)
+CallContext::CallContext(const RpcKind& kind, const grpc::CallbackServerContext& call)
     : kind_(kind),
       call_(call),
       admitted_(kind.recorder.gate().Enter()),

@@ -14,7 +14,6 @@
 #include "core/types.h"
 #include "grpc/support/time.h"
 #include "grpcpp/server_context.h"
-#include "rpc/answer_relay.h"
 #include "rpc/call_gate.h"
 #include "telemetry/call_log.h"
 #include "telemetry/log.h"
@@ -57,7 +56,6 @@ struct RpcKind {
   std::string_view name;  // "Acquire"
   telemetry::RpcMetrics& metrics;
   CallRecorder& recorder;
-  AnswerRelays& relays;
 };
 
 // What a call was about, as far as it is known when it is answered.
@@ -72,7 +70,7 @@ struct CallSubject {
 // Thread-safety: one thread at a time. Lifetime: borrows both arguments.
 class CallContext {
  public:
-  CallContext(const RpcKind& kind, grpc::CallbackServerContext& call);
+  CallContext(const RpcKind& kind, const grpc::CallbackServerContext& call);
   ~CallContext() { kind_.recorder.gate().Leave(); }
   CallContext(const CallContext&) = delete;
   CallContext& operator=(const CallContext&) = delete;
@@ -101,7 +99,6 @@ class CallContext {
   bool IsCancelled() const { return call_.IsCancelled(); }
 
   const RpcKind& kind() const { return kind_; }
-  grpc_call* grpc() { return call_.c_call(); }
 
   // Counts the call and writes its record. With the outcome `cancelled` the code is CANCELLED, as
   // the caller has it. Call it once, before the answer goes out, so that whoever has the answer
@@ -111,7 +108,7 @@ class CallContext {
 
  private:
   const RpcKind& kind_;
-  grpc::CallbackServerContext& call_;
+  const grpc::CallbackServerContext& call_;
   const bool admitted_;
   const core::Instant arrived_;
   const core::Instant deadline_;

@@ -121,12 +121,12 @@ class RefusedSession final
 
 }  // namespace
 
-LockService::LockService(const ServiceDeps& deps, CallRecorder& recorder, AnswerRelays& relays)
+LockService::LockService(const ServiceDeps& deps, CallRecorder& recorder)
     : deps_(deps),
-      acquire_{"Acquire", deps.metrics.ForRpc("Acquire"), recorder, relays},
-      extend_{"Extend", deps.metrics.ForRpc("Extend"), recorder, relays},
-      release_{"Release", deps.metrics.ForRpc("Release"), recorder, relays},
-      fence_{"Fence", deps.metrics.ForRpc("Fence"), recorder, relays} {}
+      acquire_{"Acquire", deps.metrics.ForRpc("Acquire"), recorder},
+      extend_{"Extend", deps.metrics.ForRpc("Extend"), recorder},
+      release_{"Release", deps.metrics.ForRpc("Release"), recorder},
+      fence_{"Fence", deps.metrics.ForRpc("Fence"), recorder} {}
 
 grpc::ServerUnaryReactor* LockService::Acquire(grpc::CallbackServerContext* context,
                                                const v1::AcquireRequest* request,

@@ -12,10 +12,10 @@
 
 namespace lockkeeper::rpc {
 
-// Thread-safety: thread-safe. Lifetime: borrows the arguments of the constructor.
+// Thread-safety: thread-safe. Lifetime: borrows both arguments of the constructor.
 class LockService final : public v1::LockService::CallbackService {
  public:
-  LockService(const ServiceDeps& deps, CallRecorder& recorder, AnswerRelays& relays);
+  LockService(const ServiceDeps& deps, CallRecorder& recorder);
 
   grpc::ServerUnaryReactor* Acquire(grpc::CallbackServerContext* context,
                                     const v1::AcquireRequest* request,

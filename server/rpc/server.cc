@@ -35,9 +35,8 @@ struct Server::Impl {
       : deps(std::move(service_deps)),
         grpc_log(deps.logger),
         recorder(deps.clock, deps.logger, deps.facts.daemon_id),
-        relays(deps.shards),
-        locks(deps, recorder, relays),
-        admin(deps, recorder, relays) {}
+        locks(deps, recorder),
+        admin(deps, recorder) {}
 
   absl::Status ClaimUnixSockets(const std::vector<ListenAddress>& listen);
   absl::Status Listen(const std::vector<ListenAddress>& listen);
@@ -46,7 +45,6 @@ struct Server::Impl {
   const ServiceDeps deps;
   GrpcLogRedirect grpc_log;
   CallRecorder recorder;
-  AnswerRelays relays;
   LockService locks;
   AdminService admin;
   std::vector<std::unique_ptr<UnixSocketClaim>> unix_sockets;

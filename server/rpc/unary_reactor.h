@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The way of every unary call that is answered by a shard: read and check the message on gRPC's
-// thread, post to the shard, decide the answer there, send it on gRPC's thread again. What differs
-// between rpcs is in their `Call`.
+// thread, post to the shard, answer from there. What differs between rpcs is in their `Call`.
 //
 // A `Call` belongs to one call and has
 //   Request, Response, Answer                         types
@@ -23,7 +22,6 @@
 #include "core/shard.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
-#include "rpc/answer_relay.h"
 #include "rpc/call_context.h"
 #include "rpc/service_deps.h"
 #include "rpc/status_convert.h"
@@ -33,14 +31,15 @@ namespace lockkeeper::rpc {
 // Ownership: deletes itself when gRPC is done with it. Lifetime: borrows all arguments of the
 // constructor; gRPC keeps those of the call until OnDone.
 template <typename Call>
-class UnaryReactor : public grpc::ServerUnaryReactor, private AnsweredCall {
+class UnaryReactor : public grpc::ServerUnaryReactor {
  public:
   using Request = typename Call::Request;
   using Response = typename Call::Response;
   using Answer = typename Call::Answer;
 
-  UnaryReactor(const RpcKind& kind, const ServiceDeps& deps, grpc::CallbackServerContext& context,
-               const Request& request, Response& response)
+  UnaryReactor(const RpcKind& kind, const ServiceDeps& deps,
+               const grpc::CallbackServerContext& context, const Request& request,
+               Response& response)
       : deps_(deps), context_(kind, context), request_(request), response_(response) {}
 
   // Sets the call going. It may be answered, but is not deleted, before this returns.
@@ -49,7 +48,6 @@ class UnaryReactor : public grpc::ServerUnaryReactor, private AnsweredCall {
     if (status.ok()) status = call_.Read(request_, deps_, context_);
     if (!status.ok()) {
       Answered(telemetry::Outcome::kError, status);
-      SendAnswer();
       return;
     }
     shard_ = &call_.Place(deps_.shards);
@@ -79,7 +77,6 @@ class UnaryReactor : public grpc::ServerUnaryReactor, private AnsweredCall {
         answer.ok() ? call_.Write(*answer, response_) : OutcomeOf(answer.status());
     if (answer.ok() && context_.IsCancelled()) outcome = telemetry::Outcome::kCancelled;
     Answered(outcome, answer.status());
-    context_.kind().relays.For(*shard_).Send(*this);
   }
 
   static telemetry::Outcome OutcomeOf(const absl::Status& status) {
@@ -87,15 +84,11 @@ class UnaryReactor : public grpc::ServerUnaryReactor, private AnsweredCall {
                                                                    : telemetry::Outcome::kError;
   }
 
+  // The last thing done here: Finish may run OnDone before it returns.
   void Answered(telemetry::Outcome outcome, const absl::Status& status) {
     context_.RecordAnswer(outcome, status, call_.Subject(request_));
-    status_ = ToGrpcStatus(status);
+    Finish(ToGrpcStatus(status));
   }
-
-  // The last thing done here: Finish may run OnDone before it returns.
-  void SendAnswer() override { Finish(std::move(status_)); }
-
-  grpc_call* grpc() override { return context_.grpc(); }
 
   const ServiceDeps& deps_;
   CallContext context_;
@@ -103,13 +96,12 @@ class UnaryReactor : public grpc::ServerUnaryReactor, private AnsweredCall {
   Response& response_;
   Call call_;
   core::Shard* shard_ = nullptr;
-  grpc::Status status_;  // Of the answer.
 };
 
 // Makes the reactor of a call and sets it going.
 template <typename Call>
 grpc::ServerUnaryReactor* StartCall(const RpcKind& kind, const ServiceDeps& deps,
-                                    grpc::CallbackServerContext& context,
+                                    const grpc::CallbackServerContext& context,
                                     const typename Call::Request& request,
                                     typename Call::Response& response) {
   auto* reactor = new UnaryReactor<Call>(kind, deps, context, request, response);
