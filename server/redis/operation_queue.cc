@@ -234,9 +234,9 @@ void OperationQueue::ArmTimer(core::Instant at) {
   timer_ = executor_.After(std::max(delay, core::Micros(0)), [this] {
     timer_at_ = core::Instant::max();
     ExpireDue();
-    if (!deadlines_.empty() && timer_at_ == core::Instant::max()) {
-      ArmTimer(deadlines_.begin()->first.first);
-    }
+    if (deadlines_.empty() || timer_at_ != core::Instant::max()) return;
+    const core::Instant next = deadlines_.begin()->first.first;
+    if (next < core::Instant::max()) ArmTimer(next);  // Otherwise none that is left has a deadline.
   });
 }
 

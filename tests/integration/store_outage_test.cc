@@ -99,5 +99,36 @@ TEST(StoreOutageTest, RedisKilledUnderLoadIsSaidAndOvercome) {
   EXPECT_EQ(daemon.ExitCode(), 0);
 }
 
+// A call without a deadline is the last one that waits, when one with a deadline has given up.
+TEST(StoreOutageTest, CallWithoutADeadlineSurvivesOneThatGaveUp) {
+  RedisServer redis;
+  DaemonProcess daemon({.program = LOCKKEEPERD_PROGRAM,
+                        .arguments = {"--redis", redis.unix_url(), "--listen", "127.0.0.1:0",
+                                      "--http-listen", "127.0.0.1:0"}});
+  daemon.WaitUntilReady();
+  LockCaller caller(daemon.GrpcAddress());
+  ASSERT_TRUE(caller.Fence(FenceOf("a", 1)).ok());
+  redis.Pause();
+
+  grpc::Status patient;
+  std::thread without_deadline([&] {
+    const auto stub = admin::v1::AdminService::NewStub(
+        grpc::CreateChannel(daemon.GrpcAddress(), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    admin::v1::GetLockRequest request;
+    request.set_name("a");
+    admin::v1::GetLockResponse response;
+    patient = stub->GetLock(&context, request, &response);
+  });
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(caller.Fence(FenceOf("a", 1), std::chrono::milliseconds(300)).ok());
+  }
+  redis.Resume();
+  without_deadline.join();
+
+  EXPECT_NE(patient.error_message(), "Socket closed");
+  EXPECT_TRUE(daemon.Runs()) << daemon.Stderr();
+}
+
 }  // namespace
 }  // namespace lockkeeper::support
