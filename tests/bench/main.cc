@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "bench/machine.h"
 #include "bench/report.h"
@@ -17,15 +19,36 @@ namespace {
 
 struct Options {
   std::string json;
+  std::vector<std::string> rows;  // Empty: all.
   int rounds = 5;
   double seconds = 2;
 };
+
+std::vector<Row> ChosenRows(const Options& options) {
+  std::vector<Row> rows = AllRows();
+  std::erase_if(rows, [&](const Row& row) {
+    const std::vector<std::string>& names = options.rows;
+    return !names.empty() && std::find(names.begin(), names.end(), row.name) == names.end();
+  });
+  if (rows.empty()) throw std::runtime_error("no such row");
+  return rows;
+}
+
+// Whether the round has all rows that the ratio compares.
+bool Compares(const Ratio& ratio, const Round& round) {
+  try {
+    ratio.of(round);
+    return true;
+  } catch (const std::out_of_range&) {
+    return false;
+  }
+}
 
 void Run(const Options& options) {
   const Servers servers;
   Report report{.machine = DescribeMachine(servers),
                 .command = "./dev bench",
-                .rows = AllRows(),
+                .rows = ChosenRows(options),
                 .ratios = Ratios()};
   std::cerr << "bench: redis-server " << report.machine.at("redis")
             << " of its own, on a unix socket, without persistence\n";
@@ -39,6 +62,8 @@ void Run(const Options& options) {
     for (const Row& row : rows) round[row.name] = row.measure(servers, options.seconds);
     report.other_programs.push_back(others.Share());
   }
+  std::erase_if(report.ratios,
+                [&](const Ratio& ratio) { return !Compares(ratio, report.rounds.front()); });
   std::cout << ToMarkdown(report) << std::flush;
   if (options.json.empty()) return;
   std::ofstream file(options.json);
@@ -53,6 +78,7 @@ int main(int argc, char** argv) {
   lockkeeper::bench::Options options;
   CLI::App app("Measures lockkeeper beside its peers", "./dev bench");
   app.add_option("--json", options.json, "Write the figures there too")->type_name("FILE");
+  app.add_option("--rows", options.rows, "Only these, by name")->type_name("ROW");
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--seconds", options.seconds, "For each row in each round")
       ->check(CLI::Range(0.01, 600.0))

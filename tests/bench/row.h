@@ -15,7 +15,7 @@ namespace lockkeeper::bench {
 struct Row {
   std::string name;     // In the JSON and in ratios.cc.
   std::string what;     // For people.
-  std::string rate;     // The figure that the table shows as rate, such as rpc_per_s.
+  std::string rate;     // The figure that the table shows as rate, such as rpc_per_s. May be empty.
   std::string latency;  // And as latency: LATENCY_p50_us and LATENCY_p99_us.
   // Measures for about `seconds`.
   std::function<Figures(const Servers&, double seconds)> measure;
@@ -24,6 +24,7 @@ struct Row {
 // One file in rows/ for each. Rows that a ratio compares stand side by side.
 std::vector<Row> UnaryRows();
 std::vector<Row> RedisRows();
+std::vector<Row> LineRows();
 
 // All of them, in the order of the table.
 std::vector<Row> AllRows();

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/servers.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <sstream>
 #include <stdexcept>
-#include <vector>
+
+#include "bench/load/process_stat.h"
 
 namespace lockkeeper::bench {
 namespace {
@@ -23,24 +20,17 @@ std::string ProgramPath(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name);
 }
 
-double CpuMicros(pid_t process) {
-  // proc(5): the name in brackets may hold spaces; user and system time are the 12th and 13th
-  // after.
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::istringstream words(text.substr(text.find_last_of(')') + 1));
-  const std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
-  constexpr size_t kUser = 11;
-  constexpr size_t kSystem = 12;
-  if (fields.size() <= kSystem) throw std::runtime_error("a server has ended");
-  const double ticks = std::stod(fields[kUser]) + std::stod(fields[kSystem]);
-  return ticks * 1e6 / static_cast<double>(sysconf(_SC_CLK_TCK));
+support::DaemonProcessOptions DaemonOn(const support::RedisServer& redis) {
+  return {.program = ProgramPath("lockkeeperd"),
+          .arguments = {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--redis",
+                        redis.unix_url()},
+          // On a busy machine thousands of waiters take their time; that is no outage, and nobody
+          // extends the leases that they wait for.
+          .environment = {{"LOCKKEEPERD_STORE_REQUEST_TIMEOUT", "30s"},
+                          {"LOCKKEEPERD_LEASE_MAX_TTL", "10m"}}};
 }
 
-Servers::Servers()
-    : daemon_({.program = ProgramPath("lockkeeperd"),
-               .arguments = {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--redis",
-                             redis_.unix_url()}}) {
+Servers::Servers() : daemon_(DaemonOn(redis_)) {
   StartEcho();
   daemon_.WaitUntilReady();
 }

@@ -19,8 +19,8 @@ namespace lockkeeper::bench {
 // The program `name` of this build.
 std::string ProgramPath(const std::string& name);
 
-// Processor time that a process has used so far, in microseconds.
-double CpuMicros(pid_t process);
+// A daemon on `redis`; its addresses are chosen by the system. Not yet ready.
+support::DaemonProcessOptions DaemonOn(const support::RedisServer& redis);
 
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe, see ChildProcess.
 class Servers {

@@ -3,6 +3,7 @@
 // Unary calls to the daemon, each beside a bare echo over the same connections.
 #include <sys/types.h>
 
+#include "bench/load/process_stat.h"
 #include "bench/row.h"
 
 namespace lockkeeper::bench {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a process has used so far, as the kernel tells it.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace lockkeeper::bench {
+
+// Processor time in microseconds. Errors: throws std::runtime_error if the process is gone.
+inline double CpuMicros(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  // proc(5): the name in brackets may hold spaces; user and system time are the 12th and 13th
+  // after.
+  std::istringstream words(text.substr(text.find_last_of(')') + 1));
+  const std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
+  constexpr size_t kUser = 11;
+  constexpr size_t kSystem = 12;
+  if (fields.size() <= kSystem) throw std::runtime_error("a server has ended");
+  const double ticks = std::stod(fields[kUser]) + std::stod(fields[kSystem]);
+  return ticks * 1e6 / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+// Resident memory. Errors: as above.
+inline double ResidentBytes(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/statm");
+  double pages = 0;
+  double resident = 0;
+  if (!(file >> pages >> resident)) throw std::runtime_error("a server has ended");
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace lockkeeper::bench
