@@ -108,7 +108,7 @@ TEST_F(ClientTest, AcquireWithoutAnswerIsReleasedInTheBackground) {
     server_.UntilCancelled(context);
     return grpc::Status::CANCELLED;
   });
-  Client client = NewClient({.call_timeout = 100ms});
+  Client client = NewClient({.call_timeout = 1s});
 
   AcquireResult result = client.Acquire("report");
 
@@ -119,9 +119,11 @@ TEST_F(ClientTest, AcquireWithoutAnswerIsReleasedInTheBackground) {
 
 TEST_F(ClientTest, AcquireWithTheCallersOwnLeaseIdIsLeftToTheCaller) {
   const std::string id = "0123456789abcdef0123456789abcdef";
-  server_.acquire.NextError({grpc::StatusCode::UNAVAILABLE, "OUTCOME_UNKNOWN"});
+  server_.acquire.Always([](grpc::ServerContext&, const auto&, auto*) {
+    return support::StatusOf({grpc::StatusCode::UNAVAILABLE, "OUTCOME_UNKNOWN"});
+  });
   {
-    Client client = NewClient({.call_timeout = 10ms});
+    Client client = NewClient({.call_timeout = 1s});
     AcquireResult result = client.Acquire("report", {.lease_id = id});
     EXPECT_EQ(ReasonOf(result.status()), ErrorReason::kOutcomeUnknown);
   }
@@ -187,7 +189,7 @@ TEST_F(ClientTest, FenceWithoutAnswerIsAnError) {
   server_.fence.Always([](grpc::ServerContext&, const auto&, auto*) {
     return support::StatusOf({grpc::StatusCode::UNAVAILABLE, "STORE_UNAVAILABLE"});
   });
-  Client client = NewClient({.call_timeout = 50ms});
+  Client client = NewClient({.call_timeout = 1s});
 
   EXPECT_EQ(ReasonOf(client.Fence("report", 1).status()), ErrorReason::kStoreUnavailable);
 }
@@ -223,7 +225,7 @@ TEST_F(ClientTest, UnixSocketIsAnAddress) {
 
 TEST_F(ClientTest, ServerThatIsAwayIsUnavailable) {
   Client client =
-      *Client::Create({.addresses = {"127.0.0.1:1"}, .call_timeout = 50ms, .release_timeout = 1ms});
+      *Client::Create({.addresses = {"127.0.0.1:1"}, .call_timeout = 1s, .release_timeout = 1ms});
 
   EXPECT_TRUE(absl::IsUnavailable(client.Acquire("report").status()));
 }
