@@ -6,8 +6,6 @@
 #include <grpcpp/completion_queue.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +13,7 @@
 
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
+#include "support/mailbox.h"
 #include "support/rpc/deadline.h"
 #include "support/rpc/in_process_server.h"
 
@@ -23,38 +22,7 @@ namespace {
 
 using core::AcquireOutcome;
 using std::chrono::seconds;
-
-constexpr seconds kLimit{20};
-
-// A value that another thread brings.
-template <typename T>
-class Mailbox {
- public:
-  void Put(T value) {
-    const std::lock_guard lock(mutex_);
-    values_.push_back(std::move(value));
-    changed_.notify_all();
-  }
-
-  // The next one; nothing if none came in time.
-  std::optional<T> Take() {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, kLimit, [this] { return !values_.empty(); })) return {};
-    T value = std::move(values_.front());
-    values_.erase(values_.begin());
-    return value;
-  }
-
-  bool Empty() {
-    const std::lock_guard lock(mutex_);
-    return values_.empty();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<T> values_;
-};
+using support::Mailbox;
 
 struct Pending {
   core::AcquireRequest request;

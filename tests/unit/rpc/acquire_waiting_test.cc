@@ -8,8 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +16,7 @@
 
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
+#include "support/mailbox.h"
 #include "support/rpc/deadline.h"
 #include "support/rpc/error_reason.h"
 #include "support/rpc/in_process_server.h"
@@ -29,40 +28,10 @@ using core::AcquireOutcome;
 using core::WithdrawResult;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using support::Mailbox;
 using testing::HasSubstr;
 
-constexpr seconds kPatience{20};
 constexpr core::Waiting kSecondInLine{.number = 7, .position = 2, .free_in = seconds(30)};
-
-// What the shard's thread hands to the test.
-template <typename T>
-class Mailbox {
- public:
-  void Put(T value) {
-    const std::lock_guard lock(mutex_);
-    values_.push_back(std::move(value));
-    changed_.notify_all();
-  }
-
-  // The next one; nothing if none came in time.
-  std::optional<T> Take() {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, kPatience, [this] { return !values_.empty(); })) return {};
-    T value = std::move(values_.front());
-    values_.erase(values_.begin());
-    return value;
-  }
-
-  size_t size() {
-    const std::lock_guard lock(mutex_);
-    return values_.size();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<T> values_;
-};
 
 struct Joining {
   core::AcquireRequest request;
@@ -252,7 +221,7 @@ TEST_F(AcquireWaitingTest, OfferIsClaimedByTheDaemonUnlessTheClientDoes) {
   EXPECT_GT(response_.lease().waited().seconds() + response_.lease().waited().nanos(), 0);
   EXPECT_THAT(server_.log().LinesWith("rpc.answered"), testing::Contains(HasSubstr(" wait_ms=")));
   EndServer();
-  EXPECT_EQ(left_.size(), 0u);
+  EXPECT_TRUE(left_.Empty());
 }
 
 TEST_F(AcquireWaitingTest, ClientThatConfirmsGetsTheOffer) {
@@ -268,7 +237,7 @@ TEST_F(AcquireWaitingTest, ClientThatConfirmsGetsTheOffer) {
   EXPECT_TRUE(response_.lease().offered());
   EXPECT_EQ(response_.lease().remaining_ttl().seconds(), 1);
   EndServer();
-  EXPECT_EQ(left_.size(), 0u);
+  EXPECT_TRUE(left_.Empty());
 }
 
 TEST_F(AcquireWaitingTest, OfferToACallerThatHasLeftIsTakenBack) {
@@ -301,7 +270,7 @@ TEST_F(AcquireWaitingTest, DrainAnswersWaitersAndDoesNotWaitForThem) {
   EXPECT_EQ(Finish(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(support::ReasonOf(status_), "SERVER_DRAINING");
   EndServer();
-  EXPECT_EQ(left_.size(), 0u) << "the place is kept";
+  EXPECT_TRUE(left_.Empty()) << "the place is kept";
 }
 
 // Whichever wins the race: a caller that left has no lease and no place, and one that has a lease
@@ -322,7 +291,7 @@ TEST_F(AcquireWaitingTest, OfferThatRacesWithTheCancellationIsNotBothDeliveredAn
   }
 
   EndServer();
-  while (left_.size() > 0) {
+  while (!left_.Empty()) {
     EXPECT_EQ(delivered.count(std::string(left_.Take()->lease_id.digits())), 0u);
   }
 }
