@@ -6,13 +6,14 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "support/guarded_counter.h"
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
+#include "support/process/temporary_directory.h"
 #include "support/rpc/lock_caller.h"
 
 namespace lockkeeper::support {
@@ -120,57 +121,32 @@ TEST_F(StoriesTest, RetryOnASecondDaemonKeepsItsLeaseWhileTheFirstCleansUp) {
   EXPECT_TRUE(by_second.Extend(ExtendOf("payment 1", lease_id)).ok());
 }
 
-// A resource that refuses tokens below the highest it has seen, reads included.
-class GuardedCounter {
- public:
-  bool Read(int64_t token, int& value) {
-    std::lock_guard lock(mutex_);
-    if (token < mark_) return false;
-    mark_ = token;
-    value = value_;
-    return true;
-  }
-
-  bool Write(int64_t token, int value) {
-    std::lock_guard lock(mutex_);
-    if (token < mark_) return false;
-    mark_ = token;
-    value_ = value;
-    return true;
-  }
-
-  int value() const { return value_; }
-
- private:
-  std::mutex mutex_;
-  int64_t mark_ = 0;
-  int value_ = 0;
-};
-
 TEST_F(StoriesTest, SixtyFourClientsLoseNoUpdateOfAGuardedCounter) {
   constexpr int kClients = 64;
   constexpr int kUpdatesEach = 4;
   const auto daemon = StartDaemon();
-  GuardedCounter counter;
+  const TemporaryDirectory directory;
+  const std::string counter_file = directory.Path("counter");
   std::vector<std::thread> clients;
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back([&] {
       LockCaller caller(daemon->GrpcAddress());
+      GuardedCounter counter(counter_file);
       for (int updates = 0; updates < kUpdatesEach;) {
         const std::string lease_id = NewLeaseId();
         const auto answer = caller.Acquire(AcquireOf("counter", lease_id), seconds(60));
         ASSERT_TRUE(answer.ok()) << answer.status.error_message();
         if (!answer.response.has_lease()) continue;
         const int64_t token = answer.response.lease().fencing_token();
-        int value = 0;
-        if (counter.Read(token, value) && counter.Write(token, value + 1)) ++updates;
+        const auto value = counter.Read(token);
+        if (value && counter.Write(token, *value + 1)) ++updates;
         ASSERT_TRUE(caller.Release(ReleaseOf("counter", lease_id), seconds(60)).ok());
       }
     });
   }
   for (std::thread& client : clients) client.join();
 
-  EXPECT_EQ(counter.value(), kClients * kUpdatesEach);
+  EXPECT_EQ(GuardedCounter(counter_file).Look().value, kClients * kUpdatesEach);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "integration/storm/guarded_counter.h"
+#include "support/guarded_counter.h"
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
 #include "support/process/temporary_directory.h"

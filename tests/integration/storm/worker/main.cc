@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "integration/storm/guarded_counter.h"
+#include "support/guarded_counter.h"
 #include "support/rpc/lock_caller.h"
 
 namespace lockkeeper::support {
