@@ -228,12 +228,12 @@ void Line::Claim(Waiter& waiter) {
                 [this, alive = alive_, name = request.name, lease_id = request.lease_id,
                  keeper = request.keeper, attempt = request.attempt](absl::StatusOr<Lease> lease) {
                   if (*alive)
-                    OnClaimed({name, lease_id, attempt, keeper, {}, {}}, std::move(lease));
+                    OnClaimed({name, lease_id, attempt, keeper, {}, {}, {}}, std::move(lease));
                 });
 }
 
 void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
-  const auto& [name, lease_id, attempt, keeper, deadline, scope] = undo;
+  const auto& [name, lease_id, attempt, keeper, deadline, scope, in_line] = undo;
   Waiter* waiter = Find(name, lease_id, keeper);
   if (waiter == nullptr) {
     // Answered meanwhile, because the daemon drains or the lease id was released.
@@ -272,7 +272,7 @@ void Line::Leave(Waiter& waiter) {
   waiter.state = Waiter::State::kLeaving;
   const AcquireRequest& request = waiter.request;
   withdrawals_.Start({request.name, request.lease_id, request.attempt, request.keeper,
-                      clock_.Now() + kStoreTimeout},
+                      clock_.Now() + kStoreTimeout, WithdrawScope::kLeaseToo, true},
                      clock_.Now() + kLeaveTriedFor,
                      [this, alive = alive_, name = request.name, lease_id = request.lease_id,
                       keeper = request.keeper](absl::StatusOr<WithdrawResult> result) {
@@ -283,10 +283,13 @@ void Line::Leave(Waiter& waiter) {
                                        Error(ErrorReason::kOutcomeUnknown,
                                              "the wait is over, but the store did not confirm it"));
                        }
-                       Contention contention;
+                       Contention contention = result->seen;
                        contention.reason = ContentionReason::kWaitTimedOut;
-                       contention.position = leaving->place.position;
-                       contention.waiters = Find(name)->length;
+                       if (contention.position == 0) {  // Its turn had come, or the line was lost.
+                         const bool its_turn = *result == WithdrawResult::kWithdrawn;
+                         contention.position = its_turn ? 1 : leaving->place.position;
+                         contention.waiters = Find(name)->length;
+                       }
                        Answer(*leaving, AcquireAnswer(std::move(contention)));
                      });
 }

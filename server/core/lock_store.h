@@ -18,10 +18,22 @@ namespace lockkeeper::core {
 template <typename T>
 using Done = absl::AnyInvocable<void(absl::StatusOr<T>) &&>;
 
-enum class WithdrawResult {
-  kWithdrawn,   // The grant was the keeper's and has been taken back.
-  kNotGranted,  // Nothing is granted to this attempt, and now nothing can be.
-  kKept,        // The grant has another keeper, or none, or was claimed: it stays.
+struct WithdrawResult {
+  enum Kind {
+    kWithdrawn,   // The grant was the keeper's and has been taken back.
+    kNotGranted,  // Nothing is granted to this attempt, and now nothing can be.
+    kKept,        // The grant has another keeper, or none, or was claimed: it stays.
+  };
+
+  // NOLINTBEGIN(google-explicit-constructor): most results are their kind and no more
+  WithdrawResult(Kind of) : kind(of) {}
+  operator Kind() const { return kind; }
+  // NOLINTEND(google-explicit-constructor)
+
+  Kind kind;
+  // Of kNotGranted: what there was to see of the lock from the place in line that was left. Its
+  // position is 0 if there was no such place; it says nothing then.
+  Contention seen;
 };
 
 // The place of an acquire that waits.

@@ -2,6 +2,7 @@
 #include "redis/redis_lock_store.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -102,6 +103,22 @@ core::Contention ReadContention(const OperationReply& reply) {
   contention.waiters = static_cast<int32_t>(reply.values[2].integer);
   contention.holder_owner = reply.values[3].text;
   return contention;
+}
+
+// What withdraw.lua answers of a place in line that was left: position, "<waiters> <free in us>
+// <owner>".
+core::Contention ReadSeen(const OperationReply& reply) {
+  core::Contention seen;
+  seen.position = static_cast<int32_t>(reply.values[2].integer);
+  const std::string_view text = reply.values[3].text;
+  int64_t free_in = 0;
+  const char* const end = text.data() + text.size();
+  const auto waiters = std::from_chars(text.data(), end, seen.waiters);
+  if (waiters.ptr == end) return seen;
+  const auto time = std::from_chars(waiters.ptr + 1, end, free_in);
+  seen.remaining_ttl = Micros(free_in);
+  if (time.ptr != end) seen.holder_owner.assign(time.ptr + 1, end);
+  return seen;
 }
 
 }  // namespace
@@ -230,6 +247,7 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
                      Digits(request.attempt, kAttemptDigits), std::string(request.keeper.digits()),
                      request.scope == core::WithdrawScope::kUnclaimedOnly ? "U" : "L"},
        .reply_width = kReplyWidth,
+       .line_key = request.in_line ? LineKey::kAlways : LineKey::kWhenAsked,
        .deadline = request.deadline,
        .done = [this, name = request.name,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
@@ -239,8 +257,11 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
          switch (const int64_t outcome = OutcomeOf(*reply)) {
            case 1:
              return std::move(done)(WithdrawResult::kWithdrawn);
-           case 2:
-             return std::move(done)(WithdrawResult::kNotGranted);
+           case 2: {
+             WithdrawResult result = WithdrawResult::kNotGranted;
+             result.seen = ReadSeen(*reply);
+             return std::move(done)(std::move(result));
+           }
            case 3:
              return std::move(done)(WithdrawResult::kKept);
            default:

@@ -108,6 +108,59 @@ TEST_P(LineContract, PlaceInLineIsDeclined) {
   Grant("a", Id(3));
 }
 
+// The repeat has the line's key from the start, as from a daemon that knows of the wait.
+TEST_P(LineContract, WaiterThatLeavesSeesItsPlaceAndWhoHoldsTheLock) {
+  AcquireRequest holder = AcquireOf("a", Id(9));
+  holder.owner = "job 7 on host 12";
+  Grant(holder);
+  for (int i = 1; i <= 3; ++i) Stand(WaiterOf(Id(i)));
+  StepBy(kTtl / 2);
+
+  core::WithdrawRequest second = WithdrawOf(WaiterOf(Id(2)));
+  const auto left = Ask(second);
+  second.in_line = true;
+  const auto again = Ask(second);
+  core::WithdrawRequest third = WithdrawOf(WaiterOf(Id(3)));
+  third.in_line = true;
+  const auto left_next = Ask(third);
+
+  ASSERT_TRUE(left.ok() && again.ok() && left_next.ok());
+  EXPECT_EQ(*left, WithdrawResult::kNotGranted);
+  EXPECT_EQ(left->seen.position, 2);
+  EXPECT_EQ(left->seen.waiters, 2);
+  EXPECT_EQ(left->seen.holder_owner, holder.owner);
+  EXPECT_GT(left->seen.remaining_ttl, Micros(0));
+  EXPECT_LE(left->seen.remaining_ttl, kTtl / 2);
+  EXPECT_EQ(*again, WithdrawResult::kNotGranted);
+  EXPECT_EQ(again->seen.position, 0) << "it stands there no more";
+  EXPECT_EQ(left_next->seen.position, 2);
+  EXPECT_EQ(left_next->seen.waiters, 1);
+}
+
+TEST_P(LineContract, WaiterThatLeavesAfterTheLeaseSeesNoHolder) {
+  Grant("a", Id(9));
+  Stand(WaiterOf(Id(1)));
+  StepBy(kTtl);
+
+  const auto left = Ask(WithdrawOf(WaiterOf(Id(1))));
+
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(left->seen.position, 1);
+  EXPECT_EQ(left->seen.waiters, 0);
+  EXPECT_EQ(left->seen.holder_owner, "");
+  EXPECT_EQ(left->seen.remaining_ttl, Micros(0));
+}
+
+TEST_P(LineContract, WaiterThatGivesItsOfferBackSeesNoPlace) {
+  Offer(WaiterOf(Id(1)), Id(2));
+
+  const auto left = Ask(WithdrawOf(WaiterOf(Id(1))));
+
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(*left, WithdrawResult::kWithdrawn);
+  EXPECT_EQ(left->seen.position, 0);
+}
+
 LOCKKEEPER_CONTRACT_SUITE(LineContract);
 
 }  // namespace

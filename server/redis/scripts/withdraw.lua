@@ -11,11 +11,14 @@
 -- ARGV[5]    beginning of the channels of daemons
 -- ARGV[6..]  for each lock: lease id (32 digits), attempt (6 digits), keeper (32 digits), scope (L: a
 --            lease too, U: only what is unclaimed)
--- Returns    {now (us), then for each lock: outcome, more, 0, 0}
+-- Returns    {now (us), then for each lock: outcome, more, position, seen}
 --            1 withdrawn; 2 nothing is granted to this attempt, and now nothing can be
 --            3 the grant has another keeper, or was claimed and is out of scope
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
+--            position: place in line that was left, else 0
+--            seen: 0; or, if a place was left, "<waiters that stay> <free by itself in (us)> <owner of
+--            the holder>"
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        A late clean-up must not free a lease that a retry elsewhere already gave to the
 --            client: the retry has moved the keeper. The attempt becomes void, so that its acquire,
@@ -42,14 +45,21 @@ local function withdraw_holder(key, line, record, attempt, keeper, scope)
   return 2
 end
 
--- The lease id may stand in line. Answers 3 if another call waits there now, else nil.
+-- The lease id may stand in line. Answers 3 if another call waits there now, else nil and the place
+-- that it has left, 0 if it had none.
 local function withdraw_waiter(line, lease_id, keeper)
   local number = number_of(line, lease_id)
   local entry = number and entry_at(line, number)
-  if not entry then return nil end
+  if not entry then return nil, 0 end
   if sub(entry, 41, 72) ~= keeper then return 3 end
   remove(line, lease_id, number)
-  return nil
+  return nil, redis.call('ZCOUNT', line, '(0', format('(%d', number)) + 1
+end
+
+-- What there is to see of the lock for one that leaves its line.
+local function seen(record, waiters)
+  local closed_for = record and max(closed_until_of(record) - now, 0) or 0
+  return format('%d %d ', waiters, closed_for) .. (record and is_live(record) and owner_of(record) or '')
 end
 
 return each({32, 6, 32, 1}, 4, function(key, at, line)
@@ -60,13 +70,18 @@ return each({32, 6, 32, 1}, 4, function(key, at, line)
     return withdraw_holder(key, line, record, attempt, keeper, ARGV[at + 3])
   end
   if record and has_line(record) and not line then return LINE end
-  if line and withdraw_waiter(line, lease_id, keeper) then return 3 end -- two keys
+  local kept, position = nil, 0 -- two keys
+  if line then kept, position = withdraw_waiter(line, lease_id, keeper) end -- two keys
+  if kept then return 3 end -- two keys
 
   local kind, void_attempt
   if record then kind, void_attempt = find_void(record, lease_id) end
   if not kind or tonumber(attempt) > void_attempt then
     write_void(key, record, void(lease_id, 'W', attempt))
   end
-  if line then settle(key, line, true) end -- two keys
+  if line then -- two keys
+    local waiters = settle(key, line, true) -- two keys
+    if position > 0 then return 2, 0, position, seen(record, waiters) end -- two keys
+  end -- two keys
   return 2
 end)

@@ -116,6 +116,7 @@ class WaitingTest : public testing::Test {
     request.set_name(name);
     request.set_lease_id(Id(lease_number));
     request.set_attempt(1);
+    request.set_owner("waiting test");
     request.mutable_ttl()->set_seconds(60);
     request.mutable_wait_timeout()->set_seconds(120);
     return request;

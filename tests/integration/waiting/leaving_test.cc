@@ -114,8 +114,13 @@ TEST_F(LeavingTest, WaitThatIsOverLeavesNothing) {
 
   const auto answer = replica.client->Acquire(request);
 
-  EXPECT_EQ(answer.response.contention().reason(), v1::CONTENTION_REASON_WAIT_TIMED_OUT)
+  const v1::Contention& contention = answer.response.contention();
+  EXPECT_EQ(contention.reason(), v1::CONTENTION_REASON_WAIT_TIMED_OUT)
       << answer.status.error_message();
+  EXPECT_EQ(contention.position(), 1);
+  EXPECT_EQ(contention.waiters(), 0);
+  EXPECT_EQ(contention.holder_owner(), "waiting test");
+  EXPECT_GT(contention.remaining_ttl().seconds(), 1);
   EXPECT_TRUE(LineIsGone());
 }
 

@@ -158,9 +158,35 @@ TEST_F(LineTest, WaitTimesOutWhenThePlaceIsGivenUpForCertain) {
   executor_.AdvanceBy(minutes(1));
 
   EXPECT_EQ(store_.withdrawals.front().keeper, Request(1).keeper);
+  EXPECT_TRUE(store_.withdrawals.front().in_line);
   ASSERT_FALSE(answer_.came()) << "it may still get the lock";
-  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+  WithdrawResult left = WithdrawResult::kNotGranted;
+  left.seen = {.holder_owner = "host 7", .remaining_ttl = seconds(9), .position = 5, .waiters = 8};
+  store_.withdrawals.Answer(left);
   EXPECT_EQ(ContentionIn(answer_), ContentionReason::kWaitTimedOut);
+  const auto& contention = std::get<Contention>(*answer_.value());
+  EXPECT_EQ(contention.holder_owner, "host 7");
+  EXPECT_EQ(contention.remaining_ttl, Micros(seconds(9)));
+  EXPECT_EQ(contention.position, 5);
+  EXPECT_EQ(contention.waiters, 8);
+}
+
+TEST_F(LineTest, WaitThatTimesOutAtItsTurnWasNext) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(minutes(1));
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(ContentionIn(answer_), ContentionReason::kWaitTimedOut);
+  EXPECT_EQ(std::get<Contention>(*answer_.value()).position, 1);
+}
+
+TEST_F(LineTest, WaitThatTimesOutAfterTheLineWasLostSaysThePlaceOfItsArrival) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(minutes(1));
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+
+  EXPECT_EQ(ContentionIn(answer_), ContentionReason::kWaitTimedOut);
+  EXPECT_EQ(std::get<Contention>(*answer_.value()).position, PlaceOf(Request(1)).position);
 }
 
 TEST_F(LineTest, PlaceThatCouldNotBeGivenUpIsUnknownAndTriedAgain) {
