@@ -110,9 +110,26 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
   }
 
   std::string Score() {
-    static const Strings odd = {
-        "inf", "-inf", "+inf", "nan", "1e3", "0.1", "(1",   "((1",
-        "x",   "",     " 1",   "1 ",  "-0",  "1.",  "0x10", "4503599627370497"};
+    static const Strings odd = {"inf",
+                                "-inf",
+                                "+inf",
+                                "nan",
+                                "1e3",
+                                "0.1",
+                                "(1",
+                                "((1",
+                                "x",
+                                "",
+                                " 1",
+                                "1 ",
+                                "-0",
+                                "1.",
+                                "0x10",
+                                "4503599627370497",
+                                "9007199254740992",
+                                "9007199254740993",
+                                "-9007199254740994",
+                                "1e22"};
     if (random_.OneIn(4)) return random_.Pick(odd);
     return std::to_string(random_.Between(-3, 3));
   }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "redis/script_outcome.h"
 #include "support/manual_clock.h"
 
 namespace lockkeeper::simulation {
@@ -82,8 +83,11 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
     if (trace_ != nullptr) Trace(daemon, name, operation, known->second);
     OnOperation(script, operation);
   }
-  if (script == Script::kFence) return;
-  for (size_t i = 0; i < locks; ++i) LookAtRecord(daemon, lock_of(i), reply.items[0].integer);
+  if (script == Script::kFence || script == Script::kExtend) return;
+  for (size_t i = 0; i < locks; ++i) {
+    if (reply.items[1 + i * replies].integer == redis::kOutcomeLine) continue;  // It did nothing.
+    LookAtRecord(daemon, lock_of(i), reply.items[0].integer);
+  }
 }
 
 void LineWatch::Trace(const std::string& daemon, std::string_view script,

@@ -48,6 +48,9 @@ bool IsKeyword(std::string_view word, std::string_view keyword) {
 
 const CommandSpec* FindCommand(std::string_view name) {
   for (const CommandSpec& spec : kCommands) {
+    if (name == spec.name) return &spec;
+  }
+  for (const CommandSpec& spec : kCommands) {
     if (IsKeyword(name, spec.name)) return &spec;
   }
   return nullptr;

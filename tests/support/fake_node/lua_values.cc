@@ -68,6 +68,7 @@ Reply ReplyOfTable(lua_State* lua, int depth) {
     return {.type = Reply::Type::kText, .text = OneLine(*std::move(status))};
   }
   Reply reply{.type = Reply::Type::kArray};
+  reply.items.reserve(lua_objlen(lua, -1));
   for (int i = 1;; ++i) {
     lua_rawgeti(lua, -1, i);
     if (lua_isnil(lua, -1)) break;

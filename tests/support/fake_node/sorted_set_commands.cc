@@ -14,6 +14,9 @@ namespace {
 
 using Member = SortedSet::Member;
 
+// Up to here a double is exact for every integer.
+constexpr int64_t kExactMax = int64_t{1} << 53;
+
 // Null if the key does not live; an error in `reply` if it is of another type.
 SortedSet* FindSortedSet(Keyspace& keys, std::string_view key, CommandReply& reply) {
   Value* value = keys.Find(key);
@@ -25,6 +28,11 @@ SortedSet* FindSortedSet(Keyspace& keys, std::string_view key, CommandReply& rep
 
 // As Redis reads the ends of ranges: nothing at all is 0, spaces may come first.
 std::optional<double> ParseNumber(std::string_view word) {
+  // As scripts send it; strtod takes long.
+  int64_t integer = 0;
+  if (ParseInteger(word, integer) && integer >= -kExactMax && integer <= kExactMax) {
+    return static_cast<double>(integer);
+  }
   const std::string text(word);
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -41,6 +49,11 @@ std::optional<double> ParseScore(std::string_view word) {
 }
 
 std::string ScoreText(double score) {
+  const bool negative_zero = score == 0 && std::signbit(score);
+  // As nearly all are; snprintf takes long.
+  if (std::abs(score) <= kExactMax && score == std::trunc(score) && !negative_zero) {
+    return std::to_string(static_cast<int64_t>(score));
+  }
   if (std::isinf(score)) return score > 0 ? "inf" : "-inf";
   std::array<char, 64> text;
   std::snprintf(text.data(), text.size(), "%.17g", score);
@@ -80,14 +93,13 @@ std::optional<Range> ParseRange(std::string_view low, std::string_view high) {
   return Range{*low_bound, *high_bound};
 }
 
-// The members of `set` in `range`, in order.
-std::vector<const Member*> MembersIn(const SortedSet& set, const Range& range) {
-  std::vector<const Member*> found;
+// Shows the members of `set` in `range` to `visit`, in order, until it answers false.
+template <typename Visit>
+void ForMembersIn(const SortedSet& set, const Range& range, Visit visit) {
   const auto first = set.members().lower_bound(Member(range.low.score, ""));
   for (auto at = first; at != set.members().end() && range.Reaches(at->first); ++at) {
-    if (!range.IsBelow(at->first)) found.push_back(&*at);
+    if (!range.IsBelow(at->first) && !visit(*at)) return;
   }
-  return found;
 }
 
 struct RangeOptions {
@@ -159,7 +171,12 @@ CommandReply ZCount(Keyspace& keys, Words words) {
   CommandReply fault;
   const SortedSet* set = FindSortedSet(keys, words[1], fault);
   if (!set) return fault.is_error() ? fault : IntegerReply(0);
-  return IntegerReply(static_cast<int64_t>(MembersIn(*set, *range).size()));
+  int64_t count = 0;
+  ForMembersIn(*set, *range, [&count](const Member&) {
+    ++count;
+    return true;
+  });
+  return IntegerReply(count);
 }
 
 CommandReply ZRangeByScore(Keyspace& keys, Words words) {
@@ -171,14 +188,15 @@ CommandReply ZRangeByScore(Keyspace& keys, Words words) {
   const SortedSet* set = FindSortedSet(keys, words[1], fault);
   if (!set) return fault.is_error() ? fault : ArrayReply({});
 
-  const auto members = MembersIn(*set, *range);
   std::vector<redis::Reply> items;
   if (options.offset < 0) return ArrayReply({});
-  for (auto i = static_cast<size_t>(options.offset); i < members.size(); ++i) {
-    if (options.count-- == 0) break;
-    items.push_back(BulkReply(members[i]->second).reply);
-    if (options.with_scores) items.push_back(BulkReply(ScoreText(members[i]->first)).reply);
-  }
+  ForMembersIn(*set, *range, [&](const Member& member) {
+    if (options.offset-- > 0) return true;
+    if (options.count-- == 0) return false;
+    items.push_back(BulkReply(member.second).reply);
+    if (options.with_scores) items.push_back(BulkReply(ScoreText(member.first)).reply);
+    return true;
+  });
   return ArrayReply(std::move(items));
 }
 
