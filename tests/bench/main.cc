@@ -34,6 +34,16 @@ std::vector<Row> ChosenRows(const Options& options) {
   return rows;
 }
 
+// Takes the rows out that cannot be measured here, and tells why.
+void LeaveOut(Report& report) {
+  std::erase_if(report.rows, [&](const Row& row) {
+    if (!row.peer || row.peer->missing.empty()) return false;
+    std::cerr << "bench: without " << row.name << ": " << row.peer->missing << "\n";
+    report.left_out[row.name] = row.peer->missing;
+    return true;
+  });
+}
+
 // Whether the round has all rows that the ratio compares.
 bool Compares(const Ratio& ratio, const Round& round) {
   try {
@@ -50,6 +60,10 @@ void Run(const Options& options) {
                 .command = "./dev bench",
                 .rows = ChosenRows(options),
                 .ratios = Ratios()};
+  LeaveOut(report);
+  for (const Row& row : report.rows) {
+    if (row.peer) report.machine.merge(row.peer->versions());
+  }
   std::cerr << "bench: redis-server " << report.machine.at("redis")
             << " of its own, on a unix socket, without persistence\n";
   for (int i = 0; i < options.rounds; ++i) {

@@ -22,7 +22,7 @@ std::string ReadFile(const std::string& path) {
 
 }  // namespace
 
-Figures RunProgram(const std::vector<std::string>& command) {
+std::string OutputOf(const std::vector<std::string>& command) {
   const support::TemporaryDirectory directory;
   support::ChildProcess process({.command = command,
                                  .output_file = directory.Path("stdout"),
@@ -32,7 +32,11 @@ Figures RunProgram(const std::vector<std::string>& command) {
     throw std::runtime_error(command.front() + (end ? " failed:\n" : " does not end:\n") +
                              ReadFile(directory.Path("stderr")));
   }
-  const std::string output = ReadFile(directory.Path("stdout"));
+  return ReadFile(directory.Path("stdout"));
+}
+
+Figures RunProgram(const std::vector<std::string>& command) {
+  const std::string output = OutputOf(command);
   Figures figures;
   std::istringstream lines(output);
   std::string name;

@@ -77,7 +77,11 @@ std::string ToMarkdown(const Report& report) {
   text << "- command: `" << report.command << "`, medians of " << report.rounds.size()
        << " rounds\n- other programs used "
        << Number(100 * Median(Sorted(report.other_programs)), 0) << " % of the machine (up to "
-       << Number(100 * Sorted(report.other_programs).back(), 0) << " % in a round)\n\n";
+       << Number(100 * Sorted(report.other_programs).back(), 0) << " % in a round)\n";
+  for (const auto& [row, why] : report.left_out) {
+    text << "- left out: " << row << ", because " << why << "\n";
+  }
+  text << "\n";
   text << "| row | what | per second | p50 µs | p99 µs | server's CPU µs per rpc |\n"
        << "|---|---|---|---|---|---|\n";
   for (const Row& row : report.rows) {
@@ -113,11 +117,12 @@ std::string ToJson(const Report& report) {
   for (const double share : report.other_programs) {
     others.append(others.empty() ? "" : ", ").append(Number(share));
   }
-  const auto machine = [](const auto& fact) { return Member(fact.first, Quoted(fact.second)); };
-  return Object(std::vector<Member>{{"machine", Object(report.machine, machine)},
+  const auto text = [](const auto& fact) { return Member(fact.first, Quoted(fact.second)); };
+  return Object(std::vector<Member>{{"machine", Object(report.machine, text)},
                                     {"rows", Object(report.rows, rows)},
                                     {"ratios", Object(report.ratios, medians)},
                                     {"ratio_ranges", Object(report.ratios, ranges)},
+                                    {"left_out", Object(report.left_out, text)},
                                     {"other_programs", "[" + others + "]"}},
                 [](const Member& member) { return member; }) +
          "\n";

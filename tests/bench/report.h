@@ -16,6 +16,7 @@ struct Report {
   std::map<std::string, std::string> machine;
   std::string command;
   std::vector<Row> rows;
+  std::map<std::string, std::string> left_out;  // Rows that are missing here, and why.
   std::vector<Ratio> ratios;
   std::vector<Round> rounds;
   std::vector<double> other_programs;  // Their share of the machine in each round.
@@ -25,7 +26,8 @@ struct Report {
 std::string ToMarkdown(const Report& report);
 
 // {"machine": {...}, "rows": {ROW: {FIGURE: median}}, "ratios": {RATIO: median},
-//  "ratio_ranges": {RATIO: [lowest, highest]}, "other_programs": [share of each round]}
+//  "ratio_ranges": {RATIO: [lowest, highest]}, "left_out": {ROW: why},
+//  "other_programs": [share of each round]}
 std::string ToJson(const Report& report);
 
 }  // namespace lockkeeper::bench

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/peers/peer.h"
 #include "bench/program.h"
 #include "bench/servers.h"
 
@@ -19,11 +21,13 @@ struct Row {
   std::string latency;  // And as latency: LATENCY_p50_us and LATENCY_p99_us.
   // Measures for about `seconds`.
   std::function<Figures(const Servers&, double seconds)> measure;
+  std::optional<Peer> peer = {};  // Whom it measures, if it is not us.
 };
 
 // One file in rows/ for each. Rows that a ratio compares stand side by side.
 std::vector<Row> UnaryRows();
 std::vector<Row> RedisRows();
+std::vector<Row> NodeRows();
 std::vector<Row> LineRows();
 
 // All of them, in the order of the table.
