@@ -55,7 +55,7 @@ bool Compares(const Ratio& ratio, const Round& round) {
 }
 
 void Run(const Options& options) {
-  const Servers servers;
+  Servers servers;
   Report report{.machine = DescribeMachine(servers),
                 .command = "./dev bench",
                 .rows = ChosenRows(options),

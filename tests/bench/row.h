@@ -20,7 +20,7 @@ struct Row {
   std::string rate;     // The figure that the table shows as rate, such as rpc_per_s. May be empty.
   std::string latency;  // And as latency: LATENCY_p50_us and LATENCY_p99_us.
   // Measures for about `seconds`.
-  std::function<Figures(const Servers&, double seconds)> measure;
+  std::function<Figures(Servers&, double seconds)> measure;
   std::optional<Peer> peer = {};  // Whom it measures, if it is not us.
 };
 
@@ -28,6 +28,7 @@ struct Row {
 std::vector<Row> UnaryRows();
 std::vector<Row> RedisRows();
 std::vector<Row> NodeRows();
+std::vector<Row> PostgresRows();
 std::vector<Row> LineRows();
 
 // All of them, in the order of the table.

@@ -36,7 +36,8 @@ Servers::Servers() : daemon_(DaemonOn(redis_)) {
 }
 
 double Servers::CpuSeconds() const {
-  return (CpuMicros(redis_.pid()) + CpuMicros(daemon_.pid()) + CpuMicros(echo())) / 1e6;
+  return (CpuMicros(redis_.pid()) + CpuMicros(daemon_.pid()) + CpuMicros(echo())) / 1e6 +
+         postgres_.CpuSeconds();
 }
 
 void Servers::StartEcho() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The servers that the rows put a load on. All run from the first row to the last and are idle
-// while another one is measured, so that rows can take turns.
+// The servers that the rows put a load on. All run from the first row to the last, those of others
+// from the first row that needs them, and are idle while another one is measured, so that rows can
+// take turns.
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "bench/on_demand.h"
+#include "bench/peers/postgres.h"
 #include "support/process/child_process.h"
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
@@ -33,6 +36,8 @@ class Servers {
   pid_t echo() const { return echo_->pid(); }
   const std::string& echo_address() const { return echo_address_; }
 
+  PostgresServer& postgres() { return postgres_.Get(); }
+
   // Processor time that all of them have used so far.
   double CpuSeconds() const;
 
@@ -44,6 +49,7 @@ class Servers {
   support::TemporaryDirectory directory_;
   std::unique_ptr<support::ChildProcess> echo_;
   std::string echo_address_;
+  OnDemand<PostgresServer> postgres_;
 };
 
 }  // namespace lockkeeper::bench

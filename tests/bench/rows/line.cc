@@ -16,7 +16,7 @@ Row LineRow(const std::string& name, const std::string& what, int waiters, bool 
           .what = what,
           .rate = "",
           .latency = "grant",
-          .measure = [=](const Servers& servers, double seconds) {
+          .measure = [=](Servers& servers, double seconds) {
             support::DaemonProcess daemon(DaemonOn(servers.redis()));
             daemon.WaitUntilReady();
             std::vector<std::string> command = {ProgramPath("bench_line_load"),

@@ -17,7 +17,7 @@ Row NodeRow(const std::string& name, const std::string& package, int outstanding
           .rate = "cycles_per_s",
           .latency = "acquire",
           .measure =
-              [=](const Servers& servers, double seconds) {
+              [=](Servers& servers, double seconds) {
                 std::vector<std::string> command = {
                     "node",          NodeFolder() + "/" + package + "_locks.js",
                     "--socket",      servers.redis().socket_path(),

@@ -13,7 +13,7 @@ Row RedisRow(const std::string& name, const std::string& what, int locks, int ca
           .what = "our scripts straight on Redis, " + what,
           .rate = "cycles_per_s",
           .latency = "acquire",
-          .measure = [=](const Servers& servers, double seconds) {
+          .measure = [=](Servers& servers, double seconds) {
             return RunProgram({ProgramPath("bench_redis_load"), "--socket",
                                servers.redis().socket_path(), "--locks-per-call",
                                std::to_string(locks), "--calls-in-flight", std::to_string(calls),

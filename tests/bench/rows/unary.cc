@@ -42,12 +42,12 @@ Row EchoRow(const Depth& depth) {
           .what = "bare gRPC echo, " + depth.Text(),
           .rate = "rpc_per_s",
           .latency = "echo",
-          .measure = [depth](const Servers& servers, double seconds) {
+          .measure = [depth](Servers& servers, double seconds) {
             return RunLoad({"echo", servers.echo_address(), servers.echo()}, depth, seconds);
           }};
 }
 
-Figures MeasureUnary(const Depth& depth, const Servers& servers, double seconds) {
+Figures MeasureUnary(const Depth& depth, Servers& servers, double seconds) {
   const pid_t redis = servers.redis().pid();
   const double redis_before = CpuMicros(redis);
   const support::DaemonProcess& daemon = servers.daemon();
@@ -61,7 +61,7 @@ Row UnaryRow(const Depth& depth) {
           .what = "unary acquire and release in turn, " + depth.Text(),
           .rate = "rpc_per_s",
           .latency = "acquire",
-          .measure = [depth](const Servers& servers, double seconds) {
+          .measure = [depth](Servers& servers, double seconds) {
             return MeasureUnary(depth, servers, seconds);
           }};
 }
