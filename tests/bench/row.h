@@ -28,6 +28,7 @@ struct Row {
 std::vector<Row> UnaryRows();
 std::vector<Row> RedisRows();
 std::vector<Row> NodeRows();
+std::vector<Row> EtcdRows();
 std::vector<Row> PostgresRows();
 std::vector<Row> LineRows();
 

@@ -37,7 +37,7 @@ Servers::Servers() : daemon_(DaemonOn(redis_)) {
 
 double Servers::CpuSeconds() const {
   return (CpuMicros(redis_.pid()) + CpuMicros(daemon_.pid()) + CpuMicros(echo())) / 1e6 +
-         postgres_.CpuSeconds();
+         etcd_.CpuSeconds() + postgres_.CpuSeconds();
 }
 
 void Servers::StartEcho() {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "bench/on_demand.h"
+#include "bench/peers/etcd.h"
 #include "bench/peers/postgres.h"
 #include "support/process/child_process.h"
 #include "support/process/daemon_process.h"
@@ -36,6 +37,7 @@ class Servers {
   pid_t echo() const { return echo_->pid(); }
   const std::string& echo_address() const { return echo_address_; }
 
+  EtcdServer& etcd() { return etcd_.Get(); }
   PostgresServer& postgres() { return postgres_.Get(); }
 
   // Processor time that all of them have used so far.
@@ -49,6 +51,7 @@ class Servers {
   support::TemporaryDirectory directory_;
   std::unique_ptr<support::ChildProcess> echo_;
   std::string echo_address_;
+  OnDemand<EtcdServer> etcd_;
   OnDemand<PostgresServer> postgres_;
 };
 

@@ -70,6 +70,9 @@ class CallLoop {
 
   void Start() { SendNext(); }
 
+  // Adds what was measured, by kind of call.
+  virtual void AddTo(LatenciesByCall& latencies) const = 0;
+
   // All calls that were answered, also those that are not measured.
   uint64_t calls() const { return calls_; }
 

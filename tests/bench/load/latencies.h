@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -50,5 +51,8 @@ class Latencies {
  private:
   std::vector<float> micros_;
 };
+
+// By the kind of call, as it is printed.
+using LatenciesByCall = std::map<std::string, Latencies>;
 
 }  // namespace lockkeeper::bench

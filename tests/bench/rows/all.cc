@@ -7,7 +7,8 @@ namespace lockkeeper::bench {
 
 std::vector<Row> AllRows() {
   std::vector<Row> all;
-  for (std::vector<Row> rows : {UnaryRows(), RedisRows(), NodeRows(), PostgresRows(), LineRows()}) {
+  for (std::vector<Row> rows :
+       {UnaryRows(), RedisRows(), NodeRows(), EtcdRows(), PostgresRows(), LineRows()}) {
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }
   return all;

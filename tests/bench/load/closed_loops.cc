@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/load/closed_loops.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <map>
+
+namespace lockkeeper::bench {
+namespace {
+
+using Phase = LoadControl::Phase;
+using std::chrono::duration;
+
+constexpr duration<double> kWarmUp{0.4};
+
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+}  // namespace
+
+void AddLoadOptions(CLI::App& app, LoadOptions& options) {
+  app.add_option("--address", options.address, "Where the server listens")->required();
+  app.add_option("--connections", options.connections)->check(CLI::Range(1, 1024));
+  app.add_option("--outstanding", options.outstanding, "Calls at a time on each connection")
+      ->check(CLI::Range(1, 8192));
+  app.add_option("--seconds", options.seconds)->check(CLI::Range(0.01, 600.0));
+}
+
+std::shared_ptr<grpc::Channel> ConnectAlone(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+void RunClosedLoops(const LoadOptions& options, const MakeLoop& make) {
+  LoadControl control;
+  CallLoops loops;
+  for (size_t i = 0; i < options.connections; ++i) {
+    const std::shared_ptr<grpc::Channel> channel = ConnectAlone(options.address);
+    for (size_t k = 0; k < options.outstanding; ++k) {
+      loops.push_back(make(control, channel, loops.size()));
+    }
+  }
+  for (auto& loop : loops) loop->Start();
+  control.Run(Phase::kWarmUp, kWarmUp);
+  const double cpu_before = CpuSeconds();
+  const auto begin = SteadyClock::now();
+  control.Run(Phase::kCount, duration<double>(options.seconds));
+  const duration<double> elapsed = SteadyClock::now() - begin;
+  const double cpu = CpuSeconds() - cpu_before;
+  control.Stop(loops.size());
+
+  LatenciesByCall latencies;
+  uint64_t calls = 0;
+  for (const auto& loop : loops) {
+    loop->AddTo(latencies);
+    calls += loop->calls();
+  }
+  double count = 0;
+  for (const auto& [call, of_call] : latencies) count += static_cast<double>(of_call.count());
+  PrintFigure("rpc_per_s", count / elapsed.count());
+  PrintFigure("client_cpu_us_per_rpc", cpu * 1e6 / count);
+  PrintFigure("calls", static_cast<double>(calls));
+  for (auto& [call, of_call] : latencies) of_call.Print(call);
+}
+
+}  // namespace lockkeeper::bench
