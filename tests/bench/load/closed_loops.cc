@@ -6,9 +6,6 @@
 #include <grpcpp/support/channel_arguments.h>
 #include <sys/resource.h>
 
-#include <cstdint>
-#include <map>
-
 namespace lockkeeper::bench {
 namespace {
 
@@ -42,6 +39,26 @@ std::shared_ptr<grpc::Channel> ConnectAlone(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
+Counted CountLoad(LoadControl& control, double seconds, size_t ends) {
+  control.Run(Phase::kWarmUp, kWarmUp);
+  const double cpu_before = CpuSeconds();
+  const auto begin = SteadyClock::now();
+  control.Run(Phase::kCount, duration<double>(seconds));
+  const Counted counted{.elapsed = SteadyClock::now() - begin,
+                        .cpu_seconds = CpuSeconds() - cpu_before};
+  control.Stop(ends);
+  return counted;
+}
+
+void PrintLoad(const Counted& counted, LatenciesByCall& latencies, uint64_t all_calls) {
+  double count = 0;
+  for (const auto& [call, of_call] : latencies) count += static_cast<double>(of_call.count());
+  PrintFigure("rpc_per_s", count / counted.elapsed.count());
+  PrintFigure("client_cpu_us_per_rpc", counted.cpu_seconds * 1e6 / count);
+  PrintFigure("calls", static_cast<double>(all_calls));
+  for (auto& [call, of_call] : latencies) of_call.Print(call);
+}
+
 void RunClosedLoops(const LoadOptions& options, const MakeLoop& make) {
   LoadControl control;
   CallLoops loops;
@@ -52,13 +69,7 @@ void RunClosedLoops(const LoadOptions& options, const MakeLoop& make) {
     }
   }
   for (auto& loop : loops) loop->Start();
-  control.Run(Phase::kWarmUp, kWarmUp);
-  const double cpu_before = CpuSeconds();
-  const auto begin = SteadyClock::now();
-  control.Run(Phase::kCount, duration<double>(options.seconds));
-  const duration<double> elapsed = SteadyClock::now() - begin;
-  const double cpu = CpuSeconds() - cpu_before;
-  control.Stop(loops.size());
+  const Counted counted = CountLoad(control, options.seconds, loops.size());
 
   LatenciesByCall latencies;
   uint64_t calls = 0;
@@ -66,12 +77,7 @@ void RunClosedLoops(const LoadOptions& options, const MakeLoop& make) {
     loop->AddTo(latencies);
     calls += loop->calls();
   }
-  double count = 0;
-  for (const auto& [call, of_call] : latencies) count += static_cast<double>(of_call.count());
-  PrintFigure("rpc_per_s", count / elapsed.count());
-  PrintFigure("client_cpu_us_per_rpc", cpu * 1e6 / count);
-  PrintFigure("calls", static_cast<double>(calls));
-  for (auto& [call, of_call] : latencies) of_call.Print(call);
+  PrintLoad(counted, latencies, calls);
 }
 
 }  // namespace lockkeeper::bench
