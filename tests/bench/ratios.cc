@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ratios.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace lockkeeper::bench {
 namespace {
 
@@ -18,9 +21,54 @@ Ratio HandOver(const std::string& name, const std::string& meaning, const std::s
           }};
 }
 
-}  // namespace
+double CyclesPerSecond(const Round& round, const std::string& row) {
+  return round.at(row).at("cycles_per_s");
+}
 
-std::vector<Ratio> Ratios() {
+// Of the fastest of these rows.
+double BestOf(const Round& round, const std::vector<std::string>& rows) {
+  double best = 0;
+  for (const std::string& row : rows) best = std::max(best, CyclesPerSecond(round, row));
+  return best;
+}
+
+std::vector<Ratio> SessionRatios() {
+  return {
+      {"session_vs_ioredis", "cycles/s in a session, 512 outstanding / ioredis at its best",
+       ">= 2.2",
+       [](const Round& round) {
+         return CyclesPerSecond(round, "session_512") /
+                BestOf(round, {"ioredis_1", "ioredis_64", "ioredis_auto_256"});
+       }},
+      {"session_vs_redis_ceiling", "the same / our scripts straight on Redis at their best",
+       ">= 0.80",
+       [](const Round& round) {
+         return CyclesPerSecond(round, "session_512") /
+                BestOf(round,
+                       {"redis_locks_1", "redis_locks_16", "redis_locks_32", "redis_locks_64"});
+       }},
+      {"durable_session_vs_etcd", "cycles/s on disk, 512 outstanding / etcd at its best", ">= 10",
+       [](const Round& round) {
+         return CyclesPerSecond(round, "durable_session_512") /
+                BestOf(round, {"etcd_1", "etcd_256"});
+       }},
+      {"session_depth1_vs_unary", "acquire p50 one at a time, in a session / unary", "<= 1.0",
+       [](const Round& round) {
+         return round.at("session_1").at("acquire_p50_us") /
+                round.at("unary_1").at("acquire_p50_us");
+       }},
+      Plain("heartbeat_cpu_daemon", "cores that the daemon uses to keep 100,000 leases", "<= 0.10",
+            "held_100000", "heartbeat_daemon_cores"),
+      Plain("heartbeat_cpu_redis", "cores that Redis uses for it", "<= 0.10", "held_100000",
+            "heartbeat_redis_cores"),
+      Plain("bytes_per_lease", "memory of the daemon, 100,000 leases in a session", "<= 400",
+            "held_100000", "bytes_per_lease"),
+      Plain("bytes_per_waiter", "memory of the daemon, 10,000 waiters in a session", "<= 1024",
+            "session_waiters_10000", "bytes_per_waiter"),
+  };
+}
+
+std::vector<Ratio> UnaryAndLineRatios() {
   return {
       {"unary_vs_echo", "unary rpc/s / echo rpc/s, 64 outstanding", ">= 0.80",
        [](const Round& round) {
@@ -53,6 +101,14 @@ std::vector<Ratio> Ratios() {
       Plain("bytes_per_unary_waiter", "memory of the daemon, 10,000 waiters", "<= 20480",
             "line_10000", "bytes_per_waiter"),
   };
+}
+
+}  // namespace
+
+std::vector<Ratio> Ratios() {
+  std::vector<Ratio> all = UnaryAndLineRatios();
+  for (Ratio& ratio : SessionRatios()) all.push_back(std::move(ratio));
+  return all;
 }
 
 }  // namespace lockkeeper::bench

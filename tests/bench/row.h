@@ -27,10 +27,14 @@ struct Row {
 // One file in rows/ for each. Rows that a ratio compares stand side by side.
 std::vector<Row> UnaryRows();
 std::vector<Row> RedisRows();
+std::vector<Row> SessionRows();
 std::vector<Row> NodeRows();
+std::vector<Row> DurableRows();
+std::vector<Row> DurableSessionRows();
 std::vector<Row> EtcdRows();
 std::vector<Row> PostgresRows();
 std::vector<Row> LineRows();
+std::vector<Row> HeldRows();
 
 // All of them, in the order of the table.
 std::vector<Row> AllRows();

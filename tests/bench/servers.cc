@@ -2,7 +2,6 @@
 #include "bench/servers.h"
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -16,27 +15,10 @@ constexpr std::chrono::milliseconds kPollInterval{5};
 
 }  // namespace
 
-std::string ProgramPath(const std::string& name) {
-  return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name);
-}
-
-support::DaemonProcessOptions DaemonOn(const support::RedisServer& redis) {
-  return {.program = ProgramPath("lockkeeperd"),
-          .arguments = {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--redis",
-                        redis.unix_url()},
-          // On a busy machine thousands of waiters take their time; that is no outage, and nobody
-          // extends the leases that they wait for.
-          .environment = {{"LOCKKEEPERD_STORE_REQUEST_TIMEOUT", "30s"},
-                          {"LOCKKEEPERD_LEASE_MAX_TTL", "10m"}}};
-}
-
-Servers::Servers() : daemon_(DaemonOn(redis_)) {
-  StartEcho();
-  daemon_.WaitUntilReady();
-}
+Servers::Servers() { StartEcho(); }
 
 double Servers::CpuSeconds() const {
-  return (CpuMicros(redis_.pid()) + CpuMicros(daemon_.pid()) + CpuMicros(echo())) / 1e6 +
+  return service_.CpuSeconds() + CpuMicros(echo()) / 1e6 + durable_.CpuSeconds() +
          etcd_.CpuSeconds() + postgres_.CpuSeconds();
 }
 

@@ -13,30 +13,25 @@
 #include "bench/on_demand.h"
 #include "bench/peers/etcd.h"
 #include "bench/peers/postgres.h"
+#include "bench/service.h"
 #include "support/process/child_process.h"
-#include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
 #include "support/process/temporary_directory.h"
 
 namespace lockkeeper::bench {
 
-// The program `name` of this build.
-std::string ProgramPath(const std::string& name);
-
-// A daemon on `redis`; its addresses are chosen by the system. Not yet ready.
-support::DaemonProcessOptions DaemonOn(const support::RedisServer& redis);
-
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe, see ChildProcess.
 class Servers {
  public:
-  // A Redis without persistence on a unix socket, a daemon on it, and an echo.
+  // Starts the service, on a Redis without persistence, and an echo.
   Servers();
 
-  const support::RedisServer& redis() const { return redis_; }
-  const support::DaemonProcess& daemon() const { return daemon_; }
+  const Service& service() const { return service_; }
+  const support::RedisServer& redis() const { return service_.redis(); }
   pid_t echo() const { return echo_->pid(); }
   const std::string& echo_address() const { return echo_address_; }
 
+  DurableService& durable() { return durable_.Get(); }
   EtcdServer& etcd() { return etcd_.Get(); }
   PostgresServer& postgres() { return postgres_.Get(); }
 
@@ -46,11 +41,11 @@ class Servers {
  private:
   void StartEcho();
 
-  support::RedisServer redis_;
-  support::DaemonProcess daemon_;
+  Service service_;
   support::TemporaryDirectory directory_;
   std::unique_ptr<support::ChildProcess> echo_;
   std::string echo_address_;
+  OnDemand<DurableService> durable_;
   OnDemand<EtcdServer> etcd_;
   OnDemand<PostgresServer> postgres_;
 };

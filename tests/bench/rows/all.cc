@@ -6,9 +6,10 @@
 namespace lockkeeper::bench {
 
 std::vector<Row> AllRows() {
+  // SessionRows, DurableSessionRows and HeldRows follow when the daemon serves sessions.
   std::vector<Row> all;
-  for (std::vector<Row> rows :
-       {UnaryRows(), RedisRows(), NodeRows(), EtcdRows(), PostgresRows(), LineRows()}) {
+  for (std::vector<Row> rows : {UnaryRows(), RedisRows(), NodeRows(), PostgresRows(), DurableRows(),
+                                EtcdRows(), LineRows()}) {
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }
   return all;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a session costs that only holds: leases that one heartbeat keeps alive, and acquires that
+// wait. In the daemon's memory, and in processor time.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "bench/load/closed_loops.h"
+#include "bench/load/latencies.h"
+#include "bench/load/process_stat.h"
+#include "bench/load/redis_commands.h"
+#include "bench/load/session_caller.h"
+#include "bench/load/waiters.h"
+
+namespace lockkeeper::bench {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::seconds;
+
+constexpr int kTtlSeconds = 30;
+constexpr int kWaitSeconds = 600;
+constexpr seconds kBeatInterval{10};
+constexpr size_t kWaitersOfSession = 10'000;
+
+struct Options {
+  std::string address;
+  std::string http;
+  std::string socket;
+  pid_t daemon = 0;
+  size_t leases = 0;
+  size_t waiters = 0;
+  int beats = 4;
+};
+
+// 24 bytes.
+std::string LockName(size_t number) {
+  return "bench/held/lock/" + std::to_string(10'000'000 + number);
+}
+
+double PerPiece(double memory_before, pid_t daemon, size_t pieces) {
+  return (ResidentBytes(daemon) - memory_before) / static_cast<double>(pieces);
+}
+
+// Heartbeats extend each lease at every second beat, when 10 s of its 30 s are left: an even number
+// of them is what a client pays in the long run.
+void KeepAlive(const Options& options, SessionCaller& session) {
+  const pid_t redis = RedisProcess(options.socket);
+  const double daemon_before = CpuMicros(options.daemon);
+  const double redis_before = CpuMicros(redis);
+  const CommandCounts commands_before = CountCommands(options.socket);
+  const auto begin = SteadyClock::now();
+  Latencies answers;
+  for (int i = 1; i <= options.beats; ++i) {
+    LetPass(begin + i * kBeatInterval - SteadyClock::now());
+    const auto sent = SteadyClock::now();
+    session.Heartbeat();
+    answers.Add(SteadyClock::now() - sent);
+  }
+  const duration<double, std::micro> elapsed = SteadyClock::now() - begin;
+  PrintFigure("heartbeat_daemon_cores",
+              (CpuMicros(options.daemon) - daemon_before) / elapsed.count());
+  PrintFigure("heartbeat_redis_cores", (CpuMicros(redis) - redis_before) / elapsed.count());
+  PrintFigure("script_calls", CountCommands(options.socket).sent - commands_before.sent);
+  answers.Print("heartbeat");
+}
+
+void HoldLeases(const Options& options, SessionCaller& session) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < options.leases; ++i) names.push_back(LockName(i));
+  const double memory_before = ResidentBytes(options.daemon);
+  session.Acquire(names, kTtlSeconds);
+  PrintFigure("bytes_per_lease", PerPiece(memory_before, options.daemon, options.leases));
+  KeepAlive(options, session);
+}
+
+// All for one lock, which another session holds.
+void Wait(const Options& options, SessionCaller& holder) {
+  const std::string name = LockName(options.leases);
+  holder.Acquire({name}, kWaitSeconds);
+  std::vector<std::unique_ptr<SessionCaller>> sessions;
+  for (size_t i = 0; i < options.waiters; i += kWaitersOfSession) {
+    sessions.push_back(std::make_unique<SessionCaller>(ConnectAlone(options.address)));
+  }
+  const double memory_before = ResidentBytes(options.daemon);
+  size_t left = options.waiters;
+  for (const auto& session : sessions) {
+    const size_t count = std::min(left, kWaitersOfSession);
+    session->StartWaiting(name, count, kWaitSeconds);
+    left -= count;
+  }
+  AwaitWaiters(options.http, options.waiters);
+  PrintFigure("bytes_per_waiter", PerPiece(memory_before, options.daemon, options.waiters));
+}
+
+void Run(const Options& options) {
+  SessionCaller session(ConnectAlone(options.address));
+  if (options.leases > 0) HoldLeases(options, session);
+  if (options.waiters > 0) Wait(options, session);
+}
+
+}  // namespace
+}  // namespace lockkeeper::bench
+
+int main(int argc, char** argv) {
+  lockkeeper::bench::Options options;
+  CLI::App app("Holds leases in a session, or waits in some");
+  app.add_option("--address", options.address, "Where the daemon listens")->required();
+  app.add_option("--http", options.http, "Where it serves metrics")->required();
+  app.add_option("--socket", options.socket, "Unix socket of its Redis")->required();
+  app.add_option("--daemon", options.daemon, "Its process id")->required();
+  app.add_option("--leases", options.leases)->check(CLI::Range(0, 1'000'000));
+  app.add_option("--waiters", options.waiters)->check(CLI::Range(0, 20'000));
+  app.add_option("--beats", options.beats, "Heartbeats, one each 10 s")->check(CLI::Range(1, 60));
+  CLI11_PARSE(app, argc, argv);
+  try {
+    lockkeeper::bench::Run(options);
+  } catch (const std::exception& error) {
+    std::cerr << "bench_session_hold: " << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}

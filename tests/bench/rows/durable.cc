@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Unary calls when Redis writes to disk before it answers (`appendfsync always`).
+#include "bench/row.h"
+#include "bench/rows/service_load.h"
+
+namespace lockkeeper::bench {
+namespace {
+
+Row DurableRow(const Depth& depth) {
+  return {.name = "durable_unary" + depth.Suffix(),
+          .what = "unary acquire and release on disk, " + depth.Text(),
+          .rate = "cycles_per_s",
+          .latency = "acquire",
+          .measure = [depth](Servers& servers, double seconds) {
+            return MeasureUnary(servers.durable(), depth, seconds);
+          }};
+}
+
+}  // namespace
+
+std::vector<Row> DurableRows() {
+  return {DurableRow({1, 1}), DurableRow({4, 16}), DurableRow({8, 64})};
+}
+
+}  // namespace lockkeeper::bench

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/rows/service_load.h"
+
+#include <utility>
+#include <vector>
+
+#include "bench/load/process_stat.h"
+
+namespace lockkeeper::bench {
+namespace {
+
+Figures Measure(const Service& service, const Depth& depth, double seconds,
+                std::vector<std::string> command) {
+  for (const std::string& word :
+       {std::string("--address"), service.daemon().GrpcAddress(), std::string("--connections"),
+        std::to_string(depth.connections), std::string("--outstanding"),
+        std::to_string(depth.outstanding), std::string("--seconds"), std::to_string(seconds)}) {
+    command.push_back(word);
+  }
+  const pid_t daemon = service.daemon().pid();
+  const pid_t redis = service.redis().pid();
+  const double daemon_before = CpuMicros(daemon);
+  const double redis_before = CpuMicros(redis);
+  Figures figures = RunProgram(command);
+  figures["server_cpu_us_per_rpc"] = (CpuMicros(daemon) - daemon_before) / figures.at("calls");
+  figures["redis_cpu_us_per_rpc"] = (CpuMicros(redis) - redis_before) / figures.at("calls");
+  figures["cycles_per_s"] = figures.at("rpc_per_s") / 2;
+  return figures;
+}
+
+}  // namespace
+
+Figures MeasureUnary(const Service& service, const Depth& depth, double seconds) {
+  return Measure(service, depth, seconds, {ProgramPath("bench_unary_load"), "--target", "locks"});
+}
+
+Figures MeasureSession(const Service& service, const Depth& depth, double seconds) {
+  return Measure(service, depth, seconds, {ProgramPath("bench_session_load")});
+}
+
+}  // namespace lockkeeper::bench

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cycles of acquire and release through a daemon, by unary calls or in sessions, at some depth.
+#pragma once
+
+#include <string>
+
+#include "bench/row.h"
+#include "bench/service.h"
+
+namespace lockkeeper::bench {
+
+struct Depth {
+  int connections;
+  int outstanding;  // Of each connection.
+
+  int total() const { return connections * outstanding; }
+  std::string Text() const { return std::to_string(total()) + " outstanding"; }
+  std::string Suffix() const { return "_" + std::to_string(total()); }
+};
+
+// The figures of the load, with the servers' processor time for each operation, and cycles_per_s.
+Figures MeasureUnary(const Service& service, const Depth& depth, double seconds);
+Figures MeasureSession(const Service& service, const Depth& depth, double seconds);
+
+}  // namespace lockkeeper::bench
