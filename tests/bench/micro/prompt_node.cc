@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/micro/prompt_node.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace lockkeeper::bench {
+namespace {
+
+using redis::Reply;
+
+constexpr int64_t kTtlMs = 30'000;
+
+Reply Integer(int64_t value) { return {.type = Reply::Type::kInteger, .integer = value}; }
+
+// EVALSHA, the hash, and how many keys: each word is a line behind one with its length.
+size_t KeysOf(const redis::Command& command) {
+  constexpr int kLinesBefore = 6;
+  std::string_view wire = command.wire();
+  for (int i = 0; i < kLinesBefore; ++i) wire.remove_prefix(wire.find('\n') + 1);
+  size_t keys = 0;
+  std::from_chars(wire.data(), wire.data() + wire.size(), keys);
+  return keys;
+}
+
+// Outcome 1 is what everybody hopes for; then token, remaining time in us and ttl in ms.
+Reply Granted(size_t locks, int64_t now) {
+  constexpr size_t kReplyWidth = 4;
+  Reply reply{.type = Reply::Type::kArray};
+  reply.items.reserve(1 + locks * kReplyWidth);
+  reply.items.push_back(Integer(now));
+  for (size_t i = 0; i < locks; ++i) {
+    for (const int64_t value : {int64_t{1}, now, kTtlMs * 1000, kTtlMs}) {
+      reply.items.push_back(Integer(value));
+    }
+  }
+  return reply;
+}
+
+}  // namespace
+
+void PromptNode::Run(size_t, const redis::ScriptSource&, redis::Command command,
+                     redis::ReplyDone done) {
+  calls_.push_back({KeysOf(command), std::move(done)});
+}
+
+void PromptNode::Send(redis::Command, redis::ReplyDone done) {
+  calls_.push_back({0, std::move(done)});
+}
+
+bool PromptNode::AnswerAll() {
+  std::vector<Call> calls = std::exchange(calls_, {});
+  for (Call& call : calls) std::move(call.done)(Granted(call.locks, ++clock_micros_));
+  return !calls.empty();
+}
+
+}  // namespace lockkeeper::bench

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A node that does not keep anything: every lock is granted, every lease extended and released. So
+// what is measured is the daemon's own work.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "redis/node.h"
+
+namespace lockkeeper::bench {
+
+// Thread-safety: not thread-safe.
+class PromptNode final : public redis::Node {
+ public:
+  size_t lanes() const override { return 1; }
+  void Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
+           redis::ReplyDone done) override;
+  void Send(redis::Command command, redis::ReplyDone done) override;
+  void Subscribe(const std::string&, redis::MessageListener) override {}
+  core::Assurance assurance() const override { return core::Assurance::kMemory; }
+
+  // Answers the calls that have come. False if there are none.
+  bool AnswerAll();
+
+ private:
+  struct Call {
+    size_t locks;
+    redis::ReplyDone done;
+  };
+
+  std::vector<Call> calls_;
+  int64_t clock_micros_ = 1'800'000'000'000'000;
+};
+
+}  // namespace lockkeeper::bench

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A turn of a shard with so many operations, each on a lock of its own, until all are answered.
+#include <benchmark/benchmark.h>
+
+#include "bench/micro/requests.h"
+#include "bench/micro/shard_alone.h"
+#include "redis/scripts.h"
+
+namespace lockkeeper::bench {
+namespace {
+
+constexpr size_t kReplyWidth = 4;
+
+// Of the operation queue alone.
+void QueueTurn(benchmark::State& state) {
+  ShardAlone shard;
+  int64_t answers = 0;
+  for (auto _ : state) {
+    for (int64_t i = 0; i < state.range(0); ++i) {
+      shard.queue().Submit({.script = &redis::kReleaseScript,
+                            .lock_name = NameOfLock(static_cast<size_t>(i)),
+                            .arguments = {std::string(LeaseIdOf(1).digits()), ""},
+                            .reply_width = kReplyWidth,
+                            .deadline = core::Instant::max(),
+                            .done = [&answers](absl::StatusOr<redis::OperationReply> reply) {
+                              answers += reply.ok() ? 1 : 0;
+                            }});
+    }
+    shard.RunTurns();
+  }
+  if (answers != state.iterations() * state.range(0)) state.SkipWithError("not answered");
+  state.SetItemsProcessed(answers);
+}
+BENCHMARK(QueueTurn)->Arg(1)->Arg(32)->Arg(512);
+
+// Acquire and release, through the domain.
+void Cycle(benchmark::State& state) {
+  ShardAlone shard;
+  int64_t granted = 0, released = 0;
+  for (auto _ : state) {
+    for (int64_t i = 0; i < state.range(0); ++i) {
+      shard.locks().Acquire(AcquireOf(static_cast<size_t>(i)),
+                            [&granted](absl::StatusOr<core::AcquireAnswer> answer) {
+                              granted += answer.ok() && answer->index() == 0 ? 1 : 0;
+                            });
+    }
+    shard.RunTurns();
+    for (int64_t i = 0; i < state.range(0); ++i) {
+      shard.locks().Release(ReleaseOf(static_cast<size_t>(i)),
+                            [&released](absl::StatusOr<core::ReleaseAnswer> answer) {
+                              released += answer.ok() ? 1 : 0;
+                            });
+    }
+    shard.RunTurns();
+  }
+  const int64_t cycles = state.iterations() * state.range(0);
+  if (granted != cycles || released != cycles) state.SkipWithError("not granted or not released");
+  state.SetItemsProcessed(cycles);
+}
+BENCHMARK(Cycle)->Arg(1)->Arg(32)->Arg(512);
+
+}  // namespace
+}  // namespace lockkeeper::bench
