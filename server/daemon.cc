@@ -187,7 +187,8 @@ absl::Status Daemon::Parts::StartRpc() {
                          .started = started,
                          .store_kind = config.store.embedded ? "embedded" : "redis",
                          .store_address = store_url.Address(),
-                         .record_retention = config.store.record_retention}});
+                         .record_retention = config.store.record_retention},
+               .drain_timeout = config.drain.timeout});
   if (!server.ok()) return server.status();
   rpc_server = std::move(*server);
   return absl::OkStatus();

@@ -70,6 +70,20 @@ inline constexpr int32_t kWaitersPerLockMax = 999'999;
 inline constexpr int32_t kWaitersPerPrincipalDefault = 50'000;
 inline constexpr int32_t kWaitersPerPrincipalMax = 999'999;
 
+// Operations of one message of a session.
+inline constexpr int kSessionBatchMax = 1'024;
+
+// Operations of one session that have no result yet, or one that its client has not read: what a
+// client that does not read makes the daemon keep, about 300 bytes for each. Beyond it RATE_LIMIT.
+inline constexpr int32_t kSessionOperationsMax = 32'768;
+
+// Refusals that a session keeps for a client that goes on sending beyond that and does not read.
+// Beyond it the session is ended.
+inline constexpr int32_t kSessionRefusalsMax = 16'384;
+
+// Leases of one session in one shard, about 250 bytes for each. Beyond it LEASE_LIMIT.
+inline constexpr size_t kLeasesPerSessionMax = 1'000'000;
+
 // Grants that one shard is trying to withdraw. Beyond it the oldest is left to its ttl.
 inline constexpr size_t kWithdrawalsMax = 65'536;
 

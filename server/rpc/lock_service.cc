@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "rpc/acquire_reactor.h"
+#include "rpc/call_outcome.h"
 #include "rpc/convert.h"
+#include "rpc/session_reactor.h"
 #include "rpc/unary_reactor.h"
 
 namespace lockkeeper::rpc {
@@ -60,7 +62,7 @@ struct ReleaseCall {
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);
-    return answer.released() ? Outcome::kReleased : Outcome::kNotReleased;
+    return OutcomeOf(answer);
   }
   CallSubject Subject(const Request& from) const {
     return {.lock_name = from.name(), .lease_id = lease_id};
@@ -69,20 +71,6 @@ struct ReleaseCall {
   core::ReleaseRequest request;
   core::LeaseId lease_id;
 };
-
-Outcome OutcomeOf(core::Verdict verdict) {
-  switch (verdict) {
-    case core::Verdict::kAdmitted:
-      return Outcome::kAdmitted;
-    case core::Verdict::kStale:
-      return Outcome::kStale;
-    case core::Verdict::kExpired:
-      return Outcome::kExpired;
-    case core::Verdict::kUnknownToken:
-      return Outcome::kUnknownToken;
-  }
-  return Outcome::kError;
-}
 
 struct FenceCall {
   using Request = v1::FenceRequest;
@@ -100,23 +88,13 @@ struct FenceCall {
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);
-    return OutcomeOf(answer.verdict);
+    return OutcomeOf(answer);
   }
   CallSubject Subject(const Request& from) const {
     return {.lock_name = from.name(), .token = core::FencingToken{from.fencing_token()}};
   }
 
   core::FenceRequest request;
-};
-
-class RefusedSession final
-    : public grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse> {
- public:
-  RefusedSession() {
-    Finish({grpc::StatusCode::UNIMPLEMENTED,
-            "sessions are not served yet; the unary calls do the same work"});
-  }
-  void OnDone() override { delete this; }
 };
 
 }  // namespace
@@ -126,14 +104,16 @@ LockService::LockService(const ServiceDeps& deps, CallRecorder& recorder)
       acquire_{"Acquire", deps.metrics.ForRpc("Acquire"), recorder},
       extend_{"Extend", deps.metrics.ForRpc("Extend"), recorder},
       release_{"Release", deps.metrics.ForRpc("Release"), recorder},
-      fence_{"Fence", deps.metrics.ForRpc("Fence"), recorder} {}
+      fence_{"Fence", deps.metrics.ForRpc("Fence"), recorder},
+      session_{"Session", deps.metrics.ForRpc("Session"), recorder},
+      session_kinds_{session_, acquire_, extend_, release_, fence_},
+      keepers_(deps.facts.daemon_id) {}
 
 grpc::ServerUnaryReactor* LockService::Acquire(grpc::CallbackServerContext* context,
                                                const v1::AcquireRequest* request,
                                                v1::AcquireResponse* response) {
-  const uint64_t number = next_keeper_.fetch_add(1, std::memory_order_relaxed);
   auto* reactor = new AcquireReactor(acquire_, deps_, *context, *request, *response);
-  reactor->Start(core::Keeper(deps_.facts.daemon_id, number));
+  reactor->Start(keepers_.Next());
   return reactor;
 }
 
@@ -156,8 +136,8 @@ grpc::ServerUnaryReactor* LockService::Fence(grpc::CallbackServerContext* contex
 }
 
 grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>* LockService::Session(
-    grpc::CallbackServerContext* /*context*/) {
-  return new RefusedSession();
+    grpc::CallbackServerContext* context) {
+  return new SessionReactor(session_kinds_, deps_, keepers_, sessions_, *context);
 }
 
 }  // namespace lockkeeper::rpc

@@ -3,12 +3,11 @@
 // lockkeeper.v1.LockService: gives each call its reactor. The way of a call is in unary_reactor.h.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
 #include "rpc/call_context.h"
+#include "rpc/keeper_source.h"
 #include "rpc/service_deps.h"
+#include "rpc/session_reactor.h"
 
 namespace lockkeeper::rpc {
 
@@ -32,13 +31,19 @@ class LockService final : public v1::LockService::CallbackService {
   grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>* Session(
       grpc::CallbackServerContext* context) override;
 
+  // Tells all sessions that the daemon ends in `remaining`; new ones are refused.
+  void StartDraining(core::Millis remaining) { sessions_.StartDraining(remaining); }
+
  private:
   const ServiceDeps& deps_;
   const RpcKind acquire_;
   const RpcKind extend_;
   const RpcKind release_;
   const RpcKind fence_;
-  std::atomic<uint64_t> next_keeper_{1};
+  const RpcKind session_;
+  const SessionKinds session_kinds_;
+  KeeperSource keepers_;
+  SessionRegistry sessions_;
 };
 
 }  // namespace lockkeeper::rpc

@@ -86,7 +86,8 @@ absl::Status Server::Impl::Listen(const std::vector<ListenAddress>& listen) {
 
 void Server::Impl::FollowHealth() {
   health_subscription.emplace(deps.health.Subscribe(
-      [health = server->GetHealthCheckService()](const telemetry::Health& now) {
+      [this, health = server->GetHealthCheckService()](const telemetry::Health& now) {
+        if (now.draining) locks.StartDraining(deps.drain_timeout);
         for (const char* name : {"", v1::LockService::service_full_name(),
                                  admin::v1::AdminService::service_full_name(), "store"}) {
           health->SetServingStatus(name, now.serving());

@@ -35,6 +35,7 @@ struct ServiceDeps {
   telemetry::Metrics& metrics;
   telemetry::Logger logger;
   ServerFacts facts;
+  core::Millis drain_timeout{20'000};  // What clients are told when the daemon stops.
 };
 
 }  // namespace lockkeeper::rpc

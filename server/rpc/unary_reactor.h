@@ -17,12 +17,12 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "core/errors.h"
 #include "core/lock_store.h"
 #include "core/shard.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "rpc/call_context.h"
+#include "rpc/call_outcome.h"
 #include "rpc/service_deps.h"
 #include "rpc/status_convert.h"
 
@@ -77,11 +77,6 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
         answer.ok() ? call_.Write(*answer, response_) : OutcomeOf(answer.status());
     if (answer.ok() && context_.IsCancelled()) outcome = telemetry::Outcome::kCancelled;
     Answered(outcome, answer.status());
-  }
-
-  static telemetry::Outcome OutcomeOf(const absl::Status& status) {
-    return core::ReasonOf(status) == core::ErrorReason::kLeaseLost ? telemetry::Outcome::kLeaseLost
-                                                                   : telemetry::Outcome::kError;
   }
 
   // The last thing done here: Finish may run OnDone before it returns.

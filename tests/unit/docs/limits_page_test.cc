@@ -67,6 +67,10 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kWaitersPerLockMax),
           LOCKKEEPER_LIMIT(kWaitersPerPrincipalDefault),
           LOCKKEEPER_LIMIT(kWaitersPerPrincipalMax),
+          LOCKKEEPER_LIMIT(kSessionBatchMax),
+          LOCKKEEPER_LIMIT(kSessionOperationsMax),
+          LOCKKEEPER_LIMIT(kSessionRefusalsMax),
+          LOCKKEEPER_LIMIT(kLeasesPerSessionMax),
           LOCKKEEPER_LIMIT(kWithdrawalsMax)};
 }
 

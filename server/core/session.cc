@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/session.h"
+
+#include <optional>
+
+#include "core/limits.h"
+
+namespace lockkeeper::core {
+namespace {
+
+// Extensions and releases of one session that are under way at a time when it has many: so many
+// fill script calls, and with more everybody else would wait behind them.
+constexpr size_t kAtOnce = 512;
+
+// Longer than any offer runs.
+constexpr Millis kOfferTime{3000};
+
+}  // namespace
+
+// A heartbeat, or a release of all, on its way through the leases.
+struct Session::Round {
+  size_t under_way = 0;
+  std::vector<SessionLeases::Ref> put_back;
+  std::vector<NotExtended> not_extended;
+  Done<std::vector<NotExtended>> beaten;
+  int32_t released = 0;
+  Done<int32_t> all_released;
+};
+
+AnsweredOperation Session::Arrived(uint64_t id, OperationKind kind) const {
+  return {.id = id, .kind = kind, .arrived = clock_.Now()};
+}
+
+void Session::Answer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer) {
+  if (listener_ != nullptr) listener_->OnAnswer(operation, std::move(answer));
+}
+
+void Session::Run(SessionOperation operation) {
+  std::visit([&](auto& request) { Carry(operation.id, std::move(request)); }, operation.request);
+}
+
+void Session::Carry(uint64_t id, AcquireRequest request) {
+  const AnsweredOperation operation = Arrived(id, OperationKind::kAcquire);
+  if (leases_.size() + acquiring_ >= limits::kLeasesPerSessionMax) {
+    return Answer(operation,
+                  Error(ErrorReason::kLeaseLimit, "a session has at most " +
+                                                      std::to_string(limits::kLeasesPerSessionMax) +
+                                                      " leases in each shard"));
+  }
+  if (request.wait_timeout > Millis(0) &&
+      !waiting_.emplace(id, Waiting{request.name, request.keeper}).second) {
+    return Answer(operation, InvalidField("id", "is that of an acquire that still waits"));
+  }
+  ++acquiring_;
+  const Acquiring acquire{operation, request.attempt, request.keeper,
+                          request.wait_timeout > Millis(0)};
+  locks_.Acquire(std::move(request),
+                 [self = shared_from_this(), acquire](absl::StatusOr<AcquireAnswer> answer) {
+                   self->OnAcquired(acquire, std::move(answer));
+                 });
+}
+
+void Session::OnAcquired(const Acquiring& acquire, absl::StatusOr<AcquireAnswer> answer) {
+  --acquiring_;
+  bool cancelled = false;
+  if (acquire.may_wait) cancelled = waiting_.extract(acquire.operation.id).mapped().cancelled;
+  if (!answer.ok()) return Answer(acquire.operation, answer.status());
+  if (Lease* lease = std::get_if<Lease>(&*answer)) {
+    if (listener_ == nullptr) return locks_.Withdraw(*lease, acquire.attempt, acquire.keeper);
+    lease->offered ? RememberOffer(*lease) : Keep(*lease);
+  } else if (cancelled) {
+    std::get<Contention>(*answer).reason = ContentionReason::kCancelled;
+  }
+  Answer(acquire.operation, SessionAnswer(*std::move(answer)));
+}
+
+void Session::Carry(uint64_t id, ExtendRequest request) {
+  const AnsweredOperation operation = Arrived(id, OperationKind::kExtend);
+  std::string name = request.name;
+  const LeaseId lease_id = request.lease_id;
+  locks_.Extend(std::move(request), [self = shared_from_this(), operation, name = std::move(name),
+                                     lease_id](absl::StatusOr<Lease> lease) {
+    self->OnExtended(operation, name, lease_id, std::move(lease));
+  });
+}
+
+void Session::OnExtended(const AnsweredOperation& operation, const std::string& name,
+                         const LeaseId& lease_id, absl::StatusOr<Lease> lease) {
+  if (lease.ok()) {
+    if (leases_.Keeps(name, lease_id) || offers_.erase({name, lease_id}) > 0) Keep(*lease);
+    return Answer(operation, SessionAnswer(*std::move(lease)));
+  }
+  if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) leases_.Drop(name, lease_id);
+  Answer(operation, lease.status());
+}
+
+void Session::Carry(uint64_t id, ReleaseRequest request) {
+  const AnsweredOperation operation = Arrived(id, OperationKind::kRelease);
+  // At once: its client gives the lease up, whatever comes of the release.
+  leases_.Drop(request.name, request.lease_id);
+  locks_.Release(std::move(request),
+                 [self = shared_from_this(), operation](absl::StatusOr<ReleaseAnswer> answer) {
+                   if (!answer.ok()) return self->Answer(operation, answer.status());
+                   self->Answer(operation, SessionAnswer(*answer));
+                 });
+}
+
+void Session::Carry(uint64_t id, FenceRequest request) {
+  const AnsweredOperation operation = Arrived(id, OperationKind::kFence);
+  locks_.Fence(std::move(request),
+               [self = shared_from_this(), operation](absl::StatusOr<FenceAnswer> answer) {
+                 if (!answer.ok()) return self->Answer(operation, answer.status());
+                 self->Answer(operation, SessionAnswer(*answer));
+               });
+}
+
+void Session::Keep(const Lease& lease) {
+  leases_.Keep(lease.name, lease.lease_id, lease.ttl, clock_.Now() + lease.remaining_ttl);
+}
+
+void Session::RememberOffer(const Lease& lease) {
+  const Instant now = clock_.Now();
+  std::erase_if(offers_, [now](const auto& offer) { return offer.second <= now; });
+  offers_[{lease.name, lease.lease_id}] = now + kOfferTime;
+}
+
+void Session::Cancel(uint64_t operation_id) {
+  const auto waiting = waiting_.find(operation_id);
+  if (waiting == waiting_.end()) return;
+  waiting->second.cancelled = true;
+  locks_.Abandon(waiting->second.name, waiting->second.keeper);
+}
+
+void Session::Adopt(ExtendRequest request, Done<Lease> done) {
+  const FencingToken token = request.token;
+  locks_.Extend(std::move(request), [self = shared_from_this(), token,
+                                     done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
+    if (self->listener_ == nullptr) return;
+    if (lease.ok() && lease->token != token) {
+      lease = Error(ErrorReason::kLeaseLost, "this lease id has another fencing token");
+    }
+    if (lease.ok()) self->Keep(*lease);
+    std::move(done)(std::move(lease));
+  });
+}
+
+void Session::Heartbeat(Done<std::vector<NotExtended>> done) {
+  auto round = std::make_shared<Round>();
+  round->beaten = std::move(done);
+  ExtendNext(round);
+}
+
+void Session::ExtendNext(const std::shared_ptr<Round>& round) {
+  while (listener_ != nullptr && round->under_way < kAtOnce) {
+    const std::optional<SessionLeases::Ref> due = leases_.NextDue(clock_.Now());
+    if (!due) break;
+    ++round->under_way;
+    ExtendRequest request;
+    request.name = (*due)->name;
+    request.lease_id = (*due)->lease_id;
+    request.ttl = (*due)->ttl;
+    request.principal = principal_;
+    request.deadline = Instant::max();
+    locks_.Extend(std::move(request), [self = shared_from_this(), round,
+                                       held = *due](absl::StatusOr<Lease> lease) {
+      --round->under_way;
+      if (lease.ok()) {
+        self->leases_.Extended(held, lease->ttl, self->clock_.Now() + lease->remaining_ttl);
+      } else {
+        self->NotExtendedNow(*round, held, lease.status());
+      }
+      self->ExtendNext(round);
+    });
+  }
+  if (round->under_way > 0 || !round->beaten) return;
+  for (const SessionLeases::Ref held : round->put_back) leases_.NotExtended(held);
+  auto done = std::exchange(round->beaten, nullptr);
+  if (listener_ != nullptr) std::move(done)(std::move(round->not_extended));
+}
+
+void Session::NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status) {
+  const ErrorReason reason = ReasonOf(status).value_or(ErrorReason::kInvariantViolated);
+  // Its client has released it meanwhile and does not ask for it any more.
+  if (!held->dropped) round.not_extended.push_back({held->name, held->lease_id, reason});
+  if (reason == ErrorReason::kLeaseLost) {
+    leases_.Ended(held);
+  } else {
+    round.put_back.push_back(held);
+  }
+}
+
+void Session::ReleaseAll(Done<int32_t> done) {
+  auto round = std::make_shared<Round>();
+  round->all_released = std::move(done);
+  ReleaseNext(round);
+}
+
+void Session::ReleaseNext(const std::shared_ptr<Round>& round) {
+  while (listener_ != nullptr && round->under_way < kAtOnce) {
+    std::optional<SessionLeases::Held> held = leases_.TakeAny();
+    if (!held) break;
+    ++round->under_way;
+    ReleaseRequest request;
+    request.name = std::move(held->name);
+    request.lease_id = held->lease_id;
+    request.principal = principal_;
+    request.deadline = Instant::max();
+    locks_.Release(std::move(request),
+                   [self = shared_from_this(), round](absl::StatusOr<ReleaseAnswer> answer) {
+                     --round->under_way;
+                     if (answer.ok() && answer->released()) ++round->released;
+                     self->ReleaseNext(round);
+                   });
+  }
+  if (round->under_way > 0 || !round->all_released) return;
+  auto done = std::exchange(round->all_released, nullptr);
+  if (listener_ != nullptr) std::move(done)(round->released);
+}
+
+void Session::Break() {
+  listener_ = nullptr;
+  LeaveLines();
+}
+
+void Session::LeaveLines() {
+  // Abandon may answer at once, which takes the acquire out.
+  std::vector<uint64_t> operations;
+  operations.reserve(waiting_.size());
+  for (const auto& [id, waiting] : waiting_) operations.push_back(id);
+  for (const uint64_t id : operations) Cancel(id);
+}
+
+}  // namespace lockkeeper::core

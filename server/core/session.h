@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one stream of a client does in one shard: its operations, and the leases that they were
+// granted, which one heartbeat of the client keeps alive. docs/concepts/sessions.md tells what
+// clients may expect.
+//
+// A lease is kept from its grant, its claim or its adoption until it is released in this session,
+// found ended, or the session ends. When the stream breaks, leases run on to their ttl, and what is
+// granted later is withdrawn: nobody would hear of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/clock.h"
+#include "core/errors.h"
+#include "core/lock_manager.h"
+#include "core/requests.h"
+#include "core/session_leases.h"
+
+namespace lockkeeper::core {
+
+struct SessionOperation {
+  uint64_t id = 0;  // The client's.
+  std::variant<AcquireRequest, ExtendRequest, ReleaseRequest, FenceRequest> request;
+};
+
+enum class OperationKind { kAcquire, kExtend, kRelease, kFence };
+
+// Of an operation of the kind that has the same place.
+using SessionAnswer = std::variant<AcquireAnswer, Lease, ReleaseAnswer, FenceAnswer>;
+
+// An operation, when it is answered.
+struct AnsweredOperation {
+  uint64_t id = 0;
+  OperationKind kind = OperationKind::kAcquire;
+  Instant arrived;  // At the shard.
+};
+
+// A lease that a heartbeat did not extend.
+struct NotExtended {
+  std::string name;
+  LeaseId lease_id;
+  ErrorReason reason;  // LEASE_LOST: it has ended. Else only this heartbeat failed.
+};
+
+// Thread-safety: called on the shard's thread.
+class SessionListener {
+ public:
+  virtual ~SessionListener() = default;
+
+  virtual void OnAnswer(const AnsweredOperation& operation,
+                        absl::StatusOr<SessionAnswer> answer) = 0;
+};
+
+// Completion: each operation is answered exactly once, unless the session has ended before.
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators, the listener until
+// Break(); held by what is under way besides its owner.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  // `principal` is the client's.
+  Session(LockManager& locks, const Clock& clock, std::string principal, SessionListener& listener)
+      : locks_(locks), clock_(clock), principal_(std::move(principal)), listener_(&listener) {}
+
+  // Carries `operation` out. Operations on one lock take effect in the order of these calls.
+  // Requires: its request has passed Validate().
+  // Errors, besides those of the request: LEASE_LIMIT; INVALID_FIELD if its id is in use.
+  void Run(SessionOperation operation);
+
+  // Ends a waiting acquire, which is answered CANCELLED, or with what came before.
+  void Cancel(uint64_t operation_id);
+
+  // Extends a lease and keeps it from now on. Errors: those of Extend; LEASE_LOST if it has another
+  // token.
+  void Adopt(ExtendRequest request, Done<Lease> done);
+
+  // Extends, each for its own ttl, the leases that have less than 2/3 of it left. Answers those
+  // that it could not extend; the ended ones among them are kept no longer. Requires: no heartbeat
+  // of this session is under way.
+  void Heartbeat(Done<std::vector<NotExtended>> done);
+
+  // Acquires that wait leave the line; they are answered.
+  void LeaveLines();
+
+  // Releases all leases and answers how many.
+  void ReleaseAll(Done<int32_t> done);
+
+  // The stream is gone: nobody is called any more, acquires that wait leave the line.
+  void Break();
+
+  size_t leases() const { return leases_.size(); }
+
+ private:
+  struct Waiting {
+    std::string name;
+    Keeper keeper;
+    bool cancelled = false;
+  };
+  struct Round;
+
+  void Carry(uint64_t id, AcquireRequest request);
+  void Carry(uint64_t id, ExtendRequest request);
+  void Carry(uint64_t id, ReleaseRequest request);
+  void Carry(uint64_t id, FenceRequest request);
+  AnsweredOperation Arrived(uint64_t id, OperationKind kind) const;
+  void Answer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer);
+
+  // What is known of an acquire when it is answered.
+  struct Acquiring {
+    AnsweredOperation operation;
+    int32_t attempt;
+    Keeper keeper;
+    bool may_wait;
+  };
+  void OnAcquired(const Acquiring& acquire, absl::StatusOr<AcquireAnswer> answer);
+  void OnExtended(const AnsweredOperation& operation, const std::string& name,
+                  const LeaseId& lease_id, absl::StatusOr<Lease> lease);
+  void Keep(const Lease& lease);
+  void RememberOffer(const Lease& lease);
+  void ExtendNext(const std::shared_ptr<Round>& round);
+  void NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status);
+  void ReleaseNext(const std::shared_ptr<Round>& round);
+
+  LockManager& locks_;
+  const Clock& clock_;
+  const std::string principal_;
+  SessionListener* listener_;  // Null once the stream is gone.
+  SessionLeases leases_;
+  size_t acquiring_ = 0;
+  std::unordered_map<uint64_t, Waiting> waiting_;  // Acquires that may wait, by operation id.
+  // Offers that this session may claim, and until when.
+  std::map<std::pair<std::string, LeaseId>, Instant> offers_;
+};
+
+}  // namespace lockkeeper::core

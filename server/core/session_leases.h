@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The leases that a session keeps alive, in such an order that a heartbeat finds those that are due
+// without looking at the others: leases of one ttl stand in the order of their ends, since each
+// extension puts its lease behind all others of that ttl.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/types.h"
+
+namespace lockkeeper::core {
+
+// Thread-safety: loop-thread only.
+class SessionLeases {
+ public:
+  struct Held {
+    std::string name;
+    LeaseId lease_id;
+    Millis ttl{};
+    Instant end;             // Not before the lease's end; later by the way of the answer.
+    bool extending = false;  // Between NextDue and what follows it.
+    bool dropped = false;    // Meanwhile.
+  };
+  // Valid until the lease is dropped, or while it is being extended.
+  using Ref = std::list<Held>::iterator;
+
+  // Keeps a lease from now on, or anew. `end` is its end as far as is known.
+  void Keep(const std::string& name, const LeaseId& lease_id, Millis ttl, Instant end);
+
+  // Keeps it no longer. False if it was not kept.
+  bool Drop(std::string_view name, const LeaseId& lease_id);
+
+  bool Keeps(std::string_view name, const LeaseId& lease_id) const;
+
+  // A lease that has less than 2/3 of its ttl left at `now`; nothing if there is none. It is being
+  // extended until one of the next three is called for it.
+  std::optional<Ref> NextDue(Instant now);
+
+  // It runs until `end` now, for `ttl`.
+  void Extended(Ref held, Millis ttl, Instant end);
+
+  // It has ended.
+  void Ended(Ref held);
+
+  // It is as it was, and due. Call it once no more is asked for in this round.
+  void NotExtended(Ref held);
+
+  // Takes any lease out, for ending it. Nothing if none is left.
+  std::optional<Held> TakeAny();
+
+  size_t size() const { return by_key_.size(); }
+
+ private:
+  struct Key {
+    std::string_view name;  // The held one's.
+    LeaseId lease_id;
+    bool operator==(const Key&) const = default;
+  };
+  struct HashOfKey {
+    size_t operator()(const Key& key) const;
+  };
+
+  // Takes it out of the table. It is destroyed, unless it is being extended.
+  void Remove(Ref held);
+
+  std::map<Millis, std::list<Held>> by_ttl_;
+  std::unordered_map<Key, Ref, HashOfKey> by_key_;
+  std::list<Held> dropped_;  // While they are being extended.
+};
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a session has to tell its client while an earlier message is still on its way. Bounded by
+// admission: an operation takes the place of its answer, which is free again once the answer has
+// been sent. Everything else is merged: of heartbeats the newest is answered, with all leases that
+// could not be extended.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "google/protobuf/arena.h"
+#include "lockkeeper/v1/lock_service.pb.h"
+
+namespace lockkeeper::rpc {
+
+// Thread-safety: thread-compatible.
+class SessionOutbox {
+ public:
+  SessionOutbox();
+
+  // Takes a place for the answer of an operation. False if none is free.
+  bool TakePlace();
+
+  // The answer of an operation that has a place, to be filled in: one of these three.
+  v1::SessionResult& AddResult();
+  v1::SessionOffer& AddOffer();
+  v1::SessionAdoptResult& AddAdoptResult();
+
+  // The refusal of an operation that has no place, to be filled in. Null if the client leaves so
+  // many of them unread that it has to be cut off.
+  v1::SessionResult* AddRefusal();
+
+  void SetOpened(v1::SessionOpened opened);
+  void AddHeartbeatResult(v1::SessionHeartbeatResult result);
+  void SetDraining(v1::SessionDraining draining);
+  void SetClosed(v1::SessionClosed closed);  // It is sent last.
+
+  // The next message to send; null if there is none. It is valid until Sent().
+  // Requires: none is on its way.
+  const v1::SessionResponse* Next();
+
+  // The message was sent.
+  void Sent();
+
+  // Operations that have a place and no answer yet.
+  int32_t unanswered() const { return unanswered_; }
+
+  // Whether nothing is left to send and nothing is on its way.
+  bool empty() const;
+
+ private:
+  // A message, and what its sending sets free.
+  struct Page {
+    google::protobuf::Arena arena;
+    v1::SessionResponse* message = nullptr;
+    int32_t places = 0;
+    int32_t refusals = 0;
+  };
+  using PagePtr = std::unique_ptr<Page>;
+
+  PagePtr NewPage();
+  Page& PageWithRoom();
+  Page& AddAlone(std::deque<PagePtr>& to);
+  void TakeHeartbeatResult(v1::SessionHeartbeatResult& message);
+
+  int32_t unanswered_ = 0;
+  int32_t taken_ = 0;     // Unanswered, or with an answer that is not sent.
+  int32_t refusals_ = 0;  // Not sent.
+
+  std::deque<PagePtr> urgent_;   // Opened, offers, adoptions, draining.
+  std::deque<PagePtr> results_;  // The last one is being filled.
+  std::optional<v1::SessionHeartbeatResult> heartbeat_;
+  std::optional<v1::SessionClosed> closed_;
+  PagePtr sending_;
+  PagePtr spare_;  // Its memory is used again.
+};
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/session_reactor.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/errors.h"
+#include "core/limits.h"
+#include "core/validation.h"
+#include "rpc/convert.h"
+#include "rpc/convert_duration.h"
+#include "rpc/session_operation.h"
+#include "rpc/status_convert.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+using core::limits::kSessionBatchMax;
+
+absl::Status TooManyUnread() {
+  return core::Error(core::ErrorReason::kRateLimit,
+                     "the client goes on sending and does not read its results");
+}
+
+absl::Status OverLimit() {
+  return core::Error(core::ErrorReason::kRateLimit,
+                     "more than " + std::to_string(core::limits::kSessionOperationsMax) +
+                         " operations of this session have no result yet, or one that is unread");
+}
+
+absl::Status Draining() {
+  return core::Error(core::ErrorReason::kServerDraining, "this daemon is stopping");
+}
+
+}  // namespace
+
+// The session's part in one shard. Lives until the shard has heard that the stream is gone.
+//
+// Thread-safety: shard's thread only, but for Post.
+class SessionReactor::Part final : public core::SessionListener,
+                                   public std::enable_shared_from_this<Part> {
+ public:
+  Part(SessionReactor& stream, core::Shard& shard, const core::Clock& clock,
+       const std::string& principal)
+      : stream_(&stream),
+        executor_(shard.executor),
+        session_(std::make_shared<core::Session>(shard.locks, clock, principal, *this)) {}
+
+  // Runs `task` on the shard's thread, unless the stream is gone by then. Thread-safety:
+  // thread-safe.
+  template <typename Task>
+  void Post(Task task) {
+    executor_.Post([self = shared_from_this(), task = std::move(task)]() mutable {
+      if (self->stream_ == nullptr) return;
+      std::move(task)(*self);
+    });
+  }
+
+  core::Session& session() { return *session_; }
+  SessionReactor& stream() { return *stream_; }
+
+  void Break() {
+    session_->Break();
+    std::exchange(stream_, nullptr)->OnBroken();
+  }
+
+  // What was answered in this turn is sent at its end.
+  void AdvanceSoon() {
+    if (std::exchange(advancing_, true)) return;
+    executor_.AtEndOfTurn([self = shared_from_this()] {
+      self->advancing_ = false;
+      if (self->stream_ != nullptr) self->stream_->Advance();
+    });
+  }
+
+  void OnAnswer(const core::AnsweredOperation& operation,
+                absl::StatusOr<core::SessionAnswer> answer) override {
+    stream_->OnAnswer(operation, std::move(answer));
+    AdvanceSoon();
+  }
+
+ private:
+  SessionReactor* stream_;  // Null once it is gone.
+  core::Executor& executor_;
+  const std::shared_ptr<core::Session> session_;
+  bool advancing_ = false;
+};
+
+SessionReactor::SessionReactor(const SessionKinds& kinds, const ServiceDeps& deps,
+                               KeeperSource& keepers, SessionRegistry& registry,
+                               const grpc::CallbackServerContext& context)
+    : kinds_(kinds),
+      deps_(deps),
+      keepers_(keepers),
+      registry_(registry),
+      context_(kinds.session, context),
+      request_(google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&request_arena_)) {
+  StartRead(request_);
+}
+
+SessionReactor::~SessionReactor() { registry_.Remove(*this); }
+
+void SessionReactor::OnReadDone(bool ok) {
+  if (!ok) {
+    {
+      const std::lock_guard lock(mutex_);
+      half_closed_ = true;
+    }
+    return Advance();
+  }
+  const absl::Status status = Handle(*request_);
+  if (!status.ok()) return End(status);
+  request_arena_.Reset();
+  request_ = google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&request_arena_);
+  StartRead(request_);
+}
+
+absl::Status SessionReactor::Handle(const v1::SessionRequest& request) {
+  using Message = v1::SessionRequest;
+  if (request.message_case() == Message::kOpen) return Open(request.open());
+  if (parts_.empty()) return core::InvalidField("open", "has to be the first message of a session");
+  switch (request.message_case()) {
+    case Message::kBatch:
+      return RunBatch(request.batch());
+    case Message::kCancel:
+      for (const PartPtr& part : parts_) {
+        part->Post([id = request.cancel().operation_id()](Part& on_shard) {
+          on_shard.session().Cancel(id);
+        });
+      }
+      return absl::OkStatus();
+    case Message::kAdopt:
+      return Adopt(request.adopt());
+    case Message::kHeartbeat:
+      Heartbeat(request.heartbeat().number());
+      return absl::OkStatus();
+    case Message::kClose:
+      Close();
+      return absl::OkStatus();
+    case Message::kOpen:
+    case Message::MESSAGE_NOT_SET:
+      break;
+  }
+  return core::InvalidField("message", "is not set, or is newer than this server");
+}
+
+absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
+  if (!parts_.empty()) return core::InvalidField("open", "was sent before");
+  if (absl::Status status = context_.Admission(); !status.ok()) return status;
+  if (absl::Status status =
+          core::ValidateText("open.owner", open.owner(), core::limits::kOwnerBytesMax);
+      !status.ok()) {
+    return status;
+  }
+  owner_ = open.owner();
+  release_on_close_ = open.release_on_close();
+  for (core::Shard& shard : deps_.shards.all()) {
+    parts_.push_back(std::make_shared<Part>(*this, shard, deps_.clock, context_.principal()));
+  }
+  v1::SessionOpened opened;
+  opened.set_session_id(context_.RequestId());
+  opened.set_max_outstanding_operations(core::limits::kSessionOperationsMax);
+  {
+    const std::lock_guard lock(mutex_);
+    alive_parts_ = parts_.size();
+    outbox_.SetOpened(std::move(opened));
+  }
+  if (!registry_.Add(*this)) return Draining();
+  Advance();
+  return absl::OkStatus();
+}
+
+absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
+  if (batch.operations_size() == 0 || batch.operations_size() > kSessionBatchMax) {
+    return core::InvalidField("batch.operations",
+                              "has to have 1 to " + std::to_string(kSessionBatchMax) +
+                                  " operations, has " + std::to_string(batch.operations_size()));
+  }
+  const SessionFacts facts{deps_.limits, keepers_, context_.principal(), owner_};
+  std::vector<std::vector<core::SessionOperation>> to_shards(parts_.size());
+  bool answered = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_ != Closing::kNo) return core::InvalidField("batch", "comes after close");
+    for (const v1::SessionOperation& message : batch.operations()) {
+      core::SessionOperation operation;
+      absl::Status status = ToCore(message, facts, operation);
+      v1::SessionResult* refused = nullptr;
+      if (!outbox_.TakePlace()) {
+        status = OverLimit();
+        refused = outbox_.AddRefusal();
+        if (refused == nullptr) return TooManyUnread();
+      } else if (!status.ok()) {
+        refused = &outbox_.AddResult();
+      }
+      if (refused == nullptr) {
+        const size_t shard = core::ShardOf(NameOf(operation), parts_.size());
+        to_shards[shard].push_back(std::move(operation));
+        continue;
+      }
+      refused->set_operation_id(message.id());
+      ToProto(status, *refused->mutable_error());
+      answered = true;
+    }
+  }
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (to_shards[i].empty()) continue;
+    parts_[i]->Post([operations = std::move(to_shards[i])](Part& on_shard) mutable {
+      for (core::SessionOperation& operation : operations) {
+        on_shard.session().Run(std::move(operation));
+      }
+    });
+  }
+  if (answered) Advance();
+  return absl::OkStatus();
+}
+
+absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
+  core::ExtendRequest request;
+  const absl::Status status =
+      ToCore(adopt, {deps_.limits, keepers_, context_.principal(), owner_}, request);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!outbox_.TakePlace()) return OverLimit();
+  }
+  v1::SessionAdoptResult result;
+  result.set_name(adopt.name());
+  result.set_lease_id(adopt.lease_id());
+  if (!status.ok()) {
+    ToProto(status, *result.mutable_error());
+    OnAdopted(std::move(result));
+    Advance();
+    return absl::OkStatus();
+  }
+  Part& part = *parts_[core::ShardOf(request.name, parts_.size())];
+  part.Post([request = std::move(request), result = std::move(result)](Part& on_shard) mutable {
+    on_shard.session().Adopt(std::move(request), [&on_shard, result = std::move(result)](
+                                                     absl::StatusOr<core::Lease> lease) mutable {
+      if (lease.ok()) {
+        ToProto(*lease, *result.mutable_lease());
+      } else {
+        ToProto(lease.status(), *result.mutable_error());
+      }
+      on_shard.stream().OnAdopted(std::move(result));
+      on_shard.AdvanceSoon();
+    });
+  });
+  return absl::OkStatus();
+}
+
+void SessionReactor::OnAdopted(v1::SessionAdoptResult result) {
+  const std::lock_guard lock(mutex_);
+  outbox_.AddAdoptResult() = std::move(result);
+}
+
+void SessionReactor::Heartbeat(uint64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (beat_) {
+      next_beat_ = number;
+      return;
+    }
+    beat_.emplace(Beat{.number = number, .parts = parts_.size(), .result = {}});
+  }
+  StartBeat();
+}
+
+void SessionReactor::StartBeat() {
+  for (const PartPtr& part : parts_) {
+    part->Post([](Part& on_shard) {
+      on_shard.session().Heartbeat(
+          [&on_shard](absl::StatusOr<std::vector<core::NotExtended>> failed) {
+            on_shard.stream().OnBeat(*std::move(failed));
+            on_shard.AdvanceSoon();
+          });
+    });
+  }
+}
+
+void SessionReactor::OnBeat(std::vector<core::NotExtended> not_extended) {
+  bool again = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (core::NotExtended& failed : not_extended) {
+      v1::SessionLeaseLost& lost = *beat_->result.add_not_extended();
+      lost.set_name(std::move(failed.name));
+      lost.set_lease_id(std::string(failed.lease_id.digits()));
+      lost.set_reason(static_cast<v1::ErrorReason>(failed.reason));
+    }
+    if (--beat_->parts > 0) return;
+    beat_->result.set_number(beat_->number);
+    outbox_.AddHeartbeatResult(std::move(beat_->result));
+    beat_.reset();
+    if (next_beat_) {
+      beat_.emplace(Beat{.number = *next_beat_, .parts = parts_.size(), .result = {}});
+      next_beat_.reset();
+      again = true;
+    }
+  }
+  if (again) StartBeat();
+}
+
+void SessionReactor::Close() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_ != Closing::kNo) return;
+    closing_ = Closing::kWaiting;
+  }
+  for (const PartPtr& part : parts_) {
+    part->Post([](Part& on_shard) {
+      on_shard.session().LeaveLines();
+      on_shard.AdvanceSoon();
+    });
+  }
+}
+
+void SessionReactor::OnReleased(int32_t released) {
+  const std::lock_guard lock(mutex_);
+  released_ += released;
+  if (--releasing_parts_ > 0) return;
+  closing_ = Closing::kDone;
+  v1::SessionClosed closed;
+  closed.set_released(released_);
+  outbox_.SetClosed(std::move(closed));
+}
+
+void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
+                              absl::StatusOr<core::SessionAnswer> answer) {
+  Record(operation, answer);
+  const core::Lease* offer = nullptr;
+  if (answer.ok() && operation.kind == core::OperationKind::kAcquire) {
+    offer = std::get_if<core::Lease>(&std::get<core::AcquireAnswer>(*answer));
+    if (offer != nullptr && !offer->offered) offer = nullptr;
+  }
+  const std::lock_guard lock(mutex_);
+  if (offer != nullptr) {
+    v1::SessionOffer& message = outbox_.AddOffer();
+    message.set_operation_id(operation.id);
+    ToProto(*offer, *message.mutable_lease());
+    return;
+  }
+  v1::SessionResult& result = outbox_.AddResult();
+  result.set_operation_id(operation.id);
+  ToProto(answer, result);
+}
+
+const RpcKind& SessionReactor::KindOf(core::OperationKind kind) const {
+  switch (kind) {
+    case core::OperationKind::kAcquire:
+      return kinds_.acquire;
+    case core::OperationKind::kExtend:
+      return kinds_.extend;
+    case core::OperationKind::kRelease:
+      return kinds_.release;
+    case core::OperationKind::kFence:
+      break;
+  }
+  return kinds_.fence;
+}
+
+void SessionReactor::Record(const core::AnsweredOperation& operation,
+                            const absl::StatusOr<core::SessionAnswer>& answer) {
+  const RpcKind& kind = KindOf(operation.kind);
+  const telemetry::Outcome outcome = OutcomeOf(answer);
+  const auto elapsed =
+      std::chrono::duration_cast<core::Micros>(kind.recorder.Now() - operation.arrived);
+  kind.metrics.Record(outcome, telemetry::CodeOf(outcome, answer.status()), elapsed);
+  if (answer.ok()) return;
+  const std::string peer = context_.Peer();
+  kind.recorder.log().Write({.request_id = context_.RequestId(),
+                             .rpc = kind.name,
+                             .peer = peer,
+                             .owner_id = owner_,
+                             .outcome = outcome,
+                             .status = answer.status(),
+                             .elapsed = elapsed});
+}
+
+bool SessionReactor::Idle() const { return outbox_.unanswered() == 0 && !beat_; }
+
+void SessionReactor::OnWriteDone(bool ok) {
+  {
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    outbox_.Sent();
+  }
+  // If it failed the stream is gone, which OnCancel tells.
+  if (ok) Advance();
+  if (!ok) End(absl::CancelledError());
+}
+
+void SessionReactor::OnCancel() { End(absl::CancelledError()); }
+
+void SessionReactor::OnDraining(core::Millis remaining) {
+  {
+    const std::lock_guard lock(mutex_);
+    drain_.emplace(Drain{.parts = parts_.size(), .leases = 0});
+  }
+  for (const PartPtr& part : parts_) {
+    part->Post([remaining](Part& on_shard) {
+      on_shard.stream().OnLeasesCounted(on_shard.session().leases(), remaining);
+      on_shard.AdvanceSoon();
+    });
+  }
+}
+
+// A session without leases has nothing to take elsewhere: it ends at once.
+void SessionReactor::OnLeasesCounted(size_t leases, core::Millis remaining) {
+  const std::lock_guard lock(mutex_);
+  drain_->leases += leases;
+  if (--drain_->parts > 0) return;
+  v1::SessionDraining draining;
+  ToProto(core::Micros(remaining), *draining.mutable_remaining());
+  outbox_.SetDraining(std::move(draining));
+}
+
+void SessionReactor::End(absl::Status status) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!end_) {
+      end_ = std::move(status);
+      for (const PartPtr& part : parts_) {
+        part->Post([](Part& on_shard) { on_shard.Break(); });
+      }
+    }
+  }
+  Advance();
+}
+
+void SessionReactor::OnBroken() {
+  {
+    const std::lock_guard lock(mutex_);
+    --alive_parts_;
+  }
+  Advance();
+}
+
+void SessionReactor::Advance() {
+  bool release = false;
+  bool done = false;
+  const v1::SessionResponse* message = nullptr;
+  std::optional<absl::Status> finish;
+  absl::Status good_end;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!end_) {
+      if (closing_ == Closing::kWaiting && Idle()) {
+        closing_ = Closing::kReleasing;
+        releasing_parts_ = parts_.size();
+        release = true;
+      }
+      if (!writing_) message = outbox_.Next();
+      if (message != nullptr) writing_ = true;
+      const bool no_more =
+          closing_ == Closing::kDone || (half_closed_ && closing_ == Closing::kNo && Idle());
+      const bool drained = drain_ && drain_->parts + drain_->leases == 0 && Idle();
+      if (drained) good_end = Draining();
+      done = (no_more || drained) && outbox_.empty();
+    } else if (alive_parts_ == 0 && !writing_ && !finished_) {
+      finished_ = true;
+      finish = end_;
+    }
+  }
+  if (release) {
+    for (const PartPtr& part : parts_) {
+      part->Post([release_them = release_on_close_](Part& on_shard) {
+        const auto released = [&on_shard](absl::StatusOr<int32_t> count) {
+          on_shard.stream().OnReleased(*count);
+          on_shard.AdvanceSoon();
+        };
+        release_them ? on_shard.session().ReleaseAll(released) : released(0);
+      });
+    }
+  }
+  // One of these at most, and the last thing done: it may bring the end of this object about.
+  if (message != nullptr) {
+    StartWrite(message);
+  } else if (done) {
+    End(good_end);
+  } else if (finish) {
+    FinishWith(*finish);
+  }
+}
+
+void SessionReactor::FinishWith(const absl::Status& status) {
+  const bool cancelled = absl::IsCancelled(status);
+  const auto outcome = cancelled     ? telemetry::Outcome::kCancelled
+                       : status.ok() ? telemetry::Outcome::kDone
+                                     : telemetry::Outcome::kError;
+  context_.RecordAnswer(outcome, status, {.owner = owner_});
+  Finish(cancelled ? grpc::Status::CANCELLED : ToGrpcStatus(status));
+}
+
+}  // namespace lockkeeper::rpc

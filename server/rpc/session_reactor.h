@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One session: a stream of operations to the shards, and of their answers back. What it does in
+// one shard is core/session; what waits to be sent is in the outbox; this is the stream between.
+//
+// It reads always, so that a client that does not read its answers still keeps its leases alive by
+// heartbeats; admission bounds what waits for such a client. At most one message is on its way out:
+// what is answered meanwhile goes together in the next one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/session.h"
+#include "google/protobuf/arena.h"
+#include "grpcpp/support/server_callback.h"
+#include "lockkeeper/v1/lock_service.pb.h"
+#include "rpc/call_context.h"
+#include "rpc/keeper_source.h"
+#include "rpc/service_deps.h"
+#include "rpc/session_outbox.h"
+#include "rpc/session_registry.h"
+
+namespace lockkeeper::rpc {
+
+// Whose metrics sessions and their operations count in.
+struct SessionKinds {
+  const RpcKind& session;
+  const RpcKind& acquire;
+  const RpcKind& extend;
+  const RpcKind& release;
+  const RpcKind& fence;
+};
+
+// Ownership: deletes itself when gRPC is done with it, which is after all shards are. Lifetime:
+// borrows all arguments of the constructor.
+// Thread-safety: gRPC calls it on its threads, shards on theirs.
+class SessionReactor final
+    : public grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>,
+      public DrainListener {
+ public:
+  SessionReactor(const SessionKinds& kinds, const ServiceDeps& deps, KeeperSource& keepers,
+                 SessionRegistry& registry, const grpc::CallbackServerContext& context);
+  ~SessionReactor() override;
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override { delete this; }
+  void OnDraining(core::Millis remaining) override;
+
+ private:
+  class Part;
+  using PartPtr = std::shared_ptr<Part>;
+
+  // Each of these handles a message. An error ends the session.
+  absl::Status Handle(const v1::SessionRequest& request);
+  absl::Status Open(const v1::SessionOpen& open);
+  absl::Status RunBatch(const v1::SessionBatch& batch);
+  absl::Status Adopt(const v1::SessionAdopt& adopt);
+  void Heartbeat(uint64_t number);
+  void Close();
+
+  // What shards answer, on their threads.
+  void OnAnswer(const core::AnsweredOperation& operation,
+                absl::StatusOr<core::SessionAnswer> answer);
+  void OnAdopted(v1::SessionAdoptResult result);
+  void OnBeat(std::vector<core::NotExtended> not_extended);
+  void OnReleased(int32_t released);
+  void OnLeasesCounted(size_t leases, core::Millis remaining);
+  void OnBroken();
+
+  // Takes the session as far as it can go: sends, releases, ends. Not with the mutex held.
+  void Advance();
+  void End(absl::Status status);
+  void FinishWith(const absl::Status& status);
+
+  void StartBeat();
+  void Record(const core::AnsweredOperation& operation,
+              const absl::StatusOr<core::SessionAnswer>& answer);
+  const RpcKind& KindOf(core::OperationKind kind) const;
+  bool Idle() const;  // With the mutex held.
+
+  const SessionKinds& kinds_;
+  const ServiceDeps& deps_;
+  KeeperSource& keepers_;
+  SessionRegistry& registry_;
+  CallContext context_;
+
+  // Of the thread that reads.
+  google::protobuf::Arena request_arena_;
+  v1::SessionRequest* request_;
+  std::string owner_;
+
+  // Made by Open; one for each shard.
+  std::vector<PartPtr> parts_;
+  bool release_on_close_ = false;
+
+  std::mutex mutex_;  // Guards the rest.
+  SessionOutbox outbox_;
+  bool writing_ = false;
+  bool half_closed_ = false;
+  enum class Closing { kNo, kWaiting, kReleasing, kDone } closing_ = Closing::kNo;
+  size_t releasing_parts_ = 0;
+  int32_t released_ = 0;
+  struct Beat {
+    uint64_t number = 0;
+    size_t parts = 0;
+    v1::SessionHeartbeatResult result;
+  };
+  std::optional<Beat> beat_;
+  std::optional<uint64_t> next_beat_;
+  size_t alive_parts_ = 0;
+  struct Drain {
+    size_t parts = 0;
+    size_t leases = 0;
+  };
+  std::optional<Drain> drain_;
+  std::optional<absl::Status> end_;  // Set once the session is ending.
+  bool finished_ = false;
+};
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sessions that are open, so that each hears when the daemon is about to stop.
+#pragma once
+
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+
+#include "core/types.h"
+
+namespace lockkeeper::rpc {
+
+// Thread-safety: called by the registry, on the thread that starts the draining.
+class DrainListener {
+ public:
+  virtual ~DrainListener() = default;
+
+  // The daemon ends in `remaining`. It must not call the registry.
+  virtual void OnDraining(core::Millis remaining) = 0;
+};
+
+// Thread-safety: thread-safe.
+class SessionRegistry {
+ public:
+  // False if the daemon is stopping already: the session is not added then.
+  bool Add(DrainListener& session) {
+    const std::lock_guard lock(mutex_);
+    if (!draining_) sessions_.insert(&session);
+    return !draining_;
+  }
+
+  // Does nothing if it is not there. Afterwards it is not called any more.
+  void Remove(DrainListener& session) {
+    const std::lock_guard lock(mutex_);
+    sessions_.erase(&session);
+  }
+
+  // Tells all sessions, once.
+  void StartDraining(core::Millis remaining) {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(draining_, true)) return;
+    for (DrainListener* session : sessions_) session->OnDraining(remaining);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<DrainListener*> sessions_;
+  bool draining_ = false;
+};
+
+}  // namespace lockkeeper::rpc
