@@ -34,65 +34,14 @@ absl::Status Draining() {
 
 }  // namespace
 
-// The session's part in one shard. Lives until the shard has heard that the stream is gone.
-//
-// Thread-safety: shard's thread only, but for Post.
-class SessionReactor::Part final : public core::SessionListener,
-                                   public std::enable_shared_from_this<Part> {
- public:
-  Part(SessionReactor& stream, core::Shard& shard, const core::Clock& clock,
-       const std::string& principal)
-      : stream_(&stream),
-        executor_(shard.executor),
-        session_(std::make_shared<core::Session>(shard.locks, clock, principal, *this)) {}
-
-  // Runs `task` on the shard's thread, unless the stream is gone by then. Thread-safety:
-  // thread-safe.
-  template <typename Task>
-  void Post(Task task) {
-    executor_.Post([self = shared_from_this(), task = std::move(task)]() mutable {
-      if (self->stream_ == nullptr) return;
-      std::move(task)(*self);
-    });
-  }
-
-  core::Session& session() { return *session_; }
-  SessionReactor& stream() { return *stream_; }
-
-  void Break() {
-    session_->Break();
-    std::exchange(stream_, nullptr)->OnBroken();
-  }
-
-  // What was answered in this turn is sent at its end.
-  void AdvanceSoon() {
-    if (std::exchange(advancing_, true)) return;
-    executor_.AtEndOfTurn([self = shared_from_this()] {
-      self->advancing_ = false;
-      if (self->stream_ != nullptr) self->stream_->Advance();
-    });
-  }
-
-  void OnAnswer(const core::AnsweredOperation& operation,
-                absl::StatusOr<core::SessionAnswer> answer) override {
-    stream_->OnAnswer(operation, std::move(answer));
-    AdvanceSoon();
-  }
-
- private:
-  SessionReactor* stream_;  // Null once it is gone.
-  core::Executor& executor_;
-  const std::shared_ptr<core::Session> session_;
-  bool advancing_ = false;
-};
-
 SessionReactor::SessionReactor(const SessionKinds& kinds, const ServiceDeps& deps,
                                KeeperSource& keepers, SessionRegistry& registry,
-                               const grpc::CallbackServerContext& context)
+                               grpc::CallbackServerContext& context)
     : kinds_(kinds),
       deps_(deps),
       keepers_(keepers),
       registry_(registry),
+      call_(context),
       context_(kinds.session, context),
       request_(google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&request_arena_)) {
   StartRead(request_);
@@ -109,7 +58,11 @@ void SessionReactor::OnReadDone(bool ok) {
     return Advance();
   }
   const absl::Status status = Handle(*request_);
-  if (!status.ok()) return End(status);
+  if (!status.ok()) {
+    End({.status = status});
+    if (cut_off_) call_.TryCancel();  // A status would wait behind what is not read.
+    return;
+  }
   request_arena_.Reset();
   request_ = google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&request_arena_);
   StartRead(request_);
@@ -123,11 +76,7 @@ absl::Status SessionReactor::Handle(const v1::SessionRequest& request) {
     case Message::kBatch:
       return RunBatch(request.batch());
     case Message::kCancel:
-      for (const PartPtr& part : parts_) {
-        part->Post([id = request.cancel().operation_id()](Part& on_shard) {
-          on_shard.session().Cancel(id);
-        });
-      }
+      for (const PartPtr& part : parts_) part->Cancel(request.cancel().operation_id());
       return absl::OkStatus();
     case Message::kAdopt:
       return Adopt(request.adopt());
@@ -155,7 +104,8 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
   owner_ = open.owner();
   release_on_close_ = open.release_on_close();
   for (core::Shard& shard : deps_.shards.all()) {
-    parts_.push_back(std::make_shared<Part>(*this, shard, deps_.clock, context_.principal()));
+    parts_.push_back(
+        std::make_shared<SessionPart>(*this, shard, deps_.clock, context_.principal()));
   }
   v1::SessionOpened opened;
   opened.set_session_id(context_.RequestId());
@@ -189,7 +139,10 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
       if (!outbox_.TakePlace()) {
         status = OverLimit();
         refused = outbox_.AddRefusal();
-        if (refused == nullptr) return TooManyUnread();
+        if (refused == nullptr) {
+          cut_off_ = true;
+          return TooManyUnread();
+        }
       } else if (!status.ok()) {
         refused = &outbox_.AddResult();
       }
@@ -204,12 +157,7 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
     }
   }
   for (size_t i = 0; i < parts_.size(); ++i) {
-    if (to_shards[i].empty()) continue;
-    parts_[i]->Post([operations = std::move(to_shards[i])](Part& on_shard) mutable {
-      for (core::SessionOperation& operation : operations) {
-        on_shard.session().Run(std::move(operation));
-      }
-    });
+    if (!to_shards[i].empty()) parts_[i]->Run(std::move(to_shards[i]));
   }
   if (answered) Advance();
   return absl::OkStatus();
@@ -226,25 +174,14 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
   v1::SessionAdoptResult result;
   result.set_name(adopt.name());
   result.set_lease_id(adopt.lease_id());
-  if (!status.ok()) {
-    ToProto(status, *result.mutable_error());
-    OnAdopted(std::move(result));
-    Advance();
-    return absl::OkStatus();
+  if (status.ok()) {
+    parts_[core::ShardOf(request.name, parts_.size())]->Adopt(std::move(request),
+                                                              std::move(result));
+    return status;
   }
-  Part& part = *parts_[core::ShardOf(request.name, parts_.size())];
-  part.Post([request = std::move(request), result = std::move(result)](Part& on_shard) mutable {
-    on_shard.session().Adopt(std::move(request), [&on_shard, result = std::move(result)](
-                                                     absl::StatusOr<core::Lease> lease) mutable {
-      if (lease.ok()) {
-        ToProto(*lease, *result.mutable_lease());
-      } else {
-        ToProto(lease.status(), *result.mutable_error());
-      }
-      on_shard.stream().OnAdopted(std::move(result));
-      on_shard.AdvanceSoon();
-    });
-  });
+  ToProto(status, *result.mutable_error());
+  OnAdopted(std::move(result));
+  Advance();
   return absl::OkStatus();
 }
 
@@ -266,15 +203,7 @@ void SessionReactor::Heartbeat(uint64_t number) {
 }
 
 void SessionReactor::StartBeat() {
-  for (const PartPtr& part : parts_) {
-    part->Post([](Part& on_shard) {
-      on_shard.session().Heartbeat(
-          [&on_shard](absl::StatusOr<std::vector<core::NotExtended>> failed) {
-            on_shard.stream().OnBeat(*std::move(failed));
-            on_shard.AdvanceSoon();
-          });
-    });
-  }
+  for (const PartPtr& part : parts_) part->Heartbeat();
 }
 
 void SessionReactor::OnBeat(std::vector<core::NotExtended> not_extended) {
@@ -306,15 +235,10 @@ void SessionReactor::Close() {
     if (closing_ != Closing::kNo) return;
     closing_ = Closing::kWaiting;
   }
-  for (const PartPtr& part : parts_) {
-    part->Post([](Part& on_shard) {
-      on_shard.session().LeaveLines();
-      on_shard.AdvanceSoon();
-    });
-  }
+  for (const PartPtr& part : parts_) part->LeaveLines();
 }
 
-void SessionReactor::OnReleased(int32_t released) {
+void SessionReactor::OnEnded(int32_t released) {
   const std::lock_guard lock(mutex_);
   released_ += released;
   if (--releasing_parts_ > 0) return;
@@ -386,42 +310,34 @@ void SessionReactor::OnWriteDone(bool ok) {
   }
   // If it failed the stream is gone, which OnCancel tells.
   if (ok) Advance();
-  if (!ok) End(absl::CancelledError());
+  if (!ok) End(Ending{.cancelled = true});
 }
 
-void SessionReactor::OnCancel() { End(absl::CancelledError()); }
+void SessionReactor::OnCancel() { End(Ending{.cancelled = true}); }
 
 void SessionReactor::OnDraining(core::Millis remaining) {
+  v1::SessionDraining message;
+  ToProto(core::Micros(remaining), *message.mutable_remaining());
   {
     const std::lock_guard lock(mutex_);
-    drain_.emplace(Drain{.parts = parts_.size(), .leases = 0});
+    draining_ = true;
+    outbox_.SetDraining(std::move(message));
   }
-  for (const PartPtr& part : parts_) {
-    part->Post([remaining](Part& on_shard) {
-      on_shard.stream().OnLeasesCounted(on_shard.session().leases(), remaining);
-      on_shard.AdvanceSoon();
-    });
-  }
+  parts_.front()->Nudge();
 }
 
-// A session without leases has nothing to take elsewhere: it ends at once.
-void SessionReactor::OnLeasesCounted(size_t leases, core::Millis remaining) {
-  const std::lock_guard lock(mutex_);
-  drain_->leases += leases;
-  if (--drain_->parts > 0) return;
-  v1::SessionDraining draining;
-  ToProto(core::Micros(remaining), *draining.mutable_remaining());
-  outbox_.SetDraining(std::move(draining));
+bool SessionReactor::Drained() const {
+  size_t leases = 0;
+  for (const PartPtr& part : parts_) leases += part->leases();
+  return draining_ && leases == 0 && Idle();
 }
 
-void SessionReactor::End(absl::Status status) {
+void SessionReactor::End(Ending end) {
   {
     const std::lock_guard lock(mutex_);
     if (!end_) {
-      end_ = std::move(status);
-      for (const PartPtr& part : parts_) {
-        part->Post([](Part& on_shard) { on_shard.Break(); });
-      }
+      end_ = std::move(end);
+      for (const PartPtr& part : parts_) part->Break();
     }
   }
   Advance();
@@ -439,7 +355,7 @@ void SessionReactor::Advance() {
   bool release = false;
   bool done = false;
   const v1::SessionResponse* message = nullptr;
-  std::optional<absl::Status> finish;
+  std::optional<Ending> finish;
   absl::Status good_end;
   {
     const std::lock_guard lock(mutex_);
@@ -453,42 +369,32 @@ void SessionReactor::Advance() {
       if (message != nullptr) writing_ = true;
       const bool no_more =
           closing_ == Closing::kDone || (half_closed_ && closing_ == Closing::kNo && Idle());
-      const bool drained = drain_ && drain_->parts + drain_->leases == 0 && Idle();
-      if (drained) good_end = Draining();
-      done = (no_more || drained) && outbox_.empty();
+      if (!no_more && Drained()) good_end = Draining();
+      done = (no_more || !good_end.ok()) && outbox_.empty();
     } else if (alive_parts_ == 0 && !writing_ && !finished_) {
       finished_ = true;
       finish = end_;
     }
   }
   if (release) {
-    for (const PartPtr& part : parts_) {
-      part->Post([release_them = release_on_close_](Part& on_shard) {
-        const auto released = [&on_shard](absl::StatusOr<int32_t> count) {
-          on_shard.stream().OnReleased(*count);
-          on_shard.AdvanceSoon();
-        };
-        release_them ? on_shard.session().ReleaseAll(released) : released(0);
-      });
-    }
+    for (const PartPtr& part : parts_) part->End(release_on_close_);
   }
   // One of these at most, and the last thing done: it may bring the end of this object about.
   if (message != nullptr) {
     StartWrite(message);
   } else if (done) {
-    End(good_end);
+    End({.status = good_end});
   } else if (finish) {
     FinishWith(*finish);
   }
 }
 
-void SessionReactor::FinishWith(const absl::Status& status) {
-  const bool cancelled = absl::IsCancelled(status);
-  const auto outcome = cancelled     ? telemetry::Outcome::kCancelled
-                       : status.ok() ? telemetry::Outcome::kDone
-                                     : telemetry::Outcome::kError;
-  context_.RecordAnswer(outcome, status, {.owner = owner_});
-  Finish(cancelled ? grpc::Status::CANCELLED : ToGrpcStatus(status));
+void SessionReactor::FinishWith(const Ending& end) {
+  const auto outcome = end.cancelled     ? telemetry::Outcome::kCancelled
+                       : end.status.ok() ? telemetry::Outcome::kDone
+                                         : telemetry::Outcome::kError;
+  context_.RecordAnswer(outcome, end.status, {.owner = owner_});
+  Finish(end.cancelled ? grpc::Status::CANCELLED : ToGrpcStatus(end.status));
 }
 
 }  // namespace lockkeeper::rpc

@@ -23,6 +23,7 @@
 #include "rpc/keeper_source.h"
 #include "rpc/service_deps.h"
 #include "rpc/session_outbox.h"
+#include "rpc/session_part.h"
 #include "rpc/session_registry.h"
 
 namespace lockkeeper::rpc {
@@ -41,10 +42,11 @@ struct SessionKinds {
 // Thread-safety: gRPC calls it on its threads, shards on theirs.
 class SessionReactor final
     : public grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>,
+      public SessionStream,
       public DrainListener {
  public:
   SessionReactor(const SessionKinds& kinds, const ServiceDeps& deps, KeeperSource& keepers,
-                 SessionRegistry& registry, const grpc::CallbackServerContext& context);
+                 SessionRegistry& registry, grpc::CallbackServerContext& context);
   ~SessionReactor() override;
 
   void OnReadDone(bool ok) override;
@@ -54,8 +56,13 @@ class SessionReactor final
   void OnDraining(core::Millis remaining) override;
 
  private:
-  class Part;
-  using PartPtr = std::shared_ptr<Part>;
+  using PartPtr = std::shared_ptr<SessionPart>;
+
+  // How a session ends: with a status, or because its client is gone.
+  struct Ending {
+    absl::Status status;
+    bool cancelled = false;
+  };
 
   // Each of these handles a message. An error ends the session.
   absl::Status Handle(const v1::SessionRequest& request);
@@ -65,36 +72,37 @@ class SessionReactor final
   void Heartbeat(uint64_t number);
   void Close();
 
-  // What shards answer, on their threads.
   void OnAnswer(const core::AnsweredOperation& operation,
-                absl::StatusOr<core::SessionAnswer> answer);
-  void OnAdopted(v1::SessionAdoptResult result);
-  void OnBeat(std::vector<core::NotExtended> not_extended);
-  void OnReleased(int32_t released);
-  void OnLeasesCounted(size_t leases, core::Millis remaining);
-  void OnBroken();
+                absl::StatusOr<core::SessionAnswer> answer) override;
+  void OnAdopted(v1::SessionAdoptResult result) override;
+  void OnBeat(std::vector<core::NotExtended> not_extended) override;
+  void OnEnded(int32_t released) override;
+  void OnBroken() override;
 
   // Takes the session as far as it can go: sends, releases, ends. Not with the mutex held.
-  void Advance();
-  void End(absl::Status status);
-  void FinishWith(const absl::Status& status);
+  void Advance() override;
+  void End(Ending end);
+  void FinishWith(const Ending& end);
 
   void StartBeat();
   void Record(const core::AnsweredOperation& operation,
               const absl::StatusOr<core::SessionAnswer>& answer);
   const RpcKind& KindOf(core::OperationKind kind) const;
-  bool Idle() const;  // With the mutex held.
+  bool Idle() const;     // With the mutex held, like the next.
+  bool Drained() const;  // Nothing is left that a client would have to take elsewhere.
 
   const SessionKinds& kinds_;
   const ServiceDeps& deps_;
   KeeperSource& keepers_;
   SessionRegistry& registry_;
+  grpc::CallbackServerContext& call_;
   CallContext context_;
 
   // Of the thread that reads.
   google::protobuf::Arena request_arena_;
   v1::SessionRequest* request_;
   std::string owner_;
+  bool cut_off_ = false;
 
   // Made by Open; one for each shard.
   std::vector<PartPtr> parts_;
@@ -115,12 +123,8 @@ class SessionReactor final
   std::optional<Beat> beat_;
   std::optional<uint64_t> next_beat_;
   size_t alive_parts_ = 0;
-  struct Drain {
-    size_t parts = 0;
-    size_t leases = 0;
-  };
-  std::optional<Drain> drain_;
-  std::optional<absl::Status> end_;  // Set once the session is ending.
+  bool draining_ = false;
+  std::optional<Ending> end_;  // Set once the session is ending.
   bool finished_ = false;
 };
 

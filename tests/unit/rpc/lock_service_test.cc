@@ -225,16 +225,6 @@ TEST_F(LockServiceTest, FenceAnswersTheVerdict) {
   EXPECT_EQ(response.newest_fencing_token(), 5);
 }
 
-TEST_F(LockServiceTest, SessionIsNotServedYet) {
-  grpc::ClientContext context;
-  const auto stream = stub_->Session(&context);
-
-  const grpc::Status status = stream->Finish();
-
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("not served yet"));
-}
-
 TEST_F(LockServiceTest, RequestBeyondTheSizeLimitIsRefused) {
   GrantAll();
   v1::AcquireRequest request = AcquireRequest();

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session in its shard: what it keeps alive, what a heartbeat does, and what becomes of its work
+// when the stream breaks.
+#include "core/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/manual_executor.h"
+#include "unit/core/pending_store.h"
+
+namespace lockkeeper::core {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr Millis kTtl = seconds(30);
+
+class RecordingListener final : public SessionListener {
+ public:
+  struct Answered {
+    uint64_t id;
+    OperationKind kind;
+    absl::StatusOr<SessionAnswer> answer;
+  };
+  std::vector<Answered> answered;
+
+  void OnAnswer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer) override {
+    answered.push_back({operation.id, operation.kind, std::move(answer)});
+  }
+};
+
+class SessionTest : public testing::Test {
+ protected:
+  static LeaseId Id(const std::string& name) { return LeaseId::FromBits(1, name.front()); }
+
+  static AcquireRequest Acquire(const std::string& name, Millis wait_timeout = Millis(0)) {
+    AcquireRequest request;
+    request.name = name;
+    request.lease_id = Id(name);
+    request.attempt = 1;
+    request.ttl = kTtl;
+    request.wait_timeout = wait_timeout;
+    request.keeper = Keeper(7, static_cast<uint64_t>(name.front()));
+    request.deadline = Instant::max();
+    return request;
+  }
+
+  static ExtendRequest Extend(const std::string& name) {
+    ExtendRequest request;
+    request.name = name;
+    request.lease_id = Id(name);
+    request.deadline = Instant::max();
+    return request;
+  }
+
+  static ReleaseRequest Release(const std::string& name) {
+    return {.name = name, .lease_id = Id(name), .principal = {}, .deadline = Instant::max()};
+  }
+
+  static Lease Granted(const std::string& name) {
+    Lease lease;
+    lease.name = name;
+    lease.lease_id = Id(name);
+    lease.token = FencingToken{42};
+    lease.ttl = kTtl;
+    lease.remaining_ttl = kTtl;
+    return lease;
+  }
+
+  static absl::Status Lost() { return Error(ErrorReason::kLeaseLost, "it has ended"); }
+  static absl::Status Away() { return Error(ErrorReason::kStoreUnavailable, "away"); }
+
+  void Hold(const std::string& name) {
+    session_->Run({1, Acquire(name)});
+    store_.acquires.Answer(AcquireOutcome(Granted(name)));
+  }
+
+  void StartHeartbeat() {
+    session_->Heartbeat([this](absl::StatusOr<std::vector<NotExtended>> not_extended) {
+      EXPECT_FALSE(beaten_);
+      beaten_ = *std::move(not_extended);
+    });
+  }
+
+  std::vector<std::string> NotExtendedNames() {
+    std::vector<std::string> names;
+    for (const NotExtended& lease : beaten_.value_or(std::vector<NotExtended>{})) {
+      names.push_back(lease.name);
+    }
+    return names;
+  }
+
+  void Pass(Millis time) { executor_.AdvanceBy(time); }
+
+  support::ManualClock clock_;
+  support::ManualExecutor executor_{clock_};
+  PendingStore store_;
+  RecordingObserver observer_;
+  LockManager locks_{store_, clock_, executor_, observer_, {}};
+  RecordingListener listener_;
+  std::shared_ptr<Session> session_ =
+      std::make_shared<Session>(locks_, clock_, "someone", listener_);
+  std::optional<std::vector<NotExtended>> beaten_;
+};
+
+TEST_F(SessionTest, OperationsReachTheStoreInTheirOrderAndAreAnswered) {
+  session_->Run({1, Acquire("a")});
+  session_->Run({2, Extend("a")});
+  session_->Run({3, Release("a")});
+  session_->Run({4, FenceRequest{.name = "a", .token = FencingToken{42}}});
+  store_.fences.Answer(FenceAnswer{});
+  store_.acquires.Answer(AcquireOutcome(Granted("a")));
+  store_.extends.Answer(Granted("a"));
+  store_.releases.Answer(ReleaseAnswer{});
+
+  ASSERT_EQ(listener_.answered.size(), 4U);
+  EXPECT_EQ(listener_.answered[0].kind, OperationKind::kFence);
+  EXPECT_EQ(listener_.answered[1].id, 1U);
+  EXPECT_TRUE(std::holds_alternative<AcquireAnswer>(*listener_.answered[1].answer));
+  EXPECT_TRUE(std::holds_alternative<Lease>(*listener_.answered[2].answer));
+  EXPECT_TRUE(std::holds_alternative<ReleaseAnswer>(*listener_.answered[3].answer));
+}
+
+TEST_F(SessionTest, HeartbeatExtendsWhatIsDueForItsOwnTtlAndPrincipal) {
+  Hold("a");
+  StartHeartbeat();
+  EXPECT_THAT(NotExtendedNames(), IsEmpty());
+  EXPECT_TRUE(beaten_) << "nothing was due, so that is the answer";
+  EXPECT_EQ(store_.extends.size(), 0U);
+
+  beaten_.reset();
+  Pass(seconds(11));
+  StartHeartbeat();
+  EXPECT_EQ(store_.extends.front().name, "a");
+  EXPECT_EQ(store_.extends.front().ttl, kTtl);
+  EXPECT_EQ(store_.extends.front().principal, "someone");
+  EXPECT_FALSE(beaten_);
+  store_.extends.Answer(Granted("a"));
+  EXPECT_THAT(NotExtendedNames(), IsEmpty());
+
+  beaten_.reset();
+  StartHeartbeat();
+  EXPECT_EQ(store_.extends.size(), 0U) << "it was extended just now";
+}
+
+TEST_F(SessionTest, HeartbeatTellsWhatItCouldNotExtend) {
+  Hold("a");
+  Hold("b");
+  Pass(seconds(11));
+  StartHeartbeat();
+  store_.extends.Answer(Lost());
+  store_.extends.Answer(Away());
+  ASSERT_TRUE(beaten_);
+  EXPECT_EQ((*beaten_)[0].reason, ErrorReason::kLeaseLost);
+  EXPECT_EQ((*beaten_)[1].reason, ErrorReason::kStoreUnavailable);
+  EXPECT_EQ(session_->leases(), 1U) << "the lost one is kept no longer";
+
+  beaten_.reset();
+  StartHeartbeat();
+  EXPECT_EQ(store_.extends.front().name, "b") << "it is still due";
+}
+
+TEST_F(SessionTest, HeartbeatOfManyLeasesGoesInPortions) {
+  constexpr size_t kLeases = 2'000;
+  for (size_t i = 0; i < kLeases; ++i) {
+    AcquireRequest request = Acquire("x");
+    request.name = "lock" + std::to_string(i);
+    session_->Run({i, request});
+    Lease lease = Granted("x");
+    lease.name = request.name;
+    store_.acquires.Answer(AcquireOutcome(lease));
+  }
+  Pass(seconds(11));
+  StartHeartbeat();
+  size_t extended = 0;
+  while (store_.extends.size() > 0) {
+    EXPECT_LE(store_.extends.size(), 512U);
+    Lease lease = Granted("x");
+    lease.name = store_.extends.front().name;
+    store_.extends.Answer(lease);
+    ++extended;
+  }
+  EXPECT_EQ(extended, kLeases);
+  EXPECT_TRUE(beaten_);
+}
+
+TEST_F(SessionTest, ReleasedLeaseIsNotExtendedAndNotReported) {
+  Hold("a");
+  Hold("b");
+  Pass(seconds(11));
+  session_->Run({2, Release("a")});
+  StartHeartbeat();
+  EXPECT_EQ(store_.extends.front().name, "b");
+  session_->Run({3, Release("b")});
+  store_.extends.Answer(Lost());
+  EXPECT_TRUE(beaten_);
+  EXPECT_THAT(NotExtendedNames(), IsEmpty()) << "its client has given it up";
+  EXPECT_EQ(session_->leases(), 0U);
+}
+
+TEST_F(SessionTest, LeaseThatAnExtendFindsLostIsKeptNoLonger) {
+  Hold("a");
+  session_->Run({2, Extend("a")});
+  store_.extends.Answer(Lost());
+  EXPECT_EQ(session_->leases(), 0U);
+}
+
+TEST_F(SessionTest, ExtendOfSomeOtherLeaseDoesNotMakeItTheSessions) {
+  session_->Run({1, Extend("a")});
+  store_.extends.Answer(Granted("a"));
+  EXPECT_EQ(session_->leases(), 0U);
+}
+
+TEST_F(SessionTest, OfferIsKeptOnceItIsClaimed) {
+  AcquireRequest request = Acquire("a", seconds(60));
+  request.claim = ClaimMode::kByClient;
+  session_->Run({1, request});
+  Lease offer = Granted("a");
+  offer.offered = true;
+  offer.remaining_ttl = seconds(1);
+  store_.acquires.Answer(AcquireOutcome(offer));
+  ASSERT_EQ(listener_.answered.size(), 1U);
+  EXPECT_EQ(session_->leases(), 0U);
+
+  session_->Run({2, Extend("a")});
+  store_.extends.Answer(Granted("a"));
+  EXPECT_EQ(session_->leases(), 1U);
+}
+
+TEST_F(SessionTest, AdoptedLeaseIsKept) {
+  Caught<Lease> adopted;
+  ExtendRequest request = Extend("a");
+  request.token = FencingToken{42};
+  session_->Adopt(request, adopted.Into());
+  store_.extends.Answer(Granted("a"));
+  EXPECT_TRUE(adopted.value().ok());
+  EXPECT_EQ(session_->leases(), 1U);
+}
+
+TEST_F(SessionTest, LeaseWithAnotherTokenIsNotAdopted) {
+  Caught<Lease> adopted;
+  ExtendRequest request = Extend("a");
+  request.token = FencingToken{41};
+  session_->Adopt(request, adopted.Into());
+  store_.extends.Answer(Granted("a"));
+  EXPECT_EQ(ReasonOf(adopted.value().status()), ErrorReason::kLeaseLost);
+  EXPECT_EQ(session_->leases(), 0U);
+}
+
+TEST_F(SessionTest, CancelledWaitIsAnsweredAsSuch) {
+  session_->Run({5, Acquire("a", seconds(60))});
+  store_.acquires.Answer(AcquireOutcome(Waiting{.number = 1, .position = 1, .free_in = kTtl}));
+  session_->Cancel(6);
+  EXPECT_EQ(store_.withdrawals.size(), 0U);
+  session_->Cancel(5);
+  EXPECT_EQ(store_.withdrawals.front().keeper, Acquire("a").keeper);
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+  ASSERT_EQ(listener_.answered.size(), 1U);
+  const auto& answer = std::get<AcquireAnswer>(*listener_.answered.front().answer);
+  EXPECT_EQ(std::get<Contention>(answer).reason, ContentionReason::kCancelled);
+}
+
+TEST_F(SessionTest, IdOfAWaitingAcquireIsRefused) {
+  session_->Run({5, Acquire("a", seconds(60))});
+  session_->Run({5, Acquire("b", seconds(60))});
+  ASSERT_EQ(listener_.answered.size(), 1U);
+  EXPECT_EQ(FieldOf(listener_.answered.front().answer.status()), "id");
+  EXPECT_EQ(store_.acquires.size(), 1U);
+}
+
+TEST_F(SessionTest, AfterTheBreakLeasesRunOnAndLaterGrantsAreWithdrawn) {
+  Hold("a");
+  session_->Run({2, Acquire("b")});
+  session_->Run({3, Acquire("c", seconds(60))});
+  store_.acquires.Answer(AcquireOutcome(Granted("b")));
+  session_->Run({4, Acquire("d")});
+  const size_t answered = listener_.answered.size();
+  session_->Break();
+  store_.acquires.Answer(AcquireOutcome(Waiting{.number = 1, .position = 1, .free_in = kTtl}));
+  store_.acquires.Answer(AcquireOutcome(Granted("d")));
+  ASSERT_EQ(store_.withdrawals.size(), 2U);
+  EXPECT_EQ(store_.withdrawals.front().name, "c") << "its place in line";
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+  EXPECT_EQ(store_.withdrawals.front().name, "d") << "granted to nobody";
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+  EXPECT_EQ(store_.releases.size(), 0U);
+  EXPECT_EQ(listener_.answered.size(), answered) << "nobody is told any more";
+}
+
+TEST_F(SessionTest, ReleaseAllReleasesAllAndCountsThem) {
+  Hold("a");
+  Hold("b");
+  Caught<int32_t> released;
+  session_->ReleaseAll(released.Into());
+  store_.releases.Answer(ReleaseAnswer{});
+  EXPECT_FALSE(released.came());
+  store_.releases.Answer(ReleaseAnswer{NotReleasedReason::kExpired});
+  EXPECT_EQ(*released.value(), 1) << "the other one had ended";
+  EXPECT_EQ(session_->leases(), 0U);
+}
+
+TEST_F(SessionTest, LastAnswersMayComeWhenOnlyTheyHoldTheSession) {
+  Hold("a");
+  Pass(seconds(11));
+  StartHeartbeat();
+  session_->Run({2, Acquire("b")});
+  session_->Break();
+  const std::weak_ptr<Session> weak = std::exchange(session_, nullptr);
+  store_.extends.Answer(Granted("a"));
+  EXPECT_FALSE(weak.expired());
+  store_.acquires.Answer(Away());
+  EXPECT_TRUE(weak.expired());
+  EXPECT_FALSE(beaten_);
+}
+
+}  // namespace
+}  // namespace lockkeeper::core

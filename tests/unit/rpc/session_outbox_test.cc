@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What waits to be sent on a session, and that it is bounded.
+#include "rpc/session_outbox.h"
+
+#include <gtest/gtest.h>
+
+#include "core/limits.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+using core::limits::kSessionBatchMax;
+using core::limits::kSessionOperationsMax;
+using core::limits::kSessionRefusalsMax;
+
+class SessionOutboxTest : public testing::Test {
+ protected:
+  void Answer(uint64_t id) {
+    ASSERT_TRUE(outbox_.TakePlace());
+    outbox_.AddResult().set_operation_id(id);
+  }
+
+  // The next message, as sent; an empty one if there is none.
+  v1::SessionResponse Send() {
+    const v1::SessionResponse* next = outbox_.Next();
+    if (next == nullptr) return {};
+    v1::SessionResponse message = *next;
+    outbox_.Sent();
+    return message;
+  }
+
+  static v1::SessionHeartbeatResult Beat(uint64_t number, int leases,
+                                         v1::ErrorReason reason = v1::ERROR_REASON_LEASE_LOST) {
+    v1::SessionHeartbeatResult result;
+    result.set_number(number);
+    for (int i = 0; i < leases; ++i) result.add_not_extended()->set_reason(reason);
+    return result;
+  }
+
+  SessionOutbox outbox_;
+};
+
+TEST_F(SessionOutboxTest, ResultsGoTogetherUpToTheLimitOfAMessage) {
+  for (int i = 0; i <= kSessionBatchMax; ++i) Answer(static_cast<uint64_t>(i));
+  EXPECT_FALSE(outbox_.empty());
+  EXPECT_EQ(Send().results().results_size(), kSessionBatchMax);
+  const v1::SessionResponse last = Send();
+  ASSERT_EQ(last.results().results_size(), 1);
+  EXPECT_EQ(last.results().results(0).operation_id(), static_cast<uint64_t>(kSessionBatchMax));
+  EXPECT_TRUE(outbox_.empty());
+}
+
+TEST_F(SessionOutboxTest, PlacesAreFreeAgainWhenResultsHaveBeenSent) {
+  for (int32_t i = 0; i < kSessionOperationsMax; ++i) ASSERT_TRUE(outbox_.TakePlace());
+  EXPECT_FALSE(outbox_.TakePlace());
+  EXPECT_EQ(outbox_.unanswered(), kSessionOperationsMax);
+  outbox_.AddResult();
+  EXPECT_FALSE(outbox_.TakePlace()) << "answered, but not sent";
+  ASSERT_NE(outbox_.Next(), nullptr);
+  EXPECT_FALSE(outbox_.TakePlace()) << "on its way";
+  outbox_.Sent();
+  EXPECT_TRUE(outbox_.TakePlace());
+  EXPECT_FALSE(outbox_.TakePlace());
+}
+
+TEST_F(SessionOutboxTest, RefusalsAreBoundedToo) {
+  for (int32_t i = 0; i < kSessionRefusalsMax; ++i) ASSERT_NE(outbox_.AddRefusal(), nullptr);
+  EXPECT_EQ(outbox_.AddRefusal(), nullptr);
+  EXPECT_EQ(Send().results().results_size(), kSessionBatchMax);
+  EXPECT_NE(outbox_.AddRefusal(), nullptr);
+}
+
+TEST_F(SessionOutboxTest, ResultsNeverDelayWhatIsUrgent) {
+  Answer(1);
+  ASSERT_TRUE(outbox_.TakePlace());
+  outbox_.AddOffer().set_operation_id(2);
+  outbox_.AddHeartbeatResult(Beat(7, 0));
+  EXPECT_EQ(Send().offer().operation_id(), 2U);
+  EXPECT_EQ(Send().heartbeat_result().number(), 7U);
+  EXPECT_EQ(Send().results().results_size(), 1);
+}
+
+TEST_F(SessionOutboxTest, OfHeartbeatsTheNewestIsAnsweredWithAllLostLeases) {
+  outbox_.AddHeartbeatResult(Beat(1, 2));
+  outbox_.AddHeartbeatResult(Beat(2, 3, v1::ERROR_REASON_STORE_UNAVAILABLE));
+  const v1::SessionResponse both = Send();
+  EXPECT_EQ(both.heartbeat_result().number(), 2U);
+  EXPECT_EQ(both.heartbeat_result().not_extended_size(), 5);
+  EXPECT_TRUE(outbox_.empty());
+
+  outbox_.AddHeartbeatResult(Beat(3, 3, v1::ERROR_REASON_STORE_UNAVAILABLE));
+  outbox_.AddHeartbeatResult(Beat(4, 0));
+  EXPECT_EQ(Send().heartbeat_result().not_extended_size(), 0)
+      << "the newer one has extended them, or would say so";
+}
+
+TEST_F(SessionOutboxTest, ManyLostLeasesTakeSeveralMessages) {
+  constexpr int kLeases = 10'000;
+  outbox_.AddHeartbeatResult(Beat(1, kLeases));
+  int seen = 0;
+  bool more = true;
+  while (more) {
+    const v1::SessionResponse message = Send();
+    EXPECT_EQ(message.heartbeat_result().number(), 1U);
+    EXPECT_LE(message.heartbeat_result().not_extended_size(), 4'096);
+    seen += message.heartbeat_result().not_extended_size();
+    more = message.heartbeat_result().more();
+  }
+  EXPECT_EQ(seen, kLeases);
+  EXPECT_TRUE(outbox_.empty());
+}
+
+TEST_F(SessionOutboxTest, ClosedIsTheLastMessage) {
+  outbox_.SetClosed({});
+  Answer(1);
+  EXPECT_TRUE(Send().has_results());
+  EXPECT_TRUE(Send().has_closed());
+  EXPECT_TRUE(outbox_.empty());
+}
+
+}  // namespace
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session over a real stream: its messages and their order, clients that do not read, streams
+// that break, the end. What it does with leases is in core/session_test.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/limits.h"
+#include "support/mailbox.h"
+#include "support/rpc/error_reason.h"
+#include "support/rpc/in_process_server.h"
+#include "support/rpc/session_caller.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+using core::AcquireOutcome;
+using core::WithdrawResult;
+using std::chrono::seconds;
+using support::AcquireOperation;
+using support::ExtendOperation;
+using support::Mailbox;
+using support::ReleaseOperation;
+using support::SessionCaller;
+using testing::HasSubstr;
+
+const std::string kLeaseId(core::HexId::kLength, 'a');
+
+class SessionTest : public testing::Test {
+ protected:
+  SessionTest() : session_(server_.NewChannel()) {
+    store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
+      core::Lease lease;
+      lease.name = request.name;
+      lease.lease_id = request.lease_id;
+      lease.token = core::FencingToken{42};
+      lease.ttl = request.ttl;
+      lease.remaining_ttl = request.ttl;
+      lease.offered = request.claim == core::ClaimMode::kByClient;
+      store().AnswerLater<AcquireOutcome>(std::move(done), AcquireOutcome(lease));
+    };
+    store().on_release = [this](const core::ReleaseRequest& request, auto done) {
+      released_.Put(request.name);
+      store().AnswerLater<core::ReleaseAnswer>(std::move(done), core::ReleaseAnswer{});
+    };
+    store().on_extend = [this](const core::ExtendRequest& request, auto done) {
+      extended_.Put(request.name);
+      store().AnswerLater<core::Lease>(std::move(done),
+                                       core::Error(core::ErrorReason::kLeaseLost, "it has ended"));
+    };
+    store().on_withdraw = [this](const core::WithdrawRequest& request, auto done) {
+      withdrawn_.Put(request.name);
+      store().AnswerLater<WithdrawResult>(std::move(done), WithdrawResult::kWithdrawn);
+    };
+    store().on_poll = [this](const core::PollRequest&, auto done) {
+      store().AnswerLater<core::PollAnswer>(std::move(done), core::PollAnswer{});
+    };
+  }
+
+  support::ScriptedStore& store() { return server_.store(); }
+
+  // Acquires reach the test instead of being answered.
+  void HoldAcquires() {
+    store().on_acquire = [this](const core::AcquireRequest&, auto done) {
+      held_.Put(std::move(done));
+    };
+  }
+
+  // As many as go into a message, with answers as long as can be.
+  static std::vector<v1::SessionOperation> LongAcquires() {
+    return std::vector<v1::SessionOperation>(
+        100, AcquireOperation(1, std::string(core::limits::kNameBytesMax, 'n'), kLeaseId));
+  }
+
+  void WaitForLog(const std::string& text) {
+    while (server_.log().LinesWith(text).empty()) server_.loop().RunAndWait([] {});
+  }
+
+  // The reason why the stream ended.
+  std::string EndReason() {
+    while (session_.Read()) {
+    }
+    return support::ReasonOf(session_.Finish());
+  }
+
+  support::InProcessServer server_;
+  Mailbox<std::string> released_, extended_, withdrawn_;
+  Mailbox<core::Done<AcquireOutcome>> held_;
+  SessionCaller session_;
+};
+
+TEST_F(SessionTest, OperationsAreAnsweredByTheirIds) {
+  const v1::SessionOpened opened = session_.Open();
+  EXPECT_FALSE(opened.session_id().empty());
+  EXPECT_EQ(opened.max_outstanding_operations(), core::limits::kSessionOperationsMax);
+
+  session_.Send({AcquireOperation(11, "a", kLeaseId), AcquireOperation(12, "b{", kLeaseId),
+                 ReleaseOperation(13, "a", kLeaseId), v1::SessionOperation()});
+  std::vector<uint64_t> ids;
+  for (int i = 0; i < 4; ++i) {
+    const auto result = session_.ReadResult();
+    ASSERT_TRUE(result);
+    ids.push_back(result->operation_id());
+    if (result->operation_id() == 11) {
+      EXPECT_EQ(result->acquire().lease().fencing_token(), 42);
+    }
+    if (result->operation_id() == 12) {
+      EXPECT_EQ(result->error().reason(), v1::ERROR_REASON_INVALID_FIELD);
+      EXPECT_EQ(result->error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+      EXPECT_EQ(result->error().metadata().at("field"), "name");
+    }
+    if (result->operation_id() == 13) {
+      EXPECT_TRUE(result->release().released());
+    }
+    if (result->operation_id() == 0) {
+      EXPECT_THAT(result->error().message(), HasSubstr("operation"));
+    }
+  }
+  EXPECT_THAT(ids, testing::UnorderedElementsAre(11, 12, 13, 0));
+}
+
+TEST_F(SessionTest, OwnerOfTheSessionIsThatOfAcquiresWithout) {
+  Mailbox<std::string> owners;
+  store().on_acquire = [&](const core::AcquireRequest& request, auto done) {
+    owners.Put(request.owner);
+    store().AnswerLater<AcquireOutcome>(std::move(done), AcquireOutcome(core::Contention{}));
+  };
+  v1::SessionOpen open;
+  open.set_owner("me");
+  session_.Open(open);
+  v1::SessionOperation named = AcquireOperation(2, "b", kLeaseId);
+  named.mutable_acquire()->set_owner("somebody");
+  session_.Send({AcquireOperation(1, "a", kLeaseId), named});
+  EXPECT_EQ(owners.Take(), "me");
+  EXPECT_EQ(owners.Take(), "somebody");
+}
+
+TEST_F(SessionTest, FirstMessageHasToOpen) {
+  session_.Heartbeat(1);
+  EXPECT_EQ(EndReason(), "INVALID_FIELD");
+}
+
+TEST_F(SessionTest, SecondOpenEndsTheSession) {
+  session_.Open();
+  v1::SessionRequest again;
+  again.mutable_open();
+  session_.Send(again);
+  EXPECT_EQ(EndReason(), "INVALID_FIELD");
+}
+
+TEST_F(SessionTest, BatchHasAtLeastOneOperation) {
+  session_.Open();
+  session_.Send(std::vector<v1::SessionOperation>());
+  EXPECT_EQ(EndReason(), "INVALID_FIELD");
+}
+
+TEST_F(SessionTest, BatchHasAtMost1024Operations) {
+  session_.Open();
+  std::vector<v1::SessionOperation> operations(core::limits::kSessionBatchMax + 1);
+  session_.Send(operations);
+  EXPECT_EQ(EndReason(), "INVALID_FIELD");
+}
+
+TEST_F(SessionTest, OfferIsTheAnswerOfItsAcquire) {
+  session_.Open();
+  v1::SessionOperation acquire = AcquireOperation(5, "a", kLeaseId, seconds(60));
+  acquire.mutable_acquire()->set_confirm(true);
+  session_.Send({acquire});
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_offer());
+  EXPECT_EQ(message->offer().operation_id(), 5U);
+  EXPECT_TRUE(message->offer().lease().offered());
+}
+
+TEST_F(SessionTest, HeartbeatTellsOfLostLeases) {
+  session_.Open();
+  v1::SessionOperation acquire = AcquireOperation(5, "a", kLeaseId);
+  // So short that it is due at once: an answer tells what is left of it.
+  store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
+    core::Lease lease;
+    lease.name = request.name;
+    lease.lease_id = request.lease_id;
+    lease.ttl = request.ttl;
+    lease.remaining_ttl = request.ttl / 3;
+    store().AnswerLater<AcquireOutcome>(std::move(done), AcquireOutcome(lease));
+  };
+  session_.Send({acquire});
+  ASSERT_TRUE(session_.ReadResult());
+  session_.Heartbeat(7);
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_heartbeat_result());
+  EXPECT_EQ(message->heartbeat_result().number(), 7U);
+  ASSERT_EQ(message->heartbeat_result().not_extended_size(), 1);
+  EXPECT_EQ(message->heartbeat_result().not_extended(0).name(), "a");
+  EXPECT_EQ(message->heartbeat_result().not_extended(0).lease_id(), kLeaseId);
+  EXPECT_EQ(message->heartbeat_result().not_extended(0).reason(), v1::ERROR_REASON_LEASE_LOST);
+}
+
+TEST_F(SessionTest, LeaseIsAdopted) {
+  store().on_extend = [this](const core::ExtendRequest& request, auto done) {
+    core::Lease lease;
+    lease.name = request.name;
+    lease.lease_id = request.lease_id;
+    lease.token = core::FencingToken{42};
+    store().AnswerLater<core::Lease>(std::move(done), lease);
+  };
+  session_.Open();
+  for (const int64_t token : {42, 41, 0}) {
+    v1::SessionRequest request;
+    request.mutable_adopt()->set_name("a");
+    request.mutable_adopt()->set_lease_id(kLeaseId);
+    request.mutable_adopt()->set_fencing_token(token);
+    session_.Send(request);
+    const auto message = session_.Read();
+    ASSERT_TRUE(message && message->has_adopt_result());
+    const v1::SessionAdoptResult& result = message->adopt_result();
+    EXPECT_EQ(result.name(), "a");
+    EXPECT_EQ(result.lease_id(), kLeaseId);
+    if (token == 42) {
+      EXPECT_EQ(result.lease().fencing_token(), 42);
+    }
+    if (token == 41) {
+      EXPECT_EQ(result.error().reason(), v1::ERROR_REASON_LEASE_LOST);
+    }
+    if (token == 0) {
+      EXPECT_EQ(result.error().reason(), v1::ERROR_REASON_INVALID_FIELD);
+    }
+  }
+}
+
+TEST_F(SessionTest, CloseAnswersEverythingAndReleases) {
+  v1::SessionOpen open;
+  open.set_release_on_close(true);
+  session_.Open(open);
+  session_.Send({AcquireOperation(1, "a", kLeaseId), AcquireOperation(2, "b", kLeaseId)});
+  session_.Close();
+  EXPECT_TRUE(session_.ReadResult());
+  EXPECT_TRUE(session_.ReadResult());
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_closed());
+  EXPECT_EQ(message->closed().released(), 2);
+  EXPECT_FALSE(session_.Read());
+  EXPECT_TRUE(session_.Finish().ok());
+}
+
+TEST_F(SessionTest, CloseReleasesNothingUnlessAsked) {
+  session_.Open();
+  session_.Send({AcquireOperation(1, "a", kLeaseId)});
+  session_.Close();
+  EXPECT_TRUE(session_.ReadResult());
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_closed());
+  EXPECT_EQ(message->closed().released(), 0);
+  EXPECT_TRUE(released_.Empty());
+}
+
+TEST_F(SessionTest, ClientThatHasNoMoreToSayGetsItsAnswers) {
+  session_.Open();
+  HoldAcquires();
+  session_.Send({AcquireOperation(1, "a", kLeaseId)});
+  session_.HalfClose();
+  auto done = held_.Take();
+  ASSERT_TRUE(done);
+  server_.loop().RunAndWait([&] { std::move (*done)(AcquireOutcome(core::Contention{})); });
+  EXPECT_TRUE(session_.ReadResult());
+  EXPECT_FALSE(session_.Read());
+  EXPECT_TRUE(session_.Finish().ok());
+}
+
+TEST_F(SessionTest, GrantAfterTheBreakIsWithdrawn) {
+  session_.Open();
+  HoldAcquires();
+  session_.Send({AcquireOperation(1, "a", kLeaseId)});
+  auto done = held_.Take();
+  ASSERT_TRUE(done);
+  session_.Break();
+  EXPECT_FALSE(session_.Read());
+  WaitForLog("outcome=cancelled");  // Then the shard has heard of it.
+  core::Lease lease;
+  lease.name = "a";
+  server_.loop().RunAndWait([&] { std::move (*done)(AcquireOutcome(lease)); });
+  EXPECT_EQ(withdrawn_.Take(), "a");
+}
+
+TEST_F(SessionTest, ClientThatDoesNotReadStillKeepsItsLeases) {
+  session_.Open();
+  // Their answers are far more than flow control lets through.
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(session_.Send(LongAcquires()));
+  session_.Send({ExtendOperation(2, "kept", kLeaseId)});
+  EXPECT_EQ(extended_.Take(), "kept");
+}
+
+TEST_F(SessionTest, ClientThatNeverReadsIsRefusedAndThenCutOff) {
+  session_.Open();
+  const std::vector<v1::SessionOperation> operations = LongAcquires();
+  const size_t most = 4 * (core::limits::kSessionOperationsMax + core::limits::kSessionRefusalsMax);
+  size_t sent = 0;
+  while (sent < most && session_.Send(operations)) sent += operations.size();
+  EXPECT_LT(sent, most) << "memory would grow without end";
+  EndReason();
+  WaitForLog("does not read its results");
+}
+
+TEST_F(SessionTest, DrainingEndsASessionWithoutLeases) {
+  session_.Open();
+  server_.health().StartDraining();
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_draining());
+  EXPECT_GT(message->draining().remaining().seconds(), 0);
+  EXPECT_EQ(EndReason(), "SERVER_DRAINING");
+
+  SessionCaller later(server_.NewChannel());
+  v1::SessionRequest open;
+  open.mutable_open();
+  later.Send(open);
+  EXPECT_FALSE(later.Read());
+  EXPECT_EQ(support::ReasonOf(later.Finish()), "SERVER_DRAINING");
+}
+
+TEST_F(SessionTest, DrainingLeavesASessionWithLeasesTimeToMove) {
+  session_.Open();
+  session_.Send({AcquireOperation(1, "a", kLeaseId)});
+  ASSERT_TRUE(session_.ReadResult());
+  server_.health().StartDraining();
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_draining());
+  session_.Send({ReleaseOperation(2, "a", kLeaseId)});
+  EXPECT_TRUE(session_.ReadResult()->release().released());
+  EXPECT_EQ(EndReason(), "SERVER_DRAINING") << "now it has none";
+}
+
+TEST_F(SessionTest, SessionsOfAStoppingServerEnd) {
+  session_.Open();
+  HoldAcquires();
+  session_.Send({AcquireOperation(1, "a", kLeaseId)});
+  ASSERT_TRUE(held_.Take());
+}
+
+}  // namespace
+}  // namespace lockkeeper::rpc
