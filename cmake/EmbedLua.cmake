@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # lockkeeper_embed_lua(TARGET FOLDER): a library with the bytes and SHA-1 digest of every FOLDER/*.lua, as "redis/scripts.h", so that
-# EVALSHA needs no digest code at run time and a deployment no script files. `acquire.lua` becomes `kAcquireScript`. The files record.lua
-# and line.lua are no scripts: their text is built into those that name them.
+# EVALSHA needs no digest code at run time and a deployment no script files. `acquire.lua` becomes `kAcquireScript`. The files frame.lua,
+# record.lua and line.lua are no scripts: their text is built into those that name them.
 
 function(lockkeeper_embed_lua TARGET FOLDER)
   file(GLOB scripts CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/*.lua")
   if(NOT scripts)
     return()
   endif()
-  set(parts "${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/record.lua" "${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/line.lua")
+  set(parts frame.lua record.lua line.lua)
+  list(TRANSFORM parts PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/")
   list(REMOVE_ITEM scripts ${parts})
   set(out "${PROJECT_BINARY_DIR}/generated/${TARGET}")
   set(generator "${PROJECT_SOURCE_DIR}/cmake/WriteLuaSources.cmake")

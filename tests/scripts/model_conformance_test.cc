@@ -73,11 +73,17 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
   }
 
   Strings StringCommand() {
-    switch (random_.Below(5)) {
+    switch (random_.Below(8)) {
       case 0:
         return {"GET", Key()};
       case 1:
         return {"SET", Key(), Text()};
+      case 4:
+        return {"MGET", Key(), Key(), Key()};
+      case 5:
+        return {"SET", Key(), Text(), random_.OneIn(4) ? "nx" : "NX"};
+      case 6:
+        return {"SET", Key(), Text(), "PXAT", Time(), "NX"};
       case 2:
         return {"SET", Key(), Text(), random_.OneIn(4) ? "pxat" : "PXAT", Time()};
       case 3:
@@ -233,6 +239,9 @@ TEST_P(ModelConformanceTest, WhatIsRefusedIsRefusedInTheSameWords) {
   servers_.RunAll({{"NOSUCHCOMMAND"},
                    {"nosuchcommand", "a", "b c"},
                    {"GET"},
+                   {"MGET"},
+                   {"SET", "a", "b", "PXAT"},
+                   {"SET", "a", "b", "NX", "PXAT"},
                    {"get", "a", "b"},
                    {"SCAN", "x"},
                    {"SCAN", "0", "COUNT"},

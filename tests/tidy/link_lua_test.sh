@@ -5,13 +5,16 @@
 # that Redis has to get.
 set -euo pipefail
 
-readonly LUA=$1 LINKER=$2
+LUA=$1
+LINKER=$(readlink -f "$2")
+readonly LUA LINKER
 FOLDER=$(mktemp -d)
 readonly FOLDER
 trap 'rm -rf "$FOLDER"' EXIT
 failures=0
 
-link() { "$LUA" "$LINKER" "$1" "$FOLDER/script.lua" "$FOLDER/part.lua" 2>&1; }
+# With the frame, once there is one.
+link() { (cd "$FOLDER" && "$LUA" "$LINKER" "$1" script.lua ./*part.lua 2>&1); }
 
 # expect NAME KEYS PART SCRIPT EXPECTED: the script's text is EXPECTED after its first line.
 expect() {
@@ -55,5 +58,42 @@ expect 'lines for two keys go from the script for one, with what only they name'
 expect 'lines for two keys stay in the script for two' 2 "$F" "$WITH_LINE" "$F"$'\nif line then return f() end\nreturn 1'
 expect_refusal 'an expression is not written out twice' 'local function f(a) return a + a end' 'return f(g())' 'needs a name for its a'
 expect_refusal 'arguments are counted' 'local function f(a) return a end' 'return f(1, 2)' 'wrong number of arguments'
+
+expect 'lines for one key go from the script for two' 2 "" $'f() -- one key\nreturn 1 -- two keys' 'return 1'
+
+# expect_operation NAME PART OPERATION EXPECTED: what is written at `-- parts` of the frame and, after a `|`, at `-- operation`.
+printf '%s\n' $'local function run()\n  -- parts\n  between\n  repeat\n    -- operation\n  until true\nend\nreturn LENGTHS, ARGUMENTS, RESULTS' >"$FOLDER/a_frame_part.lua"
+expect_operation() {
+  expect "$1" 1 "$2" $'return each({8, 0}, 4, function(key, at, line)\n'"$3"$'\nend)' \
+    $'local function run()\n'"${4%%|*}"$'  between\n  repeat\n'"${4#*|}"$'\n  until true\nend\nreturn {8, 0}, 2, 4'
+}
+readonly G=$'local function g(x)\n  if x then return 1, key end\n  return 2\nend' RESULT='result, second, third, fourth'
+readonly LOOP=$'local function h(x)\n  while x do x = x - 1 end\n  return x\nend'
+
+expect_operation 'returns of the operation become its result' '' $'  if key then return 1 end\n  return f(\'return end\'), at' \
+  "|  if key then $RESULT = 1 break end"$'\n'"  $RESULT = f('return end'), at break"
+expect_operation 'a function that is called once for the result is written out' "$G" $'  if line then return g(at) end\n  return 3' \
+  '|  if line then do'$'\n''local x = at'$'\n'"  if x then $RESULT = 1, key break end"$'\n'"  $RESULT = 2 break"$'\n''end break end'$'\n'"  $RESULT = 3 break"
+expect_operation 'a parameter that is called the same needs no copy' $'local function f(key)\n  return key\nend' '  return f(key)' \
+  "|  do"$'\n'"  $RESULT = key break"$'\n''end break'
+expect_operation 'a parameter that is changed needs a copy' $'local function f(key)\n  key = 1\n  return key\nend' '  return f(key)' \
+  "|  do"$'\n''local key = key'$'\n'$'  key = 1\n'"  $RESULT = key break"$'\n''end break'
+expect_operation 'a function that is called once for a local is written out' "$G" $'  local one, two = g(at)\n  return one' \
+  $'|  local g_1, g_2 repeat\nlocal x = at\n  if x then g_1, g_2 = 1, key break end\n  g_1, g_2 = 2 break\nuntil true\nlocal one, two = g_1, g_2'$'\n'"  $RESULT = one break"
+expect_operation 'a function that is called twice is a part' "$G" $'  if line then return g(at) end\n  return g(key)' \
+  "$G"$'\n|'"  if line then $RESULT = g(at) break end"$'\n'"  $RESULT = g(key) break"
+expect_operation 'a function with a loop stands where it is called' "$LOOP" $'  if line then return h(at) end\n  return 3' \
+  "|  if line then $LOOP"$'\n'"$RESULT = h(at) break end"$'\n'"  $RESULT = 3 break"
+expect_operation 'what only a function names that is written out stands there' \
+  "$LOOP"$'\nlocal function f(x)\n  if h(x) == h(at) then return 1 end\n  return 2\nend' $'  if line then return f(at) end\n  return 3' \
+  "|  if line then do"$'\n'"$LOOP"$'\nlocal x = at\n'"  if h(x) == h(at) then $RESULT = 1 break end"$'\n'"  $RESULT = 2 break"$'\nend break end\n'"  $RESULT = 3 break"
+expect_refusal 'an operation has no loop' '' $'return each({}, 1, function(key)\n  while key do return 1 end\nend)' 'cannot have a while'
+expect_refusal 'an operation leaves the names of the frame alone' '' $'return each({}, 1, function(key)\n  local second = 2\nend)' \
+  'cannot have a second'
+expect_refusal 'an operation gets the key, the place of its arguments and the line' '' $'return each({}, 1, function(name)\n  return 1\nend)' \
+  'function(key, at, line)'
+expect_refusal 'a script has an operation' '' 'return 1' 'no operation'
+expect_refusal 'a function does not see other variables where it is written out' $'local now = g\nlocal function f(x)\n  return now\nend' \
+  $'return each({}, 1, function(key)\n  local now = 1\n  return f(key)\nend)' 'would see a now of its caller'
 
 exit $((failures > 0))

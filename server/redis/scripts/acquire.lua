@@ -1,6 +1,6 @@
 #!lua
 -- SPDX-License-Identifier: Apache-2.0
--- with record.lua, line.lua
+-- with frame.lua, record.lua, line.lua
 -- Grants locks that are free, once; or lets acquires stand in line.
 -- KEYS       for each lock: record (string); with two keys per lock: line (sorted set)
 -- ARGV[1]    token floor (integer): no token is granted below it
@@ -24,6 +24,14 @@
 --            It moves the keeper to the newest attempt: only that call may withdraw the grant.
 --            A lock with a line is never granted past it: whoever finds it free hands it over first.
 
+-- Records of all locks, since one command costs less than many. MGET answers nothing for a value of
+-- another type: a first grant asks again.
+local records = from <= #keys and redis.call('MGET', unpack(keys, from)) or {} -- one key
+local seen, taken = from < #keys and {}, 0 -- one key
+
+-- What the terms of the last grant (ttl, lock_delay, max_hold) came to: most of a call are the same.
+local terms, ttl, remaining, closed_until, columns, kept_until
+
 local function repeated(key, record, request)
   local attempt, known = number_at(request, 34, 39), attempt_of(record)
   local keeper = keeper_of(record)
@@ -38,25 +46,43 @@ local function repeated(key, record, request)
     lease_end_of(record) - now, ttl_of(record)
 end
 
--- `voids` and `ended` are the void list that the new record gets.
-local function grant(key, last_token, previous, voids, ended, request, text)
+-- `voids` and `ended` are the void list that the new record gets. `is_new`: there should be no value
+-- of any type.
+local function grant(key, is_new, last_token, previous, voids, ended, request, text)
+  if sub(request, 74, 99) ~= terms then
+    ttl = number_at(request, 74, 81)
+    local lease_end, delay, max_hold_digits = now + ttl * 1000, 0, '0000000000000000'
+    if sub(request, 83, 99) ~= '00000000 00000000' then
+      delay = number_at(request, 83, 90)
+      local max_hold = number_at(request, 92, 99)
+      if max_hold > 0 then
+        local max_hold_end = now + max_hold * 1000
+        if max_hold_end < lease_end then lease_end = max_hold_end end
+        max_hold_digits = digits(max_hold_end)
+      end
+    end
+    remaining, closed_until = lease_end - now, lease_end + delay * 1000
+    local lease_end_digits = digits(lease_end)
+    local closed_digits = delay == 0 and lease_end_digits or digits(closed_until)
+    columns = ' ' .. lease_end_digits .. ' ' .. closed_digits .. ' ' .. now_digits .. ' ' ..
+      max_hold_digits .. ' ' .. epoch .. ' '
+    terms, kept_until = sub(request, 74, 99), collect_at(closed_until)
+  end
   local token = next_token(last_token)
-  local ttl, delay, max_hold = number_at(request, 74, 81), 0, 0
-  if sub(request, 83, 99) ~= '00000000 00000000' then
-    delay, max_hold = number_at(request, 83, 90), number_at(request, 92, 99)
+  local record = '1 H ' .. previous .. ' - 000000 ' .. digits(token) .. columns .. request .. '\n' ..
+    text .. voids .. ended
+  local kept = token > closed_until and collect_at(token) or kept_until
+  if not is_new then
+    redis.call('SET', key, record, 'PXAT', kept)
+  elseif not redis.call('SET', key, record, 'PXAT', kept, 'NX') then
+    return CORRUPT
   end
-  local lease_end, max_hold_digits = now + ttl * 1000, '0000000000000000'
-  if max_hold > 0 then
-    local max_hold_end = now + max_hold * 1000
-    if max_hold_end < lease_end then lease_end = max_hold_end end
-    max_hold_digits = digits(max_hold_end)
-  end
-  local closed_until, lease_end_digits = lease_end + delay * 1000, digits(lease_end)
-  local closed_digits = delay == 0 and lease_end_digits or digits(closed_until)
-  write(key, '1 H ' .. previous .. ' - 000000 ' .. digits(token) .. ' ' .. lease_end_digits .. ' ' ..
-    closed_digits .. ' ' .. now_digits .. ' ' .. max_hold_digits .. ' ' .. epoch .. ' ' .. request ..
-    '\n' .. text .. voids .. ended, max(token, closed_until))
-  return previous == 'X' and 2 or 1, token, lease_end - now, ttl
+  return previous == 'X' and 2 or 1, token, remaining, ttl
+end
+
+-- Somebody else has the lock.
+local function contention(record, closed_for)
+  return 3, closed_for, 0, is_live(record) and owner_of(record) or ''
 end
 
 -- Brings a waiter in, or a repeat of one to its place: then the newest attempt is the one that
@@ -119,21 +145,31 @@ local function acquire_with_line(key, line, record, entry, waiters_max)
   if number then remove(line, lease_id, number) end
   local last_token, previous, voids, ended = 0, '-', '', ''
   if record then
-    last_token, previous, voids, ended = token_of(record), retire(record, lease_id)
+    last_token, previous, voids, ended =
+      token_of(record), retire(record, lease_id_of(record), voids_at(record), lease_id)
   end
-  local outcome, token, remaining, ttl =
-    grant(key, last_token, previous, voids, ended, sub(entry, 1, 106), sub(entry, 107))
+  local outcome, token =
+    grant(key, false, last_token, previous, voids, ended, sub(entry, 1, 106), sub(entry, 107))
   settle(key, line, true)
   return outcome, token, remaining, ttl
 end
 
 return each({106, 0, 6}, 4, function(key, at, line)
-  local request, text = ARGV[at], ARGV[at + 1]
-  local record, fault = read(key)
-  if fault then return fault end
+  local request, text, waiters_max = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  taken = taken + 1 -- one key
+  local record = records[taken] -- one key
+  if seen then -- one key
+    if seen[key] then record = redis.call('GET', key) end -- one key
+    seen[key] = true -- one key
+  end -- one key
+  local record = redis.call('GET', key) -- two keys
+  local is_new = not record
+  if record == '' then record = false end
+  if record and not is_readable(record) then return fault_of(record) end
 
-  local lease_id = sub(request, 1, 32)
-  if record and lease_id_of(record) == lease_id then
+  local lease_id, ended, voids_from = sub(request, 1, 32), '', 0
+  if record then ended, voids_from = lease_id_of(record), voids_at(record) end
+  if ended == lease_id then
     local principal = sub(text, 1, find(text, '\n', 1, true) - 1)
     local state = state_of(record)
     if (is_live(record) or runs(record, 'O')) and principal_is(record, principal) then
@@ -141,22 +177,24 @@ return each({106, 0, 6}, 4, function(key, at, line)
     end
     local withdrawn = state == 'W' and number_at(request, 34, 39) > attempt_of(record)
     if not withdrawn and state ~= 'O' then return 4 end
-  elseif record then
+  elseif record and find(record, ' ' .. lease_id, voids_from, true) then
     local kind, void_attempt = find_void(record, lease_id)
     if kind and number_at(request, 34, 39) <= void_attempt then return 4 end
   end
 
-  local waiters_max = ARGV[at + 2]
   if line then -- two keys
     return acquire_with_line(key, line, record, request .. text, tonumber(waiters_max)) -- two keys
   end -- two keys
-  if not record then return grant(key, 0, '-', '', '', request, text) end
-  if has_line(record) then return LINE end
-  local closed_until = closed_until_of(record)
-  if closed_until > now then
-    if tonumber(waiters_max) > 0 then return LINE end
-    return 3, closed_until - now, 0, is_live(record) and owner_of(record) or ''
+  local last_token, previous, voids, void_entry = 0, '-', '', ''
+  if record then
+    if has_line(record) then return LINE end
+    local closed_for = closed_until_of(record) - now
+    if closed_for > 0 then
+      if tonumber(waiters_max) > 0 then return LINE end
+      return contention(record, closed_for)
+    end
+    local how, list, entry = retire(record, ended, voids_from, lease_id)
+    last_token, previous, voids, void_entry = token_of(record), how, list, entry
   end
-  local previous, voids, ended = retire(record, lease_id)
-  return grant(key, token_of(record), previous, voids, ended, request, text)
+  return grant(key, is_new, last_token, previous, voids, void_entry, request, text)
 end)

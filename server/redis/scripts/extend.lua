@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: Apache-2.0
--- with record.lua, line.lua
+-- with frame.lua, record.lua, line.lua
 -- Extends live leases, never shortens them, never past their max_hold; claims offers.
 -- KEYS       for each lock: record (string); with two keys per lock: line (sorted set)
 -- ARGV[1]    token floor (integer), not used
@@ -31,35 +31,30 @@ local function claim(key, line, record, ttl)
     format('%016d %016d %016d %016d', lease_end, closed_until, now, max_hold_end),
     max(token_of(record), closed_until))
   settle(key, line, record)
-  return lease_end
+  return previous_of(record) == 'X' and 2 or 1, token_of(record), lease_end - now, ttl
 end
 
-local function extend(key, record, ttl)
-  local lease_end = max(lease_end_of(record), now + ttl * 1000)
-  local max_hold_end = max_hold_end_of(record)
+local function extend(key, record, old_lease_end, ttl)
+  local lease_end, max_hold_end = max(old_lease_end, now + ttl * 1000), max_hold_end_of(record)
   if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
-  local closed_until = lease_end + lock_delay_of(record) * 1000
-  overwrite(key, LEASE_END_AT, format('%016d %016d', lease_end, closed_until),
-    max(token_of(record), closed_until))
-  return lease_end
+  local closed_until, token = lease_end + lock_delay_of(record) * 1000, token_of(record)
+  redis.call('SETRANGE', key, LEASE_END_AT, format('%016d %016d', lease_end, closed_until))
+  redis.call('PEXPIREAT', key, collect_at(max(token, closed_until)))
+  return previous_of(record) == 'X' and 2 or 1, token, lease_end - now, ttl
 end
 
 return each({32, 8, 0}, 4, function(key, at, line)
-  local lease_id, ttl, principal = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2]
-  local record, fault = read_header(key, principal)
-  if fault then return fault end
-  if not record or lease_id_of(record) ~= lease_id or not principal_is(record, principal) then
-    return 3
-  end
+  local lease_id, ttl, principal = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2]
+  local record = read_header(key, principal)
+  if record == '' then return 3 end
+  if not is_readable(record) then return fault_of(record) end
+  if lease_id_of(record) ~= lease_id or not principal_is(record, principal) then return 3 end
+
+  local state, lease_end = state_of(record), lease_end_of(record)
+  if lease_end <= now then return 3 end
   if ttl == 0 then ttl = ttl_of(record) end
-  local lease_end
-  if is_live(record) then
-    lease_end = extend(key, record, ttl)
-  elseif runs(record, 'O') then
-    if not line then return LINE end
-    lease_end = claim(key, line, record, ttl) -- two keys
-  else
-    return 3
-  end
-  return previous_of(record) == 'X' and 2 or 1, token_of(record), lease_end - now, ttl
+  if state == 'H' then return extend(key, record, lease_end, ttl) end
+  if state ~= 'O' then return 3 end
+  if not line then return LINE end
+  return claim(key, line, record, ttl) -- two keys
 end)

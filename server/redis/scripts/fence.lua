@@ -1,6 +1,6 @@
 #!lua
 -- SPDX-License-Identifier: Apache-2.0
--- with record.lua
+-- with frame.lua, record.lua
 -- Compares tokens with the newest ones of their locks. Writes nothing.
 -- KEYS       for each lock: record (string)
 -- ARGV[1]    token floor (integer), not used
@@ -18,9 +18,9 @@
 
 return each({0, 1}, 2, function(key, at)
   local token, liveness = tonumber(ARGV[at]), ARGV[at + 1]
-  local record, fault = read_header(key, '')
-  if fault then return fault end
-  if not record then return 4, 0 end
+  local record = read_header(key, '')
+  if record == '' then return 4, 0 end
+  if not is_readable(record) then return fault_of(record) end
 
   local newest, state = token_of(record), state_of(record)
   if token < newest then return 2, newest end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: Apache-2.0
--- with record.lua, line.lua
+-- with frame.lua, record.lua, line.lua
 -- Ends leases without their holders, for an administrator, and raises the tokens.
 -- KEYS       for each lock: record (string); with two keys per lock: line (sorted set)
 -- ARGV[1]    token floor (integer): no token is raised to less

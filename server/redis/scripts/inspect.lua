@@ -1,6 +1,6 @@
 #!lua
 -- SPDX-License-Identifier: Apache-2.0
--- with record.lua
+-- with frame.lua, record.lua
 -- Reads records for an administrator, as they are. Writes nothing.
 -- KEYS       for each lock: record (string)
 -- ARGV[1]    token floor (integer), not used

@@ -91,7 +91,8 @@ end
 local function hand_over(key, line, record)
   local last_token, previous, voids, ended = 0, '-', '', ''
   if record then
-    last_token, previous, voids, ended = token_of(record), retire(record, '')
+    last_token, previous, voids, ended =
+      token_of(record), retire(record, lease_id_of(record), voids_at(record), '')
     -- Its daemon should have claimed at once, so it is stuck: it delays the line only once. Unless it
     -- is the one that asks: then it lives again.
     local daemon = daemon_of_record(record)

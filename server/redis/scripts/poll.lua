@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: Apache-2.0
--- with record.lua, line.lua
+-- with frame.lua, record.lua, line.lua
 -- Keeps a daemon's waiters in line and finds what messages have lost.
 -- KEYS       for each lock: record (string), line (sorted set)
 -- ARGV[1]    token floor (integer), for the next in line

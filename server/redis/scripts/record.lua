@@ -28,8 +28,6 @@
 -- that need the header only read and write only that, and numbers are read once and given as texts;
 -- and hence one-line functions and constants are written into their callers by cmake/link_lua.lua.
 
-local sub, find, format, max = string.sub, string.find, string.format, math.max
-
 local HEADER_LENGTH, TEXT_AT, VOID_LENGTH, VOIDS_MAX = 217, 219, 40, 12
 local TOKEN_MAX = 9007199254740991
 local FOR_GOOD, NOBODY = '999999', '00000000000000000000000000000000'
@@ -37,58 +35,47 @@ local LINE, CORRUPT, FORMAT_TOO_NEW = 80, 90, 91
 -- Where SETRANGE overwrites: the column before.
 local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT = '2', '6', '32', '144'
 
--- Every script takes these before the arguments of its operations. With two keys for each lock the
--- second is the key of its line; with one an operation that has to see the line answers LINE.
-local token_floor, retention, epoch = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local keys_per_lock, channel = tonumber(ARGV[4]), ARGV[5]
-local COMMON_ARGUMENTS = 5
-if not token_floor or not retention or #(epoch or '') ~= 10 or not channel or
-  (keys_per_lock ~= 1 and keys_per_lock ~= 2) or #KEYS % keys_per_lock ~= 0 then
-  return redis.error_reply('LOCKKEEPER_ARGUMENTS wrong number or form of arguments')
-end
-
-local clock = redis.call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-local now_digits = format('%016d', now)
-
 -- Sixteen digits of a point in time or a token.
 local function digits(n) return n == now and now_digits or format('%016d', n) end
 
-local function number_at(text, first, last) return tonumber(sub(text, first, last)) end
+local function number_at(text, first, last) return sub(text, first, last) + 0 end
 
 -- The columns. A bad record raises an error where its number is used.
 local function state_of(record) return sub(record, 3, 3) end
 local function previous_of(record) return sub(record, 5, 5) end
-local function token_of(record) return tonumber(sub(record, 16, 31)) end
-local function lease_end_of(record) return tonumber(sub(record, 33, 48)) end
-local function closed_until_of(record) return tonumber(sub(record, 50, 65)) end
-local function max_hold_of(record) return tonumber(sub(record, 203, 210)) end
-local function max_hold_end_of(record) return tonumber(sub(record, 84, 99)) end
+local function token_of(record) return sub(record, 16, 31) + 0 end
+local function lease_end_of(record) return sub(record, 33, 48) + 0 end
+local function closed_until_of(record) return sub(record, 50, 65) + 0 end
+local function max_hold_of(record) return sub(record, 203, 210) + 0 end
+local function max_hold_end_of(record) return sub(record, 84, 99) + 0 end
 local function lease_id_of(record) return sub(record, 112, 143) end
-local function attempt_of(record) return tonumber(sub(record, 145, 150)) end
+local function attempt_of(record) return sub(record, 145, 150) + 0 end
 local function keeper_of(record) return sub(record, 152, 183) end
-local function ttl_of(record) return tonumber(sub(record, 185, 192)) end
-local function lock_delay_of(record) return tonumber(sub(record, 194, 201)) end
-local function text_bytes_of(record) return tonumber(sub(record, 212, 215)) end
+local function ttl_of(record) return sub(record, 185, 192) + 0 end
+local function lock_delay_of(record) return sub(record, 194, 201) + 0 end
+local function text_bytes_of(record) return sub(record, 212, 215) + 0 end
 local function claim_of(record) return sub(record, 217, 217) end
+local function has_lock_delay(record) return sub(record, 194, 201) ~= '00000000' end
 local function has_line(record) return sub(record, 7, 7) == 'L' end
 
-local function check(record)
+-- Whether a text that Redis has is a record that can be read, and what to answer if it is not.
+local function is_readable(text) return sub(text, 1, 2) == '1 ' and sub(text, 218, 218) == '\n' end
+local function is_newer(text) return sub(text, 1, 2) ~= '1 ' and find(text, '^[1-9]%d* ') end
+local function fault_of(text) return is_newer(text) and FORMAT_TOO_NEW or CORRUPT end
+
+-- Record at `key`; false and a fault if there is none or it cannot be read.
+local function read(key)
+  local record = redis.call('GET', key)
   if not record or record == '' then return false end
-  if sub(record, 1, 2) ~= '1 ' then
-    return false, find(record, '^[1-9]%d* ') and FORMAT_TOO_NEW or CORRUPT
-  end
-  if sub(record, HEADER_LENGTH + 1, HEADER_LENGTH + 1) ~= '\n' then return false, CORRUPT end
+  if not is_readable(record) then return false, fault_of(record) end
   return record
 end
 
--- Record at `key`; false and a fault if there is none or it cannot be read.
-local function read(key) return check(redis.call('GET', key)) end
-
--- The same, but only the header and as much of the text as `principal_is` looks at.
+-- Only the header of the record and as much of the text as `principal_is` looks at; '' if there is
+-- none.
 local function end_of_header(principal) return principal == '' and '218' or 218 + #principal end
 local function text_of(key, last) return redis.call('GETRANGE', key, '0', last) end
-local function read_header(key, who) return check(text_of(key, end_of_header(who))) end
+local function read_header(key, who) return text_of(key, end_of_header(who)) end
 
 -- When a record that matters until `time` is collected as garbage.
 local function collect_at(time) return format('%d', max(now, time) / 1000 + retention) end
@@ -104,9 +91,7 @@ local function overwrite(key, at, text, until_time)
 end
 
 -- The last point in time that matters to a record.
-local function end_of(record)
-  return max(token_of(record), lease_end_of(record), closed_until_of(record))
-end
+local function end_of(r) return max(token_of(r), lease_end_of(r), closed_until_of(r)) end
 
 local function voids_at(record) return TEXT_AT + text_bytes_of(record) end
 
@@ -154,10 +139,11 @@ end
 local function runs(record, state) return state_of(record) == state and lease_end_of(record) > now end
 local function is_live(record) return runs(record, 'H') end
 
--- What the next grant has to know of the lease in `record`: whether it ended without a release, the
--- void list, and its entry there. An offer was no lease: it leaves both as they were.
-local function retire(record, next_lease_id)
-  local state, ended, previous = state_of(record), lease_id_of(record), '-'
+-- What the next grant has to know of the lease `ended` in `record`: whether it ended without a release,
+-- the void list, which begins at `at`, and its entry there. An offer was no lease: it leaves both as they
+-- were.
+local function retire(record, ended, at, next_lease_id)
+  local state, previous = state_of(record), '-'
   if state == 'H' then
     state, previous = 'X', 'X'
   elseif state == 'F' then
@@ -166,10 +152,11 @@ local function retire(record, next_lease_id)
     previous = previous_of(record)
   end
   if state == 'N' or state == 'O' or ended == next_lease_id then
-    return previous, sub(record, voids_at(record)), ''
+    return previous, sub(record, at), ''
   end
+  if #record - at + 1 >= VOIDS_MAX * VOID_LENGTH then at = at + VOID_LENGTH end
   local attempt = state == 'W' and format('%06d', attempt_of(record)) or FOR_GOOD
-  return previous, voids_with_room(record), void(ended, state, attempt)
+  return previous, sub(record, at), void(ended, state, attempt)
 end
 
 -- Beyond TOKEN_MAX two tokens could be the same number: better none than one twice.
@@ -177,33 +164,4 @@ local function next_token(last_token)
   local token = max(last_token + 1, now, token_floor)
   if token > TOKEN_MAX then error('no token is left') end
   return token
-end
-
--- Runs `step(key, argument index, key of the line)` for each lock and answers {now, results...},
--- `width` numbers (or texts) for each. Nothing is written before all arguments have been checked:
--- `lengths` says what each argument of an operation measures, 0 if it may be of any length. A record
--- that makes a step fail is CORRUPT and concerns nobody else: steps write last.
-local function each(lengths, width, step)
-  local keys, arguments, count = KEYS, ARGV, #lengths
-  if #arguments ~= COMMON_ARGUMENTS + #keys / keys_per_lock * count then
-    return redis.error_reply('LOCKKEEPER_ARGUMENTS wrong number of arguments')
-  end
-  for i = 1, count do
-    local length = lengths[i]
-    for at = COMMON_ARGUMENTS + i, length > 0 and #arguments or 0, count do
-      if #arguments[at] ~= length then
-        return redis.error_reply('LOCKKEEPER_ARGUMENTS argument ' .. at .. ' has a wrong length')
-      end
-    end
-  end
-  local reply, filled, at = {now}, 1, COMMON_ARGUMENTS + 1
-  for i = 1, #keys, keys_per_lock do
-    local ok, a, b, c, d = pcall(step, keys[i], at, keys_per_lock == 2 and keys[i + 1] or nil)
-    if not ok or not a then a, b, c, d = CORRUPT, 0, 0, 0 end
-    reply[filled + 1] = a
-    if width > 1 then reply[filled + 2] = b or 0 end
-    if width > 2 then reply[filled + 3], reply[filled + 4] = c or 0, d or 0 end
-    filled, at = filled + width, at + count
-  end
-  return reply
 end

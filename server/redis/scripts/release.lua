@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: Apache-2.0
--- with record.lua, line.lua
+-- with frame.lua, record.lua, line.lua
 -- Releases leases, takes waiters out of the line, and makes their lease ids void for good.
 -- KEYS       for each lock: record (string); with two keys per lock: line (sorted set)
 -- ARGV[1]    token floor (integer), for the next in line
@@ -19,15 +19,22 @@
 -- Why        An unknown lease id becomes void too: its acquire may still be on its way, and grants
 --            nothing when it comes.
 
--- What is answered for a lease id that has ended before, by how it ended.
-local OUTCOMES = {R = 1, X = 2, F = 2, U = 3, W = 3, N = 3}
+-- What is answered for a lease id that has ended before, by how it ended. False if nobody writes that.
+local function lost_by(how) return (how == 'X' or how == 'F') and 2 end
+local function void_by(how) return (how == 'U' or how == 'W' or how == 'N') and 3 end
+local function outcome_of(how) return how == 'R' and 1 or lost_by(how) or void_by(how) end
 
--- Ends the lease or offer in `record` as `state` says, voiding attempts up to `attempt`.
-local function end_lease(key, line, record, state)
-  overwrite(key, STATE_AT, state .. sub(record, 4, 32) .. now_digits .. ' 0000000000000000',
-    token_of(record))
-  if line then return hand_over_ended(key, line) end -- two keys
-  return 0
+-- Ends the lease or offer in `record`, which was to end at `lease_end`, as `state` says, and answers
+-- `outcome`. Without a line Redis keeps the record for as long as it would have with the lease, since
+-- that is one command less, unless that is more than a quarter longer than it has to.
+local function end_lease(key, line, record, lease_end, state, outcome)
+  redis.call('SETRANGE', key, STATE_AT,
+    state .. sub(record, 4, 32) .. now_digits .. ' 0000000000000000')
+  if line or (lease_end - now) / 1000 > retention / 4 or has_lock_delay(record) then
+    redis.call('PEXPIREAT', key, collect_at(token_of(record)))
+  end
+  if line then return outcome, hand_over_ended(key, line) end -- two keys
+  return outcome
 end
 
 -- Takes the offered lease id out: its acquire ends as cancelled.
@@ -37,18 +44,17 @@ local function release_offered(key, line, record)
   if number then remove(line, lease_id, number) end
   tell(daemon_of_record(record), CANCELLED, lease_id, '-', key)
   overwrite(key, ATTEMPT_AT, FOR_GOOD, end_of(record))
-  return 4, end_lease(key, line, record, 'W')
+  return end_lease(key, line, record, lease_end_of(record), 'W', 4)
 end
 
-local function release_holder(key, line, record, principal)
-  local state = state_of(record)
-  if not principal_is(record, principal) then return 3 end
-  if state == 'H' and not is_live(record) then return 2 end
-  if (state == 'H' and has_line(record) or state == 'O') and not line then return LINE end
-  if state == 'H' then return 1, end_lease(key, line, record, 'R') end
-  if state == 'O' then return release_offered(key, line, record) end -- two keys
+-- The lease of this lease id has ended, or is an offer.
+local function release_again(key, line, record, state)
+  if state == 'O' then
+    if not line then return LINE end
+    return release_offered(key, line, record) -- two keys
+  end
   if state == 'W' then overwrite(key, ATTEMPT_AT, FOR_GOOD, end_of(record)) end
-  return OUTCOMES[state]
+  return outcome_of(state)
 end
 
 -- Takes a waiter out of the line: its acquire ends as cancelled. False if it does not stand there,
@@ -64,18 +70,26 @@ local function release_waiter(key, line, record, lease_id, principal)
   return true
 end
 
-return each({32, 0}, 4, function(key, at, line)
-  local lease_id, principal = ARGV[at], ARGV[at + 1]
-  local header, fault = read_header(key, principal)
-  if fault then return fault end
-  if header and lease_id_of(header) == lease_id then
-    return release_holder(key, line, header, principal)
-  end
-  if header and has_line(header) and not line then return LINE end
-
-  local record = header and read(key)
+-- The lease id does not hold the lock.
+local function release_other(key, line, lease_id, principal)
+  local record = read(key)
+  if record and has_line(record) and not line then return LINE end
   if line and release_waiter(key, line, record, lease_id, principal) then return 4 end -- two keys
   local kind = record and find_void(record, lease_id) or 'W'
   if kind == 'W' then write_void(key, record, void(lease_id, 'U', FOR_GOOD)) end
-  return OUTCOMES[kind]
+  return outcome_of(kind)
+end
+
+return each({32, 0}, 4, function(key, at, line)
+  local lease_id, principal = ARGV[at], ARGV[at + 1]
+  local record = read_header(key, principal)
+  if record ~= '' and not is_readable(record) then return fault_of(record) end
+  if lease_id_of(record) ~= lease_id then return release_other(key, line, lease_id, principal) end
+  if not principal_is(record, principal) then return 3 end
+
+  local state, lease_end = state_of(record), lease_end_of(record)
+  if state ~= 'H' then return release_again(key, line, record, state) end
+  if lease_end <= now then return 2 end
+  if has_line(record) and not line then return LINE end
+  return end_lease(key, line, record, lease_end, 'R', 1)
 end)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: Apache-2.0
--- with record.lua, line.lua
+-- with frame.lua, record.lua, line.lua
 -- Takes grants, offers and places in line back that a daemon has given up, if the call that gives
 -- up still keeps them.
 -- KEYS       for each lock: record (string); with two keys per lock: line (sorted set)

@@ -12,6 +12,7 @@ using enum CommandKind;
 
 constexpr std::array kCommands = {
     CommandSpec{"GET", 2, kRead, 1, 1, Get},
+    CommandSpec{"MGET", -2, kRead, 1, -1, MGet},
     CommandSpec{"SET", -3, kWriteGrowing, 1, 1, Set},
     CommandSpec{"GETRANGE", 4, kRead, 1, 1, GetRange},
     CommandSpec{"SETRANGE", 4, kWriteGrowing, 1, 1, SetRange},

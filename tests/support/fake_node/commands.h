@@ -39,6 +39,7 @@ Words KeysOf(const CommandSpec& spec, Words words);
 
 // Commands on strings, in string_commands.cc.
 CommandReply Get(Keyspace& keys, Words words);
+CommandReply MGet(Keyspace& keys, Words words);
 CommandReply Set(Keyspace& keys, Words words);
 CommandReply GetRange(Keyspace& keys, Words words);
 CommandReply SetRange(Keyspace& keys, Words words);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "support/fake_node/commands.h"
 
@@ -20,15 +21,36 @@ CommandReply Get(Keyspace& keys, Words words) {
   return text ? BulkReply(*text) : WrongTypeReply();
 }
 
+CommandReply MGet(Keyspace& keys, Words words) {
+  std::vector<redis::Reply> items;
+  for (const std::string_view key : words.subspan(1)) {
+    const Value* value = keys.Find(key);
+    const auto* text = value ? std::get_if<std::string>(value) : nullptr;
+    items.push_back((text ? BulkReply(*text) : NilReply()).reply);
+  }
+  return ArrayReply(std::move(items));
+}
+
 CommandReply Set(Keyspace& keys, Words words) {
   std::optional<int64_t> expires_at_ms;
-  if (words.size() > 3) {
-    if (words.size() != 5 || !IsKeyword(words[3], "PXAT")) return ErrorReply("ERR syntax error");
+  bool only_new = false;
+  std::optional<std::string_view> expiry;
+  for (size_t i = 3; i < words.size(); ++i) {
+    if (IsKeyword(words[i], "NX")) {
+      only_new = true;
+    } else if (IsKeyword(words[i], "PXAT") && i + 1 < words.size()) {
+      expiry = words[++i];
+    } else {
+      return ErrorReply("ERR syntax error");
+    }
+  }
+  if (expiry) {
     int64_t time = 0;
-    if (!ParseInteger(words[4], time)) return NotAnIntegerReply();
+    if (!ParseInteger(*expiry, time)) return NotAnIntegerReply();
     if (time <= 0) return ErrorReply("ERR invalid expire time in 'set' command");
     expires_at_ms = time;
   }
+  if (only_new && keys.Find(words[1]) != nullptr) return NilReply();
   keys.Put(words[1], std::string(words[2]), expires_at_ms);
   return StatusReply("OK");
 }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long Redis keeps the record of a lease that was released: never less than the retention, and
+// not much longer.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "redis/lock_record.h"
+#include "scripts/script_calls.h"
+#include "scripts/twin_servers.h"
+
+namespace lockkeeper::support {
+namespace {
+
+using std::chrono::seconds;
+using Strings = std::vector<std::string>;
+
+constexpr int64_t kRetentionMs = 60'000;
+
+class RecordRetentionTest : public testing::TestWithParam<std::string> {
+ protected:
+  RecordRetentionTest() { EXPECT_TRUE(servers_.RunAll(LoadCommands())); }
+
+  // Acquires, waits a second, releases. Answers for how long the record is kept then, in ms.
+  int64_t KeptAfterRelease(const core::AcquireRequest& request, size_t keys) {
+    Run(redis::kAcquireScript, keys, AcquireArguments(request, 0));
+    servers_.AdvanceBy(seconds(1));
+    Run(redis::kReleaseScript, keys, {std::string(request.lease_id.digits()), ""});
+    return servers_.Run({"PTTL", "lk:{a}"}).integer;
+  }
+
+  void Run(const redis::ScriptSource& script, size_t keys, const Strings& arguments) {
+    const CommonArguments common{.retention = std::to_string(kRetentionMs)};
+    const Strings call = CallOf(script, keys, KeysOfLock("a", keys), arguments, common);
+    ASSERT_EQ(servers_.Run({call.begin(), call.end()}).items.at(1).integer, 1);
+  }
+
+  static core::AcquireRequest Lease(core::Millis ttl) {
+    core::AcquireRequest request = ScriptAcquire(ScriptId(1));
+    request.ttl = ttl;
+    return request;
+  }
+
+  TwinServers servers_{GetParam()};
+};
+
+TEST_P(RecordRetentionTest, ReleasedShortLeaseIsKeptUntilItWouldHaveEnded) {
+  EXPECT_EQ(KeptAfterRelease(Lease(seconds(5)), 1), kRetentionMs + 4'000);
+  servers_.Run({"FLUSHALL"});
+  EXPECT_EQ(KeptAfterRelease(Lease(seconds(16)), 1), kRetentionMs + 15'000);
+}
+
+TEST_P(RecordRetentionTest, ReleasedLongLeaseIsKeptForTheRetention) {
+  EXPECT_EQ(KeptAfterRelease(Lease(core::Millis(16'001)), 1), kRetentionMs);
+  servers_.Run({"FLUSHALL"});
+  EXPECT_EQ(KeptAfterRelease(Lease(seconds(3'600)), 1), kRetentionMs);
+}
+
+TEST_P(RecordRetentionTest, ReleasedLeaseWithALockDelayIsKeptForTheRetention) {
+  core::AcquireRequest request = Lease(seconds(5));
+  request.lock_delay = seconds(3'600);
+  EXPECT_EQ(KeptAfterRelease(request, 1), kRetentionMs);
+}
+
+TEST_P(RecordRetentionTest, ReleasedLeaseOfALockThatMayHaveALineIsKeptForTheRetention) {
+  EXPECT_EQ(KeptAfterRelease(Lease(seconds(5)), 2), kRetentionMs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, RecordRetentionTest, testing::ValuesIn(InstalledServers()));
+
+}  // namespace
+}  // namespace lockkeeper::support
