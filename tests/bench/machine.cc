@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "lockkeeper/build_info.h"
@@ -33,6 +34,21 @@ std::string System() {
   return Field("/etc/os-release", "PRETTY_NAME", "=") + ", " + name.sysname + " " + name.release;
 }
 
+// Of the file system where servers keep what they write: in memory, fsync costs nothing.
+std::string KindOfDisk() {
+  const std::string folder = std::filesystem::canonical(std::filesystem::temp_directory_path());
+  std::ifstream mounts("/proc/self/mounts");
+  std::string device, place, kind, rest, found;
+  size_t longest = 0;
+  while (mounts >> device >> place >> kind && std::getline(mounts, rest)) {
+    const bool holds = place == "/" || folder == place || folder.starts_with(place + "/");
+    if (!holds || place.size() < longest) continue;
+    longest = place.size();
+    found = kind;
+  }
+  return found;
+}
+
 double CpuSeconds(int who) {
   rusage usage{};
   getrusage(who, &usage);
@@ -51,6 +67,7 @@ std::map<std::string, std::string> DescribeMachine(const Servers& servers) {
           {"compiler", std::string(build.compiler)},
           {"grpc", grpc::Version()},
           {"redis", servers.redis().Info("server", "redis_version")},
+          {"disk", KindOfDisk()},
           {"system", System()},
           {"processor", Field("/proc/cpuinfo", "model name", ":")},
           {"processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))}};

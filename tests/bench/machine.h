@@ -10,7 +10,7 @@
 
 namespace lockkeeper::bench {
 
-// By what they tell: commit, version, compiler, grpc, redis, system, processor, processors.
+// By what they tell: commit, version, compiler, grpc, redis, disk, system, processor, processors.
 std::map<std::string, std::string> DescribeMachine(const Servers& servers);
 
 // How much of the machine's processors is used by programs other than this one and its children.
