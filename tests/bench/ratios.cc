@@ -65,6 +65,12 @@ std::vector<Ratio> SessionRatios() {
             "held_100000", "bytes_per_lease"),
       Plain("bytes_per_waiter", "memory of the daemon, 10,000 waiters in a session", "<= 1024",
             "session_waiters_10000", "bytes_per_waiter"),
+      {"instructions_growth", "instructions for an operation, 999,000 leases held / 1,000",
+       "<= 1.1",
+       [](const Round& round) {
+         return round.at("instructions_999000").at("instructions_per_operation") /
+                round.at("instructions_1000").at("instructions_per_operation");
+       }},
   };
 }
 

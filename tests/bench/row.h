@@ -35,6 +35,7 @@ std::vector<Row> EtcdRows();
 std::vector<Row> PostgresRows();
 std::vector<Row> LineRows();
 std::vector<Row> HeldRows();
+std::vector<Row> InstructionRows();
 
 // All of them, in the order of the table.
 std::vector<Row> AllRows();

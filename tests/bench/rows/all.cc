@@ -6,10 +6,10 @@
 namespace lockkeeper::bench {
 
 std::vector<Row> AllRows() {
-  // SessionRows, DurableSessionRows and HeldRows follow when the daemon serves sessions.
   std::vector<Row> all;
-  for (std::vector<Row> rows : {UnaryRows(), RedisRows(), NodeRows(), PostgresRows(), DurableRows(),
-                                EtcdRows(), LineRows()}) {
+  for (std::vector<Row> rows :
+       {UnaryRows(), RedisRows(), SessionRows(), NodeRows(), PostgresRows(), DurableRows(),
+        DurableSessionRows(), EtcdRows(), LineRows(), HeldRows(), InstructionRows()}) {
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }
   return all;
