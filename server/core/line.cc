@@ -368,13 +368,15 @@ void Line::StandAgain(LocalLine& line) {
     store_.Acquire(request, [this, alive = alive_, name = request.name, lease_id = request.lease_id,
                              keeper = request.keeper](absl::StatusOr<AcquireOutcome> outcome) {
       Waiter* standing = *alive ? Find(name, lease_id, keeper) : nullptr;
-      if (standing == nullptr) return;
+      // One that claims or leaves meanwhile is answered by that.
+      if (standing == nullptr || standing->state != Waiter::State::kWaiting) return;
       if (!outcome.ok()) {
         if (MayHaveHappened(outcome.status()) || absl::IsUnavailable(outcome.status())) return;
         return Answer(*standing, outcome.status());
       }
       if (auto* place = std::get_if<Waiting>(&*outcome)) {
         standing->place = *place;
+        PollIn(*Find(name), place->free_in + kPastLeaseEnd);
       } else if (auto* lease = std::get_if<Lease>(&*outcome)) {
         if (lease->offered) return Claim(*standing);
         Answer(*standing, AcquireAnswer(std::move(*lease)));

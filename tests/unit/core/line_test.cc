@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A wait from the daemon's side: how it begins, what the store is asked meanwhile, and how it ends.
-// What happens to the line in the store is in tests/contract and tests/simulation.
+// A wait from the daemon's side: how it begins and how it ends. What happens to the line in the
+// store is in tests/contract and tests/simulation.
 #include "core/line.h"
 
 #include <gmock/gmock.h>
@@ -11,10 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/errors.h"
-#include "core/lock_manager.h"
-#include "support/manual_executor.h"
-#include "unit/core/pending_store.h"
+#include "unit/core/line_fixture.h"
 
 namespace lockkeeper::core {
 namespace {
@@ -22,84 +19,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-constexpr Millis kRequestTimeout{1'000};
-constexpr size_t kWaitersMax = 3;
-
-class LineTest : public testing::Test {
- protected:
-  // A waiting acquire is told apart by its number.
-  static AcquireRequest Request(uint64_t number) {
-    AcquireRequest request;
-    request.name = "a";
-    request.lease_id = LeaseId::FromBits(1, number);
-    request.attempt = 3;
-    request.ttl = Millis(30'000);
-    request.wait_timeout = minutes(1);
-    request.keeper = Keeper(7, number);
-    request.deadline = Instant::max();
-    return request;
-  }
-
-  static Waiting PlaceOf(const AcquireRequest& request) {
-    return {.number = static_cast<int64_t>(request.keeper == Keeper(7, 1) ? 100 : 200),
-            .position = 2,
-            .free_in = seconds(30)};
-  }
-
-  void StandInLine(const AcquireRequest& request, Caught<AcquireAnswer>& answer) {
-    locks_.Acquire(request, answer.Into());
-    store_.acquires.Answer(AcquireOutcome(PlaceOf(request)));
-    ASSERT_FALSE(answer.came());
-    ASSERT_EQ(locks_.waiting(), 1U);
-  }
-
-  static core::Offer OfferTo(const AcquireRequest& request) {
-    return {.name = request.name,
-            .lease_id = request.lease_id,
-            .token = FencingToken{42},
-            .remaining = seconds(1),
-            .ttl = request.ttl,
-            .attempt = request.attempt,
-            .keeper = request.keeper};
-  }
-
-  static Lease LeaseOf(const AcquireRequest& request) {
-    Lease lease;
-    lease.name = request.name;
-    lease.lease_id = request.lease_id;
-    lease.token = FencingToken{42};
-    lease.remaining_ttl = request.ttl;
-    return lease;
-  }
-
-  static const Lease* LeaseIn(const Caught<AcquireAnswer>& answer) {
-    if (!answer.came() || !answer.value().ok()) return nullptr;
-    return std::get_if<Lease>(&*answer.value());
-  }
-
-  static ContentionReason ContentionIn(const Caught<AcquireAnswer>& answer) {
-    if (!answer.came() || !answer.value().ok()) return ContentionReason{};
-    const auto* contention = std::get_if<Contention>(&*answer.value());
-    return contention == nullptr ? ContentionReason{} : contention->reason;
-  }
-
-  static std::optional<ErrorReason> ReasonIn(const Caught<AcquireAnswer>& answer) {
-    return answer.came() ? ReasonOf(answer.value().status()) : std::nullopt;
-  }
-
-  support::ManualClock clock_;
-  support::ManualExecutor executor_{clock_};
-  PendingStore store_;
-  RecordingObserver observer_;
-  LockManager locks_{
-      store_,
-      clock_,
-      executor_,
-      observer_,
-      {.request_timeout = kRequestTimeout, .waiters_per_principal_max = kWaitersMax}};
-  Caught<AcquireAnswer> answer_;
-};
 
 TEST_F(LineTest, OfferIsClaimedAndTheLeaseSaysHowLongItWaited) {
   StandInLine(Request(1), answer_);
@@ -297,62 +216,6 @@ TEST_F(LineTest, OfferThatTheClientKnowsIsNotDeclinedWhenItIsHeardOfAgain) {
   store_.listener->OnOffer(OfferTo(request));
 
   EXPECT_EQ(store_.withdrawals.size(), 0U);
-}
-
-TEST_F(LineTest, OfferThatAMessageLostIsFoundByThePollWithinASecond) {
-  StandInLine(Request(1), answer_);
-  executor_.AdvanceBy(seconds(1));
-
-  ASSERT_EQ(store_.polls.size(), 1U);
-  EXPECT_EQ(store_.polls.front().mode, PollMode::kWaiting);
-  store_.polls.Answer(
-      PollAnswer{.free_in = seconds(1), .waiters = 1, .offer = OfferTo(Request(1))});
-  EXPECT_EQ(store_.extends.size(), 1U);
-}
-
-TEST_F(LineTest, StoreIsAskedWhenTheHoldersLeaseEnds) {
-  locks_.Acquire(Request(1), answer_.Into());
-  store_.acquires.Answer(
-      AcquireOutcome(Waiting{.number = 100, .position = 1, .free_in = milliseconds(300)}));
-
-  executor_.AdvanceBy(milliseconds(300));
-  EXPECT_EQ(store_.polls.size(), 0U);
-  executor_.AdvanceBy(milliseconds(1));
-  EXPECT_EQ(store_.polls.size(), 1U);
-}
-
-// So that they share a script call.
-TEST_F(LineTest, LinesThatNothingHurriesAskTogether) {
-  executor_.AdvanceBy(milliseconds(1));
-  locks_.Acquire(Request(1), answer_.Into());
-  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
-  executor_.AdvanceBy(milliseconds(20));
-  AcquireRequest of_another = Request(2);
-  of_another.name = "b";
-  Caught<AcquireAnswer> another;
-  locks_.Acquire(of_another, another.Into());
-  store_.acquires.Answer(AcquireOutcome(PlaceOf(of_another)));
-
-  executor_.AdvanceUntil([&] { return store_.polls.size() > 0; }, seconds(2));
-
-  EXPECT_EQ(store_.polls.size(), 2U);
-}
-
-TEST_F(LineTest, WaitersOfALostLineStandAgainInTheirOrder) {
-  Caught<AcquireAnswer> second;
-  locks_.Acquire(Request(2), second.Into());
-  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(2))));
-  locks_.Acquire(Request(1), answer_.Into());
-  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
-  executor_.AdvanceBy(seconds(1));
-
-  store_.polls.Answer(PollAnswer{.lost = true});
-
-  ASSERT_EQ(store_.acquires.size(), 2U);
-  EXPECT_EQ(store_.acquires.front().lease_id, Request(1).lease_id);
-  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
-  EXPECT_EQ(store_.acquires.front().lease_id, Request(2).lease_id);
-  EXPECT_FALSE(answer_.came() || second.came());
 }
 
 TEST_F(LineTest, LaterAttemptAtThisDaemonWaitsInsteadOfTheEarlierOne) {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the store is asked while acquires wait, and what a daemon does when their line was lost.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "unit/core/line_fixture.h"
+
+namespace lockkeeper::core {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+using LinePollsTest = LineTest;
+
+TEST_F(LinePollsTest, OfferThatAMessageLostIsFoundByThePollWithinASecond) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(seconds(1));
+
+  ASSERT_EQ(store_.polls.size(), 1U);
+  EXPECT_EQ(store_.polls.front().mode, PollMode::kWaiting);
+  store_.polls.Answer(
+      PollAnswer{.free_in = seconds(1), .waiters = 1, .offer = OfferTo(Request(1))});
+  EXPECT_EQ(store_.extends.size(), 1U);
+}
+
+TEST_F(LinePollsTest, StoreIsAskedWhenTheHoldersLeaseEnds) {
+  locks_.Acquire(Request(1), answer_.Into());
+  store_.acquires.Answer(
+      AcquireOutcome(Waiting{.number = 100, .position = 1, .free_in = milliseconds(300)}));
+
+  executor_.AdvanceBy(milliseconds(300));
+  EXPECT_EQ(store_.polls.size(), 0U);
+  executor_.AdvanceBy(milliseconds(1));
+  EXPECT_EQ(store_.polls.size(), 1U);
+}
+
+// So that they share a script call.
+TEST_F(LinePollsTest, LinesThatNothingHurriesAskTogether) {
+  executor_.AdvanceBy(milliseconds(1));
+  locks_.Acquire(Request(1), answer_.Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+  executor_.AdvanceBy(milliseconds(20));
+  AcquireRequest of_another = Request(2);
+  of_another.name = "b";
+  Caught<AcquireAnswer> another;
+  locks_.Acquire(of_another, another.Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(of_another)));
+
+  executor_.AdvanceUntil([&] { return store_.polls.size() > 0; }, seconds(2));
+
+  EXPECT_EQ(store_.polls.size(), 2U);
+}
+
+TEST_F(LinePollsTest, WaitersOfALostLineStandAgainInTheirOrder) {
+  Caught<AcquireAnswer> second;
+  locks_.Acquire(Request(2), second.Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(2))));
+  locks_.Acquire(Request(1), answer_.Into());
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+  executor_.AdvanceBy(seconds(1));
+
+  store_.polls.Answer(PollAnswer{.lost = true});
+
+  ASSERT_EQ(store_.acquires.size(), 2U);
+  EXPECT_EQ(store_.acquires.front().lease_id, Request(1).lease_id);
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+  EXPECT_EQ(store_.acquires.front().lease_id, Request(2).lease_id);
+  EXPECT_FALSE(answer_.came() || second.came());
+}
+
+TEST_F(LinePollsTest, WaiterOfALostLineIsThereWhenTheLeaseEnds) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(seconds(1));
+  store_.polls.Answer(PollAnswer{.lost = true});
+  Waiting place = PlaceOf(Request(1));
+  place.free_in = milliseconds(100);
+  store_.acquires.Answer(AcquireOutcome(place));
+
+  executor_.AdvanceBy(milliseconds(99));
+  EXPECT_EQ(store_.polls.size(), 0U);
+  executor_.AdvanceBy(milliseconds(2));
+  EXPECT_EQ(store_.polls.size(), 1U);
+}
+
+TEST_F(LinePollsTest, WaiterOfALostLineThatClaimsIsAnsweredByItsClaim) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(seconds(1));
+  store_.polls.Answer(PollAnswer{.lost = true});
+  store_.listener->OnOffer(OfferTo(Request(1)));
+
+  store_.acquires.Answer(AcquireOutcome(LeaseOf(Request(1))));
+  EXPECT_FALSE(answer_.came());
+  store_.extends.Answer(LeaseOf(Request(1)));
+
+  EXPECT_NE(LeaseIn(answer_), nullptr);
+  EXPECT_EQ(store_.withdrawals.size(), 0U) << "it would take the lease from its holder";
+}
+
+}  // namespace
+}  // namespace lockkeeper::core
