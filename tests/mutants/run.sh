@@ -3,7 +3,7 @@
 #
 # run.sh [--schedules N] [NAME...]: proves that the simulator notices. Each *.patch here breaks one promise of the service, which its first
 # line says. This applies one after the other to a copy of the tree below build/mutants, builds the simulator there and runs up to N
-# schedules (default 2000) until a violation. Prints what became of each; the last line is `K of N found`. Fails unless all were
+# schedules (default 10000) until a violation. Prints what became of each; the last line is `K of N found`. Fails unless all were
 # found; a patch that does not apply is not found. NAME: only these.
 set -euo pipefail
 
@@ -12,7 +12,7 @@ ROOT=$(readlink -f "$HERE/../..")
 readonly HERE ROOT TREE=$ROOT/build/mutants/tree LOGS=$ROOT/build/mutants/logs
 readonly RUN_SECONDS=900
 
-schedules=2000
+schedules=10000
 if [ "${1:-}" = --schedules ]; then
   schedules=$2
   shift 2

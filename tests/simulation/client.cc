@@ -34,6 +34,7 @@ struct Client::Round {
   bool believing = false;
   bool releasing = false;
   bool over = false;
+  bool careless = false;
   std::optional<int64_t> read;
   size_t daemon = 0;
   CallPtr acquire_call;
@@ -45,7 +46,7 @@ Client::Client(const World& world, int index, support::Random random)
       random_(random),
       process_(world.executor),
       later_(process_),
-      daemon_(static_cast<int>(random_.Below(1000))) {}
+      daemon_(static_cast<int>(random_.Below(world.schedule.entrances))) {}
 
 void Client::Start() {
   later_.In(Micros(random_.Between(0, world_.schedule.think_max.count())), [this] { Next(); });
@@ -89,11 +90,17 @@ void Client::Next() {
   if (random_.OneIn(static_cast<uint64_t>(schedule.confirm_one_in))) {
     request.claim = core::ClaimMode::kByClient;
   }
+  round->careless = !last_lap_ && random_.OneIn(static_cast<uint64_t>(schedule.careless_one_in));
   round->give_up = world_.clock.Now() + request.wait_timeout + kCallTimeout * 4;
   Send(round);
   if (!last_lap_ && random_.OneIn(static_cast<uint64_t>(schedule.cancel_one_in))) {
     GiveUpAtRandom(round);
   }
+}
+
+size_t Client::DaemonForCall() {
+  const size_t daemons = world_.rpc.daemons();
+  return world_.schedule.balanced ? random_.Below(daemons) : static_cast<size_t>(daemon_) % daemons;
 }
 
 void Client::Send(const RoundPtr& round) {
@@ -128,6 +135,7 @@ void Client::OnAnswer(const RoundPtr& round, Instant sent,
 
 void Client::Retry(const RoundPtr& round) {
   ++daemon_;
+  if (round->careless) return Done(round);
   ++round->request.attempt;
   if (world_.clock.Now() >= round->give_up || round->request.attempt > kTriesMax) {
     return Release(round, 0);
@@ -144,7 +152,7 @@ void Client::Claim(const RoundPtr& round, int tries) {
   claim.lease_id = round->request.lease_id;
   claim.deadline = sent + kCallTimeout;
   world_.rpc.Send<Lease>(
-      process_, round->daemon, kCallTimeout,
+      process_, world_.schedule.balanced ? DaemonForCall() : round->daemon, kCallTimeout,
       [claim](Daemon& daemon, const CallPtr& call, Reply<Lease> reply) {
         daemon.Extend(call, claim, std::move(reply));
       },
@@ -158,7 +166,9 @@ void Client::Claim(const RoundPtr& round, int tries) {
 
 // Ends a wait before its time: by cancelling the call, by releasing the lease id, or both.
 void Client::GiveUpAtRandom(const RoundPtr& round) {
-  later_.In(Micros(random_.Between(1'000, 4'000'000)), [this, round] {
+  // Some while their request is still on its way.
+  const int64_t patience_max = random_.OneIn(3) ? 4'000 : 4'000'000;
+  later_.In(Micros(random_.Between(0, patience_max)), [this, round] {
     if (round->over || round->believing || round->acquire_call == nullptr) return;
     const uint64_t way = random_.Below(3);
     if (way != 0) world_.rpc.Cancel(round->daemon, round->acquire_call);
@@ -209,7 +219,7 @@ void Client::Renew(const RoundPtr& round) {
   extend.lease_id = round->request.lease_id;
   extend.deadline = sent + kCallTimeout;
   world_.rpc.Send<Lease>(
-      process_, static_cast<size_t>(daemon_) % world_.rpc.daemons(), kCallTimeout,
+      process_, DaemonForCall(), kCallTimeout,
       [extend](Daemon& daemon, const CallPtr& call, Reply<Lease> reply) {
         daemon.Extend(call, extend, std::move(reply));
       },
@@ -242,7 +252,7 @@ void Client::AskFence(const RoundPtr& round) {
   fence.token = core::FencingToken{round->token};
   fence.deadline = world_.clock.Now() + kCallTimeout;
   world_.rpc.Send<core::FenceAnswer>(
-      process_, static_cast<size_t>(daemon_) % world_.rpc.daemons(), kCallTimeout,
+      process_, DaemonForCall(), kCallTimeout,
       [fence](Daemon& daemon, const CallPtr& call, Reply<core::FenceAnswer> reply) {
         daemon.Fence(call, fence, std::move(reply));
       },
@@ -261,7 +271,7 @@ void Client::Release(const RoundPtr& round, int tries) {
   release.lease_id = round->request.lease_id;
   release.deadline = world_.clock.Now() + kCallTimeout;
   world_.rpc.Send<core::ReleaseAnswer>(
-      process_, static_cast<size_t>(daemon_) % world_.rpc.daemons(), kCallTimeout,
+      process_, DaemonForCall(), kCallTimeout,
       [release](Daemon& daemon, const CallPtr& call, Reply<core::ReleaseAnswer> reply) {
         daemon.Release(call, release, std::move(reply));
       },

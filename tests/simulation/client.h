@@ -66,6 +66,7 @@ class Client {
   void Release(const RoundPtr& round, int tries);
   void Done(const RoundPtr& round);
   bool Believes(const Round& round) const;
+  size_t DaemonForCall();
   std::string LockName(int lock) const { return "lock " + std::to_string(lock); }
 
   const World world_;
@@ -73,7 +74,7 @@ class Client {
   support::Random random_;
   Process process_;
   Later later_;
-  int daemon_ = 0;  // Where the next call goes, modulo their number.
+  int daemon_ = 0;  // Where the next acquire goes, modulo their number.
   bool stopping_ = false;
   bool busy_ = false;
   bool last_lap_ = false;

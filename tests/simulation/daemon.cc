@@ -72,7 +72,7 @@ void Daemon::Acquire(const CallPtr& call, core::AcquireRequest request,
                       [this, call, keeper, attempt, what,
                        reply = std::move(reply)](absl::StatusOr<core::AcquireAnswer> answer) {
                         acquires_.erase(call->id);
-                        TellJudge(what, answer);
+                        TellJudge(what, *call, answer);
                         // As the reactor of the real one: an answer that cannot be delivered is
                         // taken back.
                         if (call->cancelled && answer.ok()) {
@@ -86,11 +86,15 @@ void Daemon::Acquire(const CallPtr& call, core::AcquireRequest request,
   });
 }
 
-void Daemon::TellJudge(const Try& what, const absl::StatusOr<core::AcquireAnswer>& answer) {
+void Daemon::TellJudge(const Try& what, const Call& call,
+                       const absl::StatusOr<core::AcquireAnswer>& answer) {
   const core::Instant now = world_.clock.Now();
   const auto reason = core::ReasonOf(answer.status());
   const bool contention = answer.ok() && std::holds_alternative<core::Contention>(*answer);
   if (contention || reason == ErrorReason::kStoreUnavailable) world_.judge.Refused(what, now);
+  const bool granted = answer.ok() && !contention;
+  if (granted && !call.cancelled) world_.judge.Delivered(what);
+  if (reason == ErrorReason::kOutcomeUnknown) world_.judge.GivenUp(what, now);
   if (reason == ErrorReason::kServerDraining) world_.judge.Drained(what);
   world_.judge.Answered(what, now);
 }
@@ -129,7 +133,7 @@ void Daemon::Cancel(const CallPtr& call) {
     const auto open = acquires_.find(call->id);
     if (open == acquires_.end()) return;
     const auto& [name, lease_id, keeper] = open->second;
-    world_.judge.CallerGone(TryOf(name, lease_id, keeper), world_.clock.Now());
+    world_.judge.GivenUp(TryOf(name, lease_id, keeper), world_.clock.Now());
     manager_->Abandon(name, keeper);
   });
 }

@@ -71,7 +71,8 @@ class Daemon {
 
   template <typename T>
   core::Done<T> Answering(const CallPtr& call, Reply<T> reply);
-  void TellJudge(const Try& what, const absl::StatusOr<core::AcquireAnswer>& answer);
+  void TellJudge(const Try& what, const Call& call,
+                 const absl::StatusOr<core::AcquireAnswer>& answer);
 
   const World world_;
   const uint64_t number_;

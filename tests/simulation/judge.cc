@@ -12,8 +12,10 @@ constexpr Micros kIdleMax{50'000};
 // Within this every daemon hears of a lease's end before it comes: the poll. The end of a shorter
 // lease may come as a surprise.
 constexpr Micros kPollMax{1'050'000};
-// A caller that is gone leaves the line within this, if its daemon is in good order.
+// What an acquire that was given up gets is taken back within this; and if that failed, within
+// this after its daemon is in order: the longest pause between two tries, and half of it.
 constexpr Micros kLeavingMax{50'000};
+constexpr Micros kTryingAgainMax{1'500'000};
 // A daemon that nobody can tell to be in order again after a fault is taken to be, after this: its
 // mark has run out and it has polled.
 constexpr Micros kSettling{6'000'000};
@@ -103,18 +105,21 @@ void Judge::Refused(const Try& what, Instant now) {
   state.refused[what.keeper] = {now, state.void_entries};
 }
 
-void Judge::Drained(const Try& what) { locks_[what.lock].drained[what.keeper] = true; }
+void Judge::Delivered(const Try& what) { locks_[what.lock].delivered.insert(what.keeper); }
+
+void Judge::Drained(const Try& what) { locks_[what.lock].drained.insert(what.keeper); }
 
 void Judge::Answered(const Try& what, Instant now) {
   Lock& state = locks_[what.lock];
+  state.answered.insert(what.keeper);
   const auto waiter = state.line.find(what.lease_id);
   if (waiter == state.line.end() || waiter->second.keeper != what.keeper) return;
   CheckIdle(state, what.lease_id, waiter->second, now);
   state.line.erase(waiter);
 }
 
-void Judge::CallerGone(const Try& what, Instant now) {
-  locks_[what.lock].abandoned.emplace(what.keeper, now);
+void Judge::GivenUp(const Try& what, Instant now) {
+  locks_[what.lock].given_up.emplace(what.keeper, now);
 }
 
 // --- what the store did
@@ -122,20 +127,22 @@ void Judge::CallerGone(const Try& what, Instant now) {
 void Judge::Joined(const Try& what, int64_t number, Instant now) {
   Lock& state = locks_[what.lock];
   CheckVoid(state, what, "was let into the line of", now);
-  const auto known = state.numbers.find(what.lease_id);
+  const auto known = state.places.find(what.lease_id);
   const auto standing = state.line.find(what.lease_id);
   const bool recent = standing == state.line.end() || now - standing->second.since < kPlaceKept;
-  if (known != state.numbers.end() && known->second != number && recent) {
+  if (known != state.places.end() && known->second.number != number && recent) {
     Violation(Shown(what.lease_id) + " lost its place in the line of " + what.lock);
   }
-  if (known == state.numbers.end()) {
+  if (known != state.places.end()) {
+    CheckPlaceOfGivenUp(state, what.lease_id, known->second, now);
+  } else {
     for (const auto& [other_id, other] : state.line) {
       if (other.number < number) continue;
       Violation(Shown(what.lease_id) + " joined the line of " + what.lock + " before " +
                 Shown(other_id) + ", which had come before");
     }
   }
-  state.numbers[what.lease_id] = number;
+  state.places[what.lease_id] = {number, what.keeper, now};
   state.line[what.lease_id] = {number, what.keeper, now};
 }
 
@@ -150,26 +157,32 @@ void Judge::TurnGiven(Turn turn, Instant now) {
               Seconds(Between(now, FreeSince(state))) + " before the turn of " +
               Shown(state.turn.to.lease_id) + " was over");
   }
+  CheckTurnOfGivenUp(state, now);
   CheckVoid(state, turn.to, "was given", now);
   CheckOrder(state, turn, now);
-  CheckReceiver(state, turn, now);
+  CheckReceiver(turn);
+  for (const auto& [lease_id, place] : state.places) {
+    CheckPlaceOfGivenUp(state, lease_id, place, now);
+  }
   for (const auto& [lease_id, waiter] : state.line) CheckIdle(state, lease_id, waiter, now);
 
   state.previous_expired = PreviousExpired(state, now);
   state.given[turn.token] = {turn.to.lease_id, state.previous_expired};
   state.token = std::max(state.token, turn.token);
-  // It has had its turn. If it does not use it, it is for its daemon to stand again.
+  // It has had its turn. If it does not use it, its daemon has to put it back in its place.
   state.line.erase(turn.to.lease_id);
-  if (!turn.offered) state.numbers.erase(turn.to.lease_id);
+  if (!turn.offered) state.places.erase(turn.to.lease_id);
   state.phase = turn.offered ? Phase::kOffered : Phase::kLease;
   state.turn = std::move(turn);
   state.end_set_at = now;
   ++state.void_entries;
 }
 
-void Judge::Repeated(const Try& what, int32_t attempt) {
-  Turn& turn = locks_[what.lock].turn;
+void Judge::Repeated(const Try& what, int32_t attempt, Instant now) {
+  Lock& state = locks_[what.lock];
+  Turn& turn = state.turn;
   if (turn.to.lease_id != what.lease_id) return;
+  CheckTurnOfGivenUp(state, now);
   if (attempt > turn.attempt) {
     turn.to.keeper = what.keeper;
   } else if (attempt == turn.attempt && turn.to.keeper != what.keeper) {
@@ -200,6 +213,7 @@ void Judge::Extended(const std::string& lock, const std::string& lease_id, Insta
 
 void Judge::Released(const std::string& lock, const std::string& lease_id, Instant now) {
   Lock& state = locks_[lock];
+  CheckTurnOfGivenUp(state, now);
   Leave(state, lease_id, now);
   state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
   if (state.turn.to.lease_id != lease_id || now >= state.turn.end) return;
@@ -216,17 +230,23 @@ void Judge::Withdrawn(const Try& what, Instant now) {
     Violation("a place of " + Shown(what.lease_id) + " in the line of " + what.lock +
               " was taken back by a call that does not wait there");
   }
-  if (state.numbers.contains(what.lease_id) && state.drained.contains(what.keeper)) {
+  if (state.places.contains(what.lease_id) && state.drained.contains(what.keeper)) {
     Violation("a daemon that drains gave up the place of " + Shown(what.lease_id) +
               " in the line of " + what.lock);
   }
+  CheckTurnOfGivenUp(state, now);
   Leave(state, what.lease_id, now);
   ++state.void_entries;
   if (state.turn.to.lease_id != what.lease_id) return;
   if (state.phase != Phase::kLease && state.phase != Phase::kOffered) return;
   if (state.turn.to.keeper != what.keeper) {
+    if (now >= state.turn.end) return;
     Violation(what.lock + " was taken back from " + Shown(what.lease_id) +
               " by a call that has not got it");
+  }
+  if (state.phase == Phase::kLease && state.delivered.contains(what.keeper)) {
+    Violation(what.lock + " was taken back from " + Shown(what.lease_id) +
+              ", which knows that it has it");
   }
   // Nobody has heard of the lease, so no lock_delay is due either.
   state.over_at = std::min(now, FreeSince(state));
@@ -246,6 +266,7 @@ void Judge::Fenced(const std::string& lock, int64_t token, bool admitted) {
 }
 
 void Judge::InPlace(const std::string& daemon, const std::string& lock, Instant now) {
+  StandAgain(locks_[lock], daemon, now);
   const auto disturbed = disturbed_until_.find(daemon);
   if (disturbed == disturbed_until_.end() || now < disturbed->second) return;
   Instant& since = locks_[lock].in_place[daemon];
@@ -334,10 +355,10 @@ void Judge::CheckVoid(const Lock& lock, const Try& what, const char* event, Inst
 }
 
 void Judge::CheckOrder(const Lock& lock, const Turn& turn, Instant now) {
-  const auto own = lock.numbers.find(turn.to.lease_id);
+  const auto own = lock.places.find(turn.to.lease_id);
   for (const auto& [other_id, other] : lock.line) {
     if (other_id == turn.to.lease_id) continue;
-    if (own != lock.numbers.end() && other.number > own->second) continue;
+    if (own != lock.places.end() && other.number > own->second.number) continue;
     if (now < InOrderSince(lock, DaemonOf(other.keeper))) continue;
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " before " +
               Shown(other_id) + ", which had come before");
@@ -345,17 +366,52 @@ void Judge::CheckOrder(const Lock& lock, const Turn& turn, Instant now) {
 }
 
 // Whoever gets an offer has to be able to hear of it.
-void Judge::CheckReceiver(const Lock& lock, const Turn& turn, Instant now) {
+void Judge::CheckReceiver(const Turn& turn) {
   const std::string daemon = DaemonOf(turn.to.keeper);
   if (turn.offered && gone_.contains(daemon) && turn.given_by != daemon) {
     Violation(turn.to.lock + " was offered to " + Shown(turn.to.lease_id) +
               ", whose daemon is gone");
   }
-  const auto abandoned = lock.abandoned.find(turn.to.keeper);
-  if (abandoned == lock.abandoned.end() || now - abandoned->second <= kLeavingMax) return;
-  if (InOrderSince(lock, daemon) > abandoned->second) return;
-  Violation(turn.to.lock + " was given to " + Shown(turn.to.lease_id) + " " +
-            Seconds(Between(abandoned->second, now)) + " after its caller was gone");
+}
+
+// When a place or a turn that `keeper` has had `since` has to be gone if its acquire was given up.
+Instant Judge::TakenBackBy(const Lock& lock, const std::string& keeper, Instant since) const {
+  const auto given_up = lock.given_up.find(keeper);
+  if (given_up == lock.given_up.end()) return Instant::max();
+  const std::string daemon = DaemonOf(keeper);
+  if (gone_.contains(daemon)) return Instant::max();
+  const Instant due = std::max(given_up->second, since) + kLeavingMax;
+  const auto disturbed = disturbed_until_.find(daemon);
+  if (disturbed == disturbed_until_.end()) return due;
+  return std::max<Instant>(due, disturbed->second + kTryingAgainMax);
+}
+
+// Who missed an offer and still waits at `daemon` is in its place again.
+void Judge::StandAgain(Lock& lock, const std::string& daemon, Instant now) {
+  const bool has_turn =
+      (lock.phase == Phase::kOffered || lock.phase == Phase::kLease) && now < lock.turn.end;
+  for (const auto& [lease_id, place] : lock.places) {
+    if (DaemonOf(place.keeper) != daemon || lock.answered.contains(place.keeper)) continue;
+    if (has_turn && lock.turn.to.lease_id == lease_id) continue;
+    lock.line.try_emplace(lease_id, Waiter{place.number, place.keeper, now});
+  }
+}
+
+void Judge::CheckTurnOfGivenUp(Lock& lock, Instant now) {
+  if (lock.phase != Phase::kLease && lock.phase != Phase::kOffered) return;
+  const Instant end = std::min(now, lock.turn.end);
+  if (end <= TakenBackBy(lock, lock.turn.to.keeper, lock.end_set_at)) return;
+  const auto given_up = lock.given_up.extract(lock.turn.to.keeper);
+  Violation(Shown(lock.turn.to.lease_id) + " kept " + lock.turn.to.lock + " for " +
+            Seconds(Between(given_up.mapped(), end)) + " after it had been given up");
+}
+
+void Judge::CheckPlaceOfGivenUp(Lock& lock, const std::string& lease_id, const Place& place,
+                                Instant now) {
+  if (now <= TakenBackBy(lock, place.keeper, place.since)) return;
+  const auto given_up = lock.given_up.extract(place.keeper);
+  Violation(Shown(lease_id) + " kept its place in line for " +
+            Seconds(Between(given_up.mapped(), now)) + " after it had been given up");
 }
 
 void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter,
@@ -368,7 +424,10 @@ void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waite
 }
 
 void Judge::Leave(Lock& lock, const std::string& lease_id, Instant now) {
-  lock.numbers.erase(lease_id);
+  if (const auto place = lock.places.find(lease_id); place != lock.places.end()) {
+    CheckPlaceOfGivenUp(lock, lease_id, place->second, now);
+    lock.places.erase(place);
+  }
   const auto waiter = lock.line.find(lease_id);
   if (waiter == lock.line.end()) return;
   CheckIdle(lock, lease_id, waiter->second, now);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/types.h"
@@ -58,17 +59,19 @@ class Judge {
   void CallAnswered(uint64_t call);
   void CallGone(uint64_t call) { calls_.erase(call); }
 
-  // What daemons say of an acquire: the lock was definitely not got; the daemon drains; it was
-  // answered in any way, so that nobody waits in its place; its caller is gone.
+  // What daemons say of an acquire: the lock was definitely not got; it was got, and the caller
+  // heard; the daemon drains; it was answered in any way, so that nobody waits in its place; its
+  // caller is gone or was told that nobody knows, so that the daemon takes back whatever it gets.
   void Refused(const Try& what, Instant now);
+  void Delivered(const Try& what);
   void Drained(const Try& what);
   void Answered(const Try& what, Instant now);
-  void CallerGone(const Try& what, Instant now);
+  void GivenUp(const Try& what, Instant now);
 
   // What the store did. Withdrawn: nothing of the try is left. Released: neither of the lease id.
   void Joined(const Try& what, int64_t number, Instant now);
   void TurnGiven(Turn turn, Instant now);
-  void Repeated(const Try& what, int32_t attempt);
+  void Repeated(const Try& what, int32_t attempt, Instant now);
   void Extended(const std::string& lock, const std::string& lease_id, Instant end, Instant now);
   void Released(const std::string& lock, const std::string& lease_id, Instant now);
   void Withdrawn(const Try& what, Instant now);
@@ -110,6 +113,12 @@ class Judge {
     Instant at;
     uint64_t entries = 0;
   };
+  // A place in line, as the store has it.
+  struct Place {
+    int64_t number = 0;
+    std::string keeper;
+    Instant since;
+  };
   struct Given {
     std::string lease_id;
     std::optional<bool> previous_expired;  // Nothing: the store may have forgotten.
@@ -127,12 +136,14 @@ class Judge {
     int64_t token = 0;
     std::map<int64_t, Given> given;  // By token.
 
-    std::map<std::string, Waiter> line;                  // By lease id.
-    std::unordered_map<std::string, int64_t> numbers;    // Of those that have not left.
-    std::unordered_map<std::string, Void> released;      // Lease ids,
-    std::unordered_map<std::string, Void> refused;       // keepers,
-    std::unordered_map<std::string, Instant> abandoned;  // keepers,
-    std::unordered_map<std::string, bool> drained;       // keepers.
+    std::map<std::string, Waiter> line;                 // By lease id.
+    std::map<std::string, Place> places;                // Of those that have not left.
+    std::unordered_map<std::string, Void> released;     // Lease ids,
+    std::unordered_map<std::string, Void> refused;      // keepers,
+    std::unordered_map<std::string, Instant> given_up;  // keepers,
+    std::unordered_set<std::string> answered;           // keepers,
+    std::unordered_set<std::string> delivered;          // keepers,
+    std::unordered_set<std::string> drained;            // keepers.
     uint64_t void_entries = 0;
     std::unordered_map<std::string, Instant> in_place;  // By daemon: since then, after a fault.
   };
@@ -140,12 +151,17 @@ class Judge {
   Instant FreeSince(const Lock& lock) const;
   Instant EndKnownSince(const Lock& lock) const;
   Instant InOrderSince(const Lock& lock, const std::string& daemon) const;
+  Instant TakenBackBy(const Lock& lock, const std::string& keeper, Instant since) const;
   std::optional<bool> PreviousExpired(const Lock& lock, Instant now) const;
   bool IsVoid(const Lock& lock, const Void& entry, Instant now) const;
   void CheckVoid(const Lock& lock, const Try& what, const char* event, Instant now);
   void CheckOrder(const Lock& lock, const Turn& turn, Instant now);
-  void CheckReceiver(const Lock& lock, const Turn& turn, Instant now);
+  void CheckReceiver(const Turn& turn);
   void CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter, Instant now);
+  void StandAgain(Lock& lock, const std::string& daemon, Instant now);
+  void CheckTurnOfGivenUp(Lock& lock, Instant now);
+  void CheckPlaceOfGivenUp(Lock& lock, const std::string& lease_id, const Place& place,
+                           Instant now);
   void Leave(Lock& lock, const std::string& lease_id, Instant now);
 
   const Micros retention_;

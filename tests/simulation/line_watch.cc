@@ -75,17 +75,24 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   const auto keys_per_lock = static_cast<size_t>(Number(words[common_at + kKeysPerLockArgument]));
   const size_t locks = keys / keys_per_lock;
   const auto lock_of = [&](size_t i) { return *keys_.LockName(words[3 + i * keys_per_lock]); };
-  // First all operations: records show only what the last one left.
+  // Records show only what the last operation left: they are looked at last, except that whoever
+  // got a lock got it before those who came to it in the same call.
+  const auto got_the_lock = [&](int64_t outcome) {
+    return script == Script::kAcquire &&
+           (outcome == 1 || outcome == 2 || outcome == 6 || outcome == 7);
+  };
   for (size_t i = 0; i < locks; ++i) {
     const std::string lock = lock_of(i);
     const Operation operation{lock, &words[common_at + kCommonArguments + i * arguments],
                               &reply.items[1 + i * replies], clock_.Now()};
     if (trace_ != nullptr) Trace(daemon, name, operation, known->second);
     OnOperation(script, operation);
+    if (got_the_lock(operation.outcome())) LookAtRecord(daemon, lock, reply.items[0].integer);
   }
   if (script == Script::kFence || script == Script::kExtend) return;
   for (size_t i = 0; i < locks; ++i) {
-    if (reply.items[1 + i * replies].integer == redis::kOutcomeLine) continue;  // It did nothing.
+    const int64_t outcome = reply.items[1 + i * replies].integer;
+    if (outcome == redis::kOutcomeLine || got_the_lock(outcome)) continue;
     LookAtRecord(daemon, lock_of(i), reply.items[0].integer);
   }
 }
@@ -159,7 +166,8 @@ void LineWatch::OnAcquire(const Operation& operation) {
     case 6:
     case 7:
       return judge_.Repeated(
-          what, static_cast<int32_t>(Number(request.substr(kAttemptInRequest, kAttemptLength))));
+          what, static_cast<int32_t>(Number(request.substr(kAttemptInRequest, kAttemptLength))),
+          operation.now);
     case 3:
       return judge_.LeftLine(what.lock, what.lease_id, operation.now);
     case 5:

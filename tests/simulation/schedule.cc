@@ -13,10 +13,11 @@ namespace {
 using core::Millis;
 
 constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "daemon crash", "daemon pause",      "daemon drain",       "store cut",
-    "store slow",   "store reply lost",  "messages lost",      "subscription down",
-    "network slow", "network lossy",     "network duplicates", "client death",
-    "client pause", "scripts forgotten", "node restart",       "node clock back"};
+    "daemon crash",      "daemon pause",     "daemon drain",      "store cut",
+    "store slow",        "store reply lost", "messages lost",     "messages late",
+    "subscription down", "network slow",     "network lossy",     "network duplicates",
+    "client death",      "client pause",     "scripts forgotten", "node restart",
+    "node clock back"};
 
 // Mostly few, sometimes many.
 int Skewed(support::Random& random, int low, int high) {
@@ -30,7 +31,9 @@ std::vector<Fault> DrawFaults(support::Random random, Micros end) {
   // Each run suffers from a few kinds only, so that rare combinations come about undisturbed.
   std::vector<FaultKind> kinds;
   for (int i = 0; i < 3; ++i) {
-    kinds.push_back(static_cast<FaultKind>(random.Below(kFaultKinds)));
+    const bool at_daemon = random.OneIn(3);
+    kinds.push_back(
+        static_cast<FaultKind>(random.Below(at_daemon ? kDaemonFaultKinds : kFaultKinds)));
   }
   std::vector<Fault> faults;
   const int count = Skewed(random, 2, 10);
@@ -38,9 +41,15 @@ std::vector<Fault> DrawFaults(support::Random random, Micros end) {
     Fault fault;
     fault.kind = random.Pick(kinds);
     fault.at = Micros(random.Between(0, end.count()));
-    const int64_t longest = random.OneIn(3) ? 6'000'000 : 1'500'000;
+    const int64_t longest = random.OneIn(2) ? 6'000'000 : 1'500'000;
     fault.duration = Micros(random.Between(1'000, longest));
-    fault.target = static_cast<uint32_t>(random.Below(1000));
+    // Messages are few; and most pauses are longer than an offer lasts.
+    if (fault.kind == FaultKind::kMessagesLate) fault.duration += Micros(3'000'000);
+    if (fault.kind == FaultKind::kDaemonPause && !random.OneIn(4)) {
+      fault.duration += Micros(1'000'000);
+    }
+    // One after the other on the same is worse than on many.
+    if (random.OneIn(2)) fault.target = static_cast<uint32_t>(random.Below(1000));
     faults.push_back(fault);
   }
   std::stable_sort(faults.begin(), faults.end(),
@@ -55,17 +64,20 @@ Schedule Draw(uint64_t seed) {
   Schedule schedule;
   schedule.seed = seed;
   schedule.daemons = static_cast<int>(random.Between(2, 4));
+  schedule.entrances = random.OneIn(2) ? 1 : schedule.daemons;
+  schedule.balanced = !random.OneIn(3);
   schedule.clients = Skewed(random, 2, random.OneIn(20) ? 50 : 10);
   schedule.locks = Skewed(random, 1, 4);
   schedule.ttl = Millis(random.Between(500, 5'000));
   if (random.OneIn(5)) schedule.lock_delay = Millis(random.Between(1, 1'500));
   if (random.OneIn(8)) schedule.max_hold = Millis(random.Between(300, 3'000));
   schedule.scripts_loaded = !random.OneIn(5);
-  schedule.think_max = Micros(random.Between(300'000, 21'000'000));
-  schedule.hold_max = Micros(random.Between(1'000, 2'000'000));
-  schedule.wait_max = Millis(random.Between(100, 12'000));
+  schedule.think_max = Micros(random.Between(300'000, 16'500'000));
+  schedule.hold_max = Micros(random.Between(1'000, random.OneIn(4) ? 10'000'000 : 2'500'000));
+  schedule.wait_max = Millis(random.Between(100, 20'000));
   schedule.cancel_one_in = static_cast<int>(random.Between(3, 40));
-  schedule.confirm_one_in = static_cast<int>(random.Between(1, 4));
+  schedule.confirm_one_in = static_cast<int>(random.Between(1, 6));
+  schedule.careless_one_in = static_cast<int>(random.Between(2, 30));
   schedule.faults_end = Micros(19'500'000);
   schedule.faults = DrawFaults(random.Fork(), schedule.faults_end);
   return schedule;

@@ -23,6 +23,7 @@ enum class FaultKind {
   kStoreSlow,          // A daemon's requests to the store take up to the duration more.
   kStoreReplyLost,     // What a daemon asks is executed, but the answers are lost.
   kMessagesLost,       // What is published to a daemon is lost for the duration.
+  kMessagesLate,       // What is published to a daemon comes seconds late, out of order.
   kSubscriptionDown,   // A daemon hears no messages, and the store knows.
   kNetworkSlow,        // Messages between clients and daemons take up to the duration more.
   kNetworkLossy,       // One in four of them is lost.
@@ -33,7 +34,8 @@ enum class FaultKind {
   kNodeRestart,        // Every connection breaks; the store comes back with what it had.
   kNodeClockBack,      // The node's clock is set back by a third of the duration.
 };
-inline constexpr int kFaultKinds = 16;
+inline constexpr int kFaultKinds = 17;
+inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
 
 struct Fault {
   FaultKind kind = FaultKind::kDaemonCrash;
@@ -45,6 +47,8 @@ struct Fault {
 struct Schedule {
   uint64_t seed = 0;
   int daemons = 2;
+  int entrances = 2;  // Daemons that clients begin with; where they fail, they go on to the next.
+  bool balanced = false;  // Calls about leases that clients have go to any daemon.
   int clients = 2;
   int locks = 1;
   core::Millis ttl{};  // Of the leases.
@@ -56,6 +60,7 @@ struct Schedule {
   core::Millis wait_max{};     // Longest wait_timeout.
   int cancel_one_in = 10;      // Waits that their client gives up.
   int confirm_one_in = 2;      // Acquires whose client claims by itself.
+  int careless_one_in = 10;    // Acquires whose client does not try again.
   Micros faults_end{};         // Then everything heals.
   std::vector<Fault> faults;   // By time.
 };

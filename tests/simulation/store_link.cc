@@ -53,6 +53,14 @@ Micros StoreLink::Delay() {
   return delay;
 }
 
+Micros StoreLink::MessageDelay() {
+  Micros delay = Delay();
+  if (clock_.Now() < messages_late_until_) {
+    delay += Micros(random_.Between(0, messages_late_most_.count()));
+  }
+  return delay;
+}
+
 void StoreLink::Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
                     redis::ReplyDone done) {
   auto request = std::make_shared<Request>(Request{std::move(command), std::move(done)});
@@ -122,6 +130,7 @@ void StoreLink::BreakLane(size_t lane) {
   Lane& at = lanes_[lane];
   ++at.connection;
   at.last_arrival = clock_.Now();
+  at.last_reply = clock_.Now();
   for (const auto& request : std::exchange(at.open, {})) {
     if (request->reply.type == redis::Reply::Type::kNil && random_.OneIn(2)) request->lost = true;
     if (orphan_) {
@@ -154,6 +163,11 @@ void StoreLink::LoseReplies(Micros duration) { replies_lost_until_ = clock_.Now(
 
 void StoreLink::LoseMessages(Micros duration) { messages_lost_until_ = clock_.Now() + duration; }
 
+void StoreLink::DelayMessages(Micros most, Micros duration) {
+  messages_late_most_ = most;
+  messages_late_until_ = clock_.Now() + duration;
+}
+
 void StoreLink::DropSubscription(Micros duration) {
   if (subscribed_) server_.Unsubscribe(subscription_);
   subscribed_ = false;
@@ -171,7 +185,7 @@ void StoreLink::Listen() {
   subscribed_ = true;
   subscription_ = server_.Subscribe(channel_, [this](std::string_view message) {
     if (clock_.Now() < messages_lost_until_) return;
-    At(clock_.Now() + Delay(), [this, message = std::string(message)]() mutable {
+    At(clock_.Now() + MessageDelay(), [this, message = std::string(message)]() mutable {
       if (orphan_) return;
       process_.Post([this, message = std::move(message)] { on_message_(message); });
     });

@@ -51,6 +51,7 @@ class StoreLink final : public redis::Node {
   void SlowDown(core::Micros most, core::Micros duration);
   void LoseReplies(core::Micros duration);
   void LoseMessages(core::Micros duration);
+  void DelayMessages(core::Micros most, core::Micros duration);
   void DropSubscription(core::Micros duration);
 
  private:
@@ -70,6 +71,7 @@ class StoreLink final : public redis::Node {
   void Finish(const std::shared_ptr<Request>& request, absl::StatusOr<redis::Reply> reply);
   void Listen();
   core::Micros Delay();
+  core::Micros MessageDelay();
   void At(core::Instant time, core::Task task);
 
   support::RedisModel& server_;
@@ -90,6 +92,8 @@ class StoreLink final : public redis::Node {
   core::Micros slow_most_{};
   core::Instant replies_lost_until_;
   core::Instant messages_lost_until_;
+  core::Instant messages_late_until_;
+  core::Micros messages_late_most_{};
   Later later_;
 };
 

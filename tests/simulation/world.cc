@@ -21,6 +21,8 @@ namespace {
 
 constexpr Micros kLastLapMax{40'000'000};
 constexpr Micros kStopMax{40'000'000};
+// Longer than a daemon remembers that it told of an offer.
+constexpr Micros kMessageDelayMax{7'000'000};
 // Records live for the ttl, the retention and what clocks were set back; lines for a minute.
 constexpr Micros kEverythingExpired{120'000'000};
 
@@ -139,10 +141,12 @@ void World::StrikeNode(const Fault& fault) {
 }
 
 void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
-  // A lost reply is noticed late, and what is slow may be sent when the fault ends.
-  const bool slow = fault.kind == FaultKind::kStoreSlow;
-  judge_.Disturbed(daemon.id(),
-                   clock_.Now() + fault.duration * (slow ? 2 : 1) + StoreLink::kReplyTimeout);
+  // A lost reply is noticed late; what is slow may be executed when the fault has long ended; and
+  // what stands still goes on at once.
+  Micros lasts = fault.duration + StoreLink::kReplyTimeout;
+  if (fault.kind == FaultKind::kStoreSlow) lasts += fault.duration;
+  if (fault.kind == FaultKind::kDaemonPause) lasts = fault.duration;
+  judge_.Disturbed(daemon.id(), clock_.Now() + lasts);
   switch (fault.kind) {
     case FaultKind::kDaemonCrash:
       return StopDaemon(index, fault.duration);
@@ -164,6 +168,8 @@ void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
       return daemon.link().LoseReplies(fault.duration);
     case FaultKind::kMessagesLost:
       return daemon.link().LoseMessages(fault.duration);
+    case FaultKind::kMessagesLate:
+      return daemon.link().DelayMessages(kMessageDelayMax, fault.duration);
     case FaultKind::kSubscriptionDown:
       return daemon.link().DropSubscription(fault.duration);
     default:

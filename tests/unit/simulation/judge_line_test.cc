@@ -116,6 +116,59 @@ TEST_F(JudgeLineTest, WaiterThatDidNotClaimLosesItsPlace) {
   ExpectOne("bbbbbbbb lost its place in the line of a");
 }
 
+TEST_F(JudgeLineTest, WaiterThatMissedItsOfferIsOfferedTheLockAgain) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  judge.InPlace(DaemonId(2), "a", At(1'200));
+  Offer(TryOf('b', 2, 1), 3, 1'200);
+  Claim('b', 1'210);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, WaiterThatMissedItsOfferIsForgotten) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  judge.InPlace(DaemonId(2), "a", At(1'200));
+  judge.Withdrawn(TryOf('b', 2, 1), At(1'300));
+  ExpectOne("the lock was free for 100 ms while bbbbbbbb stood in line");
+}
+
+TEST_F(JudgeLineTest, WaiterThatMissedItsOfferIsOvertaken) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  judge.InPlace(DaemonId(2), "a", At(1'200));
+  Give(TryOf('d', 3, 1), 3, 1'210);
+  ExpectOne("dddddddd was given a before bbbbbbbb, which had come before");
+}
+
+TEST_F(JudgeLineTest, ClientThatDidNotClaimWaitsNoLonger) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  judge.Answered(TryOf('b', 2, 1), At(101));
+  judge.InPlace(DaemonId(2), "a", At(1'200));
+  Give(TryOf('d', 3, 1), 3, 1'300);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, WhoeverHasTheOfferDoesNotStandInLine) {
+  HolderAndTwoWaiters();
+  judge.Withdrawn(TryOf('c', 2, 2), At(50));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  judge.InPlace(DaemonId(2), "a", At(1'000));
+  judge.Withdrawn(TryOf('b', 2, 1), At(1'099));
+  Give(TryOf('d', 3, 1), 3, 2'000);
+  ExpectNone();
+}
+
 // --- nobody is forgotten, nobody waits for the dead
 
 TEST_F(JudgeLineTest, LockStaysFreeWhileAWaiterStandsInLine) {
@@ -171,17 +224,65 @@ TEST_F(JudgeLineTest, LastWordOfADeadDaemonMayBringItAnOffer) {
   ExpectNone();
 }
 
-TEST_F(JudgeLineTest, WaiterWhoseCallerIsGoneStaysInLine) {
+TEST_F(JudgeLineTest, WaiterThatWasGivenUpIsServed) {
   HolderAndTwoWaiters();
-  judge.CallerGone(TryOf('b', 2, 1), At(20));
+  judge.GivenUp(TryOf('b', 2, 1), At(20));
   Release('a', 100);
   Offer(TryOf('b', 2, 1), 2, 100);
-  ExpectOne("a was given to bbbbbbbb 80 ms after its caller was gone");
+  ExpectOne("bbbbbbbb kept its place in line for 80 ms after it had been given up");
+}
+
+TEST_F(JudgeLineTest, WaiterThatWasGivenUpStaysInLine) {
+  HolderAndTwoWaiters();
+  judge.GivenUp(TryOf('c', 2, 2), At(20));
+  Release('a', 100);
+  Offer(TryOf('b', 2, 1), 2, 100);
+  ExpectOne("cccccccc kept its place in line for 80 ms after it had been given up");
+}
+
+TEST_F(JudgeLineTest, WaiterThatWasGivenUpLeavesLate) {
+  HolderAndTwoWaiters();
+  judge.GivenUp(TryOf('b', 2, 1), At(20));
+  judge.GivenUp(TryOf('c', 2, 2), At(20));
+  judge.Withdrawn(TryOf('b', 2, 1), At(70));
+  ExpectNone();
+  judge.Withdrawn(TryOf('c', 2, 2), At(71));
+  ExpectOne("cccccccc kept its place in line for 51 ms after it had been given up");
+}
+
+TEST_F(JudgeLineTest, WaiterThatWasGivenUpInAFaultLeavesSoonAfterIt) {
+  HolderAndTwoWaiters();
+  judge.Extended("a", IdOf('a'), At(9'000), At(20));
+  judge.GivenUp(TryOf('b', 2, 1), At(20));
+  judge.GivenUp(TryOf('c', 2, 2), At(20));
+  judge.Disturbed(DaemonId(2), At(1'000));
+  judge.Withdrawn(TryOf('b', 2, 1), At(2'500));
+  ExpectNone();
+  judge.Withdrawn(TryOf('c', 2, 2), At(2'501));
+  ExpectOne("cccccccc kept its place in line for 2481 ms after it had been given up");
+}
+
+TEST_F(JudgeLineTest, DaemonThatIsGoneTakesNothingBack) {
+  HolderAndTwoWaiters();
+  judge.GivenUp(TryOf('b', 2, 1), At(20));
+  judge.DaemonGone(DaemonId(2), At(30));
+  Release('a', 100);
+  Give(TryOf('d', 3, 1), 2, 100);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, PlaceThatARetryTookOverMayStay) {
+  HolderAndTwoWaiters();
+  judge.GivenUp(TryOf('b', 2, 1), At(20));
+  judge.Joined(TryOf('b', 3, 1), 10, At(70));
+  Release('a', 200);
+  Offer(TryOf('b', 3, 1), 2, 200);
+  ExpectNone();
 }
 
 TEST_F(JudgeLineTest, OfferMayCrossTheCallersEnd) {
   HolderAndTwoWaiters();
-  judge.CallerGone(TryOf('b', 2, 1), At(80));
+  judge.GivenUp(TryOf('b', 2, 1), At(80));
   Release('a', 100);
   Offer(TryOf('b', 2, 1), 2, 100);
   ExpectNone();

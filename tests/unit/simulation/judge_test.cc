@@ -117,14 +117,14 @@ TEST_F(JudgeTest, ClockThatWasSetBackMakesTheLeaseLonger) {
 
 TEST_F(JudgeTest, AnotherCallTakesTheLockBack) {
   Give(TryOf('a', 1, 1), 1, 0);
-  judge.Repeated(TryOf('a', 2, 1), 2);
+  judge.Repeated(TryOf('a', 2, 1), 2, At(5));
   judge.Withdrawn(TryOf('a', 1, 1), At(10));
   ExpectOne("a was taken back from aaaaaaaa by a call that has not got it");
 }
 
 TEST_F(JudgeTest, CallThatGotTheLockTakesItBack) {
   Give(TryOf('a', 1, 1), 1, 0);
-  judge.Repeated(TryOf('a', 2, 1), 2);
+  judge.Repeated(TryOf('a', 2, 1), 2, At(5));
   judge.Withdrawn(TryOf('a', 2, 1), At(10));
   Give(TryOf('b'), 2, 20);
   ExpectNone();
@@ -132,9 +132,92 @@ TEST_F(JudgeTest, CallThatGotTheLockTakesItBack) {
 
 TEST_F(JudgeTest, CallTakesBackWhatTwoCallsOfOneAttemptGot) {
   Give(TryOf('a', 1, 1), 1, 0);
-  judge.Repeated(TryOf('a', 1, 2), 1);
+  judge.Repeated(TryOf('a', 1, 2), 1, At(5));
   judge.Withdrawn(TryOf('a', 1, 1), At(10));
   ExpectOne("by a call that has not got it");
+}
+
+TEST_F(JudgeTest, CallThatHasNotGotALapsedOfferTakesNothingBack) {
+  Offer(TryOf('a', 1, 1), 1, 0);
+  judge.Withdrawn(TryOf('a', 2, 1), At(kTtl));
+  Give(TryOf('b'), 2, kTtl);
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, LeaseThatItsHolderKnowsOfIsTakenBack) {
+  Offer(TryOf('a'), 1, 0);
+  judge.Delivered(TryOf('a'));
+  Claim('a', 10);
+  judge.Withdrawn(TryOf('a'), At(20));
+  ExpectOne("a was taken back from aaaaaaaa, which knows that it has it");
+}
+
+TEST_F(JudgeTest, OfferThatIsNotClaimedIsTakenBack) {
+  Offer(TryOf('a'), 1, 0);
+  judge.Delivered(TryOf('a'));
+  judge.Withdrawn(TryOf('a'), At(20));
+  ExpectNone();
+}
+
+// --- what was given up
+
+TEST_F(JudgeTest, LeaseThatWasGivenUpIsTakenBackLate) {
+  Give(TryOf('a'), 1, 0);
+  judge.GivenUp(TryOf('a'), At(10));
+  judge.Withdrawn(TryOf('a'), At(61));
+  ExpectOne("aaaaaaaa kept a for 51 ms after it had been given up");
+}
+
+TEST_F(JudgeTest, LeaseThatWasGivenUpIsTakenBackInTime) {
+  Give(TryOf('a'), 1, 0);
+  judge.GivenUp(TryOf('a'), At(10));
+  judge.Withdrawn(TryOf('a'), At(60));
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, LeaseThatWasGivenUpRunsToItsEnd) {
+  Give(TryOf('a'), 1, 0);
+  judge.GivenUp(TryOf('a'), At(10));
+  Give(TryOf('b'), 2, kTtl + 500);
+  ExpectOne("aaaaaaaa kept a for 990 ms after it had been given up");
+}
+
+TEST_F(JudgeTest, LeaseThatComesAfterItWasGivenUpIsTakenBackInTime) {
+  judge.GivenUp(TryOf('a'), At(0));
+  Give(TryOf('a'), 1, 500);
+  judge.Withdrawn(TryOf('a'), At(550));
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, LeaseThatWasGivenUpIsReleasedLate) {
+  Give(TryOf('a'), 1, 0);
+  judge.GivenUp(TryOf('a'), At(10));
+  Release('a', 61);
+  ExpectOne("aaaaaaaa kept a for 51 ms after it had been given up");
+}
+
+TEST_F(JudgeTest, RetryTakesOverWhatShouldHaveBeenTakenBack) {
+  Give(TryOf('a', 1, 1), 1, 0);
+  judge.GivenUp(TryOf('a', 1, 1), At(10));
+  judge.Repeated(TryOf('a', 2, 1), 2, At(61));
+  ExpectOne("aaaaaaaa kept a for 51 ms after it had been given up");
+}
+
+TEST_F(JudgeTest, RetryTakesOverWhatWasGivenUp) {
+  Give(TryOf('a', 1, 1), 1, 0);
+  judge.GivenUp(TryOf('a', 1, 1), At(10));
+  judge.Repeated(TryOf('a', 2, 1), 2, At(50));
+  Release('a', 500);
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, LeaseThatWasGivenUpInAFaultIsTakenBackSoonAfterIt) {
+  Give(TryOf('a', 1, 1), 1, 0);
+  judge.Extended("a", IdOf('a'), At(9'000), At(5));
+  judge.GivenUp(TryOf('a', 1, 1), At(10));
+  judge.Disturbed(DaemonId(1), At(1'000));
+  judge.Withdrawn(TryOf('a', 1, 1), At(2'501));
+  ExpectOne("aaaaaaaa kept a for 2491 ms after it had been given up");
 }
 
 // --- leases
