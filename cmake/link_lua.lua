@@ -104,8 +104,18 @@ for _, piece in ipairs(pieces) do
     if ('(key, at, line)'):sub(1, #parameters - 1) ~= parameters:sub(1, -2) then
       fail('the operation has to be a function(key, at, line)')
     end
-    constants.LENGTHS, constants.RESULTS = lengths, results
-    constants.ARGUMENTS = tostring(#split(lengths:sub(2, -2)))
+    lengths = split(lengths:sub(2, -2))
+    local wrong = {}
+    for i, length in ipairs(lengths) do
+      if length ~= '0' then
+        wrong[#wrong + 1] = '#arguments[at' .. (i > 1 and ' + ' .. i - 1 or '') .. '] ~= ' .. length
+      end
+    end
+    constants.ARGUMENTS, constants.RESULTS = tostring(#lengths), results
+    constants.STRIDE = tostring(math.max(#lengths, 1))
+    constants.WRONG_LENGTH = #wrong > 0 and table.concat(wrong, ' or ') or 'false'
+    constants.KEYS_PER_LOCK = tostring(keys_per_lock)
+    constants.KEYS_WANTED = "'" .. keys_per_lock .. "'"
     piece.text, piece.gone = '', true
   end
 end

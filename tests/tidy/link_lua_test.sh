@@ -62,10 +62,10 @@ expect_refusal 'arguments are counted' 'local function f(a) return a end' 'retur
 expect 'lines for one key go from the script for two' 2 "" $'f() -- one key\nreturn 1 -- two keys' 'return 1'
 
 # expect_operation NAME PART OPERATION EXPECTED: what is written at `-- parts` of the frame and, after a `|`, at `-- operation`.
-printf '%s\n' $'local function run()\n  -- parts\n  between\n  repeat\n    -- operation\n  until true\nend\nreturn LENGTHS, ARGUMENTS, RESULTS' >"$FOLDER/a_frame_part.lua"
+printf '%s\n' $'local function run()\n  -- parts\n  between\n  repeat\n    -- operation\n  until true\nend\nreturn ARGUMENTS, STRIDE, RESULTS, KEYS_PER_LOCK, WRONG_LENGTH' >"$FOLDER/a_frame_part.lua"
 expect_operation() {
-  expect "$1" 1 "$2" $'return each({8, 0}, 4, function(key, at, line)\n'"$3"$'\nend)' \
-    $'local function run()\n'"${4%%|*}"$'  between\n  repeat\n'"${4#*|}"$'\n  until true\nend\nreturn {8, 0}, 2, 4'
+  expect "$1" 1 "$2" $'return each({8, 0, 6}, 4, function(key, at, line)\n'"$3"$'\nend)' \
+    $'local function run()\n'"${4%%|*}"$'  between\n  repeat\n'"${4#*|}"$'\n  until true\nend\nreturn 3, 3, 4, 1, #arguments[at] ~= 8 or #arguments[at + 2] ~= 6'
 }
 readonly G=$'local function g(x)\n  if x then return 1, key end\n  return 2\nend' RESULT='result, second, third, fourth'
 readonly LOOP=$'local function h(x)\n  while x do x = x - 1 end\n  return x\nend'

@@ -19,6 +19,9 @@
 -- Why        An unknown lease id becomes void too: its acquire may still be on its way, and grants
 --            nothing when it comes.
 
+-- How records of held locks without a line begin.
+local HELD, HELD_AFTER_EXPIRED = '1 H - - ', '1 H X - '
+
 -- What is answered for a lease id that has ended before, by how it ended. False if nobody writes that.
 local function lost_by(how) return (how == 'X' or how == 'F') and 2 end
 local function void_by(how) return (how == 'U' or how == 'W' or how == 'N') and 3 end
@@ -80,16 +83,27 @@ local function release_other(key, line, lease_id, principal)
   return outcome_of(kind)
 end
 
-return each({32, 0}, 4, function(key, at, line)
-  local lease_id, principal = ARGV[at], ARGV[at + 1]
-  local record = read_header(key, principal)
+-- Whatever is not a plain lease of this lease id.
+local function release_any(key, line, record, lease_id, principal)
   if record ~= '' and not is_readable(record) then return fault_of(record) end
   if lease_id_of(record) ~= lease_id then return release_other(key, line, lease_id, principal) end
   if not principal_is(record, principal) then return 3 end
-
-  local state, lease_end = state_of(record), lease_end_of(record)
+  local state = state_of(record)
   if state ~= 'H' then return release_again(key, line, record, state) end
+  if lease_end_of(record) <= now then return 2 end
+  if not line then return LINE end
+  return end_lease(key, line, record, lease_end_of(record), 'R', 1) -- two keys
+end
+
+return each({32, 0}, 4, function(key, at, line)
+  local lease_id, principal = ARGV[at], ARGV[at + 1]
+  local record = read_header(key, principal)
+  local begin, text = sub(record, 1, 8), '\n' .. principal .. '\n'
+  if begin ~= HELD and begin ~= HELD_AFTER_EXPIRED or lease_id_of(record) ~= lease_id or
+    sub(record, 218, 219 + #principal) ~= text then
+    return release_any(key, line, record, lease_id, principal)
+  end
+  local lease_end = lease_end_of(record)
   if lease_end <= now then return 2 end
-  if has_line(record) and not line then return LINE end
   return end_lease(key, line, record, lease_end, 'R', 1)
 end)
