@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,9 +16,11 @@
 #include <vector>
 
 #include "support/process/daemon_process.h"
+#include "support/process/process_memory.h"
 #include "support/process/redis_server.h"
 #include "support/random.h"
-#include "support/rpc/lock_caller.h"
+#include "support/rpc/lock_client.h"
+#include "support/rpc/lock_requests.h"
 
 namespace lockkeeper::support {
 namespace {
@@ -257,7 +258,7 @@ class BrokenRequestsTest : public testing::Test {
     daemon_.WaitUntilReady();
   }
 
-  void Send(LockCaller& caller, Random& random) {
+  void Send(LockClient& caller, Random& random) {
     Draft draft(random);
     switch (random.Below(5)) {
       case 0:
@@ -281,7 +282,7 @@ class BrokenRequestsTest : public testing::Test {
     std::vector<std::thread> threads;
     for (int i = 0; i < kCallers; ++i) {
       threads.emplace_back([this, requests, random = random_.Fork()]() mutable {
-        LockCaller caller(daemon_.GrpcAddress());
+        LockClient caller(daemon_.GrpcAddress());
         for (int64_t sent = 0; sent < requests / kCallers && !HasFailure(); ++sent) {
           Send(caller, random);
         }
@@ -302,16 +303,6 @@ class BrokenRequestsTest : public testing::Test {
   size_t Descriptors() const {
     const std::filesystem::directory_iterator all("/proc/" + std::to_string(daemon_.pid()) + "/fd");
     return static_cast<size_t>(std::distance(begin(all), end(all)));
-  }
-
-  int64_t ResidentKiB() const {
-    std::ifstream status("/proc/" + std::to_string(daemon_.pid()) + "/status");
-    for (std::string word; status >> word;) {
-      if (word == "VmRSS:") break;
-    }
-    int64_t kib = 0;
-    status >> kib;
-    return kib;
   }
 
   bool DescriptorsFallTo(size_t number) {
@@ -337,7 +328,7 @@ TEST_F(BrokenRequestsTest, AreRefusedByFieldAndLeaveNothingBehind) {
   const int64_t requests = RepeatsFrom("LOCKKEEPER_BROKEN_REQUESTS", kRequestsByDefault);
   SendMany(requests / 4);  // What is allocated once is allocated now.
   ASSERT_TRUE(StoreEmpties());
-  const int64_t memory_before = ResidentKiB();
+  const double memory_before = ResidentBytes(daemon_.pid());
   const size_t descriptors_before = Descriptors();
 
   SendMany(requests);
@@ -345,17 +336,17 @@ TEST_F(BrokenRequestsTest, AreRefusedByFieldAndLeaveNothingBehind) {
   EXPECT_TRUE(StoreEmpties()) << "keys left: " << redis_.Run({"DBSIZE"}).integer;
   EXPECT_TRUE(DescriptorsFallTo(descriptors_before))
       << Descriptors() << " descriptors, were " << descriptors_before;
-  const int64_t grown = ResidentKiB() - memory_before;
-  RecordProperty("memory_grown_kib", static_cast<int>(grown));
+  const double grown_kib = (ResidentBytes(daemon_.pid()) - memory_before) / 1024;
+  RecordProperty("memory_grown_kib", static_cast<int>(grown_kib));
   RecordProperty("descriptors", static_cast<int>(Descriptors()));
 #ifndef __SANITIZE_ADDRESS__  // A sanitizer keeps what was freed.
-  EXPECT_LT(grown, 5 * 1024) << "KiB more than before";
+  EXPECT_LT(grown_kib, 5 * 1024) << "KiB more than before";
 #endif
 }
 
 // Beyond these gRPC answers by itself, before the service sees anything.
 TEST_F(BrokenRequestsTest, BeyondOneMessageGrpcRefuses) {
-  LockCaller caller(daemon_.GrpcAddress());
+  LockClient caller(daemon_.GrpcAddress());
 
   const auto answer = caller.Release(ReleaseOf(Long(70'000), NewLeaseId()));
 

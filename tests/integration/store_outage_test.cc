@@ -2,6 +2,8 @@
 //
 // Redis is killed and comes back while clients work: every call has a definite kind of answer, and
 // the daemon goes on by itself.
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -13,7 +15,8 @@
 
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
-#include "support/rpc/lock_caller.h"
+#include "support/rpc/lock_client.h"
+#include "support/rpc/lock_requests.h"
 
 namespace lockkeeper::support {
 namespace {
@@ -28,7 +31,7 @@ struct Worker {
   std::vector<std::string> surprises;
   int64_t last_token = 0;
 
-  void Cycle(LockCaller& caller) {
+  void Cycle(LockClient& caller) {
     const std::string lease_id = NewLeaseId();
     const auto granted = caller.Acquire(AcquireOf(lock, lease_id, std::chrono::milliseconds(500)));
     if (!granted.ok()) return Refused(granted.status, granted.reason);
@@ -65,7 +68,7 @@ TEST(StoreOutageTest, RedisKilledUnderLoadIsSaidAndOvercome) {
   for (int i = 0; i < kWorkers; ++i) {
     workers[static_cast<size_t>(i)].lock = "own lock " + std::to_string(i);
     threads.emplace_back([&, &worker = workers[static_cast<size_t>(i)]] {
-      LockCaller caller(daemon.GrpcAddress());
+      LockClient caller(daemon.GrpcAddress());
       while (!stop) worker.Cycle(caller);
     });
   }
@@ -106,7 +109,7 @@ TEST(StoreOutageTest, CallWithoutADeadlineSurvivesOneThatGaveUp) {
                         .arguments = {"--redis", redis.unix_url(), "--listen", "127.0.0.1:0",
                                       "--http-listen", "127.0.0.1:0"}});
   daemon.WaitUntilReady();
-  LockCaller caller(daemon.GrpcAddress());
+  LockClient caller(daemon.GrpcAddress());
   ASSERT_TRUE(caller.Fence(FenceOf("a", 1)).ok());
   redis.Pause();
 
@@ -120,9 +123,8 @@ TEST(StoreOutageTest, CallWithoutADeadlineSurvivesOneThatGaveUp) {
     admin::v1::GetLockResponse response;
     patient = stub->GetLock(&context, request, &response);
   });
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_FALSE(caller.Fence(FenceOf("a", 1), std::chrono::milliseconds(300)).ok());
-  }
+  LockClient impatient = caller.WithDeadline(std::chrono::milliseconds(300));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(impatient.Fence(FenceOf("a", 1)).ok());
   redis.Resume();
   without_deadline.join();
 

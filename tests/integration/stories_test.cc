@@ -14,7 +14,8 @@
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
 #include "support/process/temporary_directory.h"
-#include "support/rpc/lock_caller.h"
+#include "support/rpc/lock_client.h"
+#include "support/rpc/lock_requests.h"
 
 namespace lockkeeper::support {
 namespace {
@@ -34,7 +35,7 @@ class StoriesTest : public testing::Test {
   }
 
   // Tries until the lock is granted to a new lease. Fails the test after ten seconds.
-  static v1::Lease AcquireInTime(LockCaller& caller, const std::string& name) {
+  static v1::Lease AcquireInTime(LockClient& caller, const std::string& name) {
     const auto end = std::chrono::steady_clock::now() + seconds(10);
     while (std::chrono::steady_clock::now() < end) {
       const auto answer = caller.Acquire(AcquireOf(name, NewLeaseId()));
@@ -49,8 +50,8 @@ class StoriesTest : public testing::Test {
 
 TEST_F(StoriesTest, StolenLockIsRefusedByWhoeverChecksTheToken) {
   const auto daemon = StartDaemon();
-  LockCaller alice(daemon->GrpcAddress());
-  LockCaller bob(daemon->GrpcAddress());
+  LockClient alice(daemon->GrpcAddress());
+  LockClient bob(daemon->GrpcAddress());
   const std::string alices_id = NewLeaseId();
   const auto granted = alice.Acquire(AcquireOf("table 7", alices_id, milliseconds(200)));
   ASSERT_TRUE(granted.response.has_lease()) << granted.status.error_message();
@@ -74,7 +75,7 @@ TEST_F(StoriesTest, StolenLockIsRefusedByWhoeverChecksTheToken) {
 
 TEST_F(StoriesTest, LockOfAKilledHolderIsFreeAfterItsTtl) {
   const auto daemon = StartDaemon();
-  LockCaller caller(daemon->GrpcAddress());
+  LockClient caller(daemon->GrpcAddress());
   ChildProcess holder(
       {.command = {LOCKKEEPER_PROGRAM, "--server", daemon->GrpcAddress(), "run", "nightly job",
                    "--ttl", "1s", "--grace", "100ms", "--", "sleep", "60"}});
@@ -96,14 +97,14 @@ TEST_F(StoriesTest, LockOfAKilledHolderIsFreeAfterItsTtl) {
 TEST_F(StoriesTest, RetryOnASecondDaemonKeepsItsLeaseWhileTheFirstCleansUp) {
   const auto first = StartDaemon();
   const auto second = StartDaemon();
-  LockCaller by_first(first->GrpcAddress());
-  LockCaller by_second(second->GrpcAddress());
+  LockClient by_first(first->GrpcAddress());
+  LockClient by_second(second->GrpcAddress());
   ASSERT_TRUE(by_first.Fence(FenceOf("warm up", 1)).ok());
   const std::string lease_id = NewLeaseId();
   v1::AcquireRequest request = AcquireOf("payment 1", lease_id);
 
   first->Pause();
-  EXPECT_EQ(by_first.Acquire(request, milliseconds(300)).status.error_code(),
+  EXPECT_EQ(by_first.WithDeadline(milliseconds(300)).Acquire(request).status.error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
   request.set_attempt(2);
   const auto granted = by_second.Acquire(request);
@@ -130,17 +131,17 @@ TEST_F(StoriesTest, SixtyFourClientsLoseNoUpdateOfAGuardedCounter) {
   std::vector<std::thread> clients;
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back([&] {
-      LockCaller caller(daemon->GrpcAddress());
+      LockClient caller(daemon->GrpcAddress(), seconds(60));
       GuardedCounter counter(counter_file);
       for (int updates = 0; updates < kUpdatesEach;) {
         const std::string lease_id = NewLeaseId();
-        const auto answer = caller.Acquire(AcquireOf("counter", lease_id), seconds(60));
+        const auto answer = caller.Acquire(AcquireOf("counter", lease_id));
         ASSERT_TRUE(answer.ok()) << answer.status.error_message();
         if (!answer.response.has_lease()) continue;
         const int64_t token = answer.response.lease().fencing_token();
         const auto value = counter.Read(token);
         if (value && counter.Write(token, *value + 1)) ++updates;
-        ASSERT_TRUE(caller.Release(ReleaseOf("counter", lease_id), seconds(60)).ok());
+        ASSERT_TRUE(caller.Release(ReleaseOf("counter", lease_id)).ok());
       }
     });
   }

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "support/process/process_memory.h"
+
 namespace lockkeeper::bench {
 
 // Processor time in microseconds: that of the process itself, and if wanted also that of children
@@ -35,13 +37,6 @@ inline double CpuMicros(pid_t process, Counting counting = Counting::kItself) {
   return ticks * 1e6 / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-// Resident memory. Errors: as above.
-inline double ResidentBytes(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/statm");
-  double pages = 0;
-  double resident = 0;
-  if (!(file >> pages >> resident)) throw std::runtime_error("a server has ended");
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
+using support::ResidentBytes;
 
 }  // namespace lockkeeper::bench

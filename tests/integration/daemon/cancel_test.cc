@@ -7,6 +7,7 @@
 
 #include "integration/daemon/fixture.h"
 #include "support/rpc/deadline.h"
+#include "support/rpc/lock_requests.h"
 
 namespace lockkeeper {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 using support::LockClient;
 using support::RedisServer;
+using support::ReleaseOf;
 using support::SetDeadline;
 
 // Longer than the test waits for the lock to be free, so that it is not its ttl that frees it.
@@ -98,11 +100,12 @@ TEST_F(CancelTest, ReleaseAfterACancelledCallFreesTheLockAtOnce) {
     bool ok = false;
     ASSERT_TRUE(queue.Next(&tag, &ok));
 
-    ASSERT_TRUE(client.Release("n", lease_id).status.ok());
+    ASSERT_TRUE(client.Release(ReleaseOf("n", lease_id)).status.ok());
 
     const auto next = client.Acquire(Request("n"));
     ASSERT_TRUE(next.response.has_lease()) << "round " << i;
-    ASSERT_TRUE(client.Release("n", next.response.lease().lease_id()).response.released());
+    ASSERT_TRUE(
+        client.Release(ReleaseOf("n", next.response.lease().lease_id())).response.released());
   }
 }
 

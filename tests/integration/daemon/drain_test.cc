@@ -7,13 +7,16 @@
 #include <future>
 
 #include "integration/daemon/fixture.h"
+#include "support/rpc/lock_requests.h"
 
 namespace lockkeeper {
 namespace {
 
 using std::chrono::milliseconds;
+using support::AcquireOf;
 using support::CheckHealth;
 using support::DaemonProcess;
+using support::ExtendOf;
 using support::LockClient;
 using support::RedisServer;
 using support::Serving;
@@ -34,7 +37,7 @@ class DrainTest : public DaemonTest {
                                                                     const std::string& name) {
     redis_.Pause();
     auto answer = std::async(std::launch::async, [address = daemon.GrpcAddress(), name] {
-      return LockClient(address, std::chrono::seconds(50)).Acquire(name);
+      return LockClient(address, std::chrono::seconds(50)).Acquire(AcquireOf(name));
     });
     WaitForBytesToRedis();
     return answer;
@@ -88,7 +91,7 @@ TEST_F(DrainTest, IdleConnectionDoesNotDelayTheEnd) {
 
 TEST_F(DrainTest, LocksAreKept) {
   const auto first = Start({"--redis", redis_.url()});
-  const auto held = LockClient(first->GrpcAddress()).Acquire("n");
+  const auto held = LockClient(first->GrpcAddress()).Acquire(AcquireOf("n"));
   ASSERT_TRUE(held.response.has_lease());
   first->Signal(SIGTERM);
   ASSERT_EQ(first->ExitCode(), 0);
@@ -96,8 +99,8 @@ TEST_F(DrainTest, LocksAreKept) {
   const auto second = Start({"--redis", redis_.url()});
   LockClient client(second->GrpcAddress());
 
-  EXPECT_TRUE(client.Acquire("n").response.has_contention());
-  const auto extended = client.Extend("n", held.response.lease().lease_id());
+  EXPECT_TRUE(client.Acquire(AcquireOf("n")).response.has_contention());
+  const auto extended = client.Extend(ExtendOf("n", held.response.lease().lease_id()));
   EXPECT_EQ(extended.response.lease().fencing_token(), held.response.lease().fencing_token());
 }
 
@@ -115,7 +118,7 @@ TEST_F(DrainTest, WorkInFlightEndsAndNothingNewBegins) {
   EXPECT_EQ(Get(*daemon, "/readyz").status, 503);
   EXPECT_THAT(Get(*daemon, "/readyz").body, HasSubstr("draining"));
   EXPECT_TRUE(client.GetServerInfo().response.draining());
-  EXPECT_EQ(client.Acquire("other").reason, "SERVER_DRAINING");
+  EXPECT_EQ(client.Acquire(AcquireOf("other")).reason, "SERVER_DRAINING");
   EXPECT_TRUE(daemon->Runs());
 
   redis_.Resume();
@@ -146,7 +149,7 @@ TEST_F(DrainTest, DrainThatTakesTooLongEndsWithZeroAndSaysSo) {
   const auto daemon = Start({"--config", directory_.Path("config.yaml"), "--redis", redis_.url()});
   redis_.Pause();
   // The grant that may have been made is withdrawn, which the store does not confirm.
-  const auto lost = LockClient(daemon->GrpcAddress()).Acquire("n");
+  const auto lost = LockClient(daemon->GrpcAddress()).Acquire(AcquireOf("n"));
   ASSERT_EQ(lost.reason, "OUTCOME_UNKNOWN") << lost.status.error_message();
 
   daemon->Signal(SIGTERM);
@@ -172,7 +175,7 @@ TEST_F(DrainTest, WithdrawalInTheBackgroundEndsBeforeTheDaemon) {
   EXPECT_EQ(daemon->ExitCode(), 0);
   EXPECT_THAT(daemon->Stderr(), HasSubstr("event=daemon.drained"));
   const auto next = Start({"--redis", redis_.url()});
-  EXPECT_TRUE(LockClient(next->GrpcAddress()).Acquire("n").response.has_lease());
+  EXPECT_TRUE(LockClient(next->GrpcAddress()).Acquire(AcquireOf("n")).response.has_lease());
 }
 
 }  // namespace

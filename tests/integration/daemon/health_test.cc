@@ -5,15 +5,20 @@
 #include <csignal>
 
 #include "integration/daemon/fixture.h"
+#include "support/rpc/lock_requests.h"
 
 namespace lockkeeper {
 namespace {
 
 using std::chrono::milliseconds;
+using support::AcquireOf;
 using support::CheckHealth;
 using support::Data;
+using support::ExtendOf;
+using support::FenceOf;
 using support::LockClient;
 using support::RedisServer;
+using support::ReleaseOf;
 using support::Serving;
 using testing::AnyOf;
 using testing::HasSubstr;
@@ -38,27 +43,27 @@ TEST_F(HealthTest, StoreAwayAtTheStartIsWaitedFor) {
   EXPECT_THAT(Get(*daemon, "/readyz").body, HasSubstr("store away"));
   EXPECT_FALSE(client.GetServerInfo().response.store().reachable());
   EXPECT_THAT(client.GetServerInfo().response.store().problem(), HasSubstr(redis_.socket_path()));
-  EXPECT_EQ(client.Acquire("n").reason, "STORE_UNAVAILABLE");
+  EXPECT_EQ(client.Acquire(AcquireOf("n")).reason, "STORE_UNAVAILABLE");
 
   redis_.Restart(Data::kKeep);
 
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
   EXPECT_EQ(Get(*daemon, "/readyz").status, 200);
-  EXPECT_TRUE(client.Acquire("n").response.has_lease());
+  EXPECT_TRUE(client.Acquire(AcquireOf("n")).response.has_lease());
 }
 
 TEST_F(HealthTest, StoreThatDiesAndComesBackIsFoundAgain) {
   const auto daemon = Start({"--redis", redis_.url()});
   LockClient client(daemon->GrpcAddress());
-  ASSERT_TRUE(client.Acquire("n").response.has_lease());
+  ASSERT_TRUE(client.Acquire(AcquireOf("n")).response.has_lease());
 
   redis_.Kill();
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kNotServing));
-  EXPECT_EQ(client.Acquire("n").reason, "STORE_UNAVAILABLE");
+  EXPECT_EQ(client.Acquire(AcquireOf("n")).reason, "STORE_UNAVAILABLE");
 
   redis_.Restart(Data::kLose);
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
-  EXPECT_TRUE(client.Acquire("n").response.has_lease());
+  EXPECT_TRUE(client.Acquire(AcquireOf("n")).response.has_lease());
 }
 
 TEST_F(HealthTest, StoreRefusedLaterIsNotServedAndTellsTheSetting) {
@@ -75,15 +80,15 @@ TEST_F(HealthTest, FrozenStoreIsAnsweredBeforeTheDeadline) {
   const auto daemon = Start({"--redis", redis_.url()});
   constexpr milliseconds kDeadline{700};
   LockClient client(daemon->GrpcAddress(), kDeadline);
-  const auto held = client.Acquire("held");
+  const auto held = client.Acquire(AcquireOf("held"));
   ASSERT_TRUE(held.response.has_lease());
   const std::string lease_id = held.response.lease().lease_id();
   redis_.Pause();
 
-  const auto acquired = client.Acquire("n");
-  const auto extended = client.Extend("held", lease_id);
-  const auto released = client.Release("held", lease_id);
-  const auto fenced = client.Fence("held", held.response.lease().fencing_token());
+  const auto acquired = client.Acquire(AcquireOf("n"));
+  const auto extended = client.Extend(ExtendOf("held", lease_id));
+  const auto released = client.Release(ReleaseOf("held", lease_id));
+  const auto fenced = client.Fence(FenceOf("held", held.response.lease().fencing_token()));
 
   for (const auto& [reason, elapsed] :
        std::vector<std::pair<std::string, milliseconds>>{{acquired.reason, acquired.elapsed},
@@ -103,7 +108,7 @@ TEST_F(HealthTest, FrozenStoreIsAnsweredWithoutADeadlineToo) {
   LockClient client(daemon->GrpcAddress(), std::chrono::hours(1));
   redis_.Pause();
 
-  const auto answer = client.Acquire("n");
+  const auto answer = client.Acquire(AcquireOf("n"));
 
   EXPECT_THAT(answer.reason, AnyOf("STORE_UNAVAILABLE", "OUTCOME_UNKNOWN"));
   // store.request_timeout is 1 s.

@@ -7,12 +7,15 @@
 #include <fstream>
 
 #include "integration/daemon/fixture.h"
+#include "support/rpc/lock_requests.h"
 #include "support/rpc/reflection_client.h"
 
 namespace lockkeeper {
 namespace {
 
+using support::AcquireOf;
 using support::CheckHealth;
+using support::ExtendOf;
 using support::LockClient;
 using support::RedisServer;
 using support::Serving;
@@ -33,7 +36,7 @@ TEST_F(StartTest, ReadyLineIsTheOnlyLineOnStdout) {
                                              "http=127\\.0\\.0\\.1:[1-9][0-9]*\n"));
 
   LockClient client(daemon->GrpcAddress());
-  EXPECT_TRUE(client.Acquire("n").response.has_lease());
+  EXPECT_TRUE(client.Acquire(AcquireOf("n")).response.has_lease());
   daemon->Signal(SIGTERM);
   EXPECT_EQ(daemon->ExitCode(), 0);
   EXPECT_THAT(daemon->Stdout(), ContainsRegex("^[^\n]*\n$"));
@@ -76,7 +79,7 @@ TEST_F(StartTest, ReadyDaemonServesAtOnce) {
   const auto daemon = Start({"--redis", redis_.url()});
   LockClient client(daemon->GrpcAddress());
 
-  EXPECT_TRUE(client.Acquire("n").response.has_lease());
+  EXPECT_TRUE(client.Acquire(AcquireOf("n")).response.has_lease());
   for (const std::string name :
        {"", "lockkeeper.v1.LockService", "lockkeeper.admin.v1.AdminService", "store"}) {
     EXPECT_EQ(CheckHealth(client.channel(), name), Serving::kServing) << name;
@@ -118,7 +121,7 @@ TEST_F(StartTest, SeveralShardsServeAllLocks) {
   LockClient client(daemon->GrpcAddress());
 
   for (int i = 0; i < 20; ++i) {
-    EXPECT_TRUE(client.Acquire("lock-" + std::to_string(i)).response.has_lease()) << i;
+    EXPECT_TRUE(client.Acquire(AcquireOf("lock-" + std::to_string(i))).response.has_lease()) << i;
   }
 
   EXPECT_EQ(client.ListLocks().response.locks_size(), 20);
@@ -130,7 +133,7 @@ TEST_F(StartTest, EmbeddedStoreKeepsLocksOverARestart) {
   {
     const auto first = Start(arguments);
     EXPECT_THAT(first->Stderr(), HasSubstr("event=embedded.private"));
-    const auto answer = LockClient(first->GrpcAddress()).Acquire("n");
+    const auto answer = LockClient(first->GrpcAddress()).Acquire(AcquireOf("n"));
     ASSERT_TRUE(answer.response.has_lease()) << answer.status.error_message();
     EXPECT_EQ(answer.response.lease().assurance(), v1::ASSURANCE_DISK);
     lease_id = answer.response.lease().lease_id();
@@ -141,8 +144,8 @@ TEST_F(StartTest, EmbeddedStoreKeepsLocksOverARestart) {
   const auto second = Start(arguments);
   LockClient client(second->GrpcAddress());
 
-  EXPECT_TRUE(client.Acquire("n").response.has_contention());
-  EXPECT_TRUE(client.Extend("n", lease_id).status.ok());
+  EXPECT_TRUE(client.Acquire(AcquireOf("n")).response.has_contention());
+  EXPECT_TRUE(client.Extend(ExtendOf("n", lease_id)).status.ok());
 }
 
 }  // namespace

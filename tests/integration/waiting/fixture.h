@@ -19,6 +19,7 @@
 #include "support/rpc/deadline.h"
 #include "support/rpc/error_reason.h"
 #include "support/rpc/lock_client.h"
+#include "support/rpc/lock_requests.h"
 
 namespace lockkeeper {
 
@@ -129,7 +130,7 @@ class WaitingTest : public testing::Test {
   }
 
   static void Release(Replica& at, const std::string& name, int lease_number) {
-    const auto released = at.client->Release(name, Id(lease_number));
+    const auto released = at.client->Release(support::ReleaseOf(name, Id(lease_number)));
     ASSERT_TRUE(released.response.released()) << released.status.error_message();
   }
 

@@ -129,7 +129,7 @@ TEST_F(LeavingTest, ReleaseOfAWaitingLeaseIdEndsItsWait) {
   Hold(first, "n", 1);
   const auto waiter = StandInLine(first, 2, 1);
 
-  const auto released = second.client->Release("n", Id(2)).response;
+  const auto released = second.client->Release(support::ReleaseOf("n", Id(2))).response;
 
   EXPECT_FALSE(released.released());
   EXPECT_EQ(released.reason(), v1::NOT_RELEASED_REASON_WAITER_REMOVED);

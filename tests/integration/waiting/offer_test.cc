@@ -36,7 +36,7 @@ TEST_F(OfferTest, FirstExtendClaimsTheOffer) {
     EXPECT_TRUE(offer.offered());
     EXPECT_EQ(offer.ttl().seconds(), 60) << "what the lease will have";
     EXPECT_LE(offer.remaining_ttl().seconds(), 1);
-    const auto claimed = first.client->Extend("n", Id(2));
+    const auto claimed = first.client->Extend(support::ExtendOf("n", Id(2)));
     if (claimed.reason == "LEASE_LOST") {
       waiter = std::make_unique<WaitingCall>(*second.client, Confirming(2, attempt));
       continue;
@@ -66,7 +66,7 @@ TEST_F(OfferTest, OfferThatNobodyClaimsGoesToTheNextAndWasNoLease) {
   ASSERT_TRUE(next->response().has_lease()) << next->status().error_message();
   EXPECT_GT(next->lease().fencing_token(), silent.lease().fencing_token());
   EXPECT_FALSE(next->lease().previous_lease_expired());
-  EXPECT_EQ(first.client->Extend("n", Id(2)).reason, "LEASE_LOST");
+  EXPECT_EQ(first.client->Extend(support::ExtendOf("n", Id(2))).reason, "LEASE_LOST");
 }
 
 TEST_F(OfferTest, OfferThatIsReleasedGoesToTheNextAtOnce) {
@@ -78,7 +78,7 @@ TEST_F(OfferTest, OfferThatIsReleasedGoesToTheNextAtOnce) {
   Release(first, "n", 1);
   ASSERT_TRUE(declining.lease().offered()) << declining.status().error_message();
 
-  const auto released = first.client->Release("n", Id(2));
+  const auto released = first.client->Release(support::ReleaseOf("n", Id(2)));
 
   EXPECT_FALSE(released.response.released());
   EXPECT_TRUE(next->response().has_lease()) << next->status().error_message();

@@ -95,7 +95,7 @@ TEST_F(OrderTest, ForcedReleaseHandsOverAtOnceIfTold) {
   ASSERT_TRUE(next->response().has_lease()) << next->status().error_message();
   EXPECT_GT(next->lease().fencing_token(), forced.fencing_token());
   EXPECT_TRUE(next->lease().previous_lease_expired());
-  EXPECT_EQ(first.client->Extend("n", Id(1)).reason, "LEASE_LOST");
+  EXPECT_EQ(first.client->Extend(support::ExtendOf("n", Id(1))).reason, "LEASE_LOST");
   EXPECT_FALSE(later->IsAnswered());
 }
 
@@ -132,7 +132,7 @@ TEST_F(OrderTest, ShardsOfADaemonServeTheirOwnWaiters) {
 
   for (int lock = 0; lock < kLocks; ++lock) {
     ASSERT_TRUE(waiters[lock]->response().has_lease()) << waiters[lock]->status().error_message();
-    const auto extended = replica.client->Extend(name(lock), Id(100 + lock));
+    const auto extended = replica.client->Extend(support::ExtendOf(name(lock), Id(100 + lock)));
     EXPECT_EQ(extended.response.lease().fencing_token(), waiters[lock]->lease().fencing_token())
         << extended.reason;
   }

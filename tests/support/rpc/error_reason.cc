@@ -18,4 +18,16 @@ std::string ReasonOf(const grpc::Status& status) {
   return "no ErrorInfo";
 }
 
+std::string FieldOf(const grpc::Status& status) {
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return "";
+  google::rpc::BadRequest bad;
+  for (const auto& any : details.details()) {
+    if (any.UnpackTo(&bad) && bad.field_violations_size() > 0) {
+      return bad.field_violations(0).field();
+    }
+  }
+  return "";
+}
+
 }  // namespace lockkeeper::support

@@ -12,4 +12,7 @@ namespace lockkeeper::support {
 // "LEASE_LOST"; "no details" or "no ErrorInfo" if it is not there.
 std::string ReasonOf(const grpc::Status& status);
 
+// The first field that a BadRequest names; empty if there is none.
+std::string FieldOf(const grpc::Status& status);
+
 }  // namespace lockkeeper::support

@@ -4,6 +4,8 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include <utility>
+
 #include "support/rpc/deadline.h"
 #include "support/rpc/error_reason.h"
 
@@ -16,19 +18,14 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-template <typename Request>
-Request RequestFor(const std::string& name, const std::string& lease_id) {
-  Request request;
-  request.set_name(name);
-  request.set_lease_id(lease_id);
-  return request;
-}
-
 }  // namespace
 
 LockClient::LockClient(const std::string& address, std::chrono::milliseconds deadline)
+    : LockClient(Connect(address), deadline) {}
+
+LockClient::LockClient(std::shared_ptr<grpc::Channel> channel, std::chrono::milliseconds deadline)
     : deadline_(deadline),
-      channel_(Connect(address)),
+      channel_(std::move(channel)),
       locks_(v1::LockService::NewStub(channel_)),
       admin_(admin::v1::AdminService::NewStub(channel_)) {}
 
@@ -41,7 +38,10 @@ Answer<Response> LockClient::Run(Call call) const {
   answer.status = call(context, answer.response);
   answer.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - begin);
-  if (!answer.status.ok()) answer.reason = ReasonOf(answer.status);
+  if (!answer.ok()) {
+    answer.reason = ReasonOf(answer.status);
+    answer.field = FieldOf(answer.status);
+  }
   return answer;
 }
 
@@ -50,28 +50,17 @@ Answer<v1::AcquireResponse> LockClient::Acquire(const v1::AcquireRequest& reques
       [&](auto& context, auto& response) { return locks_->Acquire(&context, request, &response); });
 }
 
-Answer<v1::AcquireResponse> LockClient::Acquire(const std::string& name) {
-  return Acquire(RequestFor<v1::AcquireRequest>(name, ""));
-}
-
-Answer<v1::ExtendResponse> LockClient::Extend(const std::string& name,
-                                              const std::string& lease_id) {
-  const auto request = RequestFor<v1::ExtendRequest>(name, lease_id);
+Answer<v1::ExtendResponse> LockClient::Extend(const v1::ExtendRequest& request) {
   return Run<v1::ExtendResponse>(
       [&](auto& context, auto& response) { return locks_->Extend(&context, request, &response); });
 }
 
-Answer<v1::ReleaseResponse> LockClient::Release(const std::string& name,
-                                                const std::string& lease_id) {
-  const auto request = RequestFor<v1::ReleaseRequest>(name, lease_id);
+Answer<v1::ReleaseResponse> LockClient::Release(const v1::ReleaseRequest& request) {
   return Run<v1::ReleaseResponse>(
       [&](auto& context, auto& response) { return locks_->Release(&context, request, &response); });
 }
 
-Answer<v1::FenceResponse> LockClient::Fence(const std::string& name, int64_t token) {
-  v1::FenceRequest request;
-  request.set_name(name);
-  request.set_fencing_token(token);
+Answer<v1::FenceResponse> LockClient::Fence(const v1::FenceRequest& request) {
   return Run<v1::FenceResponse>(
       [&](auto& context, auto& response) { return locks_->Fence(&context, request, &response); });
 }

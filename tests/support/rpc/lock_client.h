@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A client made from the protos alone, on a connection of its own; its calls block.
+// A client made from the protos alone, on a connection of its own: no client library, no retries.
+// Its calls block.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -19,8 +20,11 @@ template <typename Response>
 struct Answer {
   grpc::Status status;
   std::string reason;  // Of an error; see ReasonOf.
+  std::string field;   // Of an error; see FieldOf.
   Response response;
   std::chrono::milliseconds elapsed{};
+
+  bool ok() const { return status.ok(); }
 };
 
 // Thread-safety: thread-safe.
@@ -30,12 +34,15 @@ class LockClient {
   explicit LockClient(const std::string& address,
                       std::chrono::milliseconds deadline = std::chrono::seconds(20));
 
+  // On the same connection.
+  LockClient WithDeadline(std::chrono::milliseconds deadline) const {
+    return LockClient(channel_, deadline);
+  }
+
   Answer<v1::AcquireResponse> Acquire(const v1::AcquireRequest& request);
-  // With a lease id that the server makes.
-  Answer<v1::AcquireResponse> Acquire(const std::string& name);
-  Answer<v1::ExtendResponse> Extend(const std::string& name, const std::string& lease_id);
-  Answer<v1::ReleaseResponse> Release(const std::string& name, const std::string& lease_id);
-  Answer<v1::FenceResponse> Fence(const std::string& name, int64_t token);
+  Answer<v1::ExtendResponse> Extend(const v1::ExtendRequest& request);
+  Answer<v1::ReleaseResponse> Release(const v1::ReleaseRequest& request);
+  Answer<v1::FenceResponse> Fence(const v1::FenceRequest& request);
   Answer<admin::v1::GetLockResponse> GetLock(const std::string& name);
   Answer<admin::v1::ListLocksResponse> ListLocks(const admin::v1::ListLocksRequest& request = {});
   Answer<admin::v1::GetServerInfoResponse> GetServerInfo();
@@ -44,6 +51,8 @@ class LockClient {
   v1::LockService::Stub& locks() { return *locks_; }
 
  private:
+  LockClient(std::shared_ptr<grpc::Channel> channel, std::chrono::milliseconds deadline);
+
   template <typename Response, typename Call>
   Answer<Response> Run(Call call) const;
 

@@ -14,6 +14,7 @@
 #include "support/rpc/health_client.h"
 #include "support/rpc/in_process_server.h"
 #include "support/rpc/lock_client.h"
+#include "support/rpc/lock_requests.h"
 #include "support/rpc/reflection_client.h"
 
 namespace lockkeeper::rpc {
@@ -106,13 +107,14 @@ TEST_F(ServerTest, ShutdownAnswersWhatIsInFlightAndRefusesTheRest) {
   const std::string address = server_.server().addresses().front().ToString();
   support::LockClient client(address);
   ASSERT_TRUE(client.GetServerInfo().status.ok());  // Connected before the end.
-  auto in_flight = std::async(std::launch::async, [&] { return client.Acquire("n"); });
+  auto in_flight =
+      std::async(std::launch::async, [&] { return client.Acquire(support::AcquireOf("n")); });
   auto done = pending.get_future().get();
   std::thread ender([&] { server_.server().Shutdown(core::Millis(20'000)); });
 
   support::Answer<v1::ReleaseResponse> refused;
   do {
-    refused = client.Release("n", std::string(32, 'a'));
+    refused = client.Release(support::ReleaseOf("n", std::string(32, 'a')));
   } while (refused.reason != "SERVER_DRAINING");
   server_.loop().RunAndWait([&] { std::move(done)(core::AcquireOutcome(core::Contention{})); });
 

@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "support/guarded_counter.h"
-#include "support/rpc/lock_caller.h"
+#include "support/rpc/lock_client.h"
+#include "support/rpc/lock_requests.h"
 
 namespace lockkeeper::support {
 namespace {
@@ -42,21 +43,24 @@ class Caller {
   }
 
  private:
-  void Connect() { daemon_ = std::make_unique<LockCaller>(addresses_[at_ % addresses_.size()]); }
+  void Connect() {
+    daemon_ =
+        std::make_unique<LockClient>(addresses_[at_ % addresses_.size()], kWait + seconds(10));
+  }
 
   void Cycle() {
     v1::AcquireRequest request = AcquireOf(lock_, NewLeaseId(), kTtl);
     request.mutable_wait_timeout()->set_seconds(kWait.count());
     const Clock::time_point asked = Clock::now();
     int retries = 0;
-    auto answer = daemon_->Acquire(request, kWait + seconds(10));
+    auto answer = daemon_->Acquire(request);
     while (answer.status.error_code() == grpc::StatusCode::UNAVAILABLE &&
            Clock::now() < asked + kWait) {
       ++at_;
       ++retries;
       Connect();
       request.set_attempt(retries + 1);
-      answer = daemon_->Acquire(request, kWait + seconds(10));
+      answer = daemon_->Acquire(request);
     }
     if (!answer.response.has_lease()) {
       const std::string why = answer.ok() ? "contention" : answer.status.error_message();
@@ -82,7 +86,7 @@ class Caller {
   GuardedCounter counter_;
   const std::vector<std::string> addresses_;
   size_t at_;
-  std::unique_ptr<LockCaller> daemon_;
+  std::unique_ptr<LockClient> daemon_;
 };
 
 int Main(const std::vector<std::string>& arguments) {

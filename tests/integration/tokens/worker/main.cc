@@ -9,12 +9,13 @@
 #include <cstdio>
 #include <string_view>
 
-#include "support/rpc/lock_caller.h"
+#include "support/rpc/lock_client.h"
+#include "support/rpc/lock_requests.h"
 
 namespace {
 
 using lockkeeper::support::AcquireOf;
-using lockkeeper::support::LockCaller;
+using lockkeeper::support::LockClient;
 using lockkeeper::support::NewLeaseId;
 using lockkeeper::support::ReleaseOf;
 
@@ -24,7 +25,7 @@ int64_t Nanos() { return std::chrono::steady_clock::now().time_since_epoch().cou
 
 int main(int argc, char** argv) {
   if (argc != 4) return 64;
-  LockCaller caller(argv[1]);
+  LockClient caller(argv[1]);
   const std::string lock = argv[2];
   const std::string_view count = argv[3];
   int64_t grants = 0;
