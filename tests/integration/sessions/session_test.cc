@@ -12,6 +12,7 @@
 
 #include "core/types.h"
 #include "integration/waiting/fixture.h"
+#include "support/rpc/lock_requests.h"
 #include "support/rpc/session_caller.h"
 
 namespace lockkeeper {
@@ -19,6 +20,7 @@ namespace {
 
 using support::AcquireOperation;
 using support::ExtendOperation;
+using support::ReleaseOf;
 using support::ReleaseOperation;
 using support::SessionCaller;
 
@@ -124,7 +126,8 @@ TEST_F(SessionTest, OneHeartbeatExtendsManyLeasesAndTellsOfTheLostOnes) {
   }
   for (int i = 0; i < kLeases; ++i) ASSERT_TRUE(session.ReadResult()->acquire().has_lease()) << i;
   for (int i = 0; i < kLost; ++i) {
-    EXPECT_TRUE(daemon.client->Release("lock" + std::to_string(i), Id(i + 1)).response.released());
+    EXPECT_TRUE(daemon.client->Release(ReleaseOf("lock" + std::to_string(i), Id(i + 1)))
+                    .response.released());
   }
   // Until the leases have been due, and were extended or found lost.
   int lost = 0;
