@@ -201,6 +201,45 @@ TEST_P(NeighboursTest, EachLeaseHasItsOwnTerms) {
   }
 }
 
+// Extends of one call that come to something else than the one before them.
+TEST_P(NeighboursTest, EachExtendHasItsOwnTerms) {
+  core::AcquireRequest plain = ScriptAcquire(ScriptId(1));
+  core::AcquireRequest longer = plain;
+  longer.ttl = core::Millis(60'000);
+  core::AcquireRequest delayed = plain;
+  delayed.lock_delay = core::Millis(2'000);
+  core::AcquireRequest bounded = plain;
+  bounded.max_hold = core::Millis(35'000);
+  Strings keys;
+  Strings acquires;
+  Strings extends;
+  const Strings ttls = {"00040000", "00040000", "00040000", "00040000", "00050000", "00000000"};
+  for (const core::AcquireRequest& request : {plain, longer, delayed, bounded, plain, plain}) {
+    extends.emplace_back(request.lease_id.digits());
+    extends.push_back(ttls[keys.size()]);
+    extends.emplace_back();
+    keys.push_back(Key(std::to_string(keys.size())));
+    for (auto& argument : AcquireArguments(request, 0)) acquires.push_back(std::move(argument));
+  }
+  Run(CallOf(redis::kAcquireScript, 1, keys, acquires));
+  servers_.AdvanceBy(std::chrono::seconds(1));
+  const Reply reply = Run(CallOf(redis::kExtendScript, 1, keys, extends));
+
+  const int64_t now = servers_.Now().micros;
+  const std::vector<int64_t> lasting = {40'000, 59'000, 40'000, 34'000, 50'000, 30'000};
+  const std::vector<int64_t> asked = {40'000, 40'000, 40'000, 40'000, 50'000, 30'000};
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const std::string record = Run({"GET", keys[i]}).text;
+    const int64_t lease_end = now + lasting[i] * 1000;
+    const int64_t delay = i == 2 ? 2'000 : 0;
+    EXPECT_EQ(reply.items.at(3 + 4 * i).integer, lasting[i] * 1000) << i;
+    EXPECT_EQ(reply.items.at(4 + 4 * i).integer, asked[i]) << i;
+    EXPECT_EQ(record.substr(32, 16), std::to_string(lease_end)) << i;
+    EXPECT_EQ(record.substr(49, 16), std::to_string(lease_end + delay * 1000)) << i;
+    EXPECT_EQ(Run({"PTTL", keys[i]}).integer, lasting[i] + delay + 60'000) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, NeighboursTest, testing::ValuesIn(InstalledServers()));
 INSTANTIATE_TEST_SUITE_P(Servers, BadNeighboursTest, testing::ValuesIn(InstalledServers()));
 

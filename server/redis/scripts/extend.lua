@@ -34,12 +34,27 @@ local function claim(key, line, record, ttl)
   return previous_of(record) == 'X' and 2 or 1, token_of(record), lease_end - now, ttl
 end
 
+-- What the ttl of the last extend comes to now: most of a call are the same.
+local asked, asked_end, asked_columns, asked_kept
+
 local function extend(key, record, old_lease_end, ttl)
-  local lease_end, max_hold_end = max(old_lease_end, now + ttl * 1000), max_hold_end_of(record)
-  if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
-  local closed_until, token = lease_end + lock_delay_of(record) * 1000, token_of(record)
-  redis.call('SETRANGE', key, LEASE_END_AT, format('%016d %016d', lease_end, closed_until))
-  redis.call('PEXPIREAT', key, collect_at(max(token, closed_until)))
+  if ttl ~= asked then
+    asked, asked_end = ttl, now + ttl * 1000
+    local asked_digits = digits(asked_end)
+    asked_columns, asked_kept = asked_digits .. ' ' .. asked_digits, collect_at(asked_end)
+  end
+  local token, lease_end, columns, kept = token_of(record), asked_end, asked_columns, asked_kept
+  if old_lease_end > lease_end or token > lease_end or has_max_hold(record) or
+    has_lock_delay(record) then
+    local max_hold_end = max_hold_end_of(record)
+    lease_end = max(old_lease_end, lease_end)
+    if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
+    local closed_until = lease_end + lock_delay_of(record) * 1000
+    columns = format('%016d %016d', lease_end, closed_until)
+    kept = collect_at(max(token, closed_until))
+  end
+  redis.call('SETRANGE', key, LEASE_END_AT, columns)
+  redis.call('PEXPIREAT', key, kept)
   return previous_of(record) == 'X' and 2 or 1, token, lease_end - now, ttl
 end
 

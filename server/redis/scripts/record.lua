@@ -56,6 +56,7 @@ local function lock_delay_of(record) return sub(record, 194, 201) + 0 end
 local function text_bytes_of(record) return sub(record, 212, 215) + 0 end
 local function claim_of(record) return sub(record, 217, 217) end
 local function has_lock_delay(record) return sub(record, 194, 201) ~= '00000000' end
+local function has_max_hold(record) return sub(record, 84, 99) ~= '0000000000000000' end
 local function has_line(record) return sub(record, 7, 7) == 'L' end
 
 -- Whether a text that Redis has is a record that can be read, and what to answer if it is not.
