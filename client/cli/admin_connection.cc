@@ -5,8 +5,9 @@
 
 #include <utility>
 
+#include "transport/call_options.h"
 #include "transport/channels.h"
-#include "transport/unary_call.h"
+#include "transport/status_details.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -43,7 +44,9 @@ absl::StatusOr<AdminConnection> AdminConnection::Connect(
 }
 
 absl::Status AdminConnection::Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call) {
-  return client::CallOnce(kCallTimeout, {}, call);
+  grpc::ClientContext context;
+  client::SetTimeout(context, kCallTimeout);
+  return client::StatusOfUncancelled(call(context));
 }
 
 }  // namespace lockkeeper::cli

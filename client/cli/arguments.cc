@@ -9,7 +9,7 @@
 
 #include "cli/duration.h"
 #include "cli/suggestion.h"
-#include "cli/utf8.h"
+#include "utf8.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -321,7 +321,7 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
   std::vector<std::string> command;
   const bool has_command = TakeCommandOfRun(ours, command);
   for (const std::string& word : ours) {
-    if (!IsUtf8(word)) return UsageError{"an argument is not valid UTF-8"};
+    if (!client::IsUtf8(word)) return UsageError{"an argument is not valid UTF-8"};
   }
 
   Grammar grammar(version);

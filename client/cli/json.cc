@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/json.h"
 
-#include "cli/utf8.h"
+#include "utf8.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -34,7 +34,7 @@ std::string Escaped(char character) {
 std::string JsonString(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {
-    const size_t length = Utf8CharacterLength(text);
+    const size_t length = client::Utf8CharacterLength(text);
     if (length > 1) {
       result += text.substr(0, length);
     } else {

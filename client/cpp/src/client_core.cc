@@ -7,8 +7,8 @@
 #include "acquire/lease_id.h"
 #include "held_lease.h"
 #include "status_payloads.h"
+#include "transport/acquire_operations.h"
 #include "transport/convert.h"
-#include "transport/grpc_acquire_calls.h"
 
 namespace lockkeeper::client {
 namespace {
@@ -64,14 +64,14 @@ double RandomJitter::Next() {
 
 ClientCore::ClientCore(ClientOptions options, std::unique_ptr<Channels> channels)
     : options_(std::move(options)),
-      channels_(std::move(channels)),
-      lease_calls_(*channels_),
+      daemons_(std::move(channels), {clock_, timers_, jitter_}, options_.owner),
+      lease_calls_(daemons_, clock_),
       releaser_(clock_, timers_, lease_calls_, jitter_) {}
 
 ClientCore::~ClientCore() {
   releaser_.WaitUntilIdle(options_.release_timeout);
   timers_.Stop();
-  lease_calls_.Close();
+  daemons_.Close();
 }
 
 AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& options) {
@@ -84,11 +84,11 @@ AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& o
   v1::AcquireRequest request =
       ToProto(name, options, options.owner.empty() ? options_.owner : options.owner);
   request.set_lease_id(lease.lease_id);
-  GrpcAcquireCalls calls(call_ports(), std::move(request), options.cancel);
+  AcquireOperations calls(call_ports(), std::move(request), options.cancel);
   AcquireEnd end = RunAcquire(calls,
                               {.wait_timeout = options.wait_timeout,
                                .call_timeout = options_.call_timeout,
-                               .addresses = static_cast<int>(channels_->size())},
+                               .addresses = static_cast<int>(daemons_.size())},
                               clock_, jitter_);
 
   auto* granted = end.answer.ok() ? std::get_if<Granted>(&*end.answer) : nullptr;
@@ -126,20 +126,15 @@ absl::StatusOr<Lease> ClientCore::Hold(Holding holding) {
 
 absl::StatusOr<Lease> ClientCore::Adopt(std::string_view name, std::string_view lease_id,
                                         const AdoptOptions& options) {
-  v1::ExtendRequest request;
-  request.set_name(std::string(name));
-  request.set_lease_id(std::string(lease_id));
-  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
-  v1::ExtendResponse response;
-  Instant sent;
-  const absl::Status status = CallUntilAnswered(
-      call_ports(), options_.call_timeout, [&](grpc::ClientContext& context, Channels::Stub& stub) {
-        sent = clock_.Now();
-        return stub.Extend(&context, request, &response);
-      });
-  if (!status.ok()) return status;
-  return Hold({.granted = FromProto(response.lease()),
-               .sent = sent,
+  v1::SessionOperation request;
+  request.mutable_extend()->set_name(std::string(name));
+  request.mutable_extend()->set_lease_id(std::string(lease_id));
+  if (options.ttl) *request.mutable_extend()->mutable_ttl() = ToProto(*options.ttl);
+  const AnsweredRequest answered = RunUntilAnswered(call_ports(), options_.call_timeout, request);
+  absl::StatusOr<Granted> extended = ExtendedFrom(answered.answer);
+  if (!extended.ok()) return extended.status();
+  return Hold({.granted = *std::move(extended),
+               .sent = answered.sent,
                .terms = {.stop_margin = options.stop_margin},
                .extend_ttl = options.ttl});
 }
@@ -156,17 +151,11 @@ absl::StatusOr<ReleaseOutcome> ClientCore::Release(std::string_view name,
 
 absl::StatusOr<FenceResult> ClientCore::Fence(std::string_view name, int64_t fencing_token,
                                               const FenceOptions& options) {
-  v1::FenceRequest request;
-  request.set_name(std::string(name));
-  request.set_fencing_token(fencing_token);
-  request.set_require_live_lease(options.require_live_lease);
-  v1::FenceResponse response;
-  const absl::Status status = CallUntilAnswered(
-      call_ports(), options_.call_timeout, [&](grpc::ClientContext& context, Channels::Stub& stub) {
-        return stub.Fence(&context, request, &response);
-      });
-  if (!status.ok()) return status;
-  return FromProto(response);
+  v1::SessionOperation request;
+  request.mutable_fence()->set_name(std::string(name));
+  request.mutable_fence()->set_fencing_token(fencing_token);
+  request.mutable_fence()->set_require_live_lease(options.require_live_lease);
+  return FencedFrom(RunUntilAnswered(call_ports(), options_.call_timeout, request).answer);
 }
 
 absl::StatusOr<ReleaseOutcome> ClientCore::ReleaseHeld(const LeaseRef& lease, Duration remaining) {

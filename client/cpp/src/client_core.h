@@ -19,9 +19,10 @@
 #include "renewal/kept_lease.h"
 #include "renewal/releaser.h"
 #include "renewal/timer_thread.h"
+#include "transport/blocking_operation.h"
 #include "transport/channels.h"
-#include "transport/grpc_lease_calls.h"
-#include "transport/unary_call.h"
+#include "transport/daemons.h"
+#include "transport/lease_operations.h"
 
 namespace lockkeeper::client {
 
@@ -65,7 +66,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
     std::optional<Duration> extend_ttl;
   };
 
-  CallPorts call_ports() { return {*channels_, clock_, jitter_}; }
+  CallPorts call_ports() { return {daemons_, clock_, jitter_}; }
   // Keeps the lease. Fails if it is over, or cannot be kept with its stop_margin.
   absl::StatusOr<Lease> Hold(Holding holding);
   // Releases in the background what nobody will use. After `left_behind_for` it is gone by itself.
@@ -74,10 +75,10 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   const ClientOptions options_;
   const BootClock clock_;
   RandomJitter jitter_;
-  const std::unique_ptr<Channels> channels_;
   CallbackThread callbacks_;
   TimerThread timers_;
-  GrpcLeaseCalls lease_calls_;
+  Daemons daemons_;
+  LeaseOperations lease_calls_;
   Releaser releaser_;
 };
 

@@ -24,8 +24,8 @@ constexpr char kId[] = "0123456789abcdef0123456789abcdef";
 class CliAcquireSignalsTest : public testing::Test {
  protected:
   CliAcquireSignalsTest() {
-    server_.acquire.Always([this](grpc::ServerContext& context, const auto&, auto*) {
-      server_.UntilCancelled(context);
+    server_.acquire.Always([this](const support::FakeCall& call, const auto&, auto*) {
+      server_.UntilCancelled(call);
       return grpc::Status::CANCELLED;
     });
   }
@@ -74,8 +74,8 @@ TEST_F(CliAcquireSignalsTest, LeaseIdOfTheCallersOwnIsReleasedToo) {
 }
 
 TEST_F(CliAcquireSignalsTest, SecondSignalDoesNotWaitForTheRelease) {
-  server_.release.Always([this](grpc::ServerContext& context, const auto&, auto*) {
-    server_.UntilCancelled(context);
+  server_.release.Always([this](const support::FakeCall& call, const auto&, auto*) {
+    server_.UntilCancelled(call);
     return grpc::Status::CANCELLED;
   });
   const auto process = StartWaiting({"--lease-id", kId});

@@ -136,7 +136,7 @@ TEST_F(CliLockCommandsTest, NotReleasedIs76WithItsReason) {
   for (const Case& each : {Case{v1::NOT_RELEASED_REASON_EXPIRED, "EXPIRED"},
                            Case{v1::NOT_RELEASED_REASON_NOT_HOLDER, "NOT_HOLDER"},
                            Case{v1::NOT_RELEASED_REASON_WAITER_REMOVED, "WAITER_REMOVED"}}) {
-    server_.release.Always([&](grpc::ServerContext&, const auto&, auto* response) {
+    server_.release.Always([&](const support::FakeCall&, const auto&, auto* response) {
       response->set_reason(each.reason);
       return grpc::Status::OK;
     });
@@ -160,7 +160,7 @@ TEST_F(CliLockCommandsTest, FenceSaysTheVerdict) {
         Case{v1::VERDICT_EXPIRED, "expired", 76},
         Case{v1::VERDICT_UNKNOWN_TOKEN, "unknown_token", 76},
         Case{static_cast<v1::Verdict>(99), "unknown_token", 76}}) {
-    server_.fence.Always([&](grpc::ServerContext&, const auto& request, auto* response) {
+    server_.fence.Always([&](const support::FakeCall&, const auto& request, auto* response) {
       EXPECT_EQ(request.fencing_token(), 7);
       response->set_verdict(each.verdict);
       response->set_newest_fencing_token(9);
@@ -194,8 +194,9 @@ TEST_F(CliLockCommandsTest, EveryErrorHasItsExitCodeAndKeepsItsReason) {
            Case{{StatusCode::INTERNAL, "INVARIANT_VIOLATED"}, 1},
            Case{{StatusCode::UNIMPLEMENTED, ""}, 1},
        }) {
-    server_.acquire.Always(
-        [&](grpc::ServerContext&, const auto&, auto*) { return support::StatusOf(each.error); });
+    server_.acquire.Always([&](const support::FakeCall&, const auto&, auto*) {
+      return support::StatusOf(each.error);
+    });
     const CliResult json = RunJson({"acquire", "report"});
     EXPECT_EQ(json.exit_code, each.exit_code) << json.out;
     ExpectOneObject(json);
@@ -213,7 +214,7 @@ TEST_F(CliLockCommandsTest, EveryErrorHasItsExitCodeAndKeepsItsReason) {
 }
 
 TEST_F(CliLockCommandsTest, UnknownOutcomeIs69AndTheLeaseIdIsReleased) {
-  server_.acquire.Always([&](grpc::ServerContext&, const auto& request, auto* response) {
+  server_.acquire.Always([&](const support::FakeCall&, const auto& request, auto* response) {
     EXPECT_TRUE(server_.HonestAcquire(request, response).ok());
     return support::StatusOf(
         {grpc::StatusCode::UNAVAILABLE, "OUTCOME_UNKNOWN", "no reply", "", 60'000});

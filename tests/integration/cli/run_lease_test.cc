@@ -26,12 +26,12 @@ class CliRunLeaseTest : public CliRunTest {
  protected:
   // The service grants and then never answers an extend.
   void GrantAndFallSilent() {
-    server_.acquire.Next([this](grpc::ServerContext&, const auto& request, auto* response) {
+    server_.acquire.Next([this](const support::FakeCall&, const auto& request, auto* response) {
       granted_at_ = BootClock().Now();
       return server_.HonestAcquire(request, response);
     });
-    server_.extend.Always([this](grpc::ServerContext& context, const auto&, auto*) {
-      server_.UntilCancelled(context);
+    server_.extend.Always([this](const support::FakeCall& call, const auto&, auto*) {
+      server_.UntilCancelled(call);
       return grpc::Status::CANCELLED;
     });
   }
@@ -129,7 +129,7 @@ TEST_F(CliRunLeaseTest, LeaseThatIsTakenAwayStopsTheCommandAtOnce) {
 
 TEST_F(CliRunLeaseTest, ServiceThatComesBackInTimeSavesTheLease) {
   std::atomic<int> refused = 0;
-  server_.extend.Always([&](grpc::ServerContext&, const auto& request, auto* response) {
+  server_.extend.Always([&](const support::FakeCall&, const auto& request, auto* response) {
     if (refused < 5) {
       ++refused;
       return grpc::Status(grpc::StatusCode::UNAVAILABLE, "away");

@@ -78,8 +78,8 @@ TEST_F(CliRunSignalsTest, SignalThatWasIgnoredAtTheStartIsNotPassedOn) {
 }
 
 TEST_F(CliRunSignalsTest, SignalWhileTheLockIsAcquiredEndsRunAndReleases) {
-  server_.acquire.Next([&](grpc::ServerContext& context, const auto&, auto*) {
-    server_.UntilCancelled(context);
+  server_.acquire.Next([&](const support::FakeCall& call, const auto&, auto*) {
+    server_.UntilCancelled(call);
     return grpc::Status::CANCELLED;
   });
   CliProcess process = Start("echo ran");

@@ -22,7 +22,7 @@ using support::WaitUntil;
 
 TEST_F(CliRunTest, CommandRunsUnderTheLockWithItsEnvironment) {
   std::string holder;
-  server_.acquire.Next([&](grpc::ServerContext&, const auto& request, auto* response) {
+  server_.acquire.Next([&](const support::FakeCall&, const auto& request, auto* response) {
     holder = request.lease_id();
     return server_.HonestAcquire(request, response);
   });
@@ -118,7 +118,7 @@ TEST_F(CliRunTest, JsonIsTheLastLineOnStdout) {
 }
 
 TEST_F(CliRunTest, FailedReleaseIsToldButTheStatusStaysTheCommands) {
-  server_.release.Always([&](grpc::ServerContext&, const auto& request, auto* response) {
+  server_.release.Always([&](const support::FakeCall&, const auto& request, auto* response) {
     EXPECT_TRUE(server_.HonestRelease(request, response).ok());
     response->set_released(false);
     response->set_reason(v1::NOT_RELEASED_REASON_EXPIRED);
@@ -163,7 +163,7 @@ TEST_F(CliRunTest, LongCommandKeepsItsLease) {
 TEST_F(CliRunTest, WhatTheCommandLeavesInItsGroupIsStoppedBeforeTheRelease) {
   std::atomic<pid_t> group = 0;
   std::atomic<bool> alive_at_release = true;
-  server_.release.Always([&](grpc::ServerContext&, const auto& request, auto* response) {
+  server_.release.Always([&](const support::FakeCall&, const auto& request, auto* response) {
     alive_at_release = IsAlive(-group);
     return server_.HonestRelease(request, response);
   });

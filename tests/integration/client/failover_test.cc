@@ -11,11 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "integration/client/client_fixture.h"
 #include "lockkeeper/client.h"
-#include "redis/reply.h"
-#include "support/process/cli_process.h"
-#include "support/process/daemon_process.h"
-#include "support/process/redis_server.h"
 #include "support/process/temporary_directory.h"
 
 namespace lockkeeper {
@@ -25,54 +22,26 @@ using namespace std::chrono_literals;
 using support::DaemonProcess;
 using support::WaitUntil;
 
-class ClientFailoverTest : public testing::Test {
+class ClientFailoverTest : public ClientAndDaemons,
+                           public testing::WithParamInterface<client::Channels::Sessions> {
  protected:
-  std::unique_ptr<DaemonProcess> StartDaemon(const std::string& listen = "127.0.0.1:0") const {
-    auto daemon = std::make_unique<DaemonProcess>(
-        support::DaemonProcessOptions{.program = LOCKKEEPERD_PROGRAM,
-                                      .arguments = {"--redis", redis_.unix_url(), "--listen",
-                                                    listen, "--http-listen", "127.0.0.1:0"}});
-    daemon->WaitUntilReady();
-    return daemon;
-  }
-
   static Client ClientOf(const std::vector<std::string>& addresses) {
-    return *Client::Create({.addresses = addresses, .call_timeout = 30s, .release_timeout = 20s});
+    return ClientAndDaemons::ClientOf(addresses, GetParam());
   }
 
-  // Members of the line of `report`: a waiter's begins with its lease id and its attempt.
-  std::vector<std::string> Line() const {
-    std::vector<std::string> members;
-    for (const redis::Reply& item : redis_.Run({"ZRANGE", "lk:{report}:line", "0", "-1"}).items) {
-      members.push_back(item.text);
-    }
-    return members;
-  }
-
-  // Waits until `count` acquires that were sent at least `attempt` times stand in the line of
-  // `report`.
-  bool WaitForWaiters(int count, int attempt = 1) const {
-    return WaitUntil([&] {
-      int found = 0;
-      for (const std::string& member : Line()) {
-        if (member.size() > 40 && std::stoi(member.substr(33, 6)) >= attempt) ++found;
-      }
-      return found == count;
-    });
-  }
-
-  support::RedisServer redis_;
   std::unique_ptr<DaemonProcess> first_ = StartDaemon();
   std::unique_ptr<DaemonProcess> second_ = StartDaemon();
 };
 
-std::future<AcquireResult> AcquireWaiting(Client& client, std::stop_token cancel = {}) {
-  return std::async(std::launch::async, [&client, cancel = std::move(cancel)] {
-    return client.Acquire("report", {.wait_timeout = 2min, .cancel = cancel});
-  });
-}
+INSTANTIATE_TEST_SUITE_P(Ways, ClientFailoverTest,
+                         testing::Values(client::Channels::Sessions::kUsed,
+                                         client::Channels::Sessions::kNotUsed),
+                         [](const auto& way) {
+                           return way.param == client::Channels::Sessions::kUsed ? "Session"
+                                                                                 : "Unary";
+                         });
 
-TEST_F(ClientFailoverTest, WaitingAcquireKeepsItsPlaceWhenItsDaemonStops) {
+TEST_P(ClientFailoverTest, WaitingAcquireKeepsItsPlaceWhenItsDaemonStops) {
   Client holding = ClientOf({second_->GrpcAddress()});
   Client client = ClientOf({first_->GrpcAddress(), second_->GrpcAddress()});
   Client other = ClientOf({second_->GrpcAddress()});
@@ -99,7 +68,7 @@ TEST_F(ClientFailoverTest, WaitingAcquireKeepsItsPlaceWhenItsDaemonStops) {
   EXPECT_GT(lates->fencing_token(), token);
 }
 
-TEST_F(ClientFailoverTest, LeaseIsKeptAndReleasedWhenItsDaemonStops) {
+TEST_P(ClientFailoverTest, LeaseIsKeptAndReleasedWhenItsDaemonStops) {
   Client client = ClientOf({first_->GrpcAddress(), second_->GrpcAddress()});
   AcquireResult held = client.Acquire("report", {.ttl = 3s});
   ASSERT_TRUE(held) << held.status();
@@ -114,7 +83,7 @@ TEST_F(ClientFailoverTest, LeaseIsKeptAndReleasedWhenItsDaemonStops) {
   EXPECT_EQ(held->Release().value(), ReleaseOutcome::kReleased);
 }
 
-TEST_F(ClientFailoverTest, WaitingAcquireOutlivesARestartOfItsOnlyDaemon) {
+TEST_P(ClientFailoverTest, WaitingAcquireOutlivesARestartOfItsOnlyDaemon) {
   const support::TemporaryDirectory directory;
   const std::string address = "unix:" + directory.Path("d.sock");
   auto only = StartDaemon(address);
@@ -134,7 +103,7 @@ TEST_F(ClientFailoverTest, WaitingAcquireOutlivesARestartOfItsOnlyDaemon) {
   EXPECT_TRUE(result) << result.status();
 }
 
-TEST_F(ClientFailoverTest, CancelledWaitLeavesNothingBehind) {
+TEST_P(ClientFailoverTest, CancelledWaitLeavesNothingBehind) {
   Client holding = ClientOf({second_->GrpcAddress()});
   AcquireResult held = holding.Acquire("report");
   ASSERT_TRUE(held) << held.status();
@@ -149,7 +118,7 @@ TEST_F(ClientFailoverTest, CancelledWaitLeavesNothingBehind) {
   EXPECT_EQ(Line(), std::vector<std::string>());
 }
 
-TEST_F(ClientFailoverTest, LeaseIsKeptWhileManyAcquiresOfTheSameClientWait) {
+TEST_P(ClientFailoverTest, LeaseIsKeptWhileManyAcquiresOfTheSameClientWait) {
   constexpr int kWaiting = 32;
   Client holding = ClientOf({second_->GrpcAddress()});
   AcquireResult held = holding.Acquire("report");

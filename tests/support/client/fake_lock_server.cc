@@ -57,47 +57,88 @@ grpc::Status StatusOf(const FakeError& error) {
 
 class FakeLockServer::Service final : public v1::LockService::Service {
  public:
-  explicit Service(FakeLockServer& server) : server_(server) {}
+  Service(FakeLockServer& server, Sessions served) : server_(server), served_(served) {}
 
   grpc::Status Acquire(grpc::ServerContext* context, const v1::AcquireRequest* request,
                        v1::AcquireResponse* response) override {
-    return server_.acquire.Serve(*context, *request, response,
-                                 [this](grpc::ServerContext&, const auto& asked, auto* answer) {
-                                   return server_.HonestAcquire(asked, answer);
-                                 });
+    return Acquire(FakeCall{*context}, *request, response);
   }
 
   grpc::Status Extend(grpc::ServerContext* context, const v1::ExtendRequest* request,
                       v1::ExtendResponse* response) override {
-    return server_.extend.Serve(*context, *request, response,
-                                [this](grpc::ServerContext&, const auto& asked, auto* answer) {
-                                  return server_.HonestExtend(asked, answer);
-                                });
+    return Extend(FakeCall{*context}, *request, response);
   }
 
   grpc::Status Release(grpc::ServerContext* context, const v1::ReleaseRequest* request,
                        v1::ReleaseResponse* response) override {
-    return server_.release.Serve(*context, *request, response,
-                                 [this](grpc::ServerContext&, const auto& asked, auto* answer) {
-                                   return server_.HonestRelease(asked, answer);
-                                 });
+    return Release(FakeCall{*context}, *request, response);
   }
 
   grpc::Status Fence(grpc::ServerContext* context, const v1::FenceRequest* request,
                      v1::FenceResponse* response) override {
-    return server_.fence.Serve(*context, *request, response,
-                               [](grpc::ServerContext&, const auto&, auto* answer) {
+    return Fence(FakeCall{*context}, *request, response);
+  }
+
+  grpc::Status Session(grpc::ServerContext* context, FakeSessions::Stream* stream) override {
+    if (served_ == Sessions::kUnimplemented) return {grpc::StatusCode::UNIMPLEMENTED, ""};
+    return server_.sessions.Serve(
+        *context, *stream, [this](const FakeCall& call, const auto& operation, auto* result) {
+          return Carry(call, operation, result);
+        });
+  }
+
+ private:
+  grpc::Status Acquire(const FakeCall& call, const v1::AcquireRequest& request,
+                       v1::AcquireResponse* response) {
+    return server_.acquire.Serve(call, request, response,
+                                 [this](const FakeCall&, const auto& asked, auto* answer) {
+                                   return server_.HonestAcquire(asked, answer);
+                                 });
+  }
+
+  grpc::Status Extend(const FakeCall& call, const v1::ExtendRequest& request,
+                      v1::ExtendResponse* response) {
+    return server_.extend.Serve(call, request, response,
+                                [this](const FakeCall&, const auto& asked, auto* answer) {
+                                  return server_.HonestExtend(asked, answer);
+                                });
+  }
+
+  grpc::Status Release(const FakeCall& call, const v1::ReleaseRequest& request,
+                       v1::ReleaseResponse* response) {
+    return server_.release.Serve(call, request, response,
+                                 [this](const FakeCall&, const auto& asked, auto* answer) {
+                                   return server_.HonestRelease(asked, answer);
+                                 });
+  }
+
+  grpc::Status Fence(const FakeCall& call, const v1::FenceRequest& request,
+                     v1::FenceResponse* response) {
+    return server_.fence.Serve(call, request, response,
+                               [](const FakeCall&, const auto&, auto* answer) {
                                  answer->set_verdict(v1::VERDICT_UNKNOWN_TOKEN);
                                  return grpc::Status::OK;
                                });
   }
 
- private:
+  grpc::Status Carry(const FakeCall& call, const v1::SessionOperation& operation,
+                     v1::SessionResult* result) {
+    if (operation.has_acquire()) {
+      return Acquire(call, operation.acquire(), result->mutable_acquire());
+    }
+    if (operation.has_extend()) return Extend(call, operation.extend(), result->mutable_extend());
+    if (operation.has_release()) {
+      return Release(call, operation.release(), result->mutable_release());
+    }
+    return Fence(call, operation.fence(), result->mutable_fence());
+  }
+
   FakeLockServer& server_;
+  const Sessions served_;
 };
 
-FakeLockServer::FakeLockServer(const std::string& socket_path)
-    : service_(std::make_unique<Service>(*this)) {
+FakeLockServer::FakeLockServer(const std::string& socket_path, Sessions served)
+    : service_(std::make_unique<Service>(*this, served)) {
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(socket_path.empty() ? "127.0.0.1:0" : "unix:" + socket_path,
@@ -119,10 +160,10 @@ FakeLockServer::~FakeLockServer() {
   server_->Wait();
 }
 
-void FakeLockServer::UntilCancelled(grpc::ServerContext& context) const {
+void FakeLockServer::UntilCancelled(const FakeCall& call) const {
   std::unique_lock lock(mutex_);
   // gRPC's blocking services cannot be told of a cancel; they have to look.
-  while (!ending_ && !context.IsCancelled()) {
+  while (!ending_ && !call.IsCancelled()) {
     ending_changed_.wait_for(lock, std::chrono::milliseconds(2));
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A LockService in this process whose answers a test can choose: one at a time or for good. Without
-// a choice it grants, extends and releases like a service that has one honest client.
+// a choice it grants, extends and releases like a service that has one honest client. An operation
+// of a session is answered as the call of the same kind.
 #pragma once
 
 #include <grpcpp/server.h>
-#include <grpcpp/server_context.h>
 
 #include <condition_variable>
 #include <deque>
@@ -18,19 +18,10 @@
 #include <vector>
 
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
+#include "support/client/fake_call.h"
+#include "support/client/fake_sessions.h"
 
 namespace lockkeeper::support {
-
-// What a daemon's error carries. The details are encoded here by hand, apart from the client's
-// code.
-struct FakeError {
-  grpc::StatusCode code;
-  std::string reason;  // Empty: no details, as of an error that gRPC makes.
-  std::string message = "made by the test";
-  std::string field;  // Not empty: BadRequest.
-  int64_t retry_delay_ms = 0;
-};
-grpc::Status StatusOf(const FakeError& error);
 
 // One rpc: the calls that came, and how to answer those that come.
 template <typename Request, typename Response>
@@ -38,7 +29,7 @@ class FakeRpc {
  public:
   // Runs on gRPC's threads. May block until the call is cancelled, see
   // FakeLockServer::UntilCancelled.
-  using Handler = std::function<grpc::Status(grpc::ServerContext&, const Request&, Response*)>;
+  using Handler = std::function<grpc::Status(const FakeCall&, const Request&, Response*)>;
 
   // Answers the next call that has no answer chosen yet.
   void Next(Handler handler);
@@ -53,7 +44,7 @@ class FakeRpc {
 
  private:
   friend class FakeLockServer;
-  grpc::Status Serve(grpc::ServerContext& context, const Request& request, Response* response,
+  grpc::Status Serve(const FakeCall& call, const Request& request, Response* response,
                      const Handler& honest);
 
   mutable std::mutex mutex_;
@@ -66,16 +57,20 @@ class FakeRpc {
 // Thread-safety: thread-safe, but for destroying.
 class FakeLockServer {
  public:
+  // kUnimplemented: as a server of an older version.
+  enum class Sessions { kServed, kUnimplemented };
+
   // Serves at once; on a unix socket if `socket_path` is given, else on a free port of 127.0.0.1.
-  explicit FakeLockServer(const std::string& socket_path = "");
+  explicit FakeLockServer(const std::string& socket_path = "", Sessions served = Sessions::kServed);
   // Cancels what is under way.
   ~FakeLockServer();
 
   // For ClientOptions::addresses.
   const std::string& address() const { return address_; }
 
-  // Blocks until the caller has cancelled or its deadline has passed, or the server ends.
-  void UntilCancelled(grpc::ServerContext& context) const;
+  // Blocks until the caller has cancelled, its deadline has passed, its session has ended, or the
+  // server ends.
+  void UntilCancelled(const FakeCall& call) const;
 
   // What the honest service does, for handlers that only change the answer.
   grpc::Status HonestAcquire(const v1::AcquireRequest& request, v1::AcquireResponse* response);
@@ -91,6 +86,7 @@ class FakeLockServer {
   FakeRpc<v1::ExtendRequest, v1::ExtendResponse> extend;
   FakeRpc<v1::ReleaseRequest, v1::ReleaseResponse> release;
   FakeRpc<v1::FenceRequest, v1::FenceResponse> fence;
+  FakeSessions sessions;
 
  private:
   class Service;
@@ -121,7 +117,7 @@ void FakeRpc<Request, Response>::Next(Handler handler) {
 
 template <typename Request, typename Response>
 void FakeRpc<Request, Response>::NextError(const FakeError& error) {
-  Next([error](grpc::ServerContext&, const Request&, Response*) { return StatusOf(error); });
+  Next([error](const FakeCall&, const Request&, Response*) { return StatusOf(error); });
 }
 
 template <typename Request, typename Response>
@@ -143,7 +139,7 @@ bool FakeRpc<Request, Response>::WaitForCalls(size_t count) const {
 }
 
 template <typename Request, typename Response>
-grpc::Status FakeRpc<Request, Response>::Serve(grpc::ServerContext& context, const Request& request,
+grpc::Status FakeRpc<Request, Response>::Serve(const FakeCall& call, const Request& request,
                                                Response* response, const Handler& honest) {
   Handler handler = honest;
   {
@@ -157,7 +153,7 @@ grpc::Status FakeRpc<Request, Response>::Serve(grpc::ServerContext& context, con
       handler = always_;
     }
   }
-  return handler(context, request, response);
+  return handler(call, request, response);
 }
 
 }  // namespace lockkeeper::support

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/utf8.h"
+#include "utf8.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -48,11 +48,11 @@ TEST(JsonObjectTest, MembersStayInOrder) {
 TEST(Utf8Test, OnlyWellFormedTextIsUtf8) {
   for (const char* text : {"", "a", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
                            "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_TRUE(IsUtf8(text)) << JsonString(text);
+    EXPECT_TRUE(client::IsUtf8(text)) << JsonString(text);
   }
   for (const char* text : {"\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
                            "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "\xE2(\xA1"}) {
-    EXPECT_FALSE(IsUtf8(text)) << JsonString(text);
+    EXPECT_FALSE(client::IsUtf8(text)) << JsonString(text);
   }
 }
 

@@ -24,7 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 using support::FakeLockServer;
 
-TEST_F(ClientTest, GrantedLeaseIsHeldUntilTheObjectGoes) {
+INSTANTIATE_TEST_SUITE_P(Ways, ClientTest, kBothWays, NameOfWay);
+
+TEST_P(ClientTest, GrantedLeaseIsHeldUntilTheObjectGoes) {
   Client client = NewClient({.owner = "unit test"});
   {
     AcquireResult result = client.Acquire("report", {.ttl = 20s, .labels = {{"k", "v"}}});
@@ -45,7 +47,7 @@ TEST_F(ClientTest, GrantedLeaseIsHeldUntilTheObjectGoes) {
   EXPECT_EQ(request.labels().at("k"), "v");
 }
 
-TEST_F(ClientTest, EachAcquireHasANewLeaseIdOf128Bits) {
+TEST_P(ClientTest, EachAcquireHasANewLeaseIdOf128Bits) {
   Client client = NewClient();
   std::set<std::string> ids;
   for (int i = 0; i < 50; ++i) {
@@ -60,7 +62,7 @@ TEST_F(ClientTest, EachAcquireHasANewLeaseIdOf128Bits) {
   }
 }
 
-TEST_F(ClientTest, ContentionIsNeitherALeaseNorOk) {
+TEST_P(ClientTest, ContentionIsNeitherALeaseNorOk) {
   Client client = NewClient({.owner = "first"});
   AcquireResult first = client.Acquire("report");
   ASSERT_TRUE(first);
@@ -76,7 +78,7 @@ TEST_F(ClientTest, ContentionIsNeitherALeaseNorOk) {
   EXPECT_EQ(second.contention()->remaining_ttl, 30s);
 }
 
-TEST_F(ClientTest, DroppedResultReleasesTheLock) {
+TEST_P(ClientTest, DroppedResultReleasesTheLock) {
   Client client = NewClient();
 
   static_cast<void>(client.Acquire("report"));
@@ -84,8 +86,8 @@ TEST_F(ClientTest, DroppedResultReleasesTheLock) {
   EXPECT_EQ(server_.HolderOf("report"), "");
 }
 
-TEST_F(ClientTest, LostReplyIsRepeatedWithTheSameLeaseIdAndTheNextAttempt) {
-  server_.acquire.Next([&](grpc::ServerContext&, const auto& request, auto* response) {
+TEST_P(ClientTest, LostReplyIsRepeatedWithTheSameLeaseIdAndTheNextAttempt) {
+  server_.acquire.Next([&](const support::FakeCall&, const auto& request, auto* response) {
     EXPECT_TRUE(server_.HonestAcquire(request, response).ok());
     return support::StatusOf({grpc::StatusCode::UNAVAILABLE, "OUTCOME_UNKNOWN"});
   });
@@ -102,10 +104,10 @@ TEST_F(ClientTest, LostReplyIsRepeatedWithTheSameLeaseIdAndTheNextAttempt) {
   EXPECT_EQ(server_.release.seen().size(), 0u);
 }
 
-TEST_F(ClientTest, AcquireWithoutAnswerIsReleasedInTheBackground) {
-  server_.acquire.Always([&](grpc::ServerContext& context, const auto& request, auto* response) {
+TEST_P(ClientTest, AcquireWithoutAnswerIsReleasedInTheBackground) {
+  server_.acquire.Always([&](const support::FakeCall& call, const auto& request, auto* response) {
     EXPECT_TRUE(server_.HonestAcquire(request, response).ok());
-    server_.UntilCancelled(context);
+    server_.UntilCancelled(call);
     return grpc::Status::CANCELLED;
   });
   Client client = NewClient({.call_timeout = 1s});
@@ -117,9 +119,9 @@ TEST_F(ClientTest, AcquireWithoutAnswerIsReleasedInTheBackground) {
   EXPECT_EQ(server_.release.seen()[0].lease_id(), server_.acquire.seen()[0].lease_id());
 }
 
-TEST_F(ClientTest, AcquireWithTheCallersOwnLeaseIdIsLeftToTheCaller) {
+TEST_P(ClientTest, AcquireWithTheCallersOwnLeaseIdIsLeftToTheCaller) {
   const std::string id = "0123456789abcdef0123456789abcdef";
-  server_.acquire.Always([](grpc::ServerContext&, const auto&, auto*) {
+  server_.acquire.Always([](const support::FakeCall&, const auto&, auto*) {
     return support::StatusOf({grpc::StatusCode::UNAVAILABLE, "OUTCOME_UNKNOWN"});
   });
   {
@@ -131,9 +133,9 @@ TEST_F(ClientTest, AcquireWithTheCallersOwnLeaseIdIsLeftToTheCaller) {
   EXPECT_EQ(server_.release.seen().size(), 0u);
 }
 
-TEST_F(ClientTest, CancelEndsAnAcquireThatWaits) {
-  server_.acquire.Always([&](grpc::ServerContext& context, const auto&, auto*) {
-    server_.UntilCancelled(context);
+TEST_P(ClientTest, CancelEndsAnAcquireThatWaits) {
+  server_.acquire.Always([&](const support::FakeCall& call, const auto&, auto*) {
+    server_.UntilCancelled(call);
     return grpc::Status::CANCELLED;
   });
   Client client = NewClient();
@@ -151,7 +153,7 @@ TEST_F(ClientTest, CancelEndsAnAcquireThatWaits) {
   EXPECT_TRUE(server_.release.WaitForCalls(1)) << "it may stand in line";
 }
 
-TEST_F(ClientTest, ErrorOfTheServerKeepsItsReasonAndField) {
+TEST_P(ClientTest, ErrorOfTheServerKeepsItsReasonAndField) {
   server_.acquire.NextError({.code = grpc::StatusCode::INVALID_ARGUMENT,
                              .reason = "INVALID_FIELD",
                              .message = "ttl: at most 1 min",
@@ -166,8 +168,8 @@ TEST_F(ClientTest, ErrorOfTheServerKeepsItsReasonAndField) {
   EXPECT_EQ(result.status().message(), "ttl: at most 1 min");
 }
 
-TEST_F(ClientTest, FenceAdmitsOnlyWhatTheServerAdmits) {
-  server_.fence.Next([](grpc::ServerContext&, const auto& request, auto* response) {
+TEST_P(ClientTest, FenceAdmitsOnlyWhatTheServerAdmits) {
+  server_.fence.Next([](const support::FakeCall&, const auto& request, auto* response) {
     EXPECT_EQ(request.fencing_token(), 7);
     EXPECT_TRUE(request.require_live_lease());
     response->set_verdict(v1::VERDICT_ADMITTED);
@@ -185,8 +187,8 @@ TEST_F(ClientTest, FenceAdmitsOnlyWhatTheServerAdmits) {
   EXPECT_EQ(unknown->verdict, Verdict::kUnknownToken);
 }
 
-TEST_F(ClientTest, FenceWithoutAnswerIsAnError) {
-  server_.fence.Always([](grpc::ServerContext&, const auto&, auto*) {
+TEST_P(ClientTest, FenceWithoutAnswerIsAnError) {
+  server_.fence.Always([](const support::FakeCall&, const auto&, auto*) {
     return support::StatusOf({grpc::StatusCode::UNAVAILABLE, "STORE_UNAVAILABLE"});
   });
   Client client = NewClient({.call_timeout = 1s});
@@ -194,9 +196,9 @@ TEST_F(ClientTest, FenceWithoutAnswerIsAnError) {
   EXPECT_EQ(ReasonOf(client.Fence("report", 1).status()), ErrorReason::kStoreUnavailable);
 }
 
-TEST_F(ClientTest, NextAddressIsTriedWhenOneIsDrainingOrAway) {
+TEST_P(ClientTest, NextAddressIsTriedWhenOneIsDrainingOrAway) {
   FakeLockServer draining;
-  draining.acquire.Always([](grpc::ServerContext&, const auto&, auto*) {
+  draining.acquire.Always([](const support::FakeCall&, const auto&, auto*) {
     return support::StatusOf({grpc::StatusCode::UNAVAILABLE, "SERVER_DRAINING"});
   });
   auto gone = std::make_unique<FakeLockServer>();
@@ -213,7 +215,7 @@ TEST_F(ClientTest, NextAddressIsTriedWhenOneIsDrainingOrAway) {
   EXPECT_EQ(result->Release().value(), ReleaseOutcome::kReleased);
 }
 
-TEST_F(ClientTest, UnixSocketIsAnAddress) {
+TEST_P(ClientTest, UnixSocketIsAnAddress) {
   const std::string path = testing::TempDir() + "lk" + std::to_string(getpid()) + ".sock";
   {
     FakeLockServer server(path);
@@ -223,14 +225,14 @@ TEST_F(ClientTest, UnixSocketIsAnAddress) {
   unlink(path.c_str());
 }
 
-TEST_F(ClientTest, ServerThatIsAwayIsUnavailable) {
+TEST_P(ClientTest, ServerThatIsAwayIsUnavailable) {
   Client client =
       *Client::Create({.addresses = {"127.0.0.1:1"}, .call_timeout = 1s, .release_timeout = 1ms});
 
   EXPECT_TRUE(absl::IsUnavailable(client.Acquire("report").status()));
 }
 
-TEST_F(ClientTest, WithLockRunsTheWorkUnderTheLockAndReleases) {
+TEST_P(ClientTest, WithLockRunsTheWorkUnderTheLockAndReleases) {
   Client client = NewClient();
 
   const absl::Status done = client.WithLock("report", {}, [&](Lease& lease) {
@@ -242,9 +244,9 @@ TEST_F(ClientTest, WithLockRunsTheWorkUnderTheLockAndReleases) {
   EXPECT_EQ(server_.HolderOf("report"), "");
 }
 
-TEST_F(ClientTest, WithLockReturnsTheErrorOfTheWork) {
+TEST_P(ClientTest, WithLockReturnsTheErrorOfTheWork) {
   Client client = NewClient();
-  server_.release.Always([](grpc::ServerContext&, const auto&, auto*) {
+  server_.release.Always([](const support::FakeCall&, const auto&, auto*) {
     return support::StatusOf({grpc::StatusCode::INTERNAL, "INVARIANT_VIOLATED"});
   });
 
@@ -254,7 +256,7 @@ TEST_F(ClientTest, WithLockReturnsTheErrorOfTheWork) {
   EXPECT_EQ(done, absl::NotFoundError("the work's own"));
 }
 
-TEST_F(ClientTest, WithLockDoesNotRunTheWorkWithoutTheLock) {
+TEST_P(ClientTest, WithLockDoesNotRunTheWorkWithoutTheLock) {
   Client client = NewClient();
   Lease other = client.Acquire("report").TakeLease();
 
@@ -266,7 +268,7 @@ TEST_F(ClientTest, WithLockDoesNotRunTheWorkWithoutTheLock) {
   EXPECT_EQ(ReasonOf(done), ErrorReason::kNotAcquired);
 }
 
-TEST_F(ClientTest, WithLockSaysWhenTheLeaseWasLostDuringTheWork) {
+TEST_P(ClientTest, WithLockSaysWhenTheLeaseWasLostDuringTheWork) {
   Client client = NewClient();
 
   const absl::Status done = client.WithLock("report", {.ttl = 300ms}, [&](Lease& lease) {
@@ -280,7 +282,7 @@ TEST_F(ClientTest, WithLockSaysWhenTheLeaseWasLostDuringTheWork) {
   EXPECT_EQ(ReasonOf(done), ErrorReason::kLeaseLost);
 }
 
-TEST_F(ClientTest, WithLockReleasesWhenTheWorkThrows) {
+TEST_P(ClientTest, WithLockReleasesWhenTheWorkThrows) {
   Client client = NewClient();
   const auto work = [](Lease&) -> absl::Status { throw std::runtime_error("the work's own"); };
 
@@ -304,7 +306,7 @@ TEST(ClientOptionsTest, WhatTheClientChecksIsRefusedByName) {
   }
 }
 
-TEST_F(ClientTest, OptionsOfAnAcquireThatCannotWorkAreRefusedBeforeItIsSent) {
+TEST_P(ClientTest, OptionsOfAnAcquireThatCannotWorkAreRefusedBeforeItIsSent) {
   Client client = NewClient();
   for (const AcquireOptions& options :
        {AcquireOptions{.ttl = 10s, .stop_margin = 7s}, AcquireOptions{.stop_margin = -1ms},

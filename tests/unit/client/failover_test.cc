@@ -13,6 +13,7 @@
 
 #include "lockkeeper/client.h"
 #include "support/client/fake_lock_server.h"
+#include "unit/client/client_fixture.h"
 
 namespace lockkeeper {
 namespace {
@@ -28,7 +29,7 @@ std::chrono::nanoseconds NanosOf(const Duration& duration) {
   return std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos());
 }
 
-class FailoverTest : public testing::Test {
+class FailoverTest : public testing::TestWithParam<FakeLockServer::Sessions> {
  protected:
   Client NewClient(ClientOptions options = {}) {
     options.addresses = {first_.address(), second_.address()};
@@ -37,7 +38,7 @@ class FailoverTest : public testing::Test {
 
   // Every rpc of `server` fails with `error` from now on.
   static void Fail(FakeLockServer& server, const FakeError& error) {
-    const auto fail = [error](grpc::ServerContext&, const auto&, auto*) {
+    const auto fail = [error](const support::FakeCall&, const auto&, auto*) {
       return support::StatusOf(error);
     };
     server.acquire.Always(fail);
@@ -46,15 +47,21 @@ class FailoverTest : public testing::Test {
     server.fence.Always(fail);
   }
 
-  FakeLockServer first_;
-  FakeLockServer second_;
+  FakeLockServer first_{"", GetParam()};
+  FakeLockServer second_{"", GetParam()};
 };
+
+INSTANTIATE_TEST_SUITE_P(Ways, FailoverTest, kBothWays, NameOfWay);
+
+using UnaryFailoverTest = FailoverTest;
+INSTANTIATE_TEST_SUITE_P(Ways, UnaryFailoverTest,
+                         testing::Values(FakeLockServer::Sessions::kUnimplemented), NameOfWay);
 
 // A caller that stands in line until the test says that the daemon drains.
 class Waiter {
  public:
   explicit Waiter(FakeLockServer& server) {
-    server.acquire.Next([this](grpc::ServerContext&, const auto&, auto*) {
+    server.acquire.Next([this](const support::FakeCall&, const auto&, auto*) {
       drained_.get_future().wait();
       return support::StatusOf(kDraining);
     });
@@ -66,9 +73,9 @@ class Waiter {
   std::promise<void> drained_;
 };
 
-TEST_F(FailoverTest, WaitingAcquireGoesOnInItsPlaceAtTheNextDaemonWhenItsOwnDrains) {
+TEST_P(FailoverTest, WaitingAcquireGoesOnInItsPlaceAtTheNextDaemonWhenItsOwnDrains) {
   Waiter waiter(first_);
-  second_.acquire.Next([this](grpc::ServerContext&, const auto& request, auto* response) {
+  second_.acquire.Next([this](const support::FakeCall&, const auto& request, auto* response) {
     EXPECT_TRUE(second_.HonestAcquire(request, response).ok());
     response->mutable_lease()->set_offered(true);
     return grpc::Status::OK;
@@ -95,7 +102,7 @@ TEST_F(FailoverTest, WaitingAcquireGoesOnInItsPlaceAtTheNextDaemonWhenItsOwnDrai
   EXPECT_EQ(second_.HolderOf("report"), result->grant().lease_id);
 }
 
-TEST_F(FailoverTest, WhatIsUnavailableIsAskedForAtTheNextDaemonWhichIsThenKeptTo) {
+TEST_P(FailoverTest, WhatIsUnavailableIsAskedForAtTheNextDaemonWhichIsThenKeptTo) {
   for (const char* reason : {"SERVER_DRAINING", "STORE_UNAVAILABLE", "OUTCOME_UNKNOWN",
                              "STORE_QUARANTINED", "QUORUM_NOT_REACHED", ""}) {
     Fail(first_, {grpc::StatusCode::UNAVAILABLE, reason, "made by the test", "", 10});
@@ -113,9 +120,9 @@ TEST_F(FailoverTest, WhatIsUnavailableIsAskedForAtTheNextDaemonWhichIsThenKeptTo
   }
 }
 
-TEST_F(FailoverTest, ComesBackToTheFirstWhenTheSecondStops) {
+TEST_P(FailoverTest, ComesBackToTheFirstWhenTheSecondStops) {
   first_.acquire.NextError(kDraining);
-  second_.acquire.Next([this](grpc::ServerContext&, const auto& request, auto* response) {
+  second_.acquire.Next([this](const support::FakeCall&, const auto& request, auto* response) {
     return second_.HonestAcquire(request, response);
   });
   second_.acquire.NextError(kDraining);
@@ -128,12 +135,12 @@ TEST_F(FailoverTest, ComesBackToTheFirstWhenTheSecondStops) {
   EXPECT_EQ(first_.HolderOf("report"), again->grant().lease_id);
 }
 
-TEST_F(FailoverTest, RenewalGoesOnAtTheNextDaemon) {
+TEST_P(FailoverTest, RenewalGoesOnAtTheNextDaemon) {
   Client client = NewClient();
   AcquireResult result = client.Acquire("report", {.ttl = 3s});
   ASSERT_TRUE(result);
   Fail(first_, {grpc::StatusCode::UNAVAILABLE, "STORE_UNAVAILABLE"});
-  second_.extend.Always([](grpc::ServerContext&, const auto&, auto* response) {
+  second_.extend.Always([](const support::FakeCall&, const auto&, auto* response) {
     response->mutable_lease()->mutable_remaining_ttl()->set_seconds(3);
     return grpc::Status::OK;
   });
@@ -145,12 +152,12 @@ TEST_F(FailoverTest, RenewalGoesOnAtTheNextDaemon) {
   EXPECT_EQ(first_.extend.seen().size(), 1u);
 }
 
-TEST_F(FailoverTest, ReleaseGoesOnAtTheNextDaemon) {
+TEST_P(FailoverTest, ReleaseGoesOnAtTheNextDaemon) {
   Client client = NewClient();
   AcquireResult result = client.Acquire("report");
   ASSERT_TRUE(result);
   Fail(first_, kDraining);
-  second_.release.Always([](grpc::ServerContext&, const auto&, auto* response) {
+  second_.release.Always([](const support::FakeCall&, const auto&, auto* response) {
     response->set_released(true);
     return grpc::Status::OK;
   });
@@ -161,7 +168,7 @@ TEST_F(FailoverTest, ReleaseGoesOnAtTheNextDaemon) {
 }
 
 // What gRPC answers for a server that ends with the call in its hands.
-TEST_F(FailoverTest, CallThatIsCutOffWithoutOurCancelIsMadeAgain) {
+TEST_P(FailoverTest, CallThatIsCutOffWithoutOurCancelIsMadeAgain) {
   Fail(first_, {grpc::StatusCode::CANCELLED, ""});
   Client client = NewClient();
   AcquireResult result = client.Acquire("report");
@@ -169,14 +176,14 @@ TEST_F(FailoverTest, CallThatIsCutOffWithoutOurCancelIsMadeAgain) {
   EXPECT_EQ(second_.acquire.seen().at(0).attempt(), 2);
 
   Fail(second_, {grpc::StatusCode::CANCELLED, ""});
-  first_.release.Always([](grpc::ServerContext&, const auto&, auto* response) {
+  first_.release.Always([](const support::FakeCall&, const auto&, auto* response) {
     response->set_released(true);
     return grpc::Status::OK;
   });
   EXPECT_EQ(result->Release().value(), ReleaseOutcome::kReleased);
 }
 
-TEST_F(FailoverTest, OneAddressIsTriedAgain) {
+TEST_P(FailoverTest, OneAddressIsTriedAgain) {
   first_.acquire.NextError(kDraining);
   first_.acquire.NextError({grpc::StatusCode::UNAVAILABLE, "STORE_UNAVAILABLE"});
   Client client = *Client::Create({.addresses = {first_.address()}});
@@ -188,23 +195,23 @@ TEST_F(FailoverTest, OneAddressIsTriedAgain) {
 }
 
 // What keeps and ends leases must not queue behind acquires that stand in line.
-TEST_F(FailoverTest, ExtendAndReleaseHaveAConnectionOfTheirOwn) {
+TEST_P(UnaryFailoverTest, ExtendAndReleaseHaveAConnectionOfTheirOwn) {
   std::mutex mutex;
   std::optional<std::string> acquires, extends, releases;
   const auto note = [&mutex](const grpc::ServerContext& context, std::optional<std::string>& at) {
     const std::lock_guard lock(mutex);
     at = context.peer();
   };
-  first_.acquire.Next([&](grpc::ServerContext& context, const auto& request, auto* response) {
-    note(context, acquires);
+  first_.acquire.Next([&](const support::FakeCall& call, const auto& request, auto* response) {
+    note(call.context, acquires);
     return first_.HonestAcquire(request, response);
   });
-  first_.extend.Always([&](grpc::ServerContext& context, const auto& request, auto* response) {
-    note(context, extends);
+  first_.extend.Always([&](const support::FakeCall& call, const auto& request, auto* response) {
+    note(call.context, extends);
     return first_.HonestExtend(request, response);
   });
-  first_.release.Next([&](grpc::ServerContext& context, const auto& request, auto* response) {
-    note(context, releases);
+  first_.release.Next([&](const support::FakeCall& call, const auto& request, auto* response) {
+    note(call.context, releases);
     return first_.HonestRelease(request, response);
   });
   Client client = NewClient();
@@ -218,9 +225,9 @@ TEST_F(FailoverTest, ExtendAndReleaseHaveAConnectionOfTheirOwn) {
   EXPECT_EQ(extends, releases);
 }
 
-TEST_F(FailoverTest, OfferThatLapsedIsWaitedForAgainAtTheSameDaemon) {
+TEST_P(FailoverTest, OfferThatLapsedIsWaitedForAgainAtTheSameDaemon) {
   for (int i = 0; i < 2; ++i) {
-    first_.acquire.Next([this](grpc::ServerContext&, const auto& request, auto* response) {
+    first_.acquire.Next([this](const support::FakeCall&, const auto& request, auto* response) {
       EXPECT_TRUE(first_.HonestAcquire(request, response).ok());
       response->mutable_lease()->set_offered(true);
       return grpc::Status::OK;
@@ -240,10 +247,10 @@ TEST_F(FailoverTest, OfferThatLapsedIsWaitedForAgainAtTheSameDaemon) {
   EXPECT_EQ(second_.acquire.seen().size(), 0u);
 }
 
-TEST_F(FailoverTest, DeadlineOfATryThatWaitsLeavesTimeForItsAnswer) {
+TEST_P(UnaryFailoverTest, DeadlineOfATryThatWaitsLeavesTimeForItsAnswer) {
   int64_t left_ms = 0;
-  first_.acquire.Next([&](grpc::ServerContext& context, const auto& request, auto* response) {
-    const gpr_timespec deadline = context.raw_deadline();
+  first_.acquire.Next([&](const support::FakeCall& call, const auto& request, auto* response) {
+    const gpr_timespec deadline = call.context.raw_deadline();
     left_ms = gpr_time_to_millis(gpr_time_sub(deadline, gpr_now(deadline.clock_type)));
     return first_.HonestAcquire(request, response);
   });

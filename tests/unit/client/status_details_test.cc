@@ -77,6 +77,42 @@ TEST(StatusDetailsTest, EveryCutAndEveryFlippedBitOfTheDetailsIsSurvived) {
   }
 }
 
+TEST(StatusDetailsTest, ErrorOfAnOperationCarriesTheSame) {
+  v1::OperationError error;
+  error.set_code(3);
+  error.set_reason(v1::ERROR_REASON_INVALID_FIELD);
+  error.set_message("ttl: at most 1 min");
+  (*error.mutable_metadata())["field"] = "ttl";
+  error.mutable_retry_delay()->set_seconds(2);
+  error.mutable_retry_delay()->set_nanos(500'000'000);
+
+  const absl::Status status = StatusFromOperation(error);
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "ttl: at most 1 min");
+  EXPECT_EQ(ReasonOf(status), ErrorReason::kInvalidField);
+  EXPECT_EQ(FieldOf(status), "ttl");
+  EXPECT_EQ(RetryDelayOf(status), 2'500ms);
+}
+
+TEST(StatusDetailsTest, ErrorOfAnOperationIsNeverOkWhateverItSays) {
+  struct Case {
+    int code;
+    absl::StatusCode read;
+  };
+  for (const Case& each :
+       {Case{0, absl::StatusCode::kUnknown}, Case{-1, absl::StatusCode::kUnknown},
+        Case{17, absl::StatusCode::kUnknown}, Case{16, absl::StatusCode::kUnauthenticated},
+        Case{1, absl::StatusCode::kUnavailable}}) {
+    v1::OperationError error;
+    error.set_code(each.code);
+    error.set_reason(static_cast<v1::ErrorReason>(4711));
+
+    EXPECT_EQ(StatusFromOperation(error).code(), each.read) << each.code;
+    EXPECT_EQ(ReasonOf(StatusFromOperation(error)), std::nullopt);
+  }
+}
+
 TEST(ErrorReasonTest, NumbersAndNamesAreThoseOfTheProto) {
   const auto* type = v1::ErrorReason_descriptor();
   for (int i = 0; i < type->value_count(); ++i) {

@@ -49,8 +49,9 @@ struct [[nodiscard]] FenceResult {
 //
 // It has one thread that renews all leases and one that runs callbacks. Calls are retried only when
 // the service is unavailable, with the same lease id, so that nothing is acquired twice; when an
-// acquire ends without an answer, the client releases it in the background. Renewals and releases
-// have connections of their own and never wait behind acquires that stand in line.
+// acquire ends without an answer, the client releases it in the background. All share one stream to
+// the daemon in use, or are single calls where streams do not live; none waits behind acquires that
+// stand in line.
 //
 // Thread-safety: thread-safe, but for moving and destroying. Must not be used in a child after
 // fork. Lifetime: leases may outlive it; the last of them to go blocks for at most release_timeout

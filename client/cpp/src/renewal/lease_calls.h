@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls that keep and end leases, as the renewal needs them: unary rpcs now, a session later.
+// The calls that keep and end leases, as the renewal needs them.
 #pragma once
 
 #include <optional>

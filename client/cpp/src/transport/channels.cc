@@ -24,8 +24,9 @@ bool IsPort(std::string_view text) {
 
 grpc::ChannelArguments ChannelSettings() {
   grpc::ChannelArguments arguments;
-  // An acquire that waits is a stream without data: without pings a proxy, or a daemon that has
-  // gone, would not be noticed. The daemon allows a ping every 5 s, also without data.
+  // A session, or an acquire that waits, is a stream without data: without pings a proxy, or a
+  // daemon that has gone, would not be noticed. The daemon allows a ping every 5 s, also without
+  // data.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
@@ -64,19 +65,19 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
 
 Channels::Channels(std::vector<Daemon> daemons) : daemons_(std::move(daemons)) {}
 
-std::unique_ptr<Channels> Channels::Open(const std::vector<std::string>& addresses) {
+std::unique_ptr<Channels> Channels::Open(const std::vector<std::string>& addresses,
+                                         Sessions sessions) {
   std::vector<Daemon> daemons;
   for (const std::string& address : addresses) {
     auto others = NewChannel(address);
     daemons.push_back({.acquires = v1::LockService::NewStub(NewChannel(address)),
                        .others = v1::LockService::NewStub(others),
-                       .others_channel = others});
+                       .others_channel = others,
+                       .sessions = sessions == Sessions::kUsed
+                                       ? v1::LockService::NewStub(NewChannel(address))
+                                       : nullptr});
   }
   return std::make_unique<Channels>(std::move(daemons));
-}
-
-void Channels::PrepareToClaim(size_t number) const {
-  daemons_[number].others_channel->GetState(/*try_to_connect=*/true);
 }
 
 void Channels::Failed(size_t number) {

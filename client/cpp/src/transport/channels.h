@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The connections to the daemons. Two to each: acquires may stand in line for minutes, and what
-// keeps and ends leases must never queue behind them.
+// The connections to the daemons. One for the session with each; and for unary calls, which are
+// made when there is no session, two: acquires may stand in line for minutes, and what keeps and
+// ends leases must never queue behind them. A connection is made when it is first used.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -41,21 +42,20 @@ class Channels {
     std::unique_ptr<Stub> acquires;
     std::unique_ptr<Stub> others;  // Extend, Release, Fence.
     std::shared_ptr<grpc::Channel> others_channel;
+    std::unique_ptr<Stub> sessions;  // Null: none are used.
   };
+  enum class Sessions { kUsed, kNotUsed };
 
   // Requires: not empty.
   explicit Channels(std::vector<Daemon> daemons);
-  static std::unique_ptr<Channels> Open(const std::vector<std::string>& addresses);
+  static std::unique_ptr<Channels> Open(const std::vector<std::string>& addresses,
+                                        Sessions sessions = Sessions::kUsed);
 
   size_t size() const { return daemons_.size(); }
 
   // Number of the daemon to use now.
   size_t current() const { return current_.load(std::memory_order_relaxed); }
   const Daemon& operator[](size_t number) const { return daemons_[number]; }
-
-  // Connects for what is not an acquire, if that has not been done: an offer has to be claimed
-  // soon. Does not wait.
-  void PrepareToClaim(size_t number) const;
 
   // The daemon `number` did not serve: the next one is used, unless that was already done.
   void Failed(size_t number);

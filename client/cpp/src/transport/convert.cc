@@ -14,6 +14,10 @@ std::chrono::milliseconds Millis(const google::protobuf::Duration& duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(FromProto(duration));
 }
 
+absl::Status OtherKind() {
+  return absl::InternalError("the server answered something else than what was asked");
+}
+
 }  // namespace
 
 google::protobuf::Duration ToProto(Duration duration) {
@@ -97,6 +101,30 @@ absl::StatusOr<AcquireAnswer> FromProto(const v1::AcquireResponse& response) {
       break;
   }
   return absl::InternalError("the server answered neither a lease nor a contention");
+}
+
+absl::StatusOr<AcquireAnswer> AcquiredFrom(const OperationAnswer& answer) {
+  if (!answer.ok()) return answer.status();
+  if (!answer->has_acquire()) return OtherKind();
+  return FromProto(answer->acquire());
+}
+
+absl::StatusOr<Granted> ExtendedFrom(const OperationAnswer& answer) {
+  if (!answer.ok()) return answer.status();
+  if (!answer->has_extend()) return OtherKind();
+  return FromProto(answer->extend().lease());
+}
+
+absl::StatusOr<ReleaseOutcome> ReleasedFrom(const OperationAnswer& answer) {
+  if (!answer.ok()) return answer.status();
+  if (!answer->has_release()) return OtherKind();
+  return FromProto(answer->release());
+}
+
+absl::StatusOr<FenceResult> FencedFrom(const OperationAnswer& answer) {
+  if (!answer.ok()) return answer.status();
+  if (!answer->has_fence()) return OtherKind();
+  return FromProto(answer->fence());
 }
 
 v1::AcquireRequest ToProto(std::string_view name, const AcquireOptions& options,

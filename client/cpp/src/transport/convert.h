@@ -9,6 +9,7 @@
 #include "lockkeeper/client.h"
 #include "lockkeeper/v1/lock_service.pb.h"
 #include "renewal/time.h"
+#include "transport/operation.h"
 
 namespace lockkeeper::client {
 
@@ -24,6 +25,12 @@ FenceResult FromProto(const v1::FenceResponse& response);
 
 // INTERNAL if the response says neither.
 absl::StatusOr<AcquireAnswer> FromProto(const v1::AcquireResponse& response);
+
+// What an operation was answered. INTERNAL if the answer is of another kind.
+absl::StatusOr<AcquireAnswer> AcquiredFrom(const OperationAnswer& answer);
+absl::StatusOr<Granted> ExtendedFrom(const OperationAnswer& answer);
+absl::StatusOr<ReleaseOutcome> ReleasedFrom(const OperationAnswer& answer);
+absl::StatusOr<FenceResult> FencedFrom(const OperationAnswer& answer);
 
 // Without lease id, attempt and wait_timeout: those change with each try.
 v1::AcquireRequest ToProto(std::string_view name, const AcquireOptions& options,

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "status_payloads.h"
+#include "transport/convert.h"
 
 namespace lockkeeper::client {
 namespace {
@@ -30,6 +31,9 @@ constexpr int kDurationNanos = 2;
 
 // Seconds of the longest delay that is believed: a day.
 constexpr int64_t kDelayMax = 24 * 60 * 60;
+
+// What the names of the proto's reasons begin with.
+constexpr std::string_view kReasonPrefix = "ERROR_REASON_";
 
 // Calls `visit` with the content of each field `number` that holds bytes. False if `bytes` is no
 // message.
@@ -100,6 +104,30 @@ absl::Status StatusOfUncancelled(const grpc::Status& status) {
     return absl::UnavailableError("the call was cut off: " + status.error_message());
   }
   return StatusFromGrpc(status);
+}
+
+absl::Status StatusFromOperation(const v1::OperationError& error) {
+  constexpr int kCodeMax = static_cast<int>(absl::StatusCode::kUnauthenticated);
+  if (error.code() == static_cast<int>(absl::StatusCode::kCancelled)) {
+    return absl::UnavailableError("the operation was cut off: " + error.message());
+  }
+  const bool is_code = error.code() > 0 && error.code() <= kCodeMax;
+  absl::Status status(
+      is_code ? static_cast<absl::StatusCode>(error.code()) : absl::StatusCode::kUnknown,
+      error.message());
+  if (error.reason() != v1::ERROR_REASON_UNSPECIFIED) {
+    const std::string name = v1::ErrorReason_Name(error.reason());
+    SetReasonName(status,
+                  std::string_view(name).substr(std::min(kReasonPrefix.size(), name.size())));
+  }
+  if (const auto field = error.metadata().find("field"); field != error.metadata().end()) {
+    SetField(status, field->second);
+  }
+  if (error.has_retry_delay()) {
+    SetRetryDelay(status, std::chrono::duration_cast<std::chrono::milliseconds>(
+                              FromProto(error.retry_delay())));
+  }
+  return status;
 }
 
 }  // namespace lockkeeper::client

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Turns a gRPC status into an absl::Status with the reason, field and delay that the server put
-// into its details. Reads the wire format itself: a program that links us may have its own
-// generated copy of google/rpc/*.proto, and two copies end the process at its start.
+// into its details, or into the error of an operation of a session. Reads the wire format itself: a
+// program that links us may have its own generated copy of google/rpc/*.proto, and two copies end
+// the process at its start.
 #pragma once
 
 #include <grpcpp/support/status.h>
 
 #include "absl/status/status.h"
+#include "lockkeeper/v1/lock_service.pb.h"
 
 namespace lockkeeper::client {
 
@@ -17,5 +19,8 @@ absl::Status StatusFromGrpc(const grpc::Status& status);
 // Status of a call that nobody here has cancelled: a CANCELLED is then what gRPC makes of a server
 // that ends with the call in its hands, or of a proxy that cuts it off, and becomes UNAVAILABLE.
 absl::Status StatusOfUncancelled(const grpc::Status& status);
+
+// The same of an operation that nobody has cancelled. Never OK.
+absl::Status StatusFromOperation(const v1::OperationError& error);
 
 }  // namespace lockkeeper::client

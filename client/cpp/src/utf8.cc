@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/utf8.h"
+#include "utf8.h"
 
 #include <cstdint>
 
-namespace lockkeeper::cli {
+namespace lockkeeper::client {
 namespace {
 
 struct Lead {
@@ -50,4 +50,4 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
-}  // namespace lockkeeper::cli
+}  // namespace lockkeeper::client

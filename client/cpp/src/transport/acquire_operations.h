@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AcquireCalls by unary rpcs, for one acquire.
+// AcquireCalls by operations, for one acquire.
 #pragma once
 
 #include <stop_token>
@@ -8,15 +8,15 @@
 
 #include "acquire/acquire_flow.h"
 #include "lockkeeper/v1/lock_service.pb.h"
-#include "transport/unary_call.h"
+#include "transport/blocking_operation.h"
 
 namespace lockkeeper::client {
 
 // Thread-safety: thread-compatible.
-class GrpcAcquireCalls final : public AcquireCalls {
+class AcquireOperations final : public AcquireCalls {
  public:
   // `request`: with name and lease id. Lifetime: borrows what `ports` does.
-  GrpcAcquireCalls(const CallPorts& ports, v1::AcquireRequest request, std::stop_token cancel);
+  AcquireOperations(const CallPorts& ports, v1::AcquireRequest request, std::stop_token cancel);
 
   absl::StatusOr<AcquireAnswer> Acquire(int attempt, Duration wait_timeout,
                                         Duration timeout) override;
@@ -26,7 +26,7 @@ class GrpcAcquireCalls final : public AcquireCalls {
 
  private:
   const CallPorts ports_;
-  v1::AcquireRequest request_;
+  v1::SessionOperation request_;
   const std::stop_token cancel_;
   size_t daemon_ = 0;
 };

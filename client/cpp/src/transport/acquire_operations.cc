@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/acquire_operations.h"
+
+#include <utility>
+
+#include "transport/convert.h"
+
+namespace lockkeeper::client {
+
+AcquireOperations::AcquireOperations(const CallPorts& ports, v1::AcquireRequest request,
+                                     std::stop_token cancel)
+    : ports_(ports), cancel_(std::move(cancel)) {
+  *request_.mutable_acquire() = std::move(request);
+}
+
+absl::StatusOr<AcquireAnswer> AcquireOperations::Acquire(int attempt, Duration wait_timeout,
+                                                         Duration timeout) {
+  v1::AcquireRequest& request = *request_.mutable_acquire();
+  request.set_attempt(attempt);
+  if (wait_timeout > Duration::zero()) {
+    *request.mutable_wait_timeout() = ToProto(wait_timeout);
+  } else {
+    request.clear_wait_timeout();
+  }
+  daemon_ = ports_.daemons.current();
+  return AcquiredFrom(RunOnce(ports_, daemon_, request_, timeout, cancel_));
+}
+
+absl::StatusOr<Granted> AcquireOperations::Claim(Duration timeout) {
+  v1::SessionOperation request;
+  request.mutable_extend()->set_name(request_.acquire().name());
+  request.mutable_extend()->set_lease_id(request_.acquire().lease_id());
+  return ExtendedFrom(RunOnce(ports_, daemon_, std::move(request), timeout, cancel_));
+}
+
+void AcquireOperations::TryElsewhere() { ports_.daemons.Failed(daemon_); }
+
+bool AcquireOperations::Pause(Duration delay) { return PauseFor(delay, cancel_); }
+
+}  // namespace lockkeeper::client

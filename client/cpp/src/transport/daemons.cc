@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/daemons.h"
+
+#include <utility>
+
+#include "transport/grpc_session_stream.h"
+
+namespace lockkeeper::client {
+
+Daemons::Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports,
+                 const std::string& owner)
+    : channels_(std::move(channels)) {
+  for (size_t i = 0; i < channels_->size(); ++i) {
+    const Channels::Daemon& daemon = (*channels_)[i];
+    auto way = std::make_unique<Way>();
+    way->unary = std::make_unique<UnaryOperations>(daemon, ports.clock);
+    way->way = way->unary.get();
+    if (daemon.sessions != nullptr) {
+      way->sessions = std::make_unique<SessionOperations>(
+          ports, *way->unary,
+          [stub = daemon.sessions.get()](std::shared_ptr<SessionEvents> events) {
+            return NewSessionStream(*stub, std::move(events));
+          },
+          SessionOperations::Settings{.owner = owner, .on_draining = [this, i] { Failed(i); }});
+      way->way = way->sessions.get();
+    }
+    ways_.push_back(std::move(way));
+  }
+}
+
+void Daemons::Close() {
+  for (const auto& way : ways_) {
+    if (way->sessions != nullptr) way->sessions->Close();
+    way->unary->Close();
+  }
+}
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LeaseCalls by operations at the daemon that is used now.
+#pragma once
+
+#include "renewal/lease_calls.h"
+#include "transport/daemons.h"
+
+namespace lockkeeper::client {
+
+// Thread-safety: thread-safe. Completion: as that of operations. Lifetime: borrows both.
+class LeaseOperations final : public LeaseCalls {
+ public:
+  LeaseOperations(Daemons& daemons, const Clock& clock) : daemons_(daemons), clock_(clock) {}
+
+  void Extend(const LeaseRef& lease, std::optional<Duration> ttl, Duration timeout,
+              absl::AnyInvocable<void(ExtendAnswer) &&> done) override;
+  void Release(const LeaseRef& lease, Duration timeout,
+               absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) override;
+
+ private:
+  // Makes the next call go elsewhere if this daemon did not serve.
+  void Run(v1::SessionOperation request, Duration timeout,
+           absl::AnyInvocable<void(OperationAnswer) &&> done);
+
+  Daemons& daemons_;
+  const Clock& clock_;
+};
+
+}  // namespace lockkeeper::client

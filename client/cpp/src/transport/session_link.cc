@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/session_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "status_payloads.h"
+#include "transport/status_details.h"
+#include "utf8.h"
+
+namespace lockkeeper::client {
+namespace {
+
+// Tag and length of an operation in its batch.
+constexpr size_t kOperationHeadBytes = 8;
+
+// The server's limit.
+constexpr size_t kOwnerBytesMax = 256;
+
+// What a server that does not say it is taken to allow.
+constexpr int32_t kOutstandingDefault = 1'024;
+
+bool IsText(const v1::AcquireRequest& request) {
+  return IsUtf8(request.name()) && IsUtf8(request.lease_id()) && IsUtf8(request.owner()) &&
+         std::all_of(request.labels().begin(), request.labels().end(),
+                     [](const auto& label) { return IsUtf8(label.first) && IsUtf8(label.second); });
+}
+
+bool IsText(const v1::SessionOperation& request) {
+  using Request = v1::SessionOperation;
+  switch (request.operation_case()) {
+    case Request::kAcquire:
+      return IsText(request.acquire());
+    case Request::kExtend:
+      return IsUtf8(request.extend().name()) && IsUtf8(request.extend().lease_id());
+    case Request::kRelease:
+      return IsUtf8(request.release().name()) && IsUtf8(request.release().lease_id());
+    case Request::kFence:
+      return IsUtf8(request.fence().name());
+    case Request::OPERATION_NOT_SET:
+      break;
+  }
+  return false;
+}
+
+bool MayWait(const v1::SessionOperation& request) {
+  return request.has_acquire() && request.acquire().has_wait_timeout();
+}
+
+absl::Status Unknown() {
+  return ErrorWithReason(absl::StatusCode::kUnavailable, ErrorReason::kOutcomeUnknown,
+                         "the session broke before the answer came");
+}
+
+absl::Status Late() { return absl::DeadlineExceededError("no answer came in time"); }
+
+}  // namespace
+
+SessionLink::SessionLink(const Clock& clock, Scheduler& scheduler, SessionLinkOwner& owner)
+    : clock_(clock), scheduler_(scheduler), owner_(owner) {}
+
+bool SessionLink::CanCarry(const v1::SessionOperation& request) {
+  return request.ByteSizeLong() <= kSessionBatchBytesMax / 4 && IsText(request);
+}
+
+void SessionLink::Open(std::shared_ptr<SessionStream> stream, std::string client_owner) {
+  {
+    const std::lock_guard lock(mutex_);
+    stream_ = std::move(stream);
+    v1::SessionOpen& open = *message_.mutable_open();
+    // It is only for the server's logs; the server would refuse the session for it.
+    if (client_owner.size() <= kOwnerBytesMax && IsUtf8(client_owner)) {
+      open.set_owner(std::move(client_owner));
+    }
+    writing_ = true;
+    deadlines_.emplace(clock_.Now() + kSessionOpenTimeout, 0);
+    ArmTimer();
+  }
+  stream_->Begin(message_);
+}
+
+bool SessionLink::Run(const OperationPtr& operation) {
+  const bool waits = MayWait(operation->request);
+  Step step = Step::kNothing;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool is_ending = state_ == State::kEnded || unreadable_ || unwritable_ || broken_;
+    if (is_ending || writes_closed_ || suspect_) return false;
+    // Waiting ones must not take all the places: renewals need some.
+    if (waits && sent_max_ > 0 && waiting_ >= sent_max_ / 2) return false;
+    operation->id = ++last_id_;
+    entries_.emplace(operation->id, Entry{.operation = operation, .waits = waits});
+    if (waits) ++waiting_;
+    queue_.push_back(operation->id);
+    deadlines_.emplace(operation->deadline, operation->id);
+    ArmTimer();
+    step = NextStep();
+  }
+  Do(step);
+  return true;
+}
+
+bool SessionLink::Cancel(const Operation& operation) {
+  OperationPtr ended;
+  Step step = Step::kNothing;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(operation.id);
+    if (found == entries_.end() || found->second.operation.get() != &operation) return false;
+    ended = GiveUp(operation.id);
+    step = NextStep();
+  }
+  std::move(ended->done)(absl::CancelledError("cancelled by the caller"));
+  Do(step);
+  return true;
+}
+
+void SessionLink::Break() {
+  std::shared_ptr<SessionStream> stream;
+  {
+    const std::lock_guard lock(mutex_);
+    broken_ = true;
+    stream = stream_;
+  }
+  if (stream) stream->Cancel();
+}
+
+SessionLink::Step SessionLink::NextStep() {
+  if (unreadable_) {
+    if (writing_ || let_go_) return Step::kNothing;
+    let_go_ = true;
+    return Step::kLetGo;
+  }
+  if (writing_ || writes_closed_ || unwritable_ || state_ == State::kOpening) return Step::kNothing;
+  if (TakeCancel() || TakeBatch()) {
+    writing_ = true;
+    return Step::kWrite;
+  }
+  if (state_ == State::kRetiring && entries_.empty()) {
+    writing_ = writes_closed_ = true;
+    return Step::kCloseWrites;
+  }
+  return Step::kNothing;
+}
+
+void SessionLink::Do(Step step) {
+  switch (step) {
+    case Step::kNothing:
+      return;
+    case Step::kWrite:
+      return stream_->Write(message_);
+    case Step::kCloseWrites:
+      return stream_->CloseWrites();
+    case Step::kLetGo:
+      return stream_->LetGo();
+  }
+}
+
+bool SessionLink::TakeCancel() {
+  while (!cancels_.empty()) {
+    const uint64_t id = cancels_.front();
+    cancels_.pop_front();
+    if (!entries_.contains(id)) continue;  // Answered meanwhile.
+    message_.mutable_cancel()->set_operation_id(id);
+    return true;
+  }
+  return false;
+}
+
+bool SessionLink::TakeBatch() {
+  message_.Clear();
+  v1::SessionBatch& batch = *message_.mutable_batch();
+  size_t bytes = 0;
+  while (!queue_.empty() && sent_ < sent_max_ && batch.operations_size() < kSessionBatchMax) {
+    const auto found = entries_.find(queue_.front());
+    if (found == entries_.end()) {  // Given up.
+      queue_.pop_front();
+      continue;
+    }
+    Entry& entry = found->second;
+    v1::SessionOperation& request = entry.operation->request;
+    request.set_id(found->first);
+    bytes += request.ByteSizeLong() + kOperationHeadBytes;
+    if (bytes > kSessionBatchBytesMax) break;
+    batch.add_operations()->Swap(&request);
+    entry.sent = true;
+    ++sent_;
+    entry.sent_at = clock_.Now();
+    queue_.pop_front();
+  }
+  return batch.operations_size() > 0;
+}
+
+void SessionLink::Erase(Entries::iterator entry) {
+  if (entry->second.waits) --waiting_;
+  if (entry->second.sent) --sent_;
+  entries_.erase(entry);
+}
+
+// The operation that is answered now. Null if nobody waits for it any more.
+OperationPtr SessionLink::Take(uint64_t id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return nullptr;
+  OperationPtr operation = std::move(found->second.operation);
+  if (operation != nullptr) deadlines_.erase({operation->deadline, id});
+  Erase(found);
+  return operation;
+}
+
+// The operation, to be answered without the daemon. If it was sent it keeps its place until the
+// daemon has answered.
+OperationPtr SessionLink::GiveUp(uint64_t id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end() || found->second.operation == nullptr) return nullptr;
+  Entry& entry = found->second;
+  OperationPtr operation = std::move(entry.operation);
+  entry.operation = nullptr;
+  deadlines_.erase({operation->deadline, id});
+  if (!entry.sent) {
+    Erase(found);
+  } else if (entry.waits) {
+    cancels_.push_back(id);
+  }
+  return operation;
+}
+
+void SessionLink::TakeResults(v1::SessionResults& results, std::vector<Answered>& answered) {
+  answered.reserve(static_cast<size_t>(results.results_size()));
+  for (v1::SessionResult& result : *results.mutable_results()) {
+    OperationPtr operation = Take(result.operation_id());
+    if (operation == nullptr) continue;
+    if (result.has_error()) {
+      answered.push_back({std::move(operation), StatusFromOperation(result.error())});
+    } else {
+      answered.push_back({std::move(operation), std::move(result)});
+    }
+  }
+}
+
+void SessionLink::TakeOffer(v1::SessionOffer& offer, std::vector<Answered>& answered) {
+  OperationPtr operation = Take(offer.operation_id());
+  if (operation == nullptr) return;  // It lapses soon.
+  v1::SessionResult result;
+  *result.mutable_acquire()->mutable_lease() = std::move(*offer.mutable_lease());
+  result.mutable_acquire()->mutable_lease()->set_offered(true);
+  answered.push_back({std::move(operation), std::move(result)});
+}
+
+void SessionLink::OnMessage(v1::SessionResponse& message) {
+  using Message = v1::SessionResponse;
+  std::vector<Answered> answered;
+  Step step = Step::kNothing;
+  const Message::MessageCase kind = message.message_case();
+  {
+    const std::lock_guard lock(mutex_);
+    switch (kind) {
+      case Message::kOpened: {
+        const int32_t allowed = message.opened().max_outstanding_operations();
+        // The server frees a place only when it knows that the answer is out.
+        sent_max_ = static_cast<size_t>(allowed > 0 ? allowed - allowed / 4 : kOutstandingDefault);
+        was_open_ = true;
+        if (state_ == State::kOpening) state_ = State::kOpen;
+        std::erase_if(deadlines_, [](const auto& deadline) { return deadline.second == 0; });
+        break;
+      }
+      case Message::kResults:
+        TakeResults(*message.mutable_results(), answered);
+        break;
+      case Message::kOffer:
+        TakeOffer(*message.mutable_offer(), answered);
+        break;
+      case Message::kDraining:
+        if (state_ == State::kOpen) state_ = State::kRetiring;
+        break;
+      default:
+        break;
+    }
+    heard_at_ = clock_.Now();
+    suspect_ = false;
+  }
+  if (kind == Message::kOpened) owner_.OnOpened(*this);
+  if (kind == Message::kDraining) owner_.OnDraining(*this);
+  for (Answered& each : answered) std::move(each.operation->done)(std::move(each.answer));
+  {
+    const std::lock_guard lock(mutex_);
+    step = NextStep();
+  }
+  Do(step);
+}
+
+void SessionLink::OnWritten(bool ok) {
+  Step step = Step::kNothing;
+  {
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    if (!ok) unwritable_ = true;
+    step = NextStep();
+  }
+  Do(step);
+}
+
+void SessionLink::OnUnreadable() {
+  Step step = Step::kNothing;
+  {
+    const std::lock_guard lock(mutex_);
+    unreadable_ = true;
+    step = NextStep();
+  }
+  Do(step);
+}
+
+SessionPolicy::End SessionLink::EndOf(const absl::Status& status) const {
+  using End = SessionPolicy::End;
+  if (absl::IsUnimplemented(status)) return End::kUnsupported;
+  if (!was_open_) return End::kNotOpened;
+  return state_ == State::kRetiring || broken_ ? End::kRetired : End::kCut;
+}
+
+void SessionLink::OnEnded(absl::Status status) {
+  const std::shared_ptr<SessionLink> self = shared_from_this();
+  std::vector<OperationPtr> unsent;
+  Entries sent;
+  SessionPolicy::End end{};
+  {
+    const std::lock_guard lock(mutex_);
+    end = EndOf(status);
+    state_ = State::kEnded;
+    scheduler_.Cancel(std::exchange(timer_, Scheduler::kNoTimer));
+    deadlines_.clear();
+    for (const uint64_t id : queue_) {
+      const auto found = entries_.find(id);
+      if (found == entries_.end()) continue;
+      unsent.push_back(std::move(found->second.operation));
+      entries_.erase(found);
+    }
+    queue_.clear();
+    sent.swap(entries_);
+  }
+  owner_.OnBroken(*this, end, std::move(unsent));
+  for (auto& [id, entry] : sent) {
+    if (entry.operation != nullptr) std::move(entry.operation->done)(Unknown());
+  }
+  sent.clear();
+  owner_.OnGone(*this);
+}
+
+void SessionLink::ArmTimer() {
+  if (deadlines_.empty()) return;
+  const Instant at = deadlines_.begin()->first;
+  // One that is too early does no harm, and saves a change of the timer with each operation.
+  if (timer_ != Scheduler::kNoTimer && timer_at_ <= at) return;
+  scheduler_.Cancel(timer_);
+  timer_at_ = at;
+  timer_ = scheduler_.RunAt(at, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->OnTimer();
+  });
+}
+
+void SessionLink::OnTimer() {
+  std::vector<OperationPtr> late;
+  Step step = Step::kNothing;
+  bool hopeless = false;
+  {
+    const std::lock_guard lock(mutex_);
+    timer_ = Scheduler::kNoTimer;
+    if (state_ == State::kEnded) return;
+    const Instant now = clock_.Now();
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+      const uint64_t id = deadlines_.begin()->second;
+      deadlines_.erase(deadlines_.begin());
+      if (id == 0) hopeless = true;
+      const auto found = entries_.find(id);
+      if (found == entries_.end()) continue;
+      const Entry& entry = found->second;
+      suspect_ = suspect_ || (entry.sent && !entry.waits && heard_at_ < entry.sent_at);
+      if (OperationPtr operation = GiveUp(id)) late.push_back(std::move(operation));
+    }
+    ArmTimer();
+    step = NextStep();
+  }
+  for (OperationPtr& operation : late) std::move(operation->done)(Late());
+  Do(step);
+  if (hopeless) Break();
+}
+
+}  // namespace lockkeeper::client

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/unary_operations.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "transport/call_options.h"
+#include "transport/status_details.h"
+
+namespace lockkeeper::client {
+
+struct UnaryOperations::Call {
+  OperationPtr operation;
+  std::optional<grpc::ClientContext> context{std::in_place};
+  v1::SessionResult result;
+};
+
+void UnaryOperations::Close() {
+  std::unique_lock lock(mutex_);
+  for (const auto& [operation, call] : under_way_) call->context->TryCancel();
+  all_ended_.wait(lock, [&] { return under_way_.empty(); });
+}
+
+void UnaryOperations::Begin(Call& call) {
+  const std::lock_guard lock(mutex_);
+  under_way_.emplace(call.operation.get(), &call);
+  if (call.operation->cancelled) call.context->TryCancel();
+}
+
+void UnaryOperations::Cancel(const OperationPtr& operation) {
+  operation->cancelled = true;
+  const std::lock_guard lock(mutex_);
+  const auto found = under_way_.find(operation.get());
+  if (found != under_way_.end()) found->second->context->TryCancel();
+}
+
+void UnaryOperations::End(Call& call) {
+  const std::lock_guard lock(mutex_);
+  under_way_.erase(call.operation.get());
+  // A context holds on to its channel, and the last channel to go waits for the thread that this
+  // runs on. So this one must be gone before Close returns and lets the channels go.
+  call.context.reset();
+  if (under_way_.empty()) all_ended_.notify_all();
+}
+
+void UnaryOperations::Run(OperationPtr operation) {
+  using Request = v1::SessionOperation;
+  auto call = std::make_shared<Call>();
+  call->operation = std::move(operation);
+  const Request& request = call->operation->request;
+  v1::SessionResult& result = call->result;
+  grpc::ClientContext* context = &*call->context;
+  SetTimeout(*context, std::max<Duration>(call->operation->deadline - clock_.Now(),
+                                          std::chrono::milliseconds(1)));
+  Begin(*call);
+  const auto answered = [this, call](const grpc::Status& status) {
+    auto done = std::move(call->operation->done);
+    absl::Status error =
+        call->operation->cancelled ? StatusFromGrpc(status) : StatusOfUncancelled(status);
+    if (error.ok()) {
+      std::move(done)(std::move(call->result));
+    } else {
+      std::move(done)(std::move(error));
+    }
+    done = nullptr;
+    End(*call);
+  };
+  switch (request.operation_case()) {
+    case Request::kAcquire:
+      // An offer has to be claimed soon.
+      if (request.acquire().confirm()) daemon_.others_channel->GetState(/*try_to_connect=*/true);
+      return daemon_.acquires->async()->Acquire(context, &request.acquire(),
+                                                result.mutable_acquire(), answered);
+    case Request::kExtend:
+      return daemon_.others->async()->Extend(context, &request.extend(), result.mutable_extend(),
+                                             answered);
+    case Request::kRelease:
+      return daemon_.others->async()->Release(context, &request.release(), result.mutable_release(),
+                                              answered);
+    case Request::kFence:
+      return daemon_.others->async()->Fence(context, &request.fence(), result.mutable_fence(),
+                                            answered);
+    case Request::OPERATION_NOT_SET:
+      break;
+  }
+  answered({grpc::StatusCode::INTERNAL, "the operation is none"});
+}
+
+}  // namespace lockkeeper::client

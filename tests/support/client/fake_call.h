@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One call to a service of a test, and an error for its answer.
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace lockkeeper::support {
+
+// What a daemon's error carries. The details are encoded here by hand, apart from the client's
+// code.
+struct FakeError {
+  grpc::StatusCode code;
+  std::string reason;  // Empty: no details, as of an error that gRPC makes.
+  std::string message = "made by the test";
+  std::string field;  // Not empty: BadRequest.
+  int64_t retry_delay_ms = 0;
+};
+grpc::Status StatusOf(const FakeError& error);
+
+// A call that came, by itself or in a session.
+struct FakeCall {
+  grpc::ServerContext& context;               // In a session: of its stream.
+  const std::atomic<bool>* cancel = nullptr;  // In a session: set when the client cancels the call.
+
+  bool IsCancelled() const { return context.IsCancelled() || (cancel != nullptr && *cancel); }
+};
+
+}  // namespace lockkeeper::support

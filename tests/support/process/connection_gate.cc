@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/process/connection_gate.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace lockkeeper::support {
+namespace {
+
+int NewSocket() {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "socket");
+  return fd;
+}
+
+sockaddr_un AddressOf(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(static_cast<char*>(address.sun_path), sizeof(address.sun_path) - 1);
+  return address;
+}
+
+int Listen(const std::string& path) {
+  const int fd = NewSocket();
+  const sockaddr_un address = AddressOf(path);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(fd, SOMAXCONN) != 0) {
+    throw std::system_error(errno, std::generic_category(), "listen");
+  }
+  return fd;
+}
+
+bool Connect(int fd, const std::string& path) {
+  const sockaddr_un address = AddressOf(path);
+  return connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+bool WriteAll(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t written = send(fd, data, size, MSG_NOSIGNAL);
+    if (written <= 0) return false;
+    data += written;
+    size -= static_cast<size_t>(written);
+  }
+  return true;
+}
+
+}  // namespace
+
+ConnectionGate::ConnectionGate(std::string target)
+    : target_(std::move(target)), listener_(Listen(path_)), accepting_([this] { Accept(); }) {}
+
+ConnectionGate::~ConnectionGate() {
+  shutdown(listener_, SHUT_RDWR);
+  accepting_.join();
+  Cut();
+  for (Connection& connection : connections_) {
+    connection.up.join();
+    connection.down.join();
+    close(connection.client);
+    close(connection.service);
+  }
+  close(listener_);
+}
+
+void ConnectionGate::Accept() {
+  while (true) {
+    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (client < 0) return;
+    const int service = NewSocket();
+    if (!Connect(service, target_)) {
+      close(client);
+      close(service);
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    Connection& connection = connections_.emplace_back();
+    connection.client = client;
+    connection.service = service;
+    connection.up =
+        std::thread([&connection] { Pass(connection, connection.client, connection.service); });
+    connection.down =
+        std::thread([&connection] { Pass(connection, connection.service, connection.client); });
+  }
+}
+
+void ConnectionGate::Pass(Connection& connection, int from, int to) {
+  std::array<char, 16 * 1024> data{};
+  while (true) {
+    const ssize_t size = read(from, data.data(), data.size());
+    if (size <= 0) break;
+    if (connection.held) continue;
+    if (!WriteAll(to, data.data(), static_cast<size_t>(size))) break;
+  }
+  shutdown(from, SHUT_RDWR);
+  shutdown(to, SHUT_RDWR);
+}
+
+void ConnectionGate::Hold() {
+  const std::lock_guard lock(mutex_);
+  for (Connection& connection : connections_) connection.held = true;
+}
+
+void ConnectionGate::Cut() {
+  const std::lock_guard lock(mutex_);
+  for (Connection& connection : connections_) shutdown(connection.client, SHUT_RDWR);
+}
+
+size_t ConnectionGate::connections() const {
+  const std::lock_guard lock(mutex_);
+  return connections_.size();
+}
+
+}  // namespace lockkeeper::support

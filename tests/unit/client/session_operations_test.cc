@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a client does with its session, and when it goes without. Method: the streams and the unary
+// calls are the test's, time moves by hand.
+#include "transport/session_operations.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lockkeeper/error.h"
+#include "support/client/manual_time.h"
+#include "support/client/scripted_lease_calls.h"
+#include "support/client/scripted_stream.h"
+
+namespace lockkeeper::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Unary calls, which are only kept.
+class KeptOperations final : public Operations {
+ public:
+  void Run(OperationPtr operation) override { run.push_back(std::move(operation)); }
+  void Cancel(const OperationPtr& operation) override { cancelled.push_back(operation); }
+
+  std::vector<OperationPtr> run;
+  std::vector<OperationPtr> cancelled;
+};
+
+class SessionOperationsTest : public testing::Test {
+ protected:
+  using Answers = std::map<std::string, OperationAnswer>;
+
+  ~SessionOperationsTest() override {
+    for (const auto& stream : streams_) {
+      if (!ended_.contains(stream.get())) stream->End(absl::CancelledError());
+    }
+    operations_.Close();
+  }
+
+  OperationPtr NewOperation(const std::string& name, v1::SessionOperation request,
+                            Duration timeout) {
+    auto operation = std::make_shared<Operation>();
+    operation->request = std::move(request);
+    operation->deadline = time_.Now() + timeout;
+    operation->done = [this, name](OperationAnswer answer) {
+      EXPECT_TRUE(answers_.emplace(name, std::move(answer)).second) << name << " ended twice";
+    };
+    return operation;
+  }
+
+  // Runs an extend of the lock `name`.
+  OperationPtr Extend(const std::string& name, Duration timeout = 10s) {
+    v1::SessionOperation request;
+    request.mutable_extend()->set_name(name);
+    OperationPtr operation = NewOperation(name, std::move(request), timeout);
+    operations_.Run(operation);
+    return operation;
+  }
+
+  OperationPtr Acquire(const std::string& name, bool waits = true) {
+    v1::SessionOperation request;
+    request.mutable_acquire()->set_name(name);
+    request.mutable_acquire()->set_confirm(true);
+    if (waits) request.mutable_acquire()->mutable_wait_timeout()->set_seconds(60);
+    OperationPtr operation = NewOperation(name, std::move(request), 63s);
+    operations_.Run(operation);
+    return operation;
+  }
+
+  // Opens a session and has nothing under way in it.
+  ScriptedStream& Opened(int32_t max_outstanding = 1'000) {
+    Extend("opens" + std::to_string(streams_.size()));
+    ScriptedStream& stream = *streams_.back();
+    stream.FinishWrite();
+    stream.SayOpened(max_outstanding);
+    stream.FinishWrite();
+    AnswerLast(stream);
+    return stream;
+  }
+
+  // Answers the operations of the stream's last message.
+  static void AnswerLast(ScriptedStream& stream) {
+    v1::SessionResponse message;
+    for (const v1::SessionOperation& operation : stream.LastBatch()) {
+      v1::SessionResult& result = *message.mutable_results()->add_results();
+      result.set_operation_id(operation.id());
+      if (operation.has_acquire()) result.mutable_acquire()->mutable_contention();
+      if (operation.has_extend()) {
+        result.mutable_extend()->mutable_lease()->set_name(operation.extend().name());
+      }
+    }
+    stream.Say(std::move(message));
+  }
+
+  void End(ScriptedStream& stream, const absl::Status& status = absl::UnavailableError("reset")) {
+    ended_.insert(&stream);
+    stream.End(status);
+  }
+
+  static std::vector<std::string> NamesOf(const ScriptedStream& stream) {
+    std::vector<std::string> names;
+    for (const v1::SessionOperation& operation : stream.LastBatch()) {
+      names.push_back(operation.extend().name());
+    }
+    return names;
+  }
+
+  bool IsAnswered(const std::string& name) const { return answers_.contains(name); }
+  absl::Status StatusOf(const std::string& name) const {
+    const auto found = answers_.find(name);
+    return found == answers_.end() ? absl::UnknownError("not answered") : found->second.status();
+  }
+
+  ManualTime time_;
+  FixedJitter jitter_;
+  KeptOperations unary_;
+  int drains_ = 0;
+  std::vector<std::shared_ptr<ScriptedStream>> streams_;
+  std::set<const ScriptedStream*> ended_;
+  Answers answers_;
+  SessionOperations operations_{
+      {time_, time_, jitter_},
+      unary_,
+      [this](std::shared_ptr<SessionEvents> events) {
+        streams_.push_back(std::make_shared<ScriptedStream>(std::move(events)));
+        return streams_.back();
+      },
+      {.owner = "the tests", .on_draining = [this] { ++drains_; }}};
+};
+
+TEST_F(SessionOperationsTest, NothingIsOpenedBeforeItIsNeeded) { EXPECT_TRUE(streams_.empty()); }
+
+TEST_F(SessionOperationsTest, FirstOperationsWaitForTheOpeningAndGoTogether) {
+  Extend("a");
+  Extend("b");
+  ASSERT_EQ(streams_.size(), 1u);
+  ScriptedStream& stream = *streams_[0];
+  ASSERT_EQ(stream.written.size(), 1u);
+  EXPECT_EQ(stream.written[0].open().owner(), "the tests");
+  EXPECT_FALSE(stream.written[0].open().release_on_close());
+
+  stream.SayOpened();
+  EXPECT_EQ(stream.written.size(), 1u) << "one write at a time";
+  stream.FinishWrite();
+
+  EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"a", "b"}));
+  AnswerLast(stream);
+  EXPECT_TRUE(StatusOf("a").ok());
+  EXPECT_EQ(answers_.at("b")->extend().lease().name(), "b");
+}
+
+TEST_F(SessionOperationsTest, OperationAloneGoesOutAtOnceAndThoseDuringAWriteGoTogether) {
+  ScriptedStream& stream = Opened();
+
+  Extend("alone");
+  EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"alone"}));
+  const size_t written = stream.written.size();
+  Extend("a");
+  Extend("b");
+  Extend("c");
+  EXPECT_EQ(stream.written.size(), written);
+  stream.FinishWrite();
+
+  EXPECT_EQ(stream.written.size(), written + 1);
+  EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(time_.Now(), Instant(std::chrono::hours(1))) << "no time passes";
+}
+
+TEST_F(SessionOperationsTest, NumbersRiseAndAnswersFindTheirOperationsInAnyOrder) {
+  ScriptedStream& stream = Opened();
+  Extend("first");
+  stream.FinishWrite();
+  const uint64_t first = stream.LastBatch()[0].id();
+  Extend("second");
+  stream.FinishWrite();
+  const uint64_t second = stream.LastBatch()[0].id();
+  EXPECT_GT(second, first);
+
+  for (const uint64_t id : {second, first, second, uint64_t{4711}}) {
+    v1::SessionResponse message;
+    message.mutable_results()->add_results()->set_operation_id(id);
+    message.mutable_results()->mutable_results(0)->mutable_extend()->mutable_lease()->set_name(
+        std::to_string(id));
+    stream.Say(std::move(message));
+  }
+
+  EXPECT_EQ(answers_.at("first")->extend().lease().name(), std::to_string(first));
+  EXPECT_EQ(answers_.at("second")->extend().lease().name(), std::to_string(second));
+}
+
+TEST_F(SessionOperationsTest, MessagesStayWithinTheLimitsOfTheServer) {
+  ScriptedStream& stream = Opened(/*max_outstanding=*/100'000);
+  Extend("alone");
+  for (int i = 0; i < 3'000; ++i) Extend("e" + std::to_string(i));
+  const std::string long_name(500, 'n');
+  for (int i = 0; i < 300; ++i) Extend(std::to_string(i) + long_name);
+
+  size_t sent = 0;
+  while (stream.writes_under_way > 0) {
+    stream.FinishWrite();
+    if (stream.writes_under_way == 0) break;
+    sent += static_cast<size_t>(stream.LastBatch().size());
+    EXPECT_LE(stream.LastBatch().size(), kSessionBatchMax);
+    EXPECT_LT(stream.written.back().ByteSizeLong(), 62u * 1024);
+  }
+
+  EXPECT_EQ(sent, 3'300u);
+}
+
+TEST_F(SessionOperationsTest, OperationThatWouldBreakTheStreamGoesAlone) {
+  ScriptedStream& stream = Opened();
+  const size_t written = stream.written.size();
+
+  Extend(std::string(100'000, 'x'));
+  Extend("no \xff text");
+
+  EXPECT_EQ(unary_.run.size(), 2u);
+  EXPECT_EQ(stream.written.size(), written);
+}
+
+TEST_F(SessionOperationsTest, NoMoreGoesOutThanTheServerHasPlacesFor) {
+  ScriptedStream& stream = Opened(/*max_outstanding=*/8);
+  for (int i = 0; i < 10; ++i) Extend("e" + std::to_string(i));
+  for (int i = 0; i < 10 && stream.writes_under_way > 0; ++i) stream.FinishWrite();
+  EXPECT_EQ(stream.LastBatch().size() + 1, 6) << "three quarters";
+
+  AnswerLast(stream);
+
+  EXPECT_EQ(stream.LastBatch().size(), 4);
+}
+
+TEST_F(SessionOperationsTest, WaitingAcquiresLeavePlacesForRenewals) {
+  ScriptedStream& stream = Opened(/*max_outstanding=*/8);
+  for (int i = 0; i < 5; ++i) {
+    Acquire("w" + std::to_string(i));
+    if (stream.writes_under_way > 0) stream.FinishWrite();
+  }
+  EXPECT_EQ(unary_.run.size(), 2u) << "three are half of what is used";
+
+  Extend("renewal");
+
+  EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"renewal"}));
+}
+
+TEST_F(SessionOperationsTest, ErrorOfAnOperationIsItsOwn) {
+  ScriptedStream& stream = Opened();
+  Extend("lost");
+  v1::SessionResponse message;
+  v1::SessionResult& result = *message.mutable_results()->add_results();
+  result.set_operation_id(stream.LastBatch()[0].id());
+  result.mutable_error()->set_code(9);
+  result.mutable_error()->set_reason(v1::ERROR_REASON_LEASE_LOST);
+
+  stream.Say(std::move(message));
+
+  EXPECT_TRUE(absl::IsFailedPrecondition(StatusOf("lost")));
+  EXPECT_EQ(ReasonOf(StatusOf("lost")), ErrorReason::kLeaseLost);
+}
+
+TEST_F(SessionOperationsTest, OfferIsTheAnswerOfItsAcquire) {
+  ScriptedStream& stream = Opened();
+  Acquire("report");
+  v1::SessionResponse message;
+  message.mutable_offer()->set_operation_id(stream.LastBatch()[0].id());
+  message.mutable_offer()->mutable_lease()->set_fencing_token(7);
+
+  stream.Say(std::move(message));
+
+  ASSERT_TRUE(StatusOf("report").ok());
+  EXPECT_TRUE(answers_.at("report")->acquire().lease().offered());
+  EXPECT_EQ(answers_.at("report")->acquire().lease().fencing_token(), 7);
+}
+
+TEST_F(SessionOperationsTest, WhatWasSentOnAStreamThatBreaksHasAnUnknownOutcome) {
+  ScriptedStream& stream = Opened();
+  Extend("sent");
+  stream.FinishWrite();
+  Acquire("also sent");
+  Extend("not sent");
+
+  End(stream);
+
+  for (const char* name : {"sent", "also sent"}) {
+    EXPECT_TRUE(absl::IsUnavailable(StatusOf(name))) << name;
+    EXPECT_EQ(ReasonOf(StatusOf(name)), ErrorReason::kOutcomeUnknown);
+  }
+  EXPECT_FALSE(IsAnswered("not sent"));
+  ASSERT_EQ(unary_.run.size(), 1u);
+  EXPECT_EQ(unary_.run[0]->request.extend().name(), "not sent");
+  EXPECT_EQ(stream.let_go, 1);
+}
+
+TEST_F(SessionOperationsTest, NextOperationOpensANewSession) {
+  End(Opened());
+
+  ScriptedStream& second = Opened();
+
+  EXPECT_EQ(streams_.size(), 2u);
+  EXPECT_EQ(second.written[0].message_case(), v1::SessionRequest::kOpen);
+  EXPECT_TRUE(unary_.run.empty());
+}
+
+TEST_F(SessionOperationsTest, ServerWithoutSessionsGetsUnaryCalls) {
+  Extend("first");
+  End(*streams_[0], absl::UnimplementedError("unknown method"));
+  Extend("second");
+
+  ASSERT_EQ(unary_.run.size(), 2u);
+  EXPECT_EQ(unary_.run[0]->request.extend().name(), "first");
+  EXPECT_EQ(streams_.size(), 1u);
+  EXPECT_TRUE(answers_.empty());
+}
+
+TEST_F(SessionOperationsTest, StreamsThatAreCutAgainAndAgainAreGivenUpForAWhile) {
+  for (int i = 0; i < kShortSessionsMax; ++i) End(Opened());
+
+  Extend("meanwhile");
+  EXPECT_EQ(unary_.run.size(), 1u);
+  EXPECT_EQ(streams_.size(), static_cast<size_t>(kShortSessionsMax));
+
+  time_.Advance(kPauseAfterCuts);
+  Extend("later");
+  EXPECT_EQ(unary_.run.size(), 2u) << "does not wait for the opening";
+  ASSERT_EQ(streams_.size(), static_cast<size_t>(kShortSessionsMax) + 1);
+  streams_.back()->FinishWrite();
+  streams_.back()->SayOpened();
+  Extend("by session");
+  EXPECT_EQ(NamesOf(*streams_.back()), (std::vector<std::string>{"by session"}));
+}
+
+TEST_F(SessionOperationsTest, StreamThatIsNeverOpenedIsGivenUp) {
+  Extend("first");
+
+  time_.Advance(kSessionOpenTimeout);
+  EXPECT_EQ(streams_[0]->cancels, 1);
+  End(*streams_[0], absl::CancelledError());
+
+  EXPECT_EQ(unary_.run.size(), 1u);
+  EXPECT_FALSE(IsAnswered("first"));
+}
+
+TEST_F(SessionOperationsTest, LateOperationIsAnsweredAndItsResultIgnored) {
+  ScriptedStream& stream = Opened();
+  Extend("late", 1s);
+  stream.FinishWrite();
+
+  time_.Advance(1s);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(StatusOf("late")));
+  AnswerLast(stream);
+
+  EXPECT_EQ(stream.cancels, 0);
+}
+
+TEST_F(SessionOperationsTest, OperationThatIsLateBeforeItIsSentIsNotSent) {
+  ScriptedStream& stream = Opened();
+  Extend("on its way");
+  Extend("late", 1s);
+  const size_t written = stream.written.size();
+
+  time_.Advance(1s);
+  stream.FinishWrite();
+
+  EXPECT_TRUE(absl::IsDeadlineExceeded(StatusOf("late")));
+  EXPECT_EQ(stream.written.size(), written);
+}
+
+TEST_F(SessionOperationsTest, SilentStreamIsPassedOverUntilItIsHeardAgain) {
+  ScriptedStream& stream = Opened();
+  time_.Advance(1s);
+  Extend("late", 1s);
+  stream.FinishWrite();
+  time_.Advance(1s);
+
+  Extend("meanwhile");
+  EXPECT_EQ(unary_.run.size(), 1u);
+  AnswerLast(stream);
+  Extend("later");
+
+  EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"later"}));
+}
+
+TEST_F(SessionOperationsTest, StreamThatIsQuietWhileAcquiresWaitIsUsed) {
+  ScriptedStream& stream = Opened();
+  Acquire("report");
+  stream.FinishWrite();
+
+  time_.Advance(50s);
+  Extend("renewal");
+  stream.FinishWrite();
+  AnswerLast(stream);
+  time_.Advance(13s);
+
+  EXPECT_TRUE(absl::IsDeadlineExceeded(StatusOf("report")));
+  EXPECT_TRUE(StatusOf("renewal").ok());
+  stream.FinishWrite();
+  Extend("next");
+  EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"next"}));
+}
+
+TEST_F(SessionOperationsTest, CancelledAcquireEndsAtOnceAndTheServerIsTold) {
+  ScriptedStream& stream = Opened();
+  const OperationPtr operation = Acquire("report");
+  const uint64_t id = stream.LastBatch()[0].id();
+  stream.FinishWrite();
+
+  operations_.Cancel(operation);
+
+  EXPECT_TRUE(absl::IsCancelled(StatusOf("report")));
+  EXPECT_EQ(stream.written.back().cancel().operation_id(), id);
+  EXPECT_TRUE(unary_.cancelled.empty());
+}
+
+TEST_F(SessionOperationsTest, CancelOfAnAcquireThatWasNotSentSendsNothing) {
+  ScriptedStream& stream = Opened();
+  Extend("on its way");
+  const OperationPtr operation = Acquire("report");
+  const size_t written = stream.written.size();
+
+  operations_.Cancel(operation);
+  stream.FinishWrite();
+
+  EXPECT_TRUE(absl::IsCancelled(StatusOf("report")));
+  EXPECT_EQ(stream.written.size(), written);
+}
+
+TEST_F(SessionOperationsTest, DrainingSessionIsClosedOnceItsOperationsAreAnswered) {
+  ScriptedStream& stream = Opened();
+  Extend("under way");
+  stream.FinishWrite();
+  v1::SessionResponse draining;
+  draining.mutable_draining();
+
+  stream.Say(std::move(draining));
+  EXPECT_EQ(drains_, 1);
+  EXPECT_FALSE(stream.writes_closed);
+  AnswerLast(stream);
+  EXPECT_TRUE(stream.writes_closed);
+  Extend("later");
+  EXPECT_EQ(unary_.run.size(), 1u);
+  End(stream, absl::OkStatus());
+
+  EXPECT_TRUE(StatusOf("under way").ok());
+  Opened();
+  EXPECT_EQ(streams_.size(), 2u);
+}
+
+TEST_F(SessionOperationsTest, CloseEndsWhatIsUnderWay) {
+  ScriptedStream& stream = Opened();
+  Extend("sent");
+  Extend("not sent");
+  std::thread closing([&] { operations_.Close(); });
+  while (stream.cancels == 0) std::this_thread::yield();
+
+  End(stream, absl::CancelledError());
+  closing.join();
+
+  EXPECT_TRUE(absl::IsUnavailable(StatusOf("sent")));
+  EXPECT_TRUE(absl::IsCancelled(StatusOf("not sent")));
+  EXPECT_TRUE(unary_.run.empty());
+}
+
+}  // namespace
+}  // namespace lockkeeper::client
