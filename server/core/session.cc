@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/session.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/limits.h"
@@ -12,6 +13,10 @@ namespace {
 // fill script calls, and with more everybody else would wait behind them.
 constexpr size_t kAtOnce = 512;
 
+// How much later than its end a lease may be taken to end. A store's answers mostly take less; of
+// those that take longer it is not known when they were true.
+constexpr Millis kAnswerTaken{10};
+
 // Longer than any offer runs.
 constexpr Millis kOfferTime{3000};
 
@@ -19,6 +24,7 @@ constexpr Millis kOfferTime{3000};
 
 // A heartbeat, or a release of all, on its way through the leases.
 struct Session::Round {
+  Instant began;
   size_t under_way = 0;
   std::vector<SessionLeases::Ref> put_back;
   std::vector<NotExtended> not_extended;
@@ -67,7 +73,7 @@ void Session::OnAcquired(const Acquiring& acquire, absl::StatusOr<AcquireAnswer>
   if (!answer.ok()) return Answer(acquire.operation, answer.status());
   if (Lease* lease = std::get_if<Lease>(&*answer)) {
     if (listener_ == nullptr) return locks_.Withdraw(*lease, acquire.attempt, acquire.keeper);
-    lease->offered ? RememberOffer(*lease) : Keep(*lease);
+    lease->offered ? RememberOffer(*lease) : Keep(*lease, acquire.operation.arrived);
   } else if (cancelled) {
     std::get<Contention>(*answer).reason = ContentionReason::kCancelled;
   }
@@ -87,7 +93,9 @@ void Session::Carry(uint64_t id, ExtendRequest request) {
 void Session::OnExtended(const AnsweredOperation& operation, const std::string& name,
                          const LeaseId& lease_id, absl::StatusOr<Lease> lease) {
   if (lease.ok()) {
-    if (leases_.Keeps(name, lease_id) || offers_.erase({name, lease_id}) > 0) Keep(*lease);
+    if (leases_.Keeps(name, lease_id) || offers_.erase({name, lease_id}) > 0) {
+      Keep(*lease, operation.arrived);
+    }
     return Answer(operation, SessionAnswer(*std::move(lease)));
   }
   if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) leases_.Drop(name, lease_id);
@@ -114,8 +122,12 @@ void Session::Carry(uint64_t id, FenceRequest request) {
                });
 }
 
-void Session::Keep(const Lease& lease) {
-  leases_.Keep(lease.name, lease.lease_id, lease.ttl, clock_.Now() + lease.remaining_ttl);
+void Session::Keep(const Lease& lease, Instant asked) {
+  leases_.Keep(lease.name, lease.lease_id, lease.ttl, EndOf(lease, asked), clock_.Now());
+}
+
+Instant Session::EndOf(const Lease& lease, Instant asked) const {
+  return std::min<Instant>(clock_.Now(), asked + kAnswerTaken) + lease.remaining_ttl;
 }
 
 void Session::RememberOffer(const Lease& lease) {
@@ -133,26 +145,27 @@ void Session::Cancel(uint64_t operation_id) {
 
 void Session::Adopt(ExtendRequest request, Done<Lease> done) {
   const FencingToken token = request.token;
-  locks_.Extend(std::move(request), [self = shared_from_this(), token,
+  locks_.Extend(std::move(request), [self = shared_from_this(), token, asked = clock_.Now(),
                                      done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
     if (self->listener_ == nullptr) return;
     if (lease.ok() && lease->token != token) {
       lease = Error(ErrorReason::kLeaseLost, "this lease id has another fencing token");
     }
-    if (lease.ok()) self->Keep(*lease);
+    if (lease.ok()) self->Keep(*lease, asked);
     std::move(done)(std::move(lease));
   });
 }
 
 void Session::Heartbeat(Done<std::vector<NotExtended>> done) {
   auto round = std::make_shared<Round>();
+  round->began = clock_.Now();
   round->beaten = std::move(done);
   ExtendNext(round);
 }
 
 void Session::ExtendNext(const std::shared_ptr<Round>& round) {
   while (listener_ != nullptr && round->under_way < kAtOnce) {
-    const std::optional<SessionLeases::Ref> due = leases_.NextDue(clock_.Now());
+    const std::optional<SessionLeases::Ref> due = leases_.NextDue(round->began);
     if (!due) break;
     ++round->under_way;
     ExtendRequest request;
@@ -161,11 +174,14 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
     request.ttl = (*due)->ttl;
     request.principal = principal_;
     request.deadline = Instant::max();
-    locks_.Extend(std::move(request), [self = shared_from_this(), round,
-                                       held = *due](absl::StatusOr<Lease> lease) {
+    locks_.Extend(std::move(request), [self = shared_from_this(), round, held = *due,
+                                       asked = clock_.Now()](absl::StatusOr<Lease> lease) {
       --round->under_way;
+      if (lease.ok() && lease->remaining_ttl * 3 < lease->ttl * 2) {
+        lease = Error(ErrorReason::kLeaseLimit, "it is at its max_hold");
+      }
       if (lease.ok()) {
-        self->leases_.Extended(held, lease->ttl, self->clock_.Now() + lease->remaining_ttl);
+        self->leases_.Extended(held, lease->ttl, self->EndOf(*lease, asked));
       } else {
         self->NotExtendedNow(*round, held, lease.status());
       }
@@ -180,7 +196,7 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
 
 void Session::NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status) {
   const ErrorReason reason = ReasonOf(status).value_or(ErrorReason::kInvariantViolated);
-  // Its client has released it meanwhile and does not ask for it any more.
+  // Its client has released it meanwhile and does not ask for it any more, or it was kept anew.
   if (!held->dropped) round.not_extended.push_back({held->name, held->lease_id, reason});
   if (reason == ErrorReason::kLeaseLost) {
     leases_.Ended(held);

@@ -49,7 +49,8 @@ struct AnsweredOperation {
 struct NotExtended {
   std::string name;
   LeaseId lease_id;
-  ErrorReason reason;  // LEASE_LOST: it has ended. Else only this heartbeat failed.
+  // LEASE_LOST: it has ended. LEASE_LIMIT: it is at its max_hold. Else only this heartbeat failed.
+  ErrorReason reason;
 };
 
 // Thread-safety: called on the shard's thread.
@@ -83,7 +84,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void Adopt(ExtendRequest request, Done<Lease> done);
 
   // Extends, each for its own ttl, the leases that have less than 2/3 of it left. Answers those
-  // that it could not extend; the ended ones among them are kept no longer. Requires: no heartbeat
+  // that have not got so much; the ended ones among them are kept no longer. Requires: no heartbeat
   // of this session is under way.
   void Heartbeat(Done<std::vector<NotExtended>> done);
 
@@ -123,7 +124,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnAcquired(const Acquiring& acquire, absl::StatusOr<AcquireAnswer> answer);
   void OnExtended(const AnsweredOperation& operation, const std::string& name,
                   const LeaseId& lease_id, absl::StatusOr<Lease> lease);
-  void Keep(const Lease& lease);
+  // `asked` is when the store was asked for it at the earliest.
+  void Keep(const Lease& lease, Instant asked);
+  Instant EndOf(const Lease& lease, Instant asked) const;
   void RememberOffer(const Lease& lease);
   void ExtendNext(const std::shared_ptr<Round>& round);
   void NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status);

@@ -11,13 +11,30 @@ size_t SessionLeases::HashOfKey::operator()(const Key& key) const {
   return hash(key.lease_id.digits()) * kSpread ^ hash(key.name);
 }
 
-void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, Millis ttl,
-                         Instant end) {
+bool SessionLeases::IsDue(const Held& held, Instant now) {
+  return (held.end - now) * 3 < held.ttl * 2;
+}
+
+void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, Millis ttl, Instant end,
+                         Instant now) {
   const auto known = by_key_.find({name, lease_id});
   if (known != by_key_.end()) Remove(known->second);
-  std::list<Held>& order = by_ttl_[ttl];
-  order.push_back({.name = name, .lease_id = lease_id, .ttl = ttl, .end = end});
-  by_key_.emplace(Key{order.back().name, lease_id}, std::prev(order.end()));
+  std::list<Held> one{{.name = name, .lease_id = lease_id, .ttl = ttl, .end = end}};
+  const Ref held = one.begin();
+  by_key_.emplace(Key{held->name, lease_id}, held);
+  IsDue(*held, now) ? PlaceFirst(one, held) : PlaceByEnd(one, held);
+}
+
+void SessionLeases::PlaceFirst(std::list<Held>& from, Ref held) {
+  std::list<Held>& order = by_ttl_[held->ttl];
+  order.splice(order.begin(), from, held);
+}
+
+void SessionLeases::PlaceByEnd(std::list<Held>& from, Ref held) {
+  std::list<Held>& order = by_ttl_[held->ttl];
+  Ref behind = order.end();
+  while (behind != order.begin() && std::prev(behind)->end > held->end) --behind;
+  order.splice(behind, from, held);
 }
 
 bool SessionLeases::Drop(std::string_view name, const LeaseId& lease_id) {
@@ -33,23 +50,23 @@ bool SessionLeases::Keeps(std::string_view name, const LeaseId& lease_id) const 
 
 void SessionLeases::Remove(Ref held) {
   by_key_.erase({held->name, held->lease_id});
-  const auto order = by_ttl_.find(held->ttl);
   if (held->extending) {
     held->dropped = true;
-    dropped_.splice(dropped_.end(), order->second, held);
-  } else {
-    order->second.erase(held);
+    return;
   }
+  const auto order = by_ttl_.find(held->ttl);
+  order->second.erase(held);
   if (order->second.empty()) by_ttl_.erase(order);
 }
 
 std::optional<SessionLeases::Ref> SessionLeases::NextDue(Instant now) {
-  for (auto& [ttl, order] : by_ttl_) {
+  for (auto at = by_ttl_.begin(); at != by_ttl_.end(); ++at) {
+    std::list<Held>& order = at->second;
     const Ref first = order.begin();
-    // Those that are being extended stand behind all others.
-    if (first->extending || (first->end - now) * 3 >= ttl * 2) continue;
+    if (!IsDue(*first, now)) continue;
     first->extending = true;
-    order.splice(order.end(), order, first);
+    extending_.splice(extending_.end(), order, first);
+    if (order.empty()) by_ttl_.erase(at);
     return first;
   }
   return std::nullopt;
@@ -57,42 +74,34 @@ std::optional<SessionLeases::Ref> SessionLeases::NextDue(Instant now) {
 
 void SessionLeases::Extended(Ref held, Millis ttl, Instant end) {
   if (held->dropped) {
-    dropped_.erase(held);
+    extending_.erase(held);
     return;
   }
   held->extending = false;
-  held->end = end;
-  const auto from = by_ttl_.find(held->ttl);
-  std::list<Held>& to = by_ttl_[ttl];
-  to.splice(to.end(), from->second, held);
-  if (from->second.empty()) by_ttl_.erase(from);
   held->ttl = ttl;
+  held->end = end;
+  PlaceByEnd(extending_, held);
 }
 
 void SessionLeases::Ended(Ref held) {
-  if (held->dropped) {
-    dropped_.erase(held);
-    return;
-  }
-  held->extending = false;
-  Remove(held);
+  if (!held->dropped) by_key_.erase({held->name, held->lease_id});
+  extending_.erase(held);
 }
 
 void SessionLeases::NotExtended(Ref held) {
   if (held->dropped) {
-    dropped_.erase(held);
+    extending_.erase(held);
     return;
   }
   held->extending = false;
-  std::list<Held>& order = by_ttl_.find(held->ttl)->second;
-  order.splice(order.begin(), order, held);
+  PlaceFirst(extending_, held);
 }
 
 std::optional<SessionLeases::Held> SessionLeases::TakeAny() {
-  if (by_ttl_.empty()) return std::nullopt;
-  const Ref first = by_ttl_.begin()->second.begin();
-  Held held{.name = first->name, .lease_id = first->lease_id, .ttl = first->ttl, .end = first->end};
-  Remove(first);
+  if (by_key_.empty()) return std::nullopt;
+  const Ref any = by_ttl_.empty() ? by_key_.begin()->second : by_ttl_.begin()->second.begin();
+  Held held{.name = any->name, .lease_id = any->lease_id, .ttl = any->ttl, .end = any->end};
+  Remove(any);
   return held;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The leases that a session keeps alive, in such an order that a heartbeat finds those that are due
-// without looking at the others: leases of one ttl stand in the order of their ends, since each
-// extension puts its lease behind all others of that ttl.
+// without looking at the others: leases of one ttl stand in the order of their ends.
 #pragma once
 
 #include <cstddef>
@@ -25,23 +24,24 @@ class SessionLeases {
     std::string name;
     LeaseId lease_id;
     Millis ttl{};
-    Instant end;             // Not before the lease's end; later by the way of the answer.
+    Instant end;             // Its own, or somewhat earlier.
     bool extending = false;  // Between NextDue and what follows it.
     bool dropped = false;    // Meanwhile.
   };
   // Valid until the lease is dropped, or while it is being extended.
   using Ref = std::list<Held>::iterator;
 
-  // Keeps a lease from now on, or anew. `end` is its end as far as is known.
-  void Keep(const std::string& name, const LeaseId& lease_id, Millis ttl, Instant end);
+  // Keeps a lease from `now` on, or anew. If it is not due it should not end long before others of
+  // its ttl: its place is looked for from the latest end on.
+  void Keep(const std::string& name, const LeaseId& lease_id, Millis ttl, Instant end, Instant now);
 
   // Keeps it no longer. False if it was not kept.
   bool Drop(std::string_view name, const LeaseId& lease_id);
 
   bool Keeps(std::string_view name, const LeaseId& lease_id) const;
 
-  // A lease that has less than 2/3 of its ttl left at `now`; nothing if there is none. It is being
-  // extended until one of the next three is called for it.
+  // A lease that is due, which has less than 2/3 of its ttl left at `now`; nothing if there is
+  // none. It is being extended until one of the next three is called for it.
   std::optional<Ref> NextDue(Instant now);
 
   // It runs until `end` now, for `ttl`.
@@ -50,7 +50,8 @@ class SessionLeases {
   // It has ended.
   void Ended(Ref held);
 
-  // It is as it was, and due. Call it once no more is asked for in this round.
+  // It is as it was, or cannot be extended any more. Call it once no more is asked for in this
+  // round: it is due.
   void NotExtended(Ref held);
 
   // Takes any lease out, for ending it. Nothing if none is left.
@@ -59,6 +60,8 @@ class SessionLeases {
   size_t size() const { return by_key_.size(); }
 
  private:
+  static bool IsDue(const Held& held, Instant now);
+
   struct Key {
     std::string_view name;  // The held one's.
     LeaseId lease_id;
@@ -70,10 +73,13 @@ class SessionLeases {
 
   // Takes it out of the table. It is destroyed, unless it is being extended.
   void Remove(Ref held);
+  // Puts what stands in `from` where it belongs by its end, or before all others.
+  void PlaceByEnd(std::list<Held>& from, Ref held);
+  void PlaceFirst(std::list<Held>& from, Ref held);
 
-  std::map<Millis, std::list<Held>> by_ttl_;
+  std::map<Millis, std::list<Held>> by_ttl_;  // Those that are due may stand in any order.
+  std::list<Held> extending_;                 // Those that were dropped meanwhile too.
   std::unordered_map<Key, Ref, HashOfKey> by_key_;
-  std::list<Held> dropped_;  // While they are being extended.
 };
 
 }  // namespace lockkeeper::core

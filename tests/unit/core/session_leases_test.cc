@@ -21,8 +21,8 @@ constexpr Instant kStart{};
 
 class SessionLeasesTest : public testing::Test {
  protected:
-  void Keep(const std::string& name, Instant end, Millis ttl = kTtl) {
-    leases_.Keep(name, kId, ttl, end);
+  void Keep(const std::string& name, Instant end, Millis ttl = kTtl, Instant now = kStart) {
+    leases_.Keep(name, kId, ttl, end, now);
   }
 
   // Names of the leases that are due; they stay as they are.
@@ -54,6 +54,24 @@ TEST_F(SessionLeasesTest, LeasesOfAllTtlsAreFoundInTheOrderOfTheirEnds) {
   Keep("b", kStart + seconds(31));
   EXPECT_THAT(Due(kStart + seconds(2)), ElementsAre("short"));
   EXPECT_THAT(Due(kStart + seconds(20)), ElementsAre("short", "a", "b"));
+}
+
+TEST_F(SessionLeasesTest, LeaseThatEndsEarlyIsFoundBeforeThoseKeptEarlier) {
+  Keep("a", kStart + seconds(30));
+  Keep("repeated", kStart + seconds(15));
+  EXPECT_THAT(Due(kStart + seconds(1)), ElementsAre("repeated"));
+  Keep("late", kStart + seconds(28));
+  EXPECT_THAT(Due(kStart + seconds(9)), ElementsAre("repeated", "late")) << "a is not due";
+}
+
+TEST_F(SessionLeasesTest, ExtensionThatIsAnsweredLateIsFoundInItsPlace) {
+  Keep("a", kStart + seconds(30));
+  Keep("b", kStart + seconds(30));
+  const auto a = leases_.NextDue(kStart + seconds(15));
+  const auto b = leases_.NextDue(kStart + seconds(15));
+  leases_.Extended(*b, kTtl, kStart + seconds(50));
+  leases_.Extended(*a, kTtl, kStart + seconds(45));
+  EXPECT_THAT(Due(kStart + seconds(27)), ElementsAre("a"));
 }
 
 TEST_F(SessionLeasesTest, ExtendedLeaseIsDueAgainLater) {
@@ -127,6 +145,15 @@ TEST_F(SessionLeasesTest, OneIdMayHaveSeveralLocks) {
   Keep("a", kStart + seconds(30));
   Keep("b", kStart + seconds(30));
   EXPECT_EQ(leases_.size(), 2U);
+}
+
+TEST_F(SessionLeasesTest, LeaseThatIsBeingExtendedIsTakenOutToo) {
+  Keep("a", kStart + seconds(10));
+  const auto a = leases_.NextDue(kStart);
+  EXPECT_EQ(leases_.TakeAny()->name, "a");
+  EXPECT_FALSE(leases_.TakeAny());
+  leases_.Extended(*a, kTtl, kStart + seconds(30));
+  EXPECT_EQ(leases_.size(), 0U);
 }
 
 TEST_F(SessionLeasesTest, AllAreTakenOut) {

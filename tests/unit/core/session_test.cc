@@ -170,6 +170,68 @@ TEST_F(SessionTest, HeartbeatTellsWhatItCouldNotExtend) {
   EXPECT_EQ(store_.extends.front().name, "b") << "it is still due";
 }
 
+// A heartbeat that does not name a lease promises two thirds of its ttl.
+TEST_F(SessionTest, LeaseWhoseGrantWasAnsweredLateIsDueByItsTrueEnd) {
+  session_->Run({1, Acquire("a")});
+  Pass(seconds(1));  // Nobody knows when the store granted it.
+  store_.acquires.Answer(AcquireOutcome(Granted("a")));
+  Pass(Millis(9'500));
+  StartHeartbeat();
+  EXPECT_EQ(store_.extends.size(), 1U) << "it may have only 19.5 s left";
+}
+
+TEST_F(SessionTest, LeaseWhoseExtensionWasAnsweredLateIsDueByItsTrueEnd) {
+  Hold("a");
+  Pass(seconds(11));
+  StartHeartbeat();
+  Pass(seconds(1));
+  store_.extends.Answer(Granted("a"));
+  EXPECT_TRUE(beaten_) << "it is not extended twice";
+  beaten_.reset();
+  Pass(Millis(9'500));
+  StartHeartbeat();
+  EXPECT_EQ(store_.extends.size(), 1U);
+}
+
+TEST_F(SessionTest, LeaseThatARepeatFoundIsExtendedThoughOthersAreNotDue) {
+  Hold("a");
+  session_->Run({2, Acquire("b")});
+  Lease found = Granted("b");
+  found.remaining_ttl = seconds(15);
+  store_.acquires.Answer(AcquireOutcome(found));
+  StartHeartbeat();
+  ASSERT_EQ(store_.extends.size(), 1U);
+  EXPECT_EQ(store_.extends.front().name, "b");
+}
+
+TEST_F(SessionTest, LeaseAtItsMaxHoldIsNamedAndTriedOnlyOnce) {
+  Hold("a");
+  Pass(seconds(11));
+  StartHeartbeat();
+  Lease at_its_end = Granted("a");
+  at_its_end.remaining_ttl = seconds(19);
+  store_.extends.Answer(at_its_end);
+  EXPECT_EQ(store_.extends.size(), 0U) << "it would go on until the lease has ended";
+  ASSERT_TRUE(beaten_);
+  ASSERT_EQ(beaten_->size(), 1U);
+  EXPECT_EQ(beaten_->front().reason, ErrorReason::kLeaseLimit);
+  EXPECT_EQ(session_->leases(), 1U) << "it still runs";
+}
+
+TEST_F(SessionTest, LeaseKeptAnewWhileItsExtensionFailsIsExtendedOnceMore) {
+  Hold("a");
+  Pass(seconds(11));
+  StartHeartbeat();
+  session_->Run({2, Acquire("a")});
+  Lease found = Granted("a");
+  found.remaining_ttl = seconds(19);
+  store_.acquires.Answer(AcquireOutcome(found));
+  store_.extends.Answer(Away());
+  EXPECT_FALSE(beaten_) << "nothing is known of the lease yet";
+  store_.extends.Answer(Away());
+  EXPECT_THAT(NotExtendedNames(), ElementsAre("a"));
+}
+
 TEST_F(SessionTest, HeartbeatOfManyLeasesGoesInPortions) {
   constexpr size_t kLeases = 2'000;
   for (size_t i = 0; i < kLeases; ++i) {
