@@ -46,7 +46,9 @@ struct Line::Waiter {
   Instant arrived;
   Done<AcquireAnswer> done;
   State state = State::kWaiting;
-  bool over = false;  // The wait has ended while a claim was under way.
+  bool over = false;         // The wait has ended while a claim was under way.
+  bool stood_again = false;  // After the store had lost the line.
+  bool released = false;
   std::unique_ptr<Timer> end_timer;
   std::unique_ptr<Timer> claim_timer;
 };
@@ -208,6 +210,11 @@ void Line::OnWaiterReleased(const std::string& name, const LeaseId& lease_id) {
   if (line == nullptr) return;
   const auto found = line->waiters.find(std::string(lease_id.digits()));
   if (found == line->waiters.end()) return;
+  // The message may be older than the place.
+  if (found->second->stood_again) {
+    found->second->released = true;
+    return Leave(*found->second);
+  }
   Contention contention;
   contention.reason = ContentionReason::kCancelled;
   contention.waiters = line->length;
@@ -271,27 +278,28 @@ void Line::Leave(Waiter& waiter) {
   if (waiter.state != Waiter::State::kWaiting) return;
   waiter.state = Waiter::State::kLeaving;
   const AcquireRequest& request = waiter.request;
-  withdrawals_.Start({request.name, request.lease_id, request.attempt, request.keeper,
-                      clock_.Now() + kStoreTimeout, WithdrawScope::kLeaseToo, true},
-                     clock_.Now() + kLeaveTriedFor,
-                     [this, alive = alive_, name = request.name, lease_id = request.lease_id,
-                      keeper = request.keeper](absl::StatusOr<WithdrawResult> result) {
-                       Waiter* leaving = *alive ? Find(name, lease_id, keeper) : nullptr;
-                       if (leaving == nullptr) return;
-                       if (!result.ok() || *result == WithdrawResult::kKept) {
-                         return Answer(*leaving,
-                                       Error(ErrorReason::kOutcomeUnknown,
-                                             "the wait is over, but the store did not confirm it"));
-                       }
-                       Contention contention = result->seen;
-                       contention.reason = ContentionReason::kWaitTimedOut;
-                       if (contention.position == 0) {  // Its turn had come, or the line was lost.
-                         const bool its_turn = *result == WithdrawResult::kWithdrawn;
-                         contention.position = its_turn ? 1 : leaving->place.position;
-                         contention.waiters = Find(name)->length;
-                       }
-                       Answer(*leaving, AcquireAnswer(std::move(contention)));
-                     });
+  withdrawals_.Start(
+      {request.name, request.lease_id, request.attempt, request.keeper,
+       clock_.Now() + kStoreTimeout, WithdrawScope::kLeaseToo, true},
+      clock_.Now() + kLeaveTriedFor,
+      [this, alive = alive_, name = request.name, lease_id = request.lease_id,
+       keeper = request.keeper](absl::StatusOr<WithdrawResult> result) {
+        Waiter* leaving = *alive ? Find(name, lease_id, keeper) : nullptr;
+        if (leaving == nullptr) return;
+        if (!result.ok() || *result == WithdrawResult::kKept) {
+          return Answer(*leaving, Error(ErrorReason::kOutcomeUnknown,
+                                        "the wait is over, but the store did not confirm it"));
+        }
+        Contention contention = result->seen;
+        contention.reason =
+            leaving->released ? ContentionReason::kCancelled : ContentionReason::kWaitTimedOut;
+        if (contention.position == 0) {  // Its turn had come, or the line was lost.
+          const bool its_turn = *result == WithdrawResult::kWithdrawn;
+          contention.position = its_turn ? 1 : leaving->place.position;
+          contention.waiters = Find(name)->length;
+        }
+        Answer(*leaving, AcquireAnswer(std::move(contention)));
+      });
 }
 
 void Line::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
@@ -363,6 +371,7 @@ void Line::StandAgain(LocalLine& line) {
   std::sort(in_order.begin(), in_order.end(),
             [](const Waiter* a, const Waiter* b) { return a->place.number < b->place.number; });
   for (Waiter* waiter : in_order) {
+    waiter->stood_again = true;
     AcquireRequest request = waiter->request;
     request.deadline = clock_.Now() + kStoreTimeout;
     store_.Acquire(request, [this, alive = alive_, name = request.name, lease_id = request.lease_id,
