@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/requests.h"
+#include "simulation/any_client.h"
 #include "simulation/fenced_counter.h"
 #include "simulation/judge.h"
 #include "simulation/later.h"
@@ -21,7 +22,7 @@
 
 namespace lockkeeper::simulation {
 
-class Client {
+class Client final : public AnyClient {
  public:
   struct World {
     const core::Clock& clock;
@@ -34,18 +35,14 @@ class Client {
 
   Client(const World& world, int index, support::Random random);
 
-  void Start();
+  void Start() override;
 
-  // Finishes what it is at and then does nothing more.
-  void Stop() { stopping_ = true; }
-  bool idle() const { return !busy_; }
-
-  // From now on each acquire waits long on the first lock, is not given up, and holds shortly.
-  void RunLastLap();
-  int last_laps() const { return last_laps_; }
-
-  void Kill();
-  Process& process() { return process_; }
+  void Stop() override { stopping_ = true; }
+  bool idle() const override { return !busy_; }
+  void RunLastLap() override;
+  int last_laps() const override { return last_laps_; }
+  void Kill() override;
+  Process& process() override { return process_; }
 
  private:
   struct Round;

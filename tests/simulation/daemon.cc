@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/daemon.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
-#include "core/errors.h"
+#include "simulation/acquire_answer.h"
 
 namespace lockkeeper::simulation {
 namespace {
-
-using core::ErrorReason;
 
 Try TryOf(const std::string& name, const core::LeaseId& lease_id, const core::Keeper& keeper) {
   return {name, std::string(lease_id.digits()), std::string(keeper.digits())};
@@ -52,7 +51,10 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
 }
 
 // The queue ends what is open, which the manager has to hear of.
-Daemon::~Daemon() { queue_.reset(); }
+Daemon::~Daemon() {
+  for (const auto& session : sessions_) session->Forget();
+  queue_.reset();
+}
 
 void Daemon::Kill() {
   process_.Kill();
@@ -65,14 +67,15 @@ void Daemon::Acquire(const CallPtr& call, core::AcquireRequest request,
     if (call->cancelled) return;
     request.keeper = core::Keeper(number_, next_keeper_++);
     acquires_[call->id] = {request.name, request.lease_id, request.keeper};
-    const Try what = TryOf(request.name, request.lease_id, request.keeper);
+    const Try what = simulation::TryOf(request);
     const core::Keeper keeper = request.keeper;
     const int32_t attempt = request.attempt;
     manager_->Acquire(std::move(request),
                       [this, call, keeper, attempt, what,
                        reply = std::move(reply)](absl::StatusOr<core::AcquireAnswer> answer) {
                         acquires_.erase(call->id);
-                        TellJudge(what, *call, answer);
+                        const Caller caller = call->cancelled ? Caller::kGone : Caller::kListens;
+                        TellJudgeOfAnswer(world_.judge, what, caller, answer, world_.clock.Now());
                         // As the reactor of the real one: an answer that cannot be delivered is
                         // taken back.
                         if (call->cancelled && answer.ok()) {
@@ -84,19 +87,6 @@ void Daemon::Acquire(const CallPtr& call, core::AcquireRequest request,
                         reply(std::move(answer));
                       });
   });
-}
-
-void Daemon::TellJudge(const Try& what, const Call& call,
-                       const absl::StatusOr<core::AcquireAnswer>& answer) {
-  const core::Instant now = world_.clock.Now();
-  const auto reason = core::ReasonOf(answer.status());
-  const bool contention = answer.ok() && std::holds_alternative<core::Contention>(*answer);
-  if (contention || reason == ErrorReason::kStoreUnavailable) world_.judge.Refused(what, now);
-  const bool granted = answer.ok() && !contention;
-  if (granted && !call.cancelled) world_.judge.Delivered(what);
-  if (reason == ErrorReason::kOutcomeUnknown) world_.judge.GivenUp(what, now);
-  if (reason == ErrorReason::kServerDraining) world_.judge.Drained(what);
-  world_.judge.Answered(what, now);
 }
 
 template <typename T>
@@ -139,7 +129,25 @@ void Daemon::Cancel(const CallPtr& call) {
 }
 
 void Daemon::StartDraining() {
-  process_.Post([this] { manager_->StartDraining(); });
+  process_.Post([this] {
+    draining_ = true;
+    manager_->StartDraining();
+    for (const auto& session : sessions_) session->StartDraining();
+  });
+}
+
+std::shared_ptr<SessionServer> Daemon::OpenSession(SessionStream& stream) {
+  std::erase_if(sessions_, [](const auto& session) { return !session->remains(); });
+  sessions_.push_back(std::make_shared<SessionServer>(
+      SessionServer::World{world_.clock, world_.judge, process_, *manager_,
+                           [this] { return core::Keeper(number_, next_keeper_++); }},
+      stream));
+  return sessions_.back();
+}
+
+size_t Daemon::remaining_sessions() const {
+  return static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(),
+                                           [](const auto& session) { return session->remains(); }));
 }
 
 }  // namespace lockkeeper::simulation

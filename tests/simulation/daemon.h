@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/line.h"
 #include "core/lock_manager.h"
@@ -19,6 +20,7 @@
 #include "simulation/judge.h"
 #include "simulation/line_watch.h"
 #include "simulation/process.h"
+#include "simulation/session_server.h"
 #include "simulation/store_link.h"
 
 namespace lockkeeper::simulation {
@@ -58,6 +60,12 @@ class Daemon {
   void Fence(const CallPtr& call, core::FenceRequest request, Reply<core::FenceAnswer> reply);
   void Cancel(const CallPtr& call);
 
+  // A session over `stream`. Requires: takes_sessions().
+  std::shared_ptr<SessionServer> OpenSession(SessionStream& stream);
+  bool takes_sessions() const { return !draining_; }
+  // Sessions that are still there.
+  size_t remaining_sessions() const;
+
   void StartDraining();
   void Kill();
   Process& process() { return process_; }
@@ -71,8 +79,6 @@ class Daemon {
 
   template <typename T>
   core::Done<T> Answering(const CallPtr& call, Reply<T> reply);
-  void TellJudge(const Try& what, const Call& call,
-                 const absl::StatusOr<core::AcquireAnswer>& answer);
 
   const World world_;
   const uint64_t number_;
@@ -91,6 +97,8 @@ class Daemon {
     core::Keeper keeper;
   };
   std::map<uint64_t, OpenAcquire> acquires_;  // By call.
+  std::vector<std::shared_ptr<SessionServer>> sessions_;
+  bool draining_ = false;
 };
 
 }  // namespace lockkeeper::simulation

@@ -112,6 +112,7 @@ void Judge::Drained(const Try& what) { locks_[what.lock].drained.insert(what.kee
 void Judge::Answered(const Try& what, Instant now) {
   Lock& state = locks_[what.lock];
   state.answered.insert(what.keeper);
+  CheckCancelled(state, what, now);
   const auto waiter = state.line.find(what.lease_id);
   if (waiter == state.line.end() || waiter->second.keeper != what.keeper) return;
   CheckIdle(state, what.lease_id, waiter->second, now);
@@ -166,8 +167,9 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   }
   for (const auto& [lease_id, waiter] : state.line) CheckIdle(state, lease_id, waiter, now);
 
+  state.given[state.turn.token].over_at = OverAt(state, state.turn.token);
   state.previous_expired = PreviousExpired(state, now);
-  state.given[turn.token] = {turn.to.lease_id, state.previous_expired};
+  state.given[turn.token] = {turn.to.lease_id, state.previous_expired, {}};
   state.token = std::max(state.token, turn.token);
   // It has had its turn. If it does not use it, its daemon has to put it back in its place.
   state.line.erase(turn.to.lease_id);
@@ -286,9 +288,10 @@ void Judge::ClockSetBack(Micros by) {
   for (auto& [name, lock] : locks_) lock.turn.end += by;
 }
 
-void Judge::Remains(int64_t keys_in_store, size_t outstanding) {
+void Judge::Remains(int64_t keys_in_store, size_t outstanding, size_t sessions) {
   if (keys_in_store != 0) Violation(std::to_string(keys_in_store) + " keys remain in the store");
   if (outstanding != 0) Violation(std::to_string(outstanding) + " operations never ended");
+  if (sessions != 0) Violation(std::to_string(sessions) + " sessions never ended");
   const auto unanswered = std::count_if(calls_.begin(), calls_.end(),
                                         [](const auto& call) { return call.second == 0; });
   if (unanswered != 0) Violation(std::to_string(unanswered) + " calls were never answered");
@@ -378,9 +381,14 @@ void Judge::CheckReceiver(const Turn& turn) {
 Instant Judge::TakenBackBy(const Lock& lock, const std::string& keeper, Instant since) const {
   const auto given_up = lock.given_up.find(keeper);
   if (given_up == lock.given_up.end()) return Instant::max();
+  return DoneBy(keeper, std::max(given_up->second, since));
+}
+
+// When the daemon of `keeper` has done with the store what it began at `since`.
+Instant Judge::DoneBy(const std::string& keeper, Instant since) const {
   const std::string daemon = DaemonOf(keeper);
   if (gone_.contains(daemon)) return Instant::max();
-  const Instant due = std::max(given_up->second, since) + kLeavingMax;
+  const Instant due = since + kLeavingMax;
   const auto disturbed = disturbed_until_.find(daemon);
   if (disturbed == disturbed_until_.end()) return due;
   return std::max<Instant>(due, disturbed->second + kTryingAgainMax);

@@ -68,6 +68,14 @@ class Judge {
   void Answered(const Try& what, Instant now);
   void GivenUp(const Try& what, Instant now);
 
+  // What clients hear over sessions. A heartbeat's answer did not name a lease, so that it runs at
+  // least until `until`; or they are told that a lease has ended.
+  void Assured(const std::string& lock, int64_t token, Instant until, Instant now);
+  void ToldLost(const std::string& lock, int64_t token, Instant now);
+
+  // The caller of a waiting acquire cancels it, and hears what becomes of it.
+  void Cancelled(const Try& what, Instant now);
+
   // What the store did. Withdrawn: nothing of the try is left. Released: neither of the lease id.
   void Joined(const Try& what, int64_t number, Instant now);
   void TurnGiven(Turn turn, Instant now);
@@ -92,7 +100,7 @@ class Judge {
   void ClockSetBack(Micros by);
 
   // What remains when all clients have stopped and all times have passed.
-  void Remains(int64_t keys_in_store, size_t outstanding);
+  void Remains(int64_t keys_in_store, size_t outstanding, size_t sessions = 0);
 
   // Something that the world noticed by itself.
   void Violation(std::string what) { violations_.push_back(std::move(what)); }
@@ -122,6 +130,7 @@ class Judge {
   struct Given {
     std::string lease_id;
     std::optional<bool> previous_expired;  // Nothing: the store may have forgotten.
+    Instant over_at;                       // Once the next turn has begun.
   };
   struct Lock {
     std::vector<std::pair<Instant, int64_t>> heard_of;  // (when, highest token), rising in both.
@@ -136,28 +145,32 @@ class Judge {
     int64_t token = 0;
     std::map<int64_t, Given> given;  // By token.
 
-    std::map<std::string, Waiter> line;                 // By lease id.
-    std::map<std::string, Place> places;                // Of those that have not left.
-    std::unordered_map<std::string, Void> released;     // Lease ids,
-    std::unordered_map<std::string, Void> refused;      // keepers,
-    std::unordered_map<std::string, Instant> given_up;  // keepers,
-    std::unordered_set<std::string> answered;           // keepers,
-    std::unordered_set<std::string> delivered;          // keepers,
-    std::unordered_set<std::string> drained;            // keepers.
+    std::map<std::string, Waiter> line;                  // By lease id.
+    std::map<std::string, Place> places;                 // Of those that have not left.
+    std::unordered_map<std::string, Void> released;      // Lease ids,
+    std::unordered_map<std::string, Void> refused;       // keepers,
+    std::unordered_map<std::string, Instant> given_up;   // keepers,
+    std::unordered_map<std::string, Instant> cancelled;  // keepers,
+    std::unordered_set<std::string> answered;            // keepers,
+    std::unordered_set<std::string> delivered;           // keepers,
+    std::unordered_set<std::string> drained;             // keepers.
     uint64_t void_entries = 0;
     std::unordered_map<std::string, Instant> in_place;  // By daemon: since then, after a fault.
   };
 
   Instant FreeSince(const Lock& lock) const;
+  Instant OverAt(const Lock& lock, int64_t token) const;
   Instant EndKnownSince(const Lock& lock) const;
   Instant InOrderSince(const Lock& lock, const std::string& daemon) const;
   Instant TakenBackBy(const Lock& lock, const std::string& keeper, Instant since) const;
+  Instant DoneBy(const std::string& keeper, Instant since) const;
   std::optional<bool> PreviousExpired(const Lock& lock, Instant now) const;
   bool IsVoid(const Lock& lock, const Void& entry, Instant now) const;
   void CheckVoid(const Lock& lock, const Try& what, const char* event, Instant now);
   void CheckOrder(const Lock& lock, const Turn& turn, Instant now);
   void CheckReceiver(const Turn& turn);
   void CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter, Instant now);
+  void CheckCancelled(const Lock& lock, const Try& what, Instant now);
   void StandAgain(Lock& lock, const std::string& daemon, Instant now);
   void CheckTurnOfGivenUp(Lock& lock, Instant now);
   void CheckPlaceOfGivenUp(Lock& lock, const std::string& lease_id, const Place& place,

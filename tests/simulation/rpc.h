@@ -27,6 +27,10 @@ class Rpc {
   // The daemon that now runs at `index`; null while none does.
   void SetDaemon(size_t index, Daemon* daemon);
   size_t daemons() const { return daemons_.size(); }
+  Daemon* DaemonAt(size_t index) { return daemons_[index]; }
+
+  // How long a message on a stream takes: what is lost is sent again.
+  core::Micros StreamDelay() { return Delay() + (Lost() ? kResendDelay : core::Micros(0)); }
 
   // Sends a call from `client` to the daemon at `index`. `done` runs exactly once, on the client,
   // at `timeout` at the latest, unless the client is dead. Answers a handle to cancel the call.
@@ -48,6 +52,8 @@ class Rpc {
   void Duplicate(core::Micros duration) { duplicates_until_ = clock_.Now() + duration; }
 
  private:
+  static constexpr core::Micros kResendDelay{200'000};
+
   struct Open {
     std::function<void()> fail;
   };

@@ -12,12 +12,13 @@ namespace {
 
 using core::Millis;
 
-constexpr std::array<std::string_view, kFaultKinds> kNames = {
+constexpr std::array<std::string_view, kFaultKinds + kStreamFaultKinds> kNames = {
     "daemon crash",      "daemon pause",     "daemon drain",      "store cut",
     "store slow",        "store reply lost", "messages lost",     "messages late",
     "subscription down", "network slow",     "network lossy",     "network duplicates",
     "client death",      "client pause",     "scripts forgotten", "node restart",
-    "node clock back"};
+    "node clock back",   "stream broken",    "stream half-open",  "stream dead",
+    "reader still"};
 
 // Mostly few, sometimes many.
 int Skewed(support::Random& random, int low, int high) {
@@ -52,9 +53,19 @@ std::vector<Fault> DrawFaults(support::Random random, Micros end) {
     if (random.OneIn(2)) fault.target = static_cast<uint32_t>(random.Below(1000));
     faults.push_back(fault);
   }
-  std::stable_sort(faults.begin(), faults.end(),
-                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return faults;
+}
+
+void AddStreamFaults(support::Random random, Micros end, std::vector<Fault>& faults) {
+  const int count = Skewed(random, 0, 6);
+  for (int i = 0; i < count; ++i) {
+    Fault fault;
+    fault.kind = static_cast<FaultKind>(kFaultKinds + random.Below(kStreamFaultKinds));
+    fault.at = Micros(random.Between(0, end.count()));
+    fault.duration = Micros(random.Between(1'000, random.OneIn(2) ? 6'000'000 : 1'500'000));
+    fault.target = static_cast<uint32_t>(random.Below(1000));
+    faults.push_back(fault);
+  }
 }
 
 }  // namespace
@@ -80,6 +91,13 @@ Schedule Draw(uint64_t seed) {
   schedule.careless_one_in = static_cast<int>(random.Between(2, 30));
   schedule.faults_end = Micros(19'500'000);
   schedule.faults = DrawFaults(random.Fork(), schedule.faults_end);
+  if (random.OneIn(2)) {
+    schedule.session_clients = static_cast<int>(random.Between(1, schedule.clients));
+    schedule.session_leases = static_cast<int>(random.Between(1, 3));
+    AddStreamFaults(random.Fork(), schedule.faults_end, schedule.faults);
+  }
+  std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
+                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return schedule;
 }
 

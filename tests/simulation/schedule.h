@@ -33,8 +33,13 @@ enum class FaultKind {
   kScriptsForgotten,   // SCRIPT FLUSH.
   kNodeRestart,        // Every connection breaks; the store comes back with what it had.
   kNodeClockBack,      // The node's clock is set back by a third of the duration.
+  kStreamBroken,       // A session's stream breaks, and both ends notice.
+  kStreamHalfOpen,     // The daemon notices only after the duration.
+  kStreamDead,         // The client notices only after the duration, or by itself.
+  kReaderStill,        // A session's client reads nothing for the duration.
 };
-inline constexpr int kFaultKinds = 17;
+inline constexpr int kFaultKinds = 17;  // Those before the ones of streams.
+inline constexpr int kStreamFaultKinds = 4;
 inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
 
 struct Fault {
@@ -50,6 +55,8 @@ struct Schedule {
   int entrances = 2;  // Daemons that clients begin with; where they fail, they go on to the next.
   bool balanced = false;  // Calls about leases that clients have go to any daemon.
   int clients = 2;
+  int session_clients = 0;  // The first of them use a session, the others unary calls.
+  int session_leases = 1;   // That each of these wants at a time.
   int locks = 1;
   core::Millis ttl{};  // Of the leases.
   core::Millis lock_delay{};

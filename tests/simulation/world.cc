@@ -12,6 +12,8 @@
 #include "simulation/judge.h"
 #include "simulation/line_watch.h"
 #include "simulation/rpc.h"
+#include "simulation/session_client.h"
+#include "simulation/stream.h"
 #include "support/fake_node/redis_model.h"
 #include "support/manual_clock.h"
 #include "support/manual_executor.h"
@@ -35,6 +37,7 @@ class World {
         judge_(kRecordRetention),
         server_(lua, clock_),
         rpc_(clock_, executor_, judge_, random_.Fork()),
+        streams_(clock_, rpc_, support::Random(schedule.seed ^ 0x9e3779b9)),
         later_(executor_),
         watch_(server_, clock_, judge_),
         counters_(static_cast<size_t>(schedule.locks)) {
@@ -48,6 +51,7 @@ class World {
   void StopDaemon(size_t index, Micros away);
   void StartClient(size_t index);
   void Strike(const Fault& fault);
+  void StrikeStream(const Fault& fault);
   void StrikeNode(const Fault& fault);
   void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
   void Heal();
@@ -61,13 +65,15 @@ class World {
   Judge judge_;
   support::RedisModel server_;
   Rpc rpc_;
+  Streams streams_;
   Later later_;
   LineWatch watch_;
   std::vector<FencedCounter> counters_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
-  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<AnyClient>> clients_;
+  std::vector<SessionClient*> session_clients_;
   std::vector<std::unique_ptr<Daemon>> former_daemons_;
-  std::vector<std::unique_ptr<Client>> former_clients_;
+  std::vector<std::unique_ptr<AnyClient>> former_clients_;
   uint64_t next_daemon_ = 1;
   uint64_t faults_ = 0;
   bool healed_ = false;
@@ -84,14 +90,24 @@ void World::StopDaemon(size_t index, Micros away) {
   daemons_[index]->Kill();
   rpc_.SetDaemon(index, nullptr);
   rpc_.FailCallsOf(index);
+  streams_.BreakThoseOf(*daemons_[index]);
   former_daemons_.push_back(std::move(daemons_[index]));
   later_.In(away, [this, index] { StartDaemon(index); });
 }
 
 void World::StartClient(size_t index) {
-  clients_[index] =
-      std::make_unique<Client>(Client::World{clock_, executor_, rpc_, judge_, counters_, schedule_},
-                               static_cast<int>(index), random_.Fork());
+  const auto number = static_cast<int>(index);
+  if (index < session_clients_.size()) {
+    auto client = std::make_unique<SessionClient>(
+        SessionClient::World{clock_, executor_, rpc_, streams_, judge_, counters_, schedule_},
+        number, random_.Fork());
+    session_clients_[index] = client.get();
+    clients_[index] = std::move(client);
+  } else {
+    clients_[index] = std::make_unique<Client>(
+        Client::World{clock_, executor_, rpc_, judge_, counters_, schedule_}, number,
+        random_.Fork());
+  }
   clients_[index]->Start();
 }
 
@@ -120,8 +136,28 @@ void World::Strike(const Fault& fault) {
     case FaultKind::kNodeRestart:
     case FaultKind::kNodeClockBack:
       return StrikeNode(fault);
+    case FaultKind::kStreamBroken:
+    case FaultKind::kStreamHalfOpen:
+    case FaultKind::kStreamDead:
+    case FaultKind::kReaderStill:
+      return StrikeStream(fault);
     default:
       if (daemons_[daemon]) StrikeDaemon(fault, *daemons_[daemon], daemon);
+  }
+}
+
+void World::StrikeStream(const Fault& fault) {
+  if (session_clients_.empty()) return;
+  SessionClient& client = *session_clients_[fault.target % session_clients_.size()];
+  switch (fault.kind) {
+    case FaultKind::kStreamBroken:
+      return client.BreakStream(Blind::kNobody, Micros(0));
+    case FaultKind::kStreamHalfOpen:
+      return client.BreakStream(Blind::kDaemon, fault.duration);
+    case FaultKind::kStreamDead:
+      return client.BreakStream(Blind::kClient, fault.duration);
+    default:
+      return client.StandStill(fault.duration);
   }
 }
 
@@ -193,6 +229,8 @@ Outcome World::Run() {
   if (schedule_.scripts_loaded) server_.LoadCompiledScripts();
   daemons_.resize(static_cast<size_t>(schedule_.daemons));
   clients_.resize(static_cast<size_t>(schedule_.clients));
+  session_clients_.resize(
+      static_cast<size_t>(std::min(schedule_.session_clients, schedule_.clients)));
   for (size_t i = 0; i < daemons_.size(); ++i) StartDaemon(i);
   for (size_t i = 0; i < clients_.size(); ++i) StartClient(i);
   for (const Fault& fault : schedule_.faults) {
@@ -232,8 +270,12 @@ void World::Check() {
     }
   }
   size_t outstanding = 0;
-  for (const auto& daemon : daemons_) outstanding += daemon->outstanding();
-  judge_.Remains(watch_.KeysInStore(), outstanding);
+  size_t sessions = 0;
+  for (const auto& daemon : daemons_) {
+    outstanding += daemon->outstanding();
+    sessions += daemon->remaining_sessions();
+  }
+  judge_.Remains(watch_.KeysInStore(), outstanding, sessions);
 }
 
 }  // namespace

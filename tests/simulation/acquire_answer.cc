@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/acquire_answer.h"
+
+#include <variant>
+
+#include "core/errors.h"
+
+namespace lockkeeper::simulation {
+
+using core::ErrorReason;
+
+Try TryOf(const core::AcquireRequest& request) {
+  return {request.name, std::string(request.lease_id.digits()),
+          std::string(request.keeper.digits())};
+}
+
+void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
+                       const absl::StatusOr<core::AcquireAnswer>& answer, core::Instant now) {
+  const auto reason = core::ReasonOf(answer.status());
+  const bool contention = answer.ok() && std::holds_alternative<core::Contention>(*answer);
+  if (contention || reason == ErrorReason::kStoreUnavailable) judge.Refused(what, now);
+  const bool granted = answer.ok() && !contention;
+  if (granted && caller == Caller::kListens) judge.Delivered(what);
+  if (reason == ErrorReason::kOutcomeUnknown) judge.GivenUp(what, now);
+  if (reason == ErrorReason::kServerDraining) judge.Drained(what);
+  judge.Answered(what, now);
+}
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the judge makes of sessions.
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "simulation/judge.h"
+
+namespace lockkeeper::simulation {
+namespace {
+
+std::string Millis(Instant from, Instant to) {
+  return std::to_string(std::chrono::duration_cast<core::Millis>(to - from).count()) + " ms";
+}
+
+}  // namespace
+
+// When the lease with this token was over, or will be by itself.
+Instant Judge::OverAt(const Lock& lock, int64_t token) const {
+  if (token != lock.turn.token) {
+    const auto given = lock.given.find(token);
+    return given == lock.given.end() ? Instant::min() : given->second.over_at;
+  }
+  const bool ended = lock.phase == Phase::kReleased || lock.phase == Phase::kWithdrawn;
+  return ended ? lock.over_at : lock.turn.end;
+}
+
+void Judge::Assured(const std::string& lock, int64_t token, Instant until, Instant now) {
+  const Instant over_at = OverAt(locks_[lock], token);
+  if (over_at >= until) return;
+  Violation("the answer of a heartbeat did not name the lease of " + lock + " with token " +
+            std::to_string(token) + ", which was over " + Millis(over_at, until) +
+            " before it could be" + (over_at <= now ? "" : ", but runs"));
+}
+
+void Judge::ToldLost(const std::string& lock, int64_t token, Instant now) {
+  const Lock& state = locks_[lock];
+  if (state.turn.token != token || state.phase != Phase::kLease || now >= state.turn.end) return;
+  Violation("a client was told that its lease of " + lock + " with token " + std::to_string(token) +
+            " is lost, but it runs");
+}
+
+void Judge::Cancelled(const Try& what, Instant now) {
+  locks_[what.lock].cancelled.emplace(what.keeper, now);
+}
+
+void Judge::CheckCancelled(const Lock& lock, const Try& what, Instant now) {
+  const auto cancelled = lock.cancelled.find(what.keeper);
+  if (cancelled == lock.cancelled.end() || now <= DoneBy(what.keeper, cancelled->second)) return;
+  Violation(what.lease_id.substr(0, 8) + " waited for " + what.lock + " " +
+            Millis(cancelled->second, now) + " after it was cancelled");
+}
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One simulated client that talks to daemons over a session: as Client, but with several locks at a
+// time, with heartbeats in place of extends, and with leases that it takes along to a new session
+// when the stream breaks or the daemon stops.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/session.h"
+#include "simulation/any_client.h"
+#include "simulation/fenced_counter.h"
+#include "simulation/judge.h"
+#include "simulation/later.h"
+#include "simulation/rpc.h"
+#include "simulation/schedule.h"
+#include "simulation/stream.h"
+#include "support/random.h"
+
+namespace lockkeeper::simulation {
+
+class SessionClient final : public AnyClient {
+ public:
+  struct World {
+    const core::Clock& clock;
+    core::Executor& executor;
+    Rpc& rpc;
+    Streams& streams;
+    Judge& judge;
+    std::vector<FencedCounter>& counters;  // One for each lock.
+    const Schedule& schedule;
+  };
+
+  SessionClient(const World& world, int index, support::Random random);
+
+  void Start() override;
+  void Stop() override;
+  bool idle() const override { return rounds_.empty() && links_.empty(); }
+  void RunLastLap() override;
+  int last_laps() const override { return last_laps_; }
+  void Kill() override;
+  Process& process() override { return process_; }
+
+  // Faults of the stream that is in use, if any.
+  void BreakStream(Blind blind, core::Micros blind_for);
+  void StandStill(core::Micros duration);
+
+ private:
+  struct Round;
+  using RoundPtr = std::shared_ptr<Round>;
+  struct Link;
+  using LinkPtr = std::shared_ptr<Link>;
+  struct Question;
+  using Answer = absl::StatusOr<core::SessionAnswer>;
+
+  // Streams.
+  LinkPtr CurrentLink();
+  // Answers the number of the operation.
+  uint64_t Ask(LinkPtr link, Question question);
+  void OnMessage(LinkPtr link, SessionMessage message);
+  void OnBeat(Link& link, const SessionMessage::Beat& beat);
+  void OnBroken(LinkPtr link);
+  void Abandon(LinkPtr link);
+  void MoveOn();
+  void EndUnused();
+  void CloseIfDone();
+  void CloseReleasing(const RoundPtr& round);
+  void AdoptAll();
+  void Adopt(const RoundPtr& round);
+  void StartBeating(LinkPtr link);
+  void Beat(LinkPtr link);
+
+  // Rounds.
+  core::Micros Think();
+  void Next();
+  void Send(const RoundPtr& round);
+  void OnAcquired(const RoundPtr& round, const LinkPtr& link, core::Instant sent,
+                  const Answer& answer);
+  void Retry(const RoundPtr& round);
+  void Claim(const RoundPtr& round, const LinkPtr& link);
+  void GiveUpAtRandom(const RoundPtr& round);
+  void Hold(const RoundPtr& round, const LinkPtr& link, core::Instant asked,
+            const core::Lease& lease);
+  void Extend(const RoundPtr& round);
+  void Prolong(Round& round, core::Instant end);
+  void WatchEnd(const RoundPtr& round);
+  void StopBelieving(Round& round);
+  void Lost(Round& round);
+  void Work(const RoundPtr& round);
+  void Release(const RoundPtr& round, int tries);
+  void Done(const RoundPtr& round);
+  bool Believes(const Round& round) const;
+  std::string LockName(int lock) const { return "lock " + std::to_string(lock); }
+
+  const World world_;
+  const int index_;
+  support::Random random_;
+  Process process_;
+  Later later_;
+  int daemon_ = 0;                // Where the next session goes, modulo their number.
+  LinkPtr link_;                  // In use; null if there is none.
+  std::vector<LinkPtr> links_;    // All that have not ended, in the order of their opening.
+  std::vector<RoundPtr> rounds_;  // That are under way.
+  const size_t patience_;         // Heartbeats without an answer that it bears.
+  bool stopping_ = false;
+  bool last_lap_ = false;
+  bool lapping_ = false;
+  int last_laps_ = 0;
+};
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session at a simulated daemon: the real core::Session, and in place of rpc/session_part and
+// rpc/session_reactor what these do between it and the stream.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/session.h"
+#include "simulation/judge.h"
+#include "simulation/process.h"
+
+namespace lockkeeper::simulation {
+
+// All that waits to be told when the stream has room.
+struct SessionMessage {
+  struct Result {
+    uint64_t id = 0;
+    absl::StatusOr<core::SessionAnswer> answer;
+  };
+  struct Beat {
+    uint64_t number = 0;
+    std::vector<core::NotExtended> not_extended;
+  };
+
+  std::vector<Result> results;  // Of operations, offers and adoptions.
+  std::optional<Beat> beat;
+  bool draining = false;
+  bool closed = false;
+
+  bool empty() const { return results.empty() && !beat && !draining && !closed; }
+};
+
+// The daemon's end of a stream.
+class SessionStream {
+ public:
+  virtual ~SessionStream() = default;
+
+  // `written` runs when there is room for the next message.
+  virtual void Deliver(SessionMessage message, std::function<void()> written) = 0;
+
+  // The daemon ends the stream, behind what it has delivered.
+  virtual void End() = 0;
+};
+
+class SessionServer final : public core::SessionListener,
+                            public std::enable_shared_from_this<SessionServer> {
+ public:
+  struct World {
+    const core::Clock& clock;
+    Judge& judge;
+    Process& process;
+    core::LockManager& locks;
+    std::function<core::Keeper()> next_keeper;
+  };
+
+  SessionServer(World world, SessionStream& stream);
+
+  // What the client says, on the daemon's process. `id` is a number that the judge knows.
+  void Run(core::SessionOperation operation);
+  void Cancel(uint64_t id);
+  void Adopt(uint64_t id, core::ExtendRequest request);
+  void Heartbeat(uint64_t number);
+  void Close(bool release_leases);
+  void HalfClose();
+
+  void StartDraining();
+
+  // The stream is gone.
+  void Break();
+
+  // Of all that is still under way nothing is told any more: the daemon is destroyed.
+  void Forget() { over_ = true; }
+
+  // Whether anything of the session is left in the domain.
+  bool remains() const { return !watched_.expired(); }
+
+  void OnAnswer(const core::AnsweredOperation& operation,
+                absl::StatusOr<core::SessionAnswer> answer) override;
+
+ private:
+  enum class Closing { kNo, kWaiting, kReleasing, kDone };
+
+  void Answer(uint64_t id, absl::StatusOr<core::SessionAnswer> answer);
+  void TellJudge(uint64_t id, const absl::StatusOr<core::SessionAnswer>& answer);
+  void StartBeat(uint64_t number);
+  void OnBeat(uint64_t number, std::vector<core::NotExtended> not_extended);
+  void AdvanceSoon();
+  void Advance();
+  bool Idle() const { return unanswered_ == 0 && !beating_; }
+  bool SpeaksTooLate();
+
+  const World world_;
+  SessionStream* stream_;
+  std::shared_ptr<core::Session> session_;  // Null once the stream is gone.
+  std::weak_ptr<core::Session> watched_;
+  std::unordered_map<uint64_t, Try> acquires_;  // Without an answer, by operation.
+  int unanswered_ = 0;
+  SessionMessage outbox_;
+  bool writing_ = false;
+  bool advancing_ = false;
+  bool beating_ = false;
+  std::optional<uint64_t> next_beat_;
+  Closing closing_ = Closing::kNo;
+  bool release_leases_ = false;
+  bool half_closed_ = false;
+  bool draining_ = false;
+  bool over_ = false;
+};
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The same for sessions: what heartbeats say of leases, cancelled waits, streams that are gone.
+#include <gtest/gtest.h>
+
+#include "simulation/judge.h"
+#include "unit/simulation/judge_history.h"
+
+namespace lockkeeper::simulation {
+namespace {
+
+using JudgeSessionsTest = JudgeHistory;
+
+// --- what heartbeats say
+
+TEST_F(JudgeSessionsTest, LeaseThatAHeartbeatDidNotNameLivesLongEnough) {
+  Give(TryOf('a'), 1, 0);
+  judge.Extended("a", IdOf('a'), At(2 * kTtl), At(kTtl - 1));
+  judge.Assured("a", 1, At(2 * kTtl), At(kTtl));
+  ExpectNone();
+}
+
+TEST_F(JudgeSessionsTest, LeaseThatAHeartbeatDidNotNameEndsTooEarly) {
+  Give(TryOf('a'), 1, 0);
+  judge.Assured("a", 1, At(kTtl + 7), At(10));
+  ExpectOne("did not name the lease of a with token 1, which was over 7 ms before it could be");
+}
+
+TEST_F(JudgeSessionsTest, LeaseThatAHeartbeatDidNotNameHadBeenGivenToAnother) {
+  Give(TryOf('a'), 1, 0);
+  Give(TryOf('b'), 2, kTtl);
+  judge.Assured("a", 1, At(kTtl + 1), At(kTtl + 1));
+  ExpectOne("did not name the lease of a with token 1");
+}
+
+TEST_F(JudgeSessionsTest, LeaseThatAHeartbeatDidNotNameWasTakenBack) {
+  Give(TryOf('a'), 1, 0);
+  judge.Withdrawn(TryOf('a'), At(10));
+  judge.Assured("a", 1, At(kTtl), At(20));
+  ExpectOne("did not name the lease of a with token 1");
+}
+
+TEST_F(JudgeSessionsTest, WordOfAHeartbeatMayComeWhenTheLeaseIsOver) {
+  Give(TryOf('a'), 1, 0);
+  Give(TryOf('b'), 2, kTtl);
+  judge.Assured("a", 1, At(kTtl), At(kTtl + 500));
+  ExpectNone();
+}
+
+TEST_F(JudgeSessionsTest, ClientIsToldThatItsLeaseIsLostButItRuns) {
+  Give(TryOf('a'), 1, 0);
+  judge.ToldLost("a", 1, At(kTtl - 1));
+  ExpectOne("was told that its lease of a with token 1 is lost, but it runs");
+}
+
+TEST_F(JudgeSessionsTest, ClientIsToldThatItsLeaseIsLost) {
+  Give(TryOf('a'), 1, 0);
+  judge.ToldLost("a", 1, At(kTtl));
+  Give(TryOf('b'), 2, kTtl + 10);
+  judge.ToldLost("a", 1, At(kTtl + 20));
+  ExpectNone();
+}
+
+// --- cancelled waits
+
+TEST_F(JudgeSessionsTest, CancelledWaitIsAnsweredSoon) {
+  HolderAndTwoWaiters();
+  judge.Cancelled(TryOf('b', 2, 1), At(20));
+  judge.Withdrawn(TryOf('b', 2, 1), At(30));
+  judge.Answered(TryOf('b', 2, 1), At(31));
+  ExpectNone();
+}
+
+TEST_F(JudgeSessionsTest, CancelledWaitGoesOn) {
+  HolderAndTwoWaiters();
+  judge.Cancelled(TryOf('b', 2, 1), At(20));
+  judge.Answered(TryOf('b', 2, 1), At(120));
+  ExpectOne("bbbbbbbb waited for a 100 ms after it was cancelled");
+}
+
+TEST_F(JudgeSessionsTest, FaultHoldsTheEndOfAWaitUp) {
+  HolderAndTwoWaiters();
+  judge.Disturbed(DaemonId(2), At(400));
+  judge.Cancelled(TryOf('b', 2, 1), At(20));
+  judge.Answered(TryOf('b', 2, 1), At(500));
+  ExpectNone();
+}
+
+// --- streams that are gone
+
+TEST_F(JudgeSessionsTest, WaiterWhoseStreamIsGoneStaysInLine) {
+  HolderAndTwoWaiters();
+  judge.GivenUp(TryOf('b', 2, 1), At(20));
+  judge.Answered(TryOf('b', 2, 1), At(20));
+  Release('a', 200);
+  Offer(TryOf('b', 2, 1), 2, 200);
+  ExpectOne("bbbbbbbb kept its place in line for 180 ms after it had been given up");
+}
+
+TEST_F(JudgeSessionsTest, GrantThatNobodyHearsOfIsNotTakenBack) {
+  judge.GivenUp(TryOf('b', 2, 1), At(20));
+  judge.Answered(TryOf('b', 2, 1), At(20));
+  Give(TryOf('b', 2, 1), 1, 30);
+  Give(TryOf('c', 2, 2), 2, 30 + kTtl);
+  ExpectOne("bbbbbbbb kept a for");
+}
+
+TEST_F(JudgeSessionsTest, LeaseThatTheClientKnowsOfIsTakenBackWithItsStream) {
+  Give(TryOf('a'), 1, 0);
+  judge.Delivered(TryOf('a'));
+  judge.Withdrawn(TryOf('a'), At(50));
+  ExpectOne("which knows that it has it");
+}
+
+TEST_F(JudgeSessionsTest, SessionsRemain) {
+  judge.Remains(0, 0, 2);
+  ExpectOne("2 sessions never ended");
+}
+
+}  // namespace
+}  // namespace lockkeeper::simulation
