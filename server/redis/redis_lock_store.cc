@@ -112,8 +112,8 @@ core::Contention ReadSeen(const OperationReply& reply) {
   seen.position = static_cast<int32_t>(reply.values[2].integer);
   const std::string_view text = reply.values[3].text;
   int64_t free_in = 0;
+  const auto waiters = std::from_chars(text.data(), text.data() + text.size(), seen.waiters);
   const char* const end = text.data() + text.size();
-  const auto waiters = std::from_chars(text.data(), end, seen.waiters);
   if (waiters.ptr == end) return seen;
   const auto time = std::from_chars(waiters.ptr + 1, end, free_in);
   seen.remaining_ttl = Micros(free_in);
