@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/load/program_main.h"
 #include "bench/machine.h"
 #include "bench/report.h"
 #include "bench/servers.h"
@@ -85,11 +86,8 @@ void Run(const Options& options) {
   if (!file.flush()) throw std::runtime_error("cannot write " + options.json);
 }
 
-}  // namespace
-}  // namespace lockkeeper::bench
-
-int main(int argc, char** argv) {
-  lockkeeper::bench::Options options;
+int Main(int argc, char** argv) {
+  Options options;
   CLI::App app("Measures lockkeeper beside its peers", "./dev bench");
   app.add_option("--json", options.json, "Write the figures there too")->type_name("FILE");
   app.add_option("--rows", options.rows, "Only these, by name")->type_name("ROW");
@@ -98,11 +96,14 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.01, 600.0))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  try {
-    lockkeeper::bench::Run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "bench: " << error.what() << "\n";
-    return 1;
-  }
+  Run(options);
   return 0;
+}
+
+}  // namespace
+}  // namespace lockkeeper::bench
+
+int main(int argc, char** argv) {
+  return lockkeeper::bench::ProgramMain("bench",
+                                        [&] { return lockkeeper::bench::Main(argc, argv); });
 }

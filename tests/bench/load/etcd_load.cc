@@ -4,13 +4,13 @@
 // one lease that outlives the run.
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <iostream>
 #include <memory>
 #include <string>
 
 #include "bench/load/call_loop.h"
 #include "bench/load/closed_loops.h"
 #include "bench/load/latencies.h"
+#include "bench/load/program_main.h"
 #include "peers/etcd/lease.grpc.pb.h"
 #include "peers/etcd/lock.grpc.pb.h"
 
@@ -72,24 +72,23 @@ class EtcdLoop final : public CallLoop {
   Latencies acquires_, releases_;
 };
 
-}  // namespace
-}  // namespace lockkeeper::bench
-
-int main(int argc, char** argv) {
-  using namespace lockkeeper::bench;
+int Main(int argc, char** argv) {
   LoadOptions options;
   CLI::App app("Locks and unlocks over etcd's lock service");
   AddLoadOptions(app, options);
   CLI11_PARSE(app, argc, argv);
-  try {
-    const int64_t lease = GrantLease(options.address);
-    RunClosedLoops(options, [lease](LoadControl& control, const auto& channel, size_t number) {
-      return std::make_unique<EtcdLoop>(control, channel,
-                                        "bench/lock/" + std::to_string(1000 + number), lease);
-    });
-  } catch (const std::exception& error) {
-    std::cerr << "bench_etcd_load: " << error.what() << "\n";
-    return 1;
-  }
+  const int64_t lease = GrantLease(options.address);
+  RunClosedLoops(options, [lease](LoadControl& control, const auto& channel, size_t number) {
+    return std::make_unique<EtcdLoop>(control, channel,
+                                      "bench/lock/" + std::to_string(1000 + number), lease);
+  });
   return 0;
+}
+
+}  // namespace
+}  // namespace lockkeeper::bench
+
+int main(int argc, char** argv) {
+  return lockkeeper::bench::ProgramMain("bench_etcd_load",
+                                        [&] { return lockkeeper::bench::Main(argc, argv); });
 }

@@ -23,6 +23,8 @@ class SessionCaller : public SessionStream {
   // Opens the session.
   explicit SessionCaller(const std::shared_ptr<grpc::Channel>& channel);
   ~SessionCaller() override { Cut(); }
+  SessionCaller(const SessionCaller&) = delete;
+  SessionCaller& operator=(const SessionCaller&) = delete;
 
   // Acquires all of them and waits until all are granted. The server makes the lease ids.
   void Acquire(const std::vector<std::string>& names, int ttl_seconds);

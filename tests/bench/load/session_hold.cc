@@ -4,13 +4,13 @@
 // wait. In the daemon's memory, and in processor time.
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <iostream>
 #include <string>
 #include <vector>
 
 #include "bench/load/closed_loops.h"
 #include "bench/load/latencies.h"
 #include "bench/load/process_stat.h"
+#include "bench/load/program_main.h"
 #include "bench/load/redis_commands.h"
 #include "bench/load/session_caller.h"
 #include "bench/load/waiters.h"
@@ -70,6 +70,7 @@ void KeepAlive(const Options& options, SessionCaller& session) {
 
 void HoldLeases(const Options& options, SessionCaller& session) {
   std::vector<std::string> names;
+  names.reserve(options.leases);
   for (size_t i = 0; i < options.leases; ++i) names.push_back(LockName(i));
   const double memory_before = ResidentBytes(options.daemon);
   session.Acquire(names, kTtlSeconds);
@@ -102,11 +103,8 @@ void Run(const Options& options) {
   if (options.waiters > 0) Wait(options, session);
 }
 
-}  // namespace
-}  // namespace lockkeeper::bench
-
-int main(int argc, char** argv) {
-  lockkeeper::bench::Options options;
+int Main(int argc, char** argv) {
+  Options options;
   CLI::App app("Holds leases in a session, or waits in some");
   app.add_option("--address", options.address, "Where the daemon listens")->required();
   app.add_option("--http", options.http, "Where it serves metrics")->required();
@@ -116,11 +114,14 @@ int main(int argc, char** argv) {
   app.add_option("--waiters", options.waiters)->check(CLI::Range(0, 20'000));
   app.add_option("--beats", options.beats, "Heartbeats, one each 10 s")->check(CLI::Range(1, 60));
   CLI11_PARSE(app, argc, argv);
-  try {
-    lockkeeper::bench::Run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "bench_session_hold: " << error.what() << "\n";
-    return 1;
-  }
+  Run(options);
   return 0;
+}
+
+}  // namespace
+}  // namespace lockkeeper::bench
+
+int main(int argc, char** argv) {
+  return lockkeeper::bench::ProgramMain("bench_session_hold",
+                                        [&] { return lockkeeper::bench::Main(argc, argv); });
 }

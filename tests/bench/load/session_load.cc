@@ -4,7 +4,6 @@
 // stream. An operation that becomes due while a message is on its way goes into the next one.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -14,6 +13,7 @@
 #include "bench/load/call_loop.h"
 #include "bench/load/closed_loops.h"
 #include "bench/load/latencies.h"
+#include "bench/load/program_main.h"
 #include "bench/load/session_stream.h"
 #include "core/types.h"
 
@@ -35,6 +35,8 @@ class SessionLoops final : public SessionStream {
     }
   }
   ~SessionLoops() override { Cut(); }
+  SessionLoops(const SessionLoops&) = delete;
+  SessionLoops& operator=(const SessionLoops&) = delete;
 
   void AddTo(LatenciesByCall& latencies) const {
     latencies["acquire"].Merge(acquires_);
@@ -173,6 +175,7 @@ class SessionLoops final : public SessionStream {
 void Run(const LoadOptions& options) {
   LoadControl control;
   std::vector<std::unique_ptr<SessionLoops>> streams;
+  streams.reserve(options.connections);
   for (size_t i = 0; i < options.connections; ++i) {
     streams.push_back(std::make_unique<SessionLoops>(control, ConnectAlone(options.address),
                                                      i * options.outstanding, options.outstanding));
@@ -188,19 +191,19 @@ void Run(const LoadOptions& options) {
   PrintLoad(counted, latencies, answers);
 }
 
+int Main(int argc, char** argv) {
+  LoadOptions options;
+  CLI::App app("Loads a daemon with sessions, one on each connection");
+  AddLoadOptions(app, options);
+  CLI11_PARSE(app, argc, argv);
+  Run(options);
+  return 0;
+}
+
 }  // namespace
 }  // namespace lockkeeper::bench
 
 int main(int argc, char** argv) {
-  lockkeeper::bench::LoadOptions options;
-  CLI::App app("Loads a daemon with sessions, one on each connection");
-  AddLoadOptions(app, options);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    lockkeeper::bench::Run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "bench_session_load: " << error.what() << "\n";
-    return 1;
-  }
-  return 0;
+  return lockkeeper::bench::ProgramMain("bench_session_load",
+                                        [&] { return lockkeeper::bench::Main(argc, argv); });
 }

@@ -3,7 +3,6 @@
 // Unary calls in closed loops: acquire and release in turn, each loop its own lock, against the
 // daemon; or echoes of a message as long as an AcquireResponse, against the echo server.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 #include <random>
 #include <string>
@@ -11,6 +10,7 @@
 #include "bench/load/call_loop.h"
 #include "bench/load/closed_loops.h"
 #include "bench/load/latencies.h"
+#include "bench/load/program_main.h"
 #include "core/types.h"
 #include "echo/echo.grpc.pb.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
@@ -122,22 +122,21 @@ std::unique_ptr<CallLoop> MakeEchoLoop(LoadControl& control,
   return std::make_unique<EchoLoop>(control, channel);
 }
 
-}  // namespace
-}  // namespace lockkeeper::bench
-
-int main(int argc, char** argv) {
-  using namespace lockkeeper::bench;
+int Main(int argc, char** argv) {
   LoadOptions options;
   std::string target;
   CLI::App app("Loads a server with unary calls");
   app.add_option("--target", target)->required()->check(CLI::IsMember({"locks", "echo"}));
   AddLoadOptions(app, options);
   CLI11_PARSE(app, argc, argv);
-  try {
-    RunClosedLoops(options, target == "echo" ? MakeEchoLoop : MakeLockLoop);
-  } catch (const std::exception& error) {
-    std::cerr << "bench_unary_load: " << error.what() << "\n";
-    return 1;
-  }
+  RunClosedLoops(options, target == "echo" ? MakeEchoLoop : MakeLockLoop);
   return 0;
+}
+
+}  // namespace
+}  // namespace lockkeeper::bench
+
+int main(int argc, char** argv) {
+  return lockkeeper::bench::ProgramMain("bench_unary_load",
+                                        [&] { return lockkeeper::bench::Main(argc, argv); });
 }

@@ -3,12 +3,12 @@
 // Cycles of acquire and release in a session of a shard, while that session holds many other
 // leases. Made to be counted: MeasuredCycles() is what valgrind looks at (rows/instructions.cc).
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "bench/load/latencies.h"
+#include "bench/load/program_main.h"
 #include "bench/micro/requests.h"
 #include "bench/micro/shard_alone.h"
 #include "core/session.h"
@@ -86,21 +86,21 @@ void Run(size_t held, size_t turns) {
   PrintFigure("operations", static_cast<double>(operations));
 }
 
-}  // namespace
-}  // namespace lockkeeper::bench
-
-int main(int argc, char** argv) {
+int Main(int argc, char** argv) {
   size_t held = 1000;
   size_t turns = 4;
   CLI::App app("Acquires and releases beside many leases that are held");
   app.add_option("--held", held)->check(CLI::Range(0, 1'000'000))->capture_default_str();
   app.add_option("--turns", turns)->check(CLI::Range(1, 1'000'000))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  try {
-    lockkeeper::bench::Run(held, turns);
-  } catch (const std::exception& error) {
-    std::cerr << "bench_held_path: " << error.what() << "\n";
-    return 1;
-  }
+  Run(held, turns);
   return 0;
+}
+
+}  // namespace
+}  // namespace lockkeeper::bench
+
+int main(int argc, char** argv) {
+  return lockkeeper::bench::ProgramMain("bench_held_path",
+                                        [&] { return lockkeeper::bench::Main(argc, argv); });
 }
