@@ -55,9 +55,9 @@ struct Line::Waiter {
 
 struct Line::LocalLine {
   std::string name;
-  std::unordered_map<std::string, std::unique_ptr<Waiter>> waiters;  // By lease id.
+  std::unordered_map<LeaseId, std::unique_ptr<Waiter>, HashOfHexId> waiters;
   // Thousands of callers may leave at once, and are known by their keepers only.
-  std::unordered_map<std::string, LeaseId> by_keeper;
+  std::unordered_map<Keeper, LeaseId, HashOfHexId> by_keeper;
   std::unique_ptr<Timer> poll_timer;
   Instant poll_at = Instant::max();
   bool polling = false;
@@ -89,7 +89,7 @@ Line::LocalLine* Line::Find(const std::string& name) {
 Line::Waiter* Line::Find(const std::string& name, const LeaseId& lease_id, const Keeper& keeper) {
   LocalLine* line = Find(name);
   if (line == nullptr) return nullptr;
-  const auto found = line->waiters.find(std::string(lease_id.digits()));
+  const auto found = line->waiters.find(lease_id);
   if (found == line->waiters.end() || found->second->request.keeper != keeper) return nullptr;
   return found->second.get();
 }
@@ -101,7 +101,7 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
     line = std::make_unique<LocalLine>();
     line->name = request.name;
   }
-  std::unique_ptr<Waiter>& slot = line->waiters[std::string(request.lease_id.digits())];
+  std::unique_ptr<Waiter>& slot = line->waiters[request.lease_id];
   if (slot) {
     // A retry over this daemon has taken the place over; the older call has nothing to wait for.
     Done<AcquireAnswer> older = std::move(slot->done);
@@ -109,7 +109,7 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
       std::move(older)(Error(ErrorReason::kOutcomeUnknown, "a later attempt waits in its place"));
     });
     --waiting_;
-    line->by_keeper.erase(std::string(slot->request.keeper.digits()));
+    line->by_keeper.erase(slot->request.keeper);
   }
   slot = std::make_unique<Waiter>();
   slot->request = std::move(request);
@@ -117,13 +117,10 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
   slot->arrived = arrived;
   slot->done = std::move(done);
   ++waiting_;
-  line->by_keeper.emplace(slot->request.keeper.digits(), slot->request.lease_id);
+  line->by_keeper.emplace(slot->request.keeper, slot->request.lease_id);
   const auto delay = std::chrono::duration_cast<Micros>(wait_end - clock_.Now());
-  slot->end_timer = executor_.After(std::max(delay, Micros(0)), [this, name = slot->request.name,
-                                                                 lease_id = slot->request.lease_id,
-                                                                 keeper = slot->request.keeper] {
-    if (Waiter* waiter = Find(name, lease_id, keeper)) Leave(*waiter);
-  });
+  slot->end_timer =
+      executor_.After(std::max(delay, Micros(0)), [this, waiter = slot.get()] { Leave(*waiter); });
   line->length = std::max(line->length, place.position);
   PollIn(*line, std::min(ToGrid(kPollInterval, clock_.Now()), place.free_in + kPastLeaseEnd));
 }
@@ -131,7 +128,7 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
 bool Line::GiveUp(const std::string& name, const Keeper& keeper) {
   LocalLine* line = Find(name);
   if (line == nullptr) return false;
-  const auto lease_id = line->by_keeper.find(std::string(keeper.digits()));
+  const auto lease_id = line->by_keeper.find(keeper);
   if (lease_id == line->by_keeper.end()) return false;
   Waiter* waiter = Find(name, lease_id->second, keeper);
   if (waiter == nullptr) return false;
@@ -152,7 +149,7 @@ void Line::StartDraining() {
                               "this daemon is stopping; the place in line is kept"));
       });
       --waiting_;
-      by_keeper.erase(std::string(waiter.request.keeper.digits()));
+      by_keeper.erase(waiter.request.keeper);
       return true;
     });
   }
@@ -192,7 +189,7 @@ void Line::OnOffer(const Offer& offer) {
 // client was told and did not claim. A message may be late, and the offer have been claimed
 // meanwhile: a lease is not taken back.
 void Line::Decline(const Offer& offer) {
-  const auto told = told_.find(std::string(offer.lease_id.digits()));
+  const auto told = told_.find(offer.lease_id);
   if (draining_ || (told != told_.end() && clock_.Now() < told->second)) return;
   withdrawals_.Start({offer.name, offer.lease_id, offer.attempt, offer.keeper,
                       clock_.Now() + kStoreTimeout, WithdrawScope::kUnclaimedOnly},
@@ -202,13 +199,13 @@ void Line::Decline(const Offer& offer) {
 void Line::RememberOffered(const Offer& offer) {
   const Instant now = clock_.Now();
   std::erase_if(told_, [now](const auto& entry) { return entry.second <= now; });
-  told_[std::string(offer.lease_id.digits())] = now + kClaimTime;
+  told_[offer.lease_id] = now + kClaimTime;
 }
 
 void Line::OnWaiterReleased(const std::string& name, const LeaseId& lease_id) {
   LocalLine* line = Find(name);
   if (line == nullptr) return;
-  const auto found = line->waiters.find(std::string(lease_id.digits()));
+  const auto found = line->waiters.find(lease_id);
   if (found == line->waiters.end()) return;
   // The message may be older than the place.
   if (found->second->stood_again) {
@@ -305,8 +302,8 @@ void Line::Leave(Waiter& waiter) {
 void Line::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
   Done<AcquireAnswer> done = std::move(waiter.done);
   LocalLine& line = *Find(waiter.request.name);
-  line.by_keeper.erase(std::string(waiter.request.keeper.digits()));
-  line.waiters.erase(std::string(waiter.request.lease_id.digits()));
+  line.by_keeper.erase(waiter.request.keeper);
+  line.waiters.erase(waiter.request.lease_id);
   --waiting_;
   if (line.waiters.empty()) lines_.erase(lines_.find(line.name));
   std::move(done)(std::move(answer));

@@ -80,7 +80,7 @@ class Line : public LineListener {
   Withdrawals& withdrawals_;
   std::unordered_map<std::string, std::unique_ptr<LocalLine>> lines_;
   // Offers that have been taken up and may yet be claimed, with the time until which to wait.
-  std::unordered_map<std::string, Instant> told_;
+  std::unordered_map<LeaseId, Instant, HashOfHexId> told_;
   size_t waiting_ = 0;
   bool draining_ = false;
   uint32_t polls_ = 0;

@@ -70,33 +70,36 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
                                    "(waiters.per_principal_max)"),
                          std::move(done));
     }
-    joining_.emplace(request.keeper.digits(), false);
+    joining_.emplace(request.keeper, false);
     done = CountedWaiter(request.principal, std::move(done));
+  } else {
+    done = Counted(std::move(done));
   }
   const Instant arrived = clock_.Now();
-  AcquireRequest to_store = request;
-  to_store.deadline = StoreDeadline(request.deadline, kGrantShare);
+  const Instant rpc_deadline = request.deadline;
+  request.deadline = StoreDeadline(rpc_deadline, kGrantShare);
+  auto asked = std::make_unique<AcquireRequest>(std::move(request));
+  const AcquireRequest& to_store = *asked;
   store_.Acquire(
-      to_store, [this, arrived, request = std::move(request),
-                 done = Counted(std::move(done))](absl::StatusOr<AcquireOutcome> outcome) mutable {
-        OnAcquireAnswered(std::move(request), arrived, std::move(outcome), std::move(done));
+      to_store, [this, arrived, rpc_deadline, asked = std::move(asked),
+                 done = std::move(done)](absl::StatusOr<AcquireOutcome> outcome) mutable {
+        asked->deadline = rpc_deadline;
+        OnAcquireAnswered(std::move(*asked), arrived, std::move(outcome), std::move(done));
       });
 }
 
 void LockManager::OnAcquireAnswered(AcquireRequest request, Instant arrived,
                                     absl::StatusOr<AcquireOutcome> outcome,
                                     Done<AcquireAnswer> done) {
+  const Waiting* place = outcome.ok() ? std::get_if<Waiting>(&*outcome) : nullptr;
+  if (place != nullptr) return OnWaiting(std::move(request), arrived, *place, std::move(done));
+  if (request.wait_timeout > Millis(0)) joining_.erase(request.keeper);
   if (!outcome.ok()) {
-    joining_.erase(std::string(request.keeper.digits()));
     if (MayHaveHappened(outcome.status())) {
       return CleanUpAfter(std::move(request), outcome.status(), std::move(done));
     }
     return std::move(done)(outcome.status());
   }
-  if (const Waiting* place = std::get_if<Waiting>(&*outcome)) {
-    return OnWaiting(std::move(request), arrived, *place, std::move(done));
-  }
-  joining_.erase(std::string(request.keeper.digits()));
   if (Lease* lease = std::get_if<Lease>(&*outcome)) {
     return OnGranted(request, arrived, std::move(*lease), std::move(done));
   }
@@ -119,18 +122,18 @@ void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Leas
                     .attempt = request.attempt,
                     .keeper = request.keeper};
   line_.Wait(request, Waiting{}, arrived, EndOfWait(request, arrived),
-             ObservedWait(request, arrived, std::move(done)));
+             ObservedWait(request.keeper, arrived, std::move(done)));
   line_.OnOffer(offer);
 }
 
 void LockManager::OnWaiting(AcquireRequest request, Instant arrived, const Waiting& place,
                             Done<AcquireAnswer> done) {
-  const auto joining = joining_.extract(std::string(request.keeper.digits()));
+  const auto joining = joining_.extract(request.keeper);
   const bool abandoned = !joining.empty() && joining.mapped();
   const Instant end = EndOfWait(request, arrived);
   const std::string name = request.name;
   const Keeper keeper = request.keeper;
-  done = ObservedWait(request, arrived, std::move(done));
+  done = ObservedWait(request.keeper, arrived, std::move(done));
   line_.Wait(std::move(request), place, arrived, end, std::move(done));
   if (draining_) return line_.StartDraining();
   if (abandoned) Abandon(name, keeper);
@@ -138,10 +141,10 @@ void LockManager::OnWaiting(AcquireRequest request, Instant arrived, const Waiti
 
 void LockManager::Abandon(const std::string& name, const Keeper& keeper) {
   if (line_.GiveUp(name, keeper)) {
-    left_.emplace(keeper.digits());
+    left_.insert(keeper);
     return;
   }
-  const auto joining = joining_.find(std::string(keeper.digits()));
+  const auto joining = joining_.find(keeper);
   if (joining != joining_.end()) joining->second = true;
 }
 
@@ -235,26 +238,28 @@ Done<T> LockManager::Counted(Done<T> done) {
 }
 
 Done<AcquireAnswer> LockManager::CountedWaiter(std::string principal, Done<AcquireAnswer> done) {
+  ++operations_;
   ++waiters_by_principal_[principal];
   return [this, principal = std::move(principal),
           done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
+    --operations_;
     const auto waiters = waiters_by_principal_.find(principal);
     if (--waiters->second == 0) waiters_by_principal_.erase(waiters);
     std::move(done)(std::move(answer));
   };
 }
 
-Done<AcquireAnswer> LockManager::ObservedWait(const AcquireRequest& request, Instant arrived,
+Done<AcquireAnswer> LockManager::ObservedWait(const Keeper& keeper, Instant arrived,
                                               Done<AcquireAnswer> done) {
-  observer_.OnWaitBegan(request.name);
-  return [this, arrived, name = request.name, keeper = std::string(request.keeper.digits()),
+  observer_.OnWaitBegan();
+  return [this, arrived, keeper,
           done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
     const bool left = left_.erase(keeper) > 0;
-    observer_.OnWaitEnded(name, left ? WaitEnd::kCallerLeft : EndOf(answer),
+    observer_.OnWaitEnded(left ? WaitEnd::kCallerLeft : EndOf(answer),
                           std::chrono::duration_cast<Micros>(clock_.Now() - arrived));
     const Lease* lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
     if (lease != nullptr && lease->previous_lease_expired) {
-      observer_.OnExpiredLeaseReplaced(name, lease->token);
+      observer_.OnExpiredLeaseReplaced(lease->name, lease->token);
     }
     std::move(done)(std::move(answer));
   };

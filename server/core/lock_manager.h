@@ -79,10 +79,10 @@ class LockManager {
   bool RefusesAdmission(Done<T>& done);
   template <typename T>
   Done<T> Counted(Done<T> done);
+  // The same for one that may wait.
   Done<AcquireAnswer> CountedWaiter(std::string principal, Done<AcquireAnswer> done);
   // Tells the observer of a wait that begins now, and of its end.
-  Done<AcquireAnswer> ObservedWait(const AcquireRequest& request, Instant arrived,
-                                   Done<AcquireAnswer> done);
+  Done<AcquireAnswer> ObservedWait(const Keeper& keeper, Instant arrived, Done<AcquireAnswer> done);
   template <typename T>
   void AnswerLater(absl::Status error, Done<T> done);
 
@@ -94,9 +94,9 @@ class LockManager {
   Withdrawals withdrawals_;
   Line line_;
   // Acquires that may join a line, on their way to the store; true once their caller is gone.
-  std::unordered_map<std::string, bool> joining_;
+  std::unordered_map<Keeper, bool, HashOfHexId> joining_;
   // Waits whose callers are gone and that have no answer yet, by keeper.
-  std::unordered_set<std::string> left_;
+  std::unordered_set<Keeper, HashOfHexId> left_;
   // Acquires without an answer that may wait.
   std::unordered_map<std::string, size_t> waiters_by_principal_;
   size_t operations_ = 0;

@@ -37,8 +37,8 @@ class LockObserver {
   virtual void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) = 0;
 
   // An acquire stands in line; and its wait is over, `waited` after it came. They come in pairs.
-  virtual void OnWaitBegan(std::string_view /*lock_name*/) {}
-  virtual void OnWaitEnded(std::string_view /*lock_name*/, WaitEnd /*end*/, Micros /*waited*/) {}
+  virtual void OnWaitBegan() {}
+  virtual void OnWaitEnded(WaitEnd /*end*/, Micros /*waited*/) {}
 
   // A grant followed a lease that had ended without a release.
   virtual void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) = 0;

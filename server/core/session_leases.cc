@@ -17,11 +17,11 @@ bool SessionLeases::IsDue(const Held& held, Instant now) {
 
 void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, Millis ttl, Instant end,
                          Instant now) {
-  const auto known = by_key_.find({name, lease_id});
-  if (known != by_key_.end()) Remove(known->second);
+  const auto known = by_key_.find(Key(name, lease_id));
+  if (known != by_key_.end()) Remove(*known);
   std::list<Held> one{{.name = name, .lease_id = lease_id, .ttl = ttl, .end = end}};
   const Ref held = one.begin();
-  by_key_.emplace(Key{held->name, lease_id}, held);
+  by_key_.insert(held);
   IsDue(*held, now) ? PlaceFirst(one, held) : PlaceByEnd(one, held);
 }
 
@@ -38,18 +38,18 @@ void SessionLeases::PlaceByEnd(std::list<Held>& from, Ref held) {
 }
 
 bool SessionLeases::Drop(std::string_view name, const LeaseId& lease_id) {
-  const auto known = by_key_.find({name, lease_id});
+  const auto known = by_key_.find(Key(name, lease_id));
   if (known == by_key_.end()) return false;
-  Remove(known->second);
+  Remove(*known);
   return true;
 }
 
 bool SessionLeases::Keeps(std::string_view name, const LeaseId& lease_id) const {
-  return by_key_.contains({name, lease_id});
+  return by_key_.contains(Key(name, lease_id));
 }
 
 void SessionLeases::Remove(Ref held) {
-  by_key_.erase({held->name, held->lease_id});
+  by_key_.erase(held);
   if (held->extending) {
     held->dropped = true;
     return;
@@ -84,7 +84,7 @@ void SessionLeases::Extended(Ref held, Millis ttl, Instant end) {
 }
 
 void SessionLeases::Ended(Ref held) {
-  if (!held->dropped) by_key_.erase({held->name, held->lease_id});
+  if (!held->dropped) by_key_.erase(held);
   extending_.erase(held);
 }
 
@@ -99,7 +99,7 @@ void SessionLeases::NotExtended(Ref held) {
 
 std::optional<SessionLeases::Held> SessionLeases::TakeAny() {
   if (by_key_.empty()) return std::nullopt;
-  const Ref any = by_ttl_.empty() ? by_key_.begin()->second : by_ttl_.begin()->second.begin();
+  const Ref any = by_ttl_.empty() ? *by_key_.begin() : by_ttl_.begin()->second.begin();
   Held held{.name = any->name, .lease_id = any->lease_id, .ttl = any->ttl, .end = any->end};
   Remove(any);
   return held;

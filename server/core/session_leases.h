@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "core/types.h"
 
@@ -62,13 +62,22 @@ class SessionLeases {
  private:
   static bool IsDue(const Held& held, Instant now);
 
+  // A lease as it is asked for, and how to find it among those that are held.
   struct Key {
-    std::string_view name;  // The held one's.
-    LeaseId lease_id;
-    bool operator==(const Key&) const = default;
+    std::string_view name;
+    const LeaseId& lease_id;
+    Key(std::string_view its_name, const LeaseId& its_id) : name(its_name), lease_id(its_id) {}
+    Key(const Ref& held) : Key(held->name, held->lease_id) {}  // NOLINT: for the two below.
   };
   struct HashOfKey {
+    using is_transparent = void;  // NOLINT: the standard library's name
     size_t operator()(const Key& key) const;
+  };
+  struct SameKey {
+    using is_transparent = void;  // NOLINT: the standard library's name
+    bool operator()(const Key& a, const Key& b) const {
+      return a.lease_id == b.lease_id && a.name == b.name;
+    }
   };
 
   // Takes it out of the table. It is destroyed, unless it is being extended.
@@ -79,7 +88,7 @@ class SessionLeases {
 
   std::map<Millis, std::list<Held>> by_ttl_;  // Those that are due may stand in any order.
   std::list<Held> extending_;                 // Those that were dropped meanwhile too.
-  std::unordered_map<Key, Ref, HashOfKey> by_key_;
+  std::unordered_set<Ref, HashOfKey, SameKey> by_key_;
 };
 
 }  // namespace lockkeeper::core

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -77,6 +78,11 @@ class Keeper : public HexId {
 
 // Sixteen hex digits of `bits`, lower case.
 std::string Hex16(uint64_t bits);
+
+// For hash tables with such ids as keys.
+struct HashOfHexId {
+  size_t operator()(const HexId& id) const { return std::hash<std::string_view>()(id.digits()); }
+};
 
 // How much the store had confirmed of a grant. Higher implies lower.
 enum class Assurance { kNone = 0, kMemory = 1, kDisk = 2, kReplicas = 3, kQuorum = 4 };

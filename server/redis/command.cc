@@ -1,27 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/command.h"
 
-namespace lockkeeper::redis {
+#include <charconv>
 
-Command::Command(size_t word_count) {
-  words_.reserve(word_count);
-  wire_.append("*").append(std::to_string(word_count)).append("\r\n");
+namespace lockkeeper::redis {
+namespace {
+
+constexpr std::string_view kEnd = "\r\n";
+constexpr size_t kDigitsMax = 20;
+
+void AppendNumber(std::string& to, int64_t number) {
+  char digits[kDigitsMax];
+  const auto end = std::to_chars(digits, digits + kDigitsMax, number);
+  to.append(digits, end.ptr);
 }
 
-Command& Command::Word(std::string_view word) {
-  wire_.append("$").append(std::to_string(word.size())).append("\r\n");
-  words_.push_back({wire_.size(), word.size()});
-  wire_.append(word).append("\r\n");
+void AppendWord(std::string& to, std::string_view word) {
+  to.push_back('$');
+  AppendNumber(to, static_cast<int64_t>(word.size()));
+  to.append(kEnd).append(word).append(kEnd);
+}
+
+// Reads "<mark><number>\r\n" off the front of `wire`.
+size_t TakeNumber(std::string_view& wire) {
+  size_t number = 0;
+  const auto end = std::from_chars(wire.data() + 1, wire.data() + wire.size(), number);
+  wire.remove_prefix(static_cast<size_t>(end.ptr - wire.data()) + kEnd.size());
+  return number;
+}
+
+}  // namespace
+
+CommandPart& CommandPart::Add(std::string_view word) {
+  AppendWord(wire_, word);
+  ++size_;
   return *this;
 }
 
-Command& Command::Number(int64_t number) { return Word(std::to_string(number)); }
+Command::Command(size_t word_count) {
+  wire_.push_back('*');
+  AppendNumber(wire_, static_cast<int64_t>(word_count));
+  wire_.append(kEnd);
+}
+
+Command& Command::Word(std::string_view word) {
+  AppendWord(wire_, word);
+  return *this;
+}
+
+Command& Command::Number(int64_t number) {
+  char digits[kDigitsMax];
+  const auto end = std::to_chars(digits, digits + kDigitsMax, number);
+  return Word({digits, static_cast<size_t>(end.ptr - digits)});
+}
+
+Command& Command::Append(const CommandPart& part) {
+  wire_.append(part.wire());
+  return *this;
+}
 
 std::vector<std::string_view> Command::Words() const {
-  std::vector<std::string_view> words;
-  words.reserve(words_.size());
-  for (const Span& span : words_) {
-    words.push_back(std::string_view(wire_).substr(span.begin, span.length));
+  std::string_view wire = wire_;
+  std::vector<std::string_view> words(TakeNumber(wire));
+  for (std::string_view& word : words) {
+    const size_t length = TakeNumber(wire);
+    word = wire.substr(0, length);
+    wire.remove_prefix(length + kEnd.size());
   }
   return words;
 }

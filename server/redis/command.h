@@ -11,6 +11,19 @@
 
 namespace lockkeeper::redis {
 
+// Some words of a command, made before it.
+class CommandPart {
+ public:
+  CommandPart& Add(std::string_view word);
+
+  size_t size() const { return size_; }
+  std::string_view wire() const { return wire_; }
+
+ private:
+  std::string wire_;
+  size_t size_ = 0;
+};
+
 class Command {
  public:
   // Starts a command of exactly `word_count` words.
@@ -19,21 +32,19 @@ class Command {
   // Appends a word of any bytes. Answers this command, to go on with.
   Command& Word(std::string_view word);
   Command& Number(int64_t number);
+  Command& Append(const CommandPart& part);
+
+  // Makes room for so many bytes in all.
+  void Reserve(size_t bytes) { wire_.reserve(bytes); }
 
   // The command in the Redis serialization protocol. Requires: all words are there.
   std::string_view wire() const { return wire_; }
 
-  // The words, as views into this command.
+  // The words, as views into this command. Requires: all words are there.
   std::vector<std::string_view> Words() const;
 
  private:
-  struct Span {
-    size_t begin;
-    size_t length;
-  };
-
   std::string wire_;
-  std::vector<Span> words_;
 };
 
 }  // namespace lockkeeper::redis

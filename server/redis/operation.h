@@ -6,21 +6,24 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "core/types.h"
+#include "redis/command.h"
 #include "redis/reply.h"
 
 namespace lockkeeper::redis {
 
 struct ScriptSource;
 
-// What a script answered for one operation: `width` replies, and the node's clock.
+// What a script answered for one operation: `width` replies, and the node's clock. Valid during the
+// call of `done`.
 struct OperationReply {
   core::NodeTime now;
   std::span<const Reply> values;
+  std::string_view lock_name;
 };
 
 // Whether the script gets the key of the line besides the record's. One key is enough for a lock
@@ -32,7 +35,7 @@ using OperationDone = absl::AnyInvocable<void(absl::StatusOr<OperationReply>) &&
 struct Operation {
   const ScriptSource* script = nullptr;
   std::string lock_name;
-  std::vector<std::string> arguments;  // As many as the script takes for each lock.
+  CommandPart arguments;  // As many as the script takes for each lock.
   size_t reply_width = 1;
   LineKey line_key = LineKey::kWhenAsked;
   core::Instant deadline;

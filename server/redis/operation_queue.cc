@@ -29,19 +29,57 @@ struct OperationQueue::Pending {
   Operation operation;
   Lock* lock = nullptr;
   uint64_t number = 0;  // By age.
+  size_t place = 0;     // In deadlines_.
   bool sent = false;
   bool ended = false;  // `done` has run: at the deadline, before the reply.
+  PendingPtr next;     // Of the lock's, while it waits.
 
   CallKind kind() const { return {operation.script, operation.line_key}; }
+
+  // By age if it is the same: no order in the domain may depend on addresses.
+  bool Before(const Pending& other) const {
+    return operation.deadline != other.operation.deadline
+               ? operation.deadline < other.operation.deadline
+               : number < other.number;
+  }
 };
 
-// The operations on one lock that have not got their reply, in the order of arrival.
+// The operations on one lock that are not in a call, in the order of arrival.
 struct OperationQueue::Lock {
-  std::string name;
+  const std::string* name = nullptr;  // In `locks_`.
   size_t lane = 0;
   bool busy = false;   // Operations of this lock are in a call.
   bool ready = false;  // Stands in `ready_`.
-  std::deque<PendingPtr> waiting;
+
+  Pending* first() const { return first_.get(); }
+
+  void PushBack(PendingPtr pending) {
+    Pending* const added = pending.get();
+    (last_ == nullptr ? first_ : last_->next) = std::move(pending);
+    last_ = added;
+  }
+
+  void PushFront(PendingPtr pending) {
+    if (last_ == nullptr) last_ = pending.get();
+    pending->next = std::move(first_);
+    first_ = std::move(pending);
+  }
+
+  PendingPtr PopFront() {
+    PendingPtr popped = std::move(first_);
+    first_ = std::move(popped->next);
+    if (!first_) last_ = nullptr;
+    return popped;
+  }
+
+  // A long list would otherwise be destroyed by as deep a recursion.
+  ~Lock() {
+    while (first_) PopFront();
+  }
+
+ private:
+  PendingPtr first_;
+  Pending* last_ = nullptr;
 };
 
 struct OperationQueue::Call {
@@ -62,7 +100,7 @@ OperationQueue::OperationQueue(Node& node, const core::Clock& clock, core::Execu
 OperationQueue::~OperationQueue() {
   *alive_ = false;
   while (!deadlines_.empty()) {
-    Pending& pending = *deadlines_.begin()->second;
+    Pending& pending = deadlines_.First();
     Complete(pending, core::Error(pending.sent ? ErrorReason::kOutcomeUnknown
                                                : ErrorReason::kStoreUnavailable,
                                   "the daemon is stopping"));
@@ -70,18 +108,18 @@ OperationQueue::~OperationQueue() {
 }
 
 void OperationQueue::Submit(Operation operation) {
-  std::unique_ptr<Lock>& slot = locks_[operation.lock_name];
-  if (!slot) {
-    slot = std::make_unique<Lock>();
-    slot->name = operation.lock_name;
-    slot->lane = core::HashOfName(operation.lock_name) % node_.lanes();
+  auto slot = locks_.find(operation.lock_name);
+  if (slot == locks_.end()) {
+    slot = locks_.try_emplace(operation.lock_name).first;
+    slot->second.name = &slot->first;
+    slot->second.lane = core::HashOfName(operation.lock_name) % node_.lanes();
   }
-  auto pending = std::make_shared<Pending>();
+  auto pending = std::make_unique<Pending>();
   pending->operation = std::move(operation);
-  pending->lock = slot.get();
+  pending->lock = &slot->second;
   WatchDeadline(*pending);
-  slot->waiting.push_back(std::move(pending));
-  Unbusy(*slot);
+  slot->second.PushBack(std::move(pending));
+  Unbusy(slot->second);
 }
 
 // Lets the lock's next operations go, if none is in a call.
@@ -113,12 +151,12 @@ void OperationQueue::Flush() {
 
 // Moves the lock's first operations of one kind into an open call.
 void OperationQueue::TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open) {
-  while (!lock.waiting.empty() && lock.waiting.front()->ended) lock.waiting.pop_front();
-  if (lock.waiting.empty()) {
-    locks_.erase(locks_.find(lock.name));
+  while (lock.first() != nullptr && lock.first()->ended) lock.PopFront();
+  if (lock.first() == nullptr) {
+    locks_.erase(locks_.find(*lock.name));
     return;
   }
-  const Pending& first = *lock.waiting.front();
+  const Pending& first = *lock.first();
   auto slot = std::find_if(open.begin(), open.end(), [&](const std::unique_ptr<Call>& call) {
     return call->kind == first.kind() && call->lane == lock.lane;
   });
@@ -126,13 +164,13 @@ void OperationQueue::TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& o
     open.push_back(
         std::make_unique<Call>(Call{first.kind(), lock.lane, first.operation.reply_width, {}}));
     slot = std::prev(open.end());
+    (*slot)->operations.reserve(kOperationsPerCall);
   }
   Call& call = **slot;
   lock.busy = true;
-  while (!lock.waiting.empty() && lock.waiting.front()->kind() == call.kind &&
+  while (lock.first() != nullptr && lock.first()->kind() == call.kind &&
          call.operations.size() < kOperationsPerCall) {
-    PendingPtr pending = std::move(lock.waiting.front());
-    lock.waiting.pop_front();
+    PendingPtr pending = lock.PopFront();
     if (pending->ended) continue;
     pending->sent = true;
     call.operations.push_back(std::move(pending));
@@ -145,10 +183,15 @@ void OperationQueue::TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& o
 }
 
 void OperationQueue::Send(std::unique_ptr<Call> call) {
-  const size_t arguments = call->operations.front()->operation.arguments.size();
+  const Operation& first = call->operations.front()->operation;
   const size_t count = call->operations.size();
   const size_t keys_per_lock = call->kind.line_key == LineKey::kAlways ? 2 : 1;
-  Command command(3 + kCommonArguments + count * (keys_per_lock + arguments));
+  Command command(3 + kCommonArguments + count * (keys_per_lock + first.arguments.size()));
+  // Of about the same length each; the key stands twice at most, with a prefix and a suffix.
+  constexpr size_t kBytesMore = 64;
+  command.Reserve(kBytesMore * 4 +
+                  count * (kBytesMore * keys_per_lock + first.lock_name.size() * keys_per_lock +
+                           first.arguments.wire().size()));
   const ScriptSource& script = call->kind.script->ForKeys(keys_per_lock);
   command.Word("EVALSHA").Word(script.sha1);
   command.Number(static_cast<int64_t>(count * keys_per_lock));
@@ -159,7 +202,7 @@ void OperationQueue::Send(std::unique_ptr<Call> call) {
   command.Number(token_floor_.value()).Number(options_.record_retention.count()).Word(kEpoch);
   command.Number(static_cast<int64_t>(keys_per_lock)).Word(options_.keys.ChannelPrefix());
   for (const PendingPtr& pending : call->operations) {
-    for (const std::string& argument : pending->operation.arguments) command.Word(argument);
+    command.Append(pending->operation.arguments);
   }
   const size_t lane = call->lane;
   node_.Run(lane, script, std::move(command),
@@ -183,17 +226,19 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
 
   const auto reply_of = [&](size_t i) {
     const std::span<const Reply> items = reply->items;
-    return OperationReply{now, items.subspan(1 + i * call.reply_width, call.reply_width)};
+    return OperationReply{now, items.subspan(1 + i * call.reply_width, call.reply_width),
+                          call.operations[i]->operation.lock_name};
   };
 
   // Locks first: what `done` submits has to find them free, and behind what is sent again. From the
   // last to the first, so that those that are sent again keep their order.
   for (const PendingPtr& pending : call.operations) pending->lock->busy = false;
-  for (size_t i = call.operations.size(); error.ok() && i-- > 0;) {
-    if (SentAgain(call.operations[i], reply_of(i))) call.operations[i] = nullptr;
-  }
-  for (const PendingPtr& pending : call.operations) {
-    if (pending) Unbusy(*pending->lock);
+  for (size_t i = call.operations.size(); i-- > 0;) {
+    Lock& lock = *call.operations[i]->lock;
+    if (error.ok() && WantsLine(*call.operations[i], reply_of(i))) {
+      SendAgain(std::move(call.operations[i]));
+    }
+    Unbusy(lock);
   }
   for (size_t i = 0; i < call.operations.size(); ++i) {
     if (!call.operations[i] || call.operations[i]->ended) continue;
@@ -205,18 +250,20 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
   }
 }
 
+bool OperationQueue::WantsLine(const Pending& pending, const OperationReply& reply) const {
+  return OutcomeOf(reply) == kOutcomeLine && !pending.ended;
+}
+
 // Puts an operation that has to see the line in front of its lock's others, with the line's key.
-bool OperationQueue::SentAgain(const PendingPtr& pending, const OperationReply& reply) {
-  if (OutcomeOf(reply) != kOutcomeLine || pending->ended) return false;
+void OperationQueue::SendAgain(PendingPtr pending) {
   pending->operation.line_key = LineKey::kAlways;
   pending->sent = false;
-  pending->lock->waiting.push_front(pending);
-  Unbusy(*pending->lock);
-  return true;
+  Lock& lock = *pending->lock;
+  lock.PushFront(std::move(pending));
 }
 
 void OperationQueue::Complete(Pending& pending, absl::StatusOr<OperationReply> reply) {
-  deadlines_.erase({pending.operation.deadline, pending.number});
+  deadlines_.Remove(pending);
   pending.ended = true;
   OperationDone done = std::move(pending.operation.done);
   std::move(done)(std::move(reply));
@@ -224,7 +271,7 @@ void OperationQueue::Complete(Pending& pending, absl::StatusOr<OperationReply> r
 
 void OperationQueue::WatchDeadline(Pending& pending) {
   pending.number = next_number_++;
-  deadlines_.emplace(std::pair(pending.operation.deadline, pending.number), &pending);
+  deadlines_.Add(pending);
   if (pending.operation.deadline < timer_at_) ArmTimer(pending.operation.deadline);
 }
 
@@ -235,7 +282,7 @@ void OperationQueue::ArmTimer(core::Instant at) {
     timer_at_ = core::Instant::max();
     ExpireDue();
     if (deadlines_.empty() || timer_at_ != core::Instant::max()) return;
-    const core::Instant next = deadlines_.begin()->first.first;
+    const core::Instant next = deadlines_.First().operation.deadline;
     if (next < core::Instant::max()) ArmTimer(next);  // Otherwise none that is left has a deadline.
   });
 }
@@ -243,8 +290,8 @@ void OperationQueue::ArmTimer(core::Instant at) {
 void OperationQueue::ExpireDue() {
   if (deadlines_.empty()) return;
   const core::Instant now = clock_.Now();
-  while (!deadlines_.empty() && deadlines_.begin()->first.first <= now) {
-    Pending& pending = *deadlines_.begin()->second;
+  while (!deadlines_.empty() && deadlines_.First().operation.deadline <= now) {
+    Pending& pending = deadlines_.First();
     Complete(pending, pending.sent ? core::Error(ErrorReason::kOutcomeUnknown,
                                                  "the store did not answer in time")
                                    : core::Error(ErrorReason::kStoreUnavailable,

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -20,6 +19,7 @@
 
 #include "core/clock.h"
 #include "core/executor.h"
+#include "redis/indexed_heap.h"
 #include "redis/key_layout.h"
 #include "redis/node.h"
 #include "redis/operation.h"
@@ -62,14 +62,15 @@ class OperationQueue {
   struct Pending;
   struct Lock;
   struct Call;
-  using PendingPtr = std::shared_ptr<Pending>;
+  using PendingPtr = std::unique_ptr<Pending>;
 
   void FlushAtEndOfTurn();
   void Flush();
   void TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open);
   void Send(std::unique_ptr<Call> call);
   void OnReply(Call& call, absl::StatusOr<Reply> reply);
-  bool SentAgain(const PendingPtr& pending, const OperationReply& reply);
+  bool WantsLine(const Pending& pending, const OperationReply& reply) const;
+  void SendAgain(PendingPtr pending);
   void Complete(Pending& pending, absl::StatusOr<OperationReply> reply);
   void Unbusy(Lock& lock);
 
@@ -83,12 +84,11 @@ class OperationQueue {
   TokenFloor& token_floor_;
   const OperationQueueOptions options_;
 
-  std::unordered_map<std::string, std::unique_ptr<Lock>> locks_;
+  std::unordered_map<std::string, Lock> locks_;
   std::vector<Lock*> ready_;
   bool flush_scheduled_ = false;
 
-  // By deadline, then age: no order in the domain may depend on addresses.
-  std::map<std::pair<core::Instant, uint64_t>, Pending*> deadlines_;
+  IndexedHeap<Pending> deadlines_;  // Of those that have not ended.
   uint64_t next_number_ = 0;
   core::Instant timer_at_ = core::Instant::max();
   std::unique_ptr<core::Timer> timer_;

@@ -30,10 +30,9 @@ using core::NodeTime;
 constexpr size_t kReplyWidth = 4;
 
 // The lease that acquire.lua and extend.lua answer: outcome, token, remaining, ttl.
-Lease ReadLease(const OperationReply& reply, std::string name, const LeaseId& lease_id,
-                core::Assurance assurance) {
+Lease ReadLease(const OperationReply& reply, const LeaseId& lease_id, core::Assurance assurance) {
   Lease lease;
-  lease.name = std::move(name);
+  lease.name = reply.lock_name;
   lease.lease_id = lease_id;
   lease.token = FencingToken{reply.values[1].integer};
   lease.remaining_ttl = Micros(reply.values[2].integer);
@@ -135,15 +134,17 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
                              core::Done<core::AcquireOutcome> done) {
   constexpr size_t kWaitersDigits = 6;
   const int32_t waiters_max = request.wait_timeout > Millis(0) ? options_.waiters_per_lock_max : 0;
-  std::string text = EncodeText(request);
-  std::string columns = EncodeRequest(request, text.size());
+  const std::string text = EncodeText(request);
   queue_.Submit(
       {.script = &kAcquireScript,
        .lock_name = request.name,
-       .arguments = {std::move(columns), std::move(text), Digits(waiters_max, kWaitersDigits)},
+       .arguments = CommandPart()
+                        .Add(EncodeRequest(request, text.size()))
+                        .Add(text)
+                        .Add(Digits(waiters_max, kWaitersDigits)),
        .reply_width = kReplyWidth,
        .deadline = request.deadline,
-       .done = [this, name = request.name, lease_id = request.lease_id,
+       .done = [this, lease_id = request.lease_id,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
          switch (const int64_t outcome = OutcomeOf(*reply)) {
@@ -151,7 +152,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
            case 2:
            case 6:
            case 7: {
-             Lease lease = ReadLease(*reply, std::move(name), lease_id, assurance());
+             Lease lease = ReadLease(*reply, lease_id, assurance());
              lease.previous_lease_expired = outcome == 2 || outcome == 7;
              lease.offered = outcome >= 6;
              token_floor_.SawToken(lease.token);
@@ -159,7 +160,8 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
            }
            case 3: {
              core::Contention contention = ReadContention(*reply);
-             if (contention.remaining_ttl == Micros(0)) GoOnHandingOver(name);
+             if (contention.remaining_ttl == Micros(0))
+               GoOnHandingOver(std::string(reply->lock_name));
              return std::move(done)(core::AcquireOutcome(std::move(contention)));
            }
            case 5:
@@ -175,7 +177,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
              return std::move(done)(core::Error(
                  ErrorReason::kLeaseEnded, "the lease id was released or used up: take a new one"));
            default:
-             return std::move(done)(StatusOfOutcome(outcome, name));
+             return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
          }
        }});
 }
@@ -184,19 +186,21 @@ void RedisLockStore::Extend(const core::ExtendRequest& request, core::Done<Lease
   constexpr size_t kTtlDigits = 8;
   queue_.Submit({.script = &kExtendScript,
                  .lock_name = request.name,
-                 .arguments = {std::string(request.lease_id.digits()),
-                               Digits(request.ttl.count(), kTtlDigits), request.principal},
+                 .arguments = CommandPart()
+                                  .Add(request.lease_id.digits())
+                                  .Add(Digits(request.ttl.count(), kTtlDigits))
+                                  .Add(request.principal),
                  .reply_width = kReplyWidth,
                  .line_key = request.target == core::ExtendTarget::kOffer ? LineKey::kAlways
                                                                           : LineKey::kWhenAsked,
                  .deadline = request.deadline,
-                 .done = [this, name = request.name, lease_id = request.lease_id,
+                 .done = [this, lease_id = request.lease_id,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
                    if (!reply.ok()) return std::move(done)(reply.status());
                    switch (const int64_t outcome = OutcomeOf(*reply)) {
                      case 1:
                      case 2: {
-                       Lease lease = ReadLease(*reply, std::move(name), lease_id, assurance());
+                       Lease lease = ReadLease(*reply, lease_id, assurance());
                        lease.previous_lease_expired = outcome == 2;
                        return std::move(done)(std::move(lease));
                      }
@@ -204,37 +208,36 @@ void RedisLockStore::Extend(const core::ExtendRequest& request, core::Done<Lease
                        return std::move(done)(core::Error(ErrorReason::kLeaseLost,
                                                           "the lease has ended or was never held"));
                      default:
-                       return std::move(done)(StatusOfOutcome(outcome, name));
+                       return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
                    }
                  }});
 }
 
 void RedisLockStore::Release(const core::ReleaseRequest& request,
                              core::Done<core::ReleaseAnswer> done) {
-  queue_.Submit({.script = &kReleaseScript,
-                 .lock_name = request.name,
-                 .arguments = {std::string(request.lease_id.digits()), request.principal},
-                 .reply_width = kReplyWidth,
-                 .deadline = request.deadline,
-                 .done = [this, name = request.name,
-                          done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
-                   using core::NotReleasedReason;
-                   if (!reply.ok()) return std::move(done)(reply.status());
-                   if (reply->values[1].integer == 1) GoOnHandingOver(name);
-                   switch (const int64_t outcome = OutcomeOf(*reply)) {
-                     case 1:
-                       return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNone});
-                     case 2:
-                       return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kExpired});
-                     case 3:
-                       return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNotHolder});
-                     case 4:
-                       return std::move(done)(
-                           core::ReleaseAnswer{NotReleasedReason::kWaiterRemoved});
-                     default:
-                       return std::move(done)(StatusOfOutcome(outcome, name));
-                   }
-                 }});
+  queue_.Submit(
+      {.script = &kReleaseScript,
+       .lock_name = request.name,
+       .arguments = CommandPart().Add(request.lease_id.digits()).Add(request.principal),
+       .reply_width = kReplyWidth,
+       .deadline = request.deadline,
+       .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+         using core::NotReleasedReason;
+         if (!reply.ok()) return std::move(done)(reply.status());
+         if (reply->values[1].integer == 1) GoOnHandingOver(std::string(reply->lock_name));
+         switch (const int64_t outcome = OutcomeOf(*reply)) {
+           case 1:
+             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNone});
+           case 2:
+             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kExpired});
+           case 3:
+             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNotHolder});
+           case 4:
+             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kWaiterRemoved});
+           default:
+             return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+         }
+       }});
 }
 
 void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
@@ -243,17 +246,18 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
   queue_.Submit(
       {.script = &kWithdrawScript,
        .lock_name = request.name,
-       .arguments = {std::string(request.lease_id.digits()),
-                     Digits(request.attempt, kAttemptDigits), std::string(request.keeper.digits()),
-                     request.scope == core::WithdrawScope::kUnclaimedOnly ? "U" : "L"},
+       .arguments = CommandPart()
+                        .Add(request.lease_id.digits())
+                        .Add(Digits(request.attempt, kAttemptDigits))
+                        .Add(request.keeper.digits())
+                        .Add(request.scope == core::WithdrawScope::kUnclaimedOnly ? "U" : "L"),
        .reply_width = kReplyWidth,
        .line_key = request.in_line ? LineKey::kAlways : LineKey::kWhenAsked,
        .deadline = request.deadline,
-       .done = [this, name = request.name,
-                done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+       .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          using core::WithdrawResult;
          if (!reply.ok()) return std::move(done)(reply.status());
-         if (reply->values[1].integer == 1) GoOnHandingOver(name);
+         if (reply->values[1].integer == 1) GoOnHandingOver(std::string(reply->lock_name));
          switch (const int64_t outcome = OutcomeOf(*reply)) {
            case 1:
              return std::move(done)(WithdrawResult::kWithdrawn);
@@ -265,7 +269,7 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
            case 3:
              return std::move(done)(WithdrawResult::kKept);
            default:
-             return std::move(done)(StatusOfOutcome(outcome, name));
+             return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
          }
        }});
 }
@@ -273,30 +277,31 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
 void RedisLockStore::Fence(const core::FenceRequest& request, core::Done<core::FenceAnswer> done) {
   constexpr size_t kFenceReplyWidth = 2;
   const bool live = request.liveness == core::LeaseLiveness::kRequired;
-  queue_.Submit({.script = &kFenceScript,
-                 .lock_name = request.name,
-                 .arguments = {std::to_string(request.token.value), live ? "1" : "0"},
-                 .reply_width = kFenceReplyWidth,
-                 .deadline = request.deadline,
-                 .done = [name = request.name,
-                          done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
-                   if (!reply.ok()) return std::move(done)(reply.status());
-                   const int64_t outcome = OutcomeOf(*reply);
-                   if (outcome < 1 || outcome > 4)
-                     return std::move(done)(StatusOfOutcome(outcome, name));
-                   return std::move(done)(
-                       core::FenceAnswer{static_cast<core::Verdict>(outcome),
-                                         FencingToken{reply->values[1].integer}});
-                 }});
+  queue_.Submit(
+      {.script = &kFenceScript,
+       .lock_name = request.name,
+       .arguments = CommandPart().Add(std::to_string(request.token.value)).Add(live ? "1" : "0"),
+       .reply_width = kFenceReplyWidth,
+       .deadline = request.deadline,
+       .done = [done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+         if (!reply.ok()) return std::move(done)(reply.status());
+         const int64_t outcome = OutcomeOf(*reply);
+         if (outcome < 1 || outcome > 4)
+           return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+         return std::move(done)(core::FenceAnswer{static_cast<core::Verdict>(outcome),
+                                                  FencingToken{reply->values[1].integer}});
+       }});
 }
 
 void RedisLockStore::Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) {
   constexpr size_t kNumberDigits = 16;
   queue_.Submit({.script = &kPollScript,
                  .lock_name = request.name,
-                 .arguments = {options_.daemon_id, std::string(ModeOf(request.mode)),
-                               Digits(request.number, kNumberDigits),
-                               Digits(request.unpark_from, kNumberDigits)},
+                 .arguments = CommandPart()
+                                  .Add(options_.daemon_id)
+                                  .Add(ModeOf(request.mode))
+                                  .Add(Digits(request.number, kNumberDigits))
+                                  .Add(Digits(request.unpark_from, kNumberDigits)),
                  .reply_width = kReplyWidth,
                  .line_key = LineKey::kAlways,
                  .deadline = request.deadline,

@@ -39,13 +39,10 @@ void TelemetryLockObserver::OnWithdrawalEnded(std::string_view lock_name, Withdr
   }
 }
 
-void TelemetryLockObserver::OnWaitBegan(std::string_view /*lock_name*/) {
-  metrics_.waiters().Add(1);
-}
+void TelemetryLockObserver::OnWaitBegan() { metrics_.waiters().Add(1); }
 
 // No record: that of the request tells how long it waited.
-void TelemetryLockObserver::OnWaitEnded(std::string_view /*lock_name*/, core::WaitEnd end,
-                                        core::Micros waited) {
+void TelemetryLockObserver::OnWaitEnded(core::WaitEnd end, core::Micros waited) {
   metrics_.waiters().Add(-1);
   metrics_.waits(end).Observe(waited);
 }

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "core/executor.h"
 #include "core/types.h"
+#include "redis/indexed_heap.h"
 
 namespace lockkeeper::redis {
 
@@ -20,7 +20,7 @@ namespace lockkeeper::redis {
 // Lifetime: timers may outlive the heap; they never run then.
 class TimerHeap {
  public:
-  TimerHeap() = default;
+  TimerHeap();
   ~TimerHeap();
   TimerHeap(const TimerHeap&) = delete;
   TimerHeap& operator=(const TimerHeap&) = delete;
@@ -38,13 +38,7 @@ class TimerHeap {
  private:
   class Entry;
 
-  static bool Before(const Entry& a, const Entry& b);
-  void Place(size_t index, Entry* entry);
-  void SiftUp(size_t index);
-  void SiftDown(size_t index);
-  void Remove(Entry& entry);
-
-  std::vector<Entry*> heap_;  // A binary heap; each entry knows its index.
+  IndexedHeap<Entry> heap_;
   uint64_t next_number_ = 0;
 };
 

@@ -86,10 +86,8 @@ class RecordingObserver final : public LockObserver {
   void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) override {
     withdrawals.emplace_back(lock_name, end);
   }
-  void OnWaitBegan(std::string_view /*lock_name*/) override { ++waits_begun; }
-  void OnWaitEnded(std::string_view /*lock_name*/, WaitEnd end, Micros waited) override {
-    waits_ended.emplace_back(end, waited);
-  }
+  void OnWaitBegan() override { ++waits_begun; }
+  void OnWaitEnded(WaitEnd end, Micros waited) override { waits_ended.emplace_back(end, waited); }
   void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) override {
     expired.emplace_back(lock_name, token);
   }
