@@ -290,7 +290,9 @@ void Line::Leave(Waiter& waiter) {
         Contention contention = result->seen;
         contention.reason =
             leaving->released ? ContentionReason::kCancelled : ContentionReason::kWaitTimedOut;
-        if (contention.position == 0) {  // Its turn had come, or the line was lost.
+        if (leaving->released) {
+          contention.position = 0;
+        } else if (contention.position == 0) {  // Its turn had come, or the line was lost.
           const bool its_turn = *result == WithdrawResult::kWithdrawn;
           contention.position = its_turn ? 1 : leaving->place.position;
           contention.waiters = Find(name)->length;

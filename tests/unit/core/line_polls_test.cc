@@ -113,5 +113,23 @@ TEST_F(LinePollsTest, WaiterOfALostLineThatWasReleasedLeavesBeforeItIsAnswered) 
   EXPECT_EQ(ContentionIn(answer_), ContentionReason::kCancelled);
 }
 
+// The message that it was released may be older than its place.
+TEST_F(LinePollsTest, WaiterOfALostLineThatWasReleasedLeavesAndIsCancelled) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(seconds(1));
+  store_.polls.Answer(PollAnswer{.lost = true});
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+
+  store_.listener->OnWaiterReleased("a", Request(1).lease_id);
+  ASSERT_EQ(store_.withdrawals.size(), 1U);
+  ASSERT_FALSE(answer_.came());
+  WithdrawResult left = WithdrawResult::kNotGranted;
+  left.seen.position = 2;
+  store_.withdrawals.Answer(left);
+
+  EXPECT_EQ(ContentionIn(answer_), ContentionReason::kCancelled);
+  EXPECT_EQ(std::get<Contention>(*answer_.value()).position, 0) << "only a wait in vain has one";
+}
+
 }  // namespace
 }  // namespace lockkeeper::core
