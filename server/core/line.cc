@@ -293,8 +293,7 @@ void Line::Leave(Waiter& waiter) {
         if (leaving->released) {
           contention.position = 0;
         } else if (contention.position == 0) {  // Its turn had come, or the line was lost.
-          const bool its_turn = *result == WithdrawResult::kWithdrawn;
-          contention.position = its_turn ? 1 : leaving->place.position;
+          contention.position = *result == WithdrawResult::kWithdrawn ? 1 : leaving->place.position;
           contention.waiters = Find(name)->length;
         }
         Answer(*leaving, AcquireAnswer(std::move(contention)));
