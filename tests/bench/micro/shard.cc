@@ -20,7 +20,7 @@ void QueueTurn(benchmark::State& state) {
     for (int64_t i = 0; i < state.range(0); ++i) {
       shard.queue().Submit({.script = &redis::kReleaseScript,
                             .lock_name = NameOfLock(static_cast<size_t>(i)),
-                            .arguments = {std::string(LeaseIdOf(1).digits()), ""},
+                            .arguments = redis::CommandPart().Add(LeaseIdOf(1).digits()).Add(""),
                             .reply_width = kReplyWidth,
                             .deadline = core::Instant::max(),
                             .done = [&answers](absl::StatusOr<redis::OperationReply> reply) {
