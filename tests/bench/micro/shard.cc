@@ -23,7 +23,7 @@ void QueueTurn(benchmark::State& state) {
                             .arguments = redis::CommandPart().Add(LeaseIdOf(1).digits()).Add(""),
                             .reply_width = kReplyWidth,
                             .deadline = core::Instant::max(),
-                            .done = [&answers](absl::StatusOr<redis::OperationReply> reply) {
+                            .done = [&answers](const absl::StatusOr<redis::OperationReply>& reply) {
                               answers += reply.ok() ? 1 : 0;
                             }});
     }
@@ -41,14 +41,14 @@ void Cycle(benchmark::State& state) {
   for (auto _ : state) {
     for (int64_t i = 0; i < state.range(0); ++i) {
       shard.locks().Acquire(AcquireOf(static_cast<size_t>(i)),
-                            [&granted](absl::StatusOr<core::AcquireAnswer> answer) {
+                            [&granted](const absl::StatusOr<core::AcquireAnswer>& answer) {
                               granted += answer.ok() && answer->index() == 0 ? 1 : 0;
                             });
     }
     shard.RunTurns();
     for (int64_t i = 0; i < state.range(0); ++i) {
       shard.locks().Release(ReleaseOf(static_cast<size_t>(i)),
-                            [&released](absl::StatusOr<core::ReleaseAnswer> answer) {
+                            [&released](const absl::StatusOr<core::ReleaseAnswer>& answer) {
                               released += answer.ok() ? 1 : 0;
                             });
     }

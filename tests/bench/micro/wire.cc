@@ -26,6 +26,7 @@ void BuildCommand(benchmark::State& state) {
   const std::string hash(40, 'a');
   const std::string columns(150, '0');
   std::vector<std::string> keys;
+  keys.reserve(locks);
   for (size_t i = 0; i < locks; ++i) keys.push_back("lk:{" + NameOfLock(i) + "}");
   for (auto _ : state) {
     redis::Command command(3 + locks * 4);

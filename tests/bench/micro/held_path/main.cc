@@ -20,7 +20,10 @@ constexpr size_t kBatch = 512;  // Operations of a turn.
 
 class Client final : public core::SessionListener {
  public:
+  Client() = default;
   ~Client() override { session_->Break(); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   void Acquire(size_t lock) { Run(AcquireOf(lock)); }
   void Release(size_t lock) { Run(ReleaseOf(lock)); }
