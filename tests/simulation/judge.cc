@@ -177,6 +177,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   state.phase = turn.offered ? Phase::kOffered : Phase::kLease;
   state.turn = std::move(turn);
   state.end_set_at = now;
+  state.extends = 0;
   ++state.void_entries;
 }
 
@@ -202,6 +203,7 @@ void Judge::Extended(const std::string& lock, const std::string& lease_id, Insta
     Violation(Shown(lease_id) + " extended a lease of " + lock + " that it does not have");
     return;
   }
+  CheckHowOften(state, lease_id, now);
   if (state.phase == Phase::kLease && end < state.turn.end) {
     Violation("an extend shortened the lease of " + Shown(lease_id));
   }

@@ -144,6 +144,8 @@ class Judge {
     Instant over_at;                               // If it was ended.
     int64_t token = 0;
     std::map<int64_t, Given> given;  // By token.
+    Instant extends_from;            // Since when extends of this turn are counted.
+    int extends = 0;
 
     std::map<std::string, Waiter> line;                  // By lease id.
     std::map<std::string, Place> places;                 // Of those that have not left.
@@ -170,6 +172,7 @@ class Judge {
   void CheckOrder(const Lock& lock, const Turn& turn, Instant now);
   void CheckReceiver(const Turn& turn);
   void CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter, Instant now);
+  void CheckHowOften(Lock& lock, const std::string& lease_id, Instant now);
   void CheckCancelled(const Lock& lock, const Try& what, Instant now);
   void StandAgain(Lock& lock, const std::string& daemon, Instant now);
   void CheckTurnOfGivenUp(Lock& lock, Instant now);

@@ -10,6 +10,10 @@
 namespace lockkeeper::simulation {
 namespace {
 
+// Nobody has reason to extend a lease so often in so short a time.
+constexpr core::Millis kExtendsCountedFor{100};
+constexpr int kExtendsMax = 20;
+
 std::string Millis(Instant from, Instant to) {
   return std::to_string(std::chrono::duration_cast<core::Millis>(to - from).count()) + " ms";
 }
@@ -39,6 +43,15 @@ void Judge::ToldLost(const std::string& lock, int64_t token, Instant now) {
   if (state.turn.token != token || state.phase != Phase::kLease || now >= state.turn.end) return;
   Violation("a client was told that its lease of " + lock + " with token " + std::to_string(token) +
             " is lost, but it runs");
+}
+
+void Judge::CheckHowOften(Lock& lock, const std::string& lease_id, Instant now) {
+  if (now - lock.extends_from > kExtendsCountedFor) {
+    lock.extends_from = now;
+    lock.extends = 0;
+  }
+  if (++lock.extends != kExtendsMax + 1) return;
+  Violation(lease_id.substr(0, 8) + " was extended again and again");
 }
 
 void Judge::Cancelled(const Try& what, Instant now) {

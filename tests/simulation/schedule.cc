@@ -64,6 +64,11 @@ void AddStreamFaults(support::Random random, Micros end, std::vector<Fault>& fau
     fault.at = Micros(random.Between(0, end.count()));
     fault.duration = Micros(random.Between(1'000, random.OneIn(2) ? 6'000'000 : 1'500'000));
     fault.target = static_cast<uint32_t>(random.Below(1000));
+    // What a daemon knows of its leases is as old as the answers.
+    if (random.OneIn(3)) {
+      fault.kind = FaultKind::kStoreSlow;
+      fault.duration = Micros(random.Between(200'000, 1'000'000));
+    }
     faults.push_back(fault);
   }
 }

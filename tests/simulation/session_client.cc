@@ -20,6 +20,7 @@ namespace {
 constexpr Millis kLastLapWait{60'000};
 constexpr int kTriesMax = 12;
 constexpr int64_t kPatienceMax = 3;
+constexpr int64_t kBeatsPerTtlMax = 8;
 
 }  // namespace
 
@@ -30,7 +31,8 @@ SessionClient::SessionClient(const World& world, int index, support::Random rand
       process_(world.executor),
       later_(process_),
       daemon_(static_cast<int>(random_.Below(world.schedule.entrances))),
-      patience_(static_cast<size_t>(random_.Between(1, kPatienceMax))) {}
+      patience_(static_cast<size_t>(random_.Between(1, kPatienceMax))),
+      beat_every_(world.schedule.ttl / random_.Between(3, kBeatsPerTtlMax)) {}
 
 void SessionClient::Start() {
   for (int i = 0; i < world_.schedule.session_leases; ++i) {
@@ -99,6 +101,7 @@ void SessionClient::Next() {
   if (random_.OneIn(static_cast<uint64_t>(schedule.confirm_one_in))) {
     request.claim = core::ClaimMode::kByClient;
   }
+  round->careless = !last_lap_ && random_.OneIn(static_cast<uint64_t>(schedule.careless_one_in));
   round->give_up = world_.clock.Now() + request.wait_timeout + kAnswerTimeout;
   Send(round);
   if (!last_lap_ && random_.OneIn(static_cast<uint64_t>(schedule.cancel_one_in))) {
@@ -136,6 +139,7 @@ void SessionClient::OnAcquired(const RoundPtr& round, const LinkPtr& link, Insta
 }
 
 void SessionClient::Retry(const RoundPtr& round) {
+  if (round->careless) return Done(round);
   ++round->request.attempt;
   if (world_.clock.Now() >= round->give_up || round->request.attempt > kTriesMax) {
     return Release(round, 0);
@@ -161,13 +165,18 @@ void SessionClient::Claim(const RoundPtr& round, const LinkPtr& link) {
              }});
 }
 
-// Ends a wait before its time: by cancelling it, or by releasing the lease id.
+// Ends a wait before its time: by cancelling it, by releasing the lease id, or by hanging up.
 void SessionClient::GiveUpAtRandom(const RoundPtr& round) {
   const int64_t patience_max = random_.OneIn(3) ? 4'000 : 4'000'000;
   later_.In(Micros(random_.Between(0, patience_max)), [this, round] {
-    const LinkPtr& link = round->acquiring_over;
+    const LinkPtr link = round->acquiring_over;
     if (round->over || round->releasing || link == nullptr || link->closing) return;
-    if (random_.OneIn(2)) return Release(round, 0);
+    const uint64_t way = random_.Below(3);
+    if (way == 0) return Release(round, 0);
+    if (way == 1) {
+      round->careless = true;
+      return Abandon(link);
+    }
     link->stream->Send([id = round->acquire](SessionServer& server) { server.Cancel(id); });
   });
 }

@@ -106,6 +106,7 @@ class SessionClient final : public AnyClient {
   std::vector<LinkPtr> links_;    // All that have not ended, in the order of their opening.
   std::vector<RoundPtr> rounds_;  // That are under way.
   const size_t patience_;         // Heartbeats without an answer that it bears.
+  const core::Millis beat_every_;
   bool stopping_ = false;
   bool last_lap_ = false;
   bool lapping_ = false;

@@ -208,7 +208,7 @@ void SessionClient::Adopt(const RoundPtr& round) {
 
 void SessionClient::StartBeating(LinkPtr link) {
   if (std::exchange(link->beating, true)) return;
-  later_.In(world_.schedule.ttl / 3, [this, link] { Beat(link); });
+  later_.In(beat_every_, [this, link] { Beat(link); });
 }
 
 void SessionClient::Beat(LinkPtr link) {

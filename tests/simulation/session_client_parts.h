@@ -33,7 +33,8 @@ struct SessionClient::Round {
   bool closing = false;  // Released by the end of its session.
   bool adopting = false;
   bool over = false;
-  bool lost = false;  // As a daemon said.
+  bool careless = false;  // Does not try again.
+  bool lost = false;      // As a daemon said.
   std::optional<int64_t> read;
   LinkPtr link;            // Whose session keeps the lease alive.
   LinkPtr acquiring_over;  // With `acquire`, while it is under way.

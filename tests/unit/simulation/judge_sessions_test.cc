@@ -61,6 +61,16 @@ TEST_F(JudgeSessionsTest, ClientIsToldThatItsLeaseIsLost) {
   ExpectNone();
 }
 
+TEST_F(JudgeSessionsTest, LeaseIsExtendedAgainAndAgain) {
+  Give(TryOf('a'), 1, 0);
+  for (int i = 0; i < 20; ++i) Claim('a', 10 + i);
+  ExpectNone();
+  Claim('a', 111);
+  ExpectNone();
+  for (int i = 0; i < 20; ++i) Claim('a', 112 + i);
+  ExpectOne("aaaaaaaa was extended again and again");
+}
+
 // --- cancelled waits
 
 TEST_F(JudgeSessionsTest, CancelledWaitIsAnsweredSoon) {
