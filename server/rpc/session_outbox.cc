@@ -115,6 +115,9 @@ const v1::SessionResponse* SessionOutbox::Next() {
   } else {
     return nullptr;
   }
+  // Free already: the client may have the answers, and ask anew, before we hear that they are sent.
+  taken_ -= sending_->places;
+  refusals_ -= sending_->refusals;
   return sending_->message;
 }
 
@@ -129,11 +132,7 @@ void SessionOutbox::TakeHeartbeatResult(v1::SessionHeartbeatResult& message) {
   if (left.empty()) heartbeat_.reset();
 }
 
-void SessionOutbox::Sent() {
-  taken_ -= sending_->places;
-  refusals_ -= sending_->refusals;
-  spare_ = std::exchange(sending_, nullptr);
-}
+void SessionOutbox::Sent() { spare_ = std::exchange(sending_, nullptr); }
 
 bool SessionOutbox::empty() const {
   return !sending_ && urgent_.empty() && results_.empty() && !heartbeat_ && !closed_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a session has to tell its client while an earlier message is still on its way. Bounded by
-// admission: an operation takes the place of its answer, which is free again once the answer has
-// been sent. Everything else is merged: of heartbeats the newest is answered, with all leases that
+// admission: an operation takes the place of its answer, which is free again once the answer is
+// on its way. Everything else is merged: of heartbeats the newest is answered, with all leases that
 // could not be extended.
 #pragma once
 
@@ -52,7 +52,7 @@ class SessionOutbox {
   bool empty() const;
 
  private:
-  // A message, and what its sending sets free.
+  // A message, and what its leaving sets free.
   struct Page {
     google::protobuf::Arena arena;
     v1::SessionResponse* message = nullptr;
@@ -67,8 +67,8 @@ class SessionOutbox {
   void TakeHeartbeatResult(v1::SessionHeartbeatResult& message);
 
   int32_t unanswered_ = 0;
-  int32_t taken_ = 0;     // Unanswered, or with an answer that is not sent.
-  int32_t refusals_ = 0;  // Not sent.
+  int32_t taken_ = 0;     // Unanswered, or with an answer that is not on its way.
+  int32_t refusals_ = 0;  // Not on their way.
 
   std::deque<PagePtr> urgent_;   // Opened, offers, adoptions, draining.
   std::deque<PagePtr> results_;  // The last one is being filled.

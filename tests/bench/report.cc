@@ -39,6 +39,7 @@ Figures MediansOf(const Report& report, const Row& row) {
   Figures medians;
   for (const auto& [figure, value] : report.rounds.front().at(row.name)) {
     std::vector<double> values;
+    values.reserve(report.rounds.size());
     for (const Round& round : report.rounds) values.push_back(round.at(row.name).at(figure));
     medians[figure] = Median(Sorted(std::move(values)));
   }
@@ -47,6 +48,7 @@ Figures MediansOf(const Report& report, const Row& row) {
 
 std::vector<double> ValuesOf(const Report& report, const Ratio& ratio) {
   std::vector<double> values;
+  values.reserve(report.rounds.size());
   for (const Round& round : report.rounds) values.push_back(ratio.of(round));
   return Sorted(std::move(values));
 }

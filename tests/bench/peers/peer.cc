@@ -13,7 +13,8 @@ std::string ProgramInPath(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string program = folder + "/" + name;
+    std::string program = folder;
+    program.append("/").append(name);
     if (access(program.c_str(), X_OK) == 0) return program;
   }
   return "";

@@ -151,6 +151,33 @@ TEST_F(ClientSessionTest, StreamsThatAreCutAllTheTimeLoseNothing) {
   EXPECT_EQ(held->Release().value(), ReleaseOutcome::kReleased);
 }
 
+// Method: what happens at the lock would show in its tokens, or in a thread that never gets it.
+TEST_F(ClientSessionTest, ThreadsThatTakeTurnsGoOnWhileStreamsAreCut) {
+  Client client = NewClient();
+  std::vector<std::thread> threads;
+  std::atomic<int> turns = 0;
+  int64_t last = 0;  // Guarded by the lock.
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 10; ++j) {
+        AcquireResult result = client.Acquire("report", {.wait_timeout = 2min});
+        ASSERT_TRUE(result) << result.status();
+        EXPECT_GT(result->fencing_token(), last);
+        last = result->fencing_token();
+        ++turns;
+        ASSERT_EQ(result->Release().value(), ReleaseOutcome::kReleased);
+      }
+    });
+  }
+  for (const int turn : {5, 20, 40, 60}) {
+    EXPECT_TRUE(WaitUntil([&] { return turns >= turn; }));
+    gate_.Cut();
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_EQ(turns, 80);
+}
+
 TEST_F(ClientSessionTest, ClientGoesWhileItsDaemonHangs) {
   std::optional<Client> client =
       *Client::Create({.addresses = {gate_.address()}, .release_timeout = 1ms});

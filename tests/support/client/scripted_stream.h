@@ -24,7 +24,7 @@ class ScriptedStream final : public SessionStream {
   }
   void CloseWrites() override {
     ++writes_under_way;
-    writes_closed = true;
+    writes_closed = true;  // Last: a test may wait for it.
   }
   void LetGo() override { ++let_go; }
   void Cancel() override { ++cancels; }
@@ -56,10 +56,10 @@ class ScriptedStream final : public SessionStream {
   }
 
   std::vector<v1::SessionRequest> written;
-  int writes_under_way = 0;
-  bool writes_closed = false;
+  std::atomic<int> writes_under_way = 0;
+  std::atomic<bool> writes_closed = false;  // May be read on another thread, as
   int let_go = 0;
-  std::atomic<int> cancels = 0;  // May be read on another thread.
+  std::atomic<int> cancels = 0;  // this.
 
  private:
   std::shared_ptr<SessionEvents> events_;

@@ -452,6 +452,25 @@ TEST_F(SessionOperationsTest, DrainingSessionIsClosedOnceItsOperationsAreAnswere
   EXPECT_EQ(streams_.size(), 2u);
 }
 
+TEST_F(SessionOperationsTest, CloseEndsAnIdleSessionInGoodOrder) {
+  ScriptedStream& stream = Opened();
+  std::thread closing([&] { operations_.Close(); });
+  while (!stream.writes_closed) std::this_thread::yield();
+
+  End(stream, absl::OkStatus());
+  closing.join();
+}
+
+TEST_F(SessionOperationsTest, CloseDoesNotWaitForADaemonThatHangs) {
+  ScriptedStream& stream = Opened();
+  std::thread closing([&] { operations_.Close(); });
+  while (stream.cancels == 0) std::this_thread::yield();
+  EXPECT_TRUE(stream.writes_closed);
+
+  End(stream, absl::CancelledError());
+  closing.join();
+}
+
 TEST_F(SessionOperationsTest, CloseEndsWhatIsUnderWay) {
   ScriptedStream& stream = Opened();
   Extend("sent");

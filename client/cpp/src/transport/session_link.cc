@@ -115,6 +115,18 @@ bool SessionLink::Cancel(const Operation& operation) {
   return true;
 }
 
+bool SessionLink::Retire() {
+  Step step = Step::kNothing;
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::kOpening || !entries_.empty() || unreadable_ || unwritable_) return false;
+    state_ = State::kRetiring;
+    step = NextStep();
+  }
+  Do(step);
+  return true;
+}
+
 void SessionLink::Break() {
   std::shared_ptr<SessionStream> stream;
   {

@@ -70,6 +70,10 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   // Answers it CANCELLED. False if it is not here.
   bool Cancel(const Operation& operation);
 
+  // Closes the stream in good order, which takes a word from the daemon. False if it cannot be
+  // done: it is not open, or something is under way.
+  bool Retire();
+
   // Ends the stream at once.
   void Break();
 

@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace lockkeeper::client {
+namespace {
+
+// Longest wait for a daemon to end a session in good order, which only its log is better for.
+constexpr std::chrono::milliseconds kGoodEndTimeout{200};
+
+}  // namespace
 
 SessionOperations::SessionOperations(const SessionPorts& ports, Operations& unary,
                                      NewStream new_stream, Settings settings)
@@ -55,9 +61,16 @@ void SessionOperations::Close() {
   closed_ = true;
   const auto links = links_;
   lock.unlock();
+  for (const auto& link : links) {
+    if (!link->Retire()) link->Break();
+  }
+  lock.lock();
+  const auto all_gone = [&] { return links_.empty(); };
+  if (all_gone_.wait_for(lock, kGoodEndTimeout, all_gone)) return;
+  lock.unlock();
   for (const auto& link : links) link->Break();
   lock.lock();
-  all_gone_.wait(lock, [&] { return links_.empty(); });
+  all_gone_.wait(lock, all_gone);
 }
 
 void SessionOperations::OnOpened(SessionLink& link) {
