@@ -84,6 +84,9 @@ class AcquireCancelTest : public testing::Test {
   // Waits until no call is in flight any more.
   void EndServer() { server_.server().Shutdown(core::Millis(20'000)); }
 
+  // Before the server, whose shard goes on putting into them until it ends.
+  Mailbox<Pending> pending_;
+  Mailbox<core::WithdrawRequest> withdrawn_;
   support::InProcessServer server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::LockService::Stub> stub_;
@@ -92,8 +95,6 @@ class AcquireCancelTest : public testing::Test {
   std::unique_ptr<grpc::ClientAsyncResponseReader<v1::AcquireResponse>> call_;
   v1::AcquireResponse response_;
   grpc::Status status_;
-  Mailbox<Pending> pending_;
-  Mailbox<core::WithdrawRequest> withdrawn_;
 };
 
 TEST_F(AcquireCancelTest, GrantThatComesAfterTheCallerLeftIsWithdrawn) {

@@ -125,6 +125,9 @@ class AcquireWaitingTest : public testing::Test {
     EXPECT_EQ(server_.Outstanding(), 0u);
   }
 
+  // Before the server, whose shard goes on putting into them until it ends.
+  Mailbox<Joining> joining_;
+  Mailbox<core::WithdrawRequest> left_;
   support::InProcessServer server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::LockService::Stub> stub_;
@@ -133,8 +136,6 @@ class AcquireWaitingTest : public testing::Test {
   std::unique_ptr<grpc::ClientAsyncResponseReader<v1::AcquireResponse>> call_;
   v1::AcquireResponse response_;
   grpc::Status status_;
-  Mailbox<Joining> joining_;
-  Mailbox<core::WithdrawRequest> left_;
 };
 
 TEST_F(AcquireWaitingTest, CallerThatLeavesGivesItsPlaceUp) {

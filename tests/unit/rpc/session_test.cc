@@ -86,9 +86,10 @@ class SessionTest : public testing::Test {
     return support::ReasonOf(session_.Finish());
   }
 
-  support::InProcessServer server_;
+  // Before the server, whose shard goes on putting into them until it ends.
   Mailbox<std::string> released_, extended_, withdrawn_;
   Mailbox<core::Done<AcquireOutcome>> held_;
+  support::InProcessServer server_;
   SessionCaller session_;
 };
 
