@@ -59,6 +59,9 @@ void SessionClient::Kill() {
     const bool silent = random_.OneIn(3);
     link->stream->Break(silent ? Blind::kDaemon : Blind::kNobody,
                         Micros(random_.Between(0, 4'000'000)));
+    // They hold the link, as it holds them.
+    link->questions.clear();
+    link->beats.clear();
   }
   process_.Kill();
 }

@@ -30,10 +30,14 @@ SessionClient::LinkPtr SessionClient::CurrentLink() {
   if (link_) return link_;
   auto link = std::make_shared<Link>();
   link->daemon = static_cast<size_t>(daemon_) % world_.rpc.daemons();
-  link->stream = world_.streams.Open(
-      process_, link->daemon,
-      {[this, link](SessionMessage message) { OnMessage(link, std::move(message)); },
-       [this, link] { OnBroken(link); }});
+  link->stream = world_.streams.Open(process_, link->daemon,
+                                     {[this, known = std::weak_ptr(link)](SessionMessage message) {
+                                        if (const LinkPtr to = known.lock())
+                                          OnMessage(to, std::move(message));
+                                      },
+                                      [this, known = std::weak_ptr(link)] {
+                                        if (const LinkPtr broken = known.lock()) OnBroken(broken);
+                                      }});
   links_.push_back(link);
   link_ = std::move(link);
   return link_;
