@@ -98,7 +98,7 @@ void Session::OnExtended(const AnsweredOperation& operation, const std::string& 
     }
     return Answer(operation, SessionAnswer(*std::move(lease)));
   }
-  if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) leases_.Drop(name, lease_id);
+  if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) leases_.FoundEnded(name, lease_id);
   Answer(operation, lease.status());
 }
 

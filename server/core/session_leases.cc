@@ -44,6 +44,11 @@ bool SessionLeases::Drop(std::string_view name, const LeaseId& lease_id) {
   return true;
 }
 
+void SessionLeases::FoundEnded(std::string_view name, const LeaseId& lease_id) {
+  const auto known = by_key_.find(Key(name, lease_id));
+  if (known != by_key_.end() && !(*known)->extending) Remove(*known);
+}
+
 bool SessionLeases::Keeps(std::string_view name, const LeaseId& lease_id) const {
   return by_key_.contains(Key(name, lease_id));
 }

@@ -38,6 +38,10 @@ class SessionLeases {
   // Keeps it no longer. False if it was not kept.
   bool Drop(std::string_view name, const LeaseId& lease_id);
 
+  // It has ended, as was found meanwhile. One that is being extended stays, so that the heartbeat
+  // that asked for it tells of it.
+  void FoundEnded(std::string_view name, const LeaseId& lease_id);
+
   bool Keeps(std::string_view name, const LeaseId& lease_id) const;
 
   // A lease that is due, which has less than 2/3 of its ttl left at `now`; nothing if there is

@@ -270,6 +270,19 @@ TEST_F(SessionTest, ReleasedLeaseIsNotExtendedAndNotReported) {
   EXPECT_EQ(session_->leases(), 0U);
 }
 
+// The answer of the heartbeat may reach the client before that of the extend.
+TEST_F(SessionTest, HeartbeatTellsOfALeaseThatAnExtendHasJustFoundLost) {
+  Hold("a");
+  Pass(seconds(11));
+  session_->Run({2, Extend("a")});
+  StartHeartbeat();
+  store_.extends.Answer(Lost());
+  store_.extends.Answer(Lost());
+  EXPECT_TRUE(beaten_);
+  EXPECT_THAT(NotExtendedNames(), ElementsAre("a"));
+  EXPECT_EQ(session_->leases(), 0U);
+}
+
 TEST_F(SessionTest, LeaseThatAnExtendFindsLostIsKeptNoLonger) {
   Hold("a");
   session_->Run({2, Extend("a")});
