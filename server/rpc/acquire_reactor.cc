@@ -60,7 +60,7 @@ void AcquireReactor::OnCancel() {
 
 void AcquireReactor::OnDone() {
   // An answer that was lost on its way is the caller's to ask for again, with the same lease id.
-  if (context().AnswerIsLost()) call().WithdrawGrant(shard());
+  if (placed() && context().AnswerIsLost()) call().WithdrawGrant(shard());
   UnaryReactor::OnDone();
 }
 

@@ -64,6 +64,9 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   Call& call() { return call_; }
   const CallContext& context() const { return context_; }
   const Request& request() const { return request_; }
+  // False of a call that was refused before it got a shard.
+  bool placed() const { return shard_ != nullptr; }
+  // Requires: placed.
   core::Shard& shard() { return *shard_; }
 
  private:
