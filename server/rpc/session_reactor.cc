@@ -126,35 +126,37 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
                               "has to have 1 to " + std::to_string(kSessionBatchMax) +
                                   " operations, has " + std::to_string(batch.operations_size()));
   }
-  const SessionFacts facts{deps_.limits, keepers_, context_.principal(), owner_};
-  std::vector<std::vector<core::SessionOperation>> to_shards(parts_.size());
-  bool answered = false;
+  int taken = 0;
   {
     const std::lock_guard lock(mutex_);
     if (closing_ != Closing::kNo) return core::InvalidField("batch", "comes after close");
-    for (const v1::SessionOperation& message : batch.operations()) {
-      core::SessionOperation operation;
-      absl::Status status = ToCore(message, facts, operation);
-      v1::SessionResult* refused = nullptr;
-      if (!outbox_.TakePlace()) {
-        status = OverLimit();
-        refused = outbox_.AddRefusal();
-        if (refused == nullptr) {
-          cut_off_ = true;
-          return TooManyUnread();
-        }
-      } else if (!status.ok()) {
-        refused = &outbox_.AddResult();
+    while (taken < batch.operations_size() && outbox_.TakePlace()) ++taken;
+    for (int i = taken; i < batch.operations_size(); ++i) {
+      v1::SessionResult* refusal = outbox_.AddRefusal();
+      if (refusal == nullptr) {
+        cut_off_ = true;
+        return TooManyUnread();
       }
-      if (refused == nullptr) {
-        const size_t shard = core::ShardOf(NameOf(operation), parts_.size());
-        to_shards[shard].push_back(std::move(operation));
-        continue;
-      }
-      refused->set_operation_id(message.id());
-      ToProto(status, *refused->mutable_error());
-      answered = true;
+      refusal->set_operation_id(batch.operations(i).id());
+      ToProto(OverLimit(), *refusal->mutable_error());
     }
+  }
+  // Without the mutex, which shards need for each answer.
+  const SessionFacts facts{deps_.limits, keepers_, context_.principal(), owner_};
+  std::vector<std::vector<core::SessionOperation>> to_shards(parts_.size());
+  bool answered = taken < batch.operations_size();
+  for (int i = 0; i < taken; ++i) {
+    core::SessionOperation operation;
+    const absl::Status status = ToCore(batch.operations(i), facts, operation);
+    if (status.ok()) {
+      to_shards[core::ShardOf(NameOf(operation), parts_.size())].push_back(std::move(operation));
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    v1::SessionResult& result = outbox_.AddResult();
+    result.set_operation_id(batch.operations(i).id());
+    ToProto(status, *result.mutable_error());
+    answered = true;
   }
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (!to_shards[i].empty()) parts_[i]->Run(std::move(to_shards[i]));
