@@ -26,10 +26,9 @@ void AcquireCall::Run(core::Shard& shard, core::Done<Answer> done) {
 
 telemetry::Outcome AcquireCall::Write(Answer& answer, Response& response) {
   ToProto(answer, response);
-  auto* lease = std::get_if<core::Lease>(&answer);
-  if (lease == nullptr) return telemetry::Outcome::kContention;
-  granted_ = std::move(*lease);
-  return telemetry::Outcome::kGranted;
+  const telemetry::Outcome outcome = OutcomeOf(answer);
+  if (auto* lease = std::get_if<core::Lease>(&answer)) granted_ = std::move(*lease);
+  return outcome;
 }
 
 CallSubject AcquireCall::Subject(const Request& request) const {

@@ -86,9 +86,9 @@ void ToProto(const absl::Status& from, v1::OperationError& to) {
   to.set_reason(static_cast<v1::ErrorReason>(reason));
   to.set_message(std::string(from.message()));
   if (const auto field = core::FieldOf(from)) (*to.mutable_metadata())["field"] = *field;
-  std::optional<core::Millis> delay = core::RetryDelayOf(from);
-  if (!delay) delay = DefaultRetryDelay(reason);
-  if (delay) ToProto(core::Micros(*delay), *to.mutable_retry_delay());
+  if (const auto delay = RetryDelayFor(from)) {
+    ToProto(core::Micros(*delay), *to.mutable_retry_delay());
+  }
 }
 
 void ToProto(const absl::StatusOr<core::SessionAnswer>& from, v1::SessionResult& to) {

@@ -65,6 +65,12 @@ std::optional<Millis> DefaultRetryDelay(ErrorReason reason) {
   return std::nullopt;
 }
 
+std::optional<Millis> RetryDelayFor(const absl::Status& status) {
+  if (const auto named = core::RetryDelayOf(status)) return named;
+  const std::optional<ErrorReason> reason = core::ReasonOf(status);
+  return reason ? DefaultRetryDelay(*reason) : std::nullopt;
+}
+
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   const std::optional<ErrorReason> known = core::ReasonOf(status);
@@ -78,9 +84,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   const std::optional<std::string> field = core::FieldOf(status);
   AddErrorInfo(row, field, details);
   if (field) AddBadRequest(*field, message, details);
-  std::optional<Millis> delay = core::RetryDelayOf(status);
-  if (!delay) delay = DefaultRetryDelay(reason);
-  if (delay) AddRetryInfo(*delay, details);
+  if (const auto delay = RetryDelayFor(status)) AddRetryInfo(*delay, details);
   return {static_cast<grpc::StatusCode>(row.code), message, details.SerializeAsString()};
 }
 

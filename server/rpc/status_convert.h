@@ -17,6 +17,9 @@ inline constexpr char kErrorDomain[] = "lockkeeper";
 // that sending again, with the same or a new lease id, does not mend by waiting.
 std::optional<core::Millis> DefaultRetryDelay(core::ErrorReason reason);
 
+// The same for a status: what it names itself, else that of its reason. Nothing for foreign ones.
+std::optional<core::Millis> RetryDelayFor(const absl::Status& status);
+
 // A status that core/errors did not make is a fault of ours: it becomes INVARIANT_VIOLATED.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
