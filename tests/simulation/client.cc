@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "simulation/wish.h"
+
 namespace lockkeeper::simulation {
 
 using core::Instant;
@@ -15,7 +17,6 @@ using core::Millis;
 namespace {
 
 constexpr Micros kCallTimeout{1'000'000};
-constexpr Millis kLastLapWait{60'000};
 constexpr int kTriesMax = 12;
 
 // The part of a lease that a client does not trust: 1 % and 50 ms.
@@ -24,11 +25,8 @@ Micros Trusted(Micros remaining) { return remaining - remaining / 100 - Micros(5
 }  // namespace
 
 // One acquire and all that comes of it.
-struct Client::Round {
-  core::AcquireRequest request;
-  int lock = 0;
+struct Client::Round : Wish {
   Instant give_up;  // Of acquiring.
-  Micros hold{};
   int64_t token = 0;
   Instant believed_end;  // Of the lease, by this client's clock.
   bool believing = false;
@@ -60,7 +58,7 @@ void Client::RunLastLap() {
 
 void Client::Kill() {
   if (round_ && round_->believing) {
-    world_.judge.BeliefEnded(LockName(round_->lock), index_, round_->token);
+    world_.judge.BeliefEnded(round_->request.name, index_, round_->token);
   }
   if (round_ && round_->acquire_call) world_.rpc.Cancel(round_->daemon, round_->acquire_call);
   process_.Kill();
@@ -73,25 +71,10 @@ void Client::Next() {
   auto round = std::make_shared<Round>();
   round_ = round;
   const Schedule& schedule = world_.schedule;
-  round->lock = last_lap_ ? 0 : static_cast<int>(random_.Below(schedule.locks));
-  round->hold = Micros(random_.Between(500, last_lap_ ? 2'000 : schedule.hold_max.count()));
-  core::AcquireRequest& request = round->request;
-  request.name = LockName(round->lock);
-  request.lease_id = core::LeaseId::FromBits(random_.Bits(), random_.Bits());
-  request.attempt = 1;
-  request.ttl = schedule.ttl;
-  request.lock_delay = last_lap_ ? Millis(0) : schedule.lock_delay;
-  request.max_hold = schedule.max_hold;
-  request.owner = "client " + std::to_string(index_);
-  request.wait_timeout =
-      last_lap_
-          ? kLastLapWait
-          : (random_.OneIn(4) ? Millis(0) : Millis(random_.Between(1, schedule.wait_max.count())));
-  if (random_.OneIn(static_cast<uint64_t>(schedule.confirm_one_in))) {
-    request.claim = core::ClaimMode::kByClient;
-  }
+  const Lap lap = last_lap_ ? Lap::kLast : Lap::kOrdinary;
+  static_cast<Wish&>(*round) = DrawWish(schedule, lap, index_, random_);
   round->careless = !last_lap_ && random_.OneIn(static_cast<uint64_t>(schedule.careless_one_in));
-  round->give_up = world_.clock.Now() + request.wait_timeout + kCallTimeout * 4;
+  round->give_up = world_.clock.Now() + round->request.wait_timeout + kCallTimeout * 4;
   Send(round);
   if (!last_lap_ && random_.OneIn(static_cast<uint64_t>(schedule.cancel_one_in))) {
     GiveUpAtRandom(round);

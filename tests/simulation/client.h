@@ -64,7 +64,6 @@ class Client final : public AnyClient {
   void Done(const RoundPtr& round);
   bool Believes(const Round& round) const;
   size_t DaemonForCall();
-  std::string LockName(int lock) const { return "lock " + std::to_string(lock); }
 
   const World world_;
   const int index_;

@@ -17,7 +17,6 @@ using core::Millis;
 
 namespace {
 
-constexpr Millis kLastLapWait{60'000};
 constexpr int kTriesMax = 12;
 constexpr int64_t kPatienceMax = 3;
 constexpr int64_t kBeatsPerTtlMax = 8;
@@ -86,26 +85,11 @@ void SessionClient::Next() {
   rounds_.push_back(round);
   lapping_ = last_lap_;
   const Schedule& schedule = world_.schedule;
-  round->lock = last_lap_ ? 0 : static_cast<int>(random_.Below(schedule.locks));
-  round->hold = Micros(random_.Between(500, last_lap_ ? 2'000 : schedule.hold_max.count()));
-  core::AcquireRequest& request = round->request;
-  request.name = LockName(round->lock);
-  request.lease_id = core::LeaseId::FromBits(random_.Bits(), random_.Bits());
-  request.attempt = 1;
-  request.ttl = schedule.ttl;
-  request.lock_delay = last_lap_ ? Millis(0) : schedule.lock_delay;
-  request.max_hold = schedule.max_hold;
-  request.owner = "client " + std::to_string(index_);
-  request.wait_timeout =
-      last_lap_
-          ? kLastLapWait
-          : (random_.OneIn(4) ? Millis(0) : Millis(random_.Between(1, schedule.wait_max.count())));
-  request.deadline = Instant::max();
-  if (random_.OneIn(static_cast<uint64_t>(schedule.confirm_one_in))) {
-    request.claim = core::ClaimMode::kByClient;
-  }
+  const Lap lap = last_lap_ ? Lap::kLast : Lap::kOrdinary;
+  static_cast<Wish&>(*round) = DrawWish(schedule, lap, index_, random_);
+  round->request.deadline = Instant::max();
   round->careless = !last_lap_ && random_.OneIn(static_cast<uint64_t>(schedule.careless_one_in));
-  round->give_up = world_.clock.Now() + request.wait_timeout + kAnswerTimeout;
+  round->give_up = world_.clock.Now() + round->request.wait_timeout + kAnswerTimeout;
   Send(round);
   if (!last_lap_ && random_.OneIn(static_cast<uint64_t>(schedule.cancel_one_in))) {
     GiveUpAtRandom(round);

@@ -94,7 +94,6 @@ class SessionClient final : public AnyClient {
   void Release(const RoundPtr& round, int tries);
   void Done(const RoundPtr& round);
   bool Believes(const Round& round) const;
-  std::string LockName(int lock) const { return "lock " + std::to_string(lock); }
 
   const World world_;
   const int index_;

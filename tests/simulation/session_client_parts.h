@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulation/session_client.h"
+#include "simulation/wish.h"
 
 namespace lockkeeper::simulation {
 
@@ -21,11 +22,8 @@ inline core::Micros Trusted(core::Micros remaining) {
 }
 
 // One acquire and all that comes of it.
-struct SessionClient::Round {
-  core::AcquireRequest request;
-  int lock = 0;
+struct SessionClient::Round : Wish {
   core::Instant give_up;  // Of acquiring.
-  core::Micros hold{};
   int64_t token = 0;
   core::Instant believed_end;  // Of the lease, by this client's clock.
   bool believing = false;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a simulated client wants next.
+#pragma once
+
+#include "core/requests.h"
+#include "simulation/schedule.h"
+#include "support/random.h"
+
+namespace lockkeeper::simulation {
+
+// Each acquire of the last lap waits long on the first lock, and holds shortly.
+enum class Lap { kOrdinary, kLast };
+
+struct Wish {
+  int lock = 0;
+  core::Micros hold{};
+  core::AcquireRequest request;  // Without deadline, principal and keeper.
+};
+
+// Draws one for the client `client`.
+Wish DrawWish(const Schedule& schedule, Lap lap, int client, support::Random& random);
+
+}  // namespace lockkeeper::simulation
