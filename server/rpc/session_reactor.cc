@@ -270,23 +270,9 @@ void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
   ToProto(answer, result);
 }
 
-const RpcKind& SessionReactor::KindOf(core::OperationKind kind) const {
-  switch (kind) {
-    case core::OperationKind::kAcquire:
-      return kinds_.acquire;
-    case core::OperationKind::kExtend:
-      return kinds_.extend;
-    case core::OperationKind::kRelease:
-      return kinds_.release;
-    case core::OperationKind::kFence:
-      break;
-  }
-  return kinds_.fence;
-}
-
 void SessionReactor::Record(const core::AnsweredOperation& operation,
                             const absl::StatusOr<core::SessionAnswer>& answer) {
-  const RpcKind& kind = KindOf(operation.kind);
+  const RpcKind& kind = kinds_.Of(operation.kind);
   const telemetry::Outcome outcome = OutcomeOf(answer);
   const auto elapsed =
       std::chrono::duration_cast<core::Micros>(kind.recorder.Now() - operation.arrived);

@@ -35,6 +35,20 @@ struct SessionKinds {
   const RpcKind& extend;
   const RpcKind& release;
   const RpcKind& fence;
+
+  const RpcKind& Of(core::OperationKind kind) const {
+    switch (kind) {
+      case core::OperationKind::kAcquire:
+        return acquire;
+      case core::OperationKind::kExtend:
+        return extend;
+      case core::OperationKind::kRelease:
+        return release;
+      case core::OperationKind::kFence:
+        break;
+    }
+    return fence;
+  }
 };
 
 // Ownership: deletes itself when gRPC is done with it, which is after all shards are. Lifetime:
@@ -87,7 +101,6 @@ class SessionReactor final
   void StartBeat();
   void Record(const core::AnsweredOperation& operation,
               const absl::StatusOr<core::SessionAnswer>& answer);
-  const RpcKind& KindOf(core::OperationKind kind) const;
   bool Idle() const;     // With the mutex held, like the next.
   bool Drained() const;  // Nothing is left that a client would have to take elsewhere.
 
