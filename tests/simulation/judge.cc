@@ -176,6 +176,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   if (!turn.offered) state.places.erase(turn.to.lease_id);
   state.phase = turn.offered ? Phase::kOffered : Phase::kLease;
   state.turn = std::move(turn);
+  state.over_before = false;
   state.end_set_at = now;
   state.extends = 0;
   ++state.void_entries;
@@ -257,6 +258,9 @@ void Judge::Withdrawn(const Try& what, Instant now) {
   state.phase = Phase::kWithdrawn;
 }
 
+// What a later attempt withdraws is void all the same.
+void Judge::WithdrawalKept(const std::string& lock) { ++locks_[lock].void_entries; }
+
 void Judge::LeftLine(const std::string& lock, const std::string& lease_id, Instant now) {
   Leave(locks_[lock], lease_id, now);
 }
@@ -286,8 +290,11 @@ void Judge::Disturbed(const std::string& daemon, Instant until) {
 
 void Judge::DaemonGone(const std::string& daemon, Instant now) { gone_.emplace(daemon, now); }
 
-void Judge::ClockSetBack(Micros by) {
-  for (auto& [name, lock] : locks_) lock.turn.end += by;
+void Judge::ClockSetBack(Micros by, Instant now) {
+  for (auto& [name, lock] : locks_) {
+    if (now >= lock.turn.end) lock.over_before = true;
+    lock.turn.end += by;
+  }
 }
 
 void Judge::Remains(int64_t keys_in_store, size_t outstanding, size_t sessions) {

@@ -77,12 +77,14 @@ class Judge {
   void Cancelled(const Try& what, Instant now);
 
   // What the store did. Withdrawn: nothing of the try is left. Released: neither of the lease id.
+  // WithdrawalKept: another call has what was to be taken back.
   void Joined(const Try& what, int64_t number, Instant now);
   void TurnGiven(Turn turn, Instant now);
   void Repeated(const Try& what, int32_t attempt, Instant now);
   void Extended(const std::string& lock, const std::string& lease_id, Instant end, Instant now);
   void Released(const std::string& lock, const std::string& lease_id, Instant now);
   void Withdrawn(const Try& what, Instant now);
+  void WithdrawalKept(const std::string& lock);
   void LeftLine(const std::string& lock, const std::string& lease_id, Instant now);
   void Fenced(const std::string& lock, int64_t token, bool admitted);
 
@@ -96,8 +98,8 @@ class Judge {
   // The daemon was killed.
   void DaemonGone(const std::string& daemon, Instant now);
 
-  // The node's clock was set back: everything in the store ends so much later.
-  void ClockSetBack(Micros by);
+  // The node's clock was set back: everything in the store ends so much later, also what was over.
+  void ClockSetBack(Micros by, Instant now);
 
   // What remains when all clients have stopped and all times have passed.
   void Remains(int64_t keys_in_store, size_t outstanding, size_t sessions = 0);
@@ -140,6 +142,7 @@ class Judge {
     Turn turn;           // The last one.
     Instant end_set_at;  // Its end.
     Phase phase = Phase::kNone;
+    bool over_before = false;  // The turn was over before it ran again: the clock was set back.
     std::optional<bool> previous_expired = false;  // Before `turn`.
     Instant over_at;                               // If it was ended.
     int64_t token = 0;

@@ -41,6 +41,7 @@ void Judge::Assured(const std::string& lock, int64_t token, Instant until, Insta
 void Judge::ToldLost(const std::string& lock, int64_t token, Instant now) {
   const Lock& state = locks_[lock];
   if (state.turn.token != token || state.phase != Phase::kLease || now >= state.turn.end) return;
+  if (state.over_before) return;
   Violation("a client was told that its lease of " + lock + " with token " + std::to_string(token) +
             " is lost, but it runs");
 }

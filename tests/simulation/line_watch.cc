@@ -150,6 +150,7 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
             {operation.lock, operation.lease_id(), std::string(operation.arguments[2])},
             operation.now);
       }
+      if (outcome == 3) judge_.WithdrawalKept(operation.lock);
       return;
     case Script::kOther:
       return;

@@ -165,7 +165,7 @@ void World::StrikeNode(const Fault& fault) {
   if (fault.kind == FaultKind::kNodeClockBack) {
     const Micros step = fault.duration / 3;
     server_.clock().StepBy(-step);
-    return judge_.ClockSetBack(step);
+    return judge_.ClockSetBack(step, clock_.Now());
   }
   server_.ForgetScripts();
   if (fault.kind == FaultKind::kScriptsForgotten) return;

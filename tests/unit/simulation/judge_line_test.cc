@@ -370,5 +370,12 @@ TEST_F(JudgeLineTest, ShortVoidListMayForget) {
   ExpectNone();
 }
 
+TEST_F(JudgeLineTest, WithdrawalsOfWhatOthersKeepFillTheVoidListToo) {
+  Release('z', 0);
+  for (int i = 0; i < 12; ++i) judge.WithdrawalKept("a");
+  Give(TryOf('z'), 1, 50);
+  ExpectNone();
+}
+
 }  // namespace
 }  // namespace lockkeeper::simulation

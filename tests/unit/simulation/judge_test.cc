@@ -110,7 +110,7 @@ TEST_F(JudgeTest, LockIsGivenWhenTheLeaseOrTheOfferIsOver) {
 
 TEST_F(JudgeTest, ClockThatWasSetBackMakesTheLeaseLonger) {
   Give(TryOf('a'), 1, 0);
-  judge.ClockSetBack(core::Millis(100));
+  judge.ClockSetBack(core::Millis(100), At(10));
   Give(TryOf('b'), 2, kTtl + 99);
   ExpectOne("before the turn of aaaaaaaa was over");
 }
