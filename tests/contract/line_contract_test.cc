@@ -108,6 +108,40 @@ TEST_P(LineContract, PlaceInLineIsDeclined) {
   Grant("a", Id(3));
 }
 
+TEST_P(LineContract, WithdrawnAttemptTakesNoPlaceOverFromAnEarlierOne) {
+  Grant("a", Id(2));
+  Stand(WaiterOf(Id(1), 1));
+
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 3)), WithdrawResult::kKept);
+
+  EXPECT_EQ(ReasonOf(Ask(WaiterOf(Id(1), 3))), ErrorReason::kLeaseEnded);
+  const auto left = Ask(WithdrawOf(WaiterOf(Id(1), 1)));
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(*left, WithdrawResult::kNotGranted);
+  EXPECT_EQ(left->seen.position, 1);
+}
+
+TEST_P(LineContract, AttemptThatIsWithdrawnWhileAnEarlierOneHasTheOfferGrantsNothingLater) {
+  Offer(WaiterOf(Id(1), 1), Id(2));
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 3)), WithdrawResult::kKept);
+  EXPECT_EQ(Decline(WaiterOf(Id(1), 1)), WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(ReasonOf(Ask(WaiterOf(Id(1), 3))), ErrorReason::kLeaseEnded);
+  Grant("a", Id(3));
+}
+
+TEST_P(LineContract, AttemptAfterAWithdrawnOneTakesThePlaceOver) {
+  Grant("a", Id(2));
+  Stand(WaiterOf(Id(1), 1));
+  const int64_t number = number_;
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 3)), WithdrawResult::kKept);
+
+  Stand(WaiterOf(Id(1), 4));
+  EXPECT_EQ(number_, number);
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 1)), WithdrawResult::kKept);
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 4)), WithdrawResult::kNotGranted);
+}
+
 // The repeat has the line's key from the start, as from a daemon that knows of the wait.
 TEST_P(LineContract, WaiterThatLeavesSeesItsPlaceAndWhoHoldsTheLock) {
   AcquireRequest holder = AcquireOf("a", Id(9));

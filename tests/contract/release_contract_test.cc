@@ -37,6 +37,21 @@ TEST_P(ReleaseContract, LeaseThatHadEndedAnswersExpired) {
   EXPECT_EQ(Release("a", Id(1)), NotReleasedReason::kExpired);
 }
 
+// Its daemon takes back what it got too late: that must not let a later attempt in.
+TEST_P(ReleaseContract, LateReleaseIsForGoodThoughTheGrantIsWithdrawn) {
+  core::AcquireRequest request = AcquireOf("a", Id(1));
+  request.attempt = 1;
+  Grant(request);
+  StepBy(kTtl);
+  EXPECT_EQ(Release("a", Id(1)), NotReleasedReason::kExpired);
+  EXPECT_EQ(Withdraw(request), core::WithdrawResult::kWithdrawn);
+
+  request.attempt = 2;
+  EXPECT_THAT(ReasonOf(Ask(request)), Optional(ErrorReason::kLeaseEnded));
+  Grant("a", Id(2));
+  EXPECT_THAT(ReasonOf(Ask(request)), Optional(ErrorReason::kLeaseEnded));
+}
+
 TEST_P(ReleaseContract, LateReleaseDoesNotHideThatTheLeaseExpired) {
   Grant("a", Id(1));
   StepBy(kTtl);

@@ -174,6 +174,59 @@ TEST_P(WithdrawContract, VoidAttemptIsRememberedWhileOthersHoldTheLock) {
   Grant(Attempt(2, 2));
 }
 
+// The store is slow, so that the client has given up several attempts before the first of them is
+// carried out: each of the late ones finds its own withdrawal done.
+TEST_P(WithdrawContract, AttemptThatIsWithdrawnWhileAnEarlierOneHasTheLockGrantsNothingLater) {
+  Grant(Attempt(1, 1));
+  EXPECT_EQ(Withdraw(Attempt(3, 3)), WithdrawResult::kKept);
+  EXPECT_EQ(Withdraw(Attempt(1, 1)), WithdrawResult::kWithdrawn);
+
+  EXPECT_THAT(ReasonOf(Ask(Attempt(3, 3))), Optional(ErrorReason::kLeaseEnded));
+  EXPECT_THAT(ReasonOf(Ask(Attempt(2, 2))), Optional(ErrorReason::kLeaseEnded));
+  Grant("a", Id(2));
+  EXPECT_THAT(ReasonOf(Ask(Attempt(3, 3))), Optional(ErrorReason::kLeaseEnded));
+  Release("a", Id(2));
+  EXPECT_THAT(ReasonOf(Ask(Attempt(3, 3))), Optional(ErrorReason::kLeaseEnded));
+  Grant(Attempt(4, 4));
+}
+
+TEST_P(WithdrawContract, AttemptThatIsWithdrawnAfterAnEarlierOnesLeaseGrantsNothingLater) {
+  Grant(Attempt(1, 1));
+  StepBy(kTtl);
+  EXPECT_EQ(Withdraw(Attempt(3, 3)), WithdrawResult::kKept);
+  EXPECT_EQ(Withdraw(Attempt(1, 1)), WithdrawResult::kWithdrawn);
+
+  EXPECT_THAT(ReasonOf(Ask(Attempt(3, 3))), Optional(ErrorReason::kLeaseEnded));
+  EXPECT_FALSE(Grant(Attempt(4, 4)).previous_lease_expired);
+}
+
+TEST_P(WithdrawContract, WithdrawnAttemptTakesNothingOverFromTheOneThatHasTheLock) {
+  Grant(Attempt(1, 1));
+  EXPECT_EQ(Withdraw(Attempt(3, 3)), WithdrawResult::kKept);
+
+  EXPECT_THAT(ReasonOf(Ask(Attempt(3, 3))), Optional(ErrorReason::kLeaseEnded));
+  EXPECT_TRUE(IsHeldBy(Id(1)));
+  EXPECT_EQ(Withdraw(Attempt(1, 1)), WithdrawResult::kWithdrawn);
+}
+
+TEST_P(WithdrawContract, AttemptAfterAKeptOneIsAnsweredWithTheFirstGrant) {
+  const core::Lease lease = Grant(Attempt(1, 1));
+  EXPECT_EQ(Withdraw(Attempt(3, 3)), WithdrawResult::kKept);
+
+  EXPECT_EQ(Grant(Attempt(4, 4)).token, lease.token);
+  EXPECT_EQ(Withdraw(Attempt(4, 4)), WithdrawResult::kWithdrawn);
+}
+
+TEST_P(WithdrawContract, KeptWithdrawalOfTheSameAttemptLeavesItsRepeatsTheirAnswer) {
+  for (const int32_t attempt : {0, 1}) {
+    world_->Run({"FLUSHALL"});
+    const core::Lease lease = Grant(Attempt(attempt, 1));
+    EXPECT_EQ(Withdraw(Attempt(attempt, 2)), WithdrawResult::kKept);
+
+    EXPECT_EQ(Grant(Attempt(attempt, 3)).token, lease.token) << attempt;
+  }
+}
+
 TEST_P(WithdrawContract, OthersLeaseIsNotTouched) {
   const core::Lease lease = Grant("a", Id(2));
 

@@ -169,6 +169,10 @@ return each({106, 0, 6}, 4, function(key, at, line)
 
   local lease_id, ended, voids_from = sub(request, 1, 32), '', 0
   if record then ended, voids_from = lease_id_of(record), voids_at(record) end
+  if record and find(record, ' ' .. lease_id, voids_from, true) then
+    local kind, void_attempt = find_void(record, lease_id)
+    if kind and number_at(request, 34, 39) <= void_attempt then return 4 end
+  end
   if ended == lease_id then
     local principal = sub(text, 1, find(text, '\n', 1, true) - 1)
     local state = state_of(record)
@@ -177,9 +181,6 @@ return each({106, 0, 6}, 4, function(key, at, line)
     end
     local withdrawn = state == 'W' and number_at(request, 34, 39) > attempt_of(record)
     if not withdrawn and state ~= 'O' then return 4 end
-  elseif record and find(record, ' ' .. lease_id, voids_from, true) then
-    local kind, void_attempt = find_void(record, lease_id)
-    if kind and number_at(request, 34, 39) <= void_attempt then return 4 end
   end
 
   if line then -- two keys

@@ -17,7 +17,8 @@
 --            more: 1 if the hand-over has to go on in another call
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        An unknown lease id becomes void too: its acquire may still be on its way, and grants
---            nothing when it comes.
+--            nothing when it comes. So does one whose lease has expired: that lease may be withdrawn
+--            yet, which would let a later attempt of it in.
 
 -- How records of held locks without a line begin.
 local HELD, HELD_AFTER_EXPIRED = '1 H - - ', '1 H X - '
@@ -26,6 +27,9 @@ local HELD, HELD_AFTER_EXPIRED = '1 H - - ', '1 H X - '
 local function lost_by(how) return (how == 'X' or how == 'F') and 2 end
 local function void_by(how) return (how == 'U' or how == 'W' or how == 'N') and 3 end
 local function outcome_of(how) return how == 'R' and 1 or lost_by(how) or void_by(how) end
+
+-- Makes the lease id of the record, whose lease has expired, void for good.
+local function make_void(key) return redis.call('SETRANGE', key, ATTEMPT_AT, FOR_GOOD) end
 
 -- Ends the lease or offer in `record`, which was to end at `lease_end`, as `state` says, and answers
 -- `outcome`. Without a line Redis keeps the record for as long as it would have with the lease, since
@@ -90,7 +94,10 @@ local function release_any(key, line, record, lease_id, principal)
   if not principal_is(record, principal) then return 3 end
   local state = state_of(record)
   if state ~= 'H' then return release_again(key, line, record, state) end
-  if lease_end_of(record) <= now then return 2 end
+  if lease_end_of(record) <= now then
+    make_void(key)
+    return 2
+  end
   if not line then return LINE end
   return end_lease(key, line, record, lease_end_of(record), 'R', 1) -- two keys
 end
@@ -104,6 +111,9 @@ return each({32, 0}, 4, function(key, at, line)
     return release_any(key, line, record, lease_id, principal)
   end
   local lease_end = lease_end_of(record)
-  if lease_end <= now then return 2 end
+  if lease_end <= now then
+    make_void(key)
+    return 2
+  end
   return end_lease(key, line, record, lease_end, 'R', 1)
 end)

@@ -13,7 +13,8 @@
 --            lease too, U: only what is unclaimed)
 -- Returns    {now (us), then for each lock: outcome, more, position, seen}
 --            1 withdrawn; 2 nothing is granted to this attempt, and now nothing can be
---            3 the grant has another keeper, or was claimed and is out of scope
+--            3 the grant, or the place in line, has another keeper, or was claimed and is out of scope;
+--            if it is that of an earlier attempt, nothing can be granted to this one
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
 --            position: place in line that was left, else 0
@@ -22,14 +23,34 @@
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        A late clean-up must not free a lease that a retry elsewhere already gave to the
 --            client: the retry has moved the keeper. The attempt becomes void, so that its acquire,
---            if it comes later still, grants nothing; a later attempt may be granted. A daemon that
---            declines an offer cannot know whether it was claimed meanwhile: hence the scope.
+--            if it comes later still, grants nothing, and takes nothing over from an attempt before
+--            it; a later attempt may be granted. A daemon that declines an offer cannot know whether
+--            it was claimed meanwhile: hence the scope.
+
+local function make_void(key, record, lease_id, attempt)
+  local kind, void_attempt
+  if record then kind, void_attempt = find_void(record, lease_id) end
+  if not kind or tonumber(attempt) > void_attempt then
+    write_void(key, record, void(lease_id, 'W', attempt))
+  end
+end
+
+-- Another call has the lease id's grant. It keeps that, also if this attempt, a later one, comes yet.
+local function keep(key, line, record, attempt)
+  if tonumber(attempt) <= attempt_of(record) then return 3 end
+  if has_line(record) and not line then return LINE end
+  make_void(key, record, lease_id_of(record), attempt)
+  if line then settle(key, line, true) end -- two keys
+  return 3
+end
 
 -- The lease id is the record's.
 local function withdraw_holder(key, line, record, attempt, keeper, scope)
   local state = state_of(record)
   if state == 'H' or state == 'O' then
-    if keeper_of(record) ~= keeper or keeper == NOBODY then return 3 end
+    if keeper_of(record) ~= keeper or keeper == NOBODY then
+      return keep(key, line, record, attempt)
+    end
     if state == 'H' and scope == 'U' then return 3 end
     if not line and (state == 'O' or has_line(record)) then return LINE end
     local number = line and number_of(line, lease_id_of(record)) -- two keys
@@ -45,13 +66,13 @@ local function withdraw_holder(key, line, record, attempt, keeper, scope)
   return 2
 end
 
--- The lease id may stand in line. Answers 3 if another call waits there now, else nil and the place
--- that it has left, 0 if it had none.
+-- The lease id may stand in line. Answers the attempt of another call if that waits there now, else
+-- nil; and the place that was left, 0 if there was none.
 local function withdraw_waiter(line, lease_id, keeper)
   local number = number_of(line, lease_id)
   local entry = number and entry_at(line, number)
   if not entry then return nil, 0 end
-  if sub(entry, 41, 72) ~= keeper then return 3 end
+  if sub(entry, 41, 72) ~= keeper then return number_at(entry, 34, 39), 0 end
   remove(line, lease_id, number)
   return nil, redis.call('ZCOUNT', line, '(0', format('(%d', number)) + 1
 end
@@ -70,17 +91,14 @@ return each({32, 6, 32, 1}, 4, function(key, at, line)
     return withdraw_holder(key, line, record, attempt, keeper, ARGV[at + 3])
   end
   if record and has_line(record) and not line then return LINE end
-  local kept, position = nil, 0 -- two keys
-  if line then kept, position = withdraw_waiter(line, lease_id, keeper) end -- two keys
-  if kept then return 3 end -- two keys
+  local waiting, position = nil, 0 -- two keys
+  if line then waiting, position = withdraw_waiter(line, lease_id, keeper) end -- two keys
+  if waiting and tonumber(attempt) <= waiting then return 3 end -- two keys
 
-  local kind, void_attempt
-  if record then kind, void_attempt = find_void(record, lease_id) end
-  if not kind or tonumber(attempt) > void_attempt then
-    write_void(key, record, void(lease_id, 'W', attempt))
-  end
+  make_void(key, record, lease_id, attempt)
   if line then -- two keys
     local waiters = settle(key, line, true) -- two keys
+    if waiting then return 3 end -- two keys
     if position > 0 then return 2, 0, position, seen(record, waiters) end -- two keys
   end -- two keys
   return 2
