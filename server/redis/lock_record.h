@@ -13,6 +13,10 @@
 
 namespace lockkeeper::redis {
 
+// The lease id and its digest, 48 bits as 8 characters, which stands for it in the void list. Equal
+// for different ids once in 2^48; nothing but chance makes it so, unless somebody searches.
+std::string EncodeLeaseId(const core::LeaseId& id);
+
 // Principal, owner and labels, a line each.
 std::string EncodeText(const core::AcquireRequest& request);
 

@@ -218,7 +218,7 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
   queue_.Submit(
       {.script = &kReleaseScript,
        .lock_name = request.name,
-       .arguments = CommandPart().Add(request.lease_id.digits()).Add(request.principal),
+       .arguments = CommandPart().Add(EncodeLeaseId(request.lease_id)).Add(request.principal),
        .reply_width = kReplyWidth,
        .deadline = request.deadline,
        .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
@@ -247,7 +247,7 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
       {.script = &kWithdrawScript,
        .lock_name = request.name,
        .arguments = CommandPart()
-                        .Add(request.lease_id.digits())
+                        .Add(EncodeLeaseId(request.lease_id))
                         .Add(Digits(request.attempt, kAttemptDigits))
                         .Add(request.keeper.digits())
                         .Add(request.scope == core::WithdrawScope::kUnclaimedOnly ? "U" : "L"),

@@ -212,6 +212,43 @@ TEST_P(RecordContract, VoidListIsBoundedAndForgetsTheOldestFirst) {
   Grant("a", Id(1));
 }
 
+// What is known of a withdrawn one takes more room: there are fewer of them.
+TEST_P(RecordContract, VoidListOfWithdrawalsIsBoundedAndForgetsTheOldestFirst) {
+  constexpr uint64_t kLast = 60;
+  constexpr uint64_t kKept = 8;
+  Grant("a", Id(0));
+  for (uint64_t i = 1; i <= 20; ++i) Withdraw(AcquireOf("a", Id(i)));
+  const size_t size = RecordOf("a").size();
+  for (uint64_t i = 21; i <= kLast; ++i) Withdraw(AcquireOf("a", Id(i)));
+
+  EXPECT_EQ(RecordOf("a").size(), size);
+  Withdraw(AcquireOf("a", Id(0)));
+  for (uint64_t i = kLast - kKept + 1; i <= kLast; ++i) {
+    core::AcquireRequest request = AcquireOf("a", Id(i));
+    EXPECT_THAT(ReasonOf(Ask(request)), Optional(ErrorReason::kLeaseEnded)) << i;
+  }
+  Grant("a", Id(kLast - kKept));
+}
+
+// Entries of both lengths follow each other in every order.
+TEST_P(RecordContract, NewestVoidLeaseIdsAreKnownWhateverMadeThemVoid) {
+  constexpr uint64_t kLast = 200;
+  constexpr uint64_t kKept = 8;
+  Random random(1);
+  Grant("a", Id(0));
+  for (uint64_t i = 1; i <= kLast; ++i) {
+    if (random.OneIn(2)) {
+      Release("a", Id(i));
+    } else {
+      Withdraw(AcquireOf("a", Id(i)));
+    }
+  }
+  Release("a", Id(0));
+  for (uint64_t i = kLast - kKept + 1; i <= kLast; ++i) {
+    EXPECT_THAT(ReasonOf(Ask(AcquireOf("a", Id(i)))), Optional(ErrorReason::kLeaseEnded)) << i;
+  }
+}
+
 // Lease ids of a client that counts, or UUIDs made of a clock and a machine's address, have most
 // digits in common.
 TEST_P(RecordContract, LeaseIdsThatDifferInAnyDigitAreDifferent) {

@@ -39,7 +39,7 @@ class LineRetentionTest : public testing::TestWithParam<std::string> {
 
   int64_t Withdraw(uint64_t id) {
     return Call(redis::kWithdrawScript, 2,
-                {std::string(ScriptId(id).digits()), redis::Digits(1, 6),
+                {redis::EncodeLeaseId(ScriptId(id)), redis::Digits(1, 6),
                  std::string(core::Keeper(1, 1).digits()), "L"})
         .items.at(1)
         .integer;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/lock_record.h"
 #include "scripts/script_calls.h"
 #include "scripts/twin_servers.h"
 
@@ -66,7 +67,7 @@ class NeighboursTest : public testing::TestWithParam<std::string> {
                                const std::vector<uint64_t>& ids) {
     Strings arguments;
     for (const uint64_t id : ids) {
-      arguments.emplace_back(ScriptId(id).digits());
+      arguments.push_back(redis::EncodeLeaseId(ScriptId(id)));
       arguments.emplace_back();
     }
     return Call(redis::kReleaseScript, keys_per_lock, names, arguments, kAcquireWidth);

@@ -27,7 +27,7 @@ class RecordRetentionTest : public testing::TestWithParam<std::string> {
   int64_t KeptAfterRelease(const core::AcquireRequest& request, size_t keys) {
     Run(redis::kAcquireScript, keys, AcquireArguments(request, 0));
     servers_.AdvanceBy(seconds(1));
-    Run(redis::kReleaseScript, keys, {std::string(request.lease_id.digits()), ""});
+    Run(redis::kReleaseScript, keys, {redis::EncodeLeaseId(request.lease_id), ""});
     return servers_.Run({"PTTL", "lk:{a}"}).integer;
   }
 

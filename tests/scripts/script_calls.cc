@@ -28,12 +28,13 @@ std::vector<std::string> AcquireArguments(const core::AcquireRequest& request, i
 
 std::vector<ScriptShape> ScriptShapes() {
   const std::string id(ScriptId(1).digits());
+  const std::string id_and_digest = redis::EncodeLeaseId(ScriptId(1));
   const std::string keeper(core::Keeper(1, 1).digits());
   return {
       {&redis::kAcquireScript, AcquireArguments(ScriptAcquire(ScriptId(1)), 0), 1, 4, false},
       {&redis::kExtendScript, {id, "00030000", ""}, 1, 4, true},
-      {&redis::kReleaseScript, {id, ""}, 1, 4, true},
-      {&redis::kWithdrawScript, {id, "000001", keeper, "L"}, 1, 4, true},
+      {&redis::kReleaseScript, {id_and_digest, ""}, 1, 4, true},
+      {&redis::kWithdrawScript, {id_and_digest, "000001", keeper, "L"}, 1, 4, true},
       {&redis::kFenceScript, {"1", "0"}, 1, 2, false},
       {&redis::kForceReleaseScript, {"1"}, 1, 4, true},
       {&redis::kInspectScript, {}, 1, 1, false},

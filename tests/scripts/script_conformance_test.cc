@@ -68,9 +68,9 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
       return AcquireArguments(Request(), random_.OneIn(2) ? 0 : 4);
     }
     if (&script == &redis::kExtendScript) return {std::string(Id().digits()), Ttl(), Principal()};
-    if (&script == &redis::kReleaseScript) return {std::string(Id().digits()), Principal()};
+    if (&script == &redis::kReleaseScript) return {redis::EncodeLeaseId(Id()), Principal()};
     if (&script == &redis::kWithdrawScript) {
-      return {std::string(Id().digits()), redis::Digits(Attempt(), 6),
+      return {redis::EncodeLeaseId(Id()), redis::Digits(Attempt(), 6),
               std::string(Keeper().digits()), random_.OneIn(3) ? "U" : "L"};
     }
     if (&script == &redis::kFenceScript) {

@@ -19,8 +19,9 @@ constexpr Micros kTryingAgainMax{1'500'000};
 // A daemon that nobody can tell to be in order again after a fault is taken to be, after this: its
 // mark has run out and it has polled.
 constexpr Micros kSettling{6'000'000};
-// What the void list of a record holds for certain (scripts/record.lua has one more).
-constexpr uint64_t kVoidsKept = 11;
+// What the void list of a record holds for certain, if all were withdrawn (scripts/record.lua has
+// one more).
+constexpr uint64_t kVoidsKept = 7;
 // Places of dead daemons are kept for 30 s.
 constexpr Micros kPlaceKept{25'000'000};
 

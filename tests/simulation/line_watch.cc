@@ -16,14 +16,14 @@ using core::Micros;
 // As redis/scripts/record.lua: common arguments, and the columns that matter here.
 constexpr size_t kCommonArguments = 5;
 constexpr size_t kKeysPerLockArgument = 3;
-constexpr size_t kHeaderLength = 217;
+constexpr size_t kHeaderLength = 226;
 constexpr size_t kStateColumn = 2;
 constexpr size_t kTokenColumn = 15;
 constexpr size_t kLeaseEndColumn = 32;
 constexpr size_t kLeaseIdColumn = 111;
-constexpr size_t kAttemptColumn = 144;
-constexpr size_t kKeeperColumn = 151;
-constexpr size_t kLockDelayColumn = 193;
+constexpr size_t kAttemptColumn = 153;
+constexpr size_t kKeeperColumn = 160;
+constexpr size_t kLockDelayColumn = 202;
 constexpr size_t kIdLength = 32;
 constexpr size_t kAttemptLength = 6;
 constexpr size_t kDelayLength = 8;

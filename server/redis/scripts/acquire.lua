@@ -8,7 +8,7 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6..]  for each lock: request (106 bytes: the columns of the record from the lease id on), text
+-- ARGV[6..]  for each lock: request (115 bytes: the columns of the record from the lease id on), text
 --            (principal, owner and labels, a line each), waiters that the line may have (6 digits,
 --            0: do not wait)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
@@ -33,11 +33,11 @@ local seen, taken = from < #keys and {}, 0 -- one key
 local terms, ttl, remaining, closed_until, columns, kept_until
 
 local function repeated(key, record, request)
-  local attempt, known = number_at(request, 34, 39), attempt_of(record)
+  local attempt, known = number_at(request, 43, 48), attempt_of(record)
   local keeper = keeper_of(record)
   if attempt > known then
-    keeper = sub(request, 41, 72)
-  elseif attempt == known and keeper ~= sub(request, 41, 72) then
+    keeper = sub(request, 50, 81)
+  elseif attempt == known and keeper ~= sub(request, 50, 81) then
     keeper = NOBODY
   end
   overwrite(key, ATTEMPT_AT, format('%06d %s', max(attempt, known), keeper), end_of(record))
@@ -49,12 +49,12 @@ end
 -- `voids` and `ended` are the void list that the new record gets. `is_new`: there should be no value
 -- of any type.
 local function grant(key, is_new, last_token, previous, voids, ended, request, text)
-  if sub(request, 74, 99) ~= terms then
-    ttl = number_at(request, 74, 81)
+  if sub(request, 83, 108) ~= terms then
+    ttl = number_at(request, 83, 90)
     local lease_end, delay, max_hold_digits = now + ttl * 1000, 0, '0000000000000000'
-    if sub(request, 83, 99) ~= '00000000 00000000' then
-      delay = number_at(request, 83, 90)
-      local max_hold = number_at(request, 92, 99)
+    if sub(request, 92, 108) ~= '00000000 00000000' then
+      delay = number_at(request, 92, 99)
+      local max_hold = number_at(request, 101, 108)
       if max_hold > 0 then
         local max_hold_end = now + max_hold * 1000
         if max_hold_end < lease_end then lease_end = max_hold_end end
@@ -66,7 +66,7 @@ local function grant(key, is_new, last_token, previous, voids, ended, request, t
     local closed_digits = delay == 0 and lease_end_digits or digits(closed_until)
     columns = ' ' .. lease_end_digits .. ' ' .. closed_digits .. ' ' .. now_digits .. ' ' ..
       max_hold_digits .. ' ' .. epoch .. ' '
-    terms, kept_until = sub(request, 74, 99), collect_at(closed_until)
+    terms, kept_until = sub(request, 83, 108), collect_at(closed_until)
   end
   local token = next_token(last_token)
   local record = '1 H ' .. previous .. ' - 000000 ' .. digits(token) .. columns .. request .. '\n' ..
@@ -88,11 +88,11 @@ end
 -- Brings a waiter in, or a repeat of one to its place: then the newest attempt is the one that
 -- waits. Answers its number; nil if a later attempt stands there.
 local function stand(line, entry, known_number)
-  local lease_id, attempt = sub(entry, 1, 32), number_at(entry, 34, 39)
+  local lease_id, attempt = sub(entry, 1, 32), number_at(entry, 43, 48)
   local number = known_number
   if number then
     local standing = entry_at(line, number)
-    if standing and number_at(standing, 34, 39) > attempt then return nil end
+    if standing and number_at(standing, 43, 48) > attempt then return nil end
     if standing then redis.call('ZREM', line, standing) end
   else
     number = max(-(score_of(line, 'n') or 0) + 1, now)
@@ -146,15 +146,15 @@ local function acquire_with_line(key, line, record, entry, waiters_max)
   local last_token, previous, voids, ended = 0, '-', '', ''
   if record then
     last_token, previous, voids, ended =
-      token_of(record), retire(record, lease_id_of(record), voids_at(record), lease_id)
+      token_of(record), retire(record, digest_of(record), voids_at(record), sub(entry, 33, 41))
   end
   local outcome, token =
-    grant(key, false, last_token, previous, voids, ended, sub(entry, 1, 106), sub(entry, 107))
+    grant(key, false, last_token, previous, voids, ended, sub(entry, 1, 115), sub(entry, 116))
   settle(key, line, true)
   return outcome, token, remaining, ttl
 end
 
-return each({106, 0, 6}, 4, function(key, at, line)
+return each({115, 0, 6}, 4, function(key, at, line)
   local request, text, waiters_max = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   taken = taken + 1 -- one key
   local record = records[taken] -- one key
@@ -167,19 +167,19 @@ return each({106, 0, 6}, 4, function(key, at, line)
   if record == '' then record = false end
   if record and not is_readable(record) then return fault_of(record) end
 
-  local lease_id, ended, voids_from = sub(request, 1, 32), '', 0
-  if record then ended, voids_from = lease_id_of(record), voids_at(record) end
-  if record and find(record, ' ' .. lease_id, voids_from, true) then
-    local kind, void_attempt = find_void(record, lease_id)
-    if kind and number_at(request, 34, 39) <= void_attempt then return 4 end
+  local digest, ended, voids_from = sub(request, 33, 41), '', 0
+  if record then ended, voids_from = digest_of(record), voids_at(record) end
+  if record and find(record, digest, voids_from, true) then
+    local kind, void_attempt = find_void(record, digest)
+    if kind and number_at(request, 43, 48) <= void_attempt then return 4 end
   end
-  if ended == lease_id then
+  if ended == digest and lease_id_of(record) == sub(request, 1, 32) then
     local principal = sub(text, 1, find(text, '\n', 1, true) - 1)
     local state = state_of(record)
     if (is_live(record) or runs(record, 'O')) and principal_is(record, principal) then
       return repeated(key, record, request)
     end
-    local withdrawn = state == 'W' and number_at(request, 34, 39) > attempt_of(record)
+    local withdrawn = state == 'W' and number_at(request, 43, 48) > attempt_of(record)
     if not withdrawn and state ~= 'O' then return 4 end
   end
 
@@ -194,7 +194,7 @@ return each({106, 0, 6}, 4, function(key, at, line)
       if tonumber(waiters_max) > 0 then return LINE end
       return contention(record, closed_for)
     end
-    local how, list, entry = retire(record, ended, voids_from, lease_id)
+    local how, list, entry = retire(record, ended, voids_from, digest)
     last_token, previous, voids, void_entry = token_of(record), how, list, entry
   end
   return grant(key, is_new, last_token, previous, voids, void_entry, request, text)

@@ -24,8 +24,8 @@ local OFFERED, CANCELLED = 'O', 'C'
 local caller = ''
 
 -- Daemon that a waiter's entry, or a record's keeper, names.
-local function daemon_of(entry) return sub(entry, 41, 56) end
-local function daemon_of_record(record) return sub(record, 152, 167) end
+local function daemon_of(entry) return sub(entry, 50, 65) end
+local function daemon_of_record(record) return sub(record, 161, 176) end
 
 local function add(line, score, member) redis.call('ZADD', line, format('%d', score), member) end
 
@@ -92,7 +92,7 @@ local function hand_over(key, line, record)
   local last_token, previous, voids, ended = 0, '-', '', ''
   if record then
     last_token, previous, voids, ended =
-      token_of(record), retire(record, lease_id_of(record), voids_at(record), '')
+      token_of(record), retire(record, digest_of(record), voids_at(record), '')
     -- Its daemon should have claimed at once, so it is stuck: it delays the line only once. Unless it
     -- is the one that asks: then it lives again.
     local daemon = daemon_of_record(record)
@@ -109,7 +109,7 @@ local function hand_over(key, line, record)
     if mark_of(line, daemon) > now then
       local token, offer_end = next_token(last_token), now + OFFER_TTL
       local offer = format('1 O %s L 000000 %016d %016d %016d %016d %016d %s ', previous, token,
-        offer_end, offer_end, now, 0, epoch) .. sub(entry, 1, 106) .. '\n' .. sub(entry, 107) ..
+        offer_end, offer_end, now, 0, epoch) .. sub(entry, 1, 115) .. '\n' .. sub(entry, 116) ..
         voids .. ended
       if daemon == caller or tell(daemon, OFFERED, sub(entry, 1, 32), offer_text(offer), key) then
         write(key, offer, max(token, offer_end))

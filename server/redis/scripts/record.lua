@@ -8,32 +8,34 @@
 --
 --     1 format     3 state      5 previous   7 line         9- 14 waiters    16- 31 token
 --    33- 48 lease end          50- 65 closed until         67- 82 acquired   84- 99 max_hold end
---   101-110 epoch             112-143 lease id            145-150 attempt   152-183 keeper
---   185-192 ttl               194-201 lock_delay          203-210 max_hold  212-215 bytes of text
---   217 claim
+--   101-110 epoch             112-143 lease id            145-152 digest    154-159 attempt
+--   161-192 keeper            194-201 ttl                 203-210 lock_delay
+--   212-219 max_hold          221-224 bytes of text       226 claim
 --
 --   state     H held (until its lease end), O offered, or how the lease ended: R released,
 --             F forced, W withdrawn; N if no lease is known and only void lease ids are kept
 --   previous  X if the lease before this one ended without a release, else -
 --   line      L if the lock may have a line, else -; waiters: those in it whose daemon lives
+--   digest    of the lease id, made by the daemon (lock_record.cc)
 --   claim     how an offer is claimed: D by the daemon, C by the client
 --   closed until: nobody is granted the lock before this time
 --
--- An entry of the void list: a space, the lease id, how it ended (R X F W, or U: released although
--- unknown) and, in six digits, the highest attempt that is void; FOR_GOOD is beyond every attempt.
--- All digits of the id, since ids of one client may have most of them in common.
+-- An entry of the void list: a space, the digest of the lease id, and how it ended (R X F W, or U:
+-- released although unknown). Behind W, in six digits, the highest attempt that is void; the others
+-- are void for good, and so is FOR_GOOD, which is beyond every attempt. Of two ids with one digest,
+-- which chance makes once in 2^48, one is refused as void though it is not: a client takes another.
 --
 -- What a script costs: Redis makes its functions anew in each call, hashes every byte of every string
 -- that Lua makes, and prints numbers given to a command slowly. Hence the short list; hence scripts
 -- that need the header only read and write only that, and numbers are read once and given as texts;
 -- and hence one-line functions and constants are written into their callers by cmake/link_lua.lua.
 
-local HEADER_LENGTH, TEXT_AT, VOID_LENGTH, VOIDS_MAX = 217, 219, 40, 12
+local HEADER_LENGTH, TEXT_AT, VOID_LENGTH, VOIDS_MAX = 226, 228, 10, 12
 local TOKEN_MAX = 9007199254740991
 local FOR_GOOD, NOBODY = '999999', '00000000000000000000000000000000'
 local LINE, CORRUPT, FORMAT_TOO_NEW = 80, 90, 91
 -- Where SETRANGE overwrites: the column before.
-local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT = '2', '6', '32', '144'
+local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT = '2', '6', '32', '153'
 
 -- Sixteen digits of a point in time or a token.
 local function digits(n) return n == now and now_digits or format('%016d', n) end
@@ -46,21 +48,23 @@ local function previous_of(record) return sub(record, 5, 5) end
 local function token_of(record) return sub(record, 16, 31) + 0 end
 local function lease_end_of(record) return sub(record, 33, 48) + 0 end
 local function closed_until_of(record) return sub(record, 50, 65) + 0 end
-local function max_hold_of(record) return sub(record, 203, 210) + 0 end
+local function max_hold_of(record) return sub(record, 212, 219) + 0 end
 local function max_hold_end_of(record) return sub(record, 84, 99) + 0 end
 local function lease_id_of(record) return sub(record, 112, 143) end
-local function attempt_of(record) return sub(record, 145, 150) + 0 end
-local function keeper_of(record) return sub(record, 152, 183) end
-local function ttl_of(record) return sub(record, 185, 192) + 0 end
-local function lock_delay_of(record) return sub(record, 194, 201) + 0 end
-local function text_bytes_of(record) return sub(record, 212, 215) + 0 end
-local function claim_of(record) return sub(record, 217, 217) end
-local function has_lock_delay(record) return sub(record, 194, 201) ~= '00000000' end
+-- With the space before it, as in the void list.
+local function digest_of(record) return sub(record, 144, 152) end
+local function attempt_of(record) return sub(record, 154, 159) + 0 end
+local function keeper_of(record) return sub(record, 161, 192) end
+local function ttl_of(record) return sub(record, 194, 201) + 0 end
+local function lock_delay_of(record) return sub(record, 203, 210) + 0 end
+local function text_bytes_of(record) return sub(record, 221, 224) + 0 end
+local function claim_of(record) return sub(record, 226, 226) end
+local function has_lock_delay(record) return sub(record, 203, 210) ~= '00000000' end
 local function has_max_hold(record) return sub(record, 84, 99) ~= '0000000000000000' end
 local function has_line(record) return sub(record, 7, 7) == 'L' end
 
 -- Whether a text that Redis has is a record that can be read, and what to answer if it is not.
-local function is_readable(text) return sub(text, 1, 2) == '1 ' and sub(text, 218, 218) == '\n' end
+local function is_readable(text) return sub(text, 1, 2) == '1 ' and sub(text, 227, 227) == '\n' end
 local function is_newer(text) return sub(text, 1, 2) ~= '1 ' and find(text, '^[1-9]%d* ') end
 local function fault_of(text) return is_newer(text) and FORMAT_TOO_NEW or CORRUPT end
 
@@ -74,7 +78,7 @@ end
 
 -- Only the header of the record and as much of the text as `principal_is` looks at; '' if there is
 -- none.
-local function end_of_header(principal) return principal == '' and '218' or 218 + #principal end
+local function end_of_header(principal) return principal == '' and '227' or 227 + #principal end
 local function text_of(key, last) return redis.call('GETRANGE', key, '0', last) end
 local function read_header(key, who) return text_of(key, end_of_header(who)) end
 
@@ -96,36 +100,35 @@ local function end_of(r) return max(token_of(r), lease_end_of(r), closed_until_o
 
 local function voids_at(record) return TEXT_AT + text_bytes_of(record) end
 
--- How `lease_id` ended and its highest void attempt; nil if it is not void.
-local function find_void(record, lease_id)
+-- How the lease id of `digest` ended and its highest void attempt; nil if it is not void.
+local function find_void(record, digest)
   local kind, attempt
-  local entry = ' ' .. lease_id
-  local at = find(record, entry, voids_at(record), true)
+  local at = find(record, digest, voids_at(record), true)
   while at do
-    local found = number_at(record, at + 34, at + 39)
-    if not attempt or found >= attempt then kind, attempt = sub(record, at + 33, at + 33), found end
-    at = find(record, entry, at + VOID_LENGTH, true)
+    local how = sub(record, at + 9, at + 9)
+    local found = (how == 'W' and sub(record, at + 10, at + 15) or FOR_GOOD) + 0
+    if not attempt or found >= attempt then kind, attempt = how, found end
+    at = find(record, digest, at + VOID_LENGTH, true)
   end
   return kind, attempt
 end
 
-local function void(lease_id, kind, attempt) return ' ' .. lease_id .. kind .. attempt end
-
--- The void list of `record`, without its oldest entry if it is full.
-local function voids_with_room(record)
-  local at = voids_at(record)
-  local full = #record - at + 1 >= VOIDS_MAX * VOID_LENGTH
-  return sub(record, full and at + VOID_LENGTH or at)
-end
+-- Whether the void list, which begins at `at`, is full; and where it goes on without its oldest entry.
+-- Entries with an attempt are longer, so there may be less than VOIDS_MAX.
+local function is_full(record, at) return #record - at + 1 >= VOIDS_MAX * VOID_LENGTH end
+local function second_void(record, at) return (find(record, ' ', at + 1, true)) end
 
 -- Makes a lease id void in `record`, or in a new one if there is none.
 local function write_void(key, record, entry)
   if record then
-    write(key, sub(record, 1, voids_at(record) - 1) .. voids_with_room(record) .. entry,
-      end_of(record))
+    local at = voids_at(record)
+    local head = sub(record, 1, at - 1)
+    if is_full(record, at) then at = second_void(record, at) end
+    write(key, head .. sub(record, at) .. entry, end_of(record))
   else
     write(key, format('1 N - - 000000 %016d %016d %016d %016d %016d %s ', 0, 0, 0, 0, 0, epoch) ..
-      NOBODY .. ' 000000 ' .. NOBODY .. ' 00000000 00000000 00000000 0003 D\n\n\n\n' .. entry, 0)
+      NOBODY .. ' 00000000 000000 ' .. NOBODY .. ' 00000000 00000000 00000000 0003 D\n\n\n\n' .. entry,
+      0)
   end
 end
 
@@ -140,10 +143,10 @@ end
 local function runs(record, state) return state_of(record) == state and lease_end_of(record) > now end
 local function is_live(record) return runs(record, 'H') end
 
--- What the next grant has to know of the lease `ended` in `record`: whether it ended without a release,
--- the void list, which begins at `at`, and its entry there. An offer was no lease: it leaves both as they
--- were.
-local function retire(record, ended, at, next_lease_id)
+-- What the next grant has to know of the lease in `record`, whose digest is `ended`: whether it ended
+-- without a release, the void list, which begins at `at`, and its entry there. `coming` is the digest of
+-- the next. An offer was no lease: it leaves both as they were.
+local function retire(record, ended, at, coming)
   local state, previous = state_of(record), '-'
   if state == 'H' then
     state, previous = 'X', 'X'
@@ -152,12 +155,12 @@ local function retire(record, ended, at, next_lease_id)
   elseif state ~= 'R' then
     previous = previous_of(record)
   end
-  if state == 'N' or state == 'O' or ended == next_lease_id then
+  if state == 'N' or state == 'O' or ended == coming then
     return previous, sub(record, at), ''
   end
-  if #record - at + 1 >= VOIDS_MAX * VOID_LENGTH then at = at + VOID_LENGTH end
-  local attempt = state == 'W' and format('%06d', attempt_of(record)) or FOR_GOOD
-  return previous, sub(record, at), void(ended, state, attempt)
+  if is_full(record, at) then at = second_void(record, at) end
+  if state == 'W' then state = 'W' .. sub(record, 154, 159) end
+  return previous, sub(record, at), ended .. state
 end
 
 -- Beyond TOKEN_MAX two tokens could be the same number: better none than one twice.

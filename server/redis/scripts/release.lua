@@ -8,7 +8,7 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6..]  for each lock: lease id (32 digits), principal
+-- ARGV[6..]  for each lock: lease id (32 digits, a space and its digest: 8 characters), principal
 -- Returns    {now (us), then for each lock: outcome, more, 0, 0}
 --            1 released, now or by an earlier release of this lease id
 --            2 the lease had ended without a release; 3 the lease id does not hold the lock
@@ -19,6 +19,9 @@
 -- Why        An unknown lease id becomes void too: its acquire may still be on its way, and grants
 --            nothing when it comes. So does one whose lease has expired: that lease may be withdrawn
 --            yet, which would let a later attempt of it in.
+
+-- Whether the lease id and its digest are the record's.
+local function is_of(record, who) return sub(record, 112, 152) == who end
 
 -- How records of held locks without a line begin.
 local HELD, HELD_AFTER_EXPIRED = '1 H - - ', '1 H X - '
@@ -66,31 +69,32 @@ end
 
 -- Takes a waiter out of the line: its acquire ends as cancelled. False if it does not stand there,
 -- or is somebody else's.
-local function release_waiter(key, line, record, lease_id, principal)
+local function release_waiter(key, line, record, who, principal)
+  local lease_id = sub(who, 1, 32)
   local number = number_of(line, lease_id)
   local entry = number and entry_at(line, number)
-  if not entry or sub(entry, 107, 107 + #principal) ~= principal .. '\n' then return false end
+  if not entry or sub(entry, 116, 116 + #principal) ~= principal .. '\n' then return false end
   remove(line, lease_id, number)
   tell(daemon_of(entry), CANCELLED, lease_id, '-', key)
-  write_void(key, record, void(lease_id, 'U', FOR_GOOD))
+  write_void(key, record, sub(who, 33) .. 'U')
   settle(key, line, true)
   return true
 end
 
 -- The lease id does not hold the lock.
-local function release_other(key, line, lease_id, principal)
+local function release_other(key, line, who, principal)
   local record = read(key)
   if record and has_line(record) and not line then return LINE end
-  if line and release_waiter(key, line, record, lease_id, principal) then return 4 end -- two keys
-  local kind = record and find_void(record, lease_id) or 'W'
-  if kind == 'W' then write_void(key, record, void(lease_id, 'U', FOR_GOOD)) end
+  if line and release_waiter(key, line, record, who, principal) then return 4 end -- two keys
+  local kind = record and find_void(record, sub(who, 33)) or 'W'
+  if kind == 'W' then write_void(key, record, sub(who, 33) .. 'U') end
   return outcome_of(kind)
 end
 
 -- Whatever is not a plain lease of this lease id.
-local function release_any(key, line, record, lease_id, principal)
+local function release_any(key, line, record, who, principal)
   if record ~= '' and not is_readable(record) then return fault_of(record) end
-  if lease_id_of(record) ~= lease_id then return release_other(key, line, lease_id, principal) end
+  if not is_of(record, who) then return release_other(key, line, who, principal) end
   if not principal_is(record, principal) then return 3 end
   local state = state_of(record)
   if state ~= 'H' then return release_again(key, line, record, state) end
@@ -102,13 +106,13 @@ local function release_any(key, line, record, lease_id, principal)
   return end_lease(key, line, record, lease_end_of(record), 'R', 1) -- two keys
 end
 
-return each({32, 0}, 4, function(key, at, line)
-  local lease_id, principal = ARGV[at], ARGV[at + 1]
+return each({41, 0}, 4, function(key, at, line)
+  local who, principal = ARGV[at], ARGV[at + 1]
   local record = read_header(key, principal)
   local begin, text = sub(record, 1, 8), '\n' .. principal .. '\n'
-  if begin ~= HELD and begin ~= HELD_AFTER_EXPIRED or lease_id_of(record) ~= lease_id or
-    sub(record, 218, 219 + #principal) ~= text then
-    return release_any(key, line, record, lease_id, principal)
+  if begin ~= HELD and begin ~= HELD_AFTER_EXPIRED or not is_of(record, who) or
+    sub(record, 227, 228 + #principal) ~= text then
+    return release_any(key, line, record, who, principal)
   end
   local lease_end = lease_end_of(record)
   if lease_end <= now then

@@ -9,8 +9,8 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6..]  for each lock: lease id (32 digits), attempt (6 digits), keeper (32 digits), scope (L: a
---            lease too, U: only what is unclaimed)
+-- ARGV[6..]  for each lock: lease id (32 digits, a space and its digest: 8 characters), attempt
+--            (6 digits), keeper (32 digits), scope (L: a lease too, U: only what is unclaimed)
 -- Returns    {now (us), then for each lock: outcome, more, position, seen}
 --            1 withdrawn; 2 nothing is granted to this attempt, and now nothing can be
 --            3 the grant, or the place in line, has another keeper, or was claimed and is out of scope;
@@ -27,11 +27,11 @@
 --            it; a later attempt may be granted. A daemon that declines an offer cannot know whether
 --            it was claimed meanwhile: hence the scope.
 
-local function make_void(key, record, lease_id, attempt)
+local function make_void(key, record, digest, attempt)
   local kind, void_attempt
-  if record then kind, void_attempt = find_void(record, lease_id) end
+  if record then kind, void_attempt = find_void(record, digest) end
   if not kind or tonumber(attempt) > void_attempt then
-    write_void(key, record, void(lease_id, 'W', attempt))
+    write_void(key, record, digest .. 'W' .. attempt)
   end
 end
 
@@ -39,7 +39,7 @@ end
 local function keep(key, line, record, attempt)
   if tonumber(attempt) <= attempt_of(record) then return 3 end
   if has_line(record) and not line then return LINE end
-  make_void(key, record, lease_id_of(record), attempt)
+  make_void(key, record, digest_of(record), attempt)
   if line then settle(key, line, true) end -- two keys
   return 3
 end
@@ -72,7 +72,7 @@ local function withdraw_waiter(line, lease_id, keeper)
   local number = number_of(line, lease_id)
   local entry = number and entry_at(line, number)
   if not entry then return nil, 0 end
-  if sub(entry, 41, 72) ~= keeper then return number_at(entry, 34, 39), 0 end
+  if sub(entry, 50, 81) ~= keeper then return number_at(entry, 43, 48), 0 end
   remove(line, lease_id, number)
   return nil, redis.call('ZCOUNT', line, '(0', format('(%d', number)) + 1
 end
@@ -83,8 +83,9 @@ local function seen(record, waiters)
   return format('%d %d ', waiters, closed_for) .. (record and is_live(record) and owner_of(record) or '')
 end
 
-return each({32, 6, 32, 1}, 4, function(key, at, line)
-  local lease_id, attempt, keeper = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+return each({41, 6, 32, 1}, 4, function(key, at, line)
+  local lease_id, digest = sub(ARGV[at], 1, 32), sub(ARGV[at], 33)
+  local attempt, keeper = ARGV[at + 1], ARGV[at + 2]
   local record, fault = read(key)
   if fault then return fault end
   if record and lease_id_of(record) == lease_id then
@@ -95,7 +96,7 @@ return each({32, 6, 32, 1}, 4, function(key, at, line)
   if line then waiting, position = withdraw_waiter(line, lease_id, keeper) end -- two keys
   if waiting and tonumber(attempt) <= waiting then return 3 end -- two keys
 
-  make_void(key, record, lease_id, attempt)
+  make_void(key, record, digest, attempt)
   if line then -- two keys
     local waiters = settle(key, line, true) -- two keys
     if waiting then return 3 end -- two keys

@@ -178,7 +178,7 @@ class Load {
 
   void SendRelease() {
     redis::Command command = Begin(redis::kReleaseScript, 2);
-    for (const core::LeaseId& id : ids_) command.Word(id.digits()).Word("");
+    for (const core::LeaseId& id : ids_) command.Word(redis::EncodeLeaseId(id)).Word("");
     connection_.Append(command);
     first_lock_ = (first_lock_ + options_.locks_per_call) % kLocks;
   }

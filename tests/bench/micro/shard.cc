@@ -5,6 +5,7 @@
 
 #include "bench/micro/requests.h"
 #include "bench/micro/shard_alone.h"
+#include "redis/lock_record.h"
 #include "redis/scripts.h"
 
 namespace lockkeeper::bench {
@@ -18,14 +19,15 @@ void QueueTurn(benchmark::State& state) {
   int64_t answers = 0;
   for (auto _ : state) {
     for (int64_t i = 0; i < state.range(0); ++i) {
-      shard.queue().Submit({.script = &redis::kReleaseScript,
-                            .lock_name = NameOfLock(static_cast<size_t>(i)),
-                            .arguments = redis::CommandPart().Add(LeaseIdOf(1).digits()).Add(""),
-                            .reply_width = kReplyWidth,
-                            .deadline = core::Instant::max(),
-                            .done = [&answers](const absl::StatusOr<redis::OperationReply>& reply) {
-                              answers += reply.ok() ? 1 : 0;
-                            }});
+      shard.queue().Submit(
+          {.script = &redis::kReleaseScript,
+           .lock_name = NameOfLock(static_cast<size_t>(i)),
+           .arguments = redis::CommandPart().Add(redis::EncodeLeaseId(LeaseIdOf(1))).Add(""),
+           .reply_width = kReplyWidth,
+           .deadline = core::Instant::max(),
+           .done = [&answers](const absl::StatusOr<redis::OperationReply>& reply) {
+             answers += reply.ok() ? 1 : 0;
+           }});
     }
     shard.RunTurns();
   }

@@ -64,5 +64,15 @@ TEST(RecordPageTest, ExampleIsARecordThatTheDaemonReads) {
   EXPECT_EQ((*lock)->ttl, core::Millis(30'000));
 }
 
+TEST(RecordPageTest, DigestOfTheExampleIsThatOfItsLeaseId) {
+  constexpr size_t kLeaseIdColumn = 111;
+  constexpr size_t kDigestEnd = 152;
+  const std::string columns = ExampleRecord().substr(kLeaseIdColumn, kDigestEnd - kLeaseIdColumn);
+  const auto lease_id = core::LeaseId::Parse(columns.substr(0, core::HexId::kLength));
+
+  ASSERT_TRUE(lease_id);
+  EXPECT_EQ(redis::EncodeLeaseId(*lease_id), columns);
+}
+
 }  // namespace
 }  // namespace lockkeeper
