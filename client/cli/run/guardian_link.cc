@@ -67,14 +67,15 @@ void GuardianLink::Send(const Order& order) {
 }
 
 std::variant<std::monostate, Notice, GuardianLink::Gone> GuardianLink::Receive() {
-  Notice notice;
-  ssize_t got = recv(socket_.get(), &notice, sizeof(notice), MSG_DONTWAIT);
-  // Said once of a guardian that was killed with unread orders; what it had told comes after it.
-  if (got < 0 && errno == ECONNRESET) {
-    got = recv(socket_.get(), &notice, sizeof(notice), MSG_DONTWAIT);
+  // Linux can say that the guardian is gone before it hands out what the guardian told last: recv
+  // looks for a message first and then for the end, and both may come in between; and ECONNRESET,
+  // said once of orders that were left unread, goes before messages. After both nothing is missed.
+  for (int look = 0; look < 3; ++look) {
+    Notice notice;
+    const ssize_t got = recv(socket_.get(), &notice, sizeof(notice), MSG_DONTWAIT);
+    if (got == sizeof(notice)) return notice;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::monostate();
   }
-  if (got == sizeof(notice)) return notice;
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::monostate();
   return Gone();
 }
 
