@@ -63,11 +63,11 @@ class CliRunLeaseTest : public CliRunTest {
 TEST_F(CliRunLeaseTest, CommandIsToldToStopAndThenKilledBeforeTheLeaseEnds) {
   GrantAndFallSilent();
   CliProcess process = Start(std::string("trap 'echo told $up' TERM; echo up $$; ") + kBeating,
-                             {"--ttl", "2s", "--grace", "600ms"});
+                             {"--ttl", "4s", "--grace", "1500ms"});
   const pid_t group = NumberAfter(process, "up");
 
   ASSERT_TRUE(IsGone(group));
-  EXPECT_LT(LastSaid(process, "beat"), 2s) << "killed while the lease was live";
+  EXPECT_LT(LastSaid(process, "beat"), 4s) << "killed while the lease was live";
   EXPECT_GT(LastSaid(process, "told"), 500ms) << "not before it had to";
   EXPECT_GT(LastSaid(process, "beat"), LastSaid(process, "told") + 300ms) << "the grace is given";
   const CliResult result = process.Wait();
@@ -79,7 +79,7 @@ TEST_F(CliRunLeaseTest, CommandThatStopsWhenToldIsNotKilled) {
   GrantAndFallSilent();
   CliProcess process =
       Start("trap 'echo cleaned; exit 0' TERM; echo up $$; while :; do sleep 0.01; done",
-            {"--ttl", "1s", "--grace", "300ms", "--output", "json"});
+            {"--ttl", "4s", "--grace", "1500ms", "--output", "json"});
 
   const CliResult result = process.Wait();
 
@@ -92,21 +92,22 @@ TEST_F(CliRunLeaseTest, CommandThatStopsWhenToldIsNotKilled) {
 TEST_F(CliRunLeaseTest, PausedRunDoesNotKeepTheCommandAlive) {
   GrantAndFallSilent();
   CliProcess process = Start(std::string("trap '' TERM; sleep 1000 & echo up $$; ") + kBeating,
-                             {"--ttl", "2s", "--grace", "200ms"});
+                             {"--ttl", "4s", "--grace", "200ms"});
   const pid_t group = NumberAfter(process, "up");
 
   process.Pause();
 
   ASSERT_TRUE(IsGone(group));
-  EXPECT_LT(LastSaid(process, "beat"), 2s);
+  EXPECT_LT(LastSaid(process, "beat"), 4s);
   process.Signal(SIGCONT);
-  EXPECT_EQ(process.Wait().exit_code, 70);
+  const CliResult result = process.Wait();
+  EXPECT_EQ(result.exit_code, 70) << result.err;
 }
 
 TEST_F(CliRunLeaseTest, CommandThatStandsStillIsKilledAtTheEndOfItsLease) {
   GrantAndFallSilent();
   CliProcess process =
-      Start("trap '' TERM; echo up $$; exec sleep 1000", {"--ttl", "1s", "--grace", "200ms"});
+      Start("trap '' TERM; echo up $$; exec sleep 1000", {"--ttl", "3s", "--grace", "200ms"});
   const pid_t group = NumberAfter(process, "up");
 
   kill(-group, SIGSTOP);
@@ -116,8 +117,7 @@ TEST_F(CliRunLeaseTest, CommandThatStandsStillIsKilledAtTheEndOfItsLease) {
 }
 
 TEST_F(CliRunLeaseTest, LeaseThatIsTakenAwayStopsTheCommandAtOnce) {
-  CliProcess process =
-      Start("sleep 1000 & echo up $$; wait", {"--ttl", "900ms", "--grace", "100ms"});
+  CliProcess process = Start("sleep 1000 & echo up $$; wait", {"--ttl", "3s", "--grace", "100ms"});
   const pid_t group = NumberAfter(process, "up");
 
   server_.Steal("report");
@@ -128,25 +128,17 @@ TEST_F(CliRunLeaseTest, LeaseThatIsTakenAwayStopsTheCommandAtOnce) {
 }
 
 TEST_F(CliRunLeaseTest, ServiceThatComesBackInTimeSavesTheLease) {
-  std::atomic<int> refused = 0;
-  server_.extend.Always([&](const support::FakeCall&, const auto& request, auto* response) {
-    if (refused < 5) {
-      ++refused;
-      return grpc::Status(grpc::StatusCode::UNAVAILABLE, "away");
-    }
-    return server_.HonestExtend(request, response);
-  });
-  CliProcess process = Start("echo up $$; exec sleep 1000", {"--ttl", "2s", "--grace", "100ms"});
+  for (int i = 0; i < 5; ++i) server_.extend.NextError({grpc::StatusCode::UNAVAILABLE, ""});
+  CliProcess process = Start("echo up $$; exec sleep 1000", {"--ttl", "4s", "--grace", "100ms"});
 
   EXPECT_TRUE(server_.extend.WaitForCalls(8));
   process.Signal(SIGTERM);
 
   EXPECT_EQ(process.Wait().exit_code, 143);
-  EXPECT_EQ(refused, 5);
 }
 
 TEST_F(CliRunLeaseTest, DefaultGraceShrinksToWhatAShortTtlHasRoomFor) {
-  EXPECT_EQ(Run("exit 5", {"--ttl", "600ms"}).exit_code, 5);
+  EXPECT_EQ(Run("exit 5", {"--ttl", "4s"}).exit_code, 5);
   EXPECT_EQ(Run("exit 5", {"--ttl", "100ms"}).exit_code, 64);
 }
 

@@ -98,6 +98,7 @@ TEST_F(CliRunSignalsTest, KillOfRunKillsTheCommandAndItsGrandchildren) {
       "trap '' TERM HUP INT; sh -c 'trap \"\" TERM; sleep 1000 & sleep 1000' & echo up $$; wait");
   const pid_t group = NumberAfter(process, "up");
   const pid_t guardian = GuardianOf(process);
+  ASSERT_NE(guardian, 0);
   ASSERT_TRUE(IsAlive(-group));
 
   process.Signal(SIGKILL);
@@ -123,6 +124,7 @@ TEST_F(CliRunSignalsTest, KillOfTheGuardianKillsTheCommandAndEndsRun) {
   CliProcess process = Start("sleep 1000 & echo up $$; wait");
   const pid_t group = NumberAfter(process, "up");
   const pid_t guardian = GuardianOf(process);
+  ASSERT_NE(guardian, 0);  // Would be the test's own group.
   ASSERT_NE(guardian, group);
 
   kill(guardian, SIGKILL);
@@ -157,8 +159,10 @@ TEST_F(CliRunSignalsTest, KillOfTheGuardianAtTheStartLeavesNothingRunning) {
 TEST_F(CliRunSignalsTest, GuardianCannotBeEndedByOrdinarySignals) {
   CliProcess process = Start("echo up $$; exec sleep 1000");
   const pid_t command = NumberAfter(process, "up");
+  const pid_t guardian = GuardianOf(process);
+  ASSERT_NE(guardian, 0);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1}) {
-    kill(GuardianOf(process), signal);
+    kill(guardian, signal);
   }
 
   process.Signal(SIGTERM);

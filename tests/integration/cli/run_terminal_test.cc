@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <string>
 
 #include "support/client/fake_lock_server.h"
@@ -17,16 +16,9 @@ namespace lockkeeper {
 namespace {
 
 using support::IsAlive;
+using support::StateOf;
 using support::TerminalSession;
 using support::WaitUntil;
-
-// State of a process as in /proc: 'T' stands still.
-char StateOf(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string stat((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const size_t name_end = stat.rfind(')');
-  return name_end == std::string::npos ? 'X' : stat[name_end + 2];
-}
 
 class CliRunTerminalTest : public testing::Test {
  protected:
@@ -129,7 +121,7 @@ TEST_F(CliRunTerminalTest, BackgroundCommandThatReadsStopsUntilFg) {
 }
 
 TEST_F(CliRunTerminalTest, CommandThatStandsStillLongerThanItsLeaseIsKilled) {
-  TypeRun("sh -c 'trap \"\" TERM; echo up $$; exec sleep 1000'", "--ttl 1s --grace 100ms");
+  TypeRun("sh -c 'trap \"\" TERM; echo up $$; exec sleep 1000'", "--ttl 3s --grace 100ms");
   const pid_t command = shell_.NumberAfter("up");
   shell_.Type("\x1a");
   ASSERT_TRUE(shell_.WaitFor("Stopped")) << shell_.screen();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,17 +22,11 @@ using support::IsAlive;
 using support::WaitUntil;
 
 TEST_F(CliRunTest, CommandRunsUnderTheLockWithItsEnvironment) {
-  std::string holder;
-  server_.acquire.Next([&](const support::FakeCall&, const auto& request, auto* response) {
-    holder = request.lease_id();
-    return server_.HonestAcquire(request, response);
-  });
-
   const CliResult result =
       Run("echo $LOCKKEEPER_LOCK $LOCKKEEPER_FENCING_TOKEN $LOCKKEEPER_LEASE_ID");
 
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out, "report 1 " + holder + "\n");
+  EXPECT_EQ(result.out, "report 1 " + server_.acquire.seen().at(0).lease_id() + "\n");
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(server_.HolderOf("report"), "") << "released when the command ended";
   EXPECT_EQ(server_.acquire.seen()[0].ttl().seconds(), 30);
@@ -142,7 +137,7 @@ TEST_F(CliRunTest, CommandInheritsNoDescriptorOfOurs) {
 }
 
 TEST_F(CliRunTest, CommandLeadsAProcessGroupOfItsOwn) {
-  const CliProcess process = Start("echo up $$; exec sleep 1000", {"--ttl", "2s"});
+  const CliProcess process = Start("echo up $$; exec sleep 1000");
   const pid_t command = NumberAfter(process, "up");
 
   EXPECT_EQ(getpgid(command), command);
@@ -150,10 +145,9 @@ TEST_F(CliRunTest, CommandLeadsAProcessGroupOfItsOwn) {
 }
 
 TEST_F(CliRunTest, LongCommandKeepsItsLease) {
-  CliProcess process =
-      Start("echo up $$; exec sleep 1000", {"--ttl", "1500ms", "--grace", "100ms"});
+  CliProcess process = Start("echo up $$; exec sleep 1000", {"--ttl", "3s", "--grace", "100ms"});
 
-  EXPECT_TRUE(server_.extend.WaitForCalls(5));
+  EXPECT_TRUE(server_.extend.WaitForCalls(4));
   EXPECT_TRUE(IsAlive(NumberAfter(process, "up")));
   process.Signal(SIGTERM);
 
@@ -161,19 +155,22 @@ TEST_F(CliRunTest, LongCommandKeepsItsLease) {
 }
 
 TEST_F(CliRunTest, WhatTheCommandLeavesInItsGroupIsStoppedBeforeTheRelease) {
-  std::atomic<pid_t> group = 0;
-  std::atomic<bool> alive_at_release = true;
-  server_.release.Always([&](const support::FakeCall&, const auto& request, auto* response) {
-    alive_at_release = IsAlive(-group);
-    return server_.HonestRelease(request, response);
+  struct Look {
+    std::atomic<pid_t> group = 0;
+    std::atomic<bool> alive_at_release = true;
+  };
+  const auto look = std::make_shared<Look>();
+  server_.release.Always([this, look](const support::FakeCall&, const auto& request, auto* answer) {
+    look->alive_at_release = IsAlive(-look->group);
+    return server_.HonestRelease(request, answer);
   });
   // The shell ends only when a line comes from its child, so that the test knows the group before.
   CliProcess process = Start("trap 'exit 3' USR1; sleep 1000 & echo up $$; while :; do wait; done");
-  group = NumberAfter(process, "up");
+  look->group = NumberAfter(process, "up");
   process.Signal(SIGUSR1);
 
   EXPECT_EQ(process.Wait().exit_code, 3);
-  EXPECT_FALSE(alive_at_release);
+  EXPECT_FALSE(look->alive_at_release);
 }
 
 TEST_F(CliRunTest, LeftoverThatIgnoresTermIsKilledAfterTheGrace) {

@@ -28,7 +28,8 @@ template <typename Request, typename Response>
 class FakeRpc {
  public:
   // Runs on gRPC's threads. May block until the call is cancelled, see
-  // FakeLockServer::UntilCancelled.
+  // FakeLockServer::UntilCancelled. Lifetime: what it refers to must live until it has
+  // answered; the server's destructor waits for that.
   using Handler = std::function<grpc::Status(const FakeCall&, const Request&, Response*)>;
 
   // Answers the next call that has no answer chosen yet.
@@ -37,9 +38,12 @@ class FakeRpc {
   // Answers all calls that have no other answer chosen; nothing: as an honest service.
   void Always(Handler handler);
 
-  // The requests so far, oldest first.
+  // The requests so far, oldest first. A call is here before its handler runs.
   std::vector<Request> seen() const;
-  // Waits until `count` calls have come. False if they have not within a minute.
+  // Over which connections they came, in the same order.
+  std::vector<std::string> peers() const;
+  // Waits until `count` calls have come; their handlers may still run, or not have begun. False if
+  // they have not come within a minute.
   bool WaitForCalls(size_t count) const;
 
  private:
@@ -52,6 +56,7 @@ class FakeRpc {
   std::deque<Handler> next_;
   Handler always_;
   std::vector<Request> seen_;
+  std::vector<std::string> peers_;
 };
 
 // Thread-safety: thread-safe, but for destroying.
@@ -133,6 +138,12 @@ std::vector<Request> FakeRpc<Request, Response>::seen() const {
 }
 
 template <typename Request, typename Response>
+std::vector<std::string> FakeRpc<Request, Response>::peers() const {
+  const std::lock_guard lock(mutex_);
+  return peers_;
+}
+
+template <typename Request, typename Response>
 bool FakeRpc<Request, Response>::WaitForCalls(size_t count) const {
   std::unique_lock lock(mutex_);
   return came_.wait_for(lock, std::chrono::minutes(1), [&] { return seen_.size() >= count; });
@@ -145,6 +156,7 @@ grpc::Status FakeRpc<Request, Response>::Serve(const FakeCall& call, const Reque
   {
     const std::lock_guard lock(mutex_);
     seen_.push_back(request);
+    peers_.push_back(call.context.peer());
     came_.notify_all();
     if (!next_.empty()) {
       handler = std::move(next_.front());

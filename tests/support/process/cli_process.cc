@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace lockkeeper::support {
@@ -15,22 +14,26 @@ namespace {
 constexpr std::chrono::seconds kLimit{30};
 
 std::string ContentOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::ostringstream content;
+  // Does not throw if a process ends while its file in /proc is read.
+  content << std::ifstream(path, std::ios::binary).rdbuf();
+  return content.str();
 }
 
 // Fields of /proc/PID/stat that matter here.
-struct ProcessState {
-  char state = 'Z';
+struct ProcessStat {
+  char state = 'X';
   pid_t group = 0;
+
+  bool is_alive() const { return state != 'Z' && state != 'X'; }
 };
 
-ProcessState StateOf(const std::string& pid) {
+ProcessStat StatOf(const std::string& pid) {
   const std::string stat = ContentOf("/proc/" + pid + "/stat");
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return {};
   std::istringstream rest(stat.substr(name_end + 1));
-  ProcessState process;
+  ProcessStat process;
   pid_t parent = 0;
   rest >> process.state >> parent >> process.group;
   return process;
@@ -67,13 +70,15 @@ CliResult RunCli(const std::string& program, const std::string& server,
 
 void PauseBetweenLooks() { poll(nullptr, 0, 2); }
 
+char StateOf(pid_t pid) { return StatOf(std::to_string(pid)).state; }
+
 bool IsAlive(pid_t pid) {
-  if (pid > 0) return StateOf(std::to_string(pid)).state != 'Z';
+  if (pid > 0) return StatOf(std::to_string(pid)).is_alive();
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const ProcessState process = StateOf(name);
-    if (process.group == -pid && process.state != 'Z') return true;
+    const ProcessStat process = StatOf(name);
+    if (process.group == -pid && process.is_alive()) return true;
   }
   return false;
 }

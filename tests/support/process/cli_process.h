@@ -63,6 +63,9 @@ bool WaitUntil(const Condition& condition) {
   return true;
 }
 
+// State of a process as in /proc: 'T' stands still, 'Z' is a zombie. 'X' if there is none.
+char StateOf(pid_t pid);
+
 // Whether the process, or the group if `pid` is negative, exists and is more than a zombie.
 bool IsAlive(pid_t pid);
 

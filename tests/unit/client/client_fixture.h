@@ -21,6 +21,29 @@ class ClientTest : public testing::TestWithParam<support::FakeLockServer::Sessio
     return *Client::Create(std::move(options));
   }
 
+  // The next lease is extended as soon as it is granted: it has run for a while, as one that a
+  // repeated acquire finds. No test has to wait for a third of a ttl, nor fear for a short one.
+  void GrantWhatIsToBeExtendedAtOnce() {
+    server_.acquire.Next([this](const support::FakeCall&, const auto& request, auto* response) {
+      const grpc::Status status = server_.HonestAcquire(request, response);
+      response->mutable_lease()->mutable_ttl()->set_seconds(30);
+      response->mutable_lease()->mutable_remaining_ttl()->set_seconds(20);
+      return status;
+    });
+  }
+
+  // All extends fail .
+  void RefuseExtends() {
+    server_.extend.Always([](const support::FakeCall&, const auto&, auto*) {
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, "away");
+    });
+  }
+  void MendExtends() {
+    server_.extend.Always([this](const support::FakeCall&, const auto& request, auto* response) {
+      return server_.HonestExtend(request, response);
+    });
+  }
+
   support::FakeLockServer server_{"", GetParam()};
 };
 

@@ -110,7 +110,7 @@ TEST_P(ClientTest, AcquireWithoutAnswerIsReleasedInTheBackground) {
     server_.UntilCancelled(call);
     return grpc::Status::CANCELLED;
   });
-  Client client = NewClient({.call_timeout = 1s});
+  Client client = NewClient({.call_timeout = 2s});
 
   AcquireResult result = client.Acquire("report");
 
@@ -125,7 +125,7 @@ TEST_P(ClientTest, AcquireWithTheCallersOwnLeaseIdIsLeftToTheCaller) {
     return support::StatusOf({grpc::StatusCode::UNAVAILABLE, "OUTCOME_UNKNOWN"});
   });
   {
-    Client client = NewClient({.call_timeout = 1s});
+    Client client = NewClient({.call_timeout = 2s});
     AcquireResult result = client.Acquire("report", {.lease_id = id});
     EXPECT_EQ(ReasonOf(result.status()), ErrorReason::kOutcomeUnknown);
   }
@@ -191,7 +191,7 @@ TEST_P(ClientTest, FenceWithoutAnswerIsAnError) {
   server_.fence.Always([](const support::FakeCall&, const auto&, auto*) {
     return support::StatusOf({grpc::StatusCode::UNAVAILABLE, "STORE_UNAVAILABLE"});
   });
-  Client client = NewClient({.call_timeout = 1s});
+  Client client = NewClient({.call_timeout = 2s});
 
   EXPECT_EQ(ReasonOf(client.Fence("report", 1).status()), ErrorReason::kStoreUnavailable);
 }
@@ -227,7 +227,7 @@ TEST_P(ClientTest, UnixSocketIsAnAddress) {
 
 TEST_P(ClientTest, ServerThatIsAwayIsUnavailable) {
   Client client =
-      *Client::Create({.addresses = {"127.0.0.1:1"}, .call_timeout = 1s, .release_timeout = 1ms});
+      *Client::Create({.addresses = {"127.0.0.1:1"}, .call_timeout = 2s, .release_timeout = 1ms});
 
   EXPECT_TRUE(absl::IsUnavailable(client.Acquire("report").status()));
 }
@@ -269,12 +269,15 @@ TEST_P(ClientTest, WithLockDoesNotRunTheWorkWithoutTheLock) {
 }
 
 TEST_P(ClientTest, WithLockSaysWhenTheLeaseWasLostDuringTheWork) {
+  GrantWhatIsToBeExtendedAtOnce();
+  RefuseExtends();
   Client client = NewClient();
 
-  const absl::Status done = client.WithLock("report", {.ttl = 300ms}, [&](Lease& lease) {
+  const absl::Status done = client.WithLock("report", {}, [&](Lease& lease) {
     std::promise<void> lost;
     lease.OnLost([&] { lost.set_value(); });
     server_.Steal("report");
+    MendExtends();
     lost.get_future().wait();
     return absl::OkStatus();
   });
