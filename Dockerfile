@@ -10,10 +10,10 @@ RUN cmake --install build/release --component programs --prefix /out --strip
 RUN ldd /out/bin/* | awk '$2 == "=>" { print $3 }' | sort -u | xargs realpath | xargs dpkg -S | cut -d: -f1 | sort -u > /out/packages
 
 FROM debian:trixie-slim
-# redis-server is for --embedded; nothing here starts it as a service.
+# redis-server is for --embedded, ca-certificates for rediss:// without a CA file; nothing here starts a service.
 RUN --mount=type=bind,from=build,source=/out,target=/out \
     apt-get update -qq \
-    && apt-get install -qq -y --no-install-recommends $(cat /out/packages) redis-server \
+    && apt-get install -qq -y --no-install-recommends $(cat /out/packages) redis-server ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/lockkeeper --create-home --shell /usr/sbin/nologin lockkeeper
 COPY --from=build /out/bin/ /usr/local/bin/

@@ -4,7 +4,7 @@
 find_package(PkgConfig REQUIRED)
 
 find_package(Threads REQUIRED)                       # the event loop's own thread
-find_package(OpenSSL 3.0 REQUIRED)                   # what hiredis' TLS and the re-assertion MAC stand on
+find_package(OpenSSL 3.0 REQUIRED)                   # TLS to Redis, and the re-assertion MAC
 find_package(Protobuf 3.21 REQUIRED)                 # the API's messages; Debian has only the module, and gRPC needs it found before
 find_package(gRPC 1.51 CONFIG REQUIRED)              # the API, from any language
 find_package(absl CONFIG REQUIRED)                   # Status, AnyInvocable, hash maps; what gRPC brings anyway
@@ -20,8 +20,8 @@ find_package(CLI11 2.1 CONFIG REQUIRED)              # command lines of daemon a
 find_package(prometheus-cpp CONFIG REQUIRED)         # 1.0 or later (it does not say): counters and their text form for /metrics
 pkg_check_modules(LIBUV REQUIRED IMPORTED_TARGET libuv>=1.44)             # event loop: sockets, timers, wake-ups
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib>=0.11)     # /healthz, /readyz, /metrics
-# Redis connections: asynchronous timeouts and TLS came with 1.x; Debian 12 has 0.14, so `./dev` builds it (cmake/build_hiredis.sh).
-pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis_ssl>=1.2 hiredis>=1.2)
+# Redis connections: the commands' buffer and the reply parser; sockets of our own came with 1.x; Debian 12 has 0.14, so `./dev` builds it (cmake/build_hiredis.sh).
+pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis>=1.2)
 
 find_program(LUA_PROGRAM NAMES lua5.1 REQUIRED)      # links the Lua scripts (cmake/link_lua.lua)
 

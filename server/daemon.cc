@@ -11,6 +11,7 @@
 #include "core/errors.h"
 #include "core/shard.h"
 #include "daemon/shard_host.h"
+#include "daemon/store_access.h"
 #include "embedded/embedded_store.h"
 #include "http/http_server.h"
 #include "lockkeeper/build_info.h"
@@ -64,8 +65,8 @@ struct Daemon::Parts {
         health(static_cast<size_t>(given.server.shards), {log, "telemetry"}, metrics),
         lock_observer({log, "core"}, metrics) {}
 
-  absl::StatusOr<redis::RedisUrl> FindStore();
-  absl::StatusOr<redis::RedisUrl> StartEmbedded();
+  absl::StatusOr<daemon::StoreAccess> FindStore();
+  absl::StatusOr<daemon::StoreAccess> StartEmbedded();
   absl::Status StartShards();
   absl::Status StartHttp();
   absl::Status StartRpc();
@@ -92,16 +93,11 @@ struct Daemon::Parts {
   std::unique_ptr<rpc::Server> rpc_server;
 };
 
-absl::StatusOr<redis::RedisUrl> Daemon::Parts::FindStore() {
-  if (config.store.embedded) return StartEmbedded();
-  absl::StatusOr<redis::RedisUrl> url = redis::ParseRedisUrl(config.store.redis.reveal());
-  if (url.ok() && !config.store.redis_password.empty()) {
-    url->password = config.store.redis_password;
-  }
-  return url;
+absl::StatusOr<daemon::StoreAccess> Daemon::Parts::FindStore() {
+  return config.store.embedded ? StartEmbedded() : daemon::LoadStoreAccess(config.store);
 }
 
-absl::StatusOr<redis::RedisUrl> Daemon::Parts::StartEmbedded() {
+absl::StatusOr<daemon::StoreAccess> Daemon::Parts::StartEmbedded() {
   auto store = embedded::EmbeddedStore::Start(
       {.data_directory = config.store.data_dir, .program = config.store.embedded_program},
       [logger = telemetry::Logger(log, "embedded")](const embedded::EmbeddedEvent& event) {
@@ -113,18 +109,21 @@ absl::StatusOr<redis::RedisUrl> Daemon::Parts::StartEmbedded() {
               "Only this daemon knows the locks of its embedded store; several daemons need a "
               "Redis that they share",
               {field::Path(config.store.data_dir)});
-  return redis::ParseRedisUrl(embedded_store->url());
+  absl::StatusOr<redis::RedisUrl> url = redis::ParseRedisUrl(embedded_store->url());
+  if (!url.ok()) return url.status();
+  return daemon::StoreAccess{.url = *std::move(url), .tls = nullptr};
 }
 
 absl::Status Daemon::Parts::StartShards() {
-  absl::StatusOr<redis::RedisUrl> url = FindStore();
-  if (!url.ok()) return url.status();
-  store_url = *std::move(url);
+  const absl::StatusOr<daemon::StoreAccess> access = FindStore();
+  if (!access.ok()) return access.status();
+  store_url = access->url;
   std::vector<core::Shard> map;
   for (size_t i = 0; i < static_cast<size_t>(config.server.shards); ++i) {
     const daemon::ShardOptions options{
         .number = i,
         .node = {.url = store_url,
+                 .tls = access->tls,
                  .daemon_id = core::Hex16(daemon_id),
                  .scripts = redis::AllScripts(),
                  .connections = static_cast<size_t>(config.store.connections),

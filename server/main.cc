@@ -18,6 +18,7 @@
 #include "config/settings.h"
 #include "daemon.h"
 #include "daemon/signals.h"
+#include "daemon/store_access.h"
 #include "lockkeeper/build_info.h"
 #include "telemetry/log.h"
 #include "telemetry/log_fields.h"
@@ -211,6 +212,10 @@ int Main(int argc, char** argv) {
   if (line->action == Action::kPrintConfig) std::cout << config::PrintConfig(*loaded);
   if (const auto status = config::CheckConfig(*loaded); !status.ok()) {
     return RefuseConfiguration(status);
+  }
+  if (!loaded->config.store.embedded) {
+    const auto access = daemon::LoadStoreAccess(loaded->config.store);
+    if (!access.ok()) return RefuseConfiguration(access.status());
   }
   if (line->action == Action::kCheckConfig) std::cout << "The configuration is good.\n";
   return line->action == Action::kServe ? Serve(loaded->config) : kDrained;

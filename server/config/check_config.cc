@@ -17,6 +17,7 @@ class Checker {
   absl::Status Check() {
     CheckStore();
     CheckPassword();
+    CheckTls();
     CheckListeners();
     if (problems_.empty()) return absl::OkStatus();
     return core::Error(core::ErrorReason::kInvalidField, absl::StrJoin(problems_, "\n"));
@@ -57,6 +58,25 @@ class Checker {
     } else if (HasPassword(store.redis)) {
       problems_.push_back("two passwords are given: " + named + " and the one in " +
                           Named("store.redis") + "; take one of them away");
+    }
+  }
+
+  void CheckTls() {
+    const StoreConfig& store = config_.store;
+    const std::pair<std::string_view, const std::string&> settings[] = {
+        {"store.redis_tls_ca_file", store.redis_tls_ca_file},
+        {"store.redis_tls_certificate_file", store.redis_tls_certificate_file},
+        {"store.redis_tls_key_file", store.redis_tls_key_file},
+        {"store.redis_tls_server_name", store.redis_tls_server_name}};
+    for (const auto& [key, value] : settings) {
+      if (value.empty() || AsksForTls(store.redis)) continue;
+      problems_.push_back(Named(key) + ": is for a store.redis that begins with rediss:// (TLS)");
+    }
+    if (store.redis_tls_certificate_file.empty() != store.redis_tls_key_file.empty()) {
+      const auto& [given, missing] = store.redis_tls_key_file.empty()
+                                         ? std::pair(settings[1].first, settings[2].first)
+                                         : std::pair(settings[2].first, settings[1].first);
+      problems_.push_back(Named(given) + ": needs " + std::string(missing) + " too");
     }
   }
 

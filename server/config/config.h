@@ -28,12 +28,22 @@ struct ServerConfig {
 };
 
 struct StoreConfig {
-  // redis://[user:password@]host:port[/db] or unix:///path?db=N. Exclusive with `embedded`.
+  // redis://[user:password@]host:port[/db], rediss://... (the same through TLS) or
+  // unix:///path?db=N. Exclusive with `embedded`.
   Secret redis;
   // File that holds the password of the store, its last newline left out. Empty: none.
   std::string redis_password_file;
   // What that file holds. Not a setting: config_loader reads it.
   Secret redis_password;
+  // PEM file of the CAs that may sign the certificate of a rediss:// server. Empty: the system's.
+  std::string redis_tls_ca_file;
+  // PEM files of our own certificate (with its chain) and of its key, without a passphrase, for a
+  // rediss:// server that asks for one. Both or neither.
+  std::string redis_tls_certificate_file;
+  std::string redis_tls_key_file;
+  // Name or address that the certificate of a rediss:// server has to be for. Empty: the host of
+  // the URL.
+  std::string redis_tls_server_name;
   // Run a private redis-server in data_dir.
   bool embedded = false;
   // Where the embedded store keeps its data. Empty: /var/lib/lockkeeper as root, else

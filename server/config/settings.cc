@@ -74,14 +74,32 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::store, &StoreConfig::redis>(),
      .check = CheckStoreUrl,
      .flag = "--redis",
-     .meaning = "redis://[user:password@]host:port[/db] or unix:///path?db=N, percent-encoded. "
-                "Either this or store.embedded has to be given."},
+     .meaning = "redis://[user:password@]host:port[/db], rediss://... (the same through TLS) or "
+                "unix:///path?db=N, percent-encoded. Either this or store.embedded has to be "
+                "given."},
     {.key = "store.redis_password_file",
      .field = At<&Config::store, &StoreConfig::redis_password_file>(),
      .environment_alias = "LOCKKEEPERD_REDIS_PASSWORD_FILE",
      .meaning =
          "File that holds the password of store.redis, its last newline left out; read once, "
          "at start."},
+    {.key = "store.redis_tls_ca_file",
+     .field = At<&Config::store, &StoreConfig::redis_tls_ca_file>(),
+     .meaning = "PEM file of the CAs that may sign the certificate of a rediss:// server; read "
+                "once, at start. Empty: the CAs of the system."},
+    {.key = "store.redis_tls_certificate_file",
+     .field = At<&Config::store, &StoreConfig::redis_tls_certificate_file>(),
+     .meaning = "PEM file of the daemon's own certificate, with its chain, for a rediss:// server "
+                "that asks for one; read once, at start. Given together with "
+                "store.redis_tls_key_file."},
+    {.key = "store.redis_tls_key_file",
+     .field = At<&Config::store, &StoreConfig::redis_tls_key_file>(),
+     .meaning = "PEM file of the key of that certificate, without a passphrase; read once, at "
+                "start."},
+    {.key = "store.redis_tls_server_name",
+     .field = At<&Config::store, &StoreConfig::redis_tls_server_name>(),
+     .meaning = "Name or address that the certificate of a rediss:// server has to be for. Empty: "
+                "the host of the URL."},
     {.key = "store.embedded",
      .field = At<&Config::store, &StoreConfig::embedded>(),
      .flag = "--embedded",

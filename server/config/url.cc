@@ -5,6 +5,7 @@ namespace lockkeeper::config {
 namespace {
 
 constexpr std::string_view kMask = "***";
+constexpr std::string_view kTlsScheme = "rediss://";
 
 // Begin and end of the password in `url`; equal if there is none.
 struct Range {
@@ -44,12 +45,15 @@ bool HasPassword(const Secret& url) {
   return password.begin < password.end;
 }
 
+bool AsksForTls(const Secret& url) { return url.reveal().starts_with(kTlsScheme); }
+
 Problem CheckStoreUrl(std::string_view url) {
-  if (url.empty() || url.starts_with("redis://") || url.starts_with("unix://")) {
+  if (url.empty() || url.starts_with("redis://") || url.starts_with(kTlsScheme) ||
+      url.starts_with("unix://")) {
     return std::nullopt;
   }
-  if (url.starts_with("rediss://")) return "rediss:// (TLS to Redis) is not supported yet";
-  return "has to be redis://[user:password@]host:port[/db] or unix:///path?db=N";
+  return "has to be redis://[user:password@]host:port[/db], rediss://... (TLS) or "
+         "unix:///path?db=N";
 }
 
 }  // namespace lockkeeper::config

@@ -17,6 +17,9 @@ std::string MaskUrl(const Secret& url);
 // Whether a password stands in the URL.
 bool HasPassword(const Secret& url);
 
+// Whether the store is to be reached through TLS.
+bool AsksForTls(const Secret& url);
+
 // What is wrong with the beginning of a store's URL; the text itself is never shown.
 Problem CheckStoreUrl(std::string_view url);
 

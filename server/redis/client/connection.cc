@@ -22,6 +22,9 @@ constexpr int kReadsPerTurn = 64;
 constexpr std::array<std::string_view, 4> kJudgeAnew = {"READONLY", "LOADING", "MASTERDOWN",
                                                         "NOAUTH"};
 
+// The first byte of what a TLS server says to words in the clear: an alert, or a handshake.
+bool IsTlsRecord(char byte) { return byte == 0x15 || byte == 0x16; }
+
 std::string InWords(core::Millis duration) { return std::to_string(duration.count()) + " ms"; }
 
 }  // namespace
@@ -32,9 +35,7 @@ Connection::Connection(EventLoop& loop, ConnectionOptions options, Listener& lis
       listener_(listener),
       handshake_(options_.url, options_.client_name, options_.scripts),
       self_(std::make_shared<Connection*>(this)) {
-  setup_timer_ = loop_.After(options_.connect_timeout, [this] {
-    BreakUnreachable(" does not finish the handshake within " + InWords(options_.connect_timeout));
-  });
+  setup_timer_ = loop_.After(options_.connect_timeout, [this] { OnSetupTimer(); });
   connector_ = std::make_unique<Connector>(
       loop_, options_.url, ConnectorOptions{options_.connect_timeout, options_.request_timeout},
       [this](Connected connected) { OnConnected(std::move(connected)); });
@@ -60,12 +61,30 @@ void Connection::OnConnected(Connected connected) {
   if (const auto* problem = std::get_if<std::string>(&connected)) {
     return Break({Kind::kUnreachable, *problem});
   }
-  state_ = State::kHandshaking;
-  transport_ = std::make_unique<Transport>(std::get<Descriptor>(std::move(connected)));
+  transport_ = std::make_unique<Transport>(std::get<Descriptor>(std::move(connected)), options_.tls,
+                                           options_.url.host);
   watcher_ = std::make_unique<SocketWatcher>(loop_, transport_->socket(),
-                                             [this](SocketEvents events) { OnSocket(events); });
-  watcher_->Watch(SocketInterest::kRead);
+                                             [this](SocketEvents) { OnSocket(); });
+  Establish();
+}
+
+// TLS first, then our own words.
+void Connection::Establish() {
+  const Transport::Result result = transport_->Establish();
+  if (result == Transport::Result::kBroken) return BreakFor(transport_->problem());
+  WatchSocket();
+  if (result == Transport::Result::kBlocked) return;
+  state_ = State::kHandshaking;
   SendHandshake();
+}
+
+void Connection::OnSetupTimer() {
+  const std::string limit = " within " + InWords(options_.connect_timeout);
+  if (state_ == State::kHandshaking || !options_.tls || !transport_) {
+    return BreakUnreachable(" does not finish the handshake" + limit);
+  }
+  BreakUnreachable(" does not finish the TLS handshake" + limit +
+                   ": does it speak TLS there (redis:// is without)?");
 }
 
 void Connection::SendHandshake() {
@@ -109,25 +128,25 @@ void Connection::FlushAtEndOfTurn() {
 void Connection::Flush() {
   flush_scheduled_ = false;
   if (state_ == State::kBroken) return;
-  switch (transport_->Write()) {
-    case Transport::Result::kDone:
-      watcher_->Watch(SocketInterest::kRead);
-      break;
-    case Transport::Result::kBlocked:
-      watcher_->Watch(SocketInterest::kReadAndWrite);
-      break;
-    case Transport::Result::kBroken: {
-      const std::string problem = ": " + transport_->problem();
-      ReadReplies();  // The server may have answered before it went.
-      BreakUnreachable(problem);
-      break;
-    }
-  }
+  if (transport_->Write() != Transport::Result::kBroken) return WatchSocket();
+  const StoreProblem problem = ProblemOfTransport();
+  ReadReplies();  // The server may have answered before it went, or said why it goes.
+  BreakFor(problem);
 }
 
-void Connection::OnSocket(SocketEvents events) {
-  if (events.readable) ReadReplies();
-  if (events.writable && state_ != State::kBroken) FlushAtEndOfTurn();
+// Whatever the event is: under TLS a read may wait for the socket to be writable, and the other way
+// round.
+void Connection::OnSocket() {
+  if (state_ == State::kConnecting) return Establish();
+  ReadReplies();
+  if (state_ == State::kBroken) return;
+  WatchSocket();
+  if (transport_->unwritten() > 0) FlushAtEndOfTurn();
+}
+
+void Connection::WatchSocket() {
+  watcher_->Watch(transport_->awaits_writable() ? SocketInterest::kReadAndWrite
+                                                : SocketInterest::kRead);
 }
 
 void Connection::ReadReplies() {
@@ -135,11 +154,24 @@ void Connection::ReadReplies() {
   for (int i = 0; i < kReadsPerTurn; ++i) {
     size_t count = 0;
     const Transport::Result result = transport_->Read(buffer, count);
-    if (result == Transport::Result::kBroken) return BreakUnreachable(": " + transport_->problem());
+    if (result == Transport::Result::kBroken) return BreakFor(ProblemOfTransport());
+    if (count > 0 && !std::exchange(heard_, true) && IsTlsRecord(buffer[0])) {
+      return BreakUnreachable(" speaks TLS: use rediss:// in store.redis");
+    }
     reader_.Feed({buffer.data(), count});
     TakeReplies();
     if (state_ == State::kBroken || result == Transport::Result::kBlocked) return;
   }
+  ReadOnInNextTurn();
+}
+
+// The socket need not show what TLS has read ahead.
+void Connection::ReadOnInNextTurn() {
+  if (!options_.tls) return;
+  loop_.Post([self = std::weak_ptr(self_)] {
+    const auto connection = self.lock();
+    if (connection && (*connection)->state_ != State::kBroken) (*connection)->OnSocket();
+  });
 }
 
 void Connection::TakeReplies() {
@@ -198,7 +230,7 @@ void Connection::WatchForStall() {
 void Connection::OnStallTimer() {
   stall_timer_.reset();
   // If this process stood still, the replies may be waiting for us.
-  if (transport_) ReadReplies();
+  if (transport_) OnSocket();
   if (state_ == State::kBroken || pending_.empty()) return;
   if (loop_.Now() - pending_.front().since >= options_.request_timeout) {
     return BreakUnreachable(" does not answer within " + InWords(options_.request_timeout));
@@ -215,6 +247,19 @@ void Connection::Probe() {
 
 void Connection::BreakUnreachable(const std::string& what) {
   Break({Kind::kUnreachable, options_.url.Address() + what});
+}
+
+StoreProblem Connection::ProblemOfTransport() const {
+  StoreProblem problem = transport_->problem();
+  if (!options_.tls && !heard_ && options_.url.socket_path.empty()) {
+    problem.text += " before its first answer: does it expect TLS (rediss://)?";
+  }
+  return problem;
+}
+
+// `problem` stands right behind the server's address.
+void Connection::BreakFor(const StoreProblem& problem) {
+  Break({problem.kind, options_.url.Address() + problem.text});
 }
 
 void Connection::Break(const StoreProblem& problem) {

@@ -5,7 +5,7 @@
 //
 // | state        | what happens                             | ends with             |
 // |--------------|------------------------------------------|-----------------------|
-// | kConnecting  | name resolved, socket connecting         | kHandshaking, kBroken |
+// | kConnecting  | name resolved, socket connecting, TLS    | kHandshaking, kBroken |
 // | kHandshaking | the server is judged, scripts are loaded | kReady, kBroken       |
 // | kReady       | commands are taken                       | kBroken               |
 // | kBroken      | nothing, for ever                        |                       |
@@ -38,6 +38,7 @@
 #include "redis/client/server_facts.h"
 #include "redis/client/socket_watcher.h"
 #include "redis/client/store_problem.h"
+#include "redis/client/tls_context.h"
 #include "redis/client/transport.h"
 #include "redis/node.h"
 
@@ -45,6 +46,7 @@ namespace lockkeeper::redis {
 
 struct ConnectionOptions {
   RedisUrl url;
+  std::shared_ptr<const TlsContext> tls;  // Of rediss://; otherwise null.
   std::string client_name;                // For CLIENT LIST.
   std::span<const ScriptSource> scripts;  // Loaded by the handshake.
   core::Millis connect_timeout{2'000};    // To resolve, connect and shake hands.
@@ -97,16 +99,22 @@ class Connection {
   };
 
   void OnConnected(Connected connected);
+  void Establish();
+  void OnSetupTimer();
   void SendHandshake();
   void OnHandshakeReply(absl::StatusOr<Reply> reply);
   void BecomeReady();
   void Enqueue(std::string_view wire, ReplyDone done);
   void FlushAtEndOfTurn();
   void Flush();
-  void OnSocket(SocketEvents events);
+  void OnSocket();
+  void WatchSocket();
   void ReadReplies();
+  void ReadOnInNextTurn();
   void TakeReplies();
   bool TakeMessage(const Reply& reply);
+  StoreProblem ProblemOfTransport() const;
+  void BreakFor(const StoreProblem& problem);
   void OnReply(Reply reply);
   void WatchForStall();
   void OnStallTimer();
@@ -129,7 +137,8 @@ class Connection {
   std::unique_ptr<core::Timer> setup_timer_;
   std::unique_ptr<core::Timer> stall_timer_;
   std::unique_ptr<core::Timer> probe_timer_;
-  // What the end-of-turn task holds, since that cannot be cancelled.
+  bool heard_ = false;  // The server has answered something.
+  // What tasks hold that cannot be cancelled.
   std::shared_ptr<Connection*> self_;
 };
 

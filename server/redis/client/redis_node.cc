@@ -11,6 +11,7 @@ namespace {
 
 ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
   return {.url = options.url,
+          .tls = options.tls,
           .client_name = "lockkeeperd:" + options.daemon_id,
           .scripts = options.scripts,
           .connect_timeout = options.connect_timeout,

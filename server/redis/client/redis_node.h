@@ -17,12 +17,14 @@
 #include "redis/client/redis_url.h"
 #include "redis/client/script.h"
 #include "redis/client/subscription.h"
+#include "redis/client/tls_context.h"
 #include "redis/node.h"
 
 namespace lockkeeper::redis {
 
 struct RedisNodeOptions {
   RedisUrl url;
+  std::shared_ptr<const TlsContext> tls;  // Of rediss://; otherwise null.
   std::string daemon_id;  // The connections' name in CLIENT LIST is "lockkeeperd:<daemon_id>".
   std::span<const ScriptSource> scripts;  // Loaded on each connection: AllScripts().
   size_t connections = 2;                 // 1 to 64.

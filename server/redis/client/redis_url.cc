@@ -23,7 +23,7 @@ constexpr std::string_view kTcpScheme = "redis://";
 constexpr std::string_view kTlsScheme = "rediss://";
 constexpr std::string_view kUnixScheme = "unix://";
 constexpr std::string_view kForms =
-    "redis://[user:password@]host[:port][/db] or unix:///path[?db=N]";
+    "redis://[user:password@]host[:port][/db], rediss://... (TLS) or unix:///path[?db=N]";
 constexpr uint16_t kDefaultPort = 6379;
 constexpr int64_t kPortMax = 65'535;
 constexpr int64_t kDatabaseMax = std::numeric_limits<int32_t>::max();
@@ -205,14 +205,16 @@ std::string RedisUrl::Address() const {
 std::string RedisUrl::Display() const {
   const std::string db = std::to_string(database);
   if (!socket_path.empty()) return "unix://" + socket_path + (database == 0 ? "" : "?db=" + db);
-  return "redis://" + Address() + (database == 0 ? "" : "/" + db);
+  return (tls ? "rediss://" : "redis://") + Address() + (database == 0 ? "" : "/" + db);
 }
 
 absl::StatusOr<RedisUrl> ParseRedisUrl(std::string_view text) {
   if (text.starts_with(kTcpScheme)) return ParseTcp(text.substr(kTcpScheme.size()));
   if (text.starts_with(kUnixScheme)) return ParseUnix(text.substr(kUnixScheme.size()));
   if (text.starts_with(kTlsScheme)) {
-    return Problem("rediss:// (TLS) is not supported by this version; use redis://");
+    absl::StatusOr<RedisUrl> url = ParseTcp(text.substr(kTlsScheme.size()));
+    if (url.ok()) url->tls = true;
+    return url;
   }
   return Problem("must be " + std::string(kForms));
 }

@@ -2,6 +2,7 @@
 //
 // Where a Redis server is and who we are there:
 //   redis://[user:password@]host[:port][/db]    port 6379 and db 0 unless given; [v6] in brackets
+//   rediss://...                                the same through TLS
 //   unix://[user:password@]/path[?db=N]
 // Bytes that have a meaning in a URL are percent-encoded: a password "p@ss" is p%40ss.
 #pragma once
@@ -16,6 +17,7 @@
 namespace lockkeeper::redis {
 
 struct RedisUrl {
+  bool tls = false;
   std::string host;         // Name or address, without brackets. Empty for a unix socket.
   uint16_t port = 0;        // 0 for a unix socket.
   std::string socket_path;  // Empty for TCP.

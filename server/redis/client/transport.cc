@@ -6,10 +6,31 @@
 #include <sys/socket.h>
 
 #include <new>
+#include <utility>
 
 namespace lockkeeper::redis {
 
-Transport::Transport(Descriptor socket) {
+// What hiredis calls to write its buffer; answers how much of it is gone.
+struct Transport::ThroughTls {
+  static ssize_t Write(redisContext* context) {
+    auto& transport = *static_cast<Transport*>(context->privdata);
+    size_t count = 0;
+    transport.tls_written_ = transport.tls_->Write({context->obuf, sdslen(context->obuf)}, count);
+    return static_cast<ssize_t>(count);
+  }
+
+  static const redisContextFuncs* FunctionsLike(const redisContextFuncs& plain) {
+    static const redisContextFuncs kFunctions = [&plain] {
+      redisContextFuncs functions = plain;
+      functions.write = Write;
+      return functions;
+    }();
+    return &kFunctions;
+  }
+};
+
+Transport::Transport(Descriptor socket, std::shared_ptr<const TlsContext> tls,
+                     const std::string& host) {
   redisOptions options{};
   options.type = REDIS_CONN_USERFD;
   options.endpoint.fd = socket.get();
@@ -17,9 +38,16 @@ Transport::Transport(Descriptor socket) {
   context_ = redisConnectWithOptions(&options);
   if (context_ == nullptr) throw std::bad_alloc();
   socket.release();  // The context closes it.
+  if (!tls) return;
+  tls_ = std::make_unique<TlsStream>(std::move(tls), context_->fd, host);
+  context_->privdata = this;
+  context_->funcs = ThroughTls::FunctionsLike(*context_->funcs);
 }
 
-Transport::~Transport() { redisFree(context_); }
+Transport::~Transport() {
+  tls_.reset();
+  redisFree(context_);
+}
 
 int Transport::socket() const { return context_->fd; }
 
@@ -33,13 +61,18 @@ uint64_t Transport::Append(std::string_view bytes) {
 
 size_t Transport::unwritten() const { return sdslen(context_->obuf); }
 
+Transport::Result Transport::Establish() { return tls_ ? tls_->Handshake() : Result::kDone; }
+
 Transport::Result Transport::Write() {
   int done = 0;
   if (redisBufferWrite(context_, &done) != REDIS_OK) return Result::kBroken;
-  return done != 0 ? Result::kDone : Result::kBlocked;
+  if (tls_) return tls_written_;
+  write_blocked_ = done == 0;
+  return write_blocked_ ? Result::kBlocked : Result::kDone;
 }
 
 Transport::Result Transport::Read(std::span<char> buffer, size_t& count) {
+  if (tls_) return tls_->Read(buffer, count);
   count = 0;
   const ssize_t read = context_->funcs->read(context_, buffer.data(), buffer.size());
   if (read < 0) return Result::kBroken;
@@ -49,6 +82,11 @@ Transport::Result Transport::Read(std::span<char> buffer, size_t& count) {
 
 void Transport::Shutdown() { shutdown(context_->fd, SHUT_RDWR); }
 
-std::string Transport::problem() const { return context_->errstr; }
+bool Transport::awaits_writable() const { return tls_ ? tls_->awaits_writable() : write_blocked_; }
+
+StoreProblem Transport::problem() const {
+  if (tls_) return tls_->problem();
+  return {StoreProblem::Kind::kUnreachable, std::string(": ") + context_->errstr};
+}
 
 }  // namespace lockkeeper::redis

@@ -45,7 +45,8 @@ class CountingObserver : public NodeObserver {
 
 class NodeHarness {
  public:
-  // Options but for the URL; `connections` is 1 unless the test says otherwise.
+  // Options but for the URL, which may not be rediss:// unless `adjust` gives `tls`; `connections`
+  // is 1 unless the test says otherwise.
   using Adjust = std::function<void(RedisNodeOptions&)>;
 
   explicit NodeHarness(const std::string& url, const Adjust& adjust = [](RedisNodeOptions&) {});

@@ -46,14 +46,17 @@ std::string PasswordIn(const std::vector<std::string>& settings) {
 
 RedisServer::RedisServer(RedisServerOptions options)
     : options_(std::move(options)), password_(PasswordIn(options_.settings)) {
-  if (options_.listening == Listening::kUnixSocketAndTcp) port_ = FreePort();
+  if (options_.listening != Listening::kUnixSocket) port_ = FreePort();
   Start({}, Readiness::kAnswers);
 }
 
 RedisServer::~RedisServer() = default;
 
 std::string RedisServer::url() const {
-  return port_ == 0 ? unix_url() : "redis://127.0.0.1:" + std::to_string(port_);
+  if (port_ == 0) return unix_url();
+  const std::string scheme =
+      options_.listening == Listening::kUnixSocketAndTls ? "rediss" : "redis";
+  return scheme + "://127.0.0.1:" + std::to_string(port_);
 }
 
 Reply RedisServer::Run(const std::vector<std::string>& words) const {
@@ -125,6 +128,8 @@ void RedisServer::Start(const std::vector<std::string>& extra_settings, Readines
 
 void RedisServer::WriteConfiguration(const std::vector<std::string>& extra_settings) const {
   std::ofstream file(directory_.Path("redis.conf"));
+  const bool tls = options_.listening == Listening::kUnixSocketAndTls;
+  if (tls) file << "port 0\ntls-";
   file << "port " << port_ << "\nbind 127.0.0.1\nunixsocket " << socket_path()
        << "\nsave \"\"\nmaxmemory-policy noeviction\nenable-debug-command yes\n";
   if (options_.durability == Durability::kDiskAlways) {

@@ -18,7 +18,8 @@
 
 namespace lockkeeper::support {
 
-enum class Listening { kUnixSocket, kUnixSocketAndTcp };
+// With TLS the port speaks nothing else; the settings name the certificates.
+enum class Listening { kUnixSocket, kUnixSocketAndTcp, kUnixSocketAndTls };
 enum class Durability { kNone, kDiskAlways };  // Nothing is kept; `appendfsync always`.
 enum class Data { kKeep, kLose };
 enum class Readiness { kAnswers, kListens };  // Listens: it may still be loading its data.
@@ -39,7 +40,8 @@ class RedisServer {
   explicit RedisServer(RedisServerOptions options = {});
   ~RedisServer();
 
-  // "redis://127.0.0.1:port" if it listens on TCP, otherwise that of the unix socket.
+  // "redis://127.0.0.1:port" if it listens on TCP, "rediss://..." with TLS, otherwise that of the
+  // unix socket.
   std::string url() const;
   std::string unix_url() const { return "unix://" + socket_path(); }
   std::string socket_path() const { return directory_.Path("redis.sock"); }

@@ -115,6 +115,32 @@ TEST(CheckConfigTest, PasswordFileForAUserIsRight) {
   EXPECT_EQ(ProblemsOf(loaded), "none");
 }
 
+TEST(CheckConfigTest, TlsSettingsBelongToRediss) {
+  for (const std::string setting : {"CA_FILE", "CERTIFICATE_FILE", "KEY_FILE", "SERVER_NAME"}) {
+    const std::string variable = "LOCKKEEPERD_STORE_REDIS_TLS_" + setting;
+    for (const auto& store : {kRedis, kEmbedded}) {
+      EXPECT_THAT(ProblemsOf(From({store, {variable, "/x"}})),
+                  HasSubstr(" (environment " + variable +
+                            "): is for a store.redis that begins with rediss:// (TLS)"));
+    }
+  }
+}
+
+TEST(CheckConfigTest, CertificateAndKeyNeedEachOther) {
+  const std::pair<std::string, std::string> tls{"LOCKKEEPERD_STORE_REDIS", "rediss://h:1"};
+  const std::pair<std::string, std::string> certificate{
+      "LOCKKEEPERD_STORE_REDIS_TLS_CERTIFICATE_FILE", "/c"};
+  const std::pair<std::string, std::string> key{"LOCKKEEPERD_STORE_REDIS_TLS_KEY_FILE", "/k"};
+
+  EXPECT_EQ(ProblemsOf(From({tls})), "none");
+  EXPECT_EQ(ProblemsOf(From({tls, certificate, key})), "none");
+  EXPECT_EQ(ProblemsOf(From({tls, certificate})), "store.redis_tls_certificate_file (environment " +
+                                                      certificate.first +
+                                                      "): needs store.redis_tls_key_file too");
+  EXPECT_EQ(ProblemsOf(From({tls, key})), "store.redis_tls_key_file (environment " + key.first +
+                                              "): needs store.redis_tls_certificate_file too");
+}
+
 TEST(CheckConfigTest, AllProblemsAreToldAtOnce) {
   EXPECT_THAT(ProblemsOf(From({{"LOCKKEEPERD_SERVER_LISTEN", "0.0.0.0:1"}})),
               AllOf(HasSubstr("no store is named"), HasSubstr("\nserver.listen ")));

@@ -55,6 +55,7 @@ TEST(HasPasswordTest, TellsWhetherOneStandsInTheUrl) {
 TEST(CheckStoreUrlTest, KnownSchemesPass) {
   EXPECT_EQ(CheckStoreUrl(""), std::nullopt);
   EXPECT_EQ(CheckStoreUrl("redis://host:6379"), std::nullopt);
+  EXPECT_EQ(CheckStoreUrl("rediss://host:6379"), std::nullopt);
   EXPECT_EQ(CheckStoreUrl("unix:///run/redis.sock"), std::nullopt);
   EXPECT_EQ(CheckStoreUrl("unix://user:pw@/run/redis.sock"), std::nullopt);
 }
@@ -70,8 +71,11 @@ TEST(CheckStoreUrlTest, OthersAreRefusedWithoutShowingThem) {
   }
 }
 
-TEST(CheckStoreUrlTest, TlsIsRefusedByName) {
-  EXPECT_THAT(CheckStoreUrl("rediss://host").value_or(""), HasSubstr("not supported yet"));
+TEST(AsksForTlsTest, OnlyRedissDoes) {
+  EXPECT_TRUE(AsksForTls(Secret("rediss://user:pw@host")));
+  EXPECT_FALSE(AsksForTls(Secret("redis://rediss://host")));
+  EXPECT_FALSE(AsksForTls(Secret("unix:///run/redis.sock")));
+  EXPECT_FALSE(AsksForTls(Secret()));
 }
 
 TEST(SecretTest, PrintingShowsNothing) {

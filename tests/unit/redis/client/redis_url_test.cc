@@ -61,6 +61,19 @@ TEST(RedisUrlTest, V6AddressStandsInBrackets) {
   EXPECT_EQ(Parsed("redis://[::ffff:10.0.0.1]").port, 6379);
 }
 
+TEST(RedisUrlTest, TlsIsTheSameWithAnotherScheme) {
+  const RedisUrl url = Parsed("rediss://user:pw@cache.example.org:7001/2");
+
+  EXPECT_TRUE(url.tls);
+  EXPECT_EQ(url.host, "cache.example.org");
+  EXPECT_EQ(url.port, 7001);
+  EXPECT_EQ(url.user, "user");
+  EXPECT_EQ(url.password.reveal(), "pw");
+  EXPECT_EQ(url.Display(), "rediss://cache.example.org:7001/2");
+  EXPECT_EQ(Parsed("rediss://host").port, 6379);
+  EXPECT_FALSE(Parsed("redis://host").tls);
+}
+
 TEST(RedisUrlTest, CredentialsAreDecodedAndNotShown) {
   const RedisUrl url = Parsed("redis://us%65r:p%40ss%3Aw%2Frd%25@host:1");
 
@@ -94,10 +107,13 @@ TEST(RedisUrlTest, ErrorSaysWhatIsWrongAndWhatIsExpected) {
     const char* problem;
   };
   const std::vector<Case> cases = {
-      {"", "store.redis: must be redis://[user:password@]host[:port][/db] or unix:///path[?db=N]"},
+      {"",
+       "store.redis: must be redis://[user:password@]host[:port][/db], rediss://... (TLS) or "
+       "unix:///path[?db=N]"},
       {"host:6379", "must be redis://"},
       {"http://host", "must be redis://"},
-      {"rediss://host", "rediss:// (TLS) is not supported by this version; use redis://"},
+      {"rediss://", "the host must be a name or an address"},
+      {"rediss:///run/redis.sock", "the host must be a name or an address"},
       {"redis://", "the host must be a name or an address"},
       {"redis://:6379", "the host must be a name or an address"},
       {"redis://ho st", "the host must be a name or an address"},
