@@ -92,6 +92,8 @@ void SessionClient::OnBeat(Link& link, const SessionMessage::Beat& beat) {
             return lost.name == round->request.name && lost.lease_id == round->request.lease_id;
           });
       if (named == beat.not_extended.end()) {
+        // The close may have released it, also if its client believed in it no more by then.
+        if (link.closing) continue;
         const Micros kept_for = KeptFor(round->request.ttl);
         world_.judge.Assured(round->request.name, round->token, sent + kept_for, now);
         if (Believes(*round)) Prolong(*round, sent + Trusted(kept_for));
