@@ -215,11 +215,12 @@ void RedisLockStore::Extend(const core::ExtendRequest& request, core::Done<Lease
 
 void RedisLockStore::Release(const core::ReleaseRequest& request,
                              core::Done<core::ReleaseAnswer> done) {
+  constexpr size_t kReleaseReplyWidth = 2;
   queue_.Submit(
       {.script = &kReleaseScript,
        .lock_name = request.name,
        .arguments = CommandPart().Add(EncodeLeaseId(request.lease_id)).Add(request.principal),
-       .reply_width = kReplyWidth,
+       .reply_width = kReleaseReplyWidth,
        .deadline = request.deadline,
        .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          using core::NotReleasedReason;

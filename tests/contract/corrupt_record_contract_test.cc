@@ -30,10 +30,15 @@ class CorruptRecordContract : public StoreContract {
 TEST_P(CorruptRecordContract, GarbageIsSaidToBeCorruptAndLeftAsItIs) {
   Grant("a", Id(9));
   const std::string valid = RecordOf("a");
+  Release("a", Id(9));
+  const std::string released = RecordOf("a");
   for (const std::string& garbage :
        {std::string("garbage"), std::string(" "), std::string("1"), std::string("1 "),
         std::string("0 H"), std::string("-1 H"), std::string(5'000, 'x'),
-        std::string("\0\0\0\0", 4), "x" + valid, valid.substr(0, 100), valid.substr(0, 216)}) {
+        std::string("\0\0\0\0", 4), "x" + valid, valid.substr(0, 100), valid.substr(0, 216),
+        valid.substr(0, 226), released.substr(0, 8),
+        released.substr(0, 8) + std::string(5'000, 'x'), released.substr(0, 100),
+        released.substr(0, 226)}) {
     PutRecord("a", garbage);
 
     SCOPED_TRACE(garbage.substr(0, 20));

@@ -26,6 +26,7 @@ constexpr int64_t kContention = 3;
 constexpr int64_t kVoid = 4;
 constexpr int64_t kCorrupt = 90;
 constexpr size_t kAcquireWidth = 4;
+constexpr size_t kReleaseWidth = 2;
 
 class NeighboursTest : public testing::TestWithParam<std::string> {
  protected:
@@ -70,7 +71,7 @@ class NeighboursTest : public testing::TestWithParam<std::string> {
       arguments.push_back(redis::EncodeLeaseId(ScriptId(id)));
       arguments.emplace_back();
     }
-    return Call(redis::kReleaseScript, keys_per_lock, names, arguments, kAcquireWidth);
+    return Call(redis::kReleaseScript, keys_per_lock, names, arguments, kReleaseWidth);
   }
 
   TwinServers servers_{GetParam()};

@@ -59,7 +59,7 @@ LineWatch::LineWatch(support::RedisModel& server, const core::Clock& clock, Judg
   know(redis::kExtendScript, {Script::kExtend, "extend", 3, 4});
   know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
   know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
-  know(redis::kReleaseScript, {Script::kRelease, "release", 2, 4});
+  know(redis::kReleaseScript, {Script::kRelease, "release", 2, 2});
   know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 4, 4});
 }
 

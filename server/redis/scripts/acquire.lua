@@ -29,6 +29,11 @@
 local records = from <= #keys and redis.call('MGET', unpack(keys, from)) or {} -- one key
 local seen, taken = from < #keys and {}, 0 -- one key
 
+-- How the records begin that most acquires find, released and without a line; and that they are closed
+-- no longer. Texts are compared faster than numbers are read.
+local RELEASED, OPEN = '1 R - - ', '0000000000000000'
+local function is_open(record) return sub(record, 50, 65) == OPEN and #record > HEADER_LENGTH end
+
 -- What the terms of the last grant (ttl, lock_delay, max_hold) came to: most of a call are the same.
 local terms, ttl, remaining, closed_until, columns, kept_until
 
@@ -146,7 +151,7 @@ local function acquire_with_line(key, line, record, entry, waiters_max)
   local last_token, previous, voids, ended = 0, '-', '', ''
   if record then
     last_token, previous, voids, ended =
-      token_of(record), retire(record, digest_of(record), voids_at(record), sub(entry, 33, 41))
+      token_of(record), retire(record, state_of(record), digest_of(record), voids_at(record), sub(entry, 33, 41))
   end
   local outcome, token =
     grant(key, false, last_token, previous, voids, ended, sub(entry, 1, 115), sub(entry, 116))
@@ -165,7 +170,8 @@ return each({115, 0, 6}, 4, function(key, at, line)
   local record = redis.call('GET', key) -- two keys
   local is_new = not record
   if record == '' then record = false end
-  if record and not is_readable(record) then return fault_of(record) end
+  local released = record and sub(record, 1, 8) == RELEASED and is_open(record)
+  if record and not released and not is_readable(record) then return fault_of(record) end
 
   local digest, ended, voids_from = sub(request, 33, 41), '', 0
   if record then ended, voids_from = digest_of(record), voids_at(record) end
@@ -188,13 +194,17 @@ return each({115, 0, 6}, 4, function(key, at, line)
   end -- two keys
   local last_token, previous, voids, void_entry = 0, '-', '', ''
   if record then
-    if has_line(record) then return LINE end
-    local closed_for = closed_until_of(record) - now
-    if closed_for > 0 then
-      if tonumber(waiters_max) > 0 then return LINE end
-      return contention(record, closed_for)
+    local state = 'R'
+    if not released then
+      if has_line(record) then return LINE end
+      local closed_for = closed_until_of(record) - now
+      if closed_for > 0 then
+        if tonumber(waiters_max) > 0 then return LINE end
+        return contention(record, closed_for)
+      end
+      state = state_of(record)
     end
-    local how, list, entry = retire(record, ended, voids_from, digest)
+    local how, list, entry = retire(record, state, ended, voids_from, digest)
     last_token, previous, voids, void_entry = token_of(record), how, list, entry
   end
   return grant(key, is_new, last_token, previous, voids, void_entry, request, text)

@@ -92,7 +92,7 @@ local function hand_over(key, line, record)
   local last_token, previous, voids, ended = 0, '-', '', ''
   if record then
     last_token, previous, voids, ended =
-      token_of(record), retire(record, digest_of(record), voids_at(record), '')
+      token_of(record), retire(record, state_of(record), digest_of(record), voids_at(record), '')
     -- Its daemon should have claimed at once, so it is stuck: it delays the line only once. Unless it
     -- is the one that asks: then it lives again.
     local daemon = daemon_of_record(record)

@@ -143,11 +143,11 @@ end
 local function runs(record, state) return state_of(record) == state and lease_end_of(record) > now end
 local function is_live(record) return runs(record, 'H') end
 
--- What the next grant has to know of the lease in `record`, whose digest is `ended`: whether it ended
--- without a release, the void list, which begins at `at`, and its entry there. `coming` is the digest of
--- the next. An offer was no lease: it leaves both as they were.
-local function retire(record, ended, at, coming)
-  local state, previous = state_of(record), '-'
+-- What the next grant has to know of the lease in `record`, whose digest is `ended` and which is in
+-- `state`: whether it ended without a release, the void list, which begins at `at`, and its entry there.
+-- `coming` is the digest of the next. An offer was no lease: it leaves both as they were.
+local function retire(record, state, ended, at, coming)
+  local previous = '-'
   if state == 'H' then
     state, previous = 'X', 'X'
   elseif state == 'F' then

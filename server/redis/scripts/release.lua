@@ -9,7 +9,7 @@
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
 -- ARGV[6..]  for each lock: lease id (32 digits, a space and its digest: 8 characters), principal
--- Returns    {now (us), then for each lock: outcome, more, 0, 0}
+-- Returns    {now (us), then for each lock: outcome, more}
 --            1 released, now or by an earlier release of this lease id
 --            2 the lease had ended without a release; 3 the lease id does not hold the lock
 --            4 the lease id stood in line and has left it
@@ -106,7 +106,7 @@ local function release_any(key, line, record, who, principal)
   return end_lease(key, line, record, lease_end_of(record), 'R', 1) -- two keys
 end
 
-return each({41, 0}, 4, function(key, at, line)
+return each({41, 0}, 2, function(key, at, line)
   local who, principal = ARGV[at], ARGV[at + 1]
   local record = read_header(key, principal)
   local begin, text = sub(record, 1, 8), '\n' .. principal .. '\n'

@@ -32,7 +32,8 @@ constexpr std::string_view kEpoch = "0000000001";
 constexpr int64_t kRetentionMs = 300'000;
 constexpr int64_t kKeysPerLock = 1;
 constexpr std::string_view kDoNotWait = "000000";
-constexpr size_t kReplyWidth = 4;
+constexpr size_t kAcquireReplyWidth = 4;
+constexpr size_t kReleaseReplyWidth = 2;
 constexpr size_t kLocks = 1024;
 constexpr duration<double> kWarmUp{0.3};
 constexpr timeval kReplyLimit{10, 0};
@@ -188,10 +189,11 @@ class Load {
     const Call call = calls_.front();
     calls_.pop_front();
     const auto latency = SteadyClock::now() - call.sent;
-    if (reply->elements != 1 + kReplyWidth * options_.locks_per_call) {
+    const size_t width = call.kind == Kind::kAcquire ? kAcquireReplyWidth : kReleaseReplyWidth;
+    if (reply->elements != 1 + width * options_.locks_per_call) {
       throw std::runtime_error("a script answered in another shape");
     }
-    for (size_t i = 1; i < reply->elements; i += kReplyWidth) {
+    for (size_t i = 1; i < reply->elements; i += width) {
       if (reply->element[i]->integer != 1) throw std::runtime_error("a lock was not granted");
     }
     (call.kind == Kind::kAcquire ? acquires_ : releases_).Add(latency);

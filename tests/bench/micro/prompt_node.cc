@@ -4,6 +4,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "redis/scripts.h"
+
 namespace lockkeeper::bench {
 namespace {
 
@@ -23,34 +25,42 @@ size_t KeysOf(const redis::Command& command) {
   return keys;
 }
 
-// Outcome 1 is what everybody hopes for; then token, remaining time in us and ttl in ms.
-Reply Granted(size_t locks, int64_t now) {
-  constexpr size_t kReplyWidth = 4;
+constexpr size_t kLeaseWidth = 4;
+constexpr size_t kReleaseWidth = 2;
+
+// Outcome 1 is what everybody hopes for; then token, remaining time in us and ttl in ms, or, of a
+// release, that no hand-over has to go on.
+Reply Granted(size_t locks, size_t width, int64_t now) {
   Reply reply{.type = Reply::Type::kArray};
-  reply.items.reserve(1 + locks * kReplyWidth);
+  reply.items.reserve(1 + locks * width);
   reply.items.push_back(Integer(now));
   for (size_t i = 0; i < locks; ++i) {
-    for (const int64_t value : {int64_t{1}, now, kTtlMs * 1000, kTtlMs}) {
-      reply.items.push_back(Integer(value));
+    reply.items.push_back(Integer(1));
+    if (width == kReleaseWidth) {
+      reply.items.push_back(Integer(0));
+      continue;
     }
+    for (const int64_t value : {now, kTtlMs * 1000, kTtlMs}) reply.items.push_back(Integer(value));
   }
   return reply;
 }
 
 }  // namespace
 
-void PromptNode::Run(size_t, const redis::ScriptSource&, redis::Command command,
+void PromptNode::Run(size_t, const redis::ScriptSource& script, redis::Command command,
                      redis::ReplyDone done) {
-  calls_.push_back({KeysOf(command), std::move(done)});
+  const size_t width = script.name == redis::kReleaseScript.name ? kReleaseWidth : kLeaseWidth;
+  calls_.push_back({KeysOf(command), width, std::move(done)});
 }
 
 void PromptNode::Send(redis::Command, redis::ReplyDone done) {
-  calls_.push_back({0, std::move(done)});
+  calls_.push_back({0, kLeaseWidth, std::move(done)});
 }
 
 bool PromptNode::AnswerAll() {
   std::vector<Call> calls = std::exchange(calls_, {});
-  for (Call& call : calls) std::move(call.done)(Granted(call.locks, ++clock_micros_));
+  for (Call& call : calls)
+    std::move(call.done)(Granted(call.locks, call.reply_width, ++clock_micros_));
   return !calls.empty();
 }
 

@@ -28,6 +28,7 @@ class PromptNode final : public redis::Node {
  private:
   struct Call {
     size_t locks;
+    size_t reply_width;
     redis::ReplyDone done;
   };
 
