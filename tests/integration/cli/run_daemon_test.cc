@@ -71,7 +71,8 @@ TEST_F(CliRunDaemonTest, CommandDoesNotRunWhileSomebodyElseHasTheLock) {
 }
 
 TEST_F(CliRunDaemonTest, ForcedReleaseStopsTheCommand) {
-  const auto run = Start(RunWords("echo up; exec sleep 600", {"--ttl", "2s", "--output", "json"}));
+  const auto run = Start(
+      RunWords("echo up; exec sleep 600", {"--ttl", "3s", "--grace", "100ms", "--output", "json"}));
   ASSERT_TRUE(run->WaitForOutput("up"));
 
   ASSERT_EQ(Run({"force-release", "report", "--reason", "stuck"}).exit_code, 0);
@@ -83,9 +84,9 @@ TEST_F(CliRunDaemonTest, ForcedReleaseStopsTheCommand) {
 
 TEST_F(CliRunDaemonTest, CommandGoesOnWhenItsDaemonStopsAndThereIsAnother) {
   const auto other = StartDaemon();
-  const auto run = Start(RunWords(
-      "echo up; " + gate_.Wait() + "; exit 5",
-      {"--ttl", "3s", "--server", daemon_->GrpcAddress(), "--server", other->GrpcAddress()}));
+  const auto run = Start(RunWords("echo up; " + gate_.Wait() + "; exit 5",
+                                  {"--ttl", "6s", "--grace", "100ms", "--server",
+                                   daemon_->GrpcAddress(), "--server", other->GrpcAddress()}));
   ASSERT_TRUE(run->WaitForOutput("up"));
   daemon_->Signal(SIGTERM);
   ASSERT_EQ(daemon_->ExitCode(), 0);

@@ -82,7 +82,7 @@ TEST_F(ClientSessionTest, ManyThreadsTakeTurnsAtOneLock) {
 
 TEST_F(ClientSessionTest, LeaseIsKeptOverThreeTimesItsTtl) {
   Client client = NewClient();
-  AcquireResult held = client.Acquire("report", {.ttl = 2s});
+  AcquireResult held = client.Acquire("report", {.ttl = 3s});
   ASSERT_TRUE(held) << held.status();
 
   EXPECT_TRUE(IsKept(held, 9));

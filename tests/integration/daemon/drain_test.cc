@@ -86,7 +86,8 @@ TEST_F(DrainTest, IdleConnectionDoesNotDelayTheEnd) {
   daemon->Signal(SIGTERM);
 
   EXPECT_EQ(daemon->ExitCode(), 0);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15))
+      << "drain.timeout is 20 s";
 }
 
 TEST_F(DrainTest, LocksAreKept) {

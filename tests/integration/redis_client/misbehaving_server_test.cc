@@ -109,7 +109,7 @@ TEST(MisbehavingServerTest, ReplyToNothingBreaksTheConnectionAfterTheRightReply)
 
   EXPECT_EQ(harness.Ask({"SPOIL"})->text, "right");
   harness.AwaitHealth([&](const NodeHealth& health) {
-    return health.reachable && harness.observed().connected == 2;
+    return health.reachable && harness.observed().connected >= 2;
   });
   EXPECT_EQ(harness.Ask({"PING"})->text, "OK");
 }

@@ -146,8 +146,8 @@ TEST(RecoveryTest, OnlyWhatWasHandedOverMayBeExecutedLater) {
 
   server.Resume();
   harness.AwaitReachable();
-  const auto fields = harness.Ask({"HKEYS", "executed"});
-  for (const Reply& field : fields->items) {
+  const Reply fields = server.Run({"HKEYS", "executed"});
+  for (const Reply& field : fields.items) {
     EXPECT_TRUE(unknown.contains(field.text)) << field.text << " was executed";
   }
 }
@@ -155,18 +155,18 @@ TEST(RecoveryTest, OnlyWhatWasHandedOverMayBeExecutedLater) {
 TEST(RecoveryTest, ServerThatStandsStillIsGivenUpAndTakenBack) {
   RedisServer server;
   NodeHarness harness(server.url(), [](RedisNodeOptions& options) {
-    options.request_timeout = milliseconds(200);
-    options.connect_timeout = milliseconds(200);
+    options.request_timeout = milliseconds(1500);
+    options.connect_timeout = milliseconds(1500);
   });
   harness.AwaitReachable();
 
   server.Pause();
   const auto answer = harness.Ask({"PING"});
   EXPECT_EQ(ReasonName(answer), "OUTCOME_UNKNOWN");
-  EXPECT_EQ(answer.status().message(),
-            "the store did not answer: " + server.socket_path() + " does not answer within 200 ms");
+  EXPECT_EQ(answer.status().message(), "the store did not answer: " + server.socket_path() +
+                                           " does not answer within 1500 ms");
   harness.AwaitHealth([&](const NodeHealth& health) {
-    return health.problem == server.socket_path() + " does not finish the handshake within 200 ms";
+    return health.problem == server.socket_path() + " does not finish the handshake within 1500 ms";
   });
 
   server.Resume();
@@ -210,7 +210,7 @@ TEST(RecoveryTest, KilledConnectionIsReplaced) {
   for (int i = 1; i <= 5; ++i) {
     server.Run({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     harness.AwaitHealth([&](const NodeHealth& health) {
-      return health.reachable && harness.observed().connected == i + 1;
+      return health.reachable && harness.observed().connected >= i + 1;
     });
     EXPECT_EQ(harness.Ask({"PING"})->text, "PONG");
   }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "node_harness.h"
+#include "support/process/free_port.h"
 #include "support/process/redis_server.h"
 
 namespace lockkeeper::redis {
@@ -98,7 +99,9 @@ TEST(RefusalTest, UnknownDatabaseIsRefused) {
 }
 
 TEST(RefusalTest, ClusterNodeIsRefused) {
-  RedisServer server({.settings = {"cluster-enabled yes"}});
+  // Without one, all servers that have no TCP port want the same for their cluster.
+  const std::string port = std::to_string(support::FreePort());
+  RedisServer server({.settings = {"cluster-enabled yes", "cluster-port " + port}});
   NodeHarness harness(server.url());
 
   EXPECT_THAT(AwaitRefused(harness).problem, HasSubstr("runs in cluster mode"));

@@ -150,14 +150,14 @@ TEST_F(LockServiceTest, MinAssuranceBeyondTheStoreGrantsNothing) {
 TEST_F(LockServiceTest, DeadlineReachesTheStoreOnTheMonotonicClock) {
   GrantAll();
   grpc::ClientContext context;
-  support::SetDeadline(context, std::chrono::milliseconds(500));
+  support::SetDeadline(context, std::chrono::seconds(10));
   const core::Instant before = server_.loop().Now();
 
   ASSERT_TRUE(stub_->Acquire(&context, AcquireRequest(), &acquire_response_).ok());
 
   // The domain keeps a part of it back for the reply and a withdrawal.
   EXPECT_GT(acquired_.at(0).deadline, before);
-  EXPECT_LT(acquired_.at(0).deadline, before + std::chrono::milliseconds(500));
+  EXPECT_LT(acquired_.at(0).deadline, before + std::chrono::seconds(10));
 }
 
 TEST_F(LockServiceTest, ExtendAnswersTheLeaseOrThatItIsLost) {

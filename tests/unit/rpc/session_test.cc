@@ -87,7 +87,7 @@ class SessionTest : public testing::Test {
   }
 
   // Before the server, whose shard goes on putting into them until it ends.
-  Mailbox<std::string> released_, extended_, withdrawn_;
+  Mailbox<std::string> owners_, released_, extended_, withdrawn_;
   Mailbox<core::Done<AcquireOutcome>> held_;
   support::InProcessServer server_;
   SessionCaller session_;
@@ -124,9 +124,8 @@ TEST_F(SessionTest, OperationsAreAnsweredByTheirIds) {
 }
 
 TEST_F(SessionTest, OwnerOfTheSessionIsThatOfAcquiresWithout) {
-  Mailbox<std::string> owners;
-  store().on_acquire = [&](const core::AcquireRequest& request, auto done) {
-    owners.Put(request.owner);
+  store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
+    owners_.Put(request.owner);
     store().AnswerLater<AcquireOutcome>(std::move(done), AcquireOutcome(core::Contention{}));
   };
   v1::SessionOpen open;
@@ -135,8 +134,8 @@ TEST_F(SessionTest, OwnerOfTheSessionIsThatOfAcquiresWithout) {
   v1::SessionOperation named = AcquireOperation(2, "b", kLeaseId);
   named.mutable_acquire()->set_owner("somebody");
   session_.Send({AcquireOperation(1, "a", kLeaseId), named});
-  EXPECT_EQ(owners.Take(), "me");
-  EXPECT_EQ(owners.Take(), "somebody");
+  EXPECT_EQ(owners_.Take(), "me");
+  EXPECT_EQ(owners_.Take(), "somebody");
 }
 
 TEST_F(SessionTest, FirstMessageHasToOpen) {
