@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "config/listen_address.h"
 #include "config/near_miss.h"
 #include "config/url.h"
@@ -21,6 +22,7 @@ constexpr int64_t kMinute = 60 * kSecond;
 constexpr int64_t kHour = 60 * kMinute;
 
 constexpr size_t kKeyPrefixBytesMax = 64;
+constexpr size_t kHostBytesMax = 255;
 
 Problem CheckListen(std::string_view text) {
   const auto address = ParseListenAddress(text);
@@ -45,6 +47,16 @@ Problem CheckKeyPrefix(std::string_view text) {
     return "contains '{' or '}', which Redis reads as a hash tag";
   }
   return std::nullopt;
+}
+
+Problem CheckServerName(std::string_view text) {
+  const bool is_host = std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_' ||
+           c == ':';
+  });
+  if (is_host && text.size() <= kHostBytesMax) return std::nullopt;
+  return "has to be a host name, or an address without brackets and port, of at most " +
+         std::to_string(kHostBytesMax) + " bytes";
 }
 
 constexpr Setting kSettings[] = {
@@ -98,6 +110,7 @@ constexpr Setting kSettings[] = {
                 "start."},
     {.key = "store.redis_tls_server_name",
      .field = At<&Config::store, &StoreConfig::redis_tls_server_name>(),
+     .check = CheckServerName,
      .meaning = "Name or address that the certificate of a rediss:// server has to be for. Empty: "
                 "the host of the URL."},
     {.key = "store.embedded",

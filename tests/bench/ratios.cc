@@ -52,6 +52,12 @@ std::vector<Ratio> SessionRatios() {
          return CyclesPerSecond(round, "durable_session_512") /
                 BestOf(round, {"etcd_1", "etcd_256"});
        }},
+      {"tls_session_vs_plain", "cycles/s with TLS to Redis, 512 outstanding / in the clear",
+       ">= 0.80",
+       [](const Round& round) {
+         return CyclesPerSecond(round, "tls_session_512") /
+                CyclesPerSecond(round, "tcp_session_512");
+       }},
       {"session_depth1_vs_unary", "acquire p50 one at a time, in a session / unary", "<= 1.0",
        [](const Round& round) {
          return round.at("session_1").at("acquire_p50_us") /

@@ -19,7 +19,7 @@ Servers::Servers() { StartEcho(); }
 
 double Servers::CpuSeconds() const {
   return service_.CpuSeconds() + CpuMicros(echo()) / 1e6 + durable_.CpuSeconds() +
-         etcd_.CpuSeconds() + postgres_.CpuSeconds();
+         tcp_.CpuSeconds() + tls_.CpuSeconds() + etcd_.CpuSeconds() + postgres_.CpuSeconds();
 }
 
 void Servers::StartEcho() {

@@ -32,6 +32,8 @@ class Servers {
   const std::string& echo_address() const { return echo_address_; }
 
   DurableService& durable() { return durable_.Get(); }
+  TcpService& tcp() { return tcp_.Get(); }
+  TlsService& tls() { return tls_.Get(); }
   EtcdServer& etcd() { return etcd_.Get(); }
   PostgresServer& postgres() { return postgres_.Get(); }
 
@@ -46,6 +48,8 @@ class Servers {
   std::unique_ptr<support::ChildProcess> echo_;
   std::string echo_address_;
   OnDemand<DurableService> durable_;
+  OnDemand<TcpService> tcp_;
+  OnDemand<TlsService> tls_;
   OnDemand<EtcdServer> etcd_;
   OnDemand<PostgresServer> postgres_;
 };

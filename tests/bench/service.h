@@ -4,29 +4,40 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
+#include "support/tls/test_authority.h"
 
 namespace lockkeeper::bench {
 
 // The program `name` of this build.
 std::string ProgramPath(const std::string& name);
 
-// A daemon on `redis`; its addresses are chosen by the system. Not yet ready.
-support::DaemonProcessOptions DaemonOn(const support::RedisServer& redis);
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// A daemon on the Redis at `url`; its addresses are chosen by the system. Not yet ready. `more` are
+// settings besides ours.
+support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more = {});
 
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe, see ChildProcess.
 class Service {
  public:
   // Starts both and waits until they are ready. Redis listens on a unix socket.
-  explicit Service(support::Durability durability = support::Durability::kNone);
+  explicit Service(support::Durability durability = support::Durability::kNone)
+      : Service({.durability = durability}, {}) {}
 
   const support::RedisServer& redis() const { return redis_; }
   const support::DaemonProcess& daemon() const { return daemon_; }
 
   // Processor time that both have used so far.
   double CpuSeconds() const;
+
+ protected:
+  // The daemon reaches Redis by what it listens on besides the unix socket.
+  Service(const support::RedisServerOptions& redis, const Variables& daemon);
 
  private:
   support::RedisServer redis_;
@@ -37,6 +48,22 @@ class Service {
 class DurableService : public Service {
  public:
   DurableService() : Service(support::Durability::kDiskAlways) {}
+};
+
+// The daemon reaches Redis over TCP, in the clear.
+class TcpService : public Service {
+ public:
+  TcpService() : Service({.listening = support::Listening::kUnixSocketAndTcp}, {}) {}
+};
+
+// The same through mutual TLS, whatever version and cipher the two agree on.
+struct TlsIdentity {
+  support::TestAuthority authority;
+  support::TlsFiles own = authority.IssueForLocalhost();
+};
+class TlsService : private TlsIdentity, public Service {
+ public:
+  TlsService();
 };
 
 }  // namespace lockkeeper::bench

@@ -28,6 +28,12 @@ void Require(bool condition) {
   if (!condition) throw std::bad_alloc();  // All else was checked before.
 }
 
+// As certificates have it: "redis.example." with its last dot is the same name.
+std::string WithoutLastDot(std::string name) {
+  if (name.size() > 1 && name.ends_with('.')) name.pop_back();
+  return name;
+}
+
 void ExpectServer(SSL* ssl, const std::string& name) {
   if (IsAddress(name)) {
     Require(X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1);
@@ -35,7 +41,9 @@ void ExpectServer(SSL* ssl, const std::string& name) {
   }
   SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   Require(SSL_set1_host(ssl, name.c_str()) == 1);
-  Require(SSL_set_tlsext_host_name(ssl, name.c_str()) == 1);
+  if (name.size() <= TLSEXT_MAXLEN_host_name) {
+    Require(SSL_set_tlsext_host_name(ssl, name.c_str()) == 1);
+  }
 }
 
 }  // namespace
@@ -65,7 +73,8 @@ TlsStream::TlsStream(std::shared_ptr<const TlsContext> context, int socket, cons
     : context_(std::move(context)), ssl_(SSL_new(context_->ssl())) {
   Require(ssl_ != nullptr);
   const TlsOptions& options = context_->options();
-  evidence_.expected_name = options.server_name.empty() ? host : options.server_name;
+  evidence_.expected_name =
+      WithoutLastDot(options.server_name.empty() ? host : options.server_name);
   evidence_.own_certificate = options.certificate_file;
   SSL_set_app_data(ssl_, this);
   SSL_set_verify(ssl_, SSL_VERIFY_PEER, Callbacks::OnCertificate);

@@ -17,7 +17,7 @@ Row LineRow(const std::string& name, const std::string& what, int waiters, bool 
           .rate = "",
           .latency = "grant",
           .measure = [=](Servers& servers, double seconds) {
-            support::DaemonProcess daemon(DaemonOn(servers.redis()));
+            support::DaemonProcess daemon(DaemonOn(servers.redis().url()));
             daemon.WaitUntilReady();
             std::vector<std::string> command = {ProgramPath("bench_line_load"),
                                                 "--address",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One session, at several depths; and the same when Redis writes to disk before it answers.
+// One session, at several depths; the same when Redis writes to disk before it answers, and when it
+// is reached over TCP, in the clear and through TLS.
 #include "bench/row.h"
 #include "bench/rows/service_load.h"
 
@@ -29,12 +30,38 @@ Row DurableRow(const Depth& depth) {
           }};
 }
 
+Row TcpRow(const Depth& depth) {
+  return {.name = "tcp_session" + depth.Suffix(),
+          .what = "acquire and release in a session, Redis over TCP, " + depth.Text(),
+          .rate = "cycles_per_s",
+          .latency = "acquire",
+          .measure = [depth](Servers& servers, double seconds) {
+            return MeasureSession(servers.tcp(), depth, seconds);
+          }};
+}
+
+Row TlsRow(const Depth& depth) {
+  return {.name = "tls_session" + depth.Suffix(),
+          .what = "acquire and release in a session, Redis through TLS, " + depth.Text(),
+          .rate = "cycles_per_s",
+          .latency = "acquire",
+          .measure = [depth](Servers& servers, double seconds) {
+            return MeasureSession(servers.tls(), depth, seconds);
+          }};
+}
+
 }  // namespace
 
 std::vector<Row> SessionRows() {
   std::vector<Row> rows;
   for (const Depth& depth : kDepths) rows.push_back(SessionRow(depth));
   return rows;
+}
+
+std::vector<Row> TlsRows() {
+  constexpr Depth kDeep{1, 512};
+  constexpr Depth kSingle{1, 1};
+  return {TcpRow(kSingle), TlsRow(kSingle), TcpRow(kDeep), TlsRow(kDeep)};
 }
 
 std::vector<Row> DurableSessionRows() {

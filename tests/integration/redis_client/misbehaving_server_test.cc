@@ -10,6 +10,7 @@
 
 #include "node_harness.h"
 #include "scripted_server.h"
+#include "tls_servers.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -201,55 +202,88 @@ std::string RandomBytes(std::mt19937& engine) {
   return bytes;
 }
 
+// What servers that answer at random do with their connections, a stream of chances for each of
+// them, so that threads do not matter.
+ScriptedServer::Handler AtRandom(uint32_t seed, const std::atomic<bool>& behave,
+                                 std::atomic<int>& accepted) {
+  return [seed, &behave, &accepted](int connection, const Words& command) {
+    thread_local std::mt19937 engine;
+    if (command.empty()) {
+      engine.seed(seed * 1000 + static_cast<uint32_t>(connection));
+      ++accepted;
+    }
+    const uint32_t chance = static_cast<uint32_t>(engine() % 100);
+    if (behave || chance >= 15 || (command.empty() && chance >= 3)) return HealthyAnswer(command);
+    ScriptedAnswer answer{RandomBytes(engine)};
+    if (engine() % 4 == 0) answer.beneath = RandomBytes(engine);
+    if (chance < 4) answer.then = chance < 2 ? Then::kClose : Then::kReset;
+    return answer;
+  };
+}
+
+// Calls a node of two lanes while its server answers at random, until it behaves again. Answers how
+// many connections were made.
+int CallAtRandom(uint32_t seed, const NodeHarness::Adjust& adjust,
+                 const std::optional<support::TlsFiles>& tls) {
+  constexpr int kCommands = 40;
+  constexpr ScriptSource kScript{"script", "return 1", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"};
+  std::atomic<bool> behave = false;
+  std::atomic<int> accepted = 0;
+  ScriptedServer server(AtRandom(seed, behave, accepted), tls);
+  NodeHarness harness(server.url(), [&](RedisNodeOptions& options) {
+    options.connections = 2;
+    options.request_timeout = milliseconds(100);
+    options.connect_timeout = milliseconds(100);
+    adjust(options);
+  });
+
+  std::vector<std::future<NodeHarness::Answer>> answers;
+  const auto await_all = [&] {
+    for (auto& answer : std::exchange(answers, {})) {
+      EXPECT_THAT(ReasonName(Await(std::move(answer))),
+                  AnyOf("", "OUTCOME_UNKNOWN", "STORE_UNAVAILABLE"));
+    }
+  };
+  for (int i = 0; i < kCommands; ++i) {
+    answers.push_back(i % 2 == 0
+                          ? harness.Start({"PING"})
+                          : harness.StartScript(static_cast<size_t>(i / 2) % 2, kScript, {}));
+    if (i % 8 == 7) await_all();
+  }
+  behave = true;
+  harness.AwaitReachable();
+  return accepted;
+}
+
 // Goal: whatever a server sends, at whatever moment, each command is answered exactly once and the
 // node recovers. Method: servers that answer at random, a seed each; promises would throw at a
 // second answer, and Await at none.
 TEST(MisbehavingServerTest, RandomServersDoNoHarm) {
   constexpr uint32_t kSeeds = 150;
-  constexpr int kCommands = 40;
-  constexpr ScriptSource kScript{"script", "return 1", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"};
   int connections = 0;
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(seed);
-    std::atomic<bool> behave = false;
-    std::atomic<int> accepted = 0;
-    ScriptedServer server([&, seed](int connection, const Words& command) {
-      // Each connection has its own stream of chances, so that threads do not matter.
-      thread_local std::mt19937 engine;
-      if (command.empty()) {
-        engine.seed(seed * 1000 + static_cast<uint32_t>(connection));
-        ++accepted;
-      }
-      const uint32_t chance = static_cast<uint32_t>(engine() % 100);
-      if (behave || chance >= 15 || (command.empty() && chance >= 3)) return HealthyAnswer(command);
-      ScriptedAnswer answer{RandomBytes(engine)};
-      if (chance < 4) answer.then = chance < 2 ? Then::kClose : Then::kReset;
-      return answer;
-    });
-    NodeHarness harness(server.url(), [](RedisNodeOptions& options) {
-      options.connections = 2;
-      options.request_timeout = milliseconds(100);
-      options.connect_timeout = milliseconds(100);
-    });
-
-    std::vector<std::future<NodeHarness::Answer>> answers;
-    const auto await_all = [&] {
-      for (auto& answer : std::exchange(answers, {})) {
-        EXPECT_THAT(ReasonName(Await(std::move(answer))),
-                    AnyOf("", "OUTCOME_UNKNOWN", "STORE_UNAVAILABLE"));
-      }
-    };
-    for (int i = 0; i < kCommands; ++i) {
-      answers.push_back(i % 2 == 0
-                            ? harness.Start({"PING"})
-                            : harness.StartScript(static_cast<size_t>(i / 2) % 2, kScript, {}));
-      if (i % 8 == 7) await_all();
-    }
-    behave = true;
-    harness.AwaitReachable();
-    connections += accepted;
+    connections += CallAtRandom(seed, [](RedisNodeOptions&) {}, std::nullopt);
   }
   EXPECT_GT(connections, static_cast<int>(kSeeds) * 2);  // Two are the lanes of a node.
+}
+
+// The same through TLS, and beneath it: bytes that are no records, and ends within one.
+TEST(MisbehavingServerTest, RandomServersBehindTlsDoNoHarm) {
+  constexpr uint32_t kSeeds = 150;
+  support::TestAuthority authority;
+  const support::TlsFiles own = authority.IssueForLocalhost();
+  const NodeHarness::Adjust trust = Trusting(authority);
+  const auto adjust = [&trust](RedisNodeOptions& options) {
+    trust(options);
+    options.connect_timeout = milliseconds(300);  // A handshake more.
+  };
+  int connections = 0;
+  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    connections += CallAtRandom(seed, adjust, own);
+  }
+  EXPECT_GT(connections, static_cast<int>(kSeeds) * 2);
 }
 
 }  // namespace

@@ -56,7 +56,9 @@ std::string Bulk(std::string_view text) {
 
 }  // namespace
 
-ScriptedServer::ScriptedServer(Handler handler) : handler_(std::move(handler)) {
+ScriptedServer::ScriptedServer(Handler handler, std::optional<support::TlsFiles> tls)
+    : handler_(std::move(handler)),
+      acceptor_of_tls_(tls ? std::make_unique<support::TlsAcceptor>(*tls) : nullptr) {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -97,21 +99,32 @@ void ScriptedServer::Accept() {
 }
 
 void ScriptedServer::Serve(int socket, int connection) {
-  std::string input;
+  Talk(socket, connection);
+  const std::lock_guard lock(mutex_);
+  std::erase(sockets_, socket);
+  close(socket);
+}
+
+void ScriptedServer::Talk(int socket, int connection) {
+  std::unique_ptr<support::TlsServerStream> tls;
   const auto play = [&](const Words& command) {
     const ScriptedAnswer answer = handler_(connection, command);
-    if (!WriteAll(socket, answer.bytes)) return false;
+    const bool written = tls ? tls->WriteAll(answer.bytes) : WriteAll(socket, answer.bytes);
+    if (!written || !WriteAll(socket, answer.beneath)) return false;
     if (answer.then == ScriptedAnswer::Then::kReset) {
       const linger at_once{1, 0};
       setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     }
     return answer.then == ScriptedAnswer::Then::kGoOn;
   };
-  bool goes_on = play({});
-  while (goes_on) {
+  if (!play({})) return;
+  if (acceptor_of_tls_ && (tls = acceptor_of_tls_->Accept(socket)) == nullptr) return;
+  std::string input;
+  for (bool goes_on = true; goes_on;) {
     char buffer[65536];
-    const ssize_t count = recv(socket, buffer, sizeof buffer, 0);
-    if (count <= 0) break;
+    const ssize_t count =
+        tls ? tls->Read(buffer, sizeof buffer) : recv(socket, buffer, sizeof buffer, 0);
+    if (count <= 0) return;
     input.append(buffer, static_cast<size_t>(count));
     while (goes_on) {
       const std::optional<Words> command = TakeCommand(input);
@@ -119,9 +132,6 @@ void ScriptedServer::Serve(int socket, int connection) {
       goes_on = play(*command);
     }
   }
-  const std::lock_guard lock(mutex_);
-  std::erase(sockets_, socket);
-  close(socket);
 }
 
 ScriptedAnswer HealthyAnswer(const ScriptedServer::Words& command) {

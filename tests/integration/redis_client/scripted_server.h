@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A TCP server that speaks the Redis protocol and answers what the test tells it to, right or
-// wrong: for everything that a real server does too seldom.
+// A TCP server that speaks the Redis protocol, in the clear or through TLS, and answers what the
+// test tells it to, right or wrong: for everything that a real server does too seldom.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "support/tls/tls_acceptor.h"
 
 namespace lockkeeper::redis {
 
@@ -17,6 +21,7 @@ namespace lockkeeper::redis {
 struct ScriptedAnswer {
   std::string bytes;
   enum class Then { kGoOn, kClose, kReset } then = Then::kGoOn;
+  std::string beneath = {};  // Comes behind `bytes`, past TLS where there is TLS.
 };
 
 // Thread-safety: construct and destroy on the test's thread; the handler runs on the server's.
@@ -24,21 +29,27 @@ class ScriptedServer {
  public:
   using Words = std::vector<std::string>;
   // `connection` counts the accepted connections from 0. An empty command stands for the
-  // connection itself, before anything was said on it.
+  // connection itself, before anything was said on it, TLS included.
   using Handler = std::function<ScriptedAnswer(int connection, const Words& command)>;
 
-  explicit ScriptedServer(Handler handler);
+  // With `tls` through TLS, by these files.
+  explicit ScriptedServer(Handler handler, std::optional<support::TlsFiles> tls = std::nullopt);
   ~ScriptedServer();
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
 
-  std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+  std::string url() const {
+    return (acceptor_of_tls_ ? "rediss://127.0.0.1:" : "redis://127.0.0.1:") +
+           std::to_string(port_);
+  }
 
  private:
   void Accept();
   void Serve(int socket, int connection);
+  void Talk(int socket, int connection);
 
   const Handler handler_;
+  const std::unique_ptr<support::TlsAcceptor> acceptor_of_tls_;
   int listener_ = -1;
   uint16_t port_ = 0;
   std::mutex mutex_;

@@ -85,8 +85,10 @@ TEST_F(TlsTest, NameAndAddressAreBothRight) {
 
   NodeHarness by_name("rediss://localhost:" + port, With({}));
   NodeHarness by_address("rediss://127.0.0.1:" + port, With({}));
+  NodeHarness by_full_name("rediss://127.0.0.1:" + port, With({.server_name = "localhost."}));
 
   by_name.AwaitReachable();
+  by_full_name.AwaitReachable();
   by_address.AwaitReachable();
 }
 
@@ -155,6 +157,31 @@ TEST_F(TlsTest, ManySmallRepliesAreAllTaken) {
     }
   });
   Await(all.get_future());
+}
+
+// Goal: while the socket takes nothing more, the loop sleeps. Method: the processor time of its
+// thread until the time for a reply is over; a loop that spins takes all it can get.
+TEST_F(TlsTest, BlockedWriteDoesNotSpin) {
+  const auto server = Serve();
+  NodeHarness harness(server->url(), [&](RedisNodeOptions& options) {
+    With({})(options);
+    options.request_timeout = std::chrono::seconds(2);
+  });
+  harness.AwaitReachable();
+  const auto thread_time = [&] {
+    timespec used{};
+    harness.loop().RunAndWait([&] { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); });
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+  };
+
+  server->Pause();
+  auto answer = harness.Start({"ECHO", std::string(size_t{32} << 20, 'x')});
+  const auto before = thread_time();
+  EXPECT_NE(ReasonName(Await(std::move(answer))), "");
+  EXPECT_LT(thread_time() - before, std::chrono::seconds(1));
+
+  server->Resume();
+  harness.AwaitReachable();
 }
 
 TEST_F(TlsTest, RestartedServerIsFoundAgain) {

@@ -119,7 +119,7 @@ TEST(CheckConfigTest, TlsSettingsBelongToRediss) {
   for (const std::string setting : {"CA_FILE", "CERTIFICATE_FILE", "KEY_FILE", "SERVER_NAME"}) {
     const std::string variable = "LOCKKEEPERD_STORE_REDIS_TLS_" + setting;
     for (const auto& store : {kRedis, kEmbedded}) {
-      EXPECT_THAT(ProblemsOf(From({store, {variable, "/x"}})),
+      EXPECT_THAT(ProblemsOf(From({store, {variable, "x"}})),
                   HasSubstr(" (environment " + variable +
                             "): is for a store.redis that begins with rediss:// (TLS)"));
     }
