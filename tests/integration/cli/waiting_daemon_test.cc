@@ -7,6 +7,7 @@
 
 #include "integration/cli/daemon_fixture.h"
 #include "redis/reply.h"
+#include "support/process/line_member.h"
 
 namespace lockkeeper {
 namespace {
@@ -26,12 +27,11 @@ class CliWaitingTest : public CliDaemonTest {
     return Start(words);
   }
 
-  // Whether a waiter stands in the line of `name` that came more than once. Its entry begins with
-  // lease id and attempt.
+  // Whether a waiter stands in the line of `name` that came more than once.
   bool HasResumed(const std::string& name) const {
     const redis::Reply line = redis_.Run({"ZRANGE", "lk:{" + name + "}:line", "0", "-1"});
     for (const redis::Reply& member : line.items) {
-      if (member.text.size() > 40 && std::stoi(member.text.substr(33, 6)) > 1) return true;
+      if (support::AttemptInLine(member.text) > 1) return true;
     }
     return false;
   }
@@ -103,8 +103,8 @@ TEST_F(CliWaitingTest, WaitThatEndsIs75AndSaysThePlace) {
   const auto longer = Start({"acquire", "report", "--wait", "30s"});
   ASSERT_TRUE(WaitForWaiters("report", 1));
 
-  const CliResult result = RunJson({"acquire", "report", "--wait", "200ms"});
-  const CliResult text = Run({"acquire", "report", "--wait", "200ms"});
+  const CliResult result = RunJson({"acquire", "report", "--wait", "1s"});
+  const CliResult text = Run({"acquire", "report", "--wait", "1s"});
 
   EXPECT_EQ(result.exit_code, 75);
   const Json json(result);
@@ -180,8 +180,8 @@ TEST_F(CliWaitingTest, RunWhoseWaitEndsDoesNotRun) {
   Hold("report");
 
   const CliResult result =
-      Run({"run", "report", "--wait", "200ms", "--", "/bin/sh", "-c", "echo ran"});
-  const CliResult chosen = RunJson({"run", "report", "--wait", "200ms", "--conflict-exit-code", "9",
+      Run({"run", "report", "--wait", "1s", "--", "/bin/sh", "-c", "echo ran"});
+  const CliResult chosen = RunJson({"run", "report", "--wait", "1s", "--conflict-exit-code", "9",
                                     "--", "/bin/sh", "-c", "echo ran"});
 
   EXPECT_EQ(result.exit_code, 75);

@@ -17,6 +17,7 @@
 #include "redis/reply.h"
 #include "support/process/cli_process.h"
 #include "support/process/daemon_process.h"
+#include "support/process/line_member.h"
 #include "support/process/redis_server.h"
 #include "transport/channels.h"
 
@@ -52,7 +53,7 @@ class ClientAndDaemons : public testing::Test {
     });
   }
 
-  // Members of the line of `report`: a waiter's begins with its lease id and its attempt.
+  // Members of the line of `report`.
   std::vector<std::string> Line() const {
     std::vector<std::string> members;
     for (const redis::Reply& item : redis_.Run({"ZRANGE", "lk:{report}:line", "0", "-1"}).items) {
@@ -67,7 +68,7 @@ class ClientAndDaemons : public testing::Test {
     return support::WaitUntil([&] {
       int found = 0;
       for (const std::string& member : Line()) {
-        if (member.size() > 40 && std::stoi(member.substr(33, 6)) >= attempt) ++found;
+        if (support::AttemptInLine(member) >= attempt) ++found;
       }
       return found == count;
     });
