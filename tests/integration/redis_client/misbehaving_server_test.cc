@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <random>
+#include <set>
 
 #include "node_harness.h"
 #include "scripted_server.h"
@@ -167,6 +169,70 @@ TEST(MisbehavingServerTest, TooMuchInFlightIsRefusedUnsent) {
 
   EXPECT_GE(refused, kCommands - 65'536);
   EXPECT_LE(received, 65'536);
+}
+
+// Keeps its promise when the thread ends that it was made on.
+struct AtEndOfThread {
+  explicit AtEndOfThread(std::promise<void>& its_end) : end(its_end) {}
+  ~AtEndOfThread() { end.set_value(); }
+  std::promise<void>& end;
+};
+
+// Goal: a command that is answered as unsent is never executed. Method: a server that stands still
+// while more is written than the sockets take, and that reads all there is once the connection is
+// ended.
+void ExpectThatUnsentNeverArrives(const NodeHarness::Adjust& adjust,
+                                  const std::optional<support::TlsFiles>& tls) {
+  constexpr int kCommands = 2'000;
+  const std::string ballast(10'000, 'x');
+  std::latch ended(1);
+  std::promise<void> all_read;
+  std::set<std::string> received;
+  std::vector<std::future<NodeHarness::Answer>> answers;
+  {
+    ScriptedServer server(
+        [&](int, const Words& command) {
+          if (IsCommand(command, "STAND")) {
+            thread_local const AtEndOfThread at_end(all_read);
+            ended.wait();
+            return ScriptedAnswer{};
+          }
+          if (!IsCommand(command, "COUNT")) return HealthyAnswer(command);
+          received.insert(command[1]);
+          return ScriptedAnswer{};
+        },
+        tls);
+    NodeHarness harness(server.url(), adjust);
+    harness.AwaitReachable();
+    auto stands = harness.Start({"STAND"});
+    for (int i = 0; i < kCommands; ++i) {
+      answers.push_back(harness.Start({"COUNT", std::to_string(i), ballast}));
+    }
+    harness.loop().RunAndWait([] {});
+    harness.loop().RunAndWait([] {});
+    harness.Close();
+    ended.count_down();
+    Await(all_read.get_future());
+  }
+
+  int unsent = 0;
+  for (int i = 0; i < kCommands; ++i) {
+    const std::string reason = ReasonName(Await(std::move(answers[static_cast<size_t>(i)])));
+    if (reason != "STORE_UNAVAILABLE") continue;
+    ++unsent;
+    EXPECT_FALSE(received.contains(std::to_string(i))) << i;
+  }
+  EXPECT_GT(unsent, 0);
+  EXPECT_FALSE(received.empty());
+}
+
+TEST(MisbehavingServerTest, UnsentCommandsNeverArrive) {
+  ExpectThatUnsentNeverArrives([](RedisNodeOptions&) {}, std::nullopt);
+}
+
+TEST(MisbehavingServerTest, UnsentCommandsNeverArriveThroughTls) {
+  support::TestAuthority authority;
+  ExpectThatUnsentNeverArrives(Trusting(authority), authority.IssueForLocalhost());
 }
 
 // Random bytes, most of them such that the parser gets somewhere.
