@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "config/listen_address.h"
 #include "core/errors.h"
+#include "core/limits.h"
 #include "core/shard.h"
 #include "daemon/shard_host.h"
 #include "daemon/store_access.h"
@@ -31,6 +32,13 @@ using core::Millis;
 
 // Beyond connect_timeout, for the first try to fail by itself.
 constexpr Millis kFirstContactMargin{500};
+
+redis::Assumptions AssumptionsOf(const config::StoreConfig& store) {
+  const auto has = [&](std::string_view word) {
+    return std::find(store.assume.begin(), store.assume.end(), word) != store.assume.end();
+  };
+  return {.no_eviction = has("no_eviction"), .durable = has("durable")};
+}
 
 core::NodeTime WallClock() {
   const auto since_epoch = telemetry::SystemLogTime().wall.time_since_epoch();
@@ -118,6 +126,8 @@ absl::Status Daemon::Parts::StartShards() {
   const absl::StatusOr<daemon::StoreAccess> access = FindStore();
   if (!access.ok()) return access.status();
   store_url = access->url;
+  const redis::Assumptions assumed = AssumptionsOf(config.store);
+  const redis::KeyLayout keys(config.store.key_prefix);
   std::vector<core::Shard> map;
   for (size_t i = 0; i < static_cast<size_t>(config.server.shards); ++i) {
     const daemon::ShardOptions options{
@@ -129,9 +139,23 @@ absl::Status Daemon::Parts::StartShards() {
                  .connections = static_cast<size_t>(config.store.connections),
                  .connect_timeout = config.store.connect_timeout,
                  .request_timeout = config.store.request_timeout,
+                 .assumed = assumed,
                  .seed = rpc::RandomBits()},
-        .queue = {.keys = redis::KeyLayout(config.store.key_prefix),
-                  .record_retention = config.store.record_retention},
+        .guard = {.marker_key = keys.MarkerKey(),
+                  .record_pattern = keys.RecordPattern(""),
+                  .call_lifetime = config.store.request_timeout,
+                  .policy = {.first_use = config.store.first_use == config::FirstUse::kGrant
+                                              ? redis::FirstUse::kGrant
+                                              : redis::FirstUse::kQuarantine,
+                             .quarantine = config.store.quarantine == config::Quarantine::kOn
+                                               ? redis::QuarantineMode::kOn
+                                               : redis::QuarantineMode::kOff,
+                             .ceiling_max = config.lease.max_ttl + core::limits::kLockDelayMax,
+                             .assume_durable = assumed.durable,
+                             .new_service_id = core::Hex16(rpc::RandomBits()),
+                             .new_reassertion_key =
+                                 core::Hex16(rpc::RandomBits()) + core::Hex16(rpc::RandomBits())}},
+        .queue = {.keys = keys, .record_retention = config.store.record_retention},
         .store = {.daemon_id = core::Hex16(daemon_id),
                   .waiters_per_lock_max = config.waiters.per_lock_max,
                   .shard = i,

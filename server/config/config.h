@@ -27,6 +27,10 @@ struct ServerConfig {
   int shards = 1;
 };
 
+// What is done with a store that has no marker and no locks.
+enum class FirstUse { kGrant, kQuarantine };
+enum class Quarantine { kOn, kOff };
+
 struct StoreConfig {
   // redis://[user:password@]host:port[/db], rediss://... (the same through TLS) or
   // unix:///path?db=N. Exclusive with `embedded`.
@@ -59,6 +63,12 @@ struct StoreConfig {
   Millis connect_timeout{2'000};
   // Longest wait for a reply, 10 ms to 1 min; a shorter rpc deadline wins.
   Millis request_timeout{1'000};
+  // An empty store that no living daemon knows is a new one, or one that has lost everything.
+  FirstUse first_use = FirstUse::kGrant;
+  // Grant nothing new after a loss until all leases that may have been forgotten are over.
+  Quarantine quarantine = Quarantine::kOn;
+  // What the operator answers for although Redis does not show it: no_eviction, durable.
+  std::vector<std::string> assume;
   // How long the record of an ended lock is kept, 1 s to 24 h. Repeats are recognised, and tokens
   // compared, as long as the record is there.
   Millis record_retention{300'000};

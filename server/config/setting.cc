@@ -20,6 +20,11 @@ using Texts = std::vector<std::string>;
 constexpr std::array<std::string_view, 2> kLogFormats = {"text", "json"};
 constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warn", "error"};
 
+constexpr std::array<std::string_view, 2> kFirstUses = {"grant", "quarantine"};
+constexpr std::array<std::string_view, 2> kQuarantines = {"on", "off"};
+
+constexpr const auto& WordsOf(FirstUse) { return kFirstUses; }
+constexpr const auto& WordsOf(Quarantine) { return kQuarantines; }
 constexpr const auto& WordsOf(LogFormat) { return kLogFormats; }
 constexpr const auto& WordsOf(LogLevel) { return kLogLevels; }
 
@@ -103,7 +108,7 @@ Problem Parse(const Setting&, const std::string& text, T& out) {
 }
 
 Problem ParseList(const Setting& setting, const Texts& texts, Texts& out) {
-  if (texts.empty()) return "has to have at least one entry";
+  if (texts.empty() && !setting.may_be_empty) return "has to have at least one entry";
   Texts values(texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
     if (Problem problem = Parse(setting, texts[i], values[i])) return problem;

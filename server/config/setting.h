@@ -28,7 +28,7 @@ struct FieldOf {
 
 using Field = std::variant<FieldOf<std::string>, FieldOf<std::vector<std::string>>, FieldOf<bool>,
                            FieldOf<int>, FieldOf<Millis>, FieldOf<Secret>, FieldOf<LogFormat>,
-                           FieldOf<LogLevel>>;
+                           FieldOf<LogLevel>, FieldOf<FirstUse>, FieldOf<Quarantine>>;
 
 // The field `Member` of the section `Section`: At<&Config::server, &ServerConfig::shards>().
 template <auto Section, auto Member>
@@ -44,6 +44,7 @@ struct Setting {
   int64_t low = 0;                                    // Range of a number, both ends included;
   int64_t high = 0;                                   // of a duration in milliseconds.
   Problem (*check)(std::string_view text) = nullptr;  // Of a text, or of each text of a list.
+  bool may_be_empty = false;                          // Of a list.
   std::string_view flag = {};                         // "--listen"; empty: none.
   std::string_view environment_alias = {};            // Besides EnvironmentName(); empty: none.
   std::string_view meaning;                           // For the documentation.

@@ -38,6 +38,11 @@ Problem CheckHttpListen(std::string_view text) {
   return std::nullopt;
 }
 
+Problem CheckAssumption(std::string_view text) {
+  if (text == "no_eviction" || text == "durable") return std::nullopt;
+  return "has to be no_eviction or durable, is " + Quoted(text);
+}
+
 Problem CheckKeyPrefix(std::string_view text) {
   if (text.empty() || text.size() > kKeyPrefixBytesMax) {
     return "has to be 1 to " + std::to_string(kKeyPrefixBytesMax) + " bytes, has " +
@@ -145,6 +150,21 @@ constexpr Setting kSettings[] = {
      .low = 10 * kMilli,
      .high = kMinute,
      .meaning = "Longest wait for a reply of Redis; a shorter deadline of the request wins."},
+    {.key = "store.first_use",
+     .field = At<&Config::store, &StoreConfig::first_use>(),
+     .meaning = "What to do with an empty store that no living daemon knows: grant (it is a new "
+                "one) or quarantine (it may have lost everything: wait for the longest lease)."},
+    {.key = "store.quarantine",
+     .field = At<&Config::store, &StoreConfig::quarantine>(),
+     .meaning =
+         "After a loss grant nothing new until all leases that may have been forgotten are "
+         "over. Off: a lock may then have two holders; only fencing tokens tell them apart."},
+    {.key = "store.assume",
+     .field = At<&Config::store, &StoreConfig::assume>(),
+     .check = CheckAssumption,
+     .may_be_empty = true,
+     .meaning = "What you answer for although Redis does not show it: no_eviction (no key is ever "
+                "evicted), durable (restarts and failovers lose nothing)."},
     {.key = "store.record_retention",
      .field = At<&Config::store, &StoreConfig::record_retention>(),
      .low = kSecond,

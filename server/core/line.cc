@@ -301,6 +301,8 @@ void Line::Leave(Waiter& waiter) {
 }
 
 void Line::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
+  Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
+  if (lease != nullptr) lease->reassertion = store_.Reassertion(waiter.request, *lease);
   Done<AcquireAnswer> done = std::move(waiter.done);
   LocalLine& line = *Find(waiter.request.name);
   line.by_keeper.erase(waiter.request.keeper);

@@ -110,6 +110,7 @@ void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Leas
                             Done<AcquireAnswer> done) {
   if (!lease.offered || request.claim == ClaimMode::kByClient) {
     if (lease.previous_lease_expired) observer_.OnExpiredLeaseReplaced(request.name, lease.token);
+    lease.reassertion = store_.Reassertion(request, lease);
     return std::move(done)(AcquireAnswer(std::move(lease)));
   }
   // It was this acquire's turn already: the daemon claims, as for an offer that comes later.

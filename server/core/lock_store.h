@@ -98,8 +98,9 @@ struct PollAnswer {
 // Completion: `done` runs exactly once, on the shard's thread, at the request's deadline at the
 // latest, never before the call that started it returned.
 // Order: operations on one lock take effect in the order of these calls.
-// Errors, of every method: STORE_UNAVAILABLE (no effect, and there will be none), OUTCOME_UNKNOWN
-// (may have had its effect, or may yet), STORE_CORRUPT, FORMAT_TOO_NEW.
+// Errors, of every method: STORE_QUARANTINED (nothing may be granted, or the lease has to be
+// proved, since the store may have forgotten leases), STORE_UNAVAILABLE (no effect, and there will
+// be none), OUTCOME_UNKNOWN (may have had its effect, or may yet), STORE_CORRUPT, FORMAT_TOO_NEW.
 // Thread-safety: loop-thread only.
 class LockStore {
  public:
@@ -127,6 +128,10 @@ class LockStore {
 
   // What the store confirms of each grant.
   virtual Assurance assurance() const = 0;
+
+  // Proof of a lease that was granted to `request`, for Extend after the store has forgotten it.
+  // Empty from a store that gives none.
+  virtual std::string Reassertion(const AcquireRequest& request, const Lease& lease) = 0;
 };
 
 // Looks at locks and breaks them, for administrators. Same contract as LockStore.

@@ -32,14 +32,17 @@ ShardHost::ShardHost(const ShardOptions& options, const ShardDeps& deps)
       lag_(deps.metrics.EventLoopLag(options.number)),
       loop_("shard-" + std::to_string(options.number)),
       node_telemetry_(options.number, {deps.log, "redis"}, deps.metrics),
+      guard_telemetry_(options.number, {deps.log, "guard"}),
       contact_(std::in_place) {
   first_contact_ = contact_->get_future();
   loop_.RunAndWait([&] {
     node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
+    guard_ = std::make_unique<redis::NodeGuard>(*node_, loop_, loop_, deps.token_floor,
+                                                guard_telemetry_, options.guard);
     queue_ = std::make_unique<redis::OperationQueue>(*node_, loop_, loop_, deps.token_floor,
-                                                     options.queue);
+                                                     options.queue, guard_.get());
     store_ = std::make_unique<redis::RedisLockStore>(*node_, *queue_, deps.token_floor, loop_,
-                                                     options.store);
+                                                     options.store, guard_.get());
     admin_ =
         std::make_unique<redis::RedisAdminStore>(*node_, *queue_, loop_, loop_, deps.token_floor);
     locks_ = std::make_unique<core::LockManager>(*store_, loop_, loop_, deps.lock_observer,
@@ -61,6 +64,7 @@ ShardHost::~ShardHost() {
     locks_.reset();
     admin_.reset();
     store_.reset();
+    guard_.reset();
     node_.reset();
   });
   loop_.Stop();

@@ -12,9 +12,11 @@
 
 #include "core/lock_manager.h"
 #include "core/shard.h"
+#include "daemon/guard_telemetry.h"
 #include "daemon/node_telemetry.h"
 #include "redis/client/event_loop.h"
 #include "redis/client/redis_node.h"
+#include "redis/node_guard.h"
 #include "redis/operation_queue.h"
 #include "redis/redis_admin_store.h"
 #include "redis/redis_lock_store.h"
@@ -28,6 +30,7 @@ namespace lockkeeper::daemon {
 struct ShardOptions {
   size_t number = 0;
   redis::RedisNodeOptions node;
+  redis::NodeGuardOptions guard;
   redis::OperationQueueOptions queue;
   redis::RedisLockStoreOptions store;
   core::LockManagerOptions locks;
@@ -82,7 +85,9 @@ class ShardHost {
 
   // Owned by the loop's thread.
   NodeTelemetry node_telemetry_;
+  GuardTelemetry guard_telemetry_;
   std::unique_ptr<redis::RedisNode> node_;
+  std::unique_ptr<redis::NodeGuard> guard_;
   std::unique_ptr<redis::OperationQueue> queue_;
   std::unique_ptr<redis::RedisLockStore> store_;
   std::unique_ptr<redis::RedisAdminStore> admin_;

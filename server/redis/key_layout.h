@@ -4,6 +4,7 @@
 //
 //   <prefix>{<lock name>}        record of the lock (string), see scripts/record.lua
 //   <prefix>{<lock name>}:line   its line of waiters (sorted set), see scripts/line.lua
+//   <prefix>store                marker of the store (string), see store_marker.h
 //   <prefix>daemon:<daemon id>   channel on which a daemon hears of its waiters
 //
 // The braces make everything of one lock fall into one Cluster slot.
@@ -21,6 +22,9 @@ class KeyLayout {
 
   std::string RecordKey(std::string_view lock_name) const;
   std::string LineKey(std::string_view lock_name) const;
+
+  // The marker of the store, see store_marker.h.
+  std::string MarkerKey() const;
 
   // What a daemon's channel begins with; its id, 16 hex digits, follows.
   const std::string& ChannelPrefix() const { return channel_prefix_; }

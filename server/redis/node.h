@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,16 @@
 namespace lockkeeper::redis {
 
 struct ScriptSource;
+
+// One start of a server, as far as it matters to what it may have forgotten.
+struct NodeLife {
+  std::string run_id;    // 40 hex digits; empty while the lane has no connection.
+  bool durable = false;  // It keeps every write that it has confirmed, over a restart too.
+  std::string problem;   // A setting because of which nothing new may be granted; for people.
+  int64_t evicted_keys = 0;
+
+  bool operator==(const NodeLife&) const = default;
+};
 
 // Hears of what is published on a channel.
 using MessageListener = std::function<void(std::string_view message)>;
@@ -47,6 +58,9 @@ class Node {
   // Hears of the messages on `channel` from now on, and again after each reconnect; what is
   // published meanwhile is lost. Requires: called once at most.
   virtual void Subscribe(const std::string& channel, MessageListener listener) = 0;
+
+  // Whom the lane is connected to.
+  virtual const NodeLife& life(size_t lane) const = 0;
 
   // What the node confirms of a write when it replies. kNone while it is away.
   virtual core::Assurance assurance() const = 0;

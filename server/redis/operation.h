@@ -38,6 +38,8 @@ struct Operation {
   CommandPart arguments;  // As many as the script takes for each lock.
   size_t reply_width = 1;
   LineKey line_key = LineKey::kWhenAsked;
+  // The longest that it may close the lock for, from its execution on: see NodeGuard.
+  core::Millis closes_for{};
   core::Instant deadline;
   OperationDone done;
 };

@@ -9,6 +9,7 @@
 #include "core/shard.h"
 #include "redis/command.h"
 #include "redis/error_reply.h"
+#include "redis/lock_record.h"
 #include "redis/script_outcome.h"
 #include "redis/scripts.h"
 
@@ -17,11 +18,15 @@ namespace {
 
 using core::ErrorReason;
 
-// Number of the store's life. Loss detection will raise it; until then there is one.
-constexpr std::string_view kEpoch = "0000000001";
+// What scripts/frame.lua takes before the arguments of the operations.
+constexpr size_t kCommonArguments = 9;
 
-// What scripts/record.lua takes before the arguments of the operations.
-constexpr size_t kCommonArguments = 5;
+constexpr size_t kTimeDigits = 16;
+
+bool IsRefusedByGuard(const Reply& reply) {
+  return reply.type == Reply::Type::kArray && reply.items.size() == 2 &&
+         reply.items[1].type == Reply::Type::kInteger && reply.items[1].integer == kOutcomeGuard;
+}
 
 }  // namespace
 
@@ -87,18 +92,24 @@ struct OperationQueue::Call {
   size_t lane;
   size_t reply_width;
   std::vector<PendingPtr> operations;
+  core::Instant sent;
 };
 
 OperationQueue::OperationQueue(Node& node, const core::Clock& clock, core::Executor& executor,
-                               TokenFloor& token_floor, OperationQueueOptions options)
+                               TokenFloor& token_floor, OperationQueueOptions options,
+                               NodeGuard* guard)
     : node_(node),
       clock_(clock),
       executor_(executor),
       token_floor_(token_floor),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      guard_(guard) {
+  if (guard_ != nullptr) guard_->SetListener([this] { ReleaseHeld(); });
+}
 
 OperationQueue::~OperationQueue() {
   *alive_ = false;
+  if (guard_ != nullptr) guard_->SetListener([] {});
   while (!deadlines_.empty()) {
     Pending& pending = deadlines_.First();
     Complete(pending, core::Error(pending.sent ? ErrorReason::kOutcomeUnknown
@@ -143,15 +154,34 @@ void OperationQueue::Flush() {
   ExpireDue();
   std::vector<std::unique_ptr<Call>> open;
   for (Lock* lock : std::exchange(ready_, {})) {
+    if (HeldBack(*lock)) continue;
     lock->ready = false;
     TakeReady(*lock, open);
   }
   for (std::unique_ptr<Call>& call : open) Send(std::move(call));
 }
 
+// Puts a lock aside whose first operation may not go now.
+bool OperationQueue::HeldBack(Lock& lock) {
+  while (lock.first() != nullptr && lock.first()->ended) lock.PopFront();
+  if (guard_ == nullptr || lock.first() == nullptr ||
+      guard_->Permits(lock.lane, lock.first()->operation.closes_for)) {
+    return false;
+  }
+  held_.push_back(&lock);
+  return true;
+}
+
+// The guard has come to something: those that were held back may ask again.
+void OperationQueue::ReleaseHeld() {
+  if (held_.empty()) return;
+  ready_.insert(ready_.end(), held_.begin(), held_.end());
+  held_.clear();
+  FlushAtEndOfTurn();
+}
+
 // Moves the lock's first operations of one kind into an open call.
 void OperationQueue::TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open) {
-  while (lock.first() != nullptr && lock.first()->ended) lock.PopFront();
   if (lock.first() == nullptr) {
     locks_.erase(locks_.find(*lock.name));
     return;
@@ -169,7 +199,8 @@ void OperationQueue::TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& o
   Call& call = **slot;
   lock.busy = true;
   while (lock.first() != nullptr && lock.first()->kind() == call.kind &&
-         call.operations.size() < kOperationsPerCall) {
+         call.operations.size() < kOperationsPerCall &&
+         (guard_ == nullptr || guard_->Permits(lock.lane, lock.first()->operation.closes_for))) {
     PendingPtr pending = lock.PopFront();
     if (pending->ended) continue;
     pending->sent = true;
@@ -186,7 +217,9 @@ void OperationQueue::Send(std::unique_ptr<Call> call) {
   const Operation& first = call->operations.front()->operation;
   const size_t count = call->operations.size();
   const size_t keys_per_lock = call->kind.line_key == LineKey::kAlways ? 2 : 1;
-  Command command(3 + kCommonArguments + count * (keys_per_lock + first.arguments.size()));
+  const size_t marker_keys = guard_ != nullptr ? 1 : 0;
+  Command command(3 + marker_keys + kCommonArguments +
+                  count * (keys_per_lock + first.arguments.size()));
   // Of about the same length each; the key stands twice at most, with a prefix and a suffix.
   constexpr size_t kBytesMore = 64;
   command.Reserve(kBytesMore * 4 +
@@ -194,24 +227,50 @@ void OperationQueue::Send(std::unique_ptr<Call> call) {
                            first.arguments.wire().size()));
   const ScriptSource& script = call->kind.script->ForKeys(keys_per_lock);
   command.Word("EVALSHA").Word(script.sha1);
-  command.Number(static_cast<int64_t>(count * keys_per_lock));
+  command.Number(static_cast<int64_t>(count * keys_per_lock + marker_keys));
   for (const PendingPtr& pending : call->operations) {
     command.Word(options_.keys.RecordKey(pending->operation.lock_name));
     if (keys_per_lock == 2) command.Word(options_.keys.LineKey(pending->operation.lock_name));
   }
-  command.Number(token_floor_.value()).Number(options_.record_retention.count()).Word(kEpoch);
-  command.Number(static_cast<int64_t>(keys_per_lock)).Word(options_.keys.ChannelPrefix());
+  if (guard_ != nullptr) command.Word(guard_->marker_key());
+  AddCommonArguments(keys_per_lock, command);
   for (const PendingPtr& pending : call->operations) {
     command.Append(pending->operation.arguments);
   }
   const size_t lane = call->lane;
+  call->sent = clock_.Now();
   node_.Run(lane, script, std::move(command),
             [this, alive = alive_, call = std::move(call)](absl::StatusOr<Reply> reply) {
               if (*alive) OnReply(*call, std::move(reply));
             });
 }
 
+void OperationQueue::AddCommonArguments(size_t keys_per_lock, Command& command) const {
+  const auto time = [&command](core::NodeTime at) { command.Word(Digits(at.micros, kTimeDigits)); };
+  const CallPermit permit = guard_ != nullptr ? guard_->Permit() : CallPermit{};
+  command.Number(token_floor_.value()).Number(options_.record_retention.count());
+  command.Word(permit.epoch).Number(static_cast<int64_t>(keys_per_lock));
+  command.Word(options_.keys.ChannelPrefix()).Word(permit.stamp);
+  time(permit.grants_from);
+  time(permit.earliest);
+  time(permit.latest);
+}
+
+// A script found another store than the guard had said: it has done nothing. All go again, in their
+// order, once the guard knows more.
+void OperationQueue::OnGuardRefused(Call& call) {
+  for (const PendingPtr& pending : call.operations) pending->lock->busy = false;
+  for (size_t i = call.operations.size(); i-- > 0;) {
+    Lock& lock = *call.operations[i]->lock;
+    call.operations[i]->sent = false;
+    if (!call.operations[i]->ended) lock.PushFront(std::move(call.operations[i]));
+    Unbusy(lock);
+  }
+  guard_->OnRefused(call.lane);
+}
+
 void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
+  if (reply.ok() && guard_ != nullptr && IsRefusedByGuard(*reply)) return OnGuardRefused(call);
   absl::Status error = reply.status();
   if (error.ok() && reply->type == Reply::Type::kError) error = StatusOfErrorReply(reply->text);
   if (error.ok() && (reply->type != Reply::Type::kArray ||
@@ -222,6 +281,7 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
   if (error.ok()) {
     now.micros = reply->items.front().integer;
     token_floor_.SawClock(now);
+    if (guard_ != nullptr) guard_->OnAnswered(call.lane, call.sent, now);
   }
 
   const auto reply_of = [&](size_t i) {

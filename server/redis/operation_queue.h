@@ -6,7 +6,8 @@
 // in a script call. A lock has operations of one kind in one call at a time; later ones wait for
 // the reply, so neither another kind nor a call that has to be sent again can overtake. An
 // operation that has to see the line of waiters goes again, first of its lock, with the line's key.
-// A lock keeps to one lane.
+// A lock keeps to one lane. While the guard of the store does not permit calls, operations wait for
+// it until their deadlines.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,7 @@
 #include "redis/indexed_heap.h"
 #include "redis/key_layout.h"
 #include "redis/node.h"
+#include "redis/node_guard.h"
 #include "redis/operation.h"
 #include "redis/token_floor.h"
 
@@ -50,8 +52,10 @@ struct CallKind {
 // ended when it is destroyed end with OUTCOME_UNKNOWN or STORE_UNAVAILABLE.
 class OperationQueue {
  public:
+  // Without a guard nothing is held back, and losses of the store are not noticed.
   OperationQueue(Node& node, const core::Clock& clock, core::Executor& executor,
-                 TokenFloor& token_floor, OperationQueueOptions options);
+                 TokenFloor& token_floor, OperationQueueOptions options,
+                 NodeGuard* guard = nullptr);
   ~OperationQueue();
 
   void Submit(Operation operation);
@@ -66,9 +70,13 @@ class OperationQueue {
 
   void FlushAtEndOfTurn();
   void Flush();
+  bool HeldBack(Lock& lock);
+  void ReleaseHeld();
   void TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open);
   void Send(std::unique_ptr<Call> call);
   void OnReply(Call& call, absl::StatusOr<Reply> reply);
+  void OnGuardRefused(Call& call);
+  void AddCommonArguments(size_t keys_per_lock, Command& command) const;
   bool WantsLine(const Pending& pending, const OperationReply& reply) const;
   void SendAgain(PendingPtr pending);
   void Complete(Pending& pending, absl::StatusOr<OperationReply> reply);
@@ -83,9 +91,11 @@ class OperationQueue {
   core::Executor& executor_;
   TokenFloor& token_floor_;
   const OperationQueueOptions options_;
+  NodeGuard* const guard_;  // Null without one.
 
   std::unordered_map<std::string, Lock> locks_;
   std::vector<Lock*> ready_;
+  std::vector<Lock*> held_;  // Ready, but for the guard's permission.
   bool flush_scheduled_ = false;
 
   IndexedHeap<Pending> deadlines_;  // Of those that have not ended.

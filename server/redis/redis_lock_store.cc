@@ -2,17 +2,17 @@
 #include "redis/redis_lock_store.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/errors.h"
 #include "core/shard.h"
+#include "redis/line_message.h"
 #include "redis/lock_record.h"
 #include "redis/script_outcome.h"
+#include "redis/script_reply.h"
 #include "redis/scripts.h"
 
 namespace lockkeeper::redis {
@@ -29,17 +29,8 @@ using core::NodeTime;
 // Replies of a script for one operation.
 constexpr size_t kReplyWidth = 4;
 
-// The lease that acquire.lua and extend.lua answer: outcome, token, remaining, ttl.
-Lease ReadLease(const OperationReply& reply, const LeaseId& lease_id, core::Assurance assurance) {
-  Lease lease;
-  lease.name = reply.lock_name;
-  lease.lease_id = lease_id;
-  lease.token = FencingToken{reply.values[1].integer};
-  lease.remaining_ttl = Micros(reply.values[2].integer);
-  lease.ttl = Millis(reply.values[3].integer);
-  lease.lease_end = NodeTime{reply.now.micros + lease.remaining_ttl.count()};
-  lease.assurance = assurance;
-  return lease;
+absl::Status LeaseLost() {
+  return core::Error(ErrorReason::kLeaseLost, "the lease has ended or was never held");
 }
 
 // Time for one further step of a hand-over that nobody waits for.
@@ -57,78 +48,17 @@ std::string_view ModeOf(core::PollMode mode) {
   return "H";
 }
 
-// Words of a message in front of the key: of an offer, and of the release of a waiter.
-constexpr int kOfferWords = 7;
-constexpr int kReleasedWords = 2;
-
-// Where the first `count` words of `text` end; its size if it has fewer.
-size_t EndOfWords(std::string_view text, int count) {
-  size_t end = std::string_view::npos;
-  for (int i = 0; i < count; ++i) {
-    end = text.find(' ', end == std::string_view::npos ? 0 : end + 1);
-    if (end == std::string_view::npos) return text.size();
-  }
-  return end;
-}
-
-// Reads "<lease id> <token> <remaining us> <ttl ms> <previous> <attempt> <keeper>", what
-// scripts/line.lua says of an offer. Nothing if `text` is not that.
-std::optional<core::Offer> ReadOffer(std::string_view text, const std::string& name) {
-  if (text.empty()) return std::nullopt;  // As in nearly every poll.
-  std::istringstream words{std::string(text)};
-  std::string lease_id_text, previous, keeper_text;
-  int64_t token = 0, remaining = 0, ttl = 0;
-  int32_t attempt = 0;
-  if (!(words >> lease_id_text >> token >> remaining >> ttl >> previous >> attempt >>
-        keeper_text)) {
-    return std::nullopt;
-  }
-  const auto lease_id = LeaseId::Parse(lease_id_text);
-  const auto keeper = core::Keeper::Parse(keeper_text);
-  if (!lease_id || !keeper) return std::nullopt;
-  return core::Offer{.name = name,
-                     .lease_id = *lease_id,
-                     .token = FencingToken{token},
-                     .remaining = Micros(remaining),
-                     .ttl = Millis(ttl),
-                     .previous_lease_expired = previous == "X",
-                     .attempt = attempt,
-                     .keeper = *keeper};
-}
-
-core::Contention ReadContention(const OperationReply& reply) {
-  core::Contention contention;
-  contention.remaining_ttl = Micros(reply.values[1].integer);
-  contention.waiters = static_cast<int32_t>(reply.values[2].integer);
-  contention.holder_owner = reply.values[3].text;
-  return contention;
-}
-
-// What withdraw.lua answers of a place in line that was left: position, "<waiters> <free in us>
-// <owner>".
-core::Contention ReadSeen(const OperationReply& reply) {
-  core::Contention seen;
-  seen.position = static_cast<int32_t>(reply.values[2].integer);
-  const std::string_view text = reply.values[3].text;
-  int64_t free_in = 0;
-  const auto waiters = std::from_chars(text.data(), text.data() + text.size(), seen.waiters);
-  const char* const end = text.data() + text.size();
-  if (waiters.ptr == end) return seen;
-  const auto time = std::from_chars(waiters.ptr + 1, end, free_in);
-  seen.remaining_ttl = Micros(free_in);
-  if (time.ptr != end) seen.holder_owner.assign(time.ptr + 1, end);
-  return seen;
-}
-
 }  // namespace
 
 RedisLockStore::RedisLockStore(Node& node, OperationQueue& queue, TokenFloor& token_floor,
-                               const core::Clock& clock, RedisLockStoreOptions options)
+                               const core::Clock& clock, RedisLockStoreOptions options,
+                               NodeGuard* guard)
     : node_(node),
       queue_(queue),
       token_floor_(token_floor),
       clock_(clock),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      guard_(guard) {}
 
 void RedisLockStore::Acquire(const core::AcquireRequest& request,
                              core::Done<core::AcquireOutcome> done) {
@@ -143,6 +73,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
                         .Add(text)
                         .Add(Digits(waiters_max, kWaitersDigits)),
        .reply_width = kReplyWidth,
+       .closes_for = request.ttl + request.lock_delay,
        .deadline = request.deadline,
        .done = [this, lease_id = request.lease_id,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
@@ -173,6 +104,8 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
                  core::Error(ErrorReason::kWaiterLimit,
                              "the lock has " + std::to_string(options_.waiters_per_lock_max) +
                                  " waiters, and may not have more (waiters.per_lock_max)"));
+           case 9:
+             return std::move(done)(NothingGranted());
            case 4:
              return std::move(done)(core::Error(
                  ErrorReason::kLeaseEnded, "the lease id was released or used up: take a new one"));
@@ -183,34 +116,111 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
 }
 
 void RedisLockStore::Extend(const core::ExtendRequest& request, core::Done<Lease> done) {
+  ExtendWithin(request, request.ttl, std::move(done));
+}
+
+void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis closes_for,
+                                  core::Done<Lease> done) {
   constexpr size_t kTtlDigits = 8;
+  CommandPart arguments;
+  arguments.Add(request.lease_id.digits())
+      .Add(Digits(request.ttl.count(), kTtlDigits))
+      .Add(request.principal);
+  // For another call, if it comes to that; the name is in the reply.
+  core::ExtendRequest again{.lease_id = request.lease_id,
+                            .ttl = request.ttl,
+                            .token = request.token,
+                            .reassertion = request.reassertion,
+                            .principal = request.principal,
+                            .deadline = request.deadline,
+                            .target = request.target};
   queue_.Submit({.script = &kExtendScript,
                  .lock_name = request.name,
-                 .arguments = CommandPart()
-                                  .Add(request.lease_id.digits())
-                                  .Add(Digits(request.ttl.count(), kTtlDigits))
-                                  .Add(request.principal),
+                 .arguments = std::move(arguments),
                  .reply_width = kReplyWidth,
                  .line_key = request.target == core::ExtendTarget::kOffer ? LineKey::kAlways
                                                                           : LineKey::kWhenAsked,
+                 .closes_for = closes_for,
                  .deadline = request.deadline,
-                 .done = [this, lease_id = request.lease_id,
+                 .done = [this, again = std::move(again),
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
                    if (!reply.ok()) return std::move(done)(reply.status());
                    switch (const int64_t outcome = OutcomeOf(*reply)) {
                      case 1:
                      case 2: {
-                       Lease lease = ReadLease(*reply, lease_id, assurance());
+                       Lease lease = ReadLease(*reply, again.lease_id, assurance());
                        lease.previous_lease_expired = outcome == 2;
                        return std::move(done)(std::move(lease));
                      }
                      case 3:
-                       return std::move(done)(core::Error(ErrorReason::kLeaseLost,
-                                                          "the lease has ended or was never held"));
+                       return std::move(done)(LeaseLost());
+                     case 4:
+                       if (again.reassertion.empty()) return std::move(done)(NothingGranted());
+                       again.name = reply->lock_name;
+                       return Reassert(again, std::move(done));
+                     case 5:
+                       again.name = reply->lock_name;
+                       return ExtendWithin(again, Millis(reply->values[1].integer),
+                                           std::move(done));
                      default:
                        return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
                    }
                  }});
+}
+
+void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lease> done) {
+  reassertions_.SetKey(guard_->reassertion_key());
+  const auto terms = reassertions_.Check(
+      {request.name, request.lease_id, request.token, request.principal}, request.reassertion);
+  if (!terms) {
+    return std::move(done)(core::Error(
+        ErrorReason::kLeaseLost,
+        "the store may have forgotten the lease, and its reassertion does not prove it"));
+  }
+  constexpr size_t kMillisDigits = 8;
+  constexpr size_t kNumberDigits = 16;
+  const Millis ttl = request.ttl > Millis(0) ? request.ttl : terms->ttl;
+  queue_.Submit({.script = &kReassertScript,
+                 .lock_name = request.name,
+                 .arguments = CommandPart()
+                                  .Add(EncodeLeaseId(request.lease_id))
+                                  .Add(Digits(request.token.value, kNumberDigits))
+                                  .Add(Digits(ttl.count(), kMillisDigits))
+                                  .Add(Digits(terms->lock_delay.count(), kMillisDigits))
+                                  .Add(Digits(terms->max_hold_end.micros, kNumberDigits))
+                                  .Add(request.principal),
+                 .reply_width = kReplyWidth,
+                 .line_key = LineKey::kAlways,
+                 .closes_for = ttl + terms->lock_delay,
+                 .deadline = request.deadline,
+                 .done = [this, lease_id = request.lease_id,
+                          done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+                   if (!reply.ok()) return std::move(done)(reply.status());
+                   const int64_t outcome = OutcomeOf(*reply);
+                   if (outcome == 1) {
+                     Lease lease = ReadLease(*reply, lease_id, assurance());
+                     token_floor_.SawToken(lease.token);
+                     return std::move(done)(std::move(lease));
+                   }
+                   if (outcome == 3) return std::move(done)(LeaseLost());
+                   std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+                 }});
+}
+
+absl::Status RedisLockStore::NothingGranted() const {
+  if (guard_ != nullptr) return guard_->Refusal();
+  return core::Error(ErrorReason::kInvariantViolated, "a store without a guard was quarantined");
+}
+
+std::string RedisLockStore::Reassertion(const core::AcquireRequest& request, const Lease& lease) {
+  if (guard_ == nullptr) return "";
+  reassertions_.SetKey(guard_->reassertion_key());
+  ProvedTerms terms{.ttl = lease.ttl, .lock_delay = request.lock_delay};
+  if (request.max_hold > Millis(0)) {
+    const NodeTime now = guard_->NodeNow();
+    terms.max_hold_end = {now.micros + Micros(request.max_hold).count()};
+  }
+  return reassertions_.Make({lease.name, lease.lease_id, lease.token, request.principal}, terms);
 }
 
 void RedisLockStore::Release(const core::ReleaseRequest& request,
@@ -346,23 +356,13 @@ void RedisLockStore::GoOnHandingOver(const std::string& name) {
        });
 }
 
-// scripts/line.lua: a letter, the lease id, what is to be said, and the key of the record.
 void RedisLockStore::OnMessage(std::string_view message) {
-  if (listener_ == nullptr || message.empty()) return;
-  const bool is_offer = message.front() == 'O';
-  message.remove_prefix(1);
-  const size_t key_at = EndOfWords(message, is_offer ? kOfferWords : kReleasedWords);
-  const auto name = queue_.keys().LockName(message.substr(std::min(key_at + 1, message.size())));
-  if (!name || core::ShardOf(*name, options_.shards) != options_.shard) return;
-  if (!is_offer) {
-    const auto lease_id = LeaseId::Parse(message.substr(0, core::HexId::kLength));
-    if (lease_id) listener_->OnWaiterReleased(*name, *lease_id);
-    return;
-  }
-  if (const auto offer = ReadOffer(message.substr(0, key_at), *name)) {
-    token_floor_.SawToken(offer->token);
-    listener_->OnOffer(*offer);
-  }
+  if (listener_ == nullptr) return;
+  const std::optional<LineMessage> said = ReadLineMessage(message, queue_.keys());
+  if (!said || core::ShardOf(said->name, options_.shards) != options_.shard) return;
+  if (!said->offer) return listener_->OnWaiterReleased(said->name, said->lease_id);
+  token_floor_.SawToken(said->offer->token);
+  listener_->OnOffer(*said->offer);
 }
 
 }  // namespace lockkeeper::redis

@@ -13,7 +13,9 @@
 #include "core/limits.h"
 #include "core/lock_store.h"
 #include "redis/node.h"
+#include "redis/node_guard.h"
 #include "redis/operation_queue.h"
+#include "redis/reassertion.h"
 #include "redis/token_floor.h"
 
 namespace lockkeeper::redis {
@@ -31,8 +33,10 @@ struct RedisLockStoreOptions {
 // Contract: see core::LockStore. Lifetime: borrows its collaborators.
 class RedisLockStore : public core::LockStore {
  public:
+  // `guard`: the queue's; null if it has none.
   RedisLockStore(Node& node, OperationQueue& queue, TokenFloor& token_floor,
-                 const core::Clock& clock, RedisLockStoreOptions options);
+                 const core::Clock& clock, RedisLockStoreOptions options,
+                 NodeGuard* guard = nullptr);
 
   void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireOutcome> done) override;
   void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override;
@@ -43,8 +47,16 @@ class RedisLockStore : public core::LockStore {
   void Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) override;
   void ListenToLine(core::LineListener& listener) override;
   core::Assurance assurance() const override { return node_.assurance(); }
+  std::string Reassertion(const core::AcquireRequest& request, const core::Lease& lease) override;
 
  private:
+  // Extends with an operation that may close the lock for as long as `closes_for`.
+  void ExtendWithin(const core::ExtendRequest& request, core::Millis closes_for,
+                    core::Done<core::Lease> done);
+  // The store does not know the lease, but may have known it.
+  void Reassert(const core::ExtendRequest& request, core::Done<core::Lease> done);
+  absl::Status NothingGranted() const;
+
   // Takes a message that came on this daemon's channel. Those of other shards, and others than the
   // scripts write, are ignored.
   void OnMessage(std::string_view message);
@@ -57,6 +69,8 @@ class RedisLockStore : public core::LockStore {
   TokenFloor& token_floor_;
   const core::Clock& clock_;
   const RedisLockStoreOptions options_;
+  NodeGuard* const guard_;
+  Reassertions reassertions_;
   core::LineListener* listener_ = nullptr;
 };
 

@@ -14,6 +14,8 @@ namespace lockkeeper::redis {
 
 // The operation has to see the line: the operation queue sends it again with the line's key.
 inline constexpr int64_t kOutcomeLine = 80;
+// The guard's permit did not fit: the script answered {now, this} and has done nothing.
+inline constexpr int64_t kOutcomeGuard = 81;
 inline constexpr int64_t kOutcomeCorrupt = 90;
 inline constexpr int64_t kOutcomeFormatTooNew = 91;
 

@@ -41,6 +41,9 @@ inline LogField ConnectionState(std::string_view state) { return {"connection_st
 inline LogField RedisError(std::string_view first_word) { return {"redis_error", first_word}; }
 inline LogField ServerVersion(std::string_view version) { return {"server_version", version}; }
 inline LogField Assurance(std::string_view level) { return {"assurance", level}; }
+inline LogField Epoch(int64_t number) { return {"epoch", number}; }
+inline LogField Quarantine(Millis left) { return {"quarantine_ms", left.count()}; }
+inline LogField Loss(std::string_view kind) { return {"loss", kind}; }
 inline LogField Downtime(Millis time) { return {"downtime_ms", time.count()}; }
 
 // Of the result.

@@ -75,11 +75,12 @@ TEST_P(ScriptArgumentsTest, ArgumentOfAWrongLengthIsRefused) {
     const Strings good = CallOf(shape, "a");
     const size_t first = good.size() - shape.arguments.size();
     for (size_t i = first; i < good.size(); ++i) {
-      const bool any_length =
-          shape.script->name != "inspect" && ((shape.script->name == "acquire" && i == first + 1) ||
-                                              (shape.script->name == "extend" && i == first + 2) ||
-                                              (shape.script->name == "release" && i == first + 1) ||
-                                              (shape.script->name == "fence" && i == first));
+      const bool any_length = shape.script->name != "inspect" &&
+                              ((shape.script->name == "acquire" && i == first + 1) ||
+                               (shape.script->name == "extend" && i == first + 2) ||
+                               (shape.script->name == "release" && i == first + 1) ||
+                               (shape.script->name == "reassert" && i == first + 5) ||
+                               (shape.script->name == "fence" && i == first));
       if (any_length) continue;
       Strings call = good;
       call[i] += "0";

@@ -43,6 +43,11 @@ std::vector<ScriptShape> ScriptShapes() {
        2,
        4,
        true},
+      {&redis::kReassertScript,
+       {id_and_digest, "0000000000000001", "00030000", "00000000", "0000000000000000", ""},
+       2,
+       4,
+       true},
   };
 }
 
@@ -56,11 +61,14 @@ std::vector<std::string> CallOf(const redis::ScriptSource& script, size_t keys_p
                                 const std::vector<std::string>& keys,
                                 const std::vector<std::string>& arguments,
                                 const CommonArguments& common) {
+  const bool guarded = !common.stamp.empty();
   std::vector<std::string> call = {"EVALSHA", std::string(script.ForKeys(keys_per_lock).sha1),
-                                   std::to_string(keys.size())};
+                                   std::to_string(keys.size() + (guarded ? 1 : 0))};
   call.insert(call.end(), keys.begin(), keys.end());
-  call.insert(call.end(), {common.token_floor, common.retention, common.epoch,
-                           std::to_string(keys_per_lock), common.channel});
+  if (guarded) call.push_back(common.marker_key);
+  call.insert(call.end(),
+              {common.token_floor, common.retention, common.epoch, std::to_string(keys_per_lock),
+               common.channel, common.stamp, common.grants_from, common.earliest, common.latest});
   call.insert(call.end(), arguments.begin(), arguments.end());
   return call;
 }

@@ -38,6 +38,12 @@ struct CommonArguments {
   std::string retention = "60000";
   std::string epoch = "0000000001";
   std::string channel = "lk:daemon:";
+  // The guard's; without a stamp there is none.
+  std::string stamp;
+  std::string grants_from = "0000000000000000";
+  std::string earliest = "0000000000000000";
+  std::string latest = "9999999999999999";
+  std::string marker_key = "lk:store";
 };
 
 // Keys of a lock: record, and line if there are two.

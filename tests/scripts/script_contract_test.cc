@@ -86,15 +86,16 @@ TEST(ScriptTableTest, HasARowForEachScript) {
   for (const Row& row : ReadTable()) table.push_back(row.name);
   std::set<std::string> scripts;
   for (const redis::ScriptSource& script : redis::AllScripts()) {
-    scripts.emplace(script.name);
+    if (script.name != "marker") scripts.emplace(script.name);  // Works on no lock.
   }
   EXPECT_THAT(table, testing::UnorderedElementsAreArray(scripts));
 }
 
 TEST_P(ScriptContractTest, HeaderHasAllItsPartsInOrder) {
   size_t at = 0;
-  for (const std::string part : {"KEYS ", "ARGV[1]", "ARGV[2]", "ARGV[3]", "ARGV[4]", "ARGV[5]",
-                                 "Returns ", "Errors ", "Why "}) {
+  for (const std::string part :
+       {"KEYS ", "ARGV[1]", "ARGV[2]", "ARGV[3]", "ARGV[4]", "ARGV[5]", "ARGV[6]", "ARGV[7]",
+        "ARGV[8..9]", "Returns ", "Errors ", "Why "}) {
     const size_t found = script_.find("\n-- " + part, at);
     ASSERT_NE(found, std::string::npos) << part;
     at = found;
@@ -122,7 +123,7 @@ TEST_P(ScriptContractTest, ShapeOfTheTableIsThatOfTheScript) {
 }
 
 TEST_P(ScriptContractTest, ArgumentsOfTheTableAreThoseOfTheHeader) {
-  const std::string documented = HeaderPart(script_, "ARGV\\[6\\.\\.\\]");
+  const std::string documented = HeaderPart(script_, "ARGV\\[10\\.\\.\\]");
   for (const std::string& argument : GetParam().arguments) {
     // The table says "where to go on" where the header says which number that is.
     const std::string word = argument.substr(0, argument.find(' '));

@@ -14,7 +14,7 @@ namespace {
 using core::Micros;
 
 // As redis/scripts/record.lua: common arguments, and the columns that matter here.
-constexpr size_t kCommonArguments = 5;
+constexpr size_t kCommonArguments = 9;
 constexpr size_t kKeysPerLockArgument = 3;
 constexpr size_t kHeaderLength = 226;
 constexpr size_t kStateColumn = 2;
@@ -72,6 +72,7 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   const auto& [script, name, arguments, replies] = known->second;
   const auto keys = static_cast<size_t>(Number(words[2]));
   const size_t common_at = 3 + keys;
+  if (reply.items.size() == 2 && reply.items[1].integer == redis::kOutcomeGuard) return;
   const auto keys_per_lock = static_cast<size_t>(Number(words[common_at + kKeysPerLockArgument]));
   const size_t locks = keys / keys_per_lock;
   const auto lock_of = [&](size_t i) { return *keys_.LockName(words[3 + i * keys_per_lock]); };

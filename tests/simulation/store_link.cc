@@ -43,6 +43,11 @@ StoreLink::~StoreLink() {
   if (subscribed_) server_.Unsubscribe(subscription_);
 }
 
+const redis::NodeLife& StoreLink::life(size_t) const {
+  static const redis::NodeLife kNobody;
+  return clock_.Now() < away_until_ ? kNobody : server_.life();
+}
+
 core::Assurance StoreLink::assurance() const {
   return clock_.Now() < away_until_ ? core::Assurance::kNone : core::Assurance::kDisk;
 }

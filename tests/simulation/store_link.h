@@ -40,6 +40,7 @@ class StoreLink final : public redis::Node {
   void Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
            redis::ReplyDone done) override;
   void Send(redis::Command command, redis::ReplyDone done) override;
+  const redis::NodeLife& life(size_t lane) const override;
   core::Assurance assurance() const override;
 
   void Subscribe(const std::string& channel, redis::MessageListener listener) override;

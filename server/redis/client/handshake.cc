@@ -21,8 +21,8 @@ Command Words(std::initializer_list<std::string_view> words) {
 Command LoadCommand(const ScriptSource& script) { return Words({"SCRIPT", "LOAD", script.text}); }
 
 Handshake::Handshake(const RedisUrl& url, const std::string& client_name,
-                     std::span<const ScriptSource> scripts)
-    : url_(url), client_name_(client_name), scripts_(scripts) {}
+                     std::span<const ScriptSource> scripts, const Assumptions& assumed)
+    : url_(url), client_name_(client_name), scripts_(scripts), assumed_(assumed) {}
 
 std::vector<Command> Handshake::NextPipeline() {
   switch (std::exchange(phase_, phase_ == Phase::kIdentify ? Phase::kLoadScripts : Phase::kDone)) {
@@ -52,12 +52,12 @@ std::vector<Command> Handshake::Identify() {
   if (url_.database != 0) {
     add(Step::kMustSucceed, "SELECT " + database, Words({"SELECT", database}));
   }
-  for (const std::string_view section : {"server", "replication", "memory", "persistence"}) {
+  for (const std::string_view section : kInfoSections) {
     add(Step::kInfo, "INFO", Words({"INFO", section}));
   }
   add(Step::kRole, "ROLE", Words({"ROLE"}));
   add(Step::kConfig, "CONFIG GET",
-      Words({"CONFIG", "GET", "appendfsync", "no-appendfsync-on-rewrite"}));
+      Words({"CONFIG", "GET", kConfigSettings[0], kConfigSettings[1]}));
   add(Step::kMayFail, "CLIENT SETNAME", Words({"CLIENT", "SETNAME", client_name_}));
   // Under memory pressure others' connections go first.
   add(Step::kMayFail, "CLIENT NO-EVICT", Words({"CLIENT", "NO-EVICT", "ON"}));
@@ -94,7 +94,7 @@ std::optional<StoreProblem> Handshake::OnReply(Reply reply) {
     case Step::kMayFail:
       break;
   }
-  if (phase_ == Phase::kLoadScripts && awaited_.empty()) return Judge(facts_);
+  if (phase_ == Phase::kLoadScripts && awaited_.empty()) return Judge(facts_, assumed_);
   return std::nullopt;
 }
 

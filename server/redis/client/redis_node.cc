@@ -16,7 +16,8 @@ ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
           .scripts = options.scripts,
           .connect_timeout = options.connect_timeout,
           .request_timeout = options.request_timeout,
-          .probe_interval = options.probe_interval};
+          .probe_interval = options.probe_interval,
+          .assumed = options.assumed};
 }
 
 RandomSource JitterOf(uint64_t seed) {
@@ -34,6 +35,7 @@ struct RedisNode::Slot {
 
   Lane lane;
   ScriptCaller scripts;
+  NodeLife life;  // Empty while the lane is not ready.
 };
 
 RedisNode::RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer)
@@ -42,6 +44,9 @@ RedisNode::RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObser
     lanes_.push_back(std::make_unique<Slot>(loop, options, options.seed + i, *this));
   }
   health_ = ComputeHealth();
+  settings_watch_ = std::make_unique<SettingsWatch>(
+      loop, options.settings_interval, [this] { return AnyReadyLane(); },
+      [this](const ServerFacts& facts) { OnSettings(facts); });
 }
 
 RedisNode::~RedisNode() { Close(); }
@@ -71,17 +76,38 @@ void RedisNode::SetHealthListener(NodeHealthListener listener) {
   health_listener_ = std::move(listener);
 }
 
+const NodeLife& RedisNode::life(size_t lane) const { return lanes_[lane]->life; }
+
+Lane* RedisNode::AnyReadyLane() {
+  for (const auto& slot : lanes_) {
+    if (slot->lane.ready()) return &slot->lane;
+  }
+  return nullptr;
+}
+
+// What the server is like now: all lanes that are connected to this start of it take that over.
+void RedisNode::OnSettings(const ServerFacts& facts) {
+  NodeLife life = facts.Life();
+  if (const auto problem = Judge(facts, options_.assumed)) life.problem = problem->text;
+  for (const auto& slot : lanes_) {
+    if (slot->life.run_id == life.run_id) slot->life = life;
+  }
+}
+
 void RedisNode::Close() {
+  settings_watch_.reset();
   for (const auto& slot : lanes_) slot->lane.Close();
   if (subscription_) subscription_->Close();
 }
 
 void RedisNode::OnLaneReady(Lane& lane) {
+  lanes_[IndexOf(lane)]->life = lane.facts().Life();
   observer_.OnConnected(IndexOf(lane), lane.facts().Version());
   UpdateHealth();
 }
 
 void RedisNode::OnLaneDown(Lane& lane, Before before) {
+  lanes_[IndexOf(lane)]->life = {};
   if (before == Before::kReady) {
     observer_.OnConnectionLost(IndexOf(lane), lane.problem());
   } else {

@@ -16,6 +16,7 @@
 #include "redis/client/node_observer.h"
 #include "redis/client/redis_url.h"
 #include "redis/client/script.h"
+#include "redis/client/settings_watch.h"
 #include "redis/client/subscription.h"
 #include "redis/client/tls_context.h"
 #include "redis/node.h"
@@ -31,8 +32,10 @@ struct RedisNodeOptions {
   core::Millis connect_timeout{2'000};    // To resolve, connect and shake hands.
   core::Millis request_timeout{1'000};    // Longest wait for a reply; then the connection is cut.
   core::Millis probe_interval{1'000};     // An idle connection is asked whether it lives.
-  BackoffOptions backoff;                 // Between tries to connect.
-  uint64_t seed = 0;                      // Of the jitter; differs between daemons.
+  core::Millis settings_interval{1'000};  // Between looks at the server's settings.
+  Assumptions assumed;
+  BackoffOptions backoff;  // Between tries to connect.
+  uint64_t seed = 0;       // Of the jitter; differs between daemons.
 };
 
 // Contract: see Node. Besides, a call on a lane with too much in flight is refused with
@@ -51,6 +54,7 @@ class RedisNode final : public Node, private Lane::Listener {
   void Run(size_t lane, const ScriptSource& script, Command command, ReplyDone done) override;
   void Send(Command command, ReplyDone done) override;
   void Subscribe(const std::string& channel, MessageListener listener) override;
+  const NodeLife& life(size_t lane) const override;
   core::Assurance assurance() const override { return health_.assurance; }
 
   // The node is reachable when every lane is ready. At first it is not, with the problem
@@ -69,6 +73,8 @@ class RedisNode final : public Node, private Lane::Listener {
   void OnLaneReady(Lane& lane) override;
   void OnLaneDown(Lane& lane, Before before) override;
   size_t IndexOf(const Lane& lane) const;
+  Lane* AnyReadyLane();
+  void OnSettings(const ServerFacts& facts);
   NodeHealth ComputeHealth() const;
   void UpdateHealth();
 
@@ -80,6 +86,7 @@ class RedisNode final : public Node, private Lane::Listener {
   size_t next_lane_ = 0;
   std::vector<std::unique_ptr<Slot>> lanes_;
   std::unique_ptr<Subscription> subscription_;
+  std::unique_ptr<SettingsWatch> settings_watch_;
 };
 
 }  // namespace lockkeeper::redis

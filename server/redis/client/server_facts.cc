@@ -76,8 +76,10 @@ std::optional<StoreProblem> JudgeEviction(const ServerFacts& facts) {
   if (limit.empty() || policy.empty()) {
     return Refused("does not tell maxmemory and maxmemory_policy: allow the user INFO");
   }
-  return Refused("may evict locks, its maxmemory-policy is " + std::string(policy) +
-                 ": set `maxmemory-policy noeviction` (or `maxmemory 0`)");
+  return Refused(
+      "may evict locks, its maxmemory-policy is " + std::string(policy) +
+      ": set `maxmemory-policy noeviction` (or `maxmemory 0`), or name what is given up with "
+      "`store.assume: [no_eviction]`");
 }
 
 std::optional<StoreProblem> JudgeLoading(const ServerFacts& facts) {
@@ -115,11 +117,25 @@ core::Assurance ServerFacts::Assurance() const {
   return on_disk ? core::Assurance::kDisk : core::Assurance::kMemory;
 }
 
-std::optional<StoreProblem> Judge(const ServerFacts& facts) {
-  for (const auto judge : {JudgeLoading, JudgeVersion, JudgeRole, JudgeEviction}) {
+NodeLife ServerFacts::Life() const {
+  constexpr size_t kRunIdDigits = 40;
+  NodeLife life;
+  life.run_id = Field(info, "run_id");
+  // Something in its place tells one start from another too, if less well.
+  life.run_id.resize(kRunIdDigits, '0');
+  const std::string_view second = Field(info, "master_replid2");
+  const bool was_replica = second.find_first_not_of('0') != std::string_view::npos;
+  life.durable = Assurance() == core::Assurance::kDisk && !was_replica;
+  const std::string_view evicted = Field(info, "evicted_keys");
+  std::from_chars(evicted.data(), evicted.data() + evicted.size(), life.evicted_keys);
+  return life;
+}
+
+std::optional<StoreProblem> Judge(const ServerFacts& facts, const Assumptions& assumed) {
+  for (const auto judge : {JudgeLoading, JudgeVersion, JudgeRole}) {
     if (std::optional<StoreProblem> problem = judge(facts)) return problem;
   }
-  return std::nullopt;
+  return assumed.no_eviction ? std::nullopt : JudgeEviction(facts);
 }
 
 StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error) {

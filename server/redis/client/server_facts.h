@@ -3,6 +3,7 @@
 // What a server tells of itself, and whether locks may be kept there.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "core/types.h"
 #include "redis/client/store_problem.h"
+#include "redis/node.h"
 #include "redis/reply.h"
 
 namespace lockkeeper::redis {
@@ -20,9 +22,15 @@ using InfoFields = std::map<std::string, std::string, std::less<>>;
 // Adds the lines of an INFO reply to `fields`.
 void AddInfo(std::string_view text, InfoFields& fields);
 
+// What the operator answers for although the server does not show it (store.assume).
+struct Assumptions {
+  bool no_eviction = false;
+  bool durable = false;
+};
+
 // What the handshake has learned.
 struct ServerFacts {
-  InfoFields info;              // Sections server, replication, memory, persistence.
+  InfoFields info;              // Of the sections kInfoSections.
   Reply role;                   // Of ROLE; an error reply where that is not allowed.
   std::optional<Reply> config;  // Of CONFIG GET; nothing where that is not allowed.
 
@@ -31,11 +39,21 @@ struct ServerFacts {
 
   // What the server confirms of a write: kDisk if it is known to reach the disk before the reply.
   core::Assurance Assurance() const;
+
+  // This start of the server. Durable if every confirmed write is on its disk, and it was not made
+  // a primary after it had been a replica, which may have had less than its primary.
+  NodeLife Life() const;
 };
 
+// What INFO is asked for, and the settings that CONFIG GET is.
+inline constexpr std::array<std::string_view, 5> kInfoSections = {"server", "replication", "memory",
+                                                                  "persistence", "stats"};
+inline constexpr std::array<std::string_view, 2> kConfigSettings = {"appendfsync",
+                                                                    "no-appendfsync-on-rewrite"};
+
 // Why locks must not be kept there: still loading, too old, a replica, a cluster or Sentinel, or
-// allowed to evict keys. Nothing if all is well.
-std::optional<StoreProblem> Judge(const ServerFacts& facts);
+// allowed to evict keys, unless that is `assumed`. Nothing if all is well.
+std::optional<StoreProblem> Judge(const ServerFacts& facts, const Assumptions& assumed);
 
 // What an error reply to a command of the handshake means: refused, unless it will pass by itself.
 StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error);

@@ -167,7 +167,7 @@ TlsContext::TlsContext(TlsOptions options) : options_(std::move(options)), ssl_(
 TlsContext::~TlsContext() { SSL_CTX_free(ssl_); }
 
 absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsOptions& options) {
-  std::shared_ptr<const TlsContext> context(new TlsContext(options));
+  const std::shared_ptr<const TlsContext> context(new TlsContext(options));
   if (absl::Status status = LoadAuthorities(options.ca_file, context->ssl_); !status.ok()) {
     return status;
   }

@@ -182,8 +182,7 @@ StoreProblem ProblemOfTls(const TlsEvidence& evidence) {
 
 std::string DescribeCertificate(const X509* certificate) {
   std::string text = Printed([&](BIO* bio) {
-    X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0,
-                       ASN1_STRFLGS_RFC2253 | XN_FLAG_SEP_CPLUS_SPC);
+    X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0, XN_FLAG_ONELINE);
   });
   const std::string names = Names(certificate);
   if (!names.empty()) text += ", for " + names;

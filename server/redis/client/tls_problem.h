@@ -29,7 +29,7 @@ struct TlsEvidence {
 // one. The text stands right behind the server's address.
 StoreProblem ProblemOfTls(const TlsEvidence& evidence);
 
-// "CN=redis, for redis.example.org, 10.0.0.1, valid until Nov 20 10:00:00 2026 GMT"
+// "CN = redis, for redis.example.org, 10.0.0.1, valid until Nov 20 10:00:00 2026 GMT"
 std::string DescribeCertificate(const x509_st* certificate);
 
 }  // namespace lockkeeper::redis

@@ -8,7 +8,11 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6..]  for each lock: request (115 bytes: the columns of the record from the lease id on), text
+-- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+--            marker is the last key
+-- ARGV[7]    time from which on new grants are allowed (16 digits, us)
+-- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
+-- ARGV[10..] for each lock: request (115 bytes: the columns of the record from the lease id on), text
 --            (principal, owner and labels, a line each), waiters that the line may have (6 digits,
 --            0: do not wait)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
@@ -17,8 +21,9 @@
 --            4 lease id is void or used up, or a later attempt of it waits: 0, 0, 0
 --            5 waits: arrival number, position, free by itself in (us)
 --            6 offered, 7 offered after a lease that expired: token, remaining (us), ttl (ms)
---            8 the line is full: 0, 0, 0
+--            8 the line is full: 0, 0, 0; 9 nothing is granted now, see ARGV[7]: 0, 0, 0
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format: 0, 0, 0
+--            Or {now, 81}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        A repeat is a real write too, so that waiting for replicas means something after it.
 --            It moves the keeper to the newest attempt: only that call may withdraw the grant.
@@ -114,7 +119,7 @@ end
 -- The lock is not to be had now: the acquire waits, or hears who is before it.
 local function wait_or_leave(key, line, record, entry, number, waiters_max)
   local lease_id = sub(entry, 1, 32)
-  local closed_for = record and max(closed_until_of(record) - now, 0) or 0
+  local closed_for = free_in(record)
   if waiters_max == 0 then
     if number then remove(line, lease_id, number) end
     local waiters = settle(key, line, record)
@@ -133,9 +138,10 @@ end
 local function acquire_with_line(key, line, record, entry, waiters_max)
   local lease_id = sub(entry, 1, 32)
   local number = number_of(line, lease_id)
-  if record and closed_until_of(record) > now then
+  if record and is_closed(record) then
     return wait_or_leave(key, line, record, entry, number, waiters_max)
   end
+  if now_digits < grants_from then return 9, 0, 0, 0 end
   if number and not stand(line, entry, number) then return 4, 0, 0, 0 end
 
   local offer, more = hand_over(key, line, record)
@@ -185,6 +191,9 @@ return each({115, 0, 6}, 4, function(key, at, line)
     if (is_live(record) or runs(record, 'O')) and principal_is(record, principal) then
       return repeated(key, record, request)
     end
+    if now_digits < grants_from and not is_current(record) and (state == 'H' or state == 'O') then
+      return 9
+    end
     local withdrawn = state == 'W' and number_at(request, 43, 48) > attempt_of(record)
     if not withdrawn and state ~= 'O' then return 4 end
   end
@@ -198,7 +207,7 @@ return each({115, 0, 6}, 4, function(key, at, line)
     if not released then
       if has_line(record) then return LINE end
       local closed_for = closed_until_of(record) - now
-      if closed_for > 0 then
+      if closed_for > 0 and is_current(record) then
         if tonumber(waiters_max) > 0 then return LINE end
         return contention(record, closed_for)
       end
@@ -207,5 +216,6 @@ return each({115, 0, 6}, 4, function(key, at, line)
     local how, list, entry = retire(record, state, ended, voids_from, digest)
     last_token, previous, voids, void_entry = token_of(record), how, list, entry
   end
+  if now_digits < grants_from then return 9 end
   return grant(key, is_new, last_token, previous, voids, void_entry, request, text)
 end)

@@ -5,16 +5,23 @@
 -- KEYS       for each lock: record (string); with two keys per lock: line (sorted set)
 -- ARGV[1]    token floor (integer), not used
 -- ARGV[2]    retention (ms) of a record beyond its last point in time that matters
--- ARGV[3]    epoch (10 digits), not used yet
+-- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons, not used
--- ARGV[6..]  for each lock: lease id (32 digits), ttl (8 digits, ms, 0: as granted), principal
+-- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+--            marker is the last key
+-- ARGV[7]    time from which on new grants are allowed (16 digits, us)
+-- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
+-- ARGV[10..] for each lock: lease id (32 digits), ttl (8 digits, ms, 0: as granted), principal
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
 --            1 extended, 2 extended, the lease before it expired: token, remaining (us), ttl (ms)
---            3 the lease is lost; 80 the line has to be seen, for a claim
+--            3 the lease is lost; 4 it has to be re-asserted; 80 the line has to be seen, for a claim
+--            5 the stamp tells of shorter leases: what it has to tell of at least (ms), 0, 0
 --            90 record corrupt; 91 record of a newer format: 0, 0, 0
+--            Or {now, 81}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
--- Why        An ended lease is never revived: another holder may have come and gone since. The
+-- Why        After a loss only a proof tells a lease from one that was granted further: in a
+--            quarantine what the record does not say for itself is left to reassert.lua. An ended lease is never revived: another holder may have come and gone since. The
 --            record is written even if the end stays, as for a repeated acquire. The lease of a
 --            claim runs, and its max_hold counts, from the claim.
 
@@ -49,7 +56,11 @@ local function extend(key, record, old_lease_end, ttl)
     local max_hold_end = max_hold_end_of(record)
     lease_end = max(old_lease_end, lease_end)
     if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
-    local closed_until = lease_end + lock_delay_of(record) * 1000
+    local lock_delay = lock_delay_of(record)
+    local closed_until = lease_end + lock_delay * 1000
+    if lock_delay > 0 and ARGV[6] ~= '' and ttl + lock_delay > sub(ARGV[6], 72, 79) + 0 then
+      return 5, ttl + lock_delay
+    end
     columns = format('%016d %016d', lease_end, closed_until)
     kept = collect_at(max(token, closed_until))
   end
@@ -61,9 +72,12 @@ end
 return each({32, 8, 0}, 4, function(key, at, line)
   local lease_id, ttl, principal = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2]
   local record = read_header(key, principal)
-  if record == '' then return 3 end
+  if record == '' then return in_quarantine() and 4 or 3 end
   if not is_readable(record) then return fault_of(record) end
-  if lease_id_of(record) ~= lease_id or not principal_is(record, principal) then return 3 end
+  if lease_id_of(record) ~= lease_id or not is_current(record) then
+    return in_quarantine() and 4 or 3
+  end
+  if not principal_is(record, principal) then return 3 end
 
   local state, lease_end = state_of(record), lease_end_of(record)
   if lease_end <= now then return 3 end

@@ -5,15 +5,21 @@
 -- KEYS       for each lock: record (string)
 -- ARGV[1]    token floor (integer), not used
 -- ARGV[2]    retention (ms), not used
--- ARGV[3]    epoch (10 digits), not used yet
+-- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1)
 -- ARGV[5]    beginning of the channels of daemons, not used
--- ARGV[6..]  for each lock: token (integer), liveness (1: the lease has to be live, else 0)
+-- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+--            marker is the last key
+-- ARGV[7]    time from which on new grants are allowed (16 digits, us)
+-- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
+-- ARGV[10..] for each lock: token (integer), liveness (1: the lease has to be live, else 0)
 -- Returns    {now (us), then for each lock: outcome, newest token}
 --            1 admitted; 2 stale; 3 the newest, but its lease is over; 4 unknown token
 --            90 record corrupt; 91 record of a newer format
+--            Or {now, 81}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS
--- Why        Not declared as no-writes: a replica or an isolated primary must refuse it. The token
+-- Why        A lease that was granted before a loss and not re-asserted since is nobody's: its lock may
+--            have been granted further, which was forgotten too. Not declared as no-writes: a replica or an isolated primary must refuse it. The token
 --            of a forced release is nobody's: it only makes the older ones stale.
 
 return each({0, 1}, 2, function(key, at)
@@ -24,7 +30,7 @@ return each({0, 1}, 2, function(key, at)
 
   local newest, state = token_of(record), state_of(record)
   if token < newest then return 2, newest end
-  if token > newest or state == 'F' or state == 'N' then return 4, newest end
+  if token > newest or state == 'F' or state == 'N' or not is_current(record) then return 4, newest end
   if liveness == '1' and not is_live(record) then return 3, newest end
   return 1, newest
 end)

@@ -5,11 +5,14 @@
 -- arguments, `line` the key of its line if there are two keys for each lock. LENGTHS says what each
 -- argument of an operation measures, 0 if it may be of any length.
 --
+-- The last key of a call may be the marker of the store: then nothing is done, and {now, GUARD} is
+-- answered, unless the marker begins as the caller says and the node's clock reads what it expects.
+--
 -- Nothing is written before all arguments have been checked. A record that makes an operation raise
 -- an error is CORRUPT and concerns nobody else: operations write last.
 
 -- What every script takes before the arguments of its operations.
-local COMMON_ARGUMENTS = 5
+local COMMON_ARGUMENTS = 9
 
 -- The key that is worked on.
 local doing = 0
@@ -19,7 +22,7 @@ local doing = 0
 local function run(reply, from, now, now_digits, token_floor, retention)
   local string, keys, redis = string, KEYS, redis
   local sub, find, format, max = string.sub, string.find, string.format, math.max
-  local epoch, channel = ARGV[3], ARGV[5]
+  local epoch, channel, grants_from = ARGV[3], ARGV[5], ARGV[7]
   -- parts
   local operation = (from - 1) / KEYS_PER_LOCK
   local at, filled = COMMON_ARGUMENTS + 1 + operation * ARGUMENTS, 1 + operation * RESULTS
@@ -42,7 +45,8 @@ end
 -- With two keys for each lock the second is the key of its line; with one an operation that has to see
 -- the line answers LINE. The build makes ARGUMENTS, how many an operation has, and WRONG_LENGTH, a
 -- comparison for each that has a length, of LENGTHS. STRIDE is ARGUMENTS, or 1 if there are none.
-local arguments = ARGV
+local arguments, stamp = ARGV, ARGV[6]
+local marker_key = stamp ~= '' and table.remove(KEYS)
 local count, operations = #arguments, #KEYS / KEYS_PER_LOCK
 local token_floor, retention = tonumber(arguments[1]), tonumber(arguments[2])
 if not token_floor or not retention or #(arguments[3] or '') ~= 10 or
@@ -59,6 +63,10 @@ end
 local clock = redis.call('TIME')
 local seconds, micros = clock[1], clock[2]
 local now, now_digits = seconds * 1000000 + micros, seconds .. string.sub('000000', #micros + 1) .. micros
+if marker_key and (now < arguments[8] + 0 or now > arguments[9] + 0 or
+  redis.pcall('GETRANGE', marker_key, '0', #stamp - 1) ~= stamp) then
+  return {now, GUARD}
+end
 -- The arguments give it its size, since growing costs more than filling. `run` ends it where it ends.
 local reply, from = {now, unpack(arguments)}, 1
 while true do

@@ -125,7 +125,7 @@ end
 -- Answers 1 if the hand-over has to go on in another call, else 0.
 local function hand_over_ended(key, line)
   local record = read(key)
-  if not record or closed_until_of(record) > now then
+  if not record or free_in(record) > 0 then
     settle(key, line, record)
     return 0
   end

@@ -8,7 +8,11 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6..]  for each lock: daemon (16 digits), mode (W: has waiters, L: leaves its waiters parked,
+-- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+--            marker is the last key
+-- ARGV[7]    time from which on new grants are allowed (16 digits, us)
+-- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
+-- ARGV[10..] for each lock: daemon (16 digits), mode (W: has waiters, L: leaves its waiters parked,
 --            H: has none, only hands over), number of a waiter of the daemon (16 digits, 0: none),
 --            number from which on the daemon's parked waiters go back (16 digits, 0: they do not)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
@@ -17,6 +21,7 @@
 --            3 the same, and there are more parked waiters to go through: b is the next number
 --            4 the line was lost: its waiters have to stand again: 0, 0, ''
 --            90 record corrupt; 91 record of a newer format
+--            Or {now, 81}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        Messages are hints. Whatever one told is here again, for whoever asks.
 
@@ -74,7 +79,7 @@ return each({16, 1, 16, 16}, 4, function(key, at, line)
     set_mark(line, daemon, now)
   end
   forget_dead(line, offered)
-  if not record or closed_until_of(record) <= now then
+  if free_in(record) == 0 then
     record = hand_over(key, line, record) or record
   end
   local waiters = settle(key, line, record)
@@ -83,7 +88,7 @@ return each({16, 1, 16, 16}, 4, function(key, at, line)
   if offered ~= '' and daemon_of_record(record) == daemon then
     offer = offered .. ' ' .. offer_text(record)
   end
-  local closed_for = record and max(closed_until_of(record) - now, 0) or 0
+  local closed_for = free_in(record)
   if go_on > 0 then return 3, closed_for, go_on, offer end
   if mode == 'W' and from == 0 and has_parked(line, offered) then outcome = 2 end
   return outcome, closed_for, waiters, offer

@@ -33,7 +33,7 @@
 local HEADER_LENGTH, TEXT_AT, VOID_LENGTH, VOIDS_MAX = 226, 228, 10, 12
 local TOKEN_MAX = 9007199254740991
 local FOR_GOOD, NOBODY = '999999', '00000000000000000000000000000000'
-local LINE, CORRUPT, FORMAT_TOO_NEW = 80, 90, 91
+local LINE, GUARD, CORRUPT, FORMAT_TOO_NEW = 80, 81, 90, 91
 -- Where SETRANGE overwrites: the column before.
 local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT = '2', '6', '32', '153'
 
@@ -61,6 +61,7 @@ local function text_bytes_of(record) return sub(record, 221, 224) + 0 end
 local function claim_of(record) return sub(record, 226, 226) end
 local function has_lock_delay(record) return sub(record, 203, 210) ~= '00000000' end
 local function has_max_hold(record) return sub(record, 84, 99) ~= '0000000000000000' end
+local function is_current(record) return sub(record, 101, 110) == epoch end
 local function has_line(record) return sub(record, 7, 7) == 'L' end
 
 -- Whether a text that Redis has is a record that can be read, and what to answer if it is not.
@@ -139,9 +140,25 @@ local function owner_of(record)
   return sub(record, owner, find(record, '\n', owner, true) - 1)
 end
 
--- Whether a lease, or an offer, runs.
-local function runs(record, state) return state_of(record) == state and lease_end_of(record) > now end
+-- Whether a lease, or an offer, runs. One of an earlier epoch does not: its holder has to re-assert it.
+local function runs(record, state)
+  return state_of(record) == state and lease_end_of(record) > now and is_current(record)
+end
 local function is_live(record) return runs(record, 'H') end
+
+-- Whether nobody may have the lock because of the lease in the record.
+local function is_closed(record) return closed_until_of(record) > now and is_current(record) end
+
+-- Time until the lock can be granted if nobody does anything (us). Nothing is granted in a quarantine,
+-- which the leases of earlier epochs do not outlive.
+local function free_in(record)
+  local at = record and is_closed(record) and closed_until_of(record) or 0
+  if now_digits < grants_from then at = max(at, grants_from + 0) end
+  return max(at - now, 0)
+end
+
+-- Whether the quarantine that the stamp tells of runs.
+local function in_quarantine() return now_digits < sub(ARGV[6], 81, 96) end
 
 -- What the next grant has to know of the lease in `record`, whose digest is `ended` and which is in
 -- `state`: whether it ended without a release, the void list, which begins at `at`, and its entry there.

@@ -9,7 +9,11 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6..]  for each lock: lease id (32 digits, a space and its digest: 8 characters), attempt
+-- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+--            marker is the last key
+-- ARGV[7]    time from which on new grants are allowed (16 digits, us)
+-- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
+-- ARGV[10..] for each lock: lease id (32 digits, a space and its digest: 8 characters), attempt
 --            (6 digits), keeper (32 digits), scope (L: a lease too, U: only what is unclaimed)
 -- Returns    {now (us), then for each lock: outcome, more, position, seen}
 --            1 withdrawn; 2 nothing is granted to this attempt, and now nothing can be
@@ -20,6 +24,7 @@
 --            position: place in line that was left, else 0
 --            seen: 0; or, if a place was left, "<waiters that stay> <free by itself in (us)> <owner of
 --            the holder>"
+--            Or {now, 81}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        A late clean-up must not free a lease that a retry elsewhere already gave to the
 --            client: the retry has moved the keeper. The attempt becomes void, so that its acquire,
@@ -79,8 +84,7 @@ end
 
 -- What there is to see of the lock for one that leaves its line.
 local function seen(record, waiters)
-  local closed_for = record and max(closed_until_of(record) - now, 0) or 0
-  return format('%d %d ', waiters, closed_for) .. (record and is_live(record) and owner_of(record) or '')
+  return format('%d %d ', waiters, free_in(record)) .. (record and is_live(record) and owner_of(record) or '')
 end
 
 return each({41, 6, 32, 1}, 4, function(key, at, line)

@@ -28,6 +28,7 @@ namespace {
 
 using std::chrono::duration;
 
+constexpr std::string_view kNoTime = "0000000000000000";
 constexpr std::string_view kEpoch = "0000000001";
 constexpr int64_t kRetentionMs = 300'000;
 constexpr int64_t kKeysPerLock = 1;
@@ -159,11 +160,13 @@ class Load {
 
   redis::Command Begin(const redis::ScriptSource& script, size_t arguments) {
     const size_t count = options_.locks_per_call;
-    redis::Command command(3 + count + 5 + arguments * count);
+    redis::Command command(3 + count + 9 + arguments * count);
     command.Word("EVALSHA").Word(script.sha1).Number(static_cast<int64_t>(count));
     for (size_t i = 0; i < count; ++i) command.Word(keys_[(first_lock_ + i) % kLocks]);
     command.Number(1).Number(kRetentionMs).Word(kEpoch);
     command.Number(kKeysPerLock).Word(layout_.ChannelPrefix());
+    // Without a guard, as a library would.
+    command.Word("").Word(kNoTime).Word(kNoTime).Word(kNoTime);
     return command;
   }
 

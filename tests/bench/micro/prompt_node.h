@@ -20,6 +20,7 @@ class PromptNode final : public redis::Node {
            redis::ReplyDone done) override;
   void Send(redis::Command command, redis::ReplyDone done) override;
   void Subscribe(const std::string&, redis::MessageListener) override {}
+  const redis::NodeLife& life(size_t) const override { return life_; }
   core::Assurance assurance() const override { return core::Assurance::kMemory; }
 
   // Answers the calls that have come. False if there are none.
@@ -33,6 +34,7 @@ class PromptNode final : public redis::Node {
   };
 
   std::vector<Call> calls_;
+  redis::NodeLife life_{.run_id = std::string(40, '0'), .durable = true};
   int64_t clock_micros_ = 1'800'000'000'000'000;
 };
 

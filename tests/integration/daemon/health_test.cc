@@ -63,7 +63,7 @@ TEST_F(HealthTest, StoreThatDiesAndComesBackIsFoundAgain) {
 
   redis_.Restart(Data::kLose);
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
-  EXPECT_TRUE(client.Acquire(AcquireOf("n")).response.has_lease());
+  EXPECT_EQ(client.Acquire(AcquireOf("n")).reason, "STORE_QUARANTINED") << "it answers again";
 }
 
 TEST_F(HealthTest, StoreRefusedLaterIsNotServedAndTellsTheSetting) {

@@ -104,13 +104,15 @@ TEST_F(TlsToRedisTest, RestartedRedisIsFoundAgain) {
   const auto daemon = LaunchWith(redis->url(), Good());
   daemon->WaitUntilReady();
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
+  LockClient client(daemon->GrpcAddress());
+  ASSERT_TRUE(client.Acquire(AcquireOf("n")).response.has_lease());
 
   redis->Kill();
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kNotServing));
   redis->Restart(support::Data::kLose);
 
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
-  EXPECT_TRUE(LockClient(daemon->GrpcAddress()).Acquire(AcquireOf("n")).response.has_lease());
+  EXPECT_EQ(client.Acquire(AcquireOf("n")).reason, "STORE_QUARANTINED") << "it answers again";
 }
 
 TEST_F(TlsToRedisTest, RefusedCertificatesEndTheStartByName) {

@@ -27,9 +27,11 @@ TEST(RefusalTest, EvictingServerIsRefusedUntilItsPolicyIsChanged) {
 
   const NodeHealth health = AwaitRefused(harness);
   EXPECT_FALSE(health.reachable);
-  EXPECT_EQ(health.problem, server.socket_path() +
-                                " may evict locks, its maxmemory-policy is allkeys-lru: set "
-                                "`maxmemory-policy noeviction` (or `maxmemory 0`)");
+  EXPECT_EQ(health.problem,
+            server.socket_path() +
+                " may evict locks, its maxmemory-policy is allkeys-lru: set "
+                "`maxmemory-policy noeviction` (or `maxmemory 0`), or name what is given up with "
+                "`store.assume: [no_eviction]`");
   EXPECT_EQ(ReasonName(harness.Ask({"PING"})), "STORE_UNAVAILABLE");
 
   server.Run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});

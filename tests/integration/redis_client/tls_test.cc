@@ -219,7 +219,7 @@ TEST_F(TlsTest, CertificateOfAnUnknownAuthorityIsRefused) {
   const auto server = Serve();
 
   EXPECT_THAT(Refusal(server->url(), {.ca_file = other.ca_file()}),
-              AllOf(StartsWith(" shows a certificate (CN=test authority, valid until "),
+              AllOf(StartsWith(" shows a certificate (CN = test authority, valid until "),
                     HasSubstr("that no CA trusted here has signed"),
                     EndsWith("name its CA in store.redis_tls_ca_file")));
 }

@@ -55,6 +55,11 @@ void FakeNode::Subscribe(const std::string& channel, redis::MessageListener list
   });
 }
 
+const redis::NodeLife& FakeNode::life(size_t) const {
+  static const redis::NodeLife kNobody;
+  return away_ ? kNobody : server_.life();
+}
+
 core::Assurance FakeNode::assurance() const {
   return away_ ? core::Assurance::kNone : options_.assurance;
 }

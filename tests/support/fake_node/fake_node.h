@@ -59,6 +59,7 @@ class FakeNode final : public redis::Node {
   void Send(redis::Command command, redis::ReplyDone done) override;
   // Messages take a turn, like replies, and are not lost.
   void Subscribe(const std::string& channel, redis::MessageListener listener) override;
+  const redis::NodeLife& life(size_t lane) const override;
   core::Assurance assurance() const override;
 
   // From now on asks `network` what becomes of each request, in the order of sending. Empty: all

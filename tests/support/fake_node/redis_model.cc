@@ -94,9 +94,15 @@ void RedisModel::LoadCompiledScripts() {
   for (const CompiledScript* script : lua_.compiled()) known_scripts_.emplace(script->sha1, script);
 }
 
+void RedisModel::Restart() {
+  ForgetScripts();
+  life_.run_id = core::Hex16(++starts_) + std::string(24, '0');
+  life_.evicted_keys = 0;
+}
+
 void RedisModel::RestartEmpty() {
   keys_.Clear();
-  ForgetScripts();
+  Restart();
 }
 
 CommandReply RedisModel::RefusalOf(const CommandSpec& spec) const {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "absl/functional/any_invocable.h"
+#include "redis/node.h"
 #include "redis/reply.h"
 #include "support/fake_node/command_reply.h"
 #include "support/fake_node/commands.h"
@@ -32,13 +33,17 @@ class RedisModel final : private ScriptHost {
 
   NodeClock& clock() { return clock_; }
 
+  // This start of the server. Tests may change what it says of its settings.
+  redis::NodeLife& life() { return life_; }
+
   // As SCRIPT FLUSH does, and every restart and failover.
   void ForgetScripts() { known_scripts_.clear(); }
 
   // As if every script that `lua` has compiled had been loaded.
   void LoadCompiledScripts();
 
-  // Comes back with nothing: no keys, no scripts.
+  // Comes back as another start of the server, without scripts; with all keys, or with none.
+  void Restart();
   void RestartEmpty();
 
   // As with maxmemory reached and noeviction.
@@ -83,6 +88,8 @@ class RedisModel final : private ScriptHost {
 
   LuaScripts& lua_;
   NodeClock clock_;
+  redis::NodeLife life_{.run_id = std::string(40, '0'), .durable = true};
+  uint64_t starts_ = 0;
   Keyspace keys_;
   StringMap<const CompiledScript*> known_scripts_;
   const Call* running_ = nullptr;

@@ -21,7 +21,7 @@ void Require(bool condition, const std::string& what) {
 }
 
 EVP_PKEY* NewKey() {
-  EVP_PKEY* key = EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256");
+  EVP_PKEY* key = EVP_EC_gen("P-256");
   Require(key != nullptr, "no key");
   return key;
 }

@@ -46,13 +46,17 @@ class FakeNodeTest : public testing::Test {
 
   // A call of fence.lua, which answers {now, 4, 0} for a lock without a record.
   static Command FenceCommand() {
-    Command command(11);
+    Command command(15);
     command.Word("EVALSHA").Word(redis::kFenceScript.sha1).Number(1).Word("lk:{a}");
     command.Number(0)
         .Number(1000)
         .Word("0000000001")
         .Number(1)
         .Word("channel:")
+        .Word("")
+        .Word("0000000000000000")
+        .Word("0000000000000000")
+        .Word("0000000000000000")
         .Number(1)
         .Number(0);
     return command;

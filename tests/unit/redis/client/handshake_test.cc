@@ -93,7 +93,7 @@ class HandshakeTest : public testing::Test {
 TEST_F(HandshakeTest, HealthyServerIsAskedThenGivenTheScripts) {
   EXPECT_THAT(Play(),
               ElementsAre("INFO server", "INFO replication", "INFO memory", "INFO persistence",
-                          "ROLE", "CONFIG GET appendfsync no-appendfsync-on-rewrite",
+                          "INFO stats", "ROLE", "CONFIG GET appendfsync no-appendfsync-on-rewrite",
                           "CLIENT SETNAME lockkeeperd:1", "CLIENT NO-EVICT ON",
                           "SCRIPT LOAD return 1", "SCRIPT LOAD return 2"));
   EXPECT_FALSE(problem_);
@@ -196,7 +196,7 @@ TEST_F(HandshakeTest, EvictionIsRefusedUnlessMemoryHasNoLimit) {
   answers_["INFO memory"] = Text("maxmemory:100\r\nmaxmemory_policy:volatile-lru\r\n");
   ExpectRefused(
       "may evict locks, its maxmemory-policy is volatile-lru: set `maxmemory-policy noeviction` "
-      "(or `maxmemory 0`)");
+      "(or `maxmemory 0`), or name what is given up with `store.assume: [no_eviction]`");
 
   answers_["INFO memory"] = Text("maxmemory:0\r\nmaxmemory_policy:volatile-lru\r\n");
   Play();

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/client/settings_watch.h"
+
+#include <utility>
+
+#include "redis/command.h"
+
+namespace lockkeeper::redis {
+
+// One question, and what has been answered so far.
+struct SettingsWatch::Round {
+  ServerFacts facts;
+  size_t unanswered = 0;
+  bool failed = false;
+};
+
+SettingsWatch::SettingsWatch(EventLoop& loop, core::Millis interval, std::function<Lane*()> lane,
+                             Listener listener)
+    : loop_(loop), interval_(interval), lane_(std::move(lane)), listener_(std::move(listener)) {
+  AskLater();
+}
+
+SettingsWatch::~SettingsWatch() { *alive_ = false; }
+
+void SettingsWatch::AskLater() {
+  timer_ = loop_.After(interval_, [this] {
+    AskLater();
+    Ask();
+  });
+}
+
+void SettingsWatch::Ask() {
+  Lane* const lane = lane_();
+  if (lane == nullptr || asking_) return;
+  asking_ = true;
+  auto round = std::make_shared<Round>();
+  const auto send = [&](const Command& command, auto take) {
+    ++round->unanswered;
+    lane->Send(command.wire(), [this, alive = alive_, round, take](absl::StatusOr<Reply> reply) {
+      if (!reply.ok()) {
+        round->failed = true;
+      } else {
+        take(*round, *std::move(reply));
+      }
+      if (--round->unanswered > 0 || !*alive) return;
+      asking_ = false;
+      if (!round->failed) listener_(round->facts);
+    });
+  };
+  for (const std::string_view section : kInfoSections) {
+    Command info(2);
+    info.Word("INFO").Word(section);
+    send(info, [](Round& to, const Reply& reply) {
+      if (reply.type == Reply::Type::kError) to.failed = true;
+      AddInfo(reply.text, to.facts.info);
+    });
+  }
+  Command config(2 + kConfigSettings.size());
+  config.Word("CONFIG").Word("GET");
+  for (const std::string_view setting : kConfigSettings) config.Word(setting);
+  send(config, [](Round& to, Reply reply) {
+    if (reply.type != Reply::Type::kError) to.facts.config = std::move(reply);
+  });
+}
+
+}  // namespace lockkeeper::redis

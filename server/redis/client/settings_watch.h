@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asks a server about once a second whether it still has the settings that locks need: somebody may
+// change them while it runs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "core/executor.h"
+#include "redis/client/event_loop.h"
+#include "redis/client/lane.h"
+#include "redis/client/server_facts.h"
+
+namespace lockkeeper::redis {
+
+// Thread-safety: loop-thread only. Lifetime: borrows the loop.
+class SettingsWatch {
+ public:
+  using Listener = std::function<void(const ServerFacts& facts)>;
+
+  // `lane`: whom to ask now; null if nobody is connected. `listener` hears what was answered, if
+  // all was; a server that stops answering is noticed elsewhere.
+  SettingsWatch(EventLoop& loop, core::Millis interval, std::function<Lane*()> lane,
+                Listener listener);
+  ~SettingsWatch();
+  SettingsWatch(const SettingsWatch&) = delete;
+  SettingsWatch& operator=(const SettingsWatch&) = delete;
+
+ private:
+  struct Round;
+
+  void Ask();
+  void AskLater();
+
+  EventLoop& loop_;
+  const core::Millis interval_;
+  const std::function<Lane*()> lane_;
+  const Listener listener_;
+  std::unique_ptr<core::Timer> timer_;
+  bool asking_ = false;
+  // Says to answers that come late that the watch is gone.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lockkeeper::redis

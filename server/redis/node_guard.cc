@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/node_guard.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include "core/errors.h"
+#include "redis/command.h"
+#include "redis/lock_record.h"
+#include "redis/scripts.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using core::ErrorReason;
+using core::Instant;
+using core::Micros;
+using core::Millis;
+using core::NodeTime;
+
+constexpr Millis kBeatInterval{1'000};
+// Between looks at a store that nothing has been confirmed of.
+constexpr Millis kRetryInterval{50};
+// Grants are refused for so long at a time because of a setting.
+constexpr Micros kProblemLasts = std::chrono::seconds(5);
+constexpr size_t kEpochDigits = 10;
+// SCANs in a store without a marker, of 1,000 keys each; one with more keys is not taken for new.
+constexpr int64_t kScanCount = 1'000;
+constexpr int kScansMax = 1'000;
+
+Millis InWholeSeconds(Millis time) { return std::chrono::ceil<std::chrono::seconds>(time); }
+
+}  // namespace
+
+NodeGuard::NodeGuard(Node& node, const core::Clock& clock, core::Executor& executor,
+                     TokenFloor& token_floor, GuardObserver& observer, NodeGuardOptions options)
+    : node_(node),
+      clock_(clock),
+      executor_(executor),
+      token_floor_(token_floor),
+      observer_(observer),
+      options_(std::move(options)) {
+  BeatLater();
+}
+
+NodeGuard::~NodeGuard() { *alive_ = false; }
+
+bool NodeGuard::IsConfirmed(size_t lane) const {
+  return trusted_ && node_.life(lane).run_id == known_->marker.run_id;
+}
+
+bool NodeGuard::Permits(size_t lane, Millis closes_for) {
+  if (node_.life(lane).run_id.empty()) return true;
+  if (!IsConfirmed(lane)) {
+    Check(lane);
+    return false;
+  }
+  if (closes_for > known_->marker.ttl_ceiling) {
+    ceiling_wanted_ = std::max(ceiling_wanted_, InWholeSeconds(closes_for));
+    RaiseCeiling(lane);
+    return false;
+  }
+  return true;
+}
+
+CallPermit NodeGuard::Permit() const {
+  if (!known_ || !node_clock_.known()) return {.stamp = "unknown"};
+  const Instant now = clock_.Now();
+  const StoreMarker& marker = known_->marker;
+  CallPermit permit{.stamp = stamp_,
+                    .epoch = Digits(marker.epoch, kEpochDigits),
+                    .grants_from = marker.quarantine_end,
+                    .earliest = node_clock_.Earliest(now),
+                    .latest = node_clock_.Latest(now + options_.call_lifetime)};
+  if (!told_.problem.empty()) {
+    permit.grants_from = std::max(permit.grants_from,
+                                  NodeTime{node_clock_.Latest(now).micros + kProblemLasts.count()});
+  }
+  return permit;
+}
+
+void NodeGuard::OnRefused(size_t lane) {
+  trusted_ = false;
+  Check(lane);
+}
+
+void NodeGuard::OnAnswered(size_t lane, Instant sent, NodeTime node) {
+  token_floor_.SawClock(node);
+  if (!trusted_ || node_clock_.Saw(sent, clock_.Now(), node)) return;
+  clock_stepped_ = true;
+  OnRefused(lane);
+}
+
+absl::Status NodeGuard::Refusal() const {
+  const StoreTrust now = trust();
+  if (now.quarantine_left > Micros(0)) {
+    const auto left = std::chrono::ceil<Millis>(now.quarantine_left);
+    std::string text = "the store may have forgotten leases";
+    if (now.loss) text.append(": ").append(ExplanationOf(*now.loss));
+    text += "; nothing new is granted for another " + std::to_string(left.count()) + " ms";
+    return core::ErrorWithDelay(ErrorReason::kStoreQuarantined, text, left);
+  }
+  return core::Error(ErrorReason::kStoreUnavailable,
+                     now.problem.empty() ? "the store has just been checked: try again"
+                                         : "nothing is granted: the store " + now.problem);
+}
+
+NodeTime NodeGuard::NodeNow() const {
+  if (!node_clock_.known()) return {};
+  const Instant now = clock_.Now();
+  return {node_clock_.Earliest(now).micros / 2 + node_clock_.Latest(now).micros / 2};
+}
+
+StoreTrust NodeGuard::trust() const {
+  StoreTrust trust{.loss = last_loss_, .problem = told_.problem};
+  if (!known_) return trust;
+  trust.epoch = known_->marker.epoch;
+  trust.quarantine_end = known_->marker.quarantine_end;
+  if (!node_clock_.known()) return trust;
+  trust.quarantine_left =
+      std::max(Micros(trust.quarantine_end.micros - NodeNow().micros), Micros(0));
+  return trust;
+}
+
+void NodeGuard::RunMarkerScript(size_t lane, const std::string& expected,
+                                const std::string& replacement,
+                                absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done) {
+  Command command(6);
+  command.Word("EVALSHA").Word(kMarkerScript.sha1).Number(1).Word(options_.marker_key);
+  command.Word(expected).Word(replacement);
+  node_.Run(lane, kMarkerScript, std::move(command),
+            [alive = alive_, done = std::move(done)](absl::StatusOr<Reply> reply) mutable {
+              if (*alive) std::move(done)(std::move(reply));
+            });
+}
+
+// Looks at the marker, unless that is under way.
+void NodeGuard::Check(size_t lane) {
+  if (checking_) return;
+  checking_ = true;
+  const Instant sent = clock_.Now();
+  RunMarkerScript(lane, "", "", [this, lane, sent](absl::StatusOr<Reply> reply) {
+    OnSeen(lane, sent, std::move(reply));
+  });
+}
+
+void NodeGuard::EndCheck() {
+  checking_ = false;
+  UpdateTrust();
+  on_change_();
+}
+
+void NodeGuard::CheckAgainSoon() {
+  retry_timer_ = executor_.After(kRetryInterval, [this] { EndCheck(); });
+}
+
+// The text of the marker that scripts/marker.lua answered.
+std::optional<std::string> NodeGuard::TakeReply(size_t lane, Instant sent,
+                                                const absl::StatusOr<Reply>& reply) {
+  if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2 ||
+      node_.life(lane).run_id.empty()) {
+    return std::nullopt;
+  }
+  const NodeTime node{reply->items[0].integer};
+  token_floor_.SawClock(node);
+  const Instant now = clock_.Now();
+  if (!node_clock_.Saw(sent, now, node)) {
+    clock_stepped_ = true;
+    node_clock_.Forget();
+    node_clock_.Saw(sent, now, node);
+  }
+  return reply->items[1].text;
+}
+
+void NodeGuard::OnSeen(size_t lane, Instant sent, absl::StatusOr<Reply> reply) {
+  const std::optional<std::string> raw = TakeReply(lane, sent, reply);
+  if (!raw) return CheckAgainSoon();
+  Sighting sighting{.known = known_,
+                    .seen = ParseMarker(*raw),
+                    .life = node_.life(lane),
+                    .evicted_before = evicted_,
+                    .clock_stepped = clock_stepped_,
+                    .now = {reply->items[0].integer},
+                    .token_floor = {token_floor_.value()}};
+  sighting.unreadable = !sighting.seen && !raw->empty();
+  if (!known_ && raw->empty()) return LookForRecords(lane, std::move(sighting), *raw, 0, 1);
+  Decide(lane, sighting, *raw);
+}
+
+// Whether a store without a marker is a new one.
+void NodeGuard::LookForRecords(size_t lane, Sighting sighting, std::string raw, uint64_t cursor,
+                               int scans) {
+  Command scan(6);
+  scan.Word("SCAN").Word(std::to_string(cursor));
+  scan.Word("MATCH").Word(options_.record_pattern).Word("COUNT").Number(kScanCount);
+  node_.Send(std::move(scan), [this, alive = alive_, lane, sighting = std::move(sighting),
+                               raw = std::move(raw), scans](absl::StatusOr<Reply> reply) mutable {
+    if (!*alive) return;
+    if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2) {
+      return CheckAgainSoon();
+    }
+    uint64_t next = 0;
+    const std::string& text = reply->items[0].text;
+    std::from_chars(text.data(), text.data() + text.size(), next);
+    sighting.has_records = !reply->items[1].items.empty() || scans >= kScansMax;
+    if (sighting.has_records || next == 0) return Decide(lane, sighting, raw);
+    LookForRecords(lane, std::move(sighting), std::move(raw), next, scans + 1);
+  });
+}
+
+void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string& raw) {
+  Judgement judgement = Judge(sighting, options_.policy);
+  if (judgement.kind == Judgement::Kind::kTrusted) {
+    Confirm(lane, *sighting.seen, judgement);
+    return EndCheck();
+  }
+  Replace(lane, std::string(WithoutBeat(raw)), std::move(judgement));
+}
+
+void NodeGuard::Replace(size_t lane, const std::string& expected, Judgement judgement) {
+  std::string text = judgement.marker.Text();
+  const Instant sent = clock_.Now();
+  RunMarkerScript(
+      lane, expected, text,
+      [this, lane, sent, text, judgement = std::move(judgement)](absl::StatusOr<Reply> reply) {
+        const std::optional<std::string> raw = TakeReply(lane, sent, reply);
+        const std::optional<SeenMarker> seen = raw ? ParseMarker(*raw) : std::nullopt;
+        if (!seen || WithoutBeat(*raw) != text) return CheckAgainSoon();  // Another one was first.
+        Confirm(lane, *seen, judgement);
+        EndCheck();
+      });
+}
+
+void NodeGuard::Confirm(size_t lane, const SeenMarker& seen, const Judgement& judgement) {
+  const bool another_epoch = known_ && seen.marker.epoch > known_->marker.epoch;
+  known_ = seen;
+  trusted_ = true;
+  clock_stepped_ = false;
+  evicted_ = node_.life(lane).evicted_keys;
+  stamp_ = seen.marker.Stamp();
+  reassertion_key_ = seen.marker.reassertion_key;
+  token_floor_.SawClock({seen.marker.token_floor.value});
+  switch (judgement.kind) {
+    case Judgement::Kind::kFirstUse:
+      observer_.OnFirstUse(trust());
+      break;
+    case Judgement::Kind::kLoss:
+      last_loss_ = judgement.loss;
+      observer_.OnLoss(judgement.loss, trust());
+      break;
+    case Judgement::Kind::kTrusted:
+    case Judgement::Kind::kRewrite:
+      if (another_epoch) observer_.OnNewEpoch(trust());
+      break;
+  }
+  WatchQuarantine();
+}
+
+void NodeGuard::RaiseCeiling(size_t lane) {
+  if (checking_) return;
+  checking_ = true;
+  trusted_ = false;  // Calls with the stamp of before would be refused.
+  Judgement judgement{.kind = Judgement::Kind::kRewrite, .marker = known_->marker};
+  judgement.marker.ttl_ceiling = std::max(judgement.marker.ttl_ceiling, ceiling_wanted_);
+  Replace(lane, known_->marker.Text(), std::move(judgement));
+}
+
+void NodeGuard::BeatLater() {
+  beat_timer_ = executor_.After(trusted_ ? kBeatInterval : kRetryInterval, [this] { Beat(); });
+}
+
+void NodeGuard::Beat() {
+  BeatLater();
+  size_t lane = 0;
+  while (lane < node_.lanes() && node_.life(lane).run_id.empty()) ++lane;
+  if (lane == node_.lanes() || checking_ || beating_) return;
+  const NodeLife& life = node_.life(lane);
+  if (!IsConfirmed(lane) || life.durable != known_->marker.durable ||
+      life.evicted_keys > evicted_) {
+    trusted_ = false;
+    return Check(lane);
+  }
+  UpdateTrust();
+  beating_ = true;
+  const Instant sent = clock_.Now();
+  const std::string text = known_->marker.Text();
+  RunMarkerScript(lane, text, text, [this, lane, sent, text](absl::StatusOr<Reply> reply) {
+    beating_ = false;
+    const std::optional<std::string> raw = TakeReply(lane, sent, reply);
+    if (!raw || !trusted_) return;
+    const std::optional<SeenMarker> seen = ParseMarker(*raw);
+    if (seen && WithoutBeat(*raw) == text && !clock_stepped_) {
+      known_->beat = seen->beat;
+    } else {
+      OnRefused(lane);
+    }
+  });
+}
+
+// Tells when the quarantine is over, which is when acquires that wait are worth another look.
+void NodeGuard::WatchQuarantine() {
+  quarantine_timer_.reset();
+  const Micros left = trust().quarantine_left;
+  if (left == Micros(0)) return;
+  quarantine_timer_ = executor_.After(left, [this] {
+    UpdateTrust();
+    WatchQuarantine();
+  });
+}
+
+void NodeGuard::UpdateTrust() {
+  const auto comparable = [](StoreTrust trust) {
+    trust.quarantine_left = Micros(trust.quarantine_left > Micros(0) ? 1 : 0);
+    return trust;
+  };
+  StoreTrust now = trust();
+  now.problem.clear();
+  for (size_t lane = 0; lane < node_.lanes(); ++lane) {
+    if (now.problem.empty()) now.problem = node_.life(lane).problem;
+  }
+  if (comparable(now) == comparable(told_)) return;
+  told_ = now;
+  observer_.OnTrustChanged(now);
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sees to it that nothing is granted by a store that may have forgotten leases. Keeps the marker of
+// the store, gives each script call what it has to find there, and holds calls back while that is
+// not known. loss_judge.h decides what was lost; docs/concepts/when_redis_forgets.md explains.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/clock.h"
+#include "core/executor.h"
+#include "redis/guard_observer.h"
+#include "redis/loss_judge.h"
+#include "redis/node.h"
+#include "redis/node_clock.h"
+#include "redis/store_marker.h"
+#include "redis/token_floor.h"
+
+namespace lockkeeper::redis {
+
+struct NodeGuardOptions {
+  std::string marker_key;
+  std::string record_pattern;  // Of SCAN: every record.
+  // Longest time between a call and its execution: later it is not executed any more.
+  core::Millis call_lifetime{2'000};
+  JudgePolicy policy;
+};
+
+// What a script call carries for the guard; as it is here for a store without one.
+struct CallPermit {
+  std::string stamp;                 // That the marker has to begin with. Empty: there is no guard.
+  std::string epoch = "0000000001";  // 10 digits.
+  core::NodeTime grants_from;        // Nothing new is granted before.
+  core::NodeTime earliest;           // The node's clock has to read
+  core::NodeTime latest;             // something in between.
+};
+
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
+class NodeGuard {
+ public:
+  NodeGuard(Node& node, const core::Clock& clock, core::Executor& executor, TokenFloor& token_floor,
+            GuardObserver& observer, NodeGuardOptions options);
+  ~NodeGuard();
+  NodeGuard(const NodeGuard&) = delete;
+  NodeGuard& operator=(const NodeGuard&) = delete;
+
+  // Whether a call may go on `lane` now that keeps a lock closed for `closes_for` at most. If not,
+  // what is missing is under way, and `on_change` will be called. A lane without a connection may
+  // always be asked: it answers so.
+  bool Permits(size_t lane, core::Millis closes_for);
+
+  // `on_change`: whoever was not permitted should ask again.
+  void SetListener(std::function<void()> on_change) { on_change_ = std::move(on_change); }
+
+  // What a call needs to be carried out. Without a confirmed marker one that no script accepts.
+  CallPermit Permit() const;
+  const std::string& marker_key() const { return options_.marker_key; }
+
+  // A script refused a call because of its permit, and did nothing.
+  void OnRefused(size_t lane);
+
+  // A call that was sent at `sent` has just been answered.
+  void OnAnswered(size_t lane, core::Instant sent, core::NodeTime node);
+
+  // Why nothing is granted. Requires: a script said so.
+  absl::Status Refusal() const;
+
+  // The node's clock, as far as it is known: 0 before the first answer.
+  core::NodeTime NodeNow() const;
+  // What leases are proved with. Empty until the store has been looked at.
+  const std::string& reassertion_key() const { return reassertion_key_; }
+  StoreTrust trust() const;
+
+ private:
+  struct Look;
+
+  bool IsConfirmed(size_t lane) const;
+  void Check(size_t lane);
+  void CheckAgainSoon();
+  void OnSeen(size_t lane, core::Instant sent, absl::StatusOr<Reply> reply);
+  void LookForRecords(size_t lane, Sighting sighting, std::string raw, uint64_t cursor, int scans);
+  void Decide(size_t lane, const Sighting& sighting, const std::string& raw);
+  void Replace(size_t lane, const std::string& expected, Judgement judgement);
+  void Confirm(size_t lane, const SeenMarker& seen, const Judgement& judgement);
+  void RaiseCeiling(size_t lane);
+  void Beat();
+  void BeatLater();
+  void WatchQuarantine();
+  void UpdateTrust();
+  void RunMarkerScript(size_t lane, const std::string& expected, const std::string& replacement,
+                       absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done);
+  void EndCheck();
+  std::optional<std::string> TakeReply(size_t lane, core::Instant sent,
+                                       const absl::StatusOr<Reply>& reply);
+
+  Node& node_;
+  const core::Clock& clock_;
+  core::Executor& executor_;
+  TokenFloor& token_floor_;
+  GuardObserver& observer_;
+  const NodeGuardOptions options_;
+  std::function<void()> on_change_ = [] {};
+
+  std::optional<SeenMarker> known_;  // Confirmed last.
+  bool trusted_ = false;             // Nothing has spoken against it since.
+  bool checking_ = false;
+  bool beating_ = false;
+  bool clock_stepped_ = false;
+  int64_t evicted_ = 0;
+  core::Millis ceiling_wanted_{};
+  NodeClock node_clock_;
+  std::string stamp_;
+  std::string reassertion_key_;
+  std::optional<LossKind> last_loss_;
+  StoreTrust told_;
+  std::unique_ptr<core::Timer> beat_timer_;
+  std::unique_ptr<core::Timer> retry_timer_;
+  std::unique_ptr<core::Timer> quarantine_timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lockkeeper::redis

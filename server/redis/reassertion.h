@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The proof that a lease was granted, which its holder shows after the store may have forgotten it.
+// A text that only daemons of this service can make: what has to be known to take the lease back,
+// and a keyed digest of that together with what the holder says besides.
+//
+// Source: HMAC-SHA-256 (RFC 2104), cut to 128 bits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/types.h"
+
+namespace lockkeeper::redis {
+
+// What a proof carries by itself.
+struct ProvedTerms {
+  core::Millis ttl{};
+  core::Millis lock_delay{};
+  core::NodeTime max_hold_end;  // 0: none.
+
+  bool operator==(const ProvedTerms&) const = default;
+};
+
+// What the holder says of its lease; as much as the daemon knew when it made the proof.
+struct ProvedLease {
+  std::string_view name;
+  const core::LeaseId& lease_id;
+  core::FencingToken token;
+  std::string_view principal;
+};
+
+// Thread-safety: not thread-safe.
+class Reassertions {
+ public:
+  Reassertions();
+  ~Reassertions();
+  Reassertions(const Reassertions&) = delete;
+  Reassertions& operator=(const Reassertions&) = delete;
+
+  // Proofs are made and checked with this key from now on. Any text.
+  void SetKey(const std::string& key);
+
+  // Empty without a key.
+  std::string Make(const ProvedLease& lease, const ProvedTerms& terms);
+
+  // Nothing if `proof` was not made with this key for this very lease.
+  std::optional<ProvedTerms> Check(const ProvedLease& lease, std::string_view proof);
+
+ private:
+  struct Mac;
+  std::string Digest(const ProvedLease& lease, std::string_view terms);
+
+  std::string key_;
+  std::unique_ptr<Mac> mac_;
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/script_reply.h"
+
+#include <charconv>
+
+namespace lockkeeper::redis {
+
+core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
+                      core::Assurance assurance) {
+  core::Lease lease;
+  lease.name = reply.lock_name;
+  lease.lease_id = lease_id;
+  lease.token = core::FencingToken{reply.values[1].integer};
+  lease.remaining_ttl = core::Micros(reply.values[2].integer);
+  lease.ttl = core::Millis(reply.values[3].integer);
+  lease.lease_end = core::NodeTime{reply.now.micros + lease.remaining_ttl.count()};
+  lease.assurance = assurance;
+  return lease;
+}
+
+core::Contention ReadContention(const OperationReply& reply) {
+  core::Contention contention;
+  contention.remaining_ttl = core::Micros(reply.values[1].integer);
+  contention.waiters = static_cast<int32_t>(reply.values[2].integer);
+  contention.holder_owner = reply.values[3].text;
+  return contention;
+}
+
+core::Contention ReadSeen(const OperationReply& reply) {
+  core::Contention seen;
+  seen.position = static_cast<int32_t>(reply.values[2].integer);
+  const std::string_view text = reply.values[3].text;
+  int64_t free_in = 0;
+  const auto waiters = std::from_chars(text.data(), text.data() + text.size(), seen.waiters);
+  const char* const end = text.data() + text.size();
+  if (waiters.ptr == end) return seen;
+  const auto time = std::from_chars(waiters.ptr + 1, end, free_in);
+  seen.remaining_ttl = core::Micros(free_in);
+  if (time.ptr != end) seen.holder_owner.assign(time.ptr + 1, end);
+  return seen;
+}
+
+}  // namespace lockkeeper::redis

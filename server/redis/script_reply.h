@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads what scripts answer for one operation; which script answers what is in its header.
+#pragma once
+
+#include "core/requests.h"
+#include "redis/operation.h"
+
+namespace lockkeeper::redis {
+
+// Outcome, token, remaining, ttl: of acquire.lua, extend.lua and reassert.lua.
+core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
+                      core::Assurance assurance);
+
+// Outcome, free in (us), waiters, owner: of acquire.lua.
+core::Contention ReadContention(const OperationReply& reply);
+
+// Of withdraw.lua, for a place in line that was left: outcome, more, position,
+// "<waiters> <free in us> <owner>".
+core::Contention ReadSeen(const OperationReply& reply);
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: Apache-2.0
+-- Looks at the marker of the store, and replaces it if it is the expected one.
+-- KEYS[1]    marker (string)
+-- ARGV[1]    the marker that is expected, without its beat; an empty text if none is
+-- ARGV[2]    the marker to be written, without its beat; an empty text to look only
+-- Returns    {now (us), marker with its beat}: what is there now; an empty text if there is none
+-- Errors     none of its own
+-- Why        Daemons agree by this: of several that want to replace one marker, one does. Writing
+--            what is there already is a beat: its count tells an older marker from a newer one.
+
+local BEAT_LENGTH = 34 -- ' <count, 16 digits> <time, 16 digits>'
+
+local text = redis.pcall('GET', KEYS[1])
+if type(text) == 'table' then
+  text = 'another type'
+elseif not text then
+  text = ''
+end
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+if ARGV[2] ~= '' and string.sub(text, 1, -BEAT_LENGTH - 1) == ARGV[1] then
+  local count = (tonumber(string.sub(text, -33, -18)) or 0) + 1
+  text = ARGV[2] .. string.format(' %016d %016d', count, now)
+  redis.call('SET', KEYS[1], text)
+end
+return {now, text}

@@ -1,0 +1,58 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: Apache-2.0
+-- with frame.lua, record.lua, line.lua
+-- Takes leases back that were proved to have been granted, while a quarantine runs.
+-- KEYS       for each lock: record (string), line (sorted set)
+-- ARGV[1]    token floor (integer), not used
+-- ARGV[2]    retention (ms) of a record beyond its last point in time that matters
+-- ARGV[3]    epoch (10 digits)
+-- ARGV[4]    keys per lock (2)
+-- ARGV[5]    beginning of the channels of daemons, not used
+-- ARGV[6]    stamp that the marker of the store has to have: the marker is the last key
+-- ARGV[7]    time from which on new grants are allowed (16 digits, us), not used
+-- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
+-- ARGV[10..] for each lock: lease id and digest (41 digits), token (16 digits), ttl (8 digits, ms),
+--            lock_delay (8 digits, ms), end by max_hold (16 digits, us, 0: none), principal
+-- Returns    {now (us), then for each lock: outcome, a, b, c}
+--            1 held again: token, remaining (us), ttl (ms)
+--            3 the lease is lost; 90 record corrupt; 91 record of a newer format: 0, 0, 0
+--            Or {now, 81}: marker or clock are not as expected, and nothing was done
+-- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
+-- Why        The daemon has checked the proof: this lease was granted with this token. Of several the
+--            highest token wins, and what is known to have ended stays ended. The attempt and the
+--            keeper are forgotten: nobody withdraws a lease that its holder asserts.
+
+-- Whether the record speaks against a lease with this token.
+local function is_against(record, who, token)
+  local state, void_kind = state_of(record), find_void(record, sub(who, 33))
+  if void_kind and void_kind ~= 'W' then return true end
+  if sub(record, 112, 152) ~= who then return token_of(record) >= token end
+  if is_current(record) then return not runs(record, 'H') end
+  return state ~= 'H' and state ~= 'O'
+end
+
+return each({41, 16, 8, 8, 16, 0}, 4, function(key, at, line)
+  local who, token, ttl = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2] + 0
+  local lock_delay, max_hold_end, principal = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 5]
+  local record, fault = read(key)
+  if fault then return fault end
+  if not in_quarantine() or record and is_against(record, who, token) then return 3 end
+
+  local lease_end = now + ttl * 1000
+  if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
+  if lease_end <= now then return 3 end
+  local text, voids = principal .. '\n\n\n', ''
+  if record then
+    voids = sub(record, voids_at(record))
+    if lease_id_of(record) == sub(who, 1, 32) and principal_is(record, principal) then
+      text = sub(record, TEXT_AT, voids_at(record) - 1)
+      if is_current(record) then lease_end = max(lease_end, lease_end_of(record)) end
+    end
+  end
+  local closed_until = lease_end + lock_delay * 1000
+  write(key, format('1 H - - 000000 %016d %016d %016d %016d %016d %s ', token, lease_end, closed_until,
+    now, max_hold_end, epoch) .. who .. ' 000000 ' .. NOBODY .. format(' %08d %08d 00000000 %04d D\n', ttl,
+    lock_delay, #text) .. text .. voids, max(token, closed_until))
+  settle(key, line, true)
+  return 1, token, lease_end - now, ttl
+end)
