@@ -118,7 +118,10 @@ void ScriptedServer::Talk(int socket, int connection) {
     return answer.then == ScriptedAnswer::Then::kGoOn;
   };
   if (!play({})) return;
-  if (acceptor_of_tls_ && (tls = acceptor_of_tls_->Accept(socket)) == nullptr) return;
+  if (acceptor_of_tls_) {
+    tls = acceptor_of_tls_->Accept(socket);
+    if (!tls) return;
+  }
   std::string input;
   for (bool goes_on = true; goes_on;) {
     char buffer[65536];

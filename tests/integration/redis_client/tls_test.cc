@@ -128,8 +128,10 @@ TEST_F(TlsTest, LargePipelinesArriveWholeAndInOrder) {
            std::to_string(i);
   };
 
-  std::vector<std::future<NodeHarness::Answer>> answers;
-  for (int i = 0; i < kCommands; ++i) answers.push_back(harness.Start({"ECHO", text_of(i)}));
+  std::vector<std::future<NodeHarness::Answer>> answers(kCommands);
+  for (int i = 0; i < kCommands; ++i) {
+    answers[static_cast<size_t>(i)] = harness.Start({"ECHO", text_of(i)});
+  }
 
   for (int i = 0; i < kCommands; ++i) {
     const auto answer = Await(std::move(answers[static_cast<size_t>(i)]));
