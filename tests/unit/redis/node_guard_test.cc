@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The guard of one daemon, or of two, over the in-process node.
+#include "redis/node_guard.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/errors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "support/fake_node/fake_node.h"
+#include "support/manual_executor.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using support::FakeNode;
+using support::InFlight;
+using support::LuaScripts;
+using support::ManualClock;
+using support::ManualExecutor;
+using support::RedisModel;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class RecordingObserver final : public GuardObserver {
+ public:
+  void OnFirstUse(const StoreTrust&) override { told.emplace_back("first use"); }
+  void OnLoss(LossKind kind, const StoreTrust& trust) override {
+    told.push_back(std::string(NameOf(kind)) + " " + std::to_string(trust.epoch));
+  }
+  void OnNewEpoch(const StoreTrust& trust) override {
+    told.push_back("epoch " + std::to_string(trust.epoch));
+  }
+  void OnTrustChanged(const StoreTrust& trust) override { last = trust; }
+
+  std::vector<std::string> told;
+  StoreTrust last;
+};
+
+// What one daemon has to do with the store.
+struct Guarded {
+  Guarded(RedisModel& server, ManualClock& clock, ManualExecutor& executor,
+          const std::string& service_id)
+      : node(server, clock, executor),
+        guard(node, clock, executor, floor, observer,
+              {.marker_key = "lk:store",
+               .record_pattern = "lk:{*",
+               .call_lifetime = 1s,
+               .policy = {.ceiling_max = 2min,
+                          .new_service_id = service_id,
+                          .new_reassertion_key = service_id + service_id}}) {
+    guard.SetListener([this] { ++changes; });
+  }
+
+  FakeNode node;
+  TokenFloor floor;
+  RecordingObserver observer;
+  NodeGuard guard;
+  int changes = 0;
+};
+
+class NodeGuardTest : public testing::Test {
+ protected:
+  NodeGuardTest() { server_.LoadCompiledScripts(); }
+
+  Guarded& Another() {
+    const std::string digit(1, static_cast<char>('1' + daemons_.size()));
+    std::string service_id;
+    for (int i = 0; i < 16; ++i) service_id += digit;
+    daemons_.push_back(std::make_unique<Guarded>(server_, clock_, executor_, service_id));
+    return *daemons_.back();
+  }
+
+  // Asks until the guard permits, as the operation queue does.
+  bool PermitsSoon(Guarded& daemon, core::Millis closes_for = 0ms) {
+    return executor_.AdvanceUntil([&] { return daemon.guard.Permits(0, closes_for); }, 1s);
+  }
+
+  redis::Reply Run(const std::vector<std::string_view>& words) { return server_.Execute(words); }
+
+  std::string Marker() { return Run({"GET", "lk:store"}).text; }
+
+  ManualClock clock_;
+  ManualExecutor executor_{clock_};
+  LuaScripts lua_;
+  RedisModel server_{lua_, clock_};
+  std::vector<std::unique_ptr<Guarded>> daemons_;
+};
+
+TEST_F(NodeGuardTest, NothingIsPermittedBeforeTheStoreHasBeenLookedAt) {
+  Guarded& daemon = Another();
+  EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+  EXPECT_EQ(daemon.guard.Permit().stamp, "unknown") << "that no marker begins with";
+
+  executor_.RunUntilIdle();
+
+  EXPECT_EQ(daemon.changes, 1);
+  EXPECT_TRUE(daemon.guard.Permits(0, 0ms));
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use"));
+  EXPECT_THAT(Marker(), StartsWith(daemon.guard.Permit().stamp));
+  EXPECT_EQ(daemon.guard.Permit().epoch, "0000000001");
+  EXPECT_EQ(daemon.guard.Permit().grants_from.micros, 0);
+}
+
+TEST_F(NodeGuardTest, PermitSaysWhatTheNodesClockMayRead) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  const CallPermit permit = daemon.guard.Permit();
+  const int64_t now = server_.clock().Now().micros;
+
+  EXPECT_LT(permit.earliest.micros, now);
+  EXPECT_GT(permit.earliest.micros, now - 100'000);
+  EXPECT_GT(permit.latest.micros, now + 1'000'000);
+  EXPECT_LT(permit.latest.micros, now + 1'100'000);
+}
+
+TEST_F(NodeGuardTest, BeatsAboutOnceASecond) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  const int64_t before = ParseMarker(Marker())->beat.count;
+
+  executor_.AdvanceBy(10s);
+
+  EXPECT_NEAR(static_cast<double>(ParseMarker(Marker())->beat.count - before), 10, 1);
+}
+
+TEST_F(NodeGuardTest, CeilingIsRaisedBeforeALongerLease) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_FALSE(daemon.guard.Permits(0, 4'200ms));
+  ASSERT_TRUE(PermitsSoon(daemon, 4'200ms));
+
+  EXPECT_EQ(ParseMarker(Marker())->marker.ttl_ceiling, 5s) << "in whole seconds";
+  EXPECT_TRUE(daemon.guard.Permits(0, 5'000ms));
+  EXPECT_FALSE(daemon.guard.Permits(0, 5'001ms));
+}
+
+TEST_F(NodeGuardTest, DaemonsAgreeOnOneFirstUse) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+
+  ASSERT_TRUE(PermitsSoon(one));
+  ASSERT_TRUE(PermitsSoon(two));
+
+  EXPECT_EQ(one.guard.Permit().stamp, two.guard.Permit().stamp);
+  EXPECT_EQ(one.guard.reassertion_key(), two.guard.reassertion_key());
+  EXPECT_EQ(one.observer.told.size() + two.observer.told.size(), 1U);
+}
+
+TEST_F(NodeGuardTest, RaiseOfAnotherDaemonIsTakenOver) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  ASSERT_TRUE(PermitsSoon(one, 9s));
+
+  two.guard.OnRefused(0);  // As its next script call would be.
+  ASSERT_TRUE(PermitsSoon(two, 9s));
+
+  EXPECT_EQ(two.guard.Permit().stamp, one.guard.Permit().stamp);
+  EXPECT_EQ(two.guard.trust().epoch, 1);
+}
+
+TEST_F(NodeGuardTest, EmptiedStoreIsNoticedOnceByAll) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one, 9s) && PermitsSoon(two, 9s));
+  Run({"FLUSHALL"});
+
+  two.node.PlanNext({.request_delay = core::Micros(100)});  // Its look comes second.
+  one.guard.OnRefused(0);
+  two.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+
+  std::vector<std::string> told = one.observer.told;
+  told.insert(told.end(), two.observer.told.begin(), two.observer.told.end());
+  EXPECT_THAT(told, testing::UnorderedElementsAre("first use", "emptied 2", "epoch 2"));
+  EXPECT_EQ(one.guard.Permit().stamp, two.guard.Permit().stamp);
+  EXPECT_EQ(one.guard.Permit().epoch, "0000000002");
+  EXPECT_GT(one.guard.Permit().grants_from.micros, server_.clock().Now().micros + 9'000'000);
+  const absl::Status refusal = two.guard.Refusal();
+  EXPECT_EQ(core::ReasonOf(refusal), core::ErrorReason::kStoreQuarantined);
+  EXPECT_GT(*core::RetryDelayOf(refusal), 9s);
+  EXPECT_THAT(one.guard.Refusal().ToString(), HasSubstr("FLUSHALL"));
+}
+
+TEST_F(NodeGuardTest, BeatNoticesALossWithoutAnyCalls) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon, 2s));
+  Run({"FLUSHALL"});
+
+  executor_.AdvanceBy(1'500ms);
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "emptied 2"));
+}
+
+TEST_F(NodeGuardTest, QuarantineEndsWhenItIsOver) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon, 2s));
+  Run({"FLUSHALL"});
+  daemon.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(daemon));
+  EXPECT_GT(daemon.observer.last.quarantine_left, 0s);
+
+  executor_.AdvanceBy(2'000ms);
+  EXPECT_GT(daemon.observer.last.quarantine_left, 0s);
+  executor_.AdvanceBy(200ms);
+
+  EXPECT_EQ(daemon.observer.last.quarantine_left, 0s) << "told by itself";
+  EXPECT_EQ(daemon.guard.trust().quarantine_left, 0s);
+}
+
+TEST_F(NodeGuardTest, RestartHoldsCallsBackUntilItIsJudged) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  server_.Restart();
+
+  EXPECT_FALSE(daemon.guard.Permits(0, 0ms)) << "though the marker is the same";
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use")) << "it was durable";
+  EXPECT_EQ(ParseMarker(Marker())->marker.run_id, server_.life().run_id);
+  EXPECT_EQ(daemon.guard.trust().quarantine_left, 0s);
+}
+
+TEST_F(NodeGuardTest, RestartThatProvesNothingIsALoss) {
+  Guarded& daemon = Another();
+  server_.life().durable = false;
+  ASSERT_TRUE(PermitsSoon(daemon));
+  server_.Restart();
+
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "restarted 2"));
+}
+
+TEST_F(NodeGuardTest, DurabilityIsWrittenDownAsItIsNow) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  ASSERT_TRUE(ParseMarker(Marker())->marker.durable);
+  server_.life().durable = false;
+
+  executor_.AdvanceBy(1'500ms);
+
+  EXPECT_FALSE(ParseMarker(Marker())->marker.durable);
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use"));
+}
+
+TEST_F(NodeGuardTest, ClockStepIsNoticedByAnAnswer) {
+  for (const core::Micros step : {core::Micros(1h), core::Micros(-1h), core::Micros(80ms)}) {
+    SCOPED_TRACE(step.count());
+    Guarded& daemon = Another();
+    ASSERT_TRUE(PermitsSoon(daemon, 1s));
+    daemon.observer.told.clear();
+    const int64_t epoch = daemon.guard.trust().epoch;
+    const core::Instant sent = clock_.Now();
+    server_.clock().StepBy(step);
+
+    daemon.guard.OnAnswered(0, sent, server_.clock().Now());
+    EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+    ASSERT_TRUE(PermitsSoon(daemon));
+
+    EXPECT_THAT(daemon.observer.told, ElementsAre("clock_step " + std::to_string(epoch + 1)));
+    EXPECT_GT(daemon.guard.trust().quarantine_left, 0s);
+    EXPECT_LT(daemon.guard.trust().quarantine_left, 1'100ms) << "of the clock as it is now";
+    daemons_.clear();
+  }
+}
+
+// The second daemon has its own idea of the clock, and must not call the same step a second loss.
+TEST_F(NodeGuardTest, ClockStepIsOneLossForAllDaemons) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one, 1s) && PermitsSoon(two, 1s));
+  server_.clock().StepBy(1h);
+  one.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(one));
+  executor_.AdvanceBy(1s);
+
+  two.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(two));
+  executor_.AdvanceBy(3s);
+
+  EXPECT_EQ(one.guard.trust().epoch, 2);
+  EXPECT_EQ(two.guard.trust().epoch, 2);
+}
+
+TEST_F(NodeGuardTest, TokensStayAboveWhereTheClockHasBeen) {
+  Guarded& one = Another();
+  ASSERT_TRUE(PermitsSoon(one, 1s));
+  executor_.AdvanceBy(2s);
+  const int64_t before = server_.clock().Now().micros;
+  one.guard.OnAnswered(0, clock_.Now(), server_.clock().Now());
+  server_.clock().StepBy(-1h);
+  one.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(one));
+
+  Guarded& new_one = Another();
+  ASSERT_TRUE(PermitsSoon(new_one));
+
+  EXPECT_GE(new_one.floor.value(), before) << "though it has never seen that clock";
+}
+
+TEST_F(NodeGuardTest, SettingThatBreaksPromisesStopsGrantsUntilItIsRight) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  server_.life().problem = "may evict locks";
+  executor_.AdvanceBy(1'500ms);
+
+  EXPECT_TRUE(daemon.guard.Permits(0, 0ms)) << "leases go on";
+  EXPECT_GT(daemon.guard.Permit().grants_from.micros, server_.clock().Now().micros + 1'000'000);
+  EXPECT_EQ(core::ReasonOf(daemon.guard.Refusal()), core::ErrorReason::kStoreUnavailable);
+  EXPECT_THAT(daemon.guard.Refusal().ToString(), HasSubstr("may evict locks"));
+  EXPECT_EQ(daemon.observer.last.problem, "may evict locks");
+
+  server_.life().problem.clear();
+  executor_.AdvanceBy(1'500ms);
+  EXPECT_EQ(daemon.guard.Permit().grants_from.micros, 0);
+  EXPECT_EQ(daemon.observer.last.problem, "");
+}
+
+TEST_F(NodeGuardTest, EvictedKeysAreALoss) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  server_.life().evicted_keys = 1;
+
+  executor_.AdvanceBy(1'500ms);
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "evicted 2"));
+}
+
+TEST_F(NodeGuardTest, RecordsWithoutAMarkerAreALoss) {
+  Run({"SET", "lk:{report}", "a record"});
+  Guarded& daemon = Another();
+
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("marker_missing 1"));
+}
+
+TEST_F(NodeGuardTest, KeysOfOthersMakeNoDifference) {
+  for (int i = 0; i < 3'000; ++i) {
+    const std::string key = "other:" + std::to_string(i);
+    Run({"SET", key, "1"});
+  }
+  Guarded& daemon = Another();
+
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use"));
+}
+
+TEST_F(NodeGuardTest, WhateverStandsInPlaceOfTheMarkerIsReplaced) {
+  for (const std::vector<std::string_view>& command :
+       std::vector<std::vector<std::string_view>>{{"SET", "lk:store", "garbage"},
+                                                  {"SET", "lk:store", ""},
+                                                  {"ZADD", "lk:store", "1", "member"}}) {
+    Run({"FLUSHALL"});
+    Run(command);
+    Guarded& daemon = Another();
+    ASSERT_TRUE(PermitsSoon(daemon));
+    EXPECT_TRUE(ParseMarker(Marker())) << command.front();
+    daemons_.clear();
+  }
+}
+
+TEST_F(NodeGuardTest, StoreThatIsAwayIsAskedSoThatItSaysSo) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  daemon.node.GoAway(InFlight::kLost);
+
+  EXPECT_TRUE(daemon.guard.Permits(0, 0ms));
+  executor_.AdvanceBy(5s);
+  daemon.node.ComeBack();
+
+  EXPECT_TRUE(daemon.guard.Permits(0, 0ms)) << "the same start of the server";
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use"));
+}
+
+TEST_F(NodeGuardTest, LookThatIsLostIsMadeAgain) {
+  Guarded& daemon = Another();
+  daemon.node.PlanNext({.fate = support::Fate::kRequestLost});
+  EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_GE(daemon.changes, 2) << "whoever waits hears of each try, to look at its own time";
+}
+
+// Its answer was lost, so it is found as somebody else's.
+TEST_F(NodeGuardTest, WriteWhoseAnswerIsLostIsRecognized) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  Run({"FLUSHALL"});
+  daemon.node.PlanNext({});                                   // The look,
+  daemon.node.PlanNext({.fate = support::Fate::kReplyLost});  // the new marker.
+  daemon.guard.OnRefused(0);
+
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_EQ(daemon.guard.trust().epoch, 2) << "not a second loss";
+}
+
+TEST_F(NodeGuardTest, MayEndAtAnyMoment) {
+  for (int turns = 0; turns < 8; ++turns) {
+    Guarded& daemon = Another();
+    EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+    for (int i = 0; i < turns; ++i) executor_.RunTurn();
+    daemons_.clear();
+    executor_.RunUntilIdle();
+    Run({"FLUSHALL"});
+  }
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis
