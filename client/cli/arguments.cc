@@ -158,6 +158,12 @@ void Grammar::AddLeaseCommands() {
   AddLeaseId(*command, extend.lease_id);
   AddDuration(*command, "--ttl", "new length from now (default: as granted)",
               [this](milliseconds ttl) { extend.ttl = ttl; });
+  command->add_option("--token", extend.token, "fencing token of the lease")->type_name("TOKEN");
+  command
+      ->add_option("--reassertion", extend.reassertion,
+                   "what acquire printed; with --token the lease is also extended after the store "
+                   "has lost its state")
+      ->type_name("TEXT");
 
   command = AddCommand("release", "release a lease");
   AddName(*command, release.name);

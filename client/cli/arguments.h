@@ -32,6 +32,8 @@ struct ExtendCommand {
   std::string name;
   std::string lease_id;
   std::optional<milliseconds> ttl;
+  int64_t token = 0;
+  std::string reassertion;
 };
 
 struct ReleaseCommand {

@@ -99,6 +99,7 @@ Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signa
   Report report("granted", ExitCode::kDone,
                 "acquired " + Quoted(command.name) + "\n  lease id       " + lease_id + "\n" +
                     LeaseLines(grant));
+  if (!grant.reassertion.empty()) report.text += "\n  reassertion    " + grant.reassertion;
   if (grant.previous_lease_expired) {
     report.text +=
         "\n  note           the lease before this one ended without a release: what the lock "
@@ -111,12 +112,15 @@ Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signa
       .Set("ttl_ms", grant.ttl.count())
       .Set("remaining_ttl_ms", grant.remaining_ttl.count())
       .Set("waited_ms", grant.waited.count())
-      .Set("previous_lease_expired", grant.previous_lease_expired);
+      .Set("previous_lease_expired", grant.previous_lease_expired)
+      .Set("reassertion", grant.reassertion);
   return report;
 }
 
 Report Extend(Client& client, const ExtendCommand& command) {
-  absl::StatusOr<Lease> lease = client.Adopt(command.name, command.lease_id, {.ttl = command.ttl});
+  absl::StatusOr<Lease> lease = client.Adopt(
+      command.name, command.lease_id,
+      {.ttl = command.ttl, .fencing_token = command.token, .reassertion = command.reassertion});
   if (!lease.ok()) return ErrorReport(lease.status(), command.name);
   const Grant grant = lease->grant();
   const std::string lease_id = std::move(*lease).Detach();

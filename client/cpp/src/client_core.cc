@@ -119,8 +119,9 @@ absl::StatusOr<Lease> ClientCore::Hold(Holding holding) {
   }
   Grant& grant = holding.granted.grant;
   std::shared_ptr<KeptLease> kept = KeptLease::Keep(
-      {clock_, timers_, lease_calls_, callbacks_, jitter_}, {grant.name, grant.lease_id},
-      holding.terms, holding.extend_ttl, holding.sent, holding.granted.remaining_ttl);
+      {clock_, timers_, lease_calls_, callbacks_, jitter_},
+      {grant.name, grant.lease_id, grant.fencing_token, grant.reassertion}, holding.terms,
+      holding.extend_ttl, holding.sent, holding.granted.remaining_ttl);
   return Lease(std::make_unique<HeldLease>(shared_from_this(), std::move(grant), std::move(kept)));
 }
 
@@ -129,10 +130,13 @@ absl::StatusOr<Lease> ClientCore::Adopt(std::string_view name, std::string_view 
   v1::SessionOperation request;
   request.mutable_extend()->set_name(std::string(name));
   request.mutable_extend()->set_lease_id(std::string(lease_id));
+  request.mutable_extend()->set_fencing_token(options.fencing_token);
+  request.mutable_extend()->set_reassertion(options.reassertion);
   if (options.ttl) *request.mutable_extend()->mutable_ttl() = ToProto(*options.ttl);
   const AnsweredRequest answered = RunUntilAnswered(call_ports(), options_.call_timeout, request);
   absl::StatusOr<Granted> extended = ExtendedFrom(answered.answer);
   if (!extended.ok()) return extended.status();
+  extended->grant.reassertion = options.reassertion;  // An extend is answered without.
   return Hold({.granted = *std::move(extended),
                .sent = answered.sent,
                .terms = {.stop_margin = options.stop_margin},

@@ -74,7 +74,9 @@ def main(server, name):
 
     for step in range(1, 4):  # work; extend at least every third of the ttl
         sent = now()
-        answer = stub.Extend(pb.ExtendRequest(name=name, lease_id=lease.lease_id),
+        answer = stub.Extend(pb.ExtendRequest(name=name, lease_id=lease.lease_id,
+                                              fencing_token=lease.fencing_token,
+                                              reassertion=lease.reassertion),
                              timeout=max(end - sent, 0))
         end = end_of(answer.lease, sent)
         print(f"step {step}: {end - now():.0f} s left")

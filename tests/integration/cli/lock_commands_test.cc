@@ -58,7 +58,8 @@ TEST_F(CliLockCommandsTest, AcquirePrintsLeaseIdAndTokenAndLeavesTheLockHeld) {
        {std::string(R"("outcome":"granted")"), std::string(R"("name":"report")"),
         "\"lease_id\":\"" + id + "\"", std::string(R"("fencing_token":1,)"),
         std::string(R"("remaining_ttl_ms":20000)"),
-        std::string(R"("previous_lease_expired":false)")}) {
+        std::string(R"("previous_lease_expired":false)"),
+        std::string(R"("reassertion":"proof of 1")")}) {
     EXPECT_TRUE(Has(json.out, part)) << part << " is not in " << json.out;
   }
   EXPECT_EQ(server_.acquire.seen()[0].owner(), "me");
@@ -68,6 +69,7 @@ TEST_F(CliLockCommandsTest, AcquirePrintsLeaseIdAndTokenAndLeavesTheLockHeld) {
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_TRUE(Has(text.out, server_.HolderOf("other"))) << text.out;
   EXPECT_TRUE(Has(text.out, "fencing token  2")) << text.out;
+  EXPECT_TRUE(Has(text.out, "reassertion    proof of 2")) << text.out;
   EXPECT_EQ(text.err, "");
   EXPECT_TRUE(Has(server_.acquire.seen()[1].owner(), "@"));
 }
@@ -108,11 +110,14 @@ TEST_F(CliLockCommandsTest, ContentionIs75AndSaysWhoHoldsTheLock) {
 TEST_F(CliLockCommandsTest, ExtendAndRelease) {
   ASSERT_EQ(Run({"acquire", "report", "--lease-id", kId}).exit_code, 0);
 
-  const CliResult extended = RunJson({"extend", "report", kId, "--ttl", "12s"});
+  const CliResult extended = RunJson(
+      {"extend", "report", kId, "--ttl", "12s", "--token", "1", "--reassertion", "proof of 1"});
   EXPECT_EQ(extended.exit_code, 0);
   ExpectOneObject(extended);
   EXPECT_TRUE(Has(extended.out, R"("outcome":"extended","name":"report")")) << extended.out;
   EXPECT_TRUE(Has(extended.out, R"("remaining_ttl_ms":12000)")) << extended.out;
+  EXPECT_EQ(server_.extend.seen().at(0).fencing_token(), 1);
+  EXPECT_EQ(server_.extend.seen().at(0).reassertion(), "proof of 1");
   const CliResult extended_text = Run({"extend", "report", kId});
   EXPECT_FALSE(Has(extended_text.out, kId)) << "the id is a credential";
 

@@ -191,6 +191,7 @@ grpc::Status FakeLockServer::HonestAcquire(const v1::AcquireRequest& request,
     if (!request.has_ttl()) held.ttl.set_seconds(30);
   }
   Fill(request.name(), held, response->mutable_lease());
+  response->mutable_lease()->set_reassertion("proof of " + std::to_string(held.token));
   return grpc::Status::OK;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A LockService in this process whose answers a test can choose: one at a time or for good. Without
-// a choice it grants, extends and releases like a service that has one honest client. An operation
-// of a session is answered as the call of the same kind.
+// a choice it grants, extends and releases like a service that has one honest client; the proof of
+// the lease with token 7 is "proof of 7". An operation of a session is answered as the call of the
+// same kind.
 #pragma once
 
 #include <grpcpp/server.h>

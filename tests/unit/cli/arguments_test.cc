@@ -107,9 +107,12 @@ TEST_F(ArgumentsTest, SeveralServersComeWithCommasOrOneByOne) {
 }
 
 TEST_F(ArgumentsTest, OtherCommandsTakeTheirOptions) {
-  const auto extend = CommandOf<ExtendCommand>({"extend", "x", "id", "--ttl", "5s"});
+  const auto extend = CommandOf<ExtendCommand>(
+      {"extend", "x", "id", "--ttl", "5s", "--token", "7", "--reassertion", "1.proof"});
   EXPECT_EQ(extend.lease_id, "id");
   EXPECT_EQ(extend.ttl, 5s);
+  EXPECT_EQ(extend.token, 7);
+  EXPECT_EQ(extend.reassertion, "1.proof");
   EXPECT_EQ(CommandOf<ReleaseCommand>({"release", "x", "id"}).lease_id, "id");
   const auto fence = CommandOf<FenceCommand>({"fence", "x", "-5", "--require-live-lease"});
   EXPECT_EQ(fence.token, -5) << "the server says what is wrong with it";

@@ -84,6 +84,13 @@ absl::Status Unavailable(ErrorReason reason) {
   return ErrorWithReason(absl::StatusCode::kUnavailable, reason, "scripted");
 }
 
+// The store may have forgotten leases, and grants nothing for another `left`.
+absl::Status Quarantined(std::chrono::milliseconds left) {
+  absl::Status status = Unavailable(ErrorReason::kStoreQuarantined);
+  SetRetryDelay(status, left);
+  return status;
+}
+
 class AcquireFlowTest : public testing::Test {
  protected:
   AcquireEnd Run(AcquireLimits limits = {.call_timeout = 10s}) {
@@ -122,6 +129,31 @@ TEST_F(AcquireFlowTest, UnavailableIsRepeatedWithTheNextAttemptAndCountedFromThe
   EXPECT_EQ(calls_.moves, 2);
   EXPECT_EQ(calls_.pauses, (std::vector<Duration>{37'500us, 75'000us}));
   EXPECT_EQ(end.sent, begin_ + 2s + 112'500us);
+}
+
+TEST_F(AcquireFlowTest, QuarantineIsWaitedForByOneThatWaits) {
+  calls_.replies.push_back({Quarantined(30s), 1s});
+  calls_.replies.push_back({GrantedAnswer()});
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
+
+  ASSERT_TRUE(end.answer.ok());
+  ASSERT_EQ(calls_.tries.size(), 2u);
+  EXPECT_EQ(calls_.tries[1].attempt, 2);
+  EXPECT_EQ(calls_.tries[1].wait_timeout, 29s) << "what remains of the wait";
+  EXPECT_EQ(calls_.pauses, (std::vector<Duration>{30s}));
+}
+
+TEST_F(AcquireFlowTest, QuarantineThatOutlastsTheCallIsTheAnswerAtOnce) {
+  calls_.replies.push_back({Quarantined(30s), 1s});
+
+  const AcquireEnd end = Run();
+
+  EXPECT_EQ(ReasonOf(end.answer.status()), ErrorReason::kStoreQuarantined);
+  EXPECT_EQ(RetryDelayOf(end.answer.status()), 30s);
+  EXPECT_FALSE(end.unresolved);
+  EXPECT_EQ(calls_.tries.size(), 1u);
+  EXPECT_TRUE(calls_.pauses.empty());
 }
 
 TEST_F(AcquireFlowTest, TryWithoutAnswerIsGivenUpSoonAndRepeated) {
@@ -295,6 +327,7 @@ class AcquireFlowOfferTest : public AcquireFlowTest {
     offer.remaining_ttl = 900ms;
     offer.grant.waited = 5s;
     offer.grant.previous_lease_expired = true;
+    offer.grant.reassertion = "proof";
     return offer;
   }
 };
@@ -310,6 +343,7 @@ TEST_F(AcquireFlowOfferTest, OfferIsClaimedAndTheLeaseCountedFromTheClaim) {
   EXPECT_EQ(granted.remaining_ttl, 30s);
   EXPECT_EQ(granted.grant.waited, 5s);
   EXPECT_TRUE(granted.grant.previous_lease_expired);
+  EXPECT_EQ(granted.grant.reassertion, "proof") << "an extend is answered without";
   EXPECT_EQ(calls_.claim_timeouts, (std::vector<Duration>{900ms}));
 }
 
@@ -339,6 +373,28 @@ TEST_F(AcquireFlowOfferTest, OfferWhoseClaimFindsNoServiceIsAskedForElsewhere) {
   EXPECT_EQ(end.sent, begin_) << "the claim may have been made: this is its lease";
   EXPECT_EQ(calls_.tries[1].attempt, 2);
   EXPECT_EQ(calls_.moves, 1);
+}
+
+TEST_F(AcquireFlowOfferTest, OfferThatTheStoreMayHaveForgottenIsAskedForAgainAfterTheQuarantine) {
+  calls_.replies.push_back({Offer(), 5s});
+  calls_.claims.push_back(Quarantined(20s));
+  calls_.replies.push_back({GrantedAnswer()});
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
+
+  ASSERT_TRUE(end.answer.ok());
+  EXPECT_EQ(calls_.pauses, (std::vector<Duration>{20s}));
+  EXPECT_EQ(calls_.tries[1].wait_timeout, 35s) << "what remains of the wait";
+}
+
+TEST_F(AcquireFlowOfferTest, OfferWhoseClaimFailsForGoodMayStillStand) {
+  calls_.replies.push_back({Offer()});
+  calls_.claims.push_back(Quarantined(20s));
+
+  const AcquireEnd end = Run({.wait_timeout = 5s, .call_timeout = 10s});
+
+  EXPECT_EQ(ReasonOf(end.answer.status()), ErrorReason::kStoreQuarantined);
+  EXPECT_TRUE(end.unresolved) << "and is given up by a release";
 }
 
 TEST_F(AcquireFlowOfferTest, OffersThatLapseToTheEndAreNoLeaseAndNoContention) {

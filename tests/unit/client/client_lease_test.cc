@@ -40,6 +40,39 @@ TEST_P(ClientLeaseTest, LeaseIsRenewedByItself) {
   EXPECT_FALSE(request.has_ttl()) << "as granted";
 }
 
+TEST_P(ClientLeaseTest, EveryRenewalProvesTheLease) {
+  Client client = NewClient();
+  AcquireResult result = client.Acquire("report", {.ttl = 3s});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->grant().reassertion, "proof of 1");
+
+  ASSERT_TRUE(server_.extend.WaitForCalls(2));
+
+  for (const v1::ExtendRequest& request : server_.extend.seen()) {
+    EXPECT_EQ(request.fencing_token(), 1);
+    EXPECT_EQ(request.reassertion(), "proof of 1");
+  }
+}
+
+TEST_P(ClientLeaseTest, QuarantineChangesNothingAndRenewalsGoOnHoweverLongItLasts) {
+  GrantWhatIsToBeExtendedAtOnce();
+  for (int i = 0; i < 3; ++i) {
+    server_.extend.NextError({.code = grpc::StatusCode::UNAVAILABLE,
+                              .reason = "STORE_QUARANTINED",
+                              .retry_delay_ms = 3'600'000});
+  }
+  Client client = NewClient();
+  AcquireResult result = client.Acquire("report");
+  ASSERT_TRUE(result);
+  std::promise<void> extended;
+  result->OnExtended([&] { extended.set_value(); });
+
+  extended.get_future().wait();
+
+  EXPECT_EQ(server_.extend.seen().size(), 4u);
+  EXPECT_FALSE(result->lost());
+}
+
 TEST_P(ClientLeaseTest, LossIsToldByCallbackAndStopTokenAndReleaseSaysSo) {
   GrantWhatIsToBeExtendedAtOnce();
   RefuseExtends();
@@ -173,14 +206,20 @@ TEST_P(ClientLeaseTest, DetachedLeaseLivesOnAndCanBeAdopted) {
     return status;
   });
 
-  absl::StatusOr<Lease> adopted = client.Adopt("report", id, {.ttl = 40s});
+  absl::StatusOr<Lease> adopted =
+      client.Adopt("report", id, {.ttl = 40s, .fencing_token = 1, .reassertion = "proof of 1"});
 
   ASSERT_TRUE(adopted.ok()) << adopted.status();
   EXPECT_EQ(adopted->fencing_token(), 1);
   EXPECT_GT(adopted->remaining(), 0s);
   EXPECT_LT(adopted->remaining(), 40s);
+  EXPECT_EQ(adopted->grant().reassertion, "proof of 1") << "for whoever adopts it next";
   ASSERT_TRUE(server_.extend.WaitForCalls(2));
   EXPECT_EQ(server_.extend.seen()[1].ttl().seconds(), 40);
+  for (const v1::ExtendRequest& request : server_.extend.seen()) {
+    EXPECT_EQ(request.fencing_token(), 1);
+    EXPECT_EQ(request.reassertion(), "proof of 1");
+  }
 }
 
 TEST_P(ClientLeaseTest, AdoptOfALeaseThatIsGoneSaysLeaseLost) {

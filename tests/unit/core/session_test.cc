@@ -63,6 +63,13 @@ class SessionTest : public testing::Test {
     return request;
   }
 
+  static ExtendRequest Proved(const std::string& name) {
+    ExtendRequest request = Extend(name);
+    request.token = FencingToken{42};
+    request.reassertion = "proof";
+    return request;
+  }
+
   static ReleaseRequest Release(const std::string& name) {
     return {.name = name, .lease_id = Id(name), .principal = {}, .deadline = Instant::max()};
   }
@@ -78,6 +85,7 @@ class SessionTest : public testing::Test {
   }
 
   static absl::Status Lost() { return Error(ErrorReason::kLeaseLost, "it has ended"); }
+  static absl::Status Quarantined() { return Error(ErrorReason::kStoreQuarantined, "a loss"); }
   static absl::Status Away() { return Error(ErrorReason::kStoreUnavailable, "away"); }
 
   void Hold(const std::string& name) {
@@ -281,6 +289,64 @@ TEST_F(SessionTest, HeartbeatTellsOfALeaseThatAnExtendHasJustFoundLost) {
   EXPECT_TRUE(beaten_);
   EXPECT_THAT(NotExtendedNames(), ElementsAre("a"));
   EXPECT_EQ(session_->leases(), 0U);
+}
+
+// A store that has lost its state: the client has the proof of its leases, the session has none.
+TEST_F(SessionTest, ForgottenLeaseIsNamedUntilItsClientProvesItAndThenKept) {
+  Hold("a");
+  Pass(seconds(11));
+  StartHeartbeat();
+  EXPECT_EQ(store_.extends.front().reassertion, "");
+  store_.extends.Answer(Quarantined());
+  ASSERT_TRUE(beaten_);
+  ASSERT_EQ(beaten_->size(), 1U);
+  EXPECT_EQ(beaten_->front().reason, ErrorReason::kStoreQuarantined);
+  EXPECT_EQ(session_->leases(), 1U);
+
+  session_->Run({2, Proved("a")});
+  EXPECT_EQ(store_.extends.front().token, FencingToken{42});
+  EXPECT_EQ(store_.extends.front().reassertion, "proof");
+  store_.extends.Answer(Granted("a"));
+  EXPECT_EQ(session_->leases(), 1U);
+
+  beaten_.reset();
+  Pass(seconds(11));
+  StartHeartbeat();
+  ASSERT_EQ(store_.extends.size(), 1U);
+  store_.extends.Answer(Granted("a"));
+  EXPECT_TRUE(beaten_);
+  EXPECT_THAT(NotExtendedNames(), IsEmpty());
+}
+
+TEST_F(SessionTest, LeaseProvedWhileAHeartbeatFindsItForgottenIsKept) {
+  Hold("a");
+  Pass(seconds(11));
+  StartHeartbeat();
+  session_->Run({2, Proved("a")});
+  store_.extends.Answer(Quarantined());  // Of the heartbeat.
+  store_.extends.Answer(Granted("a"));
+  EXPECT_EQ(session_->leases(), 1U);
+
+  beaten_.reset();
+  StartHeartbeat();
+  EXPECT_EQ(store_.extends.size(), 0U) << "it was extended just now";
+}
+
+TEST_F(SessionTest, ForgottenLeaseThatItsClientCannotProveStaysNamed) {
+  Hold("a");
+  session_->Run({2, Extend("a")});
+  store_.extends.Answer(Quarantined());
+  EXPECT_EQ(session_->leases(), 1U) << "its end stands";
+  EXPECT_EQ(ReasonOf(listener_.answered.back().answer.status()), ErrorReason::kStoreQuarantined);
+}
+
+TEST_F(SessionTest, ForgottenLeaseIsAdoptedWithItsProof) {
+  Caught<Lease> adopted;
+  session_->Adopt(Proved("a"), adopted.Into());
+  EXPECT_EQ(store_.extends.front().reassertion, "proof");
+  store_.extends.Answer(Granted("a"));
+  EXPECT_TRUE(adopted.value().ok());
+  EXPECT_EQ(session_->leases(), 1U);
 }
 
 TEST_F(SessionTest, LeaseThatAnExtendFindsLostIsKeptNoLonger) {

@@ -32,6 +32,10 @@ struct Grant {
   // The lease before this one ended without a release: what the lock guards may be half done.
   bool previous_lease_expired = false;
   Assurance assurance = Assurance::kUnspecified;
+  // Proof of this lease, with which it is taken back into a store that has lost its state. The
+  // client sends it by itself; keep it, with the token, to adopt the lease later. Empty: the server
+  // gives none.
+  std::string reassertion;
 };
 
 // What a release found.
@@ -47,6 +51,7 @@ enum class ReleaseOutcome {
 // The lease's end is counted from the moment at which the request that was granted was *sent*, on
 // CLOCK_BOOTTIME (which goes on while the machine is suspended), less a margin of 1 % + 50 ms. The
 // client renews every ttl/3 on a thread of its own. If no renewal is answered the old end stands.
+// A store that has lost its state is given the lease back by the next renewal.
 // `lost` is raised at that end (less stop_margin), or at once when the server says that the lease
 // has ended, and never taken back.
 //

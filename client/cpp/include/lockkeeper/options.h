@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -80,6 +81,11 @@ struct AdoptOptions {
 
   // As in AcquireOptions.
   std::chrono::milliseconds stop_margin{0};
+
+  // Those of the Grant. With them the lease can be taken over, and is kept, also when the store has
+  // lost its state since; else it is lost then. 0 and empty: not known.
+  int64_t fencing_token = 0;
+  std::string reassertion;
 };
 
 // What a Fence has to check.

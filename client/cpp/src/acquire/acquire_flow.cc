@@ -36,6 +36,7 @@ struct Try {
   absl::StatusOr<AcquireAnswer> answer;
   Instant began;
   Instant sent;               // Of the request whose answer counts.
+  bool offered = false;       // What the answer says is that of the claim.
   bool offer_lapsed = false;  // Then the answer says that it is worth another try.
 };
 
@@ -47,6 +48,7 @@ void Claim(AcquireCalls& calls, Duration timeout, const Clock& clock, Try& tried
   if (claimed.ok()) {
     claimed->grant.waited = offer.grant.waited;
     claimed->grant.previous_lease_expired = offer.grant.previous_lease_expired;
+    claimed->grant.reassertion = offer.grant.reassertion;  // An extend is answered without.
     tried.answer = AcquireAnswer(*std::move(claimed));
     return;
   }
@@ -63,7 +65,8 @@ Try TryOnce(AcquireCalls& calls, int attempt, Duration wait_timeout, Duration ti
   const Instant now = clock.Now();
   Try tried{calls.Acquire(attempt, wait_timeout, wait_timeout + timeout), now, now};
   auto* granted = tried.answer.ok() ? std::get_if<Granted>(&*tried.answer) : nullptr;
-  if (granted != nullptr && granted->offered) Claim(calls, timeout, clock, tried);
+  tried.offered = granted != nullptr && granted->offered;
+  if (tried.offered) Claim(calls, timeout, clock, tried);
   return tried;
 }
 
@@ -95,7 +98,7 @@ AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Cl
       if (limits.wait_timeout > Duration::zero()) JoinWaits(tried.began - begin, *tried.answer);
       return {std::move(tried.answer), tried.sent, unresolved};
     }
-    if (!LeftNothing(tried.answer.status())) unresolved = true;
+    if (tried.offered || !LeftNothing(tried.answer.status())) unresolved = true;
     const std::optional<Duration> delay = rule.DelayAfter(tried.answer.status(), now, clock.Now());
     if (!delay) return {std::move(tried.answer), tried.sent, unresolved};
     if (!tried.offer_lapsed) calls.TryElsewhere();

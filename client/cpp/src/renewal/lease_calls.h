@@ -3,6 +3,7 @@
 // The calls that keep and end leases, as the renewal needs them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,9 @@ namespace lockkeeper::client {
 struct LeaseRef {
   std::string name;
   std::string lease_id;
+  // What takes the lease back into a store that has forgotten it. 0 and empty: not known.
+  int64_t fencing_token = 0;
+  std::string reassertion = {};
 };
 
 struct ExtendAnswer {
@@ -30,7 +34,7 @@ class LeaseCalls {
  public:
   virtual ~LeaseCalls() = default;
 
-  // Without `ttl`: the one as granted.
+  // Without `ttl`: the one as granted. Tells the service all of `lease`.
   virtual void Extend(const LeaseRef& lease, std::optional<Duration> ttl, Duration timeout,
                       absl::AnyInvocable<void(ExtendAnswer) &&> done) = 0;
 

@@ -46,7 +46,8 @@ Granted FromProto(const v1::Lease& lease) {
       .remaining_ttl = Millis(lease.remaining_ttl()),
       .waited = Millis(lease.waited()),
       .previous_lease_expired = lease.previous_lease_expired(),
-      .assurance = static_cast<Assurance>(std::clamp(static_cast<int>(lease.assurance()), 0, 4))};
+      .assurance = static_cast<Assurance>(std::clamp(static_cast<int>(lease.assurance()), 0, 4)),
+      .reassertion = lease.reassertion()};
   return granted;
 }
 

@@ -40,6 +40,8 @@ void LeaseOperations::Extend(const LeaseRef& lease, std::optional<Duration> ttl,
   v1::SessionOperation request;
   request.mutable_extend()->set_name(lease.name);
   request.mutable_extend()->set_lease_id(lease.lease_id);
+  request.mutable_extend()->set_fencing_token(lease.fencing_token);
+  request.mutable_extend()->set_reassertion(lease.reassertion);
   if (ttl) *request.mutable_extend()->mutable_ttl() = ToProto(*ttl);
   Run(std::move(request), timeout, [done = std::move(done)](const OperationAnswer& answer) mutable {
     const absl::StatusOr<Granted> extended = ExtendedFrom(answer);

@@ -24,8 +24,9 @@ class KeptLeaseTest : public testing::Test {
  protected:
   // A lease of 30 s whose acquire is sent now.
   std::shared_ptr<KeptLease> Keep(LeaseTerms terms = {.ttl = 30s}) {
-    return KeptLease::Keep({time_, time_, calls_, callbacks_, jitter_}, {"report", "id"}, terms,
-                           std::nullopt, time_.Now(), terms.ttl);
+    return KeptLease::Keep({time_, time_, calls_, callbacks_, jitter_},
+                           {"report", "id", 7, "proof"}, terms, std::nullopt, time_.Now(),
+                           terms.ttl);
   }
 
   // Waits until the callbacks that were posted so far have run.
@@ -53,6 +54,8 @@ TEST_F(KeptLeaseTest, RenewalIsSentAtAThirdOfTheTtlWithNameAndLeaseId) {
   const auto call = calls_.TakeExtend();
   EXPECT_EQ(call.lease.name, "report");
   EXPECT_EQ(call.lease.lease_id, "id");
+  EXPECT_EQ(call.lease.fencing_token, 7);
+  EXPECT_EQ(call.lease.reassertion, "proof");
   EXPECT_EQ(call.ttl, std::nullopt);
 }
 
