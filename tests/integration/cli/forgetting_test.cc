@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line when Redis loses everything.
+#include <functional>
+#include <string>
+
+#include "integration/cli/daemon_fixture.h"
+
+namespace lockkeeper {
+namespace {
+
+using support::CliResult;
+
+class CliForgettingTest : public CliDaemonTest {
+ protected:
+  // Leases of a test are so long that a quarantine outlasts the 5 s for which a command that does
+  // not wait is tried.
+  static constexpr const char* kLong = "12s";
+
+  void ExpectQuarantined(const CliResult& result) const {
+    EXPECT_EQ(result.exit_code, 69);
+    EXPECT_EQ(Json(result).Text("reason"), "STORE_QUARANTINED") << result.out;
+    EXPECT_GT(Json(result).Number("retry_delay_ms"), 0) << result.out;
+  }
+
+  // `run` with a lease that is much shorter than the quarantine.
+  void RunThroughALoss(const std::function<void()>& lose) const {
+    const Gate gate;
+    const auto run = Start({"run", "report", "--ttl", "3s", "--grace", "100ms", "--", "/bin/sh",
+                            "-c", "echo up; " + gate.Wait() + "; exit 3"});
+    ASSERT_TRUE(run->WaitForOutput("up"));
+    const int64_t token = Look("report").fencing_token();
+    Hold("other", kLong);
+
+    lose();
+
+    ExpectQuarantined(RunJson({"acquire", "third"}));
+    EXPECT_EQ(RunJson({"acquire", "third", "--wait", "25s"}).exit_code, 0);
+    const CliResult contention = RunJson({"acquire", "report"});
+    EXPECT_EQ(contention.exit_code, 75) << contention.out;
+    EXPECT_EQ(Json(contention).Text("reason"), "HELD");
+    EXPECT_EQ(Look("report").fencing_token(), token);
+    gate.Open();
+    EXPECT_EQ(run->Wait().exit_code, 3);
+
+    const CliResult next = RunJson({"acquire", "report"});
+    EXPECT_EQ(next.exit_code, 0) << next.out;
+    EXPECT_GT(Json(next).Number("fencing_token"), token);
+  }
+};
+
+TEST_F(CliForgettingTest, CommandOfRunGoesOnWhenRedisIsFlushed) {
+  RunThroughALoss([this] { redis_.Run({"FLUSHALL"}); });
+}
+
+TEST_F(CliForgettingTest, CommandOfRunGoesOnWhenRedisStartsEmpty) {
+  RunThroughALoss([this] { redis_.Restart(support::Data::kLose); });
+}
+
+TEST_F(CliForgettingTest, ExtendTakesALeaseBackWithWhatAcquirePrinted) {
+  const Json granted(RunJson({"acquire", "report", "--ttl", kLong}));
+  const std::string id = granted.Text("lease_id");
+  const std::string token = std::to_string(granted.Number("fencing_token"));
+  const std::string wrong_token = std::to_string(granted.Number("fencing_token") + 1);
+  const std::string proof = granted.Text("reassertion");
+
+  redis_.Run({"FLUSHALL"});
+
+  ExpectQuarantined(RunJson({"extend", "report", id}));
+  const CliResult forged =
+      RunJson({"extend", "report", id, "--token", wrong_token, "--reassertion", proof});
+  EXPECT_EQ(forged.exit_code, 70) << forged.out;
+  const CliResult extended =
+      RunJson({"extend", "report", id, "--token", token, "--reassertion", proof});
+  EXPECT_EQ(extended.exit_code, 0) << extended.out;
+  EXPECT_EQ(Look("report").state(), admin::v1::LOCK_STATE_HELD);
+  EXPECT_EQ(Run({"release", "report", id}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace lockkeeper
