@@ -26,8 +26,9 @@ std::string StoreLine(const admin::v1::StoreInfo& store) {
   return line;
 }
 
-// Why the daemon does not serve, for people.
-std::string ProblemOf(const admin::v1::GetServerInfoResponse& info) {
+// Why the daemon does not serve, or grants nothing new, for people.
+std::string ProblemOf(const admin::v1::GetServerInfoResponse& info, bool is_serving) {
+  if (is_serving) return info.store().grant_problem();
   if (info.draining()) return "the daemon is stopping";
   if (!info.store().problem().empty()) return info.store().problem();
   return info.store().reachable() ? "" : "the store cannot be reached";
@@ -133,7 +134,7 @@ Report Health(AdminConnection& connection) {
   const auto stub = AdminService::NewStub(connection.channel());
   status = AdminConnection::Call(
       [&](grpc::ClientContext& context) { return stub->GetServerInfo(&context, {}, &info); });
-  const std::string problem = is_serving || !status.ok() ? "" : ProblemOf(info);
+  const std::string problem = status.ok() ? ProblemOf(info, is_serving) : "";
   Report report(is_serving ? "serving" : "not_serving",
                 is_serving ? ExitCode::kDone : ExitCode::kUnavailable,
                 is_serving ? "serving" : "not serving");
@@ -143,7 +144,15 @@ Report Health(AdminConnection& connection) {
     report.json.Set("version", info.version())
         .Set("draining", info.draining())
         .Set("store", info.store().kind())
-        .Set("store_reachable", info.store().reachable());
+        .Set("store_reachable", info.store().reachable())
+        .Set("store_epoch", info.store().epoch())
+        .Set("granting", is_serving && info.store().grant_problem().empty());
+    if (info.store().has_quarantine_left()) {
+      report.json.Set("quarantine_left_ms", std::chrono::duration_cast<milliseconds>(
+                                                client::FromProto(info.store().quarantine_left()))
+                                                .count());
+    }
+    if (!info.store().last_loss().empty()) report.json.Set("last_loss", info.store().last_loss());
   }
   if (!problem.empty()) report.json.Set("message", problem);
   return report;

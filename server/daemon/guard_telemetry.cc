@@ -3,52 +3,145 @@
 
 #include <chrono>
 
+#include "absl/time/time.h"
 #include "telemetry/log_fields.h"
 
 namespace lockkeeper::daemon {
 namespace {
 
 namespace field = telemetry::field;
+using redis::LossKind;
+using redis::ReassertionEnd;
+using redis::StoreTrust;
 
-core::Millis LeftOf(const redis::StoreTrust& trust) {
+constexpr size_t kReassertionEnds = static_cast<size_t>(ReassertionEnd::kTooLate) + 1;
+
+std::string_view NameOf(ReassertionEnd end) {
+  switch (end) {
+    case ReassertionEnd::kTakenBack:
+      return "taken_back";
+    case ReassertionEnd::kNotProved:
+      return "not_proved";
+    case ReassertionEnd::kTooLate:
+      return "too_late";
+  }
+  return "unknown";
+}
+
+core::Millis LeftOf(const StoreTrust& trust) {
   return std::chrono::ceil<core::Millis>(trust.quarantine_left);
+}
+
+// "2026-01-02T03:04:05.678Z"; empty without a quarantine.
+std::string EndOf(const StoreTrust& trust) {
+  if (trust.quarantine_end.micros == 0) return "";
+  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ",
+                          absl::FromUnixMicros(trust.quarantine_end.micros), absl::UTCTimeZone());
+}
+
+bool Grants(const StoreTrust& trust) {
+  return trust.problem.empty() && trust.quarantine_left == core::Micros(0);
 }
 
 }  // namespace
 
-void GuardTelemetry::OnFirstUse(const redis::StoreTrust& trust) {
+GuardTelemetry::GuardTelemetry(size_t shard, telemetry::Logger logger, telemetry::Metrics& metrics,
+                               telemetry::HealthBoard& health, const core::Clock& clock)
+    : shard_(shard),
+      logger_(logger),
+      grants_refused_(metrics.grants_refused()),
+      health_(health),
+      clock_(clock) {
+  for (size_t i = 0; i < redis::kLossKinds; ++i) {
+    losses_.push_back(metrics.StoreLosses(redis::NameOf(static_cast<LossKind>(i))));
+  }
+  for (size_t i = 0; i < kReassertionEnds; ++i) {
+    reassertions_.push_back(metrics.Reassertions(NameOf(static_cast<ReassertionEnd>(i))));
+  }
+}
+
+void GuardTelemetry::OnFirstUse(const StoreTrust& trust) {
+  told_epoch_ = trust.epoch;
+  if (!Grants(trust)) first_use_ = "the store is new, and store.first_use is `quarantine`";
+  Report(trust);
   logger_.Info("guard.first_use",
                "The store had no marker and no locks: it is taken for a new one. If it should have "
                "had locks, it has lost them",
                {field::Shard(shard_), field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust))});
 }
 
-void GuardTelemetry::OnLoss(redis::LossKind kind, const redis::StoreTrust& trust) {
+void GuardTelemetry::OnLoss(LossKind kind, const StoreTrust& trust) {
+  told_epoch_ = trust.epoch;
+  first_use_.clear();
+  Report(trust);
+  losses_.at(static_cast<size_t>(kind)).Increment();
+  const bool quarantined = trust.quarantine_left > core::Micros(0);
   logger_.Error("guard.loss_suspected",
-                "The store may have forgotten leases: nothing new is granted until all that it may "
-                "have forgotten are over; holders keep their locks by extending them",
+                quarantined
+                    ? "The store may have forgotten leases: nothing new is granted until all that "
+                      "it may have forgotten are over; holders keep their locks by extending them"
+                    : "The store may have forgotten leases, and store.quarantine is off: locks are "
+                      "granted all the same, also those that somebody still holds",
                 {field::Shard(shard_), field::Loss(redis::NameOf(kind)),
                  field::Detail(redis::ExplanationOf(kind)), field::Epoch(trust.epoch),
-                 field::Quarantine(LeftOf(trust))});
+                 field::Quarantine(LeftOf(trust)), field::QuarantineEnd(EndOf(trust))});
 }
 
-void GuardTelemetry::OnNewEpoch(const redis::StoreTrust& trust) {
+void GuardTelemetry::OnNewEpoch(const StoreTrust& trust) {
+  told_epoch_ = trust.epoch;
+  first_use_.clear();
+  Report(trust);
   logger_.Warn("guard.new_epoch",
-               "Another daemon has noticed that the store may have forgotten leases",
-               {field::Shard(shard_), field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust))});
+               "Another daemon or shard has noticed that the store may have forgotten leases: its "
+               "guard.loss_suspected says what",
+               {field::Shard(shard_), field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust)),
+                field::QuarantineEnd(EndOf(trust))});
 }
 
-void GuardTelemetry::OnTrustChanged(const redis::StoreTrust& trust) {
-  const bool grants = trust.problem.empty() && trust.quarantine_left == core::Micros(0);
-  if (!trust.problem.empty()) {
+void GuardTelemetry::OnTrustChanged(const StoreTrust& trust) {
+  Report(trust);
+  LogGrants(trust);
+}
+
+// Before anything is logged of it: who reads the log finds the rest in agreement.
+void GuardTelemetry::Report(const StoreTrust& trust) {
+  telemetry::GrantHealth health{
+      .granting = Grants(trust),
+      .epoch = trust.epoch,
+      .quarantine_end = trust.quarantine_end,
+      .quarantine_over = clock_.Now() + trust.quarantine_left,
+      .setting_problem = trust.problem,
+      .noticed = trust.noticed,
+  };
+  if (trust.loss) {
+    health.loss = redis::NameOf(*trust.loss);
+    health.loss_detail = redis::ExplanationOf(*trust.loss);
+  } else {
+    health.loss_detail = first_use_;
+  }
+  health_.ReportGrants(shard_, std::move(health));
+}
+
+void GuardTelemetry::LogGrants(const StoreTrust& trust) {
+  const bool grants = Grants(trust);
+  if (!trust.problem.empty() && trust.problem != problem_) {
     logger_.Error("guard.setting_refused",
-                  "A setting of the store was changed: nothing new is granted until it is right",
+                  "A setting of the store was changed: nothing new is granted until it is right; "
+                  "holders keep their locks by extending them",
                   {field::Shard(shard_), field::Problem(trust.problem)});
   } else if (grants && !grants_) {
     logger_.Info("guard.grants_resumed", "Locks are granted again",
                  {field::Shard(shard_), field::Epoch(trust.epoch)});
+  } else if (trust.quarantine_left > core::Micros(0) && trust.epoch > told_epoch_) {
+    // It began before this daemon did.
+    OnNewEpoch(trust);
   }
   grants_ = grants;
+  problem_ = trust.problem;
+}
+
+void GuardTelemetry::OnReassertion(ReassertionEnd end) {
+  reassertions_.at(static_cast<size_t>(end)).Increment();
 }
 
 }  // namespace lockkeeper::daemon

@@ -1,29 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log records of what the guard of a store notices.
+// Turns what the guard of a store notices into log records, metrics and health.
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
+#include "core/clock.h"
 #include "redis/guard_observer.h"
+#include "telemetry/health_board.h"
 #include "telemetry/log.h"
+#include "telemetry/metrics.h"
 
 namespace lockkeeper::daemon {
 
-// Thread-safety: as GuardObserver.
+// One for each shard. Thread-safety: as GuardObserver. Lifetime: borrows everything.
 class GuardTelemetry final : public redis::GuardObserver {
  public:
-  GuardTelemetry(size_t shard, telemetry::Logger logger) : shard_(shard), logger_(logger) {}
+  GuardTelemetry(size_t shard, telemetry::Logger logger, telemetry::Metrics& metrics,
+                 telemetry::HealthBoard& health, const core::Clock& clock);
 
   void OnFirstUse(const redis::StoreTrust& trust) override;
   void OnLoss(redis::LossKind kind, const redis::StoreTrust& trust) override;
   void OnNewEpoch(const redis::StoreTrust& trust) override;
   void OnTrustChanged(const redis::StoreTrust& trust) override;
+  void OnReassertion(redis::ReassertionEnd end) override;
+  void OnGrantRefused() override { grants_refused_.Increment(); }
 
  private:
+  void Report(const redis::StoreTrust& trust);
+  void LogGrants(const redis::StoreTrust& trust);
+
   const size_t shard_;
   const telemetry::Logger logger_;
-  bool grants_ = true;  // As the log has it.
+  const telemetry::Counter grants_refused_;
+  std::vector<telemetry::Counter> losses_;        // By kind.
+  std::vector<telemetry::Counter> reassertions_;  // By end.
+  telemetry::HealthBoard& health_;
+  const core::Clock& clock_;
+  // As the log has it.
+  bool grants_ = true;
+  std::string problem_;
+  int64_t told_epoch_ = 0;
+  std::string first_use_;  // Of the epoch told last, if that was the first and is quarantined: why.
 };
 
 }  // namespace lockkeeper::daemon

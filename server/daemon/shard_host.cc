@@ -32,7 +32,7 @@ ShardHost::ShardHost(const ShardOptions& options, const ShardDeps& deps)
       lag_(deps.metrics.EventLoopLag(options.number)),
       loop_("shard-" + std::to_string(options.number)),
       node_telemetry_(options.number, {deps.log, "redis"}, deps.metrics),
-      guard_telemetry_(options.number, {deps.log, "guard"}),
+      guard_telemetry_(options.number, {deps.log, "guard"}, deps.metrics, deps.health, loop_),
       contact_(std::in_place) {
   first_contact_ = contact_->get_future();
   loop_.RunAndWait([&] {

@@ -17,17 +17,20 @@ std::string OneLine(std::string text) {
   return text + "\n";
 }
 
-Page Readiness(const telemetry::Health& health) {
-  if (health.serving()) return {.content_type = kPlainText, .body = "ready\n"};
+Page Readiness(const telemetry::Health& health, core::Instant now) {
+  if (health.granting()) return {.content_type = kPlainText, .body = "ready\n"};
+  if (health.serving()) {
+    return {.content_type = kPlainText, .body = OneLine("ready; " + health.grants.Problem(now))};
+  }
   return {.status = 503, .content_type = kPlainText, .body = OneLine(health.problem())};
 }
 
 }  // namespace
 
 Page PageOf(const std::string& path, const telemetry::HealthBoard& health,
-            const telemetry::Metrics& metrics) {
+            const telemetry::Metrics& metrics, core::Instant now) {
   if (path == "/healthz") return {.content_type = kPlainText, .body = "ok\n"};
-  if (path == "/readyz") return Readiness(health.Current());
+  if (path == "/readyz") return Readiness(health.Current(), now);
   if (path == "/metrics") return {.content_type = kExposition, .body = metrics.Expose()};
   return {.status = 404,
           .content_type = kPlainText,

@@ -38,8 +38,9 @@ class HttpServer::Loop {
       : options_(std::move(options)),
         deps_(deps),
         listener_(std::move(listener)),
-        handler_(
-            [this](const std::string& path) { return PageOf(path, deps_.health, deps_.metrics); }),
+        handler_([this](const std::string& path) {
+          return PageOf(path, deps_.health, deps_.metrics, deps_.clock.Now());
+        }),
         stop_(eventfd(0, EFD_CLOEXEC)),
         thread_([this] { Run(); }) {}
 

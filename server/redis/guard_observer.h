@@ -18,10 +18,18 @@ struct StoreTrust {
   int64_t epoch = 0;               // 0: the store has not been looked at yet.
   core::NodeTime quarantine_end;   // No new grants before; in the past if there is no quarantine.
   core::Micros quarantine_left{};  // 0 if there is none.
-  std::optional<LossKind> loss;    // What this daemon has noticed last.
+  std::optional<LossKind> loss;    // How this epoch began, if this daemon has noticed it.
+  core::NodeTime noticed;          // When it noticed that, or that another one had. 0: neither.
   std::string problem;             // Why nothing is granted although there is no quarantine.
 
   bool operator==(const StoreTrust&) const = default;
+};
+
+// What became of a proof that a holder has shown for a lease that the store may have forgotten.
+enum class ReassertionEnd {
+  kTakenBack,
+  kNotProved,  // The proof is not one of this very lease.
+  kTooLate,    // The lease has ended, or a newer one was taken back.
 };
 
 // Thread-safety: called on the loop's thread; must not block nor call the guard.
@@ -40,6 +48,11 @@ class GuardObserver {
 
   // The quarantine is over, or a problem has come or gone: `trust` says which.
   virtual void OnTrustChanged(const StoreTrust& trust) = 0;
+
+  virtual void OnReassertion(ReassertionEnd /*end*/) {}
+
+  // Somebody was told that nothing new is granted.
+  virtual void OnGrantRefused() {}
 };
 
 }  // namespace lockkeeper::redis

@@ -125,24 +125,35 @@ std::string_view NameOf(LossKind kind) {
 std::string_view ExplanationOf(LossKind kind) {
   switch (kind) {
     case LossKind::kEmptied:
-      return "Redis was emptied (FLUSHALL, FLUSHDB, or started without its data)";
+      return "Redis was emptied (FLUSHALL, FLUSHDB, or started without its data): find out by "
+             "whom; "
+             "`appendonly yes` keeps the data over a restart";
     case LossKind::kUnreadable:
-      return "something else was written over the marker of the store";
+      return "something else was written over the marker of the store: give this service a Redis "
+             "or "
+             "a store.key_prefix of its own";
     case LossKind::kOlderData:
-      return "Redis has older data than it had: a snapshot was restored, or writes were lost";
+      return "Redis has older data than it had: a snapshot was restored, or writes were lost, "
+             "which "
+             "`appendfsync always` prevents";
     case LossKind::kAnotherStore:
-      return "Redis has the data of another store";
+      return "Redis has the data of another store: is it still the right server, and the right "
+             "store.redis";
     case LossKind::kRestarted:
       return "Redis was restarted or failed over without proof that it kept every write: set "
              "`appendonly yes`, `appendfsync always` and `no-appendfsync-on-rewrite no`";
     case LossKind::kDataTouched:
-      return "the data folder of the embedded store is a copy, or was changed while it was down";
+      return "the data folder of the embedded store is a copy, or was changed while it was down: "
+             "if "
+             "that was meant, there is nothing to do but to wait";
     case LossKind::kClockStep:
       return "the clock of Redis was set: let it be slewed only";
     case LossKind::kEvicted:
       return "Redis has evicted keys: set `maxmemory-policy noeviction`";
     case LossKind::kRecordsFirst:
-      return "Redis has records of locks, but the marker of the store is missing";
+      return "Redis has records of locks, but the marker of the store is missing: was it deleted, "
+             "or "
+             "did an older lockkeeperd make them";
   }
   return "";
 }

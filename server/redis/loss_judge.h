@@ -6,6 +6,7 @@
 // Source: the cases are those of docs/concepts/when_redis_forgets.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,8 @@ enum class LossKind {
   kEvicted,       // The server has evicted keys.
   kRecordsFirst,  // There are records of locks, but no marker.
 };
+
+inline constexpr size_t kLossKinds = static_cast<size_t>(LossKind::kRecordsFirst) + 1;
 
 // As logs, metrics and GetServerInfo name it, such as "emptied".
 std::string_view NameOf(LossKind kind);

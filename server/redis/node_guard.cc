@@ -93,7 +93,8 @@ void NodeGuard::OnAnswered(size_t lane, Instant sent, NodeTime node) {
   OnRefused(lane);
 }
 
-absl::Status NodeGuard::Refusal() const {
+absl::Status NodeGuard::Refusal() {
+  observer_.OnGrantRefused();
   const StoreTrust now = trust();
   if (now.quarantine_left > Micros(0)) {
     const auto left = std::chrono::ceil<Millis>(now.quarantine_left);
@@ -114,7 +115,7 @@ NodeTime NodeGuard::NodeNow() const {
 }
 
 StoreTrust NodeGuard::trust() const {
-  StoreTrust trust{.loss = last_loss_, .problem = told_.problem};
+  StoreTrust trust{.loss = last_loss_, .noticed = noticed_, .problem = told_.problem};
   if (!known_) return trust;
   trust.epoch = known_->marker.epoch;
   trust.quarantine_end = known_->marker.quarantine_end;
@@ -248,11 +249,15 @@ void NodeGuard::Confirm(size_t lane, const SeenMarker& seen, const Judgement& ju
       break;
     case Judgement::Kind::kLoss:
       last_loss_ = judgement.loss;
+      noticed_ = NodeNow();
       observer_.OnLoss(judgement.loss, trust());
       break;
     case Judgement::Kind::kTrusted:
     case Judgement::Kind::kRewrite:
-      if (another_epoch) observer_.OnNewEpoch(trust());
+      if (!another_epoch) break;
+      last_loss_.reset();
+      noticed_ = NodeNow();
+      observer_.OnNewEpoch(trust());
       break;
   }
   WatchQuarantine();

@@ -70,7 +70,10 @@ class NodeGuard {
   void OnAnswered(size_t lane, core::Instant sent, core::NodeTime node);
 
   // Why nothing is granted. Requires: a script said so.
-  absl::Status Refusal() const;
+  absl::Status Refusal();
+
+  // A holder has shown a proof.
+  void OnReassertion(ReassertionEnd end) { observer_.OnReassertion(end); }
 
   // The node's clock, as far as it is known: 0 before the first answer.
   core::NodeTime NodeNow() const;
@@ -119,6 +122,7 @@ class NodeGuard {
   std::string stamp_;
   std::string reassertion_key_;
   std::optional<LossKind> last_loss_;
+  core::NodeTime noticed_;
   StoreTrust told_;
   std::unique_ptr<core::Timer> beat_timer_;
   std::unique_ptr<core::Timer> retry_timer_;

@@ -173,6 +173,7 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
   const auto terms = reassertions_.Check(
       {request.name, request.lease_id, request.token, request.principal}, request.reassertion);
   if (!terms) {
+    guard_->OnReassertion(ReassertionEnd::kNotProved);
     return std::move(done)(core::Error(
         ErrorReason::kLeaseLost,
         "the store may have forgotten the lease, and its reassertion does not prove it"));
@@ -198,16 +199,20 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
                    if (!reply.ok()) return std::move(done)(reply.status());
                    const int64_t outcome = OutcomeOf(*reply);
                    if (outcome == 1) {
+                     guard_->OnReassertion(ReassertionEnd::kTakenBack);
                      Lease lease = ReadLease(*reply, lease_id, assurance());
                      token_floor_.SawToken(lease.token);
                      return std::move(done)(std::move(lease));
                    }
-                   if (outcome == 3) return std::move(done)(LeaseLost());
+                   if (outcome == 3) {
+                     guard_->OnReassertion(ReassertionEnd::kTooLate);
+                     return std::move(done)(LeaseLost());
+                   }
                    std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
                  }});
 }
 
-absl::Status RedisLockStore::NothingGranted() const {
+absl::Status RedisLockStore::NothingGranted() {
   if (guard_ != nullptr) return guard_->Refusal();
   return core::Error(ErrorReason::kInvariantViolated, "a store without a guard was quarantined");
 }

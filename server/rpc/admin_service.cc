@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/admin_service.h"
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -114,6 +116,19 @@ void FillStore(const telemetry::StoreHealth& health, const ServerFacts& facts,
   to.set_assurance(ToProto(health.assurance));
 }
 
+void FillGrants(const telemetry::GrantHealth& grants, core::Instant now, admin::v1::StoreInfo& to) {
+  to.set_epoch(grants.epoch);
+  to.set_grant_problem(grants.Problem(now));
+  if (grants.quarantine_end.micros > 0) {
+    ToProto(grants.quarantine_end, *to.mutable_quarantine_end_time());
+    const auto left = std::chrono::duration_cast<core::Micros>(grants.quarantine_over - now);
+    ToProto(std::max(left, core::Micros(0)), *to.mutable_quarantine_left());
+  }
+  to.set_last_loss(grants.loss);
+  to.set_last_loss_detail(grants.loss_detail);
+  if (grants.noticed.micros > 0) ToProto(grants.noticed, *to.mutable_last_loss_time());
+}
+
 void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& to) {
   const telemetry::Health health = deps.health.Current();
   to.set_version(deps.facts.version);
@@ -121,6 +136,7 @@ void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& t
   ToProto(deps.facts.started, *to.mutable_start_time());
   to.set_draining(health.draining);
   FillStore(health.store, deps.facts, *to.mutable_store());
+  FillGrants(health.grants, deps.clock.Now(), *to.mutable_store());
   ToProto(deps.limits.max_ttl, *to.mutable_max_ttl());
   ToProto(deps.facts.record_retention, *to.mutable_record_retention());
 }

@@ -89,9 +89,10 @@ void Server::Impl::FollowHealth() {
       [this, health = server->GetHealthCheckService()](const telemetry::Health& now) {
         if (now.draining) locks.StartDraining(deps.drain_timeout);
         for (const char* name : {"", v1::LockService::service_full_name(),
-                                 admin::v1::AdminService::service_full_name(), "store"}) {
+                                 admin::v1::AdminService::service_full_name()}) {
           health->SetServingStatus(name, now.serving());
         }
+        health->SetServingStatus("store", now.granting());
       }));
 }
 

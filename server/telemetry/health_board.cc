@@ -27,6 +27,8 @@ std::string_view NameOf(core::Assurance assurance) {
 // Between two records of why the store stays away; retries may alternate between two reasons.
 constexpr core::Millis kProblemInterval = std::chrono::seconds(10);
 
+constexpr double kMicrosPerSecond = 1e6;
+
 }  // namespace
 
 std::string Health::problem() const {
@@ -39,8 +41,12 @@ HealthBoard::HealthBoard(size_t shards, Logger logger, Metrics& metrics)
     : logger_(logger),
       store_up_(metrics.store_up()),
       draining_gauge_(metrics.draining()),
+      granting_(metrics.store_granting()),
+      epoch_(metrics.store_epoch()),
+      quarantine_end_(metrics.quarantine_end()),
       problem_limit_(kProblemInterval),
-      shards_(shards) {
+      shards_(shards),
+      grants_(shards) {
   store_up_.Set(0);
   draining_gauge_.Set(0);
 }
@@ -50,7 +56,15 @@ void HealthBoard::ReportStore(size_t shard, StoreHealth health) {
   if (shards_.at(shard) == health) return;
   shards_[shard] = std::move(health);
   Health after = Current();
-  after.store = Merged();
+  after.store = MergedStore();
+  Update(std::move(after));
+}
+
+void HealthBoard::ReportGrants(size_t shard, GrantHealth health) {
+  const std::lock_guard lock(changing_);
+  grants_.at(shard) = std::move(health);
+  Health after = Current();
+  after.grants = Merged(grants_);
   Update(std::move(after));
 }
 
@@ -83,7 +97,7 @@ HealthSubscription::~HealthSubscription() {
   if (board_ != nullptr) board_->Unsubscribe(number_);
 }
 
-StoreHealth HealthBoard::Merged() const {
+StoreHealth HealthBoard::MergedStore() const {
   // The first shard that does not reach the store speaks for all; else the least assured one.
   const StoreHealth* merged = &shards_.front();
   for (const StoreHealth& shard : shards_) {
@@ -103,6 +117,9 @@ void HealthBoard::Update(Health after) {
   LogStore(before.store, after.store);
   store_up_.Set(after.store.reachable ? 1 : 0);
   draining_gauge_.Set(after.draining ? 1 : 0);
+  granting_.Set(after.granting() ? 1 : 0);
+  epoch_.Set(static_cast<double>(after.grants.epoch));
+  quarantine_end_.Set(static_cast<double>(after.grants.quarantine_end.micros) / kMicrosPerSecond);
   for (auto& [number, listener] : listeners_) listener(after);
 }
 

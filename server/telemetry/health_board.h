@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether this daemon serves, and if not why: each shard reports how it finds its store, the daemon
-// that it drains. gRPC health, /readyz, the metrics and GetServerInfo read it here. Logs each
-// change once, however often the shards retry.
+// and whether it may be granted from, the daemon that it drains. gRPC health, /readyz, the metrics
+// and GetServerInfo read it here. Logs each change once, however often the shards retry.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "core/types.h"
+#include "telemetry/grant_health.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -31,12 +32,16 @@ struct StoreHealth {
 
 struct Health {
   StoreHealth store;  // Reachable if every shard reaches it.
+  GrantHealth grants;
   bool draining = false;
 
   // Ready for requests.
   bool serving() const { return store.reachable && !draining; }
   // Why it is not serving, in one line; empty if it is.
   std::string problem() const;
+
+  // New leases are granted. A daemon that only extends serves all the same: holders need it.
+  bool granting() const { return serving() && grants.granting; }
 
   bool operator==(const Health&) const = default;
 };
@@ -70,6 +75,7 @@ class HealthBoard {
 
   // Shard `shard` finds its store like this.
   void ReportStore(size_t shard, StoreHealth health);
+  void ReportGrants(size_t shard, GrantHealth health);
 
   // The daemon is about to stop. There is no way back.
   void StartDraining();
@@ -87,22 +93,26 @@ class HealthBoard {
 
   void Unsubscribe(uint64_t number);
   // The next three with `changing_` held.
-  StoreHealth Merged() const;
+  StoreHealth MergedStore() const;
   void Update(Health after);
   void LogStore(const StoreHealth& before, const StoreHealth& after);
 
   const Logger logger_;
   const Gauge store_up_;
   const Gauge draining_gauge_;
+  const Gauge granting_;
+  const Gauge epoch_;
+  const Gauge quarantine_end_;
 
   // Held while a change is made and told, so that listeners hear changes in order. Taken before
-  // `mutex_`. Guards the next five.
+  // `mutex_`. Guards the next six.
   std::mutex changing_;
   std::map<uint64_t, HealthListener> listeners_;  // By the number of their subscription.
   uint64_t next_subscription_ = 0;
   Logged logged_ = Logged::kNothing;
   LogLimit problem_limit_;
   std::vector<StoreHealth> shards_;
+  std::vector<GrantHealth> grants_;
 
   // Held for copying only, so that readers do not wait for listeners. Guards the next one.
   mutable std::mutex mutex_;

@@ -43,6 +43,7 @@ inline LogField ServerVersion(std::string_view version) { return {"server_versio
 inline LogField Assurance(std::string_view level) { return {"assurance", level}; }
 inline LogField Epoch(int64_t number) { return {"epoch", number}; }
 inline LogField Quarantine(Millis left) { return {"quarantine_ms", left.count()}; }
+inline LogField QuarantineEnd(std::string_view time) { return {"quarantine_end", time}; }
 inline LogField Loss(std::string_view kind) { return {"loss", kind}; }
 inline LogField Downtime(Millis time) { return {"downtime_ms", time.count()}; }
 

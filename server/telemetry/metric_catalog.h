@@ -30,6 +30,18 @@ inline constexpr MetricInfo kRpcSeconds{kHistogram, "lockkeeper_rpc_seconds", "r
                                         "Time from request to answer, waiting included"};
 inline constexpr MetricInfo kStoreUp{kGauge, "lockkeeper_store_up", "",
                                      "1 if every shard reaches the store"};
+inline constexpr MetricInfo kStoreGranting{kGauge, "lockkeeper_store_granting", "",
+                                           "1 if new leases are granted"};
+inline constexpr MetricInfo kStoreEpoch{kGauge, "lockkeeper_store_epoch", "",
+                                        "How often the store may have forgotten leases, and one"};
+inline constexpr MetricInfo kQuarantineEnd{kGauge, "lockkeeper_store_quarantine_end_seconds", "",
+                                           "When the last quarantine ends or ended, Unix time"};
+inline constexpr MetricInfo kStoreLossTotal{kCounter, "lockkeeper_store_loss_total", "loss",
+                                            "Times that the store may have forgotten leases"};
+inline constexpr MetricInfo kReassertionTotal{kCounter, "lockkeeper_reassertion_total", "end",
+                                              "Proofs shown for leases that may be forgotten"};
+inline constexpr MetricInfo kGrantRefusedTotal{kCounter, "lockkeeper_grant_refused_total", "",
+                                               "Requests told that nothing new is granted"};
 inline constexpr MetricInfo kDraining{kGauge, "lockkeeper_draining", "",
                                       "1 if the daemon is about to stop"};
 inline constexpr MetricInfo kRedisReconnectTotal{kCounter, "lockkeeper_redis_reconnect_total", "",
@@ -70,6 +82,12 @@ inline constexpr std::array kAll = {
     kRpcTotal,
     kRpcSeconds,
     kStoreUp,
+    kStoreGranting,
+    kStoreEpoch,
+    kQuarantineEnd,
+    kStoreLossTotal,
+    kReassertionTotal,
+    kGrantRefusedTotal,
     kDraining,
     kRedisReconnectTotal,
     kRedisScriptReloadTotal,

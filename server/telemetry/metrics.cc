@@ -199,9 +199,15 @@ struct Metrics::Registered {
   Family<prometheus::Histogram>& loop_lag = Histograms(catalog::kEventLoopLagSeconds, registry);
   Family<prometheus::Histogram>& wait_seconds = Histograms(catalog::kWaitSeconds, registry);
   Family<prometheus::Counter>& withdrawal_total = Counters(catalog::kWithdrawalTotal, registry);
+  Family<prometheus::Counter>& store_loss_total = Counters(catalog::kStoreLossTotal, registry);
+  Family<prometheus::Counter>& reassertion_total = Counters(catalog::kReassertionTotal, registry);
   Family<prometheus::Gauge>& build_info = Gauges(catalog::kBuildInfo, registry);
 
   prometheus::Gauge& store_up = Gauges(catalog::kStoreUp, registry).Add({});
+  prometheus::Gauge& granting = Gauges(catalog::kStoreGranting, registry).Add({});
+  prometheus::Gauge& epoch = Gauges(catalog::kStoreEpoch, registry).Add({});
+  prometheus::Gauge& quarantine_end = Gauges(catalog::kQuarantineEnd, registry).Add({});
+  prometheus::Counter& grants_refused = Counters(catalog::kGrantRefusedTotal, registry).Add({});
   prometheus::Gauge& draining = Gauges(catalog::kDraining, registry).Add({});
   prometheus::Gauge& waiters = Gauges(catalog::kWaiters, registry).Add({});
   prometheus::Counter& reconnects = Counters(catalog::kRedisReconnectTotal, registry).Add({});
@@ -255,8 +261,20 @@ Histogram Metrics::EventLoopLag(size_t shard) {
   return Histogram(registered_->loop_lag.Add({{"shard", std::to_string(shard)}}, LagBuckets()));
 }
 
+Counter Metrics::StoreLosses(std::string_view loss) {
+  return Counter(registered_->store_loss_total.Add({{"loss", std::string(loss)}}));
+}
+
+Counter Metrics::Reassertions(std::string_view end) {
+  return Counter(registered_->reassertion_total.Add({{"end", std::string(end)}}));
+}
+
 Gauge Metrics::store_up() const { return Gauge(registered_->store_up); }
 Gauge Metrics::draining() const { return Gauge(registered_->draining); }
+Gauge Metrics::store_granting() const { return Gauge(registered_->granting); }
+Gauge Metrics::store_epoch() const { return Gauge(registered_->epoch); }
+Gauge Metrics::quarantine_end() const { return Gauge(registered_->quarantine_end); }
+Counter Metrics::grants_refused() const { return Counter(registered_->grants_refused); }
 Counter Metrics::redis_reconnects() const { return Counter(registered_->reconnects); }
 Counter Metrics::script_reloads() const { return Counter(registered_->reloads); }
 Gauge Metrics::waiters() const { return Gauge(registered_->waiters); }

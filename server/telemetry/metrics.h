@@ -86,9 +86,16 @@ class Metrics {
   RpcMetrics& ForRpc(std::string_view rpc);
   ScriptMetrics& ForScript(std::string_view script);
   Histogram EventLoopLag(size_t shard);
+  // The same for one kind of loss ("emptied") and one end of a reassertion ("taken_back").
+  Counter StoreLosses(std::string_view loss);
+  Counter Reassertions(std::string_view end);
 
   Gauge store_up() const;
   Gauge draining() const;
+  Gauge store_granting() const;
+  Gauge store_epoch() const;
+  Gauge quarantine_end() const;
+  Counter grants_refused() const;
   Counter redis_reconnects() const;
   Counter script_reloads() const;
   Gauge waiters() const;

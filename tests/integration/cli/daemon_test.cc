@@ -222,6 +222,19 @@ TEST_F(CliDaemonTest, HealthSaysWhetherTheDaemonServes) {
   EXPECT_FALSE(Json(serving).Flag("draining"));
   EXPECT_THAT(Run({"health"}).out, MatchesRegex("serving\n  daemon         0\\.[^ ]*\n.*"));
 
+  EXPECT_TRUE(Json(serving).Flag("granting"));
+
+  // A lease of a minute, the longest: the quarantine is as long.
+  ASSERT_EQ(Run({"acquire", "report", "--ttl", "60s"}).exit_code, 0);
+  redis_.Run({"FLUSHALL"});
+  CliResult quarantined;
+  ASSERT_TRUE(support::WaitUntil(
+      [&] { return !Json(quarantined = RunJson({"health"})).Flag("granting"); }));
+  EXPECT_EQ(quarantined.exit_code, 0) << "holders have to reach it";
+  EXPECT_EQ(Json(quarantined).Text("outcome"), "serving");
+  EXPECT_EQ(Json(quarantined).Text("last_loss"), "emptied");
+  EXPECT_THAT(Run({"health"}).out, testing::StartsWith("serving: quarantined for another "));
+
   redis_.Kill();
   CliResult away;
   ASSERT_TRUE(support::WaitUntil([&] { return (away = RunJson({"health"})).exit_code != 0; }));

@@ -125,6 +125,10 @@ TEST_F(HttpServerTest, ReadinessIsThatOfStoreAndDaemon) {
   expect(503, "store away: refused  by 127.0.0.1\n");
   StoreIs(true);
   expect(200, "ready\n");
+  health_.ReportGrants(0, {.granting = false, .setting_problem = "may\nevict"});
+  expect(200, "ready; nothing new is granted: the store may evict\n");
+  health_.ReportGrants(0, {});
+  expect(200, "ready\n");
   health_.StartDraining();
   expect(503, "draining: the daemon is about to stop\n");
 }

@@ -141,6 +141,39 @@ TEST_F(AdminServiceTest, ServerInfoTellsFactsAndHealth) {
   EXPECT_EQ(response.record_retention().seconds(), 300);
 }
 
+TEST_F(AdminServiceTest, ServerInfoSaysSinceWhenUntilWhenAndWhyNothingIsGranted) {
+  server_.health().ReportStore(0, {.reachable = true, .problem = ""});
+  admin::v1::GetServerInfoResponse response;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(stub_->GetServerInfo(&context, {}, &response).ok());
+  }
+  EXPECT_EQ(response.store().grant_problem(), "");
+  EXPECT_FALSE(response.store().has_quarantine_end_time());
+  EXPECT_FALSE(response.store().has_quarantine_left());
+  EXPECT_FALSE(response.store().has_last_loss_time());
+
+  server_.health().ReportGrants(0, {.granting = false,
+                                    .epoch = 3,
+                                    .quarantine_end = {1'700'000'040'000'000},
+                                    .quarantine_over = server_.loop().Now() + std::chrono::hours(2),
+                                    .loss = "emptied",
+                                    .loss_detail = "Redis was emptied",
+                                    .noticed = {1'700'000'010'000'000}});
+  ASSERT_TRUE(stub_->GetServerInfo(&context_, {}, &response).ok());
+
+  const admin::v1::StoreInfo& store = response.store();
+  EXPECT_TRUE(store.reachable());
+  EXPECT_EQ(store.epoch(), 3);
+  EXPECT_THAT(store.grant_problem(), testing::HasSubstr("Redis was emptied"));
+  EXPECT_EQ(store.quarantine_end_time().seconds(), 1'700'000'040);
+  EXPECT_GT(store.quarantine_left().seconds(), 3'600);
+  EXPECT_LE(store.quarantine_left().seconds(), 7'200);
+  EXPECT_EQ(store.last_loss(), "emptied");
+  EXPECT_EQ(store.last_loss_detail(), "Redis was emptied");
+  EXPECT_EQ(store.last_loss_time().seconds(), 1'700'000'010);
+}
+
 TEST_F(AdminServiceTest, ServerInfoSaysWhyTheStoreIsAwayAndThatItDrains) {
   server_.health().ReportStore(0, {.problem = "connection refused"});
   server_.health().StartDraining();

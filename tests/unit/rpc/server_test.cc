@@ -135,6 +135,21 @@ TEST_F(ServerTest, HealthFollowsTheStoreUnderAllNames) {
   EXPECT_EQ(CheckHealth(channel, "lockkeeper.v1.Other"), Serving::kUnknownName);
 }
 
+TEST_F(ServerTest, StoreThatGrantsNothingNewIsNotServingButTheServicesAre) {
+  const auto channel = server_.NewChannel();
+  server_.health().ReportStore(0, Up());
+
+  server_.health().ReportGrants(0, {.granting = false});
+
+  EXPECT_EQ(CheckHealth(channel, "store"), Serving::kNotServing);
+  for (const std::string name :
+       {"", "lockkeeper.v1.LockService", "lockkeeper.admin.v1.AdminService"}) {
+    EXPECT_EQ(CheckHealth(channel, name), Serving::kServing) << name;
+  }
+  server_.health().ReportGrants(0, {});
+  EXPECT_EQ(CheckHealth(channel, "store"), Serving::kServing);
+}
+
 TEST_F(ServerTest, HealthIsNotServingWhileDraining) {
   const auto channel = server_.NewChannel();
   server_.health().ReportStore(0, Up());

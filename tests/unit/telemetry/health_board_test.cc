@@ -120,6 +120,30 @@ TEST_F(HealthBoardTest, DrainingEndsServing) {
   EXPECT_TRUE(board.Current().draining);
 }
 
+TEST_F(HealthBoardTest, StoreThatGrantsNothingNewServesHolders) {
+  HealthBoard board(2, log_.logger(), metrics_);
+  board.ReportStore(0, Up());
+  board.ReportStore(1, Up());
+  EXPECT_TRUE(board.Current().granting());
+  EXPECT_TRUE(Exposes("lockkeeper_store_granting 1"));
+
+  board.ReportGrants(1, {.granting = false, .epoch = 7, .quarantine_end = {1'700'000'000'500'000}});
+
+  EXPECT_TRUE(board.Current().serving());
+  EXPECT_FALSE(board.Current().granting());
+  EXPECT_TRUE(Exposes("lockkeeper_store_granting 0"));
+  EXPECT_TRUE(Exposes("lockkeeper_store_epoch 7"));
+  EXPECT_TRUE(Exposes("lockkeeper_store_quarantine_end_seconds 1700000000.5"));
+
+  board.ReportGrants(1, {.epoch = 7});
+  EXPECT_TRUE(board.Current().granting());
+  EXPECT_TRUE(Exposes("lockkeeper_store_granting 1"));
+
+  board.ReportStore(0, Down("refused"));
+  EXPECT_FALSE(board.Current().granting()) << "a store that is away grants nothing";
+  EXPECT_TRUE(Exposes("lockkeeper_store_granting 0"));
+}
+
 TEST_F(HealthBoardTest, ListenersHearThePresentAndEachChange) {
   HealthBoard board(1, log_.logger(), metrics_);
   std::vector<std::string> heard;

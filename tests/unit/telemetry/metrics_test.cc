@@ -193,6 +193,8 @@ TEST_F(MetricsTest, CatalogListsWhatIsExposed) {
   metrics_.ForRpc("Acquire").Record(Outcome::kGranted, StatusCode::kOk, Micros(1));
   metrics_.ForScript("acquire");
   metrics_.EventLoopLag(0);
+  metrics_.StoreLosses("emptied").Increment();
+  metrics_.Reassertions("taken_back").Increment();
 
   std::map<std::string, Exposed> exposed = ParseExposition(metrics_.Expose());
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a store that can be reached may be granted from: not while it may have forgotten leases,
+// nor while a setting of it forbids that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/types.h"
+
+namespace lockkeeper::telemetry {
+
+struct GrantHealth {
+  bool granting = true;
+  int64_t epoch = 0;  // Of the store. 0: not known yet.
+  core::NodeTime
+      quarantine_end;  // By the store's clock, also of one that is over. 0: there was none.
+  core::Instant quarantine_over;  // The same by the daemon's clock.
+  std::string setting_problem;    // The setting that forbids grants, for people.
+  std::string loss;               // How the epoch began, such as "emptied". Empty: not known here.
+  std::string loss_detail;        // The same for people, with what to do.
+  core::NodeTime noticed;         // When, by the store's clock. 0: not known here.
+
+  bool operator==(const GrantHealth&) const = default;
+
+  // Why nothing is granted, in one line. Empty if it is granted.
+  std::string Problem(core::Instant now) const;
+};
+
+// What is true of the store if the shards find it like this: nothing is granted if one of them does
+// not. Requires: at least one.
+GrantHealth Merged(const std::vector<GrantHealth>& shards);
+
+}  // namespace lockkeeper::telemetry
