@@ -57,6 +57,14 @@ std::optional<LossKind> LossByRestart(const Sighting& s, const JudgePolicy& poli
   return std::nullopt;
 }
 
+// Of a marker of another service: whether this daemon gives its own id and key up for those that it
+// found. One of two daemons that disagree has to, or each would take the other's marker for a loss
+// for ever: the one whose epoch is behind, and without a quarantine, where epochs stay, any.
+bool IsToBeFollowed(const Sighting& s, const JudgePolicy& policy) {
+  if (!s.seen || s.seen->marker.service_id == s.known->marker.service_id) return false;
+  return s.seen->marker.epoch > s.known->marker.epoch || policy.quarantine == QuarantineMode::kOff;
+}
+
 StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   StoreMarker marker;
   const auto take = [&marker](const StoreMarker& from) {
@@ -69,6 +77,10 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   if (s.seen) take(s.seen->marker);
   if (s.known) {
     take(s.known->marker);  // Last, so that its key and its id stay.
+    if (IsToBeFollowed(s, policy)) {
+      marker.service_id = s.seen->marker.service_id;
+      marker.reassertion_key = s.seen->marker.reassertion_key;
+    }
   } else {
     // Nobody here knows what was granted last.
     marker.ttl_ceiling = std::max(marker.ttl_ceiling, policy.ceiling_max);

@@ -48,7 +48,8 @@ NodeGuard::NodeGuard(Node& node, const core::Clock& clock, core::Executor& execu
 NodeGuard::~NodeGuard() { *alive_ = false; }
 
 bool NodeGuard::IsConfirmed(size_t lane) const {
-  return trusted_ && node_.life(lane).run_id == known_->marker.run_id;
+  const NodeLife& life = node_.life(lane);
+  return trusted_ && life.evicted_keys <= evicted_ && life.run_id == known_->marker.run_id;
 }
 
 bool NodeGuard::Permits(size_t lane, Millis closes_for) {
@@ -57,6 +58,7 @@ bool NodeGuard::Permits(size_t lane, Millis closes_for) {
     Check(lane);
     return false;
   }
+  if (node_.life(lane).problem != told_.problem) UpdateTrust();
   if (closes_for > known_->marker.ttl_ceiling) {
     ceiling_wanted_ = std::max(ceiling_wanted_, InWholeSeconds(closes_for));
     RaiseCeiling(lane);
@@ -282,8 +284,7 @@ void NodeGuard::Beat() {
   while (lane < node_.lanes() && node_.life(lane).run_id.empty()) ++lane;
   if (lane == node_.lanes() || checking_ || beating_) return;
   const NodeLife& life = node_.life(lane);
-  if (!IsConfirmed(lane) || life.durable != known_->marker.durable ||
-      life.evicted_keys > evicted_) {
+  if (!IsConfirmed(lane) || life.durable != known_->marker.durable) {
     trusted_ = false;
     return Check(lane);
   }
