@@ -23,10 +23,10 @@ class CliForgettingTest : public CliDaemonTest {
     EXPECT_GT(Json(result).Number("retry_delay_ms"), 0) << result.out;
   }
 
-  // `run` with a lease that is much shorter than the quarantine.
+  // `run` with a lease that is shorter than the quarantine.
   void RunThroughALoss(const std::function<void()>& lose) const {
     const Gate gate;
-    const auto run = Start({"run", "report", "--ttl", "3s", "--grace", "100ms", "--", "/bin/sh",
+    const auto run = Start({"run", "report", "--ttl", "9s", "--grace", "100ms", "--", "/bin/sh",
                             "-c", "echo up; " + gate.Wait() + "; exit 3"});
     ASSERT_TRUE(run->WaitForOutput("up"));
     const int64_t token = Look("report").fencing_token();

@@ -44,18 +44,22 @@ class SessionTest : public WaitingTest {
     request.mutable_adopt()->set_name(lease.name());
     request.mutable_adopt()->set_lease_id(lease.lease_id());
     request.mutable_adopt()->set_fencing_token(lease.fencing_token());
+    request.mutable_adopt()->set_reassertion(lease.reassertion());
     session.Send(request);
     const auto answer = session.Read();
     EXPECT_TRUE(answer && answer->has_adopt_result());
     return answer ? answer->adopt_result() : v1::SessionAdoptResult();
   }
 
-  // Leases that a heartbeat could not extend.
-  static int Beat(SessionCaller& session, uint64_t number) {
+  static v1::SessionHeartbeatResult BeatOf(SessionCaller& session, uint64_t number) {
     session.Heartbeat(number);
     const auto answer = session.Read();
     EXPECT_TRUE(answer && answer->heartbeat_result().number() == number);
-    return answer ? answer->heartbeat_result().not_extended_size() : -1;
+    return answer ? answer->heartbeat_result() : v1::SessionHeartbeatResult();
+  }
+  // Number of leases that a heartbeat could not extend.
+  static int Beat(SessionCaller& session, uint64_t number) {
+    return BeatOf(session, number).not_extended_size();
   }
 
   bool IsHeld(Replica& at, const std::string& name) {
@@ -86,6 +90,47 @@ TEST_F(SessionTest, LeasesOfAKilledDaemonAreAdoptedAtAnotherAndLive) {
     ASSERT_EQ(Beat(after, number), 0);
   }
   for (const v1::Lease& lease : leases) EXPECT_TRUE(IsHeld(second, lease.name())) << lease.name();
+}
+
+TEST_F(SessionTest, LeasesThatRedisForgotAreNamedUntilTheyAreProvedAndThenKept) {
+  Replica replica(redis_);
+  SessionCaller session(replica.client->channel()), adopting(replica.client->channel());
+  session.Open();
+  adopting.Open();
+  const v1::Lease extended = Take(session, "extended", 1, seconds(6));
+  const v1::Lease adopted = Take(session, "adopted", 2, seconds(6));
+
+  redis_.Run({"FLUSHALL"});
+
+  // A heartbeat asks only for those that are due.
+  uint64_t number = 1;
+  v1::SessionHeartbeatResult beaten = BeatOf(session, number);
+  while (beaten.not_extended_size() < 2 && number < 1'000'000) {
+    beaten = BeatOf(session, ++number);
+  }
+  ASSERT_EQ(beaten.not_extended_size(), 2);
+  for (const v1::SessionLeaseLost& lease : beaten.not_extended()) {
+    EXPECT_EQ(lease.reason(), v1::ERROR_REASON_STORE_QUARANTINED);
+  }
+  v1::Lease unproved = adopted;
+  unproved.clear_reassertion();
+  EXPECT_EQ(Adopt(adopting, unproved).error().reason(), v1::ERROR_REASON_STORE_QUARANTINED);
+
+  v1::SessionOperation proof = ExtendOperation(3, "extended", Id(1));
+  proof.mutable_extend()->set_fencing_token(extended.fencing_token());
+  proof.mutable_extend()->set_reassertion(extended.reassertion());
+  session.Send({proof});
+  EXPECT_EQ(session.ReadResult()->extend().lease().fencing_token(), extended.fencing_token());
+  EXPECT_EQ(Adopt(adopting, adopted).lease().fencing_token(), adopted.fencing_token());
+
+  // For longer than the quarantine, and than their ttl.
+  const auto until = std::chrono::steady_clock::now() + seconds(8);
+  while (std::chrono::steady_clock::now() < until) {
+    ASSERT_EQ(Beat(session, ++number), 0);
+    ASSERT_EQ(Beat(adopting, number), 0);
+  }
+  EXPECT_TRUE(IsHeld(replica, "extended"));
+  EXPECT_TRUE(IsHeld(replica, "adopted"));
 }
 
 TEST_F(SessionTest, HalfOpenStreamDoesNoHarmToTheSessionThatAdopted) {

@@ -231,6 +231,40 @@ TEST_F(SessionTest, LeaseIsAdopted) {
   }
 }
 
+TEST_F(SessionTest, ExtendAndAdoptCarryTheProofOfTheLease) {
+  Mailbox<core::ExtendRequest> asked;
+  store().on_extend = [&](const core::ExtendRequest& request, auto done) {
+    asked.Put(request);
+    store().AnswerLater<core::Lease>(
+        std::move(done), core::Error(core::ErrorReason::kStoreQuarantined, "it is not proved"));
+  };
+  session_.Open();
+  v1::SessionOperation extend = ExtendOperation(5, "a", kLeaseId);
+  extend.mutable_extend()->set_fencing_token(42);
+  extend.mutable_extend()->set_reassertion("proof");
+  session_.Send({extend});
+  const auto result = session_.ReadResult();
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->error().reason(), v1::ERROR_REASON_STORE_QUARANTINED);
+
+  v1::SessionRequest request;
+  request.mutable_adopt()->set_name("a");
+  request.mutable_adopt()->set_lease_id(kLeaseId);
+  request.mutable_adopt()->set_fencing_token(42);
+  request.mutable_adopt()->set_reassertion("proof");
+  session_.Send(request);
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_adopt_result());
+  EXPECT_EQ(message->adopt_result().error().reason(), v1::ERROR_REASON_STORE_QUARANTINED);
+
+  for (int i = 0; i < 2; ++i) {
+    const auto seen = asked.Take();
+    ASSERT_TRUE(seen);
+    EXPECT_EQ(seen->token, core::FencingToken{42});
+    EXPECT_EQ(seen->reassertion, "proof");
+  }
+}
+
 TEST_F(SessionTest, CloseAnswersEverythingAndReleases) {
   v1::SessionOpen open;
   open.set_release_on_close(true);
