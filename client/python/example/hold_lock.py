@@ -21,14 +21,22 @@ CHANNEL_OPTIONS = [("grpc.keepalive_time_ms", 10_000), ("grpc.keepalive_timeout_
                    ("grpc.http2.max_pings_without_data", 0), ("grpc.enable_retries", 0)]
 
 
+def detail_of(error, detail):
+    """The detail of a failed call that is of the type of `detail`; empty if there is none."""
+    details = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+    for packed in status_pb2.Status.FromString(details).details:
+        packed.Unpack(detail)
+    return detail
+
+
 def reason_of(error):
     """Machine-readable reason of a failed call, such as LEASE_LOST; empty if gRPC itself failed."""
-    details = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
-    for detail in status_pb2.Status.FromString(details).details:
-        info = error_details_pb2.ErrorInfo()
-        if detail.Unpack(info) and info.domain == "lockkeeper":
-            return info.reason
-    return ""
+    info = detail_of(error, error_details_pb2.ErrorInfo())
+    return info.reason if info.domain == "lockkeeper" else ""
+
+
+def may_be_repeated(error):
+    return error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
 def now():
@@ -51,18 +59,33 @@ def acquire(stub, name):
                                                     ttl=TTL, owner="hold_lock.py"),
                                   timeout=CALL_TIMEOUT)
         except grpc.RpcError as error:
-            again = error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-            if not again or attempt == TRIES:
+            if not may_be_repeated(error) or attempt == TRIES:
                 stub.Release.future(pb.ReleaseRequest(name=name, lease_id=lease_id),
                                     timeout=CALL_TIMEOUT).exception()  # if it was granted after all
                 raise
-            time.sleep(0.1 * attempt)
+            asked = detail_of(error, error_details_pb2.RetryInfo()).retry_delay.ToTimedelta()
+            time.sleep(max(0.1 * attempt, asked.total_seconds()))
             continue
         if not answer.HasField("lease"):
             print(f"held by '{answer.contention.holder_owner}'")
             return None, 0
         return answer.lease, end_of(answer.lease, sent)
     raise AssertionError("not reached")
+
+
+def extend(stub, lease, end):
+    """The new end of the lease: the old one if nobody could say. An error if it is lost."""
+    sent = now()
+    try:
+        answer = stub.Extend(pb.ExtendRequest(name=lease.name, lease_id=lease.lease_id,
+                                              fencing_token=lease.fencing_token,
+                                              reassertion=lease.reassertion),
+                             timeout=max((end - sent) / 2, 0))
+    except grpc.RpcError as error:
+        if not may_be_repeated(error):
+            raise
+        return end  # try again soon, and stop the work before
+    return end_of(answer.lease, sent)
 
 
 def main(server, name):
@@ -73,12 +96,7 @@ def main(server, name):
     print(f"acquired with fencing token {lease.fencing_token}")
 
     for step in range(1, 4):  # work; extend at least every third of the ttl
-        sent = now()
-        answer = stub.Extend(pb.ExtendRequest(name=name, lease_id=lease.lease_id,
-                                              fencing_token=lease.fencing_token,
-                                              reassertion=lease.reassertion),
-                             timeout=max(end - sent, 0))
-        end = end_of(answer.lease, sent)
+        end = extend(stub, lease, end)
         print(f"step {step}: {end - now():.0f} s left")
 
     fence = pb.FenceRequest(name=name, fencing_token=lease.fencing_token, require_live_lease=True)
