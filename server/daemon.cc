@@ -75,6 +75,7 @@ struct Daemon::Parts {
 
   absl::StatusOr<daemon::StoreAccess> FindStore();
   absl::StatusOr<daemon::StoreAccess> StartEmbedded();
+  redis::JudgePolicy LossPolicy() const;
   absl::Status StartShards();
   absl::Status StartHttp();
   absl::Status StartRpc();
@@ -122,6 +123,25 @@ absl::StatusOr<daemon::StoreAccess> Daemon::Parts::StartEmbedded() {
   return daemon::StoreAccess{.url = *std::move(url), .tls = nullptr};
 }
 
+redis::JudgePolicy Daemon::Parts::LossPolicy() const {
+  redis::JudgePolicy policy{
+      .first_use = config.store.first_use == config::FirstUse::kGrant
+                       ? redis::FirstUse::kGrant
+                       : redis::FirstUse::kQuarantine,
+      .quarantine = config.store.quarantine == config::Quarantine::kOn
+                        ? redis::QuarantineMode::kOn
+                        : redis::QuarantineMode::kOff,
+      .ceiling_max = config.lease.max_ttl + core::limits::kLockDelayMax,
+      .assume_durable = AssumptionsOf(config.store).durable,
+      .new_service_id = core::Hex16(rpc::RandomBits()),
+      .new_reassertion_key = core::Hex16(rpc::RandomBits()) + core::Hex16(rpc::RandomBits())};
+  if (embedded_store) {
+    policy.home = embedded_store->home().id;
+    policy.home_changed = embedded_store->home().changed;
+  }
+  return policy;
+}
+
 absl::Status Daemon::Parts::StartShards() {
   const absl::StatusOr<daemon::StoreAccess> access = FindStore();
   if (!access.ok()) return access.status();
@@ -144,17 +164,7 @@ absl::Status Daemon::Parts::StartShards() {
         .guard = {.marker_key = keys.MarkerKey(),
                   .record_pattern = keys.RecordPattern(""),
                   .call_lifetime = config.store.request_timeout,
-                  .policy = {.first_use = config.store.first_use == config::FirstUse::kGrant
-                                              ? redis::FirstUse::kGrant
-                                              : redis::FirstUse::kQuarantine,
-                             .quarantine = config.store.quarantine == config::Quarantine::kOn
-                                               ? redis::QuarantineMode::kOn
-                                               : redis::QuarantineMode::kOff,
-                             .ceiling_max = config.lease.max_ttl + core::limits::kLockDelayMax,
-                             .assume_durable = assumed.durable,
-                             .new_service_id = core::Hex16(rpc::RandomBits()),
-                             .new_reassertion_key =
-                                 core::Hex16(rpc::RandomBits()) + core::Hex16(rpc::RandomBits())}},
+                  .policy = LossPolicy()},
         .queue = {.keys = keys, .record_retention = config.store.record_retention},
         .store = {.daemon_id = core::Hex16(daemon_id),
                   .waiters_per_lock_max = config.waiters.per_lock_max,

@@ -91,11 +91,12 @@ void GuardTelemetry::OnNewEpoch(const StoreTrust& trust) {
   told_epoch_ = trust.epoch;
   first_use_.clear();
   Report(trust);
-  logger_.Warn("guard.new_epoch",
-               "Another daemon or shard has noticed that the store may have forgotten leases: its "
-               "guard.loss_suspected says what",
-               {field::Shard(shard_), field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust)),
-                field::QuarantineEnd(EndOf(trust))});
+  logger_.Warn(
+      "guard.new_epoch",
+      "Another daemon, another shard or an earlier run has noticed that the store may have "
+      "forgotten leases: its guard.loss_suspected says what",
+      {field::Shard(shard_), field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust)),
+       field::QuarantineEnd(EndOf(trust))});
 }
 
 void GuardTelemetry::OnTrustChanged(const StoreTrust& trust) {

@@ -214,14 +214,16 @@ absl::StatusOr<std::unique_ptr<EmbeddedStore>> EmbeddedStore::Start(
   absl::StatusOr<DataDirectory> directory =
       DataDirectory::Open(options.data_directory, options.lock_patience);
   if (!directory.ok()) return directory.status();
+  absl::StatusOr<DataHome> home = LookAtHome(directory->path());
+  if (!home.ok()) return home.status();
   auto supervisor = std::make_unique<Supervisor>(options, *std::move(directory),
                                                  *std::move(program), std::move(listener));
   if (absl::Status status = supervisor->AwaitFirstStart(); !status.ok()) return status;
-  return std::unique_ptr<EmbeddedStore>(new EmbeddedStore(std::move(supervisor)));
+  return std::unique_ptr<EmbeddedStore>(new EmbeddedStore(*std::move(home), std::move(supervisor)));
 }
 
-EmbeddedStore::EmbeddedStore(std::unique_ptr<Supervisor> supervisor)
-    : supervisor_(std::move(supervisor)) {}
+EmbeddedStore::EmbeddedStore(DataHome home, std::unique_ptr<Supervisor> supervisor)
+    : home_(std::move(home)), supervisor_(std::move(supervisor)) {}
 
 EmbeddedStore::~EmbeddedStore() = default;
 

@@ -11,6 +11,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "core/types.h"
+#include "embedded/data_home.h"
 
 namespace lockkeeper::embedded {
 
@@ -53,13 +54,17 @@ class EmbeddedStore {
 
   EmbeddedState state() const;
 
+  // Its folder, as it was before the server was started for the first time.
+  const DataHome& home() const { return home_; }
+
   // Ends the server: SIGTERM, later SIGKILL. Returns when it is gone.
   void Stop();
 
  private:
   class Supervisor;
-  explicit EmbeddedStore(std::unique_ptr<Supervisor> supervisor);
+  EmbeddedStore(DataHome home, std::unique_ptr<Supervisor> supervisor);
 
+  const DataHome home_;
   std::unique_ptr<Supervisor> supervisor_;
 };
 

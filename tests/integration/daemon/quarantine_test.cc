@@ -28,9 +28,7 @@ class QuarantineTest : public DaemonTest {
 
   // A lease for as long as the quarantine after it is to be; its id.
   std::string Hold(const std::string& name, std::chrono::seconds ttl) {
-    v1::AcquireRequest request = AcquireOf(name);
-    request.mutable_ttl()->set_seconds(ttl.count());
-    const auto answer = client_.Acquire(request);
+    const auto answer = client_.Acquire(AcquireOf(name, "", ttl));
     EXPECT_TRUE(answer.response.has_lease()) << answer.reason;
     return answer.response.lease().lease_id();
   }
