@@ -41,6 +41,7 @@ Micros ToGrid(Micros delay, Instant now) {
 struct Line::Waiter {
   enum class State { kWaiting, kClaiming, kLeaving };
 
+  LocalLine* line = nullptr;  // Whose name the request has not.
   AcquireRequest request;
   Waiting place;
   Instant arrived;
@@ -56,8 +57,6 @@ struct Line::Waiter {
 struct Line::LocalLine {
   std::string name;
   std::unordered_map<LeaseId, std::unique_ptr<Waiter>, HashOfHexId> waiters;
-  // Thousands of callers may leave at once, and are known by their keepers only.
-  std::unordered_map<Keeper, LeaseId, HashOfHexId> by_keeper;
   std::unique_ptr<Timer> poll_timer;
   Instant poll_at = Instant::max();
   bool polling = false;
@@ -74,8 +73,13 @@ int64_t Line::FirstNumber(const LocalLine& line) {
       ->second->place.number;
 }
 
-Line::Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals& withdrawals)
-    : store_(store), clock_(clock), executor_(executor), withdrawals_(withdrawals) {
+Line::Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals& withdrawals,
+           EndOfWait on_end)
+    : store_(store),
+      clock_(clock),
+      executor_(executor),
+      withdrawals_(withdrawals),
+      on_end_(std::move(on_end)) {
   store_.ListenToLine(*this);
 }
 
@@ -86,12 +90,9 @@ Line::LocalLine* Line::Find(const std::string& name) {
   return found == lines_.end() ? nullptr : found->second.get();
 }
 
-Line::Waiter* Line::Find(const std::string& name, const LeaseId& lease_id, const Keeper& keeper) {
-  LocalLine* line = Find(name);
-  if (line == nullptr) return nullptr;
-  const auto found = line->waiters.find(lease_id);
-  if (found == line->waiters.end() || found->second->request.keeper != keeper) return nullptr;
-  return found->second.get();
+Line::Waiter* Line::Find(const Keeper& keeper) {
+  const auto found = by_keeper_.find(keeper);
+  return found == by_keeper_.end() ? nullptr : found->second;
 }
 
 void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, Instant wait_end,
@@ -104,20 +105,16 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
   std::unique_ptr<Waiter>& slot = line->waiters[request.lease_id];
   if (slot) {
     // A retry over this daemon has taken the place over; the older call has nothing to wait for.
-    Done<AcquireAnswer> older = std::move(slot->done);
-    executor_.Post([older = std::move(older)]() mutable {
-      std::move(older)(Error(ErrorReason::kOutcomeUnknown, "a later attempt waits in its place"));
-    });
-    --waiting_;
-    line->by_keeper.erase(slot->request.keeper);
+    AnswerLater(*slot, Error(ErrorReason::kOutcomeUnknown, "a later attempt waits in its place"));
   }
   slot = std::make_unique<Waiter>();
+  slot->line = line.get();
   slot->request = std::move(request);
+  slot->request.name = std::string();
   slot->place = place;
   slot->arrived = arrived;
   slot->done = std::move(done);
-  ++waiting_;
-  line->by_keeper.emplace(slot->request.keeper, slot->request.lease_id);
+  by_keeper_.emplace(slot->request.keeper, slot.get());
   const auto delay = std::chrono::duration_cast<Micros>(wait_end - clock_.Now());
   slot->end_timer =
       executor_.After(std::max(delay, Micros(0)), [this, waiter = slot.get()] { Leave(*waiter); });
@@ -125,12 +122,8 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
   PollIn(*line, std::min(ToGrid(kPollInterval, clock_.Now()), place.free_in + kPastLeaseEnd));
 }
 
-bool Line::GiveUp(const std::string& name, const Keeper& keeper) {
-  LocalLine* line = Find(name);
-  if (line == nullptr) return false;
-  const auto lease_id = line->by_keeper.find(keeper);
-  if (lease_id == line->by_keeper.end()) return false;
-  Waiter* waiter = Find(name, lease_id->second, keeper);
+bool Line::GiveUp(const Keeper& keeper) {
+  Waiter* waiter = Find(keeper);
   if (waiter == nullptr) return false;
   Leave(*waiter);
   return true;
@@ -141,15 +134,11 @@ void Line::StartDraining() {
   for (auto& [name, line] : lines_) {
     SayLeaving(name, FirstNumber(*line));
     line->poll_timer.reset();
-    std::erase_if(line->waiters, [this, &by_keeper = line->by_keeper](auto& entry) {
+    std::erase_if(line->waiters, [this](auto& entry) {
       Waiter& waiter = *entry.second;
       if (waiter.state == Waiter::State::kLeaving) return false;  // Its own answer comes soon.
-      executor_.Post([done = std::move(waiter.done)]() mutable {
-        std::move(done)(Error(ErrorReason::kServerDraining,
-                              "this daemon is stopping; the place in line is kept"));
-      });
-      --waiting_;
-      by_keeper.erase(waiter.request.keeper);
+      AnswerLater(waiter, Error(ErrorReason::kServerDraining,
+                                "this daemon is stopping; the place in line is kept"));
       return true;
     });
   }
@@ -166,8 +155,8 @@ void Line::SayLeaving(const std::string& name, int64_t number) {
 }
 
 void Line::OnOffer(const Offer& offer) {
-  Waiter* waiter = Find(offer.name, offer.lease_id, offer.keeper);
-  if (waiter == nullptr) return Decline(offer);
+  Waiter* waiter = Find(offer.keeper);
+  if (waiter == nullptr || waiter->request.lease_id != offer.lease_id) return Decline(offer);
   if (waiter->state != Waiter::State::kWaiting) return;
   RememberOffered(offer);
   if (waiter->request.claim == ClaimMode::kByDaemon) return Claim(*waiter);
@@ -223,13 +212,13 @@ void Line::Claim(Waiter& waiter) {
   waiter.claim_timer.reset();
   const AcquireRequest& request = waiter.request;
   ExtendRequest claim;
-  claim.name = request.name;
+  claim.name = waiter.line->name;
   claim.lease_id = request.lease_id;
   claim.principal = request.principal;
   claim.deadline = clock_.Now() + kStoreTimeout;
   claim.target = ExtendTarget::kOffer;
   store_.Extend(claim,
-                [this, alive = alive_, name = request.name, lease_id = request.lease_id,
+                [this, alive = alive_, name = claim.name, lease_id = request.lease_id,
                  keeper = request.keeper, attempt = request.attempt](absl::StatusOr<Lease> lease) {
                   if (*alive)
                     OnClaimed({name, lease_id, attempt, keeper, {}, {}, {}}, std::move(lease));
@@ -237,8 +226,7 @@ void Line::Claim(Waiter& waiter) {
 }
 
 void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
-  const auto& [name, lease_id, attempt, keeper, deadline, scope, in_line] = undo;
-  Waiter* waiter = Find(name, lease_id, keeper);
+  Waiter* waiter = Find(undo.keeper);
   if (waiter == nullptr) {
     // Answered meanwhile, because the daemon drains or the lease id was released.
     if (lease.ok() && !draining_) {
@@ -259,14 +247,13 @@ void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
   if (MayHaveHappened(lease.status())) {
     // It may be a lease by now: only the store knows, and asking again does no harm.
     waiter->claim_timer = executor_.After(kClaimPause, [this, undo] {
-      if (Waiter* again = Find(undo.name, undo.lease_id, undo.keeper)) Claim(*again);
+      if (Waiter* again = Find(undo.keeper)) Claim(*again);
     });
     return;
   }
   waiter->state = Waiter::State::kWaiting;
-  LocalLine& line = *Find(name);
-  line.unpark_from = 1;
-  PollIn(line, kPollSoon);
+  waiter->line->unpark_from = 1;
+  PollIn(*waiter->line, kPollSoon);
 }
 
 // Takes the waiter's place back and answers when the store has confirmed it or its time is up.
@@ -276,12 +263,11 @@ void Line::Leave(Waiter& waiter) {
   waiter.state = Waiter::State::kLeaving;
   const AcquireRequest& request = waiter.request;
   withdrawals_.Start(
-      {request.name, request.lease_id, request.attempt, request.keeper,
+      {waiter.line->name, request.lease_id, request.attempt, request.keeper,
        clock_.Now() + kStoreTimeout, WithdrawScope::kLeaseToo, true},
       clock_.Now() + kLeaveTriedFor,
-      [this, alive = alive_, name = request.name, lease_id = request.lease_id,
-       keeper = request.keeper](absl::StatusOr<WithdrawResult> result) {
-        Waiter* leaving = *alive ? Find(name, lease_id, keeper) : nullptr;
+      [this, alive = alive_, keeper = request.keeper](absl::StatusOr<WithdrawResult> result) {
+        Waiter* leaving = *alive ? Find(keeper) : nullptr;
         if (leaving == nullptr) return;
         if (!result.ok() || *result == WithdrawResult::kKept) {
           return Answer(*leaving, Error(ErrorReason::kOutcomeUnknown,
@@ -294,7 +280,7 @@ void Line::Leave(Waiter& waiter) {
           contention.position = 0;
         } else if (contention.position == 0) {  // Its turn had come, or the line was lost.
           contention.position = *result == WithdrawResult::kWithdrawn ? 1 : leaving->place.position;
-          contention.waiters = Find(name)->length;
+          contention.waiters = leaving->line->length;
         }
         Answer(*leaving, AcquireAnswer(std::move(contention)));
       });
@@ -304,12 +290,25 @@ void Line::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
   Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
   if (lease != nullptr) lease->reassertion = store_.Reassertion(waiter.request, *lease);
   Done<AcquireAnswer> done = std::move(waiter.done);
-  LocalLine& line = *Find(waiter.request.name);
-  line.by_keeper.erase(waiter.request.keeper);
+  const Keeper keeper = waiter.request.keeper;
+  const Instant arrived = waiter.arrived;
+  LocalLine& line = *waiter.line;
+  by_keeper_.erase(keeper);
   line.waiters.erase(waiter.request.lease_id);
-  --waiting_;
   if (line.waiters.empty()) lines_.erase(lines_.find(line.name));
+  on_end_(keeper, arrived, answer);
   std::move(done)(std::move(answer));
+}
+
+void Line::AnswerLater(Waiter& waiter, absl::Status error) {
+  const Keeper keeper = waiter.request.keeper;
+  by_keeper_.erase(keeper);
+  executor_.Post([on_end = on_end_, keeper, arrived = waiter.arrived, done = std::move(waiter.done),
+                  error = std::move(error)]() mutable {
+    const absl::StatusOr<AcquireAnswer> answer = std::move(error);
+    on_end(keeper, arrived, answer);
+    std::move(done)(answer.status());
+  });
 }
 
 void Line::PollIn(LocalLine& line, Micros delay) {
@@ -373,10 +372,11 @@ void Line::StandAgain(LocalLine& line) {
   for (Waiter* waiter : in_order) {
     waiter->stood_again = true;
     AcquireRequest request = waiter->request;
+    request.name = line.name;
     request.deadline = clock_.Now() + kStoreTimeout;
-    store_.Acquire(request, [this, alive = alive_, name = request.name, lease_id = request.lease_id,
+    store_.Acquire(request, [this, alive = alive_,
                              keeper = request.keeper](absl::StatusOr<AcquireOutcome> outcome) {
-      Waiter* standing = *alive ? Find(name, lease_id, keeper) : nullptr;
+      Waiter* standing = *alive ? Find(keeper) : nullptr;
       // One that claims or leaves meanwhile is answered by that.
       if (standing == nullptr || standing->state != Waiter::State::kWaiting) return;
       if (!outcome.ok()) {
@@ -385,7 +385,7 @@ void Line::StandAgain(LocalLine& line) {
       }
       if (auto* place = std::get_if<Waiting>(&*outcome)) {
         standing->place = *place;
-        PollIn(*Find(name), place->free_in + kPastLeaseEnd);
+        PollIn(*standing->line, place->free_in + kPastLeaseEnd);
       } else if (auto* lease = std::get_if<Lease>(&*outcome)) {
         if (lease->offered) return Claim(*standing);
         Answer(*standing, AcquireAnswer(std::move(*lease)));

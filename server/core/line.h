@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -29,7 +30,12 @@ namespace lockkeeper::core {
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class Line : public LineListener {
  public:
-  Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals& withdrawals);
+  // Hears of each wait that ends, just before its `done` runs.
+  using EndOfWait = std::function<void(const Keeper& keeper, Instant arrived,
+                                       const absl::StatusOr<AcquireAnswer>& answer)>;
+
+  Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals& withdrawals,
+       EndOfWait on_end);
   ~Line() override;
 
   // How long leaving a line is tried. No ttl ends a place in line; the store forgets one, or its
@@ -42,13 +48,13 @@ class Line : public LineListener {
             Done<AcquireAnswer> done);
 
   // The caller of the waiting acquire is gone: it leaves the line. False if no such acquire waits.
-  bool GiveUp(const std::string& name, const Keeper& keeper);
+  bool GiveUp(const Keeper& keeper);
 
   // Ends all waits with SERVER_DRAINING and leaves their places in line for a retry elsewhere,
   // except those that are being left already.
   void StartDraining();
 
-  size_t waiting() const { return waiting_; }
+  size_t waiting() const { return by_keeper_.size(); }
 
   void OnOffer(const Offer& offer) override;
   void OnWaiterReleased(const std::string& name, const LeaseId& lease_id) override;
@@ -61,12 +67,14 @@ class Line : public LineListener {
   void Decline(const Offer& offer);
   void RememberOffered(const Offer& offer);
   LocalLine* Find(const std::string& name);
-  Waiter* Find(const std::string& name, const LeaseId& lease_id, const Keeper& keeper);
+  Waiter* Find(const Keeper& keeper);
 
   void Claim(Waiter& waiter);
   void OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease);
   void Leave(Waiter& waiter);
   void Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer);
+  // Takes its `done` out, to run in a later turn with this error.
+  void AnswerLater(Waiter& waiter, absl::Status error);
 
   void PollIn(LocalLine& line, Micros delay);
   void Poll(LocalLine& line);
@@ -78,10 +86,13 @@ class Line : public LineListener {
   const Clock& clock_;
   Executor& executor_;
   Withdrawals& withdrawals_;
+  const EndOfWait on_end_;
   std::unordered_map<std::string, std::unique_ptr<LocalLine>> lines_;
   // Offers that have been taken up and may yet be claimed, with the time until which to wait.
   std::unordered_map<LeaseId, Instant, HashOfHexId> told_;
-  size_t waiting_ = 0;
+  // Keepers name calls, so each waiter has its own. Thousands of callers may leave at once, and are
+  // known by their keepers only.
+  std::unordered_map<Keeper, Waiter*, HashOfHexId> by_keeper_;
   bool draining_ = false;
   uint32_t polls_ = 0;
   // Says to answers that come late that this object is gone.

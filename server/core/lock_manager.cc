@@ -46,7 +46,11 @@ LockManager::LockManager(LockStore& store, const Clock& clock, Executor& executo
       observer_(observer),
       options_(options),
       withdrawals_(store, clock, executor, observer),
-      line_(store, clock, executor, withdrawals_) {}
+      line_(store, clock, executor, withdrawals_,
+            [this](const Keeper& keeper, Instant arrived,
+                   const absl::StatusOr<AcquireAnswer>& answer) {
+              OnWaitEnded(keeper, arrived, answer);
+            }) {}
 
 void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
   if (RefusesAdmission(done)) return;
@@ -122,8 +126,8 @@ void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Leas
                     .previous_lease_expired = lease.previous_lease_expired,
                     .attempt = request.attempt,
                     .keeper = request.keeper};
-  line_.Wait(request, Waiting{}, arrived, EndOfWait(request, arrived),
-             ObservedWait(request.keeper, arrived, std::move(done)));
+  observer_.OnWaitBegan();
+  line_.Wait(request, Waiting{}, arrived, EndOfWait(request, arrived), std::move(done));
   line_.OnOffer(offer);
 }
 
@@ -132,16 +136,15 @@ void LockManager::OnWaiting(AcquireRequest request, Instant arrived, const Waiti
   const auto joining = joining_.extract(request.keeper);
   const bool abandoned = !joining.empty() && joining.mapped();
   const Instant end = EndOfWait(request, arrived);
-  const std::string name = request.name;
   const Keeper keeper = request.keeper;
-  done = ObservedWait(request.keeper, arrived, std::move(done));
+  observer_.OnWaitBegan();
   line_.Wait(std::move(request), place, arrived, end, std::move(done));
   if (draining_) return line_.StartDraining();
-  if (abandoned) Abandon(name, keeper);
+  if (abandoned) Abandon(keeper);
 }
 
-void LockManager::Abandon(const std::string& name, const Keeper& keeper) {
-  if (line_.GiveUp(name, keeper)) {
+void LockManager::Abandon(const Keeper& keeper) {
+  if (line_.GiveUp(keeper)) {
     left_.insert(keeper);
     return;
   }
@@ -238,32 +241,30 @@ Done<T> LockManager::Counted(Done<T> done) {
   };
 }
 
-Done<AcquireAnswer> LockManager::CountedWaiter(std::string principal, Done<AcquireAnswer> done) {
+Done<AcquireAnswer> LockManager::CountedWaiter(const std::string& principal,
+                                               Done<AcquireAnswer> done) {
   ++operations_;
-  ++waiters_by_principal_[principal];
-  return [this, principal = std::move(principal),
-          done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
+  // Stays where it is as long as somebody is counted there.
+  auto* const waiters = &*waiters_by_principal_.try_emplace(principal, 0).first;
+  ++waiters->second;
+  return [this, waiters, done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
     --operations_;
-    const auto waiters = waiters_by_principal_.find(principal);
-    if (--waiters->second == 0) waiters_by_principal_.erase(waiters);
+    if (--waiters->second == 0) {
+      waiters_by_principal_.erase(waiters_by_principal_.find(waiters->first));
+    }
     std::move(done)(std::move(answer));
   };
 }
 
-Done<AcquireAnswer> LockManager::ObservedWait(const Keeper& keeper, Instant arrived,
-                                              Done<AcquireAnswer> done) {
-  observer_.OnWaitBegan();
-  return [this, arrived, keeper,
-          done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
-    const bool left = left_.erase(keeper) > 0;
-    observer_.OnWaitEnded(left ? WaitEnd::kCallerLeft : EndOf(answer),
-                          std::chrono::duration_cast<Micros>(clock_.Now() - arrived));
-    const Lease* lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
-    if (lease != nullptr && lease->previous_lease_expired) {
-      observer_.OnExpiredLeaseReplaced(lease->name, lease->token);
-    }
-    std::move(done)(std::move(answer));
-  };
+void LockManager::OnWaitEnded(const Keeper& keeper, Instant arrived,
+                              const absl::StatusOr<AcquireAnswer>& answer) {
+  const bool left = left_.erase(keeper) > 0;
+  observer_.OnWaitEnded(left ? WaitEnd::kCallerLeft : EndOf(answer),
+                        std::chrono::duration_cast<Micros>(clock_.Now() - arrived));
+  const Lease* lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
+  if (lease != nullptr && lease->previous_lease_expired) {
+    observer_.OnExpiredLeaseReplaced(lease->name, lease->token);
+  }
 }
 
 template <typename T>

@@ -51,7 +51,7 @@ class LockManager {
 
   // The caller of an acquire that may wait is gone: it leaves the line, or does not join it. Its
   // `done` still runs.
-  void Abandon(const std::string& name, const Keeper& keeper);
+  void Abandon(const Keeper& keeper);
 
   // From now on acquires answer SERVER_DRAINING, those that wait too; everything else goes on.
   void StartDraining();
@@ -80,9 +80,9 @@ class LockManager {
   template <typename T>
   Done<T> Counted(Done<T> done);
   // The same for one that may wait.
-  Done<AcquireAnswer> CountedWaiter(std::string principal, Done<AcquireAnswer> done);
-  // Tells the observer of a wait that begins now, and of its end.
-  Done<AcquireAnswer> ObservedWait(const Keeper& keeper, Instant arrived, Done<AcquireAnswer> done);
+  Done<AcquireAnswer> CountedWaiter(const std::string& principal, Done<AcquireAnswer> done);
+  void OnWaitEnded(const Keeper& keeper, Instant arrived,
+                   const absl::StatusOr<AcquireAnswer>& answer);
   template <typename T>
   void AnswerLater(absl::Status error, Done<T> done);
 

@@ -53,8 +53,7 @@ void Session::Carry(uint64_t id, AcquireRequest request) {
                                                       std::to_string(limits::kLeasesPerSessionMax) +
                                                       " leases in each shard"));
   }
-  if (request.wait_timeout > Millis(0) &&
-      !waiting_.emplace(id, Waiting{request.name, request.keeper}).second) {
+  if (request.wait_timeout > Millis(0) && !waiting_.emplace(id, Waiting{request.keeper}).second) {
     return Answer(operation, InvalidField("id", "is that of an acquire that still waits"));
   }
   ++acquiring_;
@@ -140,7 +139,7 @@ void Session::Cancel(uint64_t operation_id) {
   const auto waiting = waiting_.find(operation_id);
   if (waiting == waiting_.end()) return;
   waiting->second.cancelled = true;
-  locks_.Abandon(waiting->second.name, waiting->second.keeper);
+  locks_.Abandon(waiting->second.keeper);
 }
 
 void Session::Adopt(ExtendRequest request, Done<Lease> done) {

@@ -101,7 +101,6 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   struct Waiting {
-    std::string name;
     Keeper keeper;
     bool cancelled = false;
   };

@@ -41,10 +41,8 @@ CallSubject AcquireCall::Subject(const Request& request) const {
   };
 }
 
-void AcquireCall::LeaveLine(core::Shard& shard, const Request& request) const {
-  shard.executor.Post([&locks = shard.locks, name = request.name(), keeper = keeper_] {
-    locks.Abandon(name, keeper);
-  });
+void AcquireCall::LeaveLine(core::Shard& shard) const {
+  shard.executor.Post([&locks = shard.locks, keeper = keeper_] { locks.Abandon(keeper); });
 }
 
 void AcquireCall::WithdrawGrant(core::Shard& shard) {
@@ -54,7 +52,7 @@ void AcquireCall::WithdrawGrant(core::Shard& shard) {
 }
 
 void AcquireReactor::OnCancel() {
-  if (call().may_wait()) call().LeaveLine(shard(), request());
+  if (call().may_wait()) call().LeaveLine(shard());
 }
 
 void AcquireReactor::OnDone() {

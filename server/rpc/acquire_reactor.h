@@ -33,7 +33,7 @@ class AcquireCall {
 
   // Gives the place in line up that this call has or is about to get. Call it on any thread, once
   // the call runs and until it is over.
-  void LeaveLine(core::Shard& shard, const Request& request) const;
+  void LeaveLine(core::Shard& shard) const;
 
   // Takes the grant of this call back, if there is one. Call it on any thread, at the end.
   void WithdrawGrant(core::Shard& shard);

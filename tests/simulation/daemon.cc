@@ -124,7 +124,7 @@ void Daemon::Cancel(const CallPtr& call) {
     if (open == acquires_.end()) return;
     const auto& [name, lease_id, keeper] = open->second;
     world_.judge.GivenUp(TryOf(name, lease_id, keeper), world_.clock.Now());
-    manager_->Abandon(name, keeper);
+    manager_->Abandon(keeper);
   });
 }
 

@@ -56,7 +56,9 @@ class LineOfferTest : public testing::Test {
   PendingStore store_;
   RecordingObserver observer_;
   Withdrawals withdrawals_{store_, clock_, executor_, observer_};
-  std::unique_ptr<Line> line_ = std::make_unique<Line>(store_, clock_, executor_, withdrawals_);
+  std::unique_ptr<Line> line_ =
+      std::make_unique<Line>(store_, clock_, executor_, withdrawals_,
+                             [](const Keeper&, Instant, const absl::StatusOr<AcquireAnswer>&) {});
   Caught<AcquireAnswer> answer_;
 };
 
@@ -97,7 +99,7 @@ TEST_F(LineOfferTest, OfferThatTheClientWasToldOfIsDeclinedOnceItHadTimeToClaim)
 
 TEST_F(LineOfferTest, OfferToAPlaceThatCouldNotBeLeftIsDeclinedAtOnce) {
   Wait(ClaimMode::kByDaemon);
-  ASSERT_TRUE(line_->GiveUp("a", keeper_));
+  ASSERT_TRUE(line_->GiveUp(keeper_));
   store_.withdrawals.Answer(Error(ErrorReason::kOutcomeUnknown, "no answer"));
   ASSERT_TRUE(answer_.came());
   EXPECT_EQ(ReasonOf(answer_.value().status()), ErrorReason::kOutcomeUnknown);
@@ -112,7 +114,7 @@ TEST_F(LineOfferTest, OfferToAPlaceThatCouldNotBeLeftIsDeclinedAtOnce) {
 // Found by the simulator: it was told that its place is kept while its daemon took it back.
 TEST_F(LineOfferTest, WaiterThatIsLeavingWhenTheDaemonDrainsHearsHowThatWent) {
   Wait(ClaimMode::kByDaemon);
-  ASSERT_TRUE(line_->GiveUp("a", keeper_));
+  ASSERT_TRUE(line_->GiveUp(keeper_));
   line_->StartDraining();
   executor_.RunUntilIdle();
   ASSERT_FALSE(answer_.came());

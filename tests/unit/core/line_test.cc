@@ -136,7 +136,7 @@ TEST_F(LineTest, DeadlineOfTheCallerBoundsTheWaitAndLeavesTimeToAnswer) {
 TEST_F(LineTest, AbandonedWaiterLeavesAtOnce) {
   StandInLine(Request(1), answer_);
 
-  locks_.Abandon("a", Request(1).keeper);
+  locks_.Abandon(Request(1).keeper);
 
   ASSERT_EQ(store_.withdrawals.size(), 1U);
   store_.withdrawals.Answer(WithdrawResult::kNotGranted);
@@ -146,7 +146,7 @@ TEST_F(LineTest, AbandonedWaiterLeavesAtOnce) {
 
 TEST_F(LineTest, AcquireThatIsAbandonedOnItsWayLeavesAsItArrives) {
   locks_.Acquire(Request(1), answer_.Into());
-  locks_.Abandon("a", Request(1).keeper);
+  locks_.Abandon(Request(1).keeper);
   EXPECT_EQ(store_.withdrawals.size(), 0U) << "nothing is known of it yet";
 
   store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
@@ -159,7 +159,7 @@ TEST_F(LineTest, AbandoningAnAcquireThatIsOverDoesNothing) {
   locks_.Acquire(Request(1), answer_.Into());
   store_.acquires.Answer(AcquireOutcome(LeaseOf(Request(1))));
 
-  locks_.Abandon("a", Request(1).keeper);
+  locks_.Abandon(Request(1).keeper);
   executor_.RunUntilIdle();
 
   EXPECT_EQ(store_.withdrawals.size(), 0U);
@@ -170,7 +170,7 @@ TEST_F(LineTest, AbandoningAnAcquireThatIsOverDoesNothing) {
 TEST_F(LineTest, AbandonedClaimIsAnsweredByWhatBecameOfIt) {
   StandInLine(Request(1), answer_);
   store_.listener->OnOffer(OfferTo(Request(1)));
-  locks_.Abandon("a", Request(1).keeper);
+  locks_.Abandon(Request(1).keeper);
   EXPECT_EQ(store_.withdrawals.size(), 0U) << "the claim is on its way";
 
   store_.extends.Answer(LeaseOf(Request(1)));
@@ -231,7 +231,7 @@ TEST_F(LineTest, LaterAttemptAtThisDaemonWaitsInsteadOfTheEarlierOne) {
   EXPECT_EQ(ReasonIn(answer_), ErrorReason::kOutcomeUnknown);
   EXPECT_FALSE(later.came());
   EXPECT_EQ(locks_.waiting(), 1U);
-  locks_.Abandon("a", Request(1).keeper);
+  locks_.Abandon(Request(1).keeper);
   EXPECT_EQ(store_.withdrawals.size(), 0U) << "the place is the later one's";
   store_.listener->OnOffer(OfferTo(again));
   store_.extends.Answer(LeaseOf(again));
@@ -253,7 +253,7 @@ TEST_F(LineTest, ObserverHearsOfEveryWaitAndItsEnd) {
 
   Caught<AcquireAnswer> abandoned;
   StandInLine(Request(3), abandoned);
-  locks_.Abandon("a", Request(3).keeper);
+  locks_.Abandon(Request(3).keeper);
   store_.withdrawals.Answer(WithdrawResult::kNotGranted);
 
   Caught<AcquireAnswer> offered;
