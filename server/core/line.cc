@@ -38,41 +38,6 @@ Micros ToGrid(Micros delay, Instant now) {
 
 }  // namespace
 
-struct Line::Waiter {
-  enum class State { kWaiting, kClaiming, kLeaving };
-
-  LocalLine* line = nullptr;  // Whose name the request has not.
-  AcquireRequest request;
-  Waiting place;
-  Instant arrived;
-  Done<AcquireAnswer> done;
-  State state = State::kWaiting;
-  bool over = false;         // The wait has ended while a claim was under way.
-  bool stood_again = false;  // After the store had lost the line.
-  bool released = false;
-  std::unique_ptr<Timer> end_timer;
-  std::unique_ptr<Timer> claim_timer;
-};
-
-struct Line::LocalLine {
-  std::string name;
-  std::unordered_map<LeaseId, std::unique_ptr<Waiter>, HashOfHexId> waiters;
-  std::unique_ptr<Timer> poll_timer;
-  Instant poll_at = Instant::max();
-  bool polling = false;
-  int64_t unpark_from = 0;
-  int32_t length = 0;  // As the store said last.
-};
-
-// Number of the waiter that came first. It is the last one to be known to a line that was lost.
-int64_t Line::FirstNumber(const LocalLine& line) {
-  return std::min_element(line.waiters.begin(), line.waiters.end(),
-                          [](const auto& a, const auto& b) {
-                            return a.second->place.number < b.second->place.number;
-                          })
-      ->second->place.number;
-}
-
 Line::Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals& withdrawals,
            EndOfWait on_end)
     : store_(store),
@@ -85,14 +50,14 @@ Line::Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals
 
 Line::~Line() { *alive_ = false; }
 
-Line::LocalLine* Line::Find(const std::string& name) {
+LocalLine* Line::Find(const std::string& name) {
   const auto found = lines_.find(name);
   return found == lines_.end() ? nullptr : found->second.get();
 }
 
-Line::Waiter* Line::Find(const Keeper& keeper) {
+LineWaiter* Line::Find(const Keeper& keeper) {
   const auto found = by_keeper_.find(keeper);
-  return found == by_keeper_.end() ? nullptr : found->second;
+  return found == by_keeper_.end() ? nullptr : *found;
 }
 
 void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, Instant wait_end,
@@ -102,28 +67,31 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
     line = std::make_unique<LocalLine>();
     line->name = request.name;
   }
-  std::unique_ptr<Waiter>& slot = line->waiters[request.lease_id];
-  if (slot) {
+  const auto older = line->waiters.find(request.lease_id);
+  if (older != line->waiters.end()) {
     // A retry over this daemon has taken the place over; the older call has nothing to wait for.
-    AnswerLater(*slot, Error(ErrorReason::kOutcomeUnknown, "a later attempt waits in its place"));
+    AnswerLater(**older, Error(ErrorReason::kOutcomeUnknown, "a later attempt waits in its place"));
+    line->waiters.erase(older);
   }
-  slot = std::make_unique<Waiter>();
-  slot->line = line.get();
-  slot->request = std::move(request);
-  slot->request.name = std::string();
-  slot->place = place;
-  slot->arrived = arrived;
-  slot->done = std::move(done);
-  by_keeper_.emplace(slot->request.keeper, slot.get());
+  auto owned = std::make_unique<LineWaiter>();
+  LineWaiter* const waiter = owned.get();
+  waiter->line = line.get();
+  waiter->request = std::move(request);
+  waiter->request.name = std::string();
+  waiter->place = place;
+  waiter->arrived = arrived;
+  waiter->done = std::move(done);
+  line->waiters.insert(std::move(owned));
+  by_keeper_.insert(waiter);
   const auto delay = std::chrono::duration_cast<Micros>(wait_end - clock_.Now());
-  slot->end_timer =
-      executor_.After(std::max(delay, Micros(0)), [this, waiter = slot.get()] { Leave(*waiter); });
+  waiter->end_timer =
+      executor_.After(std::max(delay, Micros(0)), [this, waiter] { Leave(*waiter); });
   line->length = std::max(line->length, place.position);
   PollIn(*line, std::min(ToGrid(kPollInterval, clock_.Now()), place.free_in + kPastLeaseEnd));
 }
 
 bool Line::GiveUp(const Keeper& keeper) {
-  Waiter* waiter = Find(keeper);
+  LineWaiter* waiter = Find(keeper);
   if (waiter == nullptr) return false;
   Leave(*waiter);
   return true;
@@ -132,11 +100,11 @@ bool Line::GiveUp(const Keeper& keeper) {
 void Line::StartDraining() {
   draining_ = true;
   for (auto& [name, line] : lines_) {
-    SayLeaving(name, FirstNumber(*line));
+    SayLeaving(name, line->FirstNumber());
     line->poll_timer.reset();
-    std::erase_if(line->waiters, [this](auto& entry) {
-      Waiter& waiter = *entry.second;
-      if (waiter.state == Waiter::State::kLeaving) return false;  // Its own answer comes soon.
+    std::erase_if(line->waiters, [this](const std::unique_ptr<LineWaiter>& entry) {
+      LineWaiter& waiter = *entry;
+      if (waiter.state == LineWaiter::State::kLeaving) return false;  // Its own answer comes soon.
       AnswerLater(waiter, Error(ErrorReason::kServerDraining,
                                 "this daemon is stopping; the place in line is kept"));
       return true;
@@ -155,9 +123,9 @@ void Line::SayLeaving(const std::string& name, int64_t number) {
 }
 
 void Line::OnOffer(const Offer& offer) {
-  Waiter* waiter = Find(offer.keeper);
+  LineWaiter* waiter = Find(offer.keeper);
   if (waiter == nullptr || waiter->request.lease_id != offer.lease_id) return Decline(offer);
-  if (waiter->state != Waiter::State::kWaiting) return;
+  if (waiter->state != LineWaiter::State::kWaiting) return;
   RememberOffered(offer);
   if (waiter->request.claim == ClaimMode::kByDaemon) return Claim(*waiter);
 
@@ -197,18 +165,19 @@ void Line::OnWaiterReleased(const std::string& name, const LeaseId& lease_id) {
   const auto found = line->waiters.find(lease_id);
   if (found == line->waiters.end()) return;
   // The message may be older than the place.
-  if (found->second->stood_again) {
-    found->second->released = true;
-    return Leave(*found->second);
+  LineWaiter& waiter = **found;
+  if (waiter.stood_again) {
+    waiter.released = true;
+    return Leave(waiter);
   }
   Contention contention;
   contention.reason = ContentionReason::kCancelled;
   contention.waiters = line->length;
-  Answer(*found->second, AcquireAnswer(std::move(contention)));
+  Answer(waiter, AcquireAnswer(std::move(contention)));
 }
 
-void Line::Claim(Waiter& waiter) {
-  waiter.state = Waiter::State::kClaiming;
+void Line::Claim(LineWaiter& waiter) {
+  waiter.state = LineWaiter::State::kClaiming;
   waiter.claim_timer.reset();
   const AcquireRequest& request = waiter.request;
   ExtendRequest claim;
@@ -226,7 +195,7 @@ void Line::Claim(Waiter& waiter) {
 }
 
 void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
-  Waiter* waiter = Find(undo.keeper);
+  LineWaiter* waiter = Find(undo.keeper);
   if (waiter == nullptr) {
     // Answered meanwhile, because the daemon drains or the lease id was released.
     if (lease.ok() && !draining_) {
@@ -241,33 +210,33 @@ void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
     return Answer(*waiter, AcquireAnswer(*std::move(lease)));
   }
   if (waiter->over) {
-    waiter->state = Waiter::State::kWaiting;
+    waiter->state = LineWaiter::State::kWaiting;
     return Leave(*waiter);
   }
   if (MayHaveHappened(lease.status())) {
     // It may be a lease by now: only the store knows, and asking again does no harm.
     waiter->claim_timer = executor_.After(kClaimPause, [this, undo] {
-      if (Waiter* again = Find(undo.keeper)) Claim(*again);
+      if (LineWaiter* again = Find(undo.keeper)) Claim(*again);
     });
     return;
   }
-  waiter->state = Waiter::State::kWaiting;
+  waiter->state = LineWaiter::State::kWaiting;
   waiter->line->unpark_from = 1;
   PollIn(*waiter->line, kPollSoon);
 }
 
 // Takes the waiter's place back and answers when the store has confirmed it or its time is up.
-void Line::Leave(Waiter& waiter) {
+void Line::Leave(LineWaiter& waiter) {
   waiter.over = true;
-  if (waiter.state != Waiter::State::kWaiting) return;
-  waiter.state = Waiter::State::kLeaving;
+  if (waiter.state != LineWaiter::State::kWaiting) return;
+  waiter.state = LineWaiter::State::kLeaving;
   const AcquireRequest& request = waiter.request;
   withdrawals_.Start(
       {waiter.line->name, request.lease_id, request.attempt, request.keeper,
        clock_.Now() + kStoreTimeout, WithdrawScope::kLeaseToo, true},
       clock_.Now() + kLeaveTriedFor,
       [this, alive = alive_, keeper = request.keeper](absl::StatusOr<WithdrawResult> result) {
-        Waiter* leaving = *alive ? Find(keeper) : nullptr;
+        LineWaiter* leaving = *alive ? Find(keeper) : nullptr;
         if (leaving == nullptr) return;
         if (!result.ok() || *result == WithdrawResult::kKept) {
           return Answer(*leaving, Error(ErrorReason::kOutcomeUnknown,
@@ -286,23 +255,23 @@ void Line::Leave(Waiter& waiter) {
       });
 }
 
-void Line::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
+void Line::Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
   Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
   if (lease != nullptr) lease->reassertion = store_.Reassertion(waiter.request, *lease);
   Done<AcquireAnswer> done = std::move(waiter.done);
   const Keeper keeper = waiter.request.keeper;
   const Instant arrived = waiter.arrived;
   LocalLine& line = *waiter.line;
-  by_keeper_.erase(keeper);
-  line.waiters.erase(waiter.request.lease_id);
+  by_keeper_.erase(&waiter);
+  line.waiters.erase(line.waiters.find(waiter.request.lease_id));
   if (line.waiters.empty()) lines_.erase(lines_.find(line.name));
   on_end_(keeper, arrived, answer);
   std::move(done)(std::move(answer));
 }
 
-void Line::AnswerLater(Waiter& waiter, absl::Status error) {
+void Line::AnswerLater(LineWaiter& waiter, absl::Status error) {
   const Keeper keeper = waiter.request.keeper;
-  by_keeper_.erase(keeper);
+  by_keeper_.erase(&waiter);
   executor_.Post([on_end = on_end_, keeper, arrived = waiter.arrived, done = std::move(waiter.done),
                   error = std::move(error)]() mutable {
     const absl::StatusOr<AcquireAnswer> answer = std::move(error);
@@ -327,7 +296,7 @@ void Line::Poll(LocalLine& line) {
   line.polling = true;
   store_.Poll({.name = line.name,
                .mode = PollMode::kWaiting,
-               .number = FirstNumber(line),
+               .number = line.FirstNumber(),
                .unpark_from = line.unpark_from,
                .deadline = clock_.Now() + kStoreTimeout},
               [this, alive = alive_, name = line.name](absl::StatusOr<PollAnswer> answer) {
@@ -363,22 +332,23 @@ void Line::OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer) 
 
 // The store has lost the line: its waiters stand again, in the order that they had.
 void Line::StandAgain(LocalLine& line) {
-  std::vector<Waiter*> in_order;
-  for (auto& [lease_id, waiter] : line.waiters) {
-    if (waiter->state == Waiter::State::kWaiting) in_order.push_back(waiter.get());
+  std::vector<LineWaiter*> in_order;
+  for (const std::unique_ptr<LineWaiter>& waiter : line.waiters) {
+    if (waiter->state == LineWaiter::State::kWaiting) in_order.push_back(waiter.get());
   }
-  std::sort(in_order.begin(), in_order.end(),
-            [](const Waiter* a, const Waiter* b) { return a->place.number < b->place.number; });
-  for (Waiter* waiter : in_order) {
+  std::sort(in_order.begin(), in_order.end(), [](const LineWaiter* a, const LineWaiter* b) {
+    return a->place.number < b->place.number;
+  });
+  for (LineWaiter* waiter : in_order) {
     waiter->stood_again = true;
     AcquireRequest request = waiter->request;
     request.name = line.name;
     request.deadline = clock_.Now() + kStoreTimeout;
     store_.Acquire(request, [this, alive = alive_,
                              keeper = request.keeper](absl::StatusOr<AcquireOutcome> outcome) {
-      Waiter* standing = *alive ? Find(keeper) : nullptr;
+      LineWaiter* standing = *alive ? Find(keeper) : nullptr;
       // One that claims or leaves meanwhile is answered by that.
-      if (standing == nullptr || standing->state != Waiter::State::kWaiting) return;
+      if (standing == nullptr || standing->state != LineWaiter::State::kWaiting) return;
       if (!outcome.ok()) {
         if (MayHaveHappened(outcome.status()) || absl::IsUnavailable(outcome.status())) return;
         return Answer(*standing, outcome.status());

@@ -17,9 +17,11 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/clock.h"
 #include "core/executor.h"
+#include "core/line_waiter.h"
 #include "core/lock_store.h"
 #include "core/requests.h"
 #include "core/withdrawals.h"
@@ -60,21 +62,17 @@ class Line : public LineListener {
   void OnWaiterReleased(const std::string& name, const LeaseId& lease_id) override;
 
  private:
-  struct Waiter;
-  struct LocalLine;
-
-  static int64_t FirstNumber(const LocalLine& line);
   void Decline(const Offer& offer);
   void RememberOffered(const Offer& offer);
   LocalLine* Find(const std::string& name);
-  Waiter* Find(const Keeper& keeper);
+  LineWaiter* Find(const Keeper& keeper);
 
-  void Claim(Waiter& waiter);
+  void Claim(LineWaiter& waiter);
   void OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease);
-  void Leave(Waiter& waiter);
-  void Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer);
+  void Leave(LineWaiter& waiter);
+  void Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer);
   // Takes its `done` out, to run in a later turn with this error.
-  void AnswerLater(Waiter& waiter, absl::Status error);
+  void AnswerLater(LineWaiter& waiter, absl::Status error);
 
   void PollIn(LocalLine& line, Micros delay);
   void Poll(LocalLine& line);
@@ -92,7 +90,7 @@ class Line : public LineListener {
   std::unordered_map<LeaseId, Instant, HashOfHexId> told_;
   // Keepers name calls, so each waiter has its own. Thousands of callers may leave at once, and are
   // known by their keepers only.
-  std::unordered_map<Keeper, Waiter*, HashOfHexId> by_keeper_;
+  std::unordered_set<LineWaiter*, HashOfWaiter, SameWaiter> by_keeper_;
   bool draining_ = false;
   uint32_t polls_ = 0;
   // Says to answers that come late that this object is gone.

@@ -57,26 +57,37 @@ void Session::Carry(uint64_t id, AcquireRequest request) {
     return Answer(operation, InvalidField("id", "is that of an acquire that still waits"));
   }
   ++acquiring_;
-  const Acquiring acquire{operation, request.attempt, request.keeper,
-                          request.wait_timeout > Millis(0)};
-  locks_.Acquire(std::move(request),
-                 [self = shared_from_this(), acquire](absl::StatusOr<AcquireAnswer> answer) {
-                   self->OnAcquired(acquire, std::move(answer));
-                 });
+  const int32_t attempt = request.attempt;
+  if (request.wait_timeout > Millis(0)) {
+    return locks_.Acquire(std::move(request), [self = shared_from_this(), operation,
+                                               attempt](absl::StatusOr<AcquireAnswer> answer) {
+      self->OnWaited(operation, attempt, std::move(answer));
+    });
+  }
+  const Keeper keeper = request.keeper;
+  locks_.Acquire(std::move(request), [self = shared_from_this(), operation, attempt,
+                                      keeper](absl::StatusOr<AcquireAnswer> answer) {
+    self->OnAcquired(operation, attempt, keeper, std::move(answer));
+  });
 }
 
-void Session::OnAcquired(const Acquiring& acquire, absl::StatusOr<AcquireAnswer> answer) {
+void Session::OnWaited(const AnsweredOperation& operation, int32_t attempt,
+                       absl::StatusOr<AcquireAnswer> answer) {
+  const Waiting waited = waiting_.extract(operation.id).mapped();
+  Contention* const contention = answer.ok() ? std::get_if<Contention>(&*answer) : nullptr;
+  if (waited.cancelled && contention != nullptr) contention->reason = ContentionReason::kCancelled;
+  OnAcquired(operation, attempt, waited.keeper, std::move(answer));
+}
+
+void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, const Keeper& keeper,
+                         absl::StatusOr<AcquireAnswer> answer) {
   --acquiring_;
-  bool cancelled = false;
-  if (acquire.may_wait) cancelled = waiting_.extract(acquire.operation.id).mapped().cancelled;
-  if (!answer.ok()) return Answer(acquire.operation, answer.status());
+  if (!answer.ok()) return Answer(operation, answer.status());
   if (Lease* lease = std::get_if<Lease>(&*answer)) {
-    if (listener_ == nullptr) return locks_.Withdraw(*lease, acquire.attempt, acquire.keeper);
-    lease->offered ? RememberOffer(*lease) : Keep(*lease, acquire.operation.arrived);
-  } else if (cancelled) {
-    std::get<Contention>(*answer).reason = ContentionReason::kCancelled;
+    if (listener_ == nullptr) return locks_.Withdraw(*lease, attempt, keeper);
+    lease->offered ? RememberOffer(*lease) : Keep(*lease, operation.arrived);
   }
-  Answer(acquire.operation, SessionAnswer(*std::move(answer)));
+  Answer(operation, SessionAnswer(*std::move(answer)));
 }
 
 void Session::Carry(uint64_t id, ExtendRequest request) {

@@ -113,14 +113,11 @@ class Session : public std::enable_shared_from_this<Session> {
   AnsweredOperation Arrived(uint64_t id, OperationKind kind) const;
   void Answer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer);
 
-  // What is known of an acquire when it is answered.
-  struct Acquiring {
-    AnsweredOperation operation;
-    int32_t attempt;
-    Keeper keeper;
-    bool may_wait;
-  };
-  void OnAcquired(const Acquiring& acquire, absl::StatusOr<AcquireAnswer> answer);
+  void OnAcquired(const AnsweredOperation& operation, int32_t attempt, const Keeper& keeper,
+                  absl::StatusOr<AcquireAnswer> answer);
+  // The same for one that may have waited.
+  void OnWaited(const AnsweredOperation& operation, int32_t attempt,
+                absl::StatusOr<AcquireAnswer> answer);
   void OnExtended(const AnsweredOperation& operation, const std::string& name,
                   const LeaseId& lease_id, absl::StatusOr<Lease> lease);
   // `asked` is when the store was asked for it at the earliest.

@@ -88,8 +88,8 @@ void Wait(const Options& options, SessionCaller& holder) {
     sessions.push_back(std::make_unique<SessionCaller>(ConnectAlone(options.address)));
   }
   const double memory_before = ResidentBytes(options.daemon);
-  // Some at a time: what is asked for is the memory of waiting, not that of thousands who come in one
-  // moment, which the allocator keeps.
+  // Some at a time: what is asked for is the memory of waiting, not that of thousands who come in
+  // one moment, which the allocator keeps.
   size_t standing = 0;
   for (const auto& session : sessions) {
     const size_t end = std::min(standing + kWaitersOfSession, options.waiters);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The waiters of this daemon in the line of one lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+#include "core/executor.h"
+#include "core/lock_store.h"
+#include "core/requests.h"
+
+namespace lockkeeper::core {
+
+struct LocalLine;
+
+struct LineWaiter {
+  enum class State { kWaiting, kClaiming, kLeaving };
+
+  LocalLine* line = nullptr;  // Whose name the request has not.
+  AcquireRequest request;
+  Waiting place;
+  Instant arrived;
+  Done<AcquireAnswer> done;
+  State state = State::kWaiting;
+  bool over = false;         // The wait has ended while a claim was under way.
+  bool stood_again = false;  // After the store had lost the line.
+  bool released = false;
+  std::unique_ptr<Timer> end_timer;
+  std::unique_ptr<Timer> claim_timer;
+};
+
+using OwnedWaiter = std::unique_ptr<LineWaiter>;
+
+// Finds waiters in a set by the id that they have themselves: those that are owned by their lease
+// id, others by their keeper.
+struct HashOfWaiter {
+  using is_transparent = void;  // NOLINT: the standard library's name
+  size_t operator()(const HexId& id) const { return HashOfHexId()(id); }
+  size_t operator()(const OwnedWaiter& waiter) const { return (*this)(waiter->request.lease_id); }
+  size_t operator()(const LineWaiter* waiter) const { return (*this)(waiter->request.keeper); }
+};
+
+struct SameWaiter {
+  using is_transparent = void;  // NOLINT: the standard library's name
+  template <typename T>
+  bool operator()(const T& a, const T& b) const {
+    return a == b;
+  }
+  bool operator()(const OwnedWaiter& a, const LeaseId& id) const {
+    return a->request.lease_id == id;
+  }
+  bool operator()(const LeaseId& id, const OwnedWaiter& a) const { return (*this)(a, id); }
+  bool operator()(const LineWaiter* a, const Keeper& keeper) const {
+    return a->request.keeper == keeper;
+  }
+  bool operator()(const Keeper& keeper, const LineWaiter* a) const { return (*this)(a, keeper); }
+};
+
+struct LocalLine {
+  std::string name;
+  std::unordered_set<OwnedWaiter, HashOfWaiter, SameWaiter> waiters;
+  std::unique_ptr<Timer> poll_timer;
+  Instant poll_at = Instant::max();
+  bool polling = false;
+  int64_t unpark_from = 0;
+  int32_t length = 0;  // As the store said last.
+
+  // Number of the waiter that came first. It is the last one to be known to a line that was lost.
+  // Requires: there is one.
+  int64_t FirstNumber() const;
+};
+
+}  // namespace lockkeeper::core
