@@ -40,6 +40,26 @@ redis::Assumptions AssumptionsOf(const config::StoreConfig& store) {
   return {.no_eviction = has("no_eviction"), .durable = has("durable")};
 }
 
+// Who reads the log after a lock was held twice shall find it.
+void LogGivenUp(const telemetry::Logger& logger, const config::StoreConfig& store) {
+  const auto log = [&](std::string_view what) {
+    logger.Warn("daemon.promise_given_up", "By a setting a lock may get two holders",
+                {field::Detail(what)});
+  };
+  const redis::Assumptions assumed = AssumptionsOf(store);
+  if (assumed.no_eviction) {
+    log("store.assume has no_eviction: an eviction policy of Redis is not refused; if it evicts a "
+        "lock, that is free");
+  }
+  if (assumed.durable) {
+    log("store.assume has durable: a restart or failover of Redis is taken to lose nothing; if it "
+        "loses a lock, that is free");
+  }
+  if (store.quarantine == config::Quarantine::kOff) {
+    log("store.quarantine is off: a loss of Redis is logged, and what it lost is free at once");
+  }
+}
+
 core::NodeTime WallClock() {
   const auto since_epoch = telemetry::SystemLogTime().wall.time_since_epoch();
   return {std::chrono::duration_cast<core::Micros>(since_epoch).count()};
@@ -146,6 +166,7 @@ absl::Status Daemon::Parts::StartShards() {
   const absl::StatusOr<daemon::StoreAccess> access = FindStore();
   if (!access.ok()) return access.status();
   store_url = access->url;
+  LogGivenUp(logger, config.store);
   const redis::Assumptions assumed = AssumptionsOf(config.store);
   const redis::KeyLayout keys(config.store.key_prefix);
   std::vector<core::Shard> map;

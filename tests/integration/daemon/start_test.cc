@@ -42,6 +42,27 @@ TEST_F(StartTest, ReadyLineIsTheOnlyLineOnStdout) {
   EXPECT_THAT(daemon->Stdout(), ContainsRegex("^[^\n]*\n$"));
 }
 
+TEST_F(StartTest, WhatSettingsGiveUpIsLogged) {
+  redis_.Run({"CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru"});
+  const std::string file = directory_.Path("config.yaml");
+  std::ofstream(file) << "store:\n  assume: [no_eviction, durable]\n  quarantine: \"off\"\n";
+
+  const auto daemon = Start({"--redis", redis_.url(), "--config", file});
+
+  for (const std::string given_up :
+       {"store.assume has no_eviction", "store.assume has durable", "store.quarantine is off"}) {
+    daemon->WaitForLog("detail=\"" + given_up);
+  }
+  EXPECT_THAT(daemon->Stderr(), HasSubstr("event=daemon.promise_given_up"));
+  EXPECT_TRUE(LockClient(daemon->GrpcAddress()).Acquire(AcquireOf("n")).response.has_lease());
+}
+
+TEST_F(StartTest, NothingIsGivenUpByDefault) {
+  const auto daemon = Start({"--redis", redis_.url()});
+
+  EXPECT_THAT(daemon->Stderr(), testing::Not(HasSubstr("daemon.promise_given_up")));
+}
+
 TEST_F(StartTest, AllAddressesServe) {
   const std::string socket = "unix:" + directory_.Path("grpc.sock");
   const auto daemon = Launch({"--listen", "127.0.0.1:0", "--listen", "[::1]:0", "--listen", socket,

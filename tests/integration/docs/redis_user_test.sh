@@ -41,12 +41,15 @@ mapfile -t words < <(awk '/^ACL SETUSER/ { shown = 1 } /^```/ { shown = 0 } show
 [ "${words[*]:0:3}" = "ACL SETUSER lockkeeper" ] || fail "$PAGE shows no ACL SETUSER lockkeeper"
 [ "$(redis_cli "${words[@]}")" = OK ] || fail "Redis does not take: ${words[*]}"
 
-"$BUILD/lockkeeperd" --redis "unix://lockkeeper:PASSWORD@$PLACE/redis.sock" --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 \
-  >ready 2>daemon.log &
-daemon=$!
-read -r -t 30 line <ready || fail "the daemon did not say that it is ready"
 export LOCKKEEPER_SERVER
-LOCKKEEPER_SERVER=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
+start_daemon() {
+  "$BUILD/lockkeeperd" --redis "unix://lockkeeper:PASSWORD@$PLACE/redis.sock" --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 \
+    >ready 2>daemon.log &
+  daemon=$!
+  read -r -t 30 line <ready || fail "the daemon did not say that it is ready"
+  LOCKKEEPER_SERVER=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
+}
+start_daemon
 
 lease=3f2a9c4e5b6d47f08192a3b4c5d6e7f8
 lockkeeper() { timeout 20 "$BUILD/lockkeeper" "$@" >>said.log 2>&1; }
@@ -58,6 +61,28 @@ for step in "acquire report --lease-id $lease --ttl 30s" "extend report $lease" 
     fail "lockkeeper $step: ended with $?"
   }
 done
+
+# The guard asks about once a second, and works hardest when everything is gone.
+reassertion=
+while read -r key value; do case $key in token) token=$value ;; reassertion) reassertion=$value ;; esac done < <(
+  timeout 20 "$BUILD/lockkeeper" --output json acquire kept --lease-id "${lease//3/4}" --ttl 60s |
+    sed -n 's/.*"fencing_token":\([0-9]*\).*"reassertion":"\([^"]*\)".*/token \1\nreassertion \2/p'
+)
+[ -n "$reassertion" ] || fail "acquire showed no reassertion"
+[ "$(redis_cli FLUSHALL)" = OK ] || fail "FLUSHALL"
+if lockkeeper acquire new --ttl 30s; then fail "granted from a store that was emptied"; fi
+grep -q STORE_QUARANTINED said.log || fail "no STORE_QUARANTINED: $(tail -1 said.log)"
+lockkeeper extend kept "${lease//3/4}" --token "$token" --reassertion "$reassertion" || fail "extend with a proof: $(tail -1 said.log)"
+# A new daemon that finds no marker looks for records with SCAN.
+kill -KILL "$daemon"
+wait "$daemon" 2>/dev/null || true
+[ "$(redis_cli DEL lk:store)" = 1 ] || fail "DEL lk:store"
+start_daemon
+for _ in {1..600}; do
+  grep -q loss=marker_missing daemon.log && break
+  sleep 0.05
+done
+grep -q loss=marker_missing daemon.log || fail "the missing marker was not noticed"
 refused=$(redis_cli ACL LOG)
 [ -z "$refused" ] || fail "Redis refused: $refused"
 

@@ -135,6 +135,16 @@ TEST_F(ReadConfigTest, RefusedValueNamesItsOrigin) {
   EXPECT_THAT(Problems(), HasSubstr("flag --listen: server.listen: \"7600\" has no port"));
 }
 
+TEST_F(ReadConfigTest, UnknownAssumptionIsRefusedWithTheKnownOnes) {
+  sources_.file = Write("lk.yaml", "store:\n  assume: [durable, no_evicton]\n");
+  EXPECT_THAT(Problems(),
+              HasSubstr(sources_.file + ":2: store.assume: has to be no_eviction or durable, is "
+                                        "\"no_evicton\""));
+
+  sources_.file = Write("lk.yaml", "store:\n  assume: [durable, no_eviction]\n");
+  EXPECT_THAT(Load().config.store.assume, ElementsAre("durable", "no_eviction"));
+}
+
 TEST_F(ReadConfigTest, EmptyListInEnvironmentIsRefused) {
   sources_.environment.emplace_back("LOCKKEEPERD_SERVER_LISTEN", "");
 

@@ -58,6 +58,14 @@ TEST(ValueTest, TruthValueIsTakenOrRefused) {
   for (const Case& expected : cases) ExpectTakenOrRefused(expected);
 }
 
+TEST(ValueTest, WordOfTheStoreIsTakenOrRefused) {
+  const Case cases[] = {{"store.quarantine", "off"},
+                        {"store.quarantine", "maybe", R"(has to be on or off, is "maybe")"},
+                        {"store.first_use", "quarantine"},
+                        {"store.first_use", "deny", R"(has to be grant or quarantine, is "deny")"}};
+  for (const Case& expected : cases) ExpectTakenOrRefused(expected);
+}
+
 TEST(ValueTest, NumberIsTakenOrRefused) {
   const Case cases[] = {{"server.shards", "1"},
                         {"server.shards", "64"},
