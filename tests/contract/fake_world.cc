@@ -9,11 +9,13 @@ namespace {
 
 class FakeWorld final : public StoreWorld {
  public:
+  explicit FakeWorld(Guarding guarding) : guarding_(guarding) {}
+
   Daemon& daemon(size_t index) override {
     while (daemons_.size() <= index) {
       nodes_.push_back(std::make_unique<FakeNode>(server_, clock_, executor_));
       daemons_.push_back(std::make_unique<Daemon>(*nodes_.back(), clock_, executor_,
-                                                  core::Hex16(daemons_.size() + 1)));
+                                                  core::Hex16(daemons_.size() + 1), guarding_));
     }
     return *daemons_[index];
   }
@@ -27,12 +29,14 @@ class FakeWorld final : public StoreWorld {
   core::Instant Now() override { return clock_.Now(); }
   core::NodeTime NodeNow() override { return server_.clock().Now(); }
   void StepNodeClock(core::Micros step) override { server_.clock().StepBy(step); }
+  void LetTimePass(core::Micros time) override { executor_.AdvanceBy(time); }
 
   redis::Reply Run(const std::vector<std::string_view>& words) override {
     return server_.Execute(words);
   }
 
  private:
+  const Guarding guarding_;
   ManualClock clock_;
   ManualExecutor executor_{clock_};
   LuaScripts lua_;
@@ -43,6 +47,8 @@ class FakeWorld final : public StoreWorld {
 
 }  // namespace
 
-std::unique_ptr<StoreWorld> MakeFakeWorld() { return std::make_unique<FakeWorld>(); }
+std::unique_ptr<StoreWorld> MakeFakeWorld(Guarding guarding) {
+  return std::make_unique<FakeWorld>(guarding);
+}
 
 }  // namespace lockkeeper::support

@@ -9,6 +9,6 @@
 
 namespace lockkeeper::support {
 
-std::unique_ptr<StoreWorld> MakeFakeWorld();
+std::unique_ptr<StoreWorld> MakeFakeWorld(Guarding guarding);
 
 }  // namespace lockkeeper::support

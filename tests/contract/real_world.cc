@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "contract/real_world.h"
 
+#include <atomic>
 #include <stdexcept>
 #include <thread>
 
@@ -29,10 +30,21 @@ class SilentObserver final : public redis::NodeObserver {
   void OnScriptCallEnded(std::string_view, redis::ScriptCallEnd, core::Micros) override {}
 };
 
+// The daemons' clock, if it has to go with the server's. Thread-safety: thread-safe.
+class SteppedClock final : public core::Clock {
+ public:
+  core::Instant Now() const override { return core::Instant(core::Micros(micros_.load())); }
+  void StepBy(core::Micros step) { micros_ += step.count(); }
+
+ private:
+  std::atomic<int64_t> micros_{core::Micros(std::chrono::hours(1)).count()};
+};
+
 class RealWorld final : public StoreWorld {
  public:
-  explicit RealWorld(const std::string& program)
-      : server_({.program = program, .environment = clock_.environment()}),
+  RealWorld(const std::string& program, Guarding guarding)
+      : guarding_(guarding),
+        server_({.program = program, .environment = clock_.environment()}),
         connection_(server_.socket_path()) {
     clock_.StandStillAt(now_);
     RealWorld::daemon(0);
@@ -65,12 +77,20 @@ class RealWorld final : public StoreWorld {
     return false;
   }
 
-  core::Instant Now() override { return loop_.Now(); }
+  core::Instant Now() override { return daemon_clock().Now(); }
   core::NodeTime NodeNow() override { return now_; }
 
   void StepNodeClock(core::Micros step) override {
     now_.micros += step.count();
     clock_.StandStillAt(now_);
+  }
+
+  void LetTimePass(core::Micros time) override {
+    // Nothing is answered in between.
+    OnLoop([&] {
+      StepNodeClock(time);
+      stepped_.StepBy(time);
+    });
   }
 
   redis::Reply Run(const std::vector<std::string_view>& words) override {
@@ -88,13 +108,21 @@ class RealWorld final : public StoreWorld {
       options.connect_timeout = kPatience;
       options.request_timeout = kPatience;
       nodes_.push_back(std::make_unique<redis::RedisNode>(loop_, options, observer_));
-      daemons_.push_back(std::make_unique<Daemon>(*nodes_.back(), loop_, loop_, id));
+      daemons_.push_back(
+          std::make_unique<Daemon>(*nodes_.back(), daemon_clock(), loop_, id, guarding_));
     });
     const bool reachable = Await([this] { return nodes_.back()->health().reachable; });
     if (!reachable) throw std::runtime_error("no connection: " + nodes_.back()->health().problem);
   }
 
+  const core::Clock& daemon_clock() const {
+    if (guarding_ == Guarding::kNone) return loop_;
+    return stepped_;
+  }
+
+  const Guarding guarding_;
   core::NodeTime now_ = kStart;
+  SteppedClock stepped_;
   ServerClock clock_;
   RedisServer server_;
   RedisConnection connection_;
@@ -106,8 +134,8 @@ class RealWorld final : public StoreWorld {
 
 }  // namespace
 
-std::unique_ptr<StoreWorld> MakeRealWorld(const std::string& program) {
-  return std::make_unique<RealWorld>(program);
+std::unique_ptr<StoreWorld> MakeRealWorld(const std::string& program, Guarding guarding) {
+  return std::make_unique<RealWorld>(program, guarding);
 }
 
 }  // namespace lockkeeper::support

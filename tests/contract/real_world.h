@@ -12,6 +12,6 @@
 namespace lockkeeper::support {
 
 // `program` is the server's, for example "redis-server".
-std::unique_ptr<StoreWorld> MakeRealWorld(const std::string& program);
+std::unique_ptr<StoreWorld> MakeRealWorld(const std::string& program, Guarding guarding);
 
 }  // namespace lockkeeper::support

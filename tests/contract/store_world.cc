@@ -9,12 +9,12 @@
 
 namespace lockkeeper::support {
 
-std::vector<WorldKind> WorldKinds() {
-  std::vector<WorldKind> kinds = {{"InProcess", MakeFakeWorld}};
+std::vector<WorldKind> WorldKinds(Guarding guarding) {
+  std::vector<WorldKind> kinds = {{"InProcess", [guarding] { return MakeFakeWorld(guarding); }}};
   for (const std::string& program : InstalledServers()) {
     std::string name = program;
     std::erase(name, '-');
-    kinds.push_back({name, [program] { return MakeRealWorld(program); }});
+    kinds.push_back({name, [program, guarding] { return MakeRealWorld(program, guarding); }});
   }
   return kinds;
 }

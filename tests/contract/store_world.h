@@ -2,7 +2,8 @@
 //
 // What a store under test stands on: one Redis server and any number of daemons that use it. There
 // is one with the in-process server in virtual time and one with a real redis-server; the suite
-// cannot tell which it has. The server's clock stands still in both until the test moves it.
+// cannot tell which it has. The server's clock stands still in both until the test moves it. With a
+// guard, the daemons' clock stands still too, for a guard compares the two.
 #pragma once
 
 #include <functional>
@@ -16,6 +17,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "core/lock_store.h"
+#include "redis/key_layout.h"
+#include "redis/node_guard.h"
 #include "redis/operation_queue.h"
 #include "redis/redis_admin_store.h"
 #include "redis/redis_lock_store.h"
@@ -26,15 +29,44 @@ namespace lockkeeper::support {
 // How long the store keeps records in these tests.
 inline constexpr core::Millis kRetention{60'000};
 
+// Whether losses of the server's state are noticed.
+enum class Guarding { kNone, kGuarded };
+
+// Counts what guards notice.
+class CountingObserver final : public redis::GuardObserver {
+ public:
+  void OnFirstUse(const redis::StoreTrust&) override {}
+  void OnLoss(redis::LossKind kind, const redis::StoreTrust&) override { losses.push_back(kind); }
+  void OnNewEpoch(const redis::StoreTrust&) override {}
+  void OnTrustChanged(const redis::StoreTrust&) override {}
+
+  std::vector<redis::LossKind> losses;
+};
+
 // The store of one daemon, as the composition root builds it.
 struct Daemon {
   Daemon(redis::Node& node, const core::Clock& clock, core::Executor& executor,
-         std::string daemon_id)
-      : queue(node, clock, executor, floor, {.record_retention = kRetention}),
-        locks(node, queue, floor, clock, {.daemon_id = std::move(daemon_id)}),
+         const std::string& daemon_id, Guarding guarding)
+      : guard(guarding == Guarding::kNone
+                  ? nullptr
+                  : std::make_unique<redis::NodeGuard>(node, clock, executor, floor, noticed,
+                                                       GuardOptionsOf(daemon_id))),
+        queue(node, clock, executor, floor, {.record_retention = kRetention}, guard.get()),
+        locks(node, queue, floor, clock, {.daemon_id = daemon_id}, guard.get()),
         admin(node, queue, clock, executor, floor) {}
 
+  static redis::NodeGuardOptions GuardOptionsOf(const std::string& daemon_id) {
+    const redis::KeyLayout keys("lk:");
+    return {.marker_key = keys.MarkerKey(),
+            .record_pattern = keys.RecordPattern(""),
+            .policy = {.ceiling_max = std::chrono::minutes(2),
+                       .new_service_id = daemon_id,
+                       .new_reassertion_key = daemon_id + daemon_id}};
+  }
+
   redis::TokenFloor floor;
+  CountingObserver noticed;
+  std::unique_ptr<redis::NodeGuard> guard;  // Null without one.
   redis::OperationQueue queue;
   redis::RedisLockStore locks;
   redis::RedisAdminStore admin;
@@ -62,6 +94,9 @@ class StoreWorld {
   virtual core::NodeTime NodeNow() = 0;
   virtual void StepNodeClock(core::Micros step) = 0;
 
+  // With a guard: moves the server's clock and the daemons'.
+  virtual void LetTimePass(core::Micros time) = 0;
+
   // Runs a command on the server, around the daemons.
   virtual redis::Reply Run(const std::vector<std::string_view>& words) = 0;
 };
@@ -75,6 +110,6 @@ struct WorldKind {
 inline void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
 
 // The kinds that this machine can have.
-std::vector<WorldKind> WorldKinds();
+std::vector<WorldKind> WorldKinds(Guarding guarding = Guarding::kNone);
 
 }  // namespace lockkeeper::support

@@ -25,13 +25,17 @@
 --            record is written even if the end stays, as for a repeated acquire. The lease of a
 --            claim runs, and its max_hold counts, from the claim.
 
+-- Whether the stamp tells of shorter leases, with their lock_delay, than this one would be.
+local function is_beyond_ceiling(ttl, delay) return ARGV[6] ~= '' and ttl + delay > sub(ARGV[6], 72, 79) + 0 end
+
 -- The lease of an offer that is claimed: held, acquired now, with its own max_hold.
 local function claim(key, line, record, ttl)
   local max_hold, lease_end = max_hold_of(record), now + ttl * 1000
   local max_hold_end = max_hold > 0 and now + max_hold * 1000 or 0
   if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
-  local closed_until = lease_end + lock_delay_of(record) * 1000
-  local lease_id = lease_id_of(record)
+  local lock_delay, lease_id = lock_delay_of(record), lease_id_of(record)
+  if lock_delay > 0 and is_beyond_ceiling(ttl, lock_delay) then return 5, ttl + lock_delay end
+  local closed_until = lease_end + lock_delay * 1000
   local number = number_of(line, lease_id)
   if number then remove(line, lease_id, number) end
   overwrite(key, STATE_AT, 'H' .. sub(record, 4, 32) ..
@@ -58,9 +62,7 @@ local function extend(key, record, old_lease_end, ttl)
     if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
     local lock_delay = lock_delay_of(record)
     local closed_until = lease_end + lock_delay * 1000
-    if lock_delay > 0 and ARGV[6] ~= '' and ttl + lock_delay > sub(ARGV[6], 72, 79) + 0 then
-      return 5, ttl + lock_delay
-    end
+    if lock_delay > 0 and is_beyond_ceiling(ttl, lock_delay) then return 5, ttl + lock_delay end
     columns = format('%016d %016d', lease_end, closed_until)
     kept = collect_at(max(token, closed_until))
   end

@@ -114,11 +114,29 @@ TEST_F(LossJudgeTest, OlderMarkerIsALoss) {
 TEST_F(LossJudgeTest, MarkerOfAnotherServiceIsALoss) {
   sighting_.seen->marker.service_id = "3333333333333333";
   sighting_.seen->marker.reassertion_key = std::string(32, '3');
-  sighting_.seen->marker.epoch = 7;
   sighting_.seen->marker.ttl_ceiling = 40s;
   ExpectLoss(LossKind::kAnotherStore, 40s);
-  EXPECT_EQ(Judged().marker.epoch, 8);
+  EXPECT_EQ(Judged().marker.epoch, 4);
   EXPECT_EQ(Judged().marker.service_id, "1111111111111111");
+  EXPECT_EQ(Judged().marker.reassertion_key, std::string(32, '1'));
+}
+
+// Two daemons that insisted on their own would call each other's marker a loss for ever.
+TEST_F(LossJudgeTest, WhoseEpochIsBehindTakesTheOthersIdAndKey) {
+  sighting_.seen->marker.service_id = "3333333333333333";
+  sighting_.seen->marker.reassertion_key = std::string(32, '3');
+  sighting_.seen->marker.epoch = 7;
+  ExpectLoss(LossKind::kAnotherStore, 30s);
+  EXPECT_EQ(Judged().marker.epoch, 8);
+  EXPECT_EQ(Judged().marker.service_id, "3333333333333333");
+  EXPECT_EQ(Judged().marker.reassertion_key, std::string(32, '3'));
+}
+
+TEST_F(LossJudgeTest, WithoutQuarantineTheIdThatIsThereStays) {
+  policy_.quarantine = QuarantineMode::kOff;
+  sighting_.seen->marker.service_id = "3333333333333333";
+  EXPECT_EQ(Judged().loss, LossKind::kAnotherStore);
+  EXPECT_EQ(Judged().marker.service_id, "3333333333333333");
 }
 
 TEST_F(LossJudgeTest, RestartIsALossUnlessItWasDurableBeforeAndAfter) {

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A store that may have forgotten leases grants nothing until they are over, and knows how long the
+// longest can be.
+#include "contract/guarded_contract.h"
+
+namespace lockkeeper::support {
+namespace {
+
+using core::AcquireOutcome;
+using core::AcquireRequest;
+using core::Lease;
+using core::PollAnswer;
+using redis::LossKind;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Optional;
+
+class QuarantineContract : public GuardedContract {
+ protected:
+  AcquireRequest WaiterOf(const std::string& name, const LeaseId& id) {
+    AcquireRequest request = AcquireOf(name, id);
+    request.wait_timeout = Millis(60'000);
+    request.keeper = core::Keeper(1, 1);  // Of the first daemon.
+    return request;
+  }
+
+  PollAnswer Poll(const std::string& name, int64_t number) {
+    const auto answer = AskOnLoop<PollAnswer>([&](core::Done<PollAnswer> done) {
+      world_->daemon(0).locks.Poll({.name = name,
+                                    .mode = core::PollMode::kWaiting,
+                                    .number = number,
+                                    .unpark_from = 0,
+                                    .deadline = Deadline()},
+                                   std::move(done));
+    });
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.value_or(PollAnswer());
+  }
+
+  void ExpectQuarantined(const AcquireRequest& request) {
+    EXPECT_THAT(ReasonOf(Ask(request)), Optional(ErrorReason::kStoreQuarantined));
+  }
+};
+
+TEST_P(QuarantineContract, NothingIsGrantedUntilTheLongestLeaseIsOver) {
+  Grant("a", Id(1));
+  ForgetEverything();
+
+  ExpectQuarantined(AcquireOf("a", Id(2)));
+  ExpectQuarantined(AcquireOf("b", Id(3)));
+  ExpectQuarantined(WaiterOf("b", Id(4)));
+  EXPECT_THAT(Noticed(), ElementsAre(LossKind::kEmptied));
+  Pass(kQuarantine - Micros(1));
+  ExpectQuarantined(AcquireOf("a", Id(2)));
+  Pass(Micros(1));
+  Grant("a", Id(2));
+}
+
+TEST_P(QuarantineContract, RefusalTellsHowLongToWait) {
+  Grant("a", Id(1));
+  ForgetEverything();
+  ExpectQuarantined(AcquireOf("a", Id(2)));
+  Pass(Millis(20'000));
+
+  const auto refused = Ask(AcquireOf("a", Id(2)));
+
+  const auto delay = core::RetryDelayOf(refused.status());
+  ASSERT_TRUE(delay.has_value());
+  EXPECT_GE(*delay, kQuarantine - Millis(20'000));
+  EXPECT_LE(*delay, kQuarantine - Millis(20'000) + Millis(100));
+}
+
+TEST_P(QuarantineContract, QuarantineIsForAllDaemons) {
+  Grant("a", Id(1));
+  Meet(1);
+  ForgetEverything();
+
+  ExpectQuarantined(AcquireOf("a", Id(2)));
+
+  EXPECT_THAT(ReasonOf(Ask(AcquireOf("b", Id(3)), 1)), Optional(ErrorReason::kStoreQuarantined));
+  EXPECT_THAT(Noticed(1), IsEmpty());
+  Pass(kQuarantine);
+  Grant(AcquireOf("b", Id(3)), 1);
+}
+
+TEST_P(QuarantineContract, RepeatOfALeaseOfBeforeIsRefused) {
+  Grant("a", Id(1));
+  SetTheClock();
+
+  ExpectQuarantined(AcquireOf("a", Id(1)));
+  EXPECT_THAT(Noticed(), ElementsAre(LossKind::kClockStep));
+  Pass(kQuarantine);
+  EXPECT_THAT(ReasonOf(Ask(AcquireOf("a", Id(1)))), Optional(ErrorReason::kLeaseEnded));
+  Grant("a", Id(2));
+}
+
+TEST_P(QuarantineContract, HandOverIsHeldBack) {
+  Grant("a", Id(1));
+  const auto outcome = Ask(WaiterOf("a", Id(2)));
+  ASSERT_TRUE(outcome.ok() && std::holds_alternative<core::Waiting>(*outcome));
+  const int64_t number = std::get<core::Waiting>(*outcome).number;
+  SetTheClock();
+
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
+
+  const PollAnswer early = Poll("a", number);
+  EXPECT_FALSE(early.offer.has_value());
+  EXPECT_GT(early.free_in, kQuarantine - Millis(100));
+  ExpectQuarantined(AcquireOf("b", Id(3)));
+  for (Micros left = kQuarantine; left > Micros(0); left -= Millis(1'000)) {
+    Poll("a", number);  // As the daemon does, to keep its waiters in line.
+    Pass(std::min<Micros>(left, Millis(1'000)));
+  }
+  const PollAnswer late = Poll("a", number);
+  ASSERT_TRUE(late.offer.has_value());
+  EXPECT_EQ(late.offer->lease_id, Id(2));
+}
+
+TEST_P(QuarantineContract, ReleaseWorksAsEver) {
+  Grant("a", Id(1));
+  Grant("b", Id(2));
+  Release("b", Id(2));
+  SetTheClock();
+
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
+  EXPECT_EQ(Release("c", Id(3)), core::NotReleasedReason::kNotHolder);
+}
+
+TEST_P(QuarantineContract, LongerLeaseRaisesTheCeilingFirst) {
+  Grant("a", Id(1));
+  EXPECT_EQ(Ceiling(), kTtl);
+
+  AcquireRequest longer = AcquireOf("b", Id(2));
+  longer.ttl = Millis(40'500);
+  longer.lock_delay = Millis(2'000);
+  Grant(longer);
+  EXPECT_EQ(Ceiling(), Millis(43'000));
+  Extend(ExtendOf("a", Id(1), Millis(50'000)));
+  EXPECT_EQ(Ceiling(), Millis(50'000));
+  Extend(ExtendOf("b", Id(2), Millis(49'000)));
+  EXPECT_EQ(Ceiling(), Millis(51'000));
+
+  ForgetEverything();
+  ExpectQuarantined(AcquireOf("a", Id(3)));
+  Pass(QuarantineAfter(Millis(51'000)) - Micros(1));
+  ExpectQuarantined(AcquireOf("a", Id(3)));
+  Pass(Micros(1));
+  Grant("a", Id(3));
+}
+
+TEST_P(QuarantineContract, ClaimOfALongerLeaseRaisesTheCeilingFirst) {
+  Grant("a", Id(1));
+  AcquireRequest waiter = WaiterOf("a", Id(2));
+  waiter.lock_delay = Millis(9'000);
+  const auto outcome = Ask(waiter);
+  ASSERT_TRUE(outcome.ok() && std::holds_alternative<core::Waiting>(*outcome));
+  Pass(kTtl);
+  ASSERT_TRUE(Poll("a", std::get<core::Waiting>(*outcome).number).offer.has_value());
+
+  Extend(ExtendOf("a", Id(2), Millis(50'000)));
+
+  EXPECT_EQ(Ceiling(), Millis(59'000));
+}
+
+// Another daemon has raised the ceiling: the calls of this one are refused, and go again.
+TEST_P(QuarantineContract, CallsThatTheGuardRefusedGoAgainInOrder) {
+  Grant("a", Id(1));
+  Release("a", Id(1));
+  AcquireRequest longer = AcquireOf("b", Id(2));
+  longer.ttl = Millis(50'000);
+  Grant(longer, 1);
+
+  Answer<AcquireOutcome> first, refused, second;
+  Answer<core::ReleaseAnswer> released;
+  world_->OnLoop([&] {
+    auto& locks = world_->daemon(0).locks;
+    locks.Acquire(AcquireOf("a", Id(3)), first.Into());
+    locks.Acquire(AcquireOf("a", Id(4)), refused.Into());
+    locks.Release(ReleaseOf("a", Id(3)), released.Into());
+    locks.Acquire(AcquireOf("a", Id(5)), second.Into());
+  });
+  ASSERT_TRUE(Await(first) && Await(refused) && Await(released) && Await(second));
+
+  ASSERT_TRUE(first.value().ok() && second.value().ok() && released.value().ok());
+  ASSERT_TRUE(refused.value().ok());
+  EXPECT_TRUE(std::holds_alternative<core::Contention>(*refused.value()));
+  EXPECT_EQ(released.value()->not_released, core::NotReleasedReason::kNone);
+  ASSERT_TRUE(std::holds_alternative<Lease>(*first.value()));
+  ASSERT_TRUE(std::holds_alternative<Lease>(*second.value()));
+  EXPECT_GT(std::get<Lease>(*second.value()).token, std::get<Lease>(*first.value()).token);
+  EXPECT_THAT(Noticed(), IsEmpty());
+}
+
+TEST_P(QuarantineContract, OlderMarkerIsALoss) {
+  Grant("a", Id(1));
+  const std::string old = Marker();
+  AcquireRequest longer = AcquireOf("b", Id(2));
+  longer.ttl = Millis(50'000);
+  Grant(longer);
+
+  PutMarker(old);
+
+  ExpectQuarantined(AcquireOf("c", Id(3)));
+  EXPECT_THAT(Noticed(), ElementsAre(LossKind::kOlderData));
+  EXPECT_EQ(Ceiling(), Millis(50'000));
+}
+
+TEST_P(QuarantineContract, SomethingElseWhereTheMarkerWasIsALoss) {
+  Grant("a", Id(1));
+  const std::string marker = Marker();
+  world_->Run({"DEL", "lk:store"});
+  world_->Run({"HSET", "lk:store", "field", "of another type"});
+  ExpectQuarantined(AcquireOf("b", Id(2)));
+  EXPECT_EQ(Marker().size(), marker.size());
+  Pass(kQuarantine);
+  Grant("b", Id(2));
+
+  const std::string garbage = std::string(300, 'x');
+  for (const std::string& text :
+       {garbage, std::string("x"), marker.substr(1), "2" + marker.substr(1)}) {
+    PutMarker(text);
+    ExpectQuarantined(AcquireOf("c", Id(3)));
+    EXPECT_EQ(Marker().size(), marker.size()) << text;
+    Pass(kQuarantine);
+  }
+  EXPECT_EQ(Noticed(), std::vector<LossKind>(5, LossKind::kUnreadable));
+}
+
+// One that comes between the loss and its notice has given the store an id of its own.
+TEST_P(QuarantineContract, DaemonsThatKnowDifferentStoresAgreeOnOne) {
+  if (GetParam().name != "InProcess") {
+    GTEST_SKIP() << "the first daemon may be first to look; see forget_tests for real servers";
+  }
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const Lease lease = Grant(request);
+  const core::ExtendRequest extend = ProvedExtendOf(request, lease);
+  const std::string service = Marker().substr(2, 16);
+  ForgetEverything();
+  Grant(AcquireOf("b", Id(2)), 1);
+  ASSERT_NE(Marker().substr(2, 16), service);
+
+  ExpectQuarantined(AcquireOf("c", Id(3)));
+  EXPECT_THAT(ReasonOf(Ask(AcquireOf("c", Id(3)), 1)), Optional(ErrorReason::kStoreQuarantined));
+  ExpectQuarantined(AcquireOf("c", Id(3)));
+
+  EXPECT_EQ(Marker().substr(2, 16), service);
+  EXPECT_THAT(Noticed(0), ElementsAre(LossKind::kAnotherStore));
+  EXPECT_THAT(Noticed(1), ElementsAre(LossKind::kAnotherStore));
+  EXPECT_TRUE(Extended(extend).ok());
+  Pass(kQuarantine);
+  Grant(AcquireOf("c", Id(3)), 0);
+  Grant(AcquireOf("d", Id(4)), 1);
+}
+
+LOCKKEEPER_GUARDED_SUITE(QuarantineContract);
+
+}  // namespace
+}  // namespace lockkeeper::support

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Leases that the store may have forgotten are taken back by their holders, who have to prove them.
+#include "contract/guarded_contract.h"
+
+namespace lockkeeper::support {
+namespace {
+
+using core::AcquireRequest;
+using core::ExtendRequest;
+using core::Lease;
+using testing::Optional;
+
+class ReassertionContract : public GuardedContract {
+ protected:
+  void ExpectLost(const ExtendRequest& request, const char* why) {
+    EXPECT_THAT(ReasonOf(Ask(Now(request))), Optional(ErrorReason::kLeaseLost)) << why;
+  }
+};
+
+TEST_P(ReassertionContract, LeaseThatWasForgottenIsTakenBackByItsProof) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const Lease lease = Grant(request);
+  const ExtendRequest extend = ProvedExtendOf(request, lease);
+  ForgetEverything();
+
+  EXPECT_THAT(ReasonOf(Ask(ExtendOf("a", Id(1)))), Optional(ErrorReason::kStoreQuarantined));
+  EXPECT_EQ(Fence(FenceOf("a", lease.token)).verdict, core::Verdict::kUnknownToken);
+  const Lease again = Extend(Now(extend));
+
+  EXPECT_EQ(again.token, lease.token);
+  EXPECT_EQ(again.remaining_ttl, kTtl);
+  EXPECT_EQ(Fence(FenceOf("a", lease.token)).verdict, core::Verdict::kAdmitted);
+  Pass(kTtl - Millis(1));
+  Extend(ExtendOf("a", Id(1)));
+  Pass(kTtl - Millis(1));
+  Contend("a", Id(2));
+  Pass(Millis(1));
+  EXPECT_GT(Grant("a", Id(2)).token, lease.token);
+}
+
+TEST_P(ReassertionContract, LeaseThatIsStillThereNeedsTheProofToo) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const Lease lease = Grant(request);
+  const ExtendRequest extend = ProvedExtendOf(request, lease);
+  SetTheClock();
+
+  EXPECT_THAT(ReasonOf(Ask(ExtendOf("a", Id(1)))), Optional(ErrorReason::kStoreQuarantined));
+  EXPECT_EQ(Fence(FenceOf("a", lease.token)).verdict, core::Verdict::kUnknownToken);
+  EXPECT_EQ(Extend(Now(extend)).token, lease.token);
+  EXPECT_TRUE(Extended(ExtendOf("a", Id(1))).ok());
+  EXPECT_EQ(Get("a").owner, request.owner);
+}
+
+TEST_P(ReassertionContract, ProofOfSomethingElseIsNone) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  request.principal = "ada";
+  const Lease lease = Grant(request);
+  const ExtendRequest right = ProvedExtendOf(request, lease);
+  ForgetEverything();
+
+  ExtendRequest wrong = right;
+  wrong.name = "b";
+  ExpectLost(wrong, "another lock");
+  wrong = right;
+  wrong.lease_id = Id(2);
+  ExpectLost(wrong, "another lease");
+  wrong = right;
+  wrong.principal = "bob";
+  ExpectLost(wrong, "another principal");
+  wrong = right;
+  ++wrong.token.value;
+  ExpectLost(wrong, "another token");
+  for (const std::string& proof :
+       {std::string("1"), std::string("."), right.reassertion.substr(1), right.reassertion + "0",
+        right.reassertion.substr(0, right.reassertion.rfind('.') + 1),
+        "1.60000" + right.reassertion.substr(right.reassertion.find('.', 2))}) {
+    wrong = right;
+    wrong.reassertion = proof;
+    ExpectLost(wrong, proof.c_str());
+  }
+  for (size_t i = 0; i < right.reassertion.size(); ++i) {
+    wrong = right;
+    wrong.reassertion[i] = wrong.reassertion[i] == '1' ? '2' : '1';
+    ExpectLost(wrong, "a wrong character");
+  }
+  EXPECT_TRUE(Extended(right).ok());
+}
+
+TEST_P(ReassertionContract, ProofOfAStoreOfBeforeIsNone) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  // Made by the daemon of another service.
+  redis::Reassertions others;
+  others.SetKey("another key");
+  extend.reassertion =
+      others.Make({request.name, request.lease_id, extend.token, request.principal}, {.ttl = kTtl});
+  ForgetEverything();
+
+  ExpectLost(extend, "another key");
+}
+
+TEST_P(ReassertionContract, HigherTokenWins) {
+  const AcquireRequest lower = AcquireOf("a", Id(1)), higher = AcquireOf("a", Id(2));
+  const ExtendRequest of_lower = ProvedExtendOf(lower, Grant(lower));
+  Pass(kTtl);
+  const ExtendRequest of_higher = ProvedExtendOf(higher, Grant(Now(higher)));
+  ForgetEverything();
+
+  EXPECT_TRUE(Extended(of_lower).ok());
+  EXPECT_TRUE(Extended(of_higher).ok());
+  ExpectLost(of_lower, "the higher one has come");
+  EXPECT_TRUE(Extended(of_higher).ok());
+  EXPECT_TRUE(Extended(ExtendOf("a", Id(2))).ok());
+  EXPECT_EQ(Fence(FenceOf("a", of_lower.token)).verdict, core::Verdict::kStale);
+}
+
+TEST_P(ReassertionContract, ProofThatComesAfterTheQuarantineIsTooLate) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  ForgetEverything();
+  EXPECT_FALSE(Ask(AcquireOf("b", Id(2))).ok());
+  Pass(kQuarantine);
+
+  ExpectLost(extend, "nobody waits for it any more");
+  Grant("a", Id(3));
+  ExpectLost(extend, "the lock has another holder");
+}
+
+TEST_P(ReassertionContract, WhatIsKnownToHaveEndedStaysEnded) {
+  const AcquireRequest released = AcquireOf("a", Id(1)), voided = AcquireOf("b", Id(2)),
+                       withdrawn = AcquireOf("c", Id(3)), forced = AcquireOf("d", Id(4)),
+                       succeeded = AcquireOf("e", Id(5));
+  std::vector<ExtendRequest> ended;
+  for (const AcquireRequest& request : {released, voided, withdrawn, forced, succeeded}) {
+    ended.push_back(ProvedExtendOf(request, Grant(request)));
+  }
+  Release("a", Id(1));
+  Release("b", Id(2));
+  Grant("b", Id(6));
+  Withdraw(withdrawn);
+  ForceRelease("d");
+  Release("e", Id(5));
+  Grant("e", Id(7));
+  Release("e", Id(7));
+  SetTheClock();
+
+  for (const ExtendRequest& extend : ended) ExpectLost(extend, extend.name.c_str());
+}
+
+TEST_P(ReassertionContract, ReleasedAfterItWasTakenBackItStaysReleased) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  ForgetEverything();
+  EXPECT_TRUE(Extended(extend).ok());
+
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
+
+  ExpectLost(extend, "released");
+}
+
+TEST_P(ReassertionContract, ReleaseOfAForgottenLeaseVoidsItsProof) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  ForgetEverything();
+
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
+
+  ExpectLost(extend, "released although it was forgotten");
+}
+
+TEST_P(ReassertionContract, LockDelayIsKept) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  request.lock_delay = Millis(5'000);
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  ForgetEverything();
+  EXPECT_FALSE(Ask(AcquireOf("b", Id(2))).ok());
+  Pass(Millis(10'000));
+  EXPECT_EQ(Extend(Now(extend)).remaining_ttl, kTtl);
+
+  Pass(kTtl + Millis(5'000) - Micros(1));
+  Contend("a", Id(2));
+  Pass(Micros(1));
+  Grant("a", Id(2));
+}
+
+TEST_P(ReassertionContract, MaxHoldIsKept) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  request.max_hold = Millis(50'000);
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  Pass(Millis(25'000));
+  Extend(ExtendOf("a", Id(1)));
+  Pass(Millis(10'000));
+  ForgetEverything();
+
+  EXPECT_LE(Extend(Now(extend)).remaining_ttl, Millis(15'100));
+  Pass(Millis(15'100));
+  ExpectLost(ExtendOf("a", Id(1)), "held for as long as it may");
+  ExpectLost(extend, "held for as long as it may");
+}
+
+TEST_P(ReassertionContract, LongerTtlThanGrantedRaisesTheCeiling) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  extend.ttl = Millis(45'000);
+  ForgetEverything();
+
+  EXPECT_EQ(Extend(Now(extend)).remaining_ttl, Millis(45'000));
+
+  EXPECT_EQ(Ceiling(), Millis(45'000));
+}
+
+LOCKKEEPER_GUARDED_SUITE(ReassertionContract);
+
+}  // namespace
+}  // namespace lockkeeper::support
