@@ -56,6 +56,11 @@ class Line : public LineListener {
   // except those that are being left already.
   void StartDraining();
 
+  // What spares the store a look: acquires of this daemon wait for the lock; an offer to this lease
+  // id was told to its caller, who may be about to claim it.
+  bool HasWaiters(const std::string& name) const { return lines_.contains(name); }
+  bool WasOffered(const LeaseId& lease_id) const { return told_.contains(lease_id); }
+
   size_t waiting() const { return by_keeper_.size(); }
 
   void OnOffer(const Offer& offer) override;

@@ -184,12 +184,14 @@ void LockManager::CleanUpAfter(AcquireRequest request, absl::Status error,
 void LockManager::Extend(ExtendRequest request, Done<Lease> done) {
   if (RefusesAdmission(done)) return;
   request.deadline = StoreDeadline(request.deadline, kWholeShare);
+  if (line_.WasOffered(request.lease_id)) request.target = ExtendTarget::kOffer;
   store_.Extend(request, Counted(std::move(done)));
 }
 
 void LockManager::Release(ReleaseRequest request, Done<ReleaseAnswer> done) {
   if (RefusesAdmission(done)) return;
   request.deadline = StoreDeadline(request.deadline, kWholeShare);
+  request.has_line = line_.HasWaiters(request.name);
   store_.Release(request, Counted(std::move(done)));
 }
 

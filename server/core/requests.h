@@ -81,6 +81,7 @@ struct ReleaseRequest {
   LeaseId lease_id;
   std::string principal;
   Instant deadline;
+  bool has_line = false;  // The lock is known to have one: a hint, which spares the store a look.
 };
 
 enum class NotReleasedReason { kNone = 0, kExpired = 1, kNotHolder = 2, kWaiterRemoved = 3 };

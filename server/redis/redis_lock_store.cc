@@ -236,6 +236,7 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
        .lock_name = request.name,
        .arguments = CommandPart().Add(EncodeLeaseId(request.lease_id)).Add(request.principal),
        .reply_width = kReleaseReplyWidth,
+       .line_key = request.has_line ? LineKey::kAlways : LineKey::kWhenAsked,
        .deadline = request.deadline,
        .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          using core::NotReleasedReason;

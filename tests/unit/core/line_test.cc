@@ -108,6 +108,34 @@ TEST_F(LineTest, WaitThatTimesOutAfterTheLineWasLostSaysThePlaceOfItsArrival) {
   EXPECT_EQ(std::get<Contention>(*answer_.value()).position, PlaceOf(Request(1)).position);
 }
 
+// A script that has to see the line is called a second time, unless it was given the line at once.
+TEST_F(LineTest, StoreIsSparedALookWhereTheLineIsKnown) {
+  const auto release = [this] {
+    locks_.Release({.name = "a", .lease_id = Request(9).lease_id, .deadline = Instant::max()},
+                   [](absl::StatusOr<ReleaseAnswer>) {});
+    const bool has_line = store_.releases.front().has_line;
+    store_.releases.Answer(ReleaseAnswer{});
+    return has_line;
+  };
+  AcquireRequest confirmed = Request(1);
+  confirmed.claim = ClaimMode::kByClient;
+  const auto claim = [&] {
+    locks_.Extend({.name = "a", .lease_id = confirmed.lease_id, .deadline = Instant::max()},
+                  [](absl::StatusOr<Lease>) {});
+    const ExtendTarget target = store_.extends.front().target;
+    store_.extends.Answer(LeaseOf(confirmed));
+    return target;
+  };
+  EXPECT_FALSE(release());
+  EXPECT_EQ(claim(), ExtendTarget::kLease);
+
+  StandInLine(confirmed, answer_);
+
+  EXPECT_TRUE(release());
+  store_.listener->OnOffer(OfferTo(confirmed));
+  EXPECT_EQ(claim(), ExtendTarget::kOffer);
+}
+
 TEST_F(LineTest, PlaceThatCouldNotBeGivenUpIsUnknownAndTriedAgain) {
   StandInLine(Request(1), answer_);
   executor_.AdvanceBy(minutes(1));
