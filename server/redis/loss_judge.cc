@@ -18,6 +18,10 @@ constexpr Millis kFirstCeiling{0};
 // The embedded server dies with its daemon, which writes a beat each second.
 constexpr Micros kHomeChangeAfterBeat = std::chrono::seconds(5);
 
+// While the clock is behind the tokens, each grant raises them by one, and other daemons have
+// granted some that nobody here has seen. As many as this are passed over.
+constexpr int64_t kTokensUnseen = 100'000'000;
+
 NodeTime After(NodeTime time, Millis delay) {
   return {time.micros + std::chrono::duration_cast<Micros>(delay).count()};
 }
@@ -85,6 +89,8 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
     // Nobody here knows what was granted last.
     marker.ttl_ceiling = std::max(marker.ttl_ceiling, policy.ceiling_max);
   }
+  marker.token_floor = std::max(marker.token_floor, s.token_floor);
+  if (marker.token_floor.value > s.now.micros) marker.token_floor.value += kTokensUnseen;
   if (marker.service_id.empty()) {
     marker.service_id = policy.new_service_id;
     marker.reassertion_key = policy.new_reassertion_key;

@@ -171,6 +171,8 @@ std::optional<std::string> NodeGuard::TakeReply(size_t lane, Instant sent,
   const Instant now = clock_.Now();
   if (!node_clock_.Saw(sent, now, node)) {
     clock_stepped_ = true;
+    // What others were granted by the clock as it was.
+    token_floor_.SawClock(node_clock_.Latest(now));
     node_clock_.Forget();
     node_clock_.Saw(sent, now, node);
   }

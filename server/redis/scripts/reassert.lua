@@ -27,6 +27,7 @@ local function is_against(record, who, token)
   local state, void_kind = state_of(record), find_void(record, sub(who, 33))
   if void_kind and void_kind ~= 'W' then return true end
   if sub(record, 112, 152) ~= who then return token_of(record) >= token end
+  if sub(record, 154, 159) == FOR_GOOD then return true end
   if is_current(record) then return not runs(record, 'H') end
   return state ~= 'H' and state ~= 'O'
 end
@@ -49,6 +50,9 @@ return each({41, 16, 8, 8, 16, 0}, 4, function(key, at, line)
       if is_current(record) then lease_end = max(lease_end, lease_end_of(record)) end
     end
   end
+  -- An older line may have it back as a waiter.
+  local number = number_of(line, sub(who, 1, 32))
+  if number then remove(line, sub(who, 1, 32), number) end
   local closed_until = lease_end + lock_delay * 1000
   write(key, format('1 H - - 000000 %016d %016d %016d %016d %016d %s ', token, lease_end, closed_until,
     now, max_hold_end, epoch) .. who .. ' 000000 ' .. NOBODY .. format(' %08d %08d 00000000 %04d D\n', ttl,
