@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an acquire's answer means to the judge.
+// What the answers to acquires and extends mean to the judge.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -16,5 +16,9 @@ enum class Caller { kListens, kGone };
 
 void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
                        const absl::StatusOr<core::AcquireAnswer>& answer, core::Instant now);
+
+// What the answer to an extend means to it. The client believes in the lease.
+void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, const absl::Status& answer,
+                       core::Instant now);
 
 }  // namespace lockkeeper::simulation

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "simulation/acquire_answer.h"
 #include "simulation/wish.h"
 
 namespace lockkeeper::simulation {
@@ -28,7 +29,9 @@ Micros Trusted(Micros remaining) { return remaining - remaining / 100 - Micros(5
 struct Client::Round : Wish {
   Instant give_up;  // Of acquiring.
   int64_t token = 0;
-  Instant believed_end;  // Of the lease, by this client's clock.
+  std::string reassertion;   // Of the grant,
+  int64_t proved_token = 0;  // which it proves.
+  Instant believed_end;      // Of the lease, by this client's clock.
   bool believing = false;
   bool releasing = false;
   bool over = false;
@@ -107,23 +110,25 @@ void Client::OnAnswer(const RoundPtr& round, Instant sent,
   round->acquire_call = nullptr;
   if (round->over) return;
   if (!answer.ok()) {
-    if (absl::IsUnavailable(answer.status())) return Retry(round);
+    if (absl::IsUnavailable(answer.status())) return Retry(round, answer.status());
     return Done(round);
   }
   if (std::holds_alternative<core::Contention>(*answer)) return Done(round);
   const Lease& lease = std::get<Lease>(*answer);
+  round->reassertion = lease.reassertion;
+  round->proved_token = lease.token.value;
   if (lease.offered) return Claim(round, 0);
   Hold(round, sent, lease);
 }
 
-void Client::Retry(const RoundPtr& round) {
+void Client::Retry(const RoundPtr& round, const absl::Status& why) {
   ++daemon_;
   if (round->careless) return Done(round);
   ++round->request.attempt;
   if (world_.clock.Now() >= round->give_up || round->request.attempt > kTriesMax) {
     return Release(round, 0);
   }
-  later_.In(Micros(random_.Between(5'000, 150'000)), [this, round] {
+  later_.In(PauseAfter(why, random_), [this, round] {
     if (!round->over) Send(round);
   });
 }
@@ -143,7 +148,7 @@ void Client::Claim(const RoundPtr& round, int tries) {
         if (round->over) return;
         if (lease.ok()) return Hold(round, sent, *lease);
         if (absl::IsUnavailable(lease.status()) && tries < 2) return Claim(round, tries + 1);
-        Retry(round);
+        Retry(round, lease.status());
       });
 }
 
@@ -172,6 +177,8 @@ void Client::Hold(const RoundPtr& round, Instant asked, const Lease& lease) {
   world_.judge.Granted(name, lease.token.value, lease.previous_lease_expired, asked, now);
   if (round->releasing) return;
   round->token = lease.token.value;
+  // What was claimed is a later offer than the one that came with the proof.
+  if (round->token != round->proved_token) round->reassertion.clear();
   round->believed_end = asked + Trusted(lease.remaining_ttl);
   if (now >= round->believed_end) return Release(round, 0);
   round->believing = true;
@@ -200,14 +207,17 @@ void Client::Renew(const RoundPtr& round) {
   core::ExtendRequest extend;
   extend.name = round->request.name;
   extend.lease_id = round->request.lease_id;
+  extend.token = core::FencingToken{round->token};
+  extend.reassertion = round->reassertion;
   extend.deadline = sent + kCallTimeout;
   world_.rpc.Send<Lease>(
       process_, DaemonForCall(), kCallTimeout,
       [extend](Daemon& daemon, const CallPtr& call, Reply<Lease> reply) {
         daemon.Extend(call, extend, std::move(reply));
       },
-      [this, round, sent](absl::StatusOr<Lease> lease) {
-        if (!Believes(*round)) return;
+      [this, round, sent, extend](absl::StatusOr<Lease> lease) {
+        if (!Believes(*round) || round->releasing) return;
+        TellJudgeOfExtend(world_.judge, extend, lease.status(), world_.clock.Now());
         if (lease.ok()) {
           round->believed_end = std::max(round->believed_end, sent + Trusted(lease->remaining_ttl));
         } else if (absl::IsUnavailable(lease.status())) {

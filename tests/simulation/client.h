@@ -52,7 +52,7 @@ class Client final : public AnyClient {
   void Send(const RoundPtr& round);
   void OnAnswer(const RoundPtr& round, core::Instant sent,
                 absl::StatusOr<core::AcquireAnswer> answer);
-  void Retry(const RoundPtr& round);
+  void Retry(const RoundPtr& round, const absl::Status& why);
   void Claim(const RoundPtr& round, int tries);
   void GiveUpAtRandom(const RoundPtr& round);
   void Hold(const RoundPtr& round, core::Instant asked, const core::Lease& lease);

@@ -30,6 +30,15 @@ class Daemon::Observer final : public core::LockObserver {
   Judge& judge_;
 };
 
+// The judge sees what guards do in the store.
+class Daemon::SilentGuardObserver final : public redis::GuardObserver {
+ public:
+  void OnFirstUse(const redis::StoreTrust&) override {}
+  void OnLoss(redis::LossKind, const redis::StoreTrust&) override {}
+  void OnNewEpoch(const redis::StoreTrust&) override {}
+  void OnTrustChanged(const redis::StoreTrust&) override {}
+};
+
 Daemon::Daemon(const World& world, uint64_t number, support::Random random)
     : world_(world),
       number_(number),
@@ -39,13 +48,25 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
             [this](const auto& words, const auto& reply) {
               world_.watch.Executed(id_, words, reply);
             }),
-      observer_(std::make_unique<Observer>(world.judge)) {
+      observer_(std::make_unique<Observer>(world.judge)),
+      guard_observer_(std::make_unique<SilentGuardObserver>()) {
   redis::OperationQueueOptions queue_options;
   queue_options.record_retention = kRecordRetention;
+  const redis::KeyLayout& keys = queue_options.keys;
+  guard_ = std::make_unique<redis::NodeGuard>(
+      link_, world.clock, process_, token_floor_, *guard_observer_,
+      redis::NodeGuardOptions{
+          .marker_key = keys.MarkerKey(),
+          .record_pattern = keys.RecordPattern(""),
+          .call_lifetime = kCallLifetime,
+          .policy = {.ceiling_max = kCeilingMax,
+                     .new_service_id = id_,
+                     .new_reassertion_key = core::Hex16(random.Bits()) + core::Hex16(number)}});
   queue_ = std::make_unique<redis::OperationQueue>(link_, world.clock, process_, token_floor_,
-                                                   queue_options);
+                                                   queue_options, guard_.get());
   store_ = std::make_unique<redis::RedisLockStore>(link_, *queue_, token_floor_, world.clock,
-                                                   redis::RedisLockStoreOptions{.daemon_id = id_});
+                                                   redis::RedisLockStoreOptions{.daemon_id = id_},
+                                                   guard_.get());
   manager_ = std::make_unique<core::LockManager>(*store_, world.clock, process_, *observer_,
                                                  core::LockManagerOptions{});
 }

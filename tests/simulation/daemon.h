@@ -14,6 +14,7 @@
 #include "core/line.h"
 #include "core/lock_manager.h"
 #include "core/lock_observer.h"
+#include "redis/node_guard.h"
 #include "redis/operation_queue.h"
 #include "redis/redis_lock_store.h"
 #include "redis/token_floor.h"
@@ -27,6 +28,12 @@ namespace lockkeeper::simulation {
 
 // Least that the configuration allows: as long as a line is kept, and as an answer can be repeated.
 inline constexpr core::Millis kRecordRetention{60'000};
+
+// The longest that the configuration lets a lock be closed by one lease.
+inline constexpr core::Millis kCeilingMax{7'000};
+
+// A call that takes longer to the store is not executed any more.
+inline constexpr core::Millis kCallLifetime{1'000};
 
 // One rpc, as the daemon sees it.
 struct Call {
@@ -76,6 +83,7 @@ class Daemon {
 
  private:
   class Observer;
+  class SilentGuardObserver;
 
   template <typename T>
   core::Done<T> Answering(const CallPtr& call, Reply<T> reply);
@@ -87,6 +95,8 @@ class Daemon {
   StoreLink link_;
   redis::TokenFloor token_floor_;
   std::unique_ptr<core::LockObserver> observer_;
+  std::unique_ptr<redis::GuardObserver> guard_observer_;
+  std::unique_ptr<redis::NodeGuard> guard_;
   std::unique_ptr<redis::OperationQueue> queue_;
   std::unique_ptr<redis::RedisLockStore> store_;
   std::unique_ptr<core::LockManager> manager_;

@@ -139,7 +139,7 @@ void Judge::Joined(const Try& what, int64_t number, Instant now) {
     CheckPlaceOfGivenUp(state, what.lease_id, known->second, now);
   } else {
     for (const auto& [other_id, other] : state.line) {
-      if (other.number < number) continue;
+      if (other.number < number || state.line_from_before) continue;
       Violation(Shown(what.lease_id) + " joined the line of " + what.lock + " before " +
                 Shown(other_id) + ", which had come before");
     }
@@ -154,7 +154,11 @@ void Judge::TurnGiven(Turn turn, Instant now) {
     Violation("the store gave " + turn.to.lock + " the token " + std::to_string(turn.token) +
               " after " + std::to_string(state.token));
   }
-  if (now < FreeSince(state)) {
+  if (now + tolerance_ < quarantine_end_) {
+    Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " in a quarantine, " +
+              Seconds(Between(now, quarantine_end_)) + " before its end");
+  }
+  if (now + tolerance_ < FreeSince(state)) {
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " " +
               Seconds(Between(now, FreeSince(state))) + " before the turn of " +
               Shown(state.turn.to.lease_id) + " was over");
@@ -179,6 +183,9 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   state.turn = std::move(turn);
   state.over_before = false;
   state.end_set_at = now;
+  state.told_end = state.turn.end;
+  state.epoch = epochs_;
+  state.doubted = state.forgotten = false;
   state.extends = 0;
   ++state.void_entries;
 }
@@ -201,12 +208,15 @@ void Judge::Extended(const std::string& lock, const std::string& lease_id, Insta
   Lock& state = locks_[lock];
   const bool own = state.turn.to.lease_id == lease_id &&
                    (state.phase == Phase::kLease || state.phase == Phase::kOffered);
-  if (!own || now >= state.turn.end) {
+  if (!own || now >= state.turn.end + tolerance_) {
     Violation(Shown(lease_id) + " extended a lease of " + lock + " that it does not have");
     return;
   }
+  if (state.epoch != epochs_ || state.forgotten) {
+    Violation(Shown(lease_id) + " extended a lease of " + lock + " without a proof");
+  }
   CheckHowOften(state, lease_id, now);
-  if (state.phase == Phase::kLease && end < state.turn.end) {
+  if (state.phase == Phase::kLease && end + tolerance_ < state.turn.end) {
     Violation("an extend shortened the lease of " + Shown(lease_id));
   }
   if (state.phase == Phase::kOffered) {
@@ -215,6 +225,7 @@ void Judge::Extended(const std::string& lock, const std::string& lease_id, Insta
   }
   state.turn.end = end;
   state.end_set_at = now;
+  state.told_end = std::max(state.told_end, end);
 }
 
 void Judge::Released(const std::string& lock, const std::string& lease_id, Instant now) {
@@ -222,7 +233,7 @@ void Judge::Released(const std::string& lock, const std::string& lease_id, Insta
   CheckTurnOfGivenUp(state, now);
   Leave(state, lease_id, now);
   state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
-  if (state.turn.to.lease_id != lease_id || now >= state.turn.end) return;
+  if (state.turn.to.lease_id != lease_id || now >= EndOf(state)) return;
   if (state.phase == Phase::kLease || state.phase == Phase::kOffered) {
     state.phase = state.phase == Phase::kLease ? Phase::kReleased : Phase::kWithdrawn;
     state.over_at = now;
@@ -243,10 +254,11 @@ void Judge::Withdrawn(const Try& what, Instant now) {
   CheckTurnOfGivenUp(state, now);
   Leave(state, what.lease_id, now);
   ++state.void_entries;
-  if (state.turn.to.lease_id != what.lease_id) return;
+  // What is forgotten cannot be taken back: it was a place in an older line.
+  if (state.turn.to.lease_id != what.lease_id || state.forgotten) return;
   if (state.phase != Phase::kLease && state.phase != Phase::kOffered) return;
   if (state.turn.to.keeper != what.keeper) {
-    if (now >= state.turn.end) return;
+    if (now >= EndOf(state)) return;
     Violation(what.lock + " was taken back from " + Shown(what.lease_id) +
               " by a call that has not got it");
   }
@@ -268,9 +280,12 @@ void Judge::LeftLine(const std::string& lock, const std::string& lease_id, Insta
 
 void Judge::Fenced(const std::string& lock, int64_t token, bool admitted) {
   const Lock& state = locks_[lock];
-  if (admitted && token != state.token) {
+  if (admitted && state.epoch != epochs_) {
+    Violation("token " + std::to_string(token) + " of " + lock + " was admitted without a proof");
+  }
+  if (admitted && token != state.turn.token) {
     Violation("token " + std::to_string(token) + " of " + lock + " was admitted, the newest is " +
-              std::to_string(state.token));
+              std::to_string(state.turn.token));
   }
 }
 
@@ -291,13 +306,6 @@ void Judge::Disturbed(const std::string& daemon, Instant until) {
 
 void Judge::DaemonGone(const std::string& daemon, Instant now) { gone_.emplace(daemon, now); }
 
-void Judge::ClockSetBack(Micros by, Instant now) {
-  for (auto& [name, lock] : locks_) {
-    if (now >= lock.turn.end) lock.over_before = true;
-    lock.turn.end += by;
-  }
-}
-
 void Judge::Remains(int64_t keys_in_store, size_t outstanding, size_t sessions) {
   if (keys_in_store != 0) Violation(std::to_string(keys_in_store) + " keys remain in the store");
   if (outstanding != 0) Violation(std::to_string(outstanding) + " operations never ended");
@@ -315,9 +323,9 @@ Instant Judge::FreeSince(const Lock& lock) const {
     case Phase::kNone:
       return Instant::min();
     case Phase::kOffered:
-      return lock.turn.end;
+      return lock.doubted ? Instant::min() : lock.turn.end;
     case Phase::kLease:
-      return lock.turn.end + lock.turn.lock_delay;
+      return EndOf(lock) + lock.turn.lock_delay;
     case Phase::kReleased:
     case Phase::kWithdrawn:
       break;
@@ -345,6 +353,7 @@ Instant Judge::InOrderSince(const Lock& lock, const std::string& daemon) const {
 }
 
 std::optional<bool> Judge::PreviousExpired(const Lock& lock, Instant now) const {
+  if (lock.doubted) return std::nullopt;
   if (lock.phase == Phase::kNone) return false;
   if (now - FreeSince(lock) >= retention_) return std::nullopt;
   if (lock.phase == Phase::kLease) return true;
@@ -369,6 +378,8 @@ void Judge::CheckVoid(const Lock& lock, const Try& what, const char* event, Inst
 
 void Judge::CheckOrder(const Lock& lock, const Turn& turn, Instant now) {
   const auto own = lock.places.find(turn.to.lease_id);
+  // Older data bring waiters back that are gone: their offers lapse, at the cost of others.
+  if (lock.line_from_before) return;
   for (const auto& [other_id, other] : lock.line) {
     if (other_id == turn.to.lease_id) continue;
     if (own != lock.places.end() && other.number > own->second.number) continue;
@@ -416,7 +427,7 @@ void Judge::StandAgain(Lock& lock, const std::string& daemon, Instant now) {
 }
 
 void Judge::CheckTurnOfGivenUp(Lock& lock, Instant now) {
-  if (lock.phase != Phase::kLease && lock.phase != Phase::kOffered) return;
+  if (lock.doubted || (lock.phase != Phase::kLease && lock.phase != Phase::kOffered)) return;
   const Instant end = std::min(now, lock.turn.end);
   if (end <= TakenBackBy(lock, lock.turn.to.keeper, lock.end_set_at)) return;
   const auto given_up = lock.given_up.extract(lock.turn.to.keeper);
@@ -434,8 +445,9 @@ void Judge::CheckPlaceOfGivenUp(Lock& lock, const std::string& lease_id, const P
 
 void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter,
                       Instant now) {
-  const Instant since = std::max({FreeSince(lock), EndKnownSince(lock), waiter.since,
-                                  InOrderSince(lock, DaemonOf(waiter.keeper))});
+  Instant since = std::max({FreeSince(lock), EndKnownSince(lock), quarantine_end_ + kPollMax,
+                            waiter.since, InOrderSince(lock, DaemonOf(waiter.keeper))});
+  if (lock.doubted) since = std::max<Instant>(since, lock.turn.end + lock.turn.lock_delay);
   if (now <= since || now - since <= kIdleMax) return;
   Violation("the lock was free for " + Seconds(Between(since, now)) + " while " + Shown(lease_id) +
             " stood in line");

@@ -8,6 +8,7 @@
 // daemons and clients say is judged by what the store did.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -37,10 +38,14 @@ struct Turn {
   int32_t attempt = 0;
   int64_t token = 0;
   bool offered = false;
-  Instant end;           // Of the lease or the offer.
-  Micros lock_delay{};   // That the lease asked for.
-  std::string given_by;  // Daemon whose script call gave it.
+  Instant end;            // Of the lease or the offer.
+  Micros lock_delay{};    // That the lease asked for.
+  bool max_hold = false;  // Its end is a time of the node's clock too.
+  std::string given_by;   // Daemon whose script call gave it.
 };
+
+// What the store has forgotten when it cannot be trusted any more.
+enum class Forgot { kNothing, kSome };
 
 class Judge {
  public:
@@ -88,6 +93,14 @@ class Judge {
   void LeftLine(const std::string& lock, const std::string& lease_id, Instant now);
   void Fenced(const std::string& lock, int64_t token, bool admitted);
 
+  // A daemon has told all that the store may have forgotten leases: nothing new may be given until
+  // `quarantine_end`, and leases from before have to be proved.
+  void EpochBegan(Instant quarantine_end);
+  // That quarantine lasts longer.
+  void QuarantineLasts(Instant end) { quarantine_end_ = std::max(quarantine_end_, end); }
+  // The store has taken a proved lease back.
+  void Reasserted(Turn turn, Instant now);
+
   // The waiters of a daemon are all in their places in the line of a lock.
   void InPlace(const std::string& daemon, const std::string& lock, Instant now);
 
@@ -98,8 +111,16 @@ class Judge {
   // The daemon was killed.
   void DaemonGone(const std::string& daemon, Instant now);
 
-  // The node's clock was set back: everything in the store ends so much later, also what was over.
-  void ClockSetBack(Micros by, Instant now);
+  // The store may have forgotten leases, or has been restarted without proof that it has not.
+  // Daemons that are misled by it may begin more quarantines than one.
+  void StoreLost(Forgot forgot, Instant now, uint64_t misled = 0);
+
+  // The node's clock was set forward, or back if negative: everything in the store ends so much
+  // sooner or later, also what was over.
+  void ClockSet(Micros by, Instant now);
+
+  // The node's clock is being slewed: times may be wrong by a little.
+  void ClockSlewed();
 
   // What remains when all clients have stopped and all times have passed.
   void Remains(int64_t keys_in_store, size_t outstanding, size_t sessions = 0);
@@ -139,8 +160,14 @@ class Judge {
     int believer = -1;
     int64_t belief_token = 0;
 
-    Turn turn;           // The last one.
-    Instant end_set_at;  // Its end.
+    Turn turn;               // The last one.
+    Instant end_set_at;      // Its end.
+    Instant told_end;        // As its holder was told last, whatever became of the node's clock.
+    uint64_t epoch = 0;      // In which it was given or taken back.
+    bool doubted = false;    // The store may have forgotten it.
+    bool forgotten = false;  // And has forgotten something.
+    bool line_from_before = false;  // Older data may have brought places back.
+    int64_t unproved = 0;  // Token of a lease whose proof a step of the clock has made void.
     Phase phase = Phase::kNone;
     bool over_before = false;  // The turn was over before it ran again: the clock was set back.
     std::optional<bool> previous_expired = false;  // Before `turn`.
@@ -163,6 +190,7 @@ class Judge {
     std::unordered_map<std::string, Instant> in_place;  // By daemon: since then, after a fault.
   };
 
+  Instant EndOf(const Lock& lock) const { return lock.doubted ? lock.told_end : lock.turn.end; }
   Instant FreeSince(const Lock& lock) const;
   Instant OverAt(const Lock& lock, int64_t token) const;
   Instant EndKnownSince(const Lock& lock) const;
@@ -190,6 +218,11 @@ class Judge {
   std::map<uint64_t, int> calls_;
   std::vector<std::string> violations_;
   uint64_t grants_ = 0;
+  uint64_t losses_ = 0;
+  uint64_t epochs_ = 0;
+  Instant losses_matter_until_ = Instant::min();  // To what heartbeats were answered before.
+  Instant quarantine_end_ = Instant::min();
+  Micros tolerance_{};
 };
 
 }  // namespace lockkeeper::simulation

@@ -32,7 +32,7 @@ Instant Judge::OverAt(const Lock& lock, int64_t token) const {
 
 void Judge::Assured(const std::string& lock, int64_t token, Instant until, Instant now) {
   const Instant over_at = OverAt(locks_[lock], token);
-  if (over_at >= until) return;
+  if (over_at + tolerance_ >= until || now < losses_matter_until_) return;
   Violation("the answer of a heartbeat did not name the lease of " + lock + " with token " +
             std::to_string(token) + ", which was over " + Millis(over_at, until) +
             " before it could be" + (over_at <= now ? "" : ", but runs"));
@@ -40,8 +40,8 @@ void Judge::Assured(const std::string& lock, int64_t token, Instant until, Insta
 
 void Judge::ToldLost(const std::string& lock, int64_t token, Instant now) {
   const Lock& state = locks_[lock];
-  if (state.turn.token != token || state.phase != Phase::kLease || now >= state.turn.end) return;
-  if (state.over_before) return;
+  if (state.turn.token != token || state.phase != Phase::kLease || now >= EndOf(state)) return;
+  if (state.over_before || state.unproved == token) return;
   Violation("a client was told that its lease of " + lock + " with token " + std::to_string(token) +
             " is lost, but it runs");
 }

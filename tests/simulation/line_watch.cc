@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "redis/script_outcome.h"
+#include "redis/store_marker.h"
 #include "support/manual_clock.h"
 
 namespace lockkeeper::simulation {
@@ -16,6 +17,7 @@ using core::Micros;
 // As redis/scripts/record.lua: common arguments, and the columns that matter here.
 constexpr size_t kCommonArguments = 9;
 constexpr size_t kKeysPerLockArgument = 3;
+constexpr size_t kStampArgument = 5;
 constexpr size_t kHeaderLength = 226;
 constexpr size_t kStateColumn = 2;
 constexpr size_t kTokenColumn = 15;
@@ -24,6 +26,7 @@ constexpr size_t kLeaseIdColumn = 111;
 constexpr size_t kAttemptColumn = 153;
 constexpr size_t kKeeperColumn = 160;
 constexpr size_t kLockDelayColumn = 202;
+constexpr size_t kMaxHoldColumn = 211;
 constexpr size_t kIdLength = 32;
 constexpr size_t kAttemptLength = 6;
 constexpr size_t kDelayLength = 8;
@@ -59,6 +62,7 @@ LineWatch::LineWatch(support::RedisModel& server, const core::Clock& clock, Judg
   know(redis::kExtendScript, {Script::kExtend, "extend", 3, 4});
   know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
   know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
+  know(redis::kReassertScript, {Script::kReassert, "reassert", 6, 4});
   know(redis::kReleaseScript, {Script::kRelease, "release", 2, 2});
   know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 4, 4});
 }
@@ -67,6 +71,7 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
                          const redis::Reply& reply) {
   ++executed_;
   if (words[0] != "EVALSHA" || reply.type != redis::Reply::Type::kArray) return;
+  if (words[1] == redis::kMarkerScript.sha1) return OnMarker(reply);
   const auto known = scripts_.find(words[1]);
   if (known == scripts_.end()) return;
   const auto& [script, name, arguments, replies] = known->second;
@@ -74,7 +79,8 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   const size_t common_at = 3 + keys;
   if (reply.items.size() == 2 && reply.items[1].integer == redis::kOutcomeGuard) return;
   const auto keys_per_lock = static_cast<size_t>(Number(words[common_at + kKeysPerLockArgument]));
-  const size_t locks = keys / keys_per_lock;
+  const size_t marker_keys = words[common_at + kStampArgument].empty() ? 0 : 1;
+  const size_t locks = (keys - marker_keys) / keys_per_lock;
   const auto lock_of = [&](size_t i) { return *keys_.LockName(words[3 + i * keys_per_lock]); };
   // Records show only what the last operation left: they are looked at last, except that whoever
   // got a lock got it before those who came to it in the same call.
@@ -140,6 +146,9 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
         judge_.InPlace(std::string(operation.arguments[0]), operation.lock, operation.now);
       }
       return;
+    case Script::kReassert:
+      if (outcome == 1) OnReassert(operation);
+      return;
     case Script::kRelease:
       if (outcome >= 1 && outcome <= 4) {
         judge_.Released(operation.lock, operation.lease_id(), operation.now);
@@ -179,12 +188,49 @@ void LineWatch::OnAcquire(const Operation& operation) {
   }
 }
 
-void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now) {
+void LineWatch::OnReassert(const Operation& operation) {
+  Turn turn;
+  turn.to = {operation.lock, operation.lease_id(), ""};
+  turn.token = operation.replies[1].integer;
+  turn.end = operation.now + Micros(operation.replies[2].integer);
+  turn.lock_delay = core::Millis(Number(operation.arguments[3]));
+  turn.max_hold = Number(operation.arguments[4]) > 0;
+  tokens_[operation.lock] = turn.token;
+  judge_.Reasserted(std::move(turn), operation.now);
+}
+
+// Epochs of one store rise, of another one they begin again.
+void LineWatch::OnMarker(const redis::Reply& reply) {
+  const std::optional<redis::SeenMarker> seen = redis::ParseMarker(reply.items[1].text);
+  if (!seen || seen->marker.Stamp() == stamp_) return;
+  const Instant now = clock_.Now();
+  const int64_t left = seen->marker.quarantine_end.micros - reply.items[0].integer;
+  const bool begins = !stamp_.empty() && seen->marker.epoch > epoch_;
+  stamp_ = seen->marker.Stamp();
+  epoch_ = std::max(epoch_, seen->marker.epoch);
+  begins ? judge_.EpochBegan(now + Micros(left)) : judge_.QuarantineLasts(now + Micros(left));
+}
+
+void LineWatch::StoreChanged() {
+  for (auto& [lock, token] : tokens_) {
+    const std::string record = RecordOf(lock);
+    token = record.empty() ? 0 : Number(std::string_view(record).substr(kTokenColumn, kTimeLength));
+  }
+}
+
+// Empty if there is none.
+std::string LineWatch::RecordOf(const std::string& lock) {
   const std::string key = keys_.RecordKey(lock);
   const std::vector<std::string_view> get = {"GET", key};
-  const redis::Reply reply = server_.Execute(get);
-  if (reply.type != redis::Reply::Type::kText || reply.text.size() < kHeaderLength) return;
-  const std::string_view record = reply.text;
+  redis::Reply reply = server_.Execute(get);
+  if (reply.type != redis::Reply::Type::kText || reply.text.size() < kHeaderLength) return "";
+  return std::move(reply.text);
+}
+
+void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now) {
+  const std::string text = RecordOf(lock);
+  if (text.empty()) return;
+  const std::string_view record = text;
   const char state = record[kStateColumn];
   if (state != 'H' && state != 'O') return;
   const int64_t token = Number(record.substr(kTokenColumn, kTimeLength));
@@ -197,13 +243,16 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   turn.offered = state == 'O';
   turn.end = clock_.Now() + Micros(Number(record.substr(kLeaseEndColumn, kTimeLength)) - node_now);
   turn.lock_delay = core::Millis(Number(record.substr(kLockDelayColumn, kDelayLength)));
+  turn.max_hold = Number(record.substr(kMaxHoldColumn, kDelayLength)) > 0;
   turn.given_by = daemon;
   judge_.TurnGiven(std::move(turn), clock_.Now());
 }
 
 int64_t LineWatch::KeysInStore() {
+  const std::string marker = keys_.MarkerKey();
   const std::vector<std::string_view> size = {"DBSIZE"};
-  return server_.Execute(size).integer;
+  const std::vector<std::string_view> exists = {"EXISTS", marker};
+  return server_.Execute(size).integer - server_.Execute(exists).integer;
 }
 
 }  // namespace lockkeeper::simulation

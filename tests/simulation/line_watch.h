@@ -29,13 +29,16 @@ class LineWatch {
                 const redis::Reply& reply);
 
   // Writes each operation to `out`, for people.
+  // What records hold has changed by itself.
+  void StoreChanged();
+
   void TraceTo(std::ostream* out) { trace_ = out; }
 
   int64_t KeysInStore();
   uint64_t executed() const { return executed_; }
 
  private:
-  enum class Script { kAcquire, kExtend, kFence, kPoll, kRelease, kWithdraw, kOther };
+  enum class Script { kAcquire, kExtend, kFence, kPoll, kReassert, kRelease, kWithdraw, kOther };
   struct Known {
     Script script = Script::kOther;
     std::string_view name;
@@ -48,6 +51,9 @@ class LineWatch {
   void Trace(const std::string& daemon, std::string_view script, const Operation& operation,
              const Known& known);
   void OnAcquire(const Operation& operation);
+  void OnReassert(const Operation& operation);
+  void OnMarker(const redis::Reply& reply);
+  std::string RecordOf(const std::string& lock);
   void LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now);
 
   support::RedisModel& server_;
@@ -56,6 +62,8 @@ class LineWatch {
   const redis::KeyLayout keys_{"lk:"};
   std::unordered_map<std::string_view, Known> scripts_;  // By digest.
   std::unordered_map<std::string, int64_t> tokens_;      // Last seen in each record.
+  std::string stamp_;                                    // Of the marker, as last seen.
+  int64_t epoch_ = 0;
   uint64_t executed_ = 0;
   std::ostream* trace_ = nullptr;
 };

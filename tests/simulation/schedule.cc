@@ -12,13 +12,17 @@ namespace {
 
 using core::Millis;
 
-constexpr std::array<std::string_view, kFaultKinds + kStreamFaultKinds> kNames = {
+constexpr std::array<std::string_view, kFaultKinds + kStreamFaultKinds + kLossFaultKinds> kNames = {
     "daemon crash",      "daemon pause",     "daemon drain",      "store cut",
     "store slow",        "store reply lost", "messages lost",     "messages late",
     "subscription down", "network slow",     "network lossy",     "network duplicates",
     "client death",      "client pause",     "scripts forgotten", "node restart",
     "node clock back",   "stream broken",    "stream half-open",  "stream dead",
-    "reader still"};
+    "reader still",      "store flushed",    "restart empty",     "restart older",
+    "restart unproved",  "clock forward",    "clock far back",    "clock slewed"};
+
+// One in so many schedules has losses of the store.
+constexpr uint64_t kLossesOneIn = 6;
 
 // Mostly few, sometimes many.
 int Skewed(support::Random& random, int low, int high) {
@@ -73,6 +77,25 @@ void AddStreamFaults(support::Random random, Micros end, std::vector<Fault>& fau
   }
 }
 
+// Losses are few, and their quarantines are shorter than the runs: for that leases are short.
+void AddLosses(support::Random random, Schedule& schedule) {
+  schedule.think_max = schedule.think_max / 2;
+  if (!random.OneIn(3)) schedule.ttl = Millis(random.Between(500, 2'000));
+  const int count = Skewed(random, 1, 3);
+  for (int i = 0; i < count; ++i) {
+    Fault fault;
+    fault.kind =
+        static_cast<FaultKind>(kFaultKinds + kStreamFaultKinds + random.Below(kLossFaultKinds));
+    fault.at = Micros(random.Between(1'000'000, schedule.faults_end.count()));
+    fault.duration = Micros(random.Between(1'000, random.OneIn(3) ? 6'000'000 : 1'000'000));
+    fault.target = static_cast<uint32_t>(random.Below(1000));
+    if (fault.kind == FaultKind::kRestartOlder || fault.kind == FaultKind::kRestartUnproved) {
+      schedule.durable = false;
+    }
+    schedule.faults.push_back(fault);
+  }
+}
+
 }  // namespace
 
 Schedule Draw(uint64_t seed) {
@@ -101,6 +124,8 @@ Schedule Draw(uint64_t seed) {
     schedule.session_leases = static_cast<int>(random.Between(1, 3));
     AddStreamFaults(random.Fork(), schedule.faults_end, schedule.faults);
   }
+  support::Random losses = random.Fork();
+  if (losses.OneIn(kLossesOneIn)) AddLosses(losses, schedule);
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return schedule;

@@ -37,9 +37,17 @@ enum class FaultKind {
   kStreamHalfOpen,     // The daemon notices only after the duration.
   kStreamDead,         // The client notices only after the duration, or by itself.
   kReaderStill,        // A session's client reads nothing for the duration.
+  kStoreFlushed,       // FLUSHALL.
+  kRestartEmpty,       // As a restart of the node, without its data;
+  kRestartOlder,       // with what it had half of the duration before;
+  kRestartUnproved,    // with all data, but nobody can know that.
+  kNodeClockForward,   // The node's clock is set forward: by seconds, a minute, or an hour.
+  kNodeClockFarBack,   // The same, back.
+  kNodeClockSlewed,    // The node's clock runs 0.05 % fast or slow for the duration.
 };
 inline constexpr int kFaultKinds = 17;  // Those before the ones of streams.
 inline constexpr int kStreamFaultKinds = 4;
+inline constexpr int kLossFaultKinds = 7;
 inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
 
 struct Fault {
@@ -62,6 +70,7 @@ struct Schedule {
   core::Millis lock_delay{};
   core::Millis max_hold{};     // Zero: no bound.
   bool scripts_loaded = true;  // Else the store learns them as they are needed.
+  bool durable = true;         // The node keeps what it has confirmed over restarts, and says so.
   Micros think_max{};          // Between a client's acquires.
   Micros hold_max{};           // How long a client wants to hold.
   core::Millis wait_max{};     // Longest wait_timeout.

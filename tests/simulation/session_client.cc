@@ -114,24 +114,26 @@ void SessionClient::Send(const RoundPtr& round) {
 void SessionClient::OnAcquired(const RoundPtr& round, const LinkPtr& link, Instant sent,
                                const Answer& answer) {
   if (!answer.ok()) {
-    if (absl::IsUnavailable(answer.status())) return Retry(round);
+    if (absl::IsUnavailable(answer.status())) return Retry(round, answer.status());
     return Done(round);
   }
   const auto& outcome = std::get<core::AcquireAnswer>(*answer);
   if (std::holds_alternative<core::Contention>(outcome)) return Done(round);
   const Lease& lease = std::get<Lease>(outcome);
+  round->reassertion = lease.reassertion;
+  round->proved_token = lease.token.value;
   if (link->closing) return Release(round, 0);
   if (lease.offered) return Claim(round, link);
   Hold(round, link, sent, lease);
 }
 
-void SessionClient::Retry(const RoundPtr& round) {
+void SessionClient::Retry(const RoundPtr& round, const absl::Status& why) {
   if (round->careless) return Done(round);
   ++round->request.attempt;
   if (world_.clock.Now() >= round->give_up || round->request.attempt > kTriesMax) {
     return Release(round, 0);
   }
-  later_.In(Micros(random_.Between(5'000, 150'000)), [this, round] {
+  later_.In(PauseAfter(why, random_), [this, round] {
     if (!round->over && !round->releasing) Send(round);
   });
 }
@@ -146,7 +148,7 @@ void SessionClient::Claim(const RoundPtr& round, const LinkPtr& link) {
   Ask(link, {[claim](SessionServer& server, uint64_t id) { server.Run({id, claim}); },
              [this, round, link, sent](const Answer& answer) {
                if (round->over || round->releasing) return;
-               if (!answer.ok()) return Retry(round);
+               if (!answer.ok()) return Retry(round, answer.status());
                if (link->closing) return Release(round, 0);
                Hold(round, link, sent, std::get<Lease>(*answer));
              }});
@@ -178,6 +180,8 @@ void SessionClient::Hold(const RoundPtr& round, const LinkPtr& link, Instant ask
   const std::string& name = round->request.name;
   world_.judge.Granted(name, lease.token.value, lease.previous_lease_expired, asked, now);
   round->token = lease.token.value;
+  // What was claimed is a later offer than the one that came with the proof.
+  if (round->token != round->proved_token) round->reassertion.clear();
   round->believed_end = asked + Trusted(lease.remaining_ttl);
   if (now >= round->believed_end) return Release(round, 0);
   round->believing = true;
@@ -199,6 +203,8 @@ void SessionClient::Extend(const RoundPtr& round) {
   core::ExtendRequest extend;
   extend.name = round->request.name;
   extend.lease_id = round->request.lease_id;
+  extend.token = core::FencingToken{round->token};
+  extend.reassertion = round->reassertion;
   extend.deadline = Instant::max();
   Ask(link, {[extend](SessionServer& server, uint64_t id) { server.Run({id, extend}); },
              [this, round, sent](const Answer& answer) {

@@ -80,7 +80,7 @@ class SessionClient final : public AnyClient {
   void Send(const RoundPtr& round);
   void OnAcquired(const RoundPtr& round, const LinkPtr& link, core::Instant sent,
                   const Answer& answer);
-  void Retry(const RoundPtr& round);
+  void Retry(const RoundPtr& round, const absl::Status& why);
   void Claim(const RoundPtr& round, const LinkPtr& link);
   void GiveUpAtRandom(const RoundPtr& round);
   void Hold(const RoundPtr& round, const LinkPtr& link, core::Instant asked,

@@ -99,7 +99,7 @@ void SessionClient::OnBeat(Link& link, const SessionMessage::Beat& beat) {
         if (Believes(*round)) Prolong(*round, sent + Trusted(kept_for));
       } else if (named->reason == core::ErrorReason::kLeaseLost) {
         Lost(*round);
-      } else if (random_.OneIn(2)) {
+      } else if (named->reason == core::ErrorReason::kStoreQuarantined || random_.OneIn(2)) {
         Extend(round);
       }
     }
@@ -192,6 +192,7 @@ void SessionClient::Adopt(const RoundPtr& round) {
   request.name = round->request.name;
   request.lease_id = round->request.lease_id;
   request.token = core::FencingToken{round->token};
+  request.reassertion = round->reassertion;
   request.deadline = Instant::max();
   Ask(link, {[request](SessionServer& server, uint64_t id) { server.Adopt(id, request); },
              [this, round, link, sent](const Answer& answer) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "simulation/session_client.h"
@@ -25,6 +26,8 @@ inline core::Micros Trusted(core::Micros remaining) {
 struct SessionClient::Round : Wish {
   core::Instant give_up;  // Of acquiring.
   int64_t token = 0;
+  std::string reassertion;     // Of the grant,
+  int64_t proved_token = 0;    // which it proves.
   core::Instant believed_end;  // Of the lease, by this client's clock.
   bool believing = false;
   bool releasing = false;

@@ -24,6 +24,7 @@ struct StoreLink::Request {
   redis::ReplyDone done;
   const redis::ScriptSource* script = nullptr;
   uint64_t connection = 0;
+  uint64_t start = 0;       // Of the server, to which it was sent.
   bool lost = false;        // Will not be executed.
   bool reply_lost = false;  // Will be executed without an answer.
   bool finished = false;
@@ -84,6 +85,7 @@ void StoreLink::Submit(size_t lane, std::shared_ptr<Request> request) {
   }
   Lane& at = lanes_[lane];
   request->connection = at.connection;
+  request->start = server_.starts();
   request->reply_lost = clock_.Now() < replies_lost_until_;
   at.open.push_back(request);
   at.last_arrival = std::max(at.last_arrival, clock_.Now() + Delay());
@@ -97,7 +99,7 @@ void StoreLink::Submit(size_t lane, std::shared_ptr<Request> request) {
 }
 
 void StoreLink::Arrive(size_t lane, const std::shared_ptr<Request>& request) {
-  if (request->lost) return;
+  if (request->lost || request->start != server_.starts()) return;
   const auto words = request->command.Words();
   request->reply = server_.Execute(words);
   listener_(words, request->reply);

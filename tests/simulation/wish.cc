@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/wish.h"
 
+#include <algorithm>
 #include <string>
+
+#include "core/errors.h"
 
 namespace lockkeeper::simulation {
 
@@ -36,6 +39,12 @@ Wish DrawWish(const Schedule& schedule, Lap lap, int client, support::Random& ra
     request.claim = core::ClaimMode::kByClient;
   }
   return wish;
+}
+
+core::Micros PauseAfter(const absl::Status& why, support::Random& random) {
+  const Micros pause(random.Between(5'000, 150'000));
+  if (core::ReasonOf(why) != core::ErrorReason::kStoreQuarantined) return pause;
+  return pause + Micros(core::RetryDelayOf(why).value_or(Millis(0)));
 }
 
 }  // namespace lockkeeper::simulation

@@ -3,6 +3,7 @@
 // What a simulated client wants next.
 #pragma once
 
+#include "absl/status/status.h"
 #include "core/requests.h"
 #include "simulation/schedule.h"
 #include "support/random.h"
@@ -20,5 +21,8 @@ struct Wish {
 
 // Draws one for the client `client`.
 Wish DrawWish(const Schedule& schedule, Lap lap, int client, support::Random& random);
+
+// How long a client waits before its acquire goes again after `why`.
+core::Micros PauseAfter(const absl::Status& why, support::Random& random);
 
 }  // namespace lockkeeper::simulation

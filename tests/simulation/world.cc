@@ -2,6 +2,8 @@
 #include "simulation/world.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -25,8 +27,16 @@ constexpr Micros kLastLapMax{40'000'000};
 constexpr Micros kStopMax{40'000'000};
 // Longer than a daemon remembers that it told of an offer.
 constexpr Micros kMessageDelayMax{7'000'000};
+// What daemons have to do ends by itself within this.
+constexpr Micros kEverythingEnded{10'000'000};
 // Records live for the ttl, the retention and what clocks were set back; lines for a minute.
-constexpr Micros kEverythingExpired{120'000'000};
+constexpr Micros kEverythingExpired{110'000'000};
+// How far losses let tokens run ahead of the furthest that the clock has been.
+constexpr Micros kTokensAheadMax{900'000'000};
+// Within this a daemon in good order notices a loss: its beat, and a look at the marker.
+constexpr Micros kNoticedWithin{1'200'000};
+// A daemon knows the store well after this.
+constexpr Micros kSettled{2'000'000};
 
 class World {
  public:
@@ -53,6 +63,10 @@ class World {
   void Strike(const Fault& fault);
   void StrikeStream(const Fault& fault);
   void StrikeNode(const Fault& fault);
+  void StrikeStore(const Fault& fault);
+  void SetClock(Micros by);
+  void RestartNode(const Fault& fault);
+  bool HasWitness(size_t besides) const;
   void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
   void Heal();
   bool AllIdle() const;
@@ -74,12 +88,23 @@ class World {
   std::vector<SessionClient*> session_clients_;
   std::vector<std::unique_ptr<Daemon>> former_daemons_;
   std::vector<std::unique_ptr<AnyClient>> former_clients_;
+  std::vector<Instant> in_order_from_;  // Each daemon, as far as its own faults go.
+  std::map<Micros, support::Keyspace::Snapshot> snapshots_;  // By the time of their fault.
+  Instant losing_until_;  // Something was lost, and not everybody knows.
+  Micros set_back_{};     // The node's clock, in all.
   uint64_t next_daemon_ = 1;
   uint64_t faults_ = 0;
   bool healed_ = false;
 };
 
 void World::StartDaemon(size_t index) {
+  // A daemon that finds a store empty, or its clock set, before those that know better do, is
+  // misled.
+  if (clock_.Now() < losing_until_) {
+    const auto left = std::chrono::ceil<Micros>(losing_until_ - clock_.Now());
+    return later_.In(left, [this, index] { StartDaemon(index); });
+  }
+  in_order_from_[index] = clock_.Now() + kSettled;
   daemons_[index] = std::make_unique<Daemon>(
       Daemon::World{server_, clock_, executor_, judge_, watch_}, next_daemon_++, random_.Fork());
   rpc_.SetDaemon(index, daemons_[index].get());
@@ -113,6 +138,10 @@ void World::StartClient(size_t index) {
 
 void World::Strike(const Fault& fault) {
   if (healed_) return;
+  const bool at_stream_or_client = fault.kind >= FaultKind::kNetworkSlow &&
+                                   fault.kind != FaultKind::kScriptsForgotten &&
+                                   fault.kind < FaultKind::kStoreFlushed;
+  if (clock_.Now() < losing_until_ && !at_stream_or_client) return;
   ++faults_;
   const size_t daemon = fault.target % daemons_.size();
   const size_t client = fault.target % clients_.size();
@@ -141,6 +170,14 @@ void World::Strike(const Fault& fault) {
     case FaultKind::kStreamDead:
     case FaultKind::kReaderStill:
       return StrikeStream(fault);
+    case FaultKind::kStoreFlushed:
+    case FaultKind::kRestartEmpty:
+    case FaultKind::kRestartOlder:
+    case FaultKind::kRestartUnproved:
+    case FaultKind::kNodeClockForward:
+    case FaultKind::kNodeClockFarBack:
+    case FaultKind::kNodeClockSlewed:
+      return StrikeStore(fault);
     default:
       if (daemons_[daemon]) StrikeDaemon(fault, *daemons_[daemon], daemon);
   }
@@ -162,17 +199,102 @@ void World::StrikeStream(const Fault& fault) {
 }
 
 void World::StrikeNode(const Fault& fault) {
+  if (fault.kind == FaultKind::kScriptsForgotten) return server_.ForgetScripts();
   if (fault.kind == FaultKind::kNodeClockBack) {
-    const Micros step = fault.duration / 3;
-    server_.clock().StepBy(-step);
-    return judge_.ClockSetBack(step, clock_.Now());
+    if (!HasWitness(daemons_.size())) return;
+    losing_until_ = clock_.Now() + kNoticedWithin;
+    return SetClock(-fault.duration / 3);
   }
-  server_.ForgetScripts();
-  if (fault.kind == FaultKind::kScriptsForgotten) return;
+  server_.Restart();
+  if (!schedule_.durable) judge_.StoreLost(Forgot::kNothing, clock_.Now());
+  RestartNode(fault);
+}
+
+// Every connection breaks.
+void World::RestartNode(const Fault& fault) {
+  for (size_t i = 0; i < daemons_.size(); ++i) {
+    if (!daemons_[i]) continue;
+    const Instant until = clock_.Now() + fault.duration + kNoticedWithin;
+    judge_.Disturbed(daemons_[i]->id(), until);
+    in_order_from_[i] = std::max(in_order_from_[i], until);
+    daemons_[i]->link().Cut(fault.duration);
+  }
+}
+
+void World::SetClock(Micros by) {
+  server_.clock().StepBy(by);
+  if (by < Micros(0)) set_back_ -= by;
+  judge_.ClockSet(by, clock_.Now());
   for (const auto& daemon : daemons_) {
-    if (!daemon) continue;
-    judge_.Disturbed(daemon->id(), clock_.Now() + fault.duration);
-    daemon->link().Cut(fault.duration);
+    if (daemon) judge_.Disturbed(daemon->id(), clock_.Now() + kNoticedWithin);
+  }
+}
+
+// Whether a daemon besides that one knows the store as it is now, and will notice what becomes of
+// it.
+bool World::HasWitness(size_t besides) const {
+  for (size_t i = 0; i < daemons_.size(); ++i) {
+    if (i != besides && daemons_[i] && clock_.Now() >= in_order_from_[i]) return true;
+  }
+  return false;
+}
+
+void World::StrikeStore(const Fault& fault) {
+  const Instant now = clock_.Now();
+  if (fault.kind == FaultKind::kNodeClockSlewed) {
+    constexpr int64_t kSlewPpm = 500;
+    server_.clock().SetRate(fault.target % 2 == 0 ? kSlewPpm : -kSlewPpm);
+    judge_.ClockSlewed();
+    return later_.In(fault.duration, [this] { server_.clock().SetRate(0); });
+  }
+  // In half of the cases one daemon hears of it later.
+  const size_t absent =
+      fault.target % 2 == 0 ? daemons_.size() : fault.target / 2 % daemons_.size();
+  if (!HasWitness(absent)) return;
+  if (absent < daemons_.size() && daemons_[absent]) {
+    const Micros lasts = fault.duration + Micros(500'000);
+    judge_.Disturbed(daemons_[absent]->id(), now + lasts + kNoticedWithin);
+    in_order_from_[absent] =
+        std::max<Instant>(in_order_from_[absent], now + lasts + kNoticedWithin);
+    daemons_[absent]->link().Cut(lasts);
+  }
+  losing_until_ = now + kNoticedWithin;
+  constexpr Micros kStep{4'000'000};
+  constexpr Micros kMinute{60'000'000};
+  constexpr Micros kHour{3'600'000'000};
+  const std::array<Micros, 3> kSteps = {kStep, kMinute, kHour};
+  const Micros step = kSteps[fault.target % kSteps.size()] + fault.duration;
+  switch (fault.kind) {
+    case FaultKind::kNodeClockForward:
+      return SetClock(step);
+    case FaultKind::kNodeClockFarBack:
+      return SetClock(-step);
+    case FaultKind::kStoreFlushed:
+      server_.Flush();
+      break;
+    case FaultKind::kRestartEmpty:
+      server_.RestartEmpty();
+      break;
+    case FaultKind::kRestartOlder:
+      server_.RestoreSnapshot(snapshots_[fault.at]);
+      server_.Restart();
+      break;
+    default:
+      server_.Restart();
+      break;
+  }
+  watch_.StoreChanged();
+  const bool all_there = fault.kind == FaultKind::kRestartUnproved;
+  const auto misled = std::count_if(in_order_from_.begin(), in_order_from_.end(),
+                                    [now](Instant from) { return now < from; });
+  judge_.StoreLost(all_there ? Forgot::kNothing : Forgot::kSome, now,
+                   static_cast<uint64_t>(misled));
+  if (fault.kind != FaultKind::kStoreFlushed) {
+    losing_until_ += fault.duration;
+    return RestartNode(fault);
+  }
+  for (const auto& daemon : daemons_) {
+    if (daemon) judge_.Disturbed(daemon->id(), now + kNoticedWithin);
   }
 }
 
@@ -183,6 +305,7 @@ void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
   if (fault.kind == FaultKind::kStoreSlow) lasts += fault.duration;
   if (fault.kind == FaultKind::kDaemonPause) lasts = fault.duration;
   judge_.Disturbed(daemon.id(), clock_.Now() + lasts);
+  in_order_from_[index] = std::max<Instant>(in_order_from_[index], clock_.Now() + lasts);
   switch (fault.kind) {
     case FaultKind::kDaemonCrash:
       return StopDaemon(index, fault.duration);
@@ -227,7 +350,9 @@ bool World::AllIdle() const {
 
 Outcome World::Run() {
   if (schedule_.scripts_loaded) server_.LoadCompiledScripts();
+  server_.life().durable = schedule_.durable;
   daemons_.resize(static_cast<size_t>(schedule_.daemons));
+  in_order_from_.resize(daemons_.size());
   clients_.resize(static_cast<size_t>(schedule_.clients));
   session_clients_.resize(
       static_cast<size_t>(std::min(schedule_.session_clients, schedule_.clients)));
@@ -235,6 +360,9 @@ Outcome World::Run() {
   for (size_t i = 0; i < clients_.size(); ++i) StartClient(i);
   for (const Fault& fault : schedule_.faults) {
     later_.In(fault.at, [this, &fault] { Strike(fault); });
+    if (fault.kind != FaultKind::kRestartOlder) continue;
+    later_.In(fault.at - std::min(fault.at, fault.duration / 2),
+              [this, &fault] { snapshots_[fault.at] = server_.TakeSnapshot(); });
   }
   executor_.AdvanceBy(schedule_.faults_end);
   Heal();
@@ -253,7 +381,7 @@ Outcome World::Run() {
   Outcome outcome;
   outcome.virtual_time =
       std::chrono::duration_cast<Micros>(clock_.Now() - support::ManualClock().Now());
-  executor_.AdvanceBy(kEverythingExpired);
+  executor_.AdvanceBy(kEverythingEnded);
   Check();
   outcome.violations = judge_.violations();
   outcome.executed = watch_.executed();
@@ -275,6 +403,11 @@ void World::Check() {
     outstanding += daemon->outstanding();
     sessions += daemon->remaining_sessions();
   }
+  // Their beats would go on for ever.
+  for (const auto& daemon : daemons_) daemon->Kill();
+  executor_.AdvanceBy(kEverythingExpired);
+  // Tokens that are ahead of the clock keep their records.
+  if (set_back_ > Micros(0)) server_.clock().StepBy(set_back_ + kTokensAheadMax);
   judge_.Remains(watch_.KeysInStore(), outstanding, sessions);
 }
 

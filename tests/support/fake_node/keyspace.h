@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -46,6 +47,15 @@ class Keyspace {
   size_t Count();
   void Clear() { entries_.clear(); }
 
+  // All keys as they are now, to be had back by Restore.
+  struct Entry {
+    Value value;
+    std::optional<int64_t> expires_at_ms;
+  };
+  using Snapshot = StringMap<Entry>;
+  const Snapshot& snapshot() const { return entries_; }
+  void Restore(Snapshot snapshot) { entries_ = std::move(snapshot); }
+
   struct Page {
     std::vector<std::string> keys;
     uint64_t next_cursor = 0;  // 0: that was all.
@@ -56,16 +66,11 @@ class Keyspace {
   Page Scan(uint64_t cursor, size_t count);
 
  private:
-  struct Entry {
-    Value value;
-    std::optional<int64_t> expires_at_ms;
-  };
-
   bool IsOver(const Entry& entry) const;
   void Purge();
 
   const NodeClock& clock_;
-  StringMap<Entry> entries_;
+  Snapshot entries_;
 };
 
 }  // namespace lockkeeper::support

@@ -46,6 +46,16 @@ class RedisModel final : private ScriptHost {
   void Restart();
   void RestartEmpty();
 
+  // Starts so far. What was sent to an earlier one never arrives at a later one.
+  uint64_t starts() const { return starts_; }
+
+  // All keys as they are now; and back to that, as if nothing had been written since.
+  Keyspace::Snapshot TakeSnapshot() const { return keys_.snapshot(); }
+  void RestoreSnapshot(Keyspace::Snapshot snapshot) { keys_.Restore(std::move(snapshot)); }
+
+  // As FLUSHALL.
+  void Flush() { keys_.Clear(); }
+
   // As with maxmemory reached and noeviction.
   void SetMemory(MemoryState memory) { memory_ = memory; }
 

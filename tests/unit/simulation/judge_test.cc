@@ -108,13 +108,6 @@ TEST_F(JudgeTest, LockIsGivenWhenTheLeaseOrTheOfferIsOver) {
   ExpectNone();
 }
 
-TEST_F(JudgeTest, ClockThatWasSetBackMakesTheLeaseLonger) {
-  Give(TryOf('a'), 1, 0);
-  judge.ClockSetBack(core::Millis(100), At(10));
-  Give(TryOf('b'), 2, kTtl + 99);
-  ExpectOne("before the turn of aaaaaaaa was over");
-}
-
 TEST_F(JudgeTest, AnotherCallTakesTheLockBack) {
   Give(TryOf('a', 1, 1), 1, 0);
   judge.Repeated(TryOf('a', 2, 1), 2, At(5));

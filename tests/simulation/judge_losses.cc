@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the judge makes of a store that has forgotten something, or may have.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "simulation/judge.h"
+
+namespace lockkeeper::simulation {
+namespace {
+
+// After a step forward by more than this, records may have been collected.
+constexpr Micros kKeepsRecords{30'000'000};
+// A heartbeat is answered within this.
+constexpr Micros kHeartbeatMax{10'000'000};
+// What a slewed clock makes of the longest time that matters.
+constexpr Micros kSlewed{10'000};
+
+}  // namespace
+
+void Judge::StoreLost(Forgot forgot, Instant now, uint64_t misled) {
+  losses_ += 1 + misled;
+  losses_matter_until_ = now + kHeartbeatMax;
+  for (auto& [name, lock] : locks_) {
+    lock.doubted = true;
+    if (forgot == Forgot::kNothing) continue;
+    lock.forgotten = lock.line_from_before = true;
+    lock.line.clear();
+    lock.places.clear();
+    lock.released.clear();
+    lock.refused.clear();
+    lock.given_up.clear();
+  }
+}
+
+void Judge::ClockSet(Micros by, Instant now) {
+  for (auto& [name, lock] : locks_) {
+    if (now >= lock.turn.end && by < Micros(0)) lock.over_before = true;
+    lock.turn.end -= by;
+    if (lock.turn.max_hold) lock.unproved = lock.turn.token;
+  }
+  StoreLost(by > kKeepsRecords ? Forgot::kSome : Forgot::kNothing, now);
+}
+
+void Judge::ClockSlewed() { tolerance_ = kSlewed; }
+
+void Judge::EpochBegan(Instant quarantine_end) {
+  quarantine_end_ = quarantine_end;
+  if (++epochs_ > losses_) Violation("a quarantine began although nothing was lost");
+}
+
+void Judge::Reasserted(Turn turn, Instant now) {
+  Lock& state = locks_[turn.to.lock];
+  const std::string shown = turn.to.lease_id.substr(0, 8);
+  const auto given = state.given.find(turn.token);
+  if (given == state.given.end() || given->second.lease_id != turn.to.lease_id) {
+    Violation(shown + " was given " + turn.to.lock + " back, which it never had");
+  }
+  const auto released = state.released.find(turn.to.lease_id);
+  if (released != state.released.end() && IsVoid(state, released->second, now)) {
+    Violation(shown + " was given " + turn.to.lock + " back after it was released");
+  }
+  if (state.turn.token > turn.token && !state.forgotten) {
+    Violation(shown + " was given " + turn.to.lock + " back with the token " +
+              std::to_string(turn.token) + " after " + std::to_string(state.turn.token));
+  }
+  const bool same = state.turn.token == turn.token;
+  state.told_end = same ? std::max(state.told_end, turn.end) : turn.end;
+  state.phase = Phase::kLease;
+  state.turn = std::move(turn);
+  state.over_before = state.doubted = state.forgotten = false;
+  state.end_set_at = now;
+  state.epoch = epochs_;
+}
+
+}  // namespace lockkeeper::simulation
