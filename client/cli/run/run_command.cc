@@ -88,6 +88,17 @@ Report GuardianGoneReport(const RunCommand& command) {
   return OnStderr(std::move(report));
 }
 
+// Why a release that was answered released nothing.
+struct NotReleasedWhy {
+  const char* reason;
+  const char* message;
+};
+
+NotReleasedWhy WhyNot(ReleaseOutcome outcome) {
+  if (outcome == ReleaseOutcome::kExpired) return {"EXPIRED", "its lease had already ended"};
+  return {"NOT_HOLDER", "the store knows nothing of its lease: it may have forgotten it"};
+}
+
 // The command ended by itself: its status is ours, whatever became of the release.
 Report EndedReport(const RunCommand& command, int64_t token, int wait_status,
                    const absl::StatusOr<ReleaseOutcome>& released) {
@@ -98,9 +109,10 @@ Report EndedReport(const RunCommand& command, int64_t token, int wait_status,
   report.json.Set("name", command.name).Set("fencing_token", token);
   if (!is_released) {
     const std::string message =
-        released.ok() ? "its lease had already ended" : std::string(released.status().message());
+        released.ok() ? WhyNot(*released).message : std::string(released.status().message());
     report.text = "lockkeeper: warning: `" + command.name + "` was not released: " + message;
-    report.json.Set("reason", released.ok() ? "EXPIRED" : ReasonNameOf(released.status()))
+    report.json
+        .Set("reason", released.ok() ? WhyNot(*released).reason : ReasonNameOf(released.status()))
         .Set("message", message);
   }
   report.json.Set("exit_code", report.exit_code);

@@ -57,6 +57,22 @@ TEST_F(CliForgettingTest, CommandOfRunGoesOnWhenRedisStartsEmpty) {
   RunThroughALoss([this] { redis_.Restart(support::Data::kLose); });
 }
 
+// It ends before the next renewal, which would have told the store of its lease.
+TEST_F(CliForgettingTest, CommandOfRunThatEndsRightAfterTheLossIsNotHeldUp) {
+  const Gate gate;
+  const auto run = Start({"run", "report", "--ttl", "1m", "--output", "json", "--", "/bin/sh", "-c",
+                          "echo up; " + gate.Wait() + "; exit 3"});
+  ASSERT_TRUE(run->WaitForOutput("up"));
+
+  redis_.Run({"FLUSHALL"});
+  gate.Open();
+
+  const CliResult result = run->Wait();
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(Json(result).Text("outcome"), "not_released") << result.out;
+  EXPECT_EQ(Json(result).Text("reason"), "NOT_HOLDER") << result.out;
+}
+
 TEST_F(CliForgettingTest, ExtendTakesALeaseBackWithWhatAcquirePrinted) {
   const Json granted(RunJson({"acquire", "report", "--ttl", kLong}));
   const std::string id = granted.Text("lease_id");

@@ -205,6 +205,18 @@ TEST_P(ClientForgettingTest, OnlyTheProofOfTheVeryLeaseTakesItBack) {
   EXPECT_TRUE(TakeBack(client, other).ok());
 }
 
+TEST_P(ClientForgettingTest, LeaseThatIsReleasedBeforeItIsTakenBackStaysReleased) {
+  Client client = NewClient();
+  const Grant report = Left(client, "report", 30s);
+
+  LoseEverything();
+
+  // kNotHolder, which after a try without an answer counts as released.
+  EXPECT_TRUE(client.Release("report", report.lease_id).ok());
+  const auto lease = TakeBack(client, report);
+  EXPECT_EQ(ReasonOf(lease.status()), ErrorReason::kLeaseLost) << lease.status();
+}
+
 TEST_P(ClientForgettingTest, ProofThatComesAfterTheQuarantineIsTooLate) {
   Client client = NewClient();
   const Grant report = Left(client, "report", 3s);

@@ -101,7 +101,8 @@ class [[nodiscard]] Lease {
   absl::StatusOr<ReleaseOutcome> Release();
 
   // Stops renewing without releasing, for handing the lease to somebody else (see Client::Adopt).
-  // The lease then lives for what remains of its ttl. Returns the lease id.
+  // The lease then lives for what remains of its ttl. Returns the lease id. Whoever adopts it
+  // should have the token and the reassertion of grant().
   // Requires: not released.
   std::string Detach() &&;
 
