@@ -127,8 +127,7 @@ void GuardTelemetry::LogGrants(const StoreTrust& trust) {
   const bool grants = Grants(trust);
   if (!trust.problem.empty() && trust.problem != problem_) {
     logger_.Error("guard.setting_refused",
-                  "A setting of the store was changed: nothing new is granted until it is right; "
-                  "holders keep their locks by extending them",
+                  "A setting of the store is not right: nothing new is granted until it is",
                   {field::Shard(shard_), field::Problem(trust.problem)});
   } else if (grants && !grants_) {
     logger_.Info("guard.grants_resumed", "Locks are granted again",

@@ -20,7 +20,8 @@ struct StoreTrust {
   core::Micros quarantine_left{};  // 0 if there is none.
   std::optional<LossKind> loss;    // How this epoch began, if this daemon has noticed it.
   core::NodeTime noticed;          // When it noticed that, or that another one had. 0: neither.
-  std::string problem;             // Why nothing is granted although there is no quarantine.
+  // Why nothing is granted although there is no quarantine: a setting, or rights that are missing.
+  std::string problem;
 
   bool operator==(const StoreTrust&) const = default;
 };

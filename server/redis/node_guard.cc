@@ -159,11 +159,19 @@ void NodeGuard::CheckAgainSoon() {
   retry_timer_ = executor_.After(kRetryInterval, [this] { EndCheck(); });
 }
 
+// Redis refuses to be looked at, for want of rights above all: that does not pass by itself.
+void NodeGuard::NoteRefusal(const absl::StatusOr<Reply>& reply) {
+  if (!reply.ok() || reply->type != Reply::Type::kError) return;
+  check_problem_ = "answered the look at its marker with: " + reply->text +
+                   " (docs/operating/redis.md lists the rights that the daemon needs)";
+}
+
 // The text of the marker that scripts/marker.lua answered.
 std::optional<std::string> NodeGuard::TakeReply(size_t lane, Instant sent,
                                                 const absl::StatusOr<Reply>& reply) {
   if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2 ||
       node_.life(lane).run_id.empty()) {
+    NoteRefusal(reply);
     return std::nullopt;
   }
   const NodeTime node{reply->items[0].integer};
@@ -204,6 +212,7 @@ void NodeGuard::LookForRecords(size_t lane, Sighting sighting, std::string raw, 
                                raw = std::move(raw), scans](absl::StatusOr<Reply> reply) mutable {
     if (!*alive) return;
     if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2) {
+      NoteRefusal(reply);
       return CheckAgainSoon();
     }
     uint64_t next = 0;
@@ -242,6 +251,7 @@ void NodeGuard::Confirm(size_t lane, const SeenMarker& seen, const Judgement& ju
   const bool another_epoch = known_ && seen.marker.epoch > known_->marker.epoch;
   known_ = seen;
   trusted_ = true;
+  check_problem_.clear();
   clock_stepped_ = false;
   evicted_ = node_.life(lane).evicted_keys;
   stamp_ = seen.marker.Stamp();
@@ -324,7 +334,7 @@ void NodeGuard::UpdateTrust() {
     return trust;
   };
   StoreTrust now = trust();
-  now.problem.clear();
+  now.problem = check_problem_;
   for (size_t lane = 0; lane < node_.lanes(); ++lane) {
     if (now.problem.empty()) now.problem = node_.life(lane).problem;
   }

@@ -100,6 +100,7 @@ class NodeGuard {
   void RunMarkerScript(size_t lane, const std::string& expected, const std::string& replacement,
                        absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done);
   void EndCheck();
+  void NoteRefusal(const absl::StatusOr<Reply>& reply);
   std::optional<std::string> TakeReply(size_t lane, core::Instant sent,
                                        const absl::StatusOr<Reply>& reply);
 
@@ -123,6 +124,7 @@ class NodeGuard {
   std::string reassertion_key_;
   std::optional<LossKind> last_loss_;
   core::NodeTime noticed_;
+  std::string check_problem_;  // Why the last look at the marker failed, if Redis refused it.
   StoreTrust told_;
   std::unique_ptr<core::Timer> beat_timer_;
   std::unique_ptr<core::Timer> retry_timer_;

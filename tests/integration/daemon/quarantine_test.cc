@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/util/time_util.h>
 
+#include <fstream>
+
 #include "integration/daemon/fixture.h"
 #include "support/rpc/lock_requests.h"
 
@@ -110,6 +112,23 @@ TEST_F(QuarantineTest, QuarantineThatBeganBeforeTheDaemonIsToldByIt) {
 
   second->WaitForLog("event=guard.new_epoch");
   EXPECT_THAT(Get(*second, "/readyz").body, HasSubstr("guard.loss_suspected"));
+}
+
+TEST_F(QuarantineTest, MissingRightIsTold) {
+  redis_.Run({"ACL", "SETUSER", "poor", "on", ">p", "~*", "&*", "+@all", "-scan"});
+  const std::string config = directory_.Path("config.yaml");
+  // A store of its own, which has no marker yet.
+  std::ofstream(config) << "store:\n  key_prefix: \"poor:\"\n";
+  const auto poor = Start({"--redis", "unix://poor:p@" + redis_.socket_path(), "--config", config});
+
+  poor->WaitForLog("event=guard.setting_refused");
+
+  EXPECT_THAT(poor->Stderr(), HasSubstr("NOPERM"));
+  EXPECT_THAT(Get(*poor, "/readyz").body, HasSubstr("docs/operating/redis.md"));
+
+  redis_.Run({"ACL", "SETUSER", "poor", "+scan"});
+  poor->WaitForLog("event=guard.grants_resumed");
+  EXPECT_EQ(Get(*poor, "/readyz").body, "ready\n");
 }
 
 TEST_F(QuarantineTest, SettingThatForbidsGrantsIsToldAndHoldersGoOn) {
