@@ -47,6 +47,12 @@ std::vector<Ratio> SessionRatios() {
                 BestOf(round,
                        {"redis_locks_1", "redis_locks_16", "redis_locks_32", "redis_locks_64"});
        }},
+      {"guarded_vs_unguarded", "our scripts straight on Redis, with the marker / without",
+       ">= 0.95",
+       [](const Round& round) {
+         return CyclesPerSecond(round, "redis_guarded_16") /
+                CyclesPerSecond(round, "redis_locks_16");
+       }},
       {"durable_session_vs_etcd", "cycles/s on disk, 512 outstanding / etcd at its best", ">= 10",
        [](const Round& round) {
          return CyclesPerSecond(round, "durable_session_512") /

@@ -80,6 +80,12 @@ class Service {
     return false;
   }
 
+  std::string Logs() const {
+    std::string logs;
+    for (const auto& daemon : daemons) logs += daemon->Stderr() + "\n";
+    return logs;
+  }
+
   support::ServerClock clock;
   support::RedisServer redis;
   std::vector<std::unique_ptr<support::DaemonProcess>> daemons;
