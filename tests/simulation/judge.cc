@@ -98,8 +98,9 @@ void Judge::Refused(const Try& what, Instant now) {
     Violation(Shown(what.lease_id) + " was told that it has not got " + what.lock +
               ", but still stands in line");
   }
-  const bool runs =
-      (state.phase == Phase::kLease || state.phase == Phase::kOffered) && now < state.turn.end;
+  // An offer that the store has forgotten was taken from its waiter.
+  const bool runs = (state.phase == Phase::kLease || state.phase == Phase::kOffered) &&
+                    now < state.turn.end && !state.forgotten;
   if (runs && state.turn.to.lease_id == what.lease_id && state.turn.to.keeper == what.keeper) {
     Violation(Shown(what.lease_id) + " was told that it has not got " + what.lock + ", but it has");
   }

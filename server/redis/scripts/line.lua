@@ -94,9 +94,10 @@ local function hand_over(key, line, record)
     last_token, previous, voids, ended =
       token_of(record), retire(record, state_of(record), digest_of(record), voids_at(record), '')
     -- Its daemon should have claimed at once, so it is stuck: it delays the line only once. Unless it
-    -- is the one that asks: then it lives again.
+    -- is the one that asks: then it lives again. Or the offer was of an earlier epoch: then it could not.
     local daemon = daemon_of_record(record)
-    if state_of(record) == 'O' and claim_of(record) == 'D' and daemon ~= caller then
+    if state_of(record) == 'O' and claim_of(record) == 'D' and daemon ~= caller and
+      is_current(record) then
       set_mark(line, daemon, now)
     end
   end
