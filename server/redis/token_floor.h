@@ -18,11 +18,17 @@ namespace lockkeeper::redis {
 class TokenFloor {
  public:
   void SawClock(core::NodeTime now) { Raise(now.micros); }
-  void SawToken(core::FencingToken token) { Raise(token.value + 1); }
+  // A token that is years ahead is that of a damaged record, and would leave no tokens to others.
+  void SawToken(core::FencingToken token) {
+    if (token.value - value() < kBelievable) Raise(token.value + 1);
+  }
 
   int64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
+  // Tokens follow a clock in microseconds: ten years.
+  static constexpr int64_t kBelievable = 315'360'000'000'000;
+
   void Raise(int64_t to) {
     int64_t current = value();
     while (current < to && !value_.compare_exchange_weak(current, to, std::memory_order_relaxed)) {
