@@ -72,7 +72,7 @@ CallPermit NodeGuard::Permit() const {
   const Instant now = clock_.Now();
   const StoreMarker& marker = known_->marker;
   CallPermit permit{.stamp = stamp_,
-                    .epoch = Digits(marker.epoch, kEpochDigits),
+                    .epoch = epoch_,
                     .grants_from = marker.quarantine_end,
                     .earliest = node_clock_.Earliest(now),
                     .latest = node_clock_.Latest(now + options_.call_lifetime)};
@@ -255,6 +255,7 @@ void NodeGuard::Confirm(size_t lane, const SeenMarker& seen, const Judgement& ju
   clock_stepped_ = false;
   evicted_ = node_.life(lane).evicted_keys;
   stamp_ = seen.marker.Stamp();
+  epoch_ = Digits(seen.marker.epoch, kEpochDigits);
   reassertion_key_ = seen.marker.reassertion_key;
   token_floor_.SawClock({seen.marker.token_floor.value});
   switch (judgement.kind) {

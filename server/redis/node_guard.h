@@ -82,8 +82,6 @@ class NodeGuard {
   StoreTrust trust() const;
 
  private:
-  struct Look;
-
   bool IsConfirmed(size_t lane) const;
   void Check(size_t lane);
   void CheckAgainSoon();
@@ -120,7 +118,8 @@ class NodeGuard {
   int64_t evicted_ = 0;
   core::Millis ceiling_wanted_{};
   NodeClock node_clock_;
-  std::string stamp_;
+  std::string stamp_;  // Of the marker that is known, and its epoch, as calls carry them.
+  std::string epoch_;
   std::string reassertion_key_;
   std::optional<LossKind> last_loss_;
   core::NodeTime noticed_;

@@ -280,8 +280,11 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
   core::NodeTime now;
   if (error.ok()) {
     now.micros = reply->items.front().integer;
-    token_floor_.SawClock(now);
-    if (guard_ != nullptr) guard_->OnAnswered(call.lane, call.sent, now);
+    if (guard_ != nullptr) {
+      guard_->OnAnswered(call.lane, call.sent, now);
+    } else {
+      token_floor_.SawClock(now);
+    }
   }
 
   const auto reply_of = [&](size_t i) {
