@@ -14,7 +14,10 @@ namespace {
 
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
-using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
 
 void Require(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error("test authority: " + what);
@@ -27,7 +30,7 @@ EVP_PKEY* NewKey() {
 }
 
 File Create(const std::string& path) {
-  File file(std::fopen(path.c_str(), "we"), std::fclose);
+  File file(std::fopen(path.c_str(), "we"));
   Require(file != nullptr, "cannot write " + path);
   return file;
 }
@@ -110,7 +113,7 @@ TlsFiles TestAuthority::Issue(const CertificateWish& wish) {
 }
 
 std::string TestAuthority::LockedKey(const TlsFiles& files) {
-  const File file(std::fopen(files.key.c_str(), "re"), std::fclose);
+  const File file(std::fopen(files.key.c_str(), "re"));
   Require(file != nullptr, "cannot read " + files.key);
   const Key key(PEM_read_PrivateKey(file.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
   Require(key != nullptr, "no key in " + files.key);
