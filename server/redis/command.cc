@@ -31,10 +31,12 @@ size_t TakeNumber(std::string_view& wire) {
 
 }  // namespace
 
-CommandPart& CommandPart::Add(std::string_view word) {
-  AppendWord(wire_, word);
-  ++size_;
-  return *this;
+CommandPart::CommandPart(std::initializer_list<std::string_view> words) : size_(words.size()) {
+  constexpr size_t kBytesAround = 12;  // Of a word: its mark, its length, two ends.
+  size_t bytes = 0;
+  for (const std::string_view word : words) bytes += word.size() + kBytesAround;
+  wire_.reserve(bytes);
+  for (const std::string_view word : words) AppendWord(wire_, word);
 }
 
 Command::Command(size_t word_count) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,8 @@ namespace lockkeeper::redis {
 // Some words of a command, made before it.
 class CommandPart {
  public:
-  CommandPart& Add(std::string_view word);
+  CommandPart() = default;
+  explicit CommandPart(std::initializer_list<std::string_view> words);
 
   size_t size() const { return size_; }
   std::string_view wire() const { return wire_; }

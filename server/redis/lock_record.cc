@@ -2,7 +2,9 @@
 #include "redis/lock_record.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -100,8 +102,12 @@ std::optional<std::pair<LockState, LeaseEnd>> ReadState(char column, bool live) 
 }  // namespace
 
 std::string Digits(int64_t value, size_t width) {
-  std::string digits = std::to_string(value);
-  return digits.size() >= width ? digits : std::string(width - digits.size(), '0') + digits;
+  std::array<char, std::numeric_limits<int64_t>::digits10 + 2> buffer;
+  const auto written = std::to_chars(buffer.begin(), buffer.end(), value);
+  const std::string_view digits(buffer.data(), written.ptr);
+  std::string padded;
+  padded.reserve(std::max(width, digits.size()));
+  return padded.append(width - std::min(width, digits.size()), '0').append(digits);
 }
 
 std::string EncodeLeaseId(const core::LeaseId& id) {
@@ -124,8 +130,9 @@ std::string EncodeLeaseId(const core::LeaseId& id) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   constexpr int kBitsPerDigit = 6;
-  std::string encoded(id.digits());
-  encoded.push_back(' ');
+  std::string encoded;
+  encoded.reserve(core::HexId::kLength + 1 + kDigestLength);
+  encoded.append(id.digits()).append(" ");
   for (int i = 1; i <= kDigestLength; ++i) {
     encoded.push_back(kDigits[(mixed >> (64 - i * kBitsPerDigit)) % kDigits.size()]);
   }
@@ -133,8 +140,9 @@ std::string EncodeLeaseId(const core::LeaseId& id) {
 }
 
 std::string EncodeText(const core::AcquireRequest& request) {
-  std::string text = request.principal;
-  text.append("\n").append(request.owner).append("\n");
+  std::string text;
+  text.reserve(request.principal.size() + request.owner.size() + 3);
+  text.append(request.principal).append("\n").append(request.owner).append("\n");
   for (const auto& [key, value] : request.labels) {
     if (&key != &request.labels.front().first) text.append("\t");
     text.append(key).append("=").append(value);

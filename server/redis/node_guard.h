@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,13 +34,14 @@ struct NodeGuardOptions {
   JudgePolicy policy;
 };
 
-// What a script call carries for the guard; as it is here for a store without one.
+// What a script call carries for the guard; as it is here for a store without one. Its texts are
+// the guard's: they last until it hears of anything.
 struct CallPermit {
-  std::string stamp;                 // That the marker has to begin with. Empty: there is no guard.
-  std::string epoch = "0000000001";  // 10 digits.
-  core::NodeTime grants_from;        // Nothing new is granted before.
-  core::NodeTime earliest;           // The node's clock has to read
-  core::NodeTime latest;             // something in between.
+  std::string_view stamp;  // That the marker has to begin with. Empty: there is no guard.
+  std::string_view epoch = "0000000001";  // 10 digits.
+  core::NodeTime grants_from;             // Nothing new is granted before.
+  core::NodeTime earliest;                // The node's clock has to read
+  core::NodeTime latest;                  // something in between.
 };
 
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.

@@ -153,23 +153,27 @@ void OperationQueue::Flush() {
   flush_scheduled_ = false;
   ExpireDue();
   std::vector<std::unique_ptr<Call>> open;
-  for (Lock* lock : std::exchange(ready_, {})) {
+  flushing_.swap(ready_);
+  for (Lock* lock : flushing_) {
     if (HeldBack(*lock)) continue;
     lock->ready = false;
     TakeReady(*lock, open);
   }
+  flushing_.clear();
   for (std::unique_ptr<Call>& call : open) Send(std::move(call));
 }
 
 // Puts a lock aside whose first operation may not go now.
 bool OperationQueue::HeldBack(Lock& lock) {
   while (lock.first() != nullptr && lock.first()->ended) lock.PopFront();
-  if (guard_ == nullptr || lock.first() == nullptr ||
-      guard_->Permits(lock.lane, lock.first()->operation.closes_for)) {
-    return false;
-  }
+  if (lock.first() == nullptr || IsPermitted(lock)) return false;
   held_.push_back(&lock);
   return true;
+}
+
+// Of its first operation.
+bool OperationQueue::IsPermitted(const Lock& lock) const {
+  return guard_ == nullptr || guard_->Permits(lock.lane, lock.first()->operation.closes_for);
 }
 
 // The guard has come to something: those that were held back may ask again.
@@ -180,7 +184,7 @@ void OperationQueue::ReleaseHeld() {
   FlushAtEndOfTurn();
 }
 
-// Moves the lock's first operations of one kind into an open call.
+// Moves the lock's first operations of one kind into an open call. The first is permitted.
 void OperationQueue::TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open) {
   if (lock.first() == nullptr) {
     locks_.erase(locks_.find(*lock.name));
@@ -198,14 +202,13 @@ void OperationQueue::TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& o
   }
   Call& call = **slot;
   lock.busy = true;
-  while (lock.first() != nullptr && lock.first()->kind() == call.kind &&
-         call.operations.size() < kOperationsPerCall &&
-         (guard_ == nullptr || guard_->Permits(lock.lane, lock.first()->operation.closes_for))) {
+  do {
     PendingPtr pending = lock.PopFront();
     if (pending->ended) continue;
     pending->sent = true;
     call.operations.push_back(std::move(pending));
-  }
+  } while (lock.first() != nullptr && lock.first()->kind() == call.kind &&
+           call.operations.size() < kOperationsPerCall && IsPermitted(lock));
   if (call.operations.size() == kOperationsPerCall) {
     std::unique_ptr<Call> full = std::move(*slot);
     open.erase(slot);

@@ -71,6 +71,7 @@ class OperationQueue {
   void FlushAtEndOfTurn();
   void Flush();
   bool HeldBack(Lock& lock);
+  bool IsPermitted(const Lock& lock) const;
   void ReleaseHeld();
   void TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open);
   void Send(std::unique_ptr<Call> call);
@@ -95,7 +96,8 @@ class OperationQueue {
 
   std::unordered_map<std::string, Lock> locks_;
   std::vector<Lock*> ready_;
-  std::vector<Lock*> held_;  // Ready, but for the guard's permission.
+  std::vector<Lock*> flushing_;  // Empty but in Flush(): keeps its room from turn to turn.
+  std::vector<Lock*> held_;      // Ready, but for the guard's permission.
   bool flush_scheduled_ = false;
 
   IndexedHeap<Pending> deadlines_;  // Of those that have not ended.

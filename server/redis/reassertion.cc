@@ -8,6 +8,8 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
+#include <span>
 
 namespace lockkeeper::redis {
 namespace {
@@ -21,25 +23,29 @@ struct FreeMac {
   void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
 };
 
-std::string Hex(const unsigned char* bytes, size_t count) {
+void AppendHex(std::string& to, std::span<const unsigned char> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr unsigned kNibble = 4;
   constexpr unsigned kLow = 15;
-  std::string text;
-  text.reserve(count * 2);
-  for (size_t i = 0; i < count; ++i) {
-    text += kDigits[bytes[i] >> kNibble];
-    text += kDigits[bytes[i] & kLow];
+  for (const unsigned char byte : bytes) {
+    to += kDigits[byte >> kNibble];
+    to += kDigits[byte & kLow];
   }
-  return text;
+}
+
+void AppendNumber(std::string& to, int64_t number) {
+  std::array<char, std::numeric_limits<int64_t>::digits10 + 2> digits;
+  to.append(digits.data(), std::to_chars(digits.begin(), digits.end(), number).ptr);
 }
 
 std::string TextOf(const ProvedTerms& terms) {
   std::string text(kFormat);
+  constexpr size_t kBytesOfProof = 96;  // With the digest that will follow.
+  text.reserve(kBytesOfProof);
   for (const int64_t number :
        {terms.ttl.count(), terms.lock_delay.count(), terms.max_hold_end.micros}) {
     text += kSeparator;
-    text += std::to_string(number);
+    AppendNumber(text, number);
   }
   return text;
 }
@@ -64,6 +70,7 @@ std::optional<ProvedTerms> ReadTerms(std::string_view text) {
 struct Reassertions::Mac {
   std::unique_ptr<EVP_MAC, FreeMac> algorithm{EVP_MAC_fetch(nullptr, "HMAC", nullptr)};
   std::unique_ptr<EVP_MAC_CTX, FreeMac> context{EVP_MAC_CTX_new(algorithm.get())};
+  std::string text;  // What the last digest was made of: keeps its room.
 };
 
 Reassertions::Reassertions() : mac_(std::make_unique<Mac>()) {}
@@ -80,15 +87,19 @@ void Reassertions::SetKey(const std::string& key) {
   if (EVP_MAC_init(mac_->context.get(), bytes, key_.size(), parameters.data()) != 1) key_.clear();
 }
 
-// Of all parts with their lengths, so that no two leases have the same. Empty if it cannot be made.
-std::string Reassertions::Digest(const ProvedLease& lease, std::string_view terms) {
-  std::string text;
+// Appends the digest of all parts with their lengths, so that no two leases have the same. False if
+// it cannot be made.
+bool Reassertions::AppendDigest(const ProvedLease& lease, std::string_view terms, std::string& to) {
+  std::string& text = mac_->text;
+  text.clear();
   const auto add = [&text](std::string_view part) {
-    text.append(std::to_string(part.size())).append(":").append(part);
+    AppendNumber(text, static_cast<int64_t>(part.size()));
+    text.append(":").append(part);
   };
   add(lease.name);
   add(lease.lease_id.digits());
-  add(std::to_string(lease.token.value));
+  AppendNumber(text, lease.token.value);
+  text += kSeparator;
   add(lease.principal);
   add(terms);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -98,16 +109,18 @@ std::string Reassertions::Digest(const ProvedLease& lease, std::string_view term
   if (EVP_MAC_init(context, nullptr, 0, nullptr) != 1 ||
       EVP_MAC_update(context, bytes, text.size()) != 1 ||
       EVP_MAC_final(context, digest.data(), &size, digest.size()) != 1 || size < kDigestBytes) {
-    return "";
+    return false;
   }
-  return Hex(digest.data(), kDigestBytes);
+  AppendHex(to, std::span(digest).first<kDigestBytes>());
+  return true;
 }
 
 std::string Reassertions::Make(const ProvedLease& lease, const ProvedTerms& terms) {
   if (key_.empty()) return "";
-  std::string text = TextOf(terms);
-  const std::string digest = Digest(lease, text);
-  return digest.empty() ? "" : text + kSeparator + digest;
+  std::string proof = TextOf(terms);
+  const size_t length = proof.size();
+  proof += kSeparator;
+  return AppendDigest(lease, std::string_view(proof).substr(0, length), proof) ? proof : "";
 }
 
 std::optional<ProvedTerms> Reassertions::Check(const ProvedLease& lease, std::string_view proof) {
@@ -115,8 +128,8 @@ std::optional<ProvedTerms> Reassertions::Check(const ProvedLease& lease, std::st
   if (key_.empty() || at == std::string_view::npos) return std::nullopt;
   const std::string_view terms = proof.substr(0, at);
   const std::string_view given = proof.substr(at + 1);
-  const std::string digest = Digest(lease, terms);
-  if (digest.empty() || given.size() != digest.size() ||
+  std::string digest;
+  if (!AppendDigest(lease, terms, digest) || given.size() != digest.size() ||
       CRYPTO_memcmp(given.data(), digest.data(), digest.size()) != 0) {
     return std::nullopt;
   }

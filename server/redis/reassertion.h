@@ -53,7 +53,7 @@ class Reassertions {
 
  private:
   struct Mac;
-  std::string Digest(const ProvedLease& lease, std::string_view terms);
+  bool AppendDigest(const ProvedLease& lease, std::string_view terms, std::string& to);
 
   std::string key_;
   std::unique_ptr<Mac> mac_;

@@ -184,7 +184,7 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
   const bool at_once = request.delay == core::ReleaseDelay::kNone;
   queue_.Submit({.script = &kForceReleaseScript,
                  .lock_name = request.name,
-                 .arguments = CommandPart().Add(at_once ? "0" : "1"),
+                 .arguments = CommandPart({at_once ? "0" : "1"}),
                  .reply_width = kForceReleaseReplyWidth,
                  .deadline = request.deadline,
                  .done = [this, name = request.name,

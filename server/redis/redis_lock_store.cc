@@ -68,10 +68,8 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
   queue_.Submit(
       {.script = &kAcquireScript,
        .lock_name = request.name,
-       .arguments = CommandPart()
-                        .Add(EncodeRequest(request, text.size()))
-                        .Add(text)
-                        .Add(Digits(waiters_max, kWaitersDigits)),
+       .arguments = CommandPart(
+           {EncodeRequest(request, text.size()), text, Digits(waiters_max, kWaitersDigits)}),
        .reply_width = kReplyWidth,
        .closes_for = request.ttl + request.lock_delay,
        .deadline = request.deadline,
@@ -122,10 +120,6 @@ void RedisLockStore::Extend(const core::ExtendRequest& request, core::Done<Lease
 void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis closes_for,
                                   core::Done<Lease> done) {
   constexpr size_t kTtlDigits = 8;
-  CommandPart arguments;
-  arguments.Add(request.lease_id.digits())
-      .Add(Digits(request.ttl.count(), kTtlDigits))
-      .Add(request.principal);
   // For another call, if it comes to that; the name is in the reply.
   core::ExtendRequest again{.lease_id = request.lease_id,
                             .ttl = request.ttl,
@@ -134,38 +128,39 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
                             .principal = request.principal,
                             .deadline = request.deadline,
                             .target = request.target};
-  queue_.Submit({.script = &kExtendScript,
-                 .lock_name = request.name,
-                 .arguments = std::move(arguments),
-                 .reply_width = kReplyWidth,
-                 .line_key = request.target == core::ExtendTarget::kOffer ? LineKey::kAlways
-                                                                          : LineKey::kWhenAsked,
-                 .closes_for = closes_for,
-                 .deadline = request.deadline,
-                 .done = [this, again = std::move(again),
-                          done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
-                   if (!reply.ok()) return std::move(done)(reply.status());
-                   switch (const int64_t outcome = OutcomeOf(*reply)) {
-                     case 1:
-                     case 2: {
-                       Lease lease = ReadLease(*reply, again.lease_id, assurance());
-                       lease.previous_lease_expired = outcome == 2;
-                       return std::move(done)(std::move(lease));
-                     }
-                     case 3:
-                       return std::move(done)(LeaseLost());
-                     case 4:
-                       if (again.reassertion.empty()) return std::move(done)(NothingGranted());
-                       again.name = reply->lock_name;
-                       return Reassert(again, std::move(done));
-                     case 5:
-                       again.name = reply->lock_name;
-                       return ExtendWithin(again, Millis(reply->values[1].integer),
-                                           std::move(done));
-                     default:
-                       return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
-                   }
-                 }});
+  queue_.Submit(
+      {.script = &kExtendScript,
+       .lock_name = request.name,
+       .arguments = CommandPart(
+           {request.lease_id.digits(), Digits(request.ttl.count(), kTtlDigits), request.principal}),
+       .reply_width = kReplyWidth,
+       .line_key =
+           request.target == core::ExtendTarget::kOffer ? LineKey::kAlways : LineKey::kWhenAsked,
+       .closes_for = closes_for,
+       .deadline = request.deadline,
+       .done = [this, again = std::move(again),
+                done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+         if (!reply.ok()) return std::move(done)(reply.status());
+         switch (const int64_t outcome = OutcomeOf(*reply)) {
+           case 1:
+           case 2: {
+             Lease lease = ReadLease(*reply, again.lease_id, assurance());
+             lease.previous_lease_expired = outcome == 2;
+             return std::move(done)(std::move(lease));
+           }
+           case 3:
+             return std::move(done)(LeaseLost());
+           case 4:
+             if (again.reassertion.empty()) return std::move(done)(NothingGranted());
+             again.name = reply->lock_name;
+             return Reassert(again, std::move(done));
+           case 5:
+             again.name = reply->lock_name;
+             return ExtendWithin(again, Millis(reply->values[1].integer), std::move(done));
+           default:
+             return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+         }
+       }});
 }
 
 void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lease> done) {
@@ -181,35 +176,33 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
   constexpr size_t kMillisDigits = 8;
   constexpr size_t kNumberDigits = 16;
   const Millis ttl = request.ttl > Millis(0) ? request.ttl : terms->ttl;
-  queue_.Submit({.script = &kReassertScript,
-                 .lock_name = request.name,
-                 .arguments = CommandPart()
-                                  .Add(EncodeLeaseId(request.lease_id))
-                                  .Add(Digits(request.token.value, kNumberDigits))
-                                  .Add(Digits(ttl.count(), kMillisDigits))
-                                  .Add(Digits(terms->lock_delay.count(), kMillisDigits))
-                                  .Add(Digits(terms->max_hold_end.micros, kNumberDigits))
-                                  .Add(request.principal),
-                 .reply_width = kReplyWidth,
-                 .line_key = LineKey::kAlways,
-                 .closes_for = ttl + terms->lock_delay,
-                 .deadline = request.deadline,
-                 .done = [this, lease_id = request.lease_id,
-                          done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
-                   if (!reply.ok()) return std::move(done)(reply.status());
-                   const int64_t outcome = OutcomeOf(*reply);
-                   if (outcome == 1) {
-                     guard_->OnReassertion(ReassertionEnd::kTakenBack);
-                     Lease lease = ReadLease(*reply, lease_id, assurance());
-                     token_floor_.SawToken(lease.token);
-                     return std::move(done)(std::move(lease));
-                   }
-                   if (outcome == 3) {
-                     guard_->OnReassertion(ReassertionEnd::kTooLate);
-                     return std::move(done)(LeaseLost());
-                   }
-                   std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
-                 }});
+  queue_.Submit(
+      {.script = &kReassertScript,
+       .lock_name = request.name,
+       .arguments = CommandPart(
+           {EncodeLeaseId(request.lease_id), Digits(request.token.value, kNumberDigits),
+            Digits(ttl.count(), kMillisDigits), Digits(terms->lock_delay.count(), kMillisDigits),
+            Digits(terms->max_hold_end.micros, kNumberDigits), request.principal}),
+       .reply_width = kReplyWidth,
+       .line_key = LineKey::kAlways,
+       .closes_for = ttl + terms->lock_delay,
+       .deadline = request.deadline,
+       .done = [this, lease_id = request.lease_id,
+                done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+         if (!reply.ok()) return std::move(done)(reply.status());
+         const int64_t outcome = OutcomeOf(*reply);
+         if (outcome == 1) {
+           guard_->OnReassertion(ReassertionEnd::kTakenBack);
+           Lease lease = ReadLease(*reply, lease_id, assurance());
+           token_floor_.SawToken(lease.token);
+           return std::move(done)(std::move(lease));
+         }
+         if (outcome == 3) {
+           guard_->OnReassertion(ReassertionEnd::kTooLate);
+           return std::move(done)(LeaseLost());
+         }
+         std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+       }});
 }
 
 absl::Status RedisLockStore::NothingGranted() {
@@ -234,7 +227,7 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
   queue_.Submit(
       {.script = &kReleaseScript,
        .lock_name = request.name,
-       .arguments = CommandPart().Add(EncodeLeaseId(request.lease_id)).Add(request.principal),
+       .arguments = CommandPart({EncodeLeaseId(request.lease_id), request.principal}),
        .reply_width = kReleaseReplyWidth,
        .line_key = request.has_line ? LineKey::kAlways : LineKey::kWhenAsked,
        .deadline = request.deadline,
@@ -263,11 +256,9 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
   queue_.Submit(
       {.script = &kWithdrawScript,
        .lock_name = request.name,
-       .arguments = CommandPart()
-                        .Add(EncodeLeaseId(request.lease_id))
-                        .Add(Digits(request.attempt, kAttemptDigits))
-                        .Add(request.keeper.digits())
-                        .Add(request.scope == core::WithdrawScope::kUnclaimedOnly ? "U" : "L"),
+       .arguments = CommandPart({EncodeLeaseId(request.lease_id),
+                                 Digits(request.attempt, kAttemptDigits), request.keeper.digits(),
+                                 request.scope == core::WithdrawScope::kUnclaimedOnly ? "U" : "L"}),
        .reply_width = kReplyWidth,
        .line_key = request.in_line ? LineKey::kAlways : LineKey::kWhenAsked,
        .deadline = request.deadline,
@@ -294,31 +285,29 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
 void RedisLockStore::Fence(const core::FenceRequest& request, core::Done<core::FenceAnswer> done) {
   constexpr size_t kFenceReplyWidth = 2;
   const bool live = request.liveness == core::LeaseLiveness::kRequired;
-  queue_.Submit(
-      {.script = &kFenceScript,
-       .lock_name = request.name,
-       .arguments = CommandPart().Add(std::to_string(request.token.value)).Add(live ? "1" : "0"),
-       .reply_width = kFenceReplyWidth,
-       .deadline = request.deadline,
-       .done = [done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
-         if (!reply.ok()) return std::move(done)(reply.status());
-         const int64_t outcome = OutcomeOf(*reply);
-         if (outcome < 1 || outcome > 4)
-           return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
-         return std::move(done)(core::FenceAnswer{static_cast<core::Verdict>(outcome),
-                                                  FencingToken{reply->values[1].integer}});
-       }});
+  queue_.Submit({.script = &kFenceScript,
+                 .lock_name = request.name,
+                 .arguments = CommandPart({std::to_string(request.token.value), live ? "1" : "0"}),
+                 .reply_width = kFenceReplyWidth,
+                 .deadline = request.deadline,
+                 .done = [done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+                   if (!reply.ok()) return std::move(done)(reply.status());
+                   const int64_t outcome = OutcomeOf(*reply);
+                   if (outcome < 1 || outcome > 4)
+                     return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+                   return std::move(done)(
+                       core::FenceAnswer{static_cast<core::Verdict>(outcome),
+                                         FencingToken{reply->values[1].integer}});
+                 }});
 }
 
 void RedisLockStore::Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) {
   constexpr size_t kNumberDigits = 16;
   queue_.Submit({.script = &kPollScript,
                  .lock_name = request.name,
-                 .arguments = CommandPart()
-                                  .Add(options_.daemon_id)
-                                  .Add(ModeOf(request.mode))
-                                  .Add(Digits(request.number, kNumberDigits))
-                                  .Add(Digits(request.unpark_from, kNumberDigits)),
+                 .arguments = CommandPart({options_.daemon_id, ModeOf(request.mode),
+                                           Digits(request.number, kNumberDigits),
+                                           Digits(request.unpark_from, kNumberDigits)}),
                  .reply_width = kReplyWidth,
                  .line_key = LineKey::kAlways,
                  .deadline = request.deadline,

@@ -4,7 +4,10 @@
 #include <charconv>
 #include <string_view>
 
+#include "core/errors.h"
+#include "redis/lock_record.h"
 #include "redis/scripts.h"
+#include "redis/store_marker.h"
 
 namespace lockkeeper::bench {
 namespace {
@@ -23,6 +26,20 @@ size_t KeysOf(const redis::Command& command) {
   size_t keys = 0;
   std::from_chars(wire.data(), wire.data() + wire.size(), keys);
   return keys;
+}
+
+// What scripts/marker.lua answers of a store that this service has always had.
+Reply Marked(const redis::NodeLife& life, int64_t now) {
+  const redis::StoreMarker marker{.service_id = std::string(16, '1'),
+                                  .epoch = 1,
+                                  .run_id = life.run_id,
+                                  .ttl_ceiling = core::Millis(kTtlMs * 10),
+                                  .durable = life.durable,
+                                  .home = std::string(16, '0'),
+                                  .reassertion_key = std::string(32, '2')};
+  const std::string beat = " " + redis::Digits(1, 16) + " " + redis::Digits(now, 16);
+  return {.type = Reply::Type::kArray,
+          .items = {Integer(now), {.type = Reply::Type::kText, .text = marker.Text() + beat}}};
 }
 
 constexpr size_t kLeaseWidth = 4;
@@ -49,18 +66,28 @@ Reply Granted(size_t locks, size_t width, int64_t now) {
 
 void PromptNode::Run(size_t, const redis::ScriptSource& script, redis::Command command,
                      redis::ReplyDone done) {
+  if (script.name == redis::kMarkerScript.name) {
+    calls_.push_back([this, done = std::move(done)]() mutable {
+      std::move(done)(Marked(life_, ++clock_micros_));
+    });
+    return;
+  }
   const size_t width = script.name == redis::kReleaseScript.name ? kReleaseWidth : kLeaseWidth;
-  calls_.push_back({KeysOf(command), width, std::move(done)});
+  calls_.push_back(
+      [this, locks = KeysOf(command) - other_keys_, width, done = std::move(done)]() mutable {
+        std::move(done)(Granted(locks, width, ++clock_micros_));
+      });
 }
 
 void PromptNode::Send(redis::Command, redis::ReplyDone done) {
-  calls_.push_back({0, kLeaseWidth, std::move(done)});
+  calls_.push_back([done = std::move(done)]() mutable {
+    std::move(done)(core::Error(core::ErrorReason::kStoreUnavailable, "scripts only"));
+  });
 }
 
 bool PromptNode::AnswerAll() {
   std::vector<Call> calls = std::exchange(calls_, {});
-  for (Call& call : calls)
-    std::move(call.done)(Granted(call.locks, call.reply_width, ++clock_micros_));
+  for (Call& call : calls) std::move(call)();
   return !calls.empty();
 }
 

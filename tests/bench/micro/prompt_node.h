@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node that does not keep anything: every lock is granted, every lease extended and released. So
-// what is measured is the daemon's own work.
+// A node that keeps nothing but its marker: every lock is granted, every lease extended and
+// released. So what is measured is the daemon's own work.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "redis/node.h"
 
 namespace lockkeeper::bench {
@@ -15,6 +16,9 @@ namespace lockkeeper::bench {
 // Thread-safety: not thread-safe.
 class PromptNode final : public redis::Node {
  public:
+  // `other_keys`: keys of a call besides those of its locks.
+  explicit PromptNode(size_t other_keys) : other_keys_(other_keys) {}
+
   size_t lanes() const override { return 1; }
   void Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
            redis::ReplyDone done) override;
@@ -27,13 +31,10 @@ class PromptNode final : public redis::Node {
   bool AnswerAll();
 
  private:
-  struct Call {
-    size_t locks;
-    size_t reply_width;
-    redis::ReplyDone done;
-  };
+  using Call = absl::AnyInvocable<void() &&>;
 
-  std::vector<Call> calls_;
+  const size_t other_keys_;
+  std::vector<Call> calls_;  // That are still to be answered.
   redis::NodeLife life_{.run_id = std::string(40, '0'), .durable = true};
   int64_t clock_micros_ = 1'800'000'000'000'000;
 };

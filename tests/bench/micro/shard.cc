@@ -22,7 +22,7 @@ void QueueTurn(benchmark::State& state) {
       shard.queue().Submit(
           {.script = &redis::kReleaseScript,
            .lock_name = NameOfLock(static_cast<size_t>(i)),
-           .arguments = redis::CommandPart().Add(redis::EncodeLeaseId(LeaseIdOf(1))).Add(""),
+           .arguments = redis::CommandPart({redis::EncodeLeaseId(LeaseIdOf(1)), ""}),
            .reply_width = kReplyWidth,
            .deadline = core::Instant::max(),
            .done = [&answers](const absl::StatusOr<redis::OperationReply>& reply) {
@@ -37,8 +37,8 @@ void QueueTurn(benchmark::State& state) {
 BENCHMARK(QueueTurn)->Arg(1)->Arg(32)->Arg(512);
 
 // Acquire and release, through the domain.
-void Cycle(benchmark::State& state) {
-  ShardAlone shard;
+void Cycle(benchmark::State& state, ShardAlone::Guard guard) {
+  ShardAlone shard(guard);
   int64_t granted = 0, released = 0;
   for (auto _ : state) {
     for (int64_t i = 0; i < state.range(0); ++i) {
@@ -60,7 +60,8 @@ void Cycle(benchmark::State& state) {
   if (granted != cycles || released != cycles) state.SkipWithError("not granted or not released");
   state.SetItemsProcessed(cycles);
 }
-BENCHMARK(Cycle)->Arg(1)->Arg(32)->Arg(512);
+BENCHMARK_CAPTURE(Cycle, guarded, ShardAlone::Guard::kOn)->Arg(1)->Arg(32)->Arg(512);
+BENCHMARK_CAPTURE(Cycle, unguarded, ShardAlone::Guard::kOff)->Arg(512);
 
 }  // namespace
 }  // namespace lockkeeper::bench

@@ -7,6 +7,8 @@
 #include "bench/micro/prompt_node.h"
 #include "core/lock_manager.h"
 #include "core/lock_observer.h"
+#include "redis/guard_observer.h"
+#include "redis/node_guard.h"
 #include "redis/operation_queue.h"
 #include "redis/redis_lock_store.h"
 #include "redis/token_floor.h"
@@ -18,6 +20,11 @@ namespace lockkeeper::bench {
 // Thread-safety: not thread-safe.
 class ShardAlone {
  public:
+  // Without its guard it is a shard that would not notice that its store forgets.
+  enum class Guard { kOn, kOff };
+
+  explicit ShardAlone(Guard guard = Guard::kOn) : guard_used_(guard == Guard::kOn) {}
+
   core::LockManager& locks() { return locks_; }
   redis::OperationQueue& queue() { return queue_; }
   const core::Clock& clock() const { return clock_; }
@@ -35,13 +42,26 @@ class ShardAlone {
     void OnInvariantViolated(std::string_view) override {}
   };
 
+  class UntoldGuard final : public redis::GuardObserver {
+    void OnFirstUse(const redis::StoreTrust&) override {}
+    void OnLoss(redis::LossKind, const redis::StoreTrust&) override {}
+    void OnNewEpoch(const redis::StoreTrust&) override {}
+    void OnTrustChanged(const redis::StoreTrust&) override {}
+  };
+
+  redis::NodeGuard* guard_in_use() { return guard_used_ ? &guard_ : nullptr; }
+
+  const bool guard_used_;
   support::ManualClock clock_;
   support::ManualExecutor executor_{clock_};
-  PromptNode node_;
+  PromptNode node_{guard_used_ ? size_t{1} : 0};  // The marker.
   redis::TokenFloor token_floor_;
-  redis::OperationQueue queue_{node_, clock_, executor_, token_floor_, {}};
+  UntoldGuard guard_observer_;
+  redis::NodeGuard guard_{node_,        clock_,          executor_,
+                          token_floor_, guard_observer_, {.marker_key = "lk:store"}};
+  redis::OperationQueue queue_{node_, clock_, executor_, token_floor_, {}, guard_in_use()};
   redis::RedisLockStore store_{
-      node_, queue_, token_floor_, clock_, {.daemon_id = "0123456789abcdef"}};
+      node_, queue_, token_floor_, clock_, {.daemon_id = "0123456789abcdef"}, guard_in_use()};
   Nobody observer_;
   core::LockManager locks_{store_, clock_, executor_, observer_, {}};
 };
