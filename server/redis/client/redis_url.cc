@@ -4,10 +4,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <system_error>
@@ -18,7 +15,6 @@ namespace lockkeeper::redis {
 namespace {
 
 constexpr std::string_view kUrlField = "store.redis";
-constexpr std::string_view kFileField = "store.redis_password_file";
 constexpr std::string_view kTcpScheme = "redis://";
 constexpr std::string_view kTlsScheme = "rediss://";
 constexpr std::string_view kUnixScheme = "unix://";
@@ -28,7 +24,6 @@ constexpr uint16_t kDefaultPort = 6379;
 constexpr int64_t kPortMax = 65'535;
 constexpr int64_t kDatabaseMax = std::numeric_limits<int32_t>::max();
 constexpr size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
-constexpr size_t kPasswordBytesMax = 4096;
 
 absl::Status Problem(std::string_view problem) { return core::InvalidField(kUrlField, problem); }
 
@@ -172,28 +167,6 @@ absl::StatusOr<RedisUrl> ParseUnix(std::string_view text) {
   return url;
 }
 
-absl::StatusOr<config::Secret> ReadPassword(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  if (file) {
-    text.resize(kPasswordBytesMax + 1);
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<size_t>(file.gcount()));
-  }
-  if (!file && !file.eof()) {
-    return core::InvalidField(kFileField,
-                              "cannot read " + path + ": " + std::string(strerror(errno)));
-  }
-  if (text.ends_with('\n')) text.pop_back();
-  if (text.ends_with('\r')) text.pop_back();
-  if (text.empty()) return core::InvalidField(kFileField, path + " holds no password");
-  if (text.size() > kPasswordBytesMax) {
-    return core::InvalidField(
-        kFileField, path + " holds more than " + std::to_string(kPasswordBytesMax) + " bytes");
-  }
-  return config::Secret(std::move(text));
-}
-
 }  // namespace
 
 std::string RedisUrl::Address() const {
@@ -217,19 +190,6 @@ absl::StatusOr<RedisUrl> ParseRedisUrl(std::string_view text) {
     return url;
   }
   return Problem("must be " + std::string(kForms));
-}
-
-absl::StatusOr<RedisUrl> LoadRedisUrl(const config::Secret& text,
-                                      const std::string& password_file) {
-  absl::StatusOr<RedisUrl> url = ParseRedisUrl(text.reveal());
-  if (!url.ok() || password_file.empty()) return url;
-  if (!url->password.empty()) {
-    return core::InvalidField(kFileField, "the URL of the store has a password too; give one");
-  }
-  absl::StatusOr<config::Secret> password = ReadPassword(password_file);
-  if (!password.ok()) return password.status();
-  url->password = *std::move(password);
-  return url;
 }
 
 }  // namespace lockkeeper::redis

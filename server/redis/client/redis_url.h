@@ -36,9 +36,4 @@ struct RedisUrl {
 // repeats what might be part of a password.
 absl::StatusOr<RedisUrl> ParseRedisUrl(std::string_view text);
 
-// The same, with the password in a file of its own; an empty path is none. The last newline of the
-// file is not part of the password.
-// Errors: besides, INVALID_FIELD of `store.redis_password_file`; a password in both is one.
-absl::StatusOr<RedisUrl> LoadRedisUrl(const config::Secret& text, const std::string& password_file);
-
 }  // namespace lockkeeper::redis

@@ -4,11 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "core/errors.h"
-#include "support/process/temporary_directory.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -22,15 +18,12 @@ RedisUrl Parsed(std::string_view text) {
   return url.ok() ? *url : RedisUrl();
 }
 
-std::string ProblemOf(const absl::StatusOr<RedisUrl>& url, const std::string& field) {
+std::string ProblemOf(std::string_view text) {
+  const absl::StatusOr<RedisUrl> url = ParseRedisUrl(text);
   if (url.ok()) return "parsed as " + url->Display();
   EXPECT_EQ(core::ReasonOf(url.status()), core::ErrorReason::kInvalidField);
-  EXPECT_EQ(core::FieldOf(url.status()), field);
+  EXPECT_EQ(core::FieldOf(url.status()), "store.redis");
   return std::string(url.status().message());
-}
-
-std::string ProblemOf(std::string_view text) {
-  return ProblemOf(ParseRedisUrl(text), "store.redis");
 }
 
 TEST(RedisUrlTest, HostAndPortAreRead) {
@@ -158,53 +151,6 @@ TEST(RedisUrlTest, ErrorNeverRepeatsWhatMayBeAPassword) {
         "redis://s3cr:et", "unix://u:s3cr/x?y=1", "s3cret@host"}) {
     EXPECT_THAT(ProblemOf(text), Not(HasSubstr("s3cr"))) << text;
   }
-}
-
-class PasswordFileTest : public testing::Test {
- protected:
-  std::string Write(const std::string& content) {
-    const std::string path = directory_.Path("password");
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
-  static absl::StatusOr<RedisUrl> Load(const std::string& url, const std::string& file) {
-    return LoadRedisUrl(config::Secret(url), file);
-  }
-  static std::string FileProblem(const std::string& url, const std::string& file) {
-    return ProblemOf(Load(url, file), "store.redis_password_file");
-  }
-
-  support::TemporaryDirectory directory_;
-};
-
-TEST_F(PasswordFileTest, LastNewlineIsNotPartOfThePassword) {
-  for (const auto& [content, password] :
-       std::vector<std::pair<std::string, std::string>>{{"s3cret", "s3cret"},
-                                                        {"s3cret\n", "s3cret"},
-                                                        {"s3cret\r\n", "s3cret"},
-                                                        {" a\nb\n\n", " a\nb\n"}}) {
-    const auto url = Load("redis://user@host", Write(content));
-    ASSERT_TRUE(url.ok()) << url.status();
-    EXPECT_EQ(url->password.reveal(), password);
-    EXPECT_EQ(url->user, "user");
-  }
-}
-
-TEST_F(PasswordFileTest, NoFileLeavesTheUrlAsItIs) {
-  EXPECT_EQ(Load("redis://:pw@host", "")->password.reveal(), "pw");
-}
-
-TEST_F(PasswordFileTest, WrongFileIsNamed) {
-  const std::string missing = directory_.Path("missing");
-
-  EXPECT_EQ(FileProblem("redis://host", missing),
-            "store.redis_password_file: cannot read " + missing + ": No such file or directory");
-  EXPECT_THAT(FileProblem("redis://host", directory_.path()), HasSubstr("Is a directory"));
-  EXPECT_THAT(FileProblem("redis://host", Write("\n")), HasSubstr("holds no password"));
-  EXPECT_THAT(FileProblem("redis://host", Write(std::string(5000, 'x'))),
-              HasSubstr("holds more than 4096 bytes"));
-  EXPECT_THAT(FileProblem("redis://:pw@host", Write("pw")),
-              HasSubstr("the URL of the store has a password too; give one"));
 }
 
 }  // namespace
