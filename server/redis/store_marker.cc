@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/store_marker.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "redis/lock_record.h"
@@ -18,6 +19,8 @@ constexpr size_t kKeyDigits = 32;
 // As scripts/marker.lua writes it: " <count> <time>".
 constexpr size_t kBeatLength = 2 * (1 + kNumberDigits);
 
+bool IsHexDigit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
 // Takes columns off the front of a text, each of a fixed width and followed by a space or the end.
 class Columns {
  public:
@@ -33,7 +36,7 @@ class Columns {
 
   std::string Hex(size_t width) {
     const std::string_view column = Next(width);
-    if (column.find_first_not_of("0123456789abcdef") != std::string_view::npos) ok_ = false;
+    if (!std::all_of(column.begin(), column.end(), IsHexDigit)) ok_ = false;
     return std::string(column);
   }
 

@@ -46,11 +46,10 @@ Client::Client(const World& world, int index, support::Random random)
       index_(index),
       random_(random),
       process_(world.executor),
-      later_(process_),
       daemon_(static_cast<int>(random_.Below(world.schedule.entrances))) {}
 
 void Client::Start() {
-  later_.In(Micros(random_.Between(0, world_.schedule.think_max.count())), [this] { Next(); });
+  process_.Later(Micros(random_.Between(0, world_.schedule.think_max.count())), [this] { Next(); });
 }
 
 void Client::RunLastLap() {
@@ -128,7 +127,7 @@ void Client::Retry(const RoundPtr& round, const absl::Status& why) {
   if (world_.clock.Now() >= round->give_up || round->request.attempt > kTriesMax) {
     return Release(round, 0);
   }
-  later_.In(PauseAfter(why, random_), [this, round] {
+  process_.Later(PauseAfter(why, random_), [this, round] {
     if (!round->over) Send(round);
   });
 }
@@ -156,7 +155,7 @@ void Client::Claim(const RoundPtr& round, int tries) {
 void Client::GiveUpAtRandom(const RoundPtr& round) {
   // Some while their request is still on its way.
   const int64_t patience_max = random_.OneIn(3) ? 4'000 : 4'000'000;
-  later_.In(Micros(random_.Between(0, patience_max)), [this, round] {
+  process_.Later(Micros(random_.Between(0, patience_max)), [this, round] {
     if (round->over || round->believing || round->acquire_call == nullptr) return;
     const uint64_t way = random_.Below(3);
     if (way != 0) world_.rpc.Cancel(round->daemon, round->acquire_call);
@@ -185,8 +184,8 @@ void Client::Hold(const RoundPtr& round, Instant asked, const Lease& lease) {
   world_.judge.BeliefBegan(name, index_, round->token);
   round->read = world_.counters[static_cast<size_t>(round->lock)].Read(round->token);
   EndBelief(round);
-  later_.In(round->request.ttl / 3, [this, round] { Renew(round); });
-  later_.In(round->hold, [this, round] { Work(round); });
+  process_.Later(round->request.ttl / 3, [this, round] { Renew(round); });
+  process_.Later(round->hold, [this, round] { Work(round); });
 }
 
 // Watches the end of the lease. The watch is the world's, not the client's: belief ends by the
@@ -224,7 +223,7 @@ void Client::Renew(const RoundPtr& round) {
           ++daemon_;
         }
       });
-  later_.In(round->request.ttl / 3, [this, round] { Renew(round); });
+  process_.Later(round->request.ttl / 3, [this, round] { Renew(round); });
 }
 
 // Adds one to the counter. A client that was paused does not notice that its lease is over: the
@@ -271,8 +270,8 @@ void Client::Release(const RoundPtr& round, int tries) {
       [this, round, tries](absl::StatusOr<core::ReleaseAnswer> answer) {
         if (answer.ok() || !absl::IsUnavailable(answer.status())) return Done(round);
         ++daemon_;
-        later_.In(Micros(random_.Between(10'000, 200'000)),
-                  [this, round, tries] { Release(round, tries + 1); });
+        process_.Later(Micros(random_.Between(10'000, 200'000)),
+                       [this, round, tries] { Release(round, tries + 1); });
       });
 }
 
@@ -281,7 +280,7 @@ void Client::Done(const RoundPtr& round) {
   busy_ = false;
   if (last_lap_ && round->lock == 0 && round->token != 0) ++last_laps_;
   const Micros think(random_.Between(0, last_lap_ ? 1'000 : world_.schedule.think_max.count()));
-  later_.In(think, [this] { Next(); });
+  process_.Later(think, [this] { Next(); });
 }
 
 }  // namespace lockkeeper::simulation

@@ -14,10 +14,10 @@
 #include "simulation/any_client.h"
 #include "simulation/fenced_counter.h"
 #include "simulation/judge.h"
-#include "simulation/later.h"
 #include "simulation/process.h"
 #include "simulation/rpc.h"
 #include "simulation/schedule.h"
+#include "support/manual_executor.h"
 #include "support/random.h"
 
 namespace lockkeeper::simulation {
@@ -26,7 +26,7 @@ class Client final : public AnyClient {
  public:
   struct World {
     const core::Clock& clock;
-    core::Executor& executor;
+    support::ManualExecutor& executor;
     Rpc& rpc;
     Judge& judge;
     std::vector<FencedCounter>& counters;  // One for each lock.
@@ -69,7 +69,6 @@ class Client final : public AnyClient {
   const int index_;
   support::Random random_;
   Process process_;
-  Later later_;
   int daemon_ = 0;  // Where the next acquire goes, modulo their number.
   bool stopping_ = false;
   bool busy_ = false;

@@ -53,15 +53,17 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
   redis::OperationQueueOptions queue_options;
   queue_options.record_retention = kRecordRetention;
   const redis::KeyLayout& keys = queue_options.keys;
-  guard_ = std::make_unique<redis::NodeGuard>(
-      link_, world.clock, process_, token_floor_, *guard_observer_,
-      redis::NodeGuardOptions{
-          .marker_key = keys.MarkerKey(),
-          .record_pattern = keys.RecordPattern(""),
-          .call_lifetime = kCallLifetime,
-          .policy = {.ceiling_max = kCeilingMax,
-                     .new_service_id = id_,
-                     .new_reassertion_key = core::Hex16(random.Bits()) + core::Hex16(number)}});
+  if (world.guarded) {
+    guard_ = std::make_unique<redis::NodeGuard>(
+        link_, world.clock, process_, token_floor_, *guard_observer_,
+        redis::NodeGuardOptions{
+            .marker_key = keys.MarkerKey(),
+            .record_pattern = keys.RecordPattern(""),
+            .call_lifetime = kCallLifetime,
+            .policy = {.ceiling_max = kCeilingMax,
+                       .new_service_id = id_,
+                       .new_reassertion_key = core::Hex16(random.Bits()) + core::Hex16(number)}});
+  }
   queue_ = std::make_unique<redis::OperationQueue>(link_, world.clock, process_, token_floor_,
                                                    queue_options, guard_.get());
   store_ = std::make_unique<redis::RedisLockStore>(link_, *queue_, token_floor_, world.clock,

@@ -23,6 +23,7 @@
 #include "simulation/process.h"
 #include "simulation/session_server.h"
 #include "simulation/store_link.h"
+#include "support/manual_executor.h"
 
 namespace lockkeeper::simulation {
 
@@ -51,9 +52,10 @@ class Daemon {
   struct World {
     support::RedisModel& server;
     const core::Clock& clock;
-    core::Executor& executor;
+    support::ManualExecutor& executor;
     Judge& judge;
     LineWatch& watch;
+    bool guarded;
   };
 
   // `number` is that of this start.
@@ -96,7 +98,7 @@ class Daemon {
   redis::TokenFloor token_floor_;
   std::unique_ptr<core::LockObserver> observer_;
   std::unique_ptr<redis::GuardObserver> guard_observer_;
-  std::unique_ptr<redis::NodeGuard> guard_;
+  std::unique_ptr<redis::NodeGuard> guard_;  // Null without one.
   std::unique_ptr<redis::OperationQueue> queue_;
   std::unique_ptr<redis::RedisLockStore> store_;
   std::unique_ptr<core::LockManager> manager_;

@@ -201,8 +201,10 @@ void LineWatch::OnReassert(const Operation& operation) {
 
 // Epochs of one store rise, of another one they begin again.
 void LineWatch::OnMarker(const redis::Reply& reply) {
-  const std::optional<redis::SeenMarker> seen = redis::ParseMarker(reply.items[1].text);
-  if (!seen || seen->marker.Stamp() == stamp_) return;
+  const std::string& text = reply.items[1].text;
+  if (!stamp_.empty() && text.starts_with(stamp_)) return;
+  const std::optional<redis::SeenMarker> seen = redis::ParseMarker(text);
+  if (!seen) return;
   const Instant now = clock_.Now();
   const int64_t left = seen->marker.quarantine_end.micros - reply.items[0].integer;
   const bool begins = !stamp_.empty() && seen->marker.epoch > epoch_;

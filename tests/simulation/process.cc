@@ -5,40 +5,64 @@
 
 namespace lockkeeper::simulation {
 
-core::Task Process::Guarded(std::shared_ptr<Life> life, core::Task task) {
-  return [life = std::move(life), task = std::move(task)]() mutable {
-    // Nothing of a dead process runs, but its memory goes with it, not before: what its parts
-    // know of each other stays valid until they are destroyed.
-    if (life->dead || life->paused) {
-      life->held_back.push_back(std::move(task));
-    } else {
-      std::move(task)();
-    }
-  };
+void Process::Life::Run(core::Task task) {
+  if (dead || paused) {
+    held_back.push_back(std::move(task));
+  } else {
+    std::move(task)();
+  }
 }
 
-void Process::Post(core::Task task) { world_.Post(Guarded(life_, std::move(task))); }
+void Process::Life::RunFirst(Tasks& tasks) {
+  core::Task task = std::move(tasks.front());
+  tasks.pop_front();
+  Run(std::move(task));
+}
+
+// A task that waits for its time.
+struct Process::Timed {
+  std::shared_ptr<Life> life;  // Until then.
+  core::Task task;
+  bool stopped = false;
+};
+
+// A timer that is destroyed while its task is held back must not run it.
+class Process::GuardedTimer final : public core::Timer {
+ public:
+  GuardedTimer(std::shared_ptr<Timed> timed, std::unique_ptr<core::Timer> inner)
+      : timed_(std::move(timed)), inner_(std::move(inner)) {}
+  ~GuardedTimer() override { timed_->stopped = true; }
+
+ private:
+  std::shared_ptr<Timed> timed_;
+  std::unique_ptr<core::Timer> inner_;
+};
+
+void Process::Post(core::Task task) {
+  life_->posted.push_back(std::move(task));
+  world_.Post([life = life_] { life->RunFirst(life->posted); });
+}
+
+void Process::AtEndOfTurn(core::Task task) {
+  life_->end_of_turn.push_back(std::move(task));
+  world_.AtEndOfTurn([life = life_] { life->RunFirst(life->end_of_turn); });
+}
 
 std::unique_ptr<core::Timer> Process::After(core::Micros delay, core::Task task) {
-  // A timer that is destroyed while its task is held back must not run it: the flag goes with it.
-  class GuardedTimer final : public core::Timer {
-   public:
-    explicit GuardedTimer(std::shared_ptr<bool> runs) : runs_(std::move(runs)) {}
-    ~GuardedTimer() override { *runs_ = false; }
-    std::unique_ptr<core::Timer> inner;
-
-   private:
-    std::shared_ptr<bool> runs_;
-  };
-  auto runs = std::make_shared<bool>(true);
-  auto timer = std::make_unique<GuardedTimer>(runs);
-  timer->inner = world_.After(delay, Guarded(life_, [runs, task = std::move(task)]() mutable {
-                                if (*runs) std::move(task)();
-                              }));
-  return timer;
+  auto timed = std::make_shared<Timed>(Timed{life_, std::move(task)});
+  auto inner = world_.After(delay, [timed] {
+    const std::shared_ptr<Life> life = std::move(timed->life);
+    life->Run([timed] {
+      if (!timed->stopped) std::exchange(timed->task, nullptr)();
+    });
+  });
+  return std::make_unique<GuardedTimer>(std::move(timed), std::move(inner));
 }
 
-void Process::AtEndOfTurn(core::Task task) { world_.AtEndOfTurn(Guarded(life_, std::move(task))); }
+void Process::Later(core::Micros delay, core::Task task) {
+  auto timed = std::make_shared<Timed>(Timed{life_, std::move(task)});
+  world_.Later(delay, [timed = std::move(timed)] { timed->life->Run(std::move(timed->task)); });
+}
 
 void Process::Resume() {
   life_->paused = false;

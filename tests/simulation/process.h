@@ -5,22 +5,27 @@
 // after it was killed.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
 #include "core/executor.h"
+#include "support/manual_executor.h"
 
 namespace lockkeeper::simulation {
 
 // Thread-safety: not thread-safe. Lifetime: borrows the executor; tasks may outlive this.
 class Process final : public core::Executor {
  public:
-  explicit Process(core::Executor& world) : world_(world) {}
+  explicit Process(support::ManualExecutor& world) : world_(world) {}
   ~Process() override { Kill(); }
 
   void Post(core::Task task) override;
   [[nodiscard]] std::unique_ptr<core::Timer> After(core::Micros delay, core::Task task) override;
   void AtEndOfTurn(core::Task task) override;
+
+  // As After, for a task that nobody stops.
+  void Later(core::Micros delay, core::Task task);
 
   void Pause() { life_->paused = true; }
   void Resume();
@@ -28,15 +33,25 @@ class Process final : public core::Executor {
   bool dead() const { return life_->dead; }
 
  private:
+  // What was handed to the world, in the order in which the world will come to it.
+  using Tasks = std::deque<core::Task>;
+
+  // Nothing of a dead process runs, but its memory goes with it, not before: what its parts know of
+  // each other stays valid until they are destroyed.
   struct Life {
     bool paused = false;
     bool dead = false;
+    Tasks posted;
+    Tasks end_of_turn;
     std::vector<core::Task> held_back;
+
+    void Run(core::Task task);
+    void RunFirst(Tasks& tasks);
   };
+  struct Timed;
+  class GuardedTimer;
 
-  static core::Task Guarded(std::shared_ptr<Life> life, core::Task task);
-
-  core::Executor& world_;
+  support::ManualExecutor& world_;
   std::shared_ptr<Life> life_ = std::make_shared<Life>();
 };
 

@@ -23,7 +23,7 @@ CallPtr Rpc::NewCall() {
 }
 
 void Rpc::Cancel(size_t index, const CallPtr& call) {
-  later_.In(Delay(), [this, index, call] {
+  executor_.Later(Delay(), [this, index, call] {
     if (call->answered) return;
     // A cancelled call may be answered or not: nobody listens.
     judge_.CallGone(call->id);
@@ -35,7 +35,7 @@ void Rpc::Cancel(size_t index, const CallPtr& call) {
 void Rpc::FailCallsOf(size_t index) {
   for (auto& [id, open] : std::exchange(open_[index], {})) {
     judge_.CallGone(id);
-    later_.In(Delay(), std::move(open.fail));
+    executor_.Later(Delay(), std::move(open.fail));
   }
 }
 

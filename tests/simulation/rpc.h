@@ -14,15 +14,16 @@
 #include "core/errors.h"
 #include "simulation/daemon.h"
 #include "simulation/judge.h"
-#include "simulation/later.h"
+#include "support/manual_executor.h"
 #include "support/random.h"
 
 namespace lockkeeper::simulation {
 
 class Rpc {
  public:
-  Rpc(const core::Clock& clock, core::Executor& executor, Judge& judge, support::Random random)
-      : clock_(clock), later_(executor), judge_(judge), random_(random) {}
+  Rpc(const core::Clock& clock, support::ManualExecutor& executor, Judge& judge,
+      support::Random random)
+      : clock_(clock), executor_(executor), judge_(judge), random_(random) {}
 
   // The daemon that now runs at `index`; null while none does.
   void SetDaemon(size_t index, Daemon* daemon);
@@ -45,7 +46,9 @@ class Rpc {
   void FailCallsOf(size_t index);
 
   // Runs `task` whatever becomes of the processes.
-  void AfterWorldTime(core::Micros delay, core::Task task) { later_.In(delay, std::move(task)); }
+  void AfterWorldTime(core::Micros delay, core::Task task) {
+    executor_.Later(delay, std::move(task));
+  }
 
   void SlowDown(core::Micros most, core::Micros duration);
   void Lose(core::Micros duration) { lossy_until_ = clock_.Now() + duration; }
@@ -63,7 +66,7 @@ class Rpc {
   CallPtr NewCall();
 
   const core::Clock& clock_;
-  Later later_;
+  support::ManualExecutor& executor_;
   Judge& judge_;
   support::Random random_;
   std::vector<Daemon*> daemons_;
@@ -100,11 +103,11 @@ CallPtr Rpc::Send(Process& client, size_t index, core::Micros timeout,
       judge_.CallGone(sent->id);
       continue;
     }
-    later_.In(Delay(), [this, index, sent, start, finish, unavailable] {
+    executor_.Later(Delay(), [this, index, sent, start, finish, unavailable] {
       Daemon* daemon = daemons_[index];
       if (daemon == nullptr) {
         judge_.CallGone(sent->id);
-        later_.In(Delay(), [finish, unavailable] { finish(unavailable("no daemon there")); });
+        executor_.Later(Delay(), [finish, unavailable] { finish(unavailable("no daemon there")); });
         return;
       }
       open_[index][sent->id] = {[finish, unavailable] { finish(unavailable("daemon gone")); }};
@@ -112,12 +115,12 @@ CallPtr Rpc::Send(Process& client, size_t index, core::Micros timeout,
         judge_.CallAnswered(sent->id);
         open_[index].erase(sent->id);
         if (Lost()) return;
-        later_.In(Delay(),
-                  [finish, answer = std::move(answer)]() mutable { finish(std::move(answer)); });
+        executor_.Later(
+            Delay(), [finish, answer = std::move(answer)]() mutable { finish(std::move(answer)); });
       });
     });
   }
-  later_.In(timeout, [this, index, call, state, finish, unavailable] {
+  executor_.Later(timeout, [this, index, call, state, finish, unavailable] {
     if (state->finished) return;
     Cancel(index, call);
     finish(unavailable("deadline"));

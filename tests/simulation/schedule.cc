@@ -21,8 +21,10 @@ constexpr std::array<std::string_view, kFaultKinds + kStreamFaultKinds + kLossFa
     "reader still",      "store flushed",    "restart empty",     "restart older",
     "restart unproved",  "clock forward",    "clock far back",    "clock slewed"};
 
-// One in so many schedules has losses of the store.
+// One in so many schedules has losses of the store; of the others, where the guard has nothing to
+// notice, one in so many has one.
 constexpr uint64_t kLossesOneIn = 6;
+constexpr uint64_t kGuardedOneIn = 8;
 
 // Mostly few, sometimes many.
 int Skewed(support::Random& random, int low, int high) {
@@ -125,7 +127,14 @@ Schedule Draw(uint64_t seed) {
     AddStreamFaults(random.Fork(), schedule.faults_end, schedule.faults);
   }
   support::Random losses = random.Fork();
-  if (losses.OneIn(kLossesOneIn)) AddLosses(losses, schedule);
+  if (losses.OneIn(kLossesOneIn)) {
+    AddLosses(losses, schedule);
+  } else {
+    const bool clock_set =
+        std::any_of(schedule.faults.begin(), schedule.faults.end(),
+                    [](const Fault& fault) { return fault.kind == FaultKind::kNodeClockBack; });
+    schedule.guarded = clock_set || losses.OneIn(kGuardedOneIn);
+  }
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return schedule;

@@ -71,6 +71,7 @@ struct Schedule {
   core::Millis max_hold{};     // Zero: no bound.
   bool scripts_loaded = true;  // Else the store learns them as they are needed.
   bool durable = true;         // The node keeps what it has confirmed over restarts, and says so.
+  bool guarded = true;         // Daemons notice that the store has lost something.
   Micros think_max{};          // Between a client's acquires.
   Micros hold_max{};           // How long a client wants to hold.
   core::Millis wait_max{};     // Longest wait_timeout.

@@ -28,14 +28,13 @@ SessionClient::SessionClient(const World& world, int index, support::Random rand
       index_(index),
       random_(random),
       process_(world.executor),
-      later_(process_),
       daemon_(static_cast<int>(random_.Below(world.schedule.entrances))),
       patience_(static_cast<size_t>(random_.Between(1, kPatienceMax))),
       beat_every_(world.schedule.ttl / random_.Between(3, kBeatsPerTtlMax)) {}
 
 void SessionClient::Start() {
   for (int i = 0; i < world_.schedule.session_leases; ++i) {
-    later_.In(Think(), [this] { Next(); });
+    process_.Later(Think(), [this] { Next(); });
   }
 }
 
@@ -133,7 +132,7 @@ void SessionClient::Retry(const RoundPtr& round, const absl::Status& why) {
   if (world_.clock.Now() >= round->give_up || round->request.attempt > kTriesMax) {
     return Release(round, 0);
   }
-  later_.In(PauseAfter(why, random_), [this, round] {
+  process_.Later(PauseAfter(why, random_), [this, round] {
     if (!round->over && !round->releasing) Send(round);
   });
 }
@@ -157,7 +156,7 @@ void SessionClient::Claim(const RoundPtr& round, const LinkPtr& link) {
 // Ends a wait before its time: by cancelling it, by releasing the lease id, or by hanging up.
 void SessionClient::GiveUpAtRandom(const RoundPtr& round) {
   const int64_t patience_max = random_.OneIn(3) ? 4'000 : 4'000'000;
-  later_.In(Micros(random_.Between(0, patience_max)), [this, round] {
+  process_.Later(Micros(random_.Between(0, patience_max)), [this, round] {
     const LinkPtr link = round->acquiring_over;
     if (round->over || round->releasing || link == nullptr || link->closing) return;
     const uint64_t way = random_.Below(3);
@@ -193,7 +192,7 @@ void SessionClient::Hold(const RoundPtr& round, const LinkPtr& link, Instant ask
   if (link != link_) AdoptAll();
   if (link == link_ && random_.OneIn(15)) MoveOn();
   if (random_.OneIn(8)) Extend(round);
-  later_.In(round->hold, [this, round] { Work(round); });
+  process_.Later(round->hold, [this, round] { Work(round); });
 }
 
 void SessionClient::Extend(const RoundPtr& round) {
@@ -268,8 +267,8 @@ void SessionClient::Release(const RoundPtr& round, int tries) {
                       [this, round, tries](const Answer& answer) {
                         if (answer.ok() || !absl::IsUnavailable(answer.status()))
                           return Done(round);
-                        later_.In(Micros(random_.Between(10'000, 200'000)),
-                                  [this, round, tries] { Release(round, tries + 1); });
+                        process_.Later(Micros(random_.Between(10'000, 200'000)),
+                                       [this, round, tries] { Release(round, tries + 1); });
                       }});
 }
 
@@ -279,7 +278,7 @@ void SessionClient::Done(const RoundPtr& round) {
   std::erase(rounds_, round);
   if (last_lap_) lapping_ = false;
   if (last_lap_ && round->lock == 0 && round->token != 0) ++last_laps_;
-  later_.In(Think(), [this] { Next(); });
+  process_.Later(Think(), [this] { Next(); });
   CloseIfDone();
 }
 

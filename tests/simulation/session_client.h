@@ -15,10 +15,10 @@
 #include "simulation/any_client.h"
 #include "simulation/fenced_counter.h"
 #include "simulation/judge.h"
-#include "simulation/later.h"
 #include "simulation/rpc.h"
 #include "simulation/schedule.h"
 #include "simulation/stream.h"
+#include "support/manual_executor.h"
 #include "support/random.h"
 
 namespace lockkeeper::simulation {
@@ -27,7 +27,7 @@ class SessionClient final : public AnyClient {
  public:
   struct World {
     const core::Clock& clock;
-    core::Executor& executor;
+    support::ManualExecutor& executor;
     Rpc& rpc;
     Streams& streams;
     Judge& judge;
@@ -99,7 +99,6 @@ class SessionClient final : public AnyClient {
   const int index_;
   support::Random random_;
   Process process_;
-  Later later_;
   int daemon_ = 0;                // Where the next session goes, modulo their number.
   LinkPtr link_;                  // In use; null if there is none.
   std::vector<LinkPtr> links_;    // All that have not ended, in the order of their opening.

@@ -49,7 +49,7 @@ uint64_t SessionClient::Ask(LinkPtr link, Question question) {
   link->questions.emplace(id, std::move(question.done));
   link->stream->Send(
       [say = std::move(question.say), id](SessionServer& server) { say(server, id); });
-  later_.In(question.timeout, [this, link, id] {
+  process_.Later(question.timeout, [this, link, id] {
     if (link->questions.contains(id)) Abandon(link);
   });
   return id;
@@ -122,7 +122,7 @@ void SessionClient::OnBroken(LinkPtr link) {
   for (const RoundPtr& round : std::vector<RoundPtr>(rounds_)) {
     if (round->closing && round->link == link) Release(round, 0);
   }
-  later_.In(Micros(random_.Between(0, 100'000)), [this] { AdoptAll(); });
+  process_.Later(Micros(random_.Between(0, 100'000)), [this] { AdoptAll(); });
 }
 
 void SessionClient::Abandon(LinkPtr link) {
@@ -160,7 +160,7 @@ void SessionClient::CloseIfDone() {
   link->stream->Send([way, release = random_.OneIn(2)](SessionServer& server) {
     way == 1 ? server.Close(release) : server.HalfClose();
   });
-  later_.In(kCloseTimeout, [this, link] { Abandon(link); });
+  process_.Later(kCloseTimeout, [this, link] { Abandon(link); });
 }
 
 // Releases all leases of the session by its end.
@@ -173,7 +173,7 @@ void SessionClient::CloseReleasing(const RoundPtr& round) {
     other->releasing = other->closing = true;
   }
   link->stream->Send([](SessionServer& server) { server.Close(true); });
-  later_.In(kCloseTimeout, [this, link] { Abandon(link); });
+  process_.Later(kCloseTimeout, [this, link] { Abandon(link); });
 }
 
 void SessionClient::AdoptAll() {
@@ -208,14 +208,14 @@ void SessionClient::Adopt(const RoundPtr& round) {
                } else if (core::ReasonOf(answer.status()) == core::ErrorReason::kLeaseLost) {
                  Lost(*round);
                } else {
-                 later_.In(Micros(random_.Between(5'000, 100'000)), [this] { AdoptAll(); });
+                 process_.Later(Micros(random_.Between(5'000, 100'000)), [this] { AdoptAll(); });
                }
              }});
 }
 
 void SessionClient::StartBeating(LinkPtr link) {
   if (std::exchange(link->beating, true)) return;
-  later_.In(beat_every_, [this, link] { Beat(link); });
+  process_.Later(beat_every_, [this, link] { Beat(link); });
 }
 
 void SessionClient::Beat(LinkPtr link) {

@@ -31,14 +31,15 @@ struct StoreLink::Request {
   redis::Reply reply;
 };
 
-StoreLink::StoreLink(support::RedisModel& server, const core::Clock& clock, core::Executor& world,
-                     Process& process, support::Random random, ExecutionListener listener)
+StoreLink::StoreLink(support::RedisModel& server, const core::Clock& clock,
+                     support::ManualExecutor& world, Process& process, support::Random random,
+                     ExecutionListener listener)
     : server_(server),
       clock_(clock),
+      world_(world),
       process_(process),
       random_(random),
-      listener_(std::move(listener)),
-      later_(world) {}
+      listener_(std::move(listener)) {}
 
 StoreLink::~StoreLink() {
   if (subscribed_) server_.Unsubscribe(subscription_);
@@ -200,7 +201,7 @@ void StoreLink::Listen() {
 }
 
 void StoreLink::At(Instant time, core::Task task) {
-  later_.In(std::chrono::ceil<Micros>(time - clock_.Now()), std::move(task));
+  world_.Later(std::chrono::ceil<Micros>(time - clock_.Now()), std::move(task));
 }
 
 }  // namespace lockkeeper::simulation

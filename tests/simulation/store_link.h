@@ -14,9 +14,9 @@
 #include "core/clock.h"
 #include "core/executor.h"
 #include "redis/node.h"
-#include "simulation/later.h"
 #include "simulation/process.h"
 #include "support/fake_node/redis_model.h"
+#include "support/manual_executor.h"
 #include "support/random.h"
 
 namespace lockkeeper::simulation {
@@ -32,7 +32,7 @@ class StoreLink final : public redis::Node {
   // As RedisNode: a connection without a reply for this long is given up.
   static constexpr core::Micros kReplyTimeout{1'000'000};
 
-  StoreLink(support::RedisModel& server, const core::Clock& clock, core::Executor& world,
+  StoreLink(support::RedisModel& server, const core::Clock& clock, support::ManualExecutor& world,
             Process& process, support::Random random, ExecutionListener listener);
   ~StoreLink() override;
 
@@ -77,6 +77,7 @@ class StoreLink final : public redis::Node {
 
   support::RedisModel& server_;
   const core::Clock& clock_;
+  support::ManualExecutor& world_;
   Process& process_;
   support::Random random_;
   ExecutionListener listener_;
@@ -95,7 +96,6 @@ class StoreLink final : public redis::Node {
   core::Instant messages_lost_until_;
   core::Instant messages_late_until_;
   core::Micros messages_late_most_{};
-  Later later_;
 };
 
 }  // namespace lockkeeper::simulation

@@ -48,7 +48,6 @@ class World {
         server_(lua, clock_),
         rpc_(clock_, executor_, judge_, random_.Fork()),
         streams_(clock_, rpc_, support::Random(schedule.seed ^ 0x9e3779b9)),
-        later_(executor_),
         watch_(server_, clock_, judge_),
         counters_(static_cast<size_t>(schedule.locks)) {
     watch_.TraceTo(trace);
@@ -80,7 +79,6 @@ class World {
   support::RedisModel server_;
   Rpc rpc_;
   Streams streams_;
-  Later later_;
   LineWatch watch_;
   std::vector<FencedCounter> counters_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
@@ -102,11 +100,12 @@ void World::StartDaemon(size_t index) {
   // misled.
   if (clock_.Now() < losing_until_) {
     const auto left = std::chrono::ceil<Micros>(losing_until_ - clock_.Now());
-    return later_.In(left, [this, index] { StartDaemon(index); });
+    return executor_.Later(left, [this, index] { StartDaemon(index); });
   }
   in_order_from_[index] = clock_.Now() + kSettled;
   daemons_[index] = std::make_unique<Daemon>(
-      Daemon::World{server_, clock_, executor_, judge_, watch_}, next_daemon_++, random_.Fork());
+      Daemon::World{server_, clock_, executor_, judge_, watch_, schedule_.guarded}, next_daemon_++,
+      random_.Fork());
   rpc_.SetDaemon(index, daemons_[index].get());
 }
 
@@ -117,7 +116,7 @@ void World::StopDaemon(size_t index, Micros away) {
   rpc_.FailCallsOf(index);
   streams_.BreakThoseOf(*daemons_[index]);
   former_daemons_.push_back(std::move(daemons_[index]));
-  later_.In(away, [this, index] { StartDaemon(index); });
+  executor_.Later(away, [this, index] { StartDaemon(index); });
 }
 
 void World::StartClient(size_t index) {
@@ -159,7 +158,7 @@ void World::Strike(const Fault& fault) {
     case FaultKind::kClientPause: {
       Process& process = clients_[client]->process();
       process.Pause();
-      return later_.In(fault.duration, [&process] { process.Resume(); });
+      return executor_.Later(fault.duration, [&process] { process.Resume(); });
     }
     case FaultKind::kScriptsForgotten:
     case FaultKind::kNodeRestart:
@@ -245,7 +244,7 @@ void World::StrikeStore(const Fault& fault) {
     constexpr int64_t kSlewPpm = 500;
     server_.clock().SetRate(fault.target % 2 == 0 ? kSlewPpm : -kSlewPpm);
     judge_.ClockSlewed();
-    return later_.In(fault.duration, [this] { server_.clock().SetRate(0); });
+    return executor_.Later(fault.duration, [this] { server_.clock().SetRate(0); });
   }
   // In half of the cases one daemon hears of it later.
   const size_t absent =
@@ -312,11 +311,11 @@ void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
     case FaultKind::kDaemonPause: {
       Process& process = daemon.process();
       process.Pause();
-      return later_.In(fault.duration, [&process] { process.Resume(); });
+      return executor_.Later(fault.duration, [&process] { process.Resume(); });
     }
     case FaultKind::kDaemonDrain:
       daemon.StartDraining();
-      return later_.In(fault.duration, [this, index, &daemon] {
+      return executor_.Later(fault.duration, [this, index, &daemon] {
         if (daemons_[index].get() == &daemon) StopDaemon(index, Micros(1000));
       });
     case FaultKind::kStoreCut:
@@ -359,10 +358,10 @@ Outcome World::Run() {
   for (size_t i = 0; i < daemons_.size(); ++i) StartDaemon(i);
   for (size_t i = 0; i < clients_.size(); ++i) StartClient(i);
   for (const Fault& fault : schedule_.faults) {
-    later_.In(fault.at, [this, &fault] { Strike(fault); });
+    executor_.Later(fault.at, [this, &fault] { Strike(fault); });
     if (fault.kind != FaultKind::kRestartOlder) continue;
-    later_.In(fault.at - std::min(fault.at, fault.duration / 2),
-              [this, &fault] { snapshots_[fault.at] = server_.TakeSnapshot(); });
+    executor_.Later(fault.at - std::min(fault.at, fault.duration / 2),
+                    [this, &fault] { snapshots_[fault.at] = server_.TakeSnapshot(); });
   }
   executor_.AdvanceBy(schedule_.faults_end);
   Heal();

@@ -33,9 +33,15 @@ ManualExecutor::~ManualExecutor() = default;
 void ManualExecutor::Post(core::Task task) { posted_.push_back(std::move(task)); }
 
 std::unique_ptr<core::Timer> ManualExecutor::After(core::Micros delay, core::Task task) {
+  return std::make_unique<PendingTimer>(timers_, Start(delay, std::move(task)));
+}
+
+void ManualExecutor::Later(core::Micros delay, core::Task task) { Start(delay, std::move(task)); }
+
+ManualExecutor::TimerKey ManualExecutor::Start(core::Micros delay, core::Task task) {
   const TimerKey key{clock_.Now() + std::max(delay, core::Micros(0)), next_timer_++};
   timers_->emplace(key, std::move(task));
-  return std::make_unique<PendingTimer>(timers_, key);
+  return key;
 }
 
 void ManualExecutor::AtEndOfTurn(core::Task task) { end_of_turn_.push_back(std::move(task)); }

@@ -31,6 +31,9 @@ class ManualExecutor final : public core::Executor {
   [[nodiscard]] std::unique_ptr<core::Timer> After(core::Micros delay, core::Task task) override;
   void AtEndOfTurn(core::Task task) override;
 
+  // As After, for a task that nobody stops.
+  void Later(core::Micros delay, core::Task task);
+
   // Runs one turn at the present time. False if there was nothing to run.
   bool RunTurn();
 
@@ -53,6 +56,7 @@ class ManualExecutor final : public core::Executor {
   using Timers = std::map<TimerKey, core::Task>;
   class PendingTimer;
 
+  TimerKey Start(core::Micros delay, core::Task task);
   bool HasReadyWork() const;
   void RunDueTimers();
   static void RunAll(std::vector<core::Task>& tasks, std::vector<core::Task>& running);
