@@ -3,24 +3,9 @@
 #
 # any_language_test.sh BUILD_DIR: docs/guides/any_language.md holds what it says. Method: makes Python code from the protos with the very
 # commands of the page, and lets the program of the page take locks from a daemon of its own: free, held, and after a release.
-set -euo pipefail
-
-TOP=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../../..")
-readonly TOP BUILD=$1 PAGE=docs/guides/any_language.md
-PLACE=$(mktemp -d)
-readonly PLACE
-daemon=
-finish() {
-  [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null || true
-  [ -z "$daemon" ] || wait "$daemon" 2>/dev/null || true
-  rm -rf "$PLACE"
-}
-trap finish EXIT
-
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
+# shellcheck source=tests/integration/docs/place.sh
+. "$(dirname "${BASH_SOURCE[0]}")/place.sh" "$1"
+readonly PAGE=docs/guides/any_language.md
 
 # The block of the page whose first line begins with $1.
 block() {
@@ -30,25 +15,17 @@ block() {
 }
 
 # A copy of the top folder as far as the page uses it, since its commands write to build/.
-ln -s "$TOP/proto" "$TOP/client" "$PLACE"
-cd "$PLACE"
+ln -s "$TOP/proto" "$TOP/client" .
 commands=$(block 'mkdir -p build/python')
 [ -n "$commands" ] || fail "$PAGE has no commands that make the code"
 bash -euc "$commands"
 
-mkfifo ready
-"$BUILD/lockkeeperd" --embedded --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --data-dir "$PLACE/data" >ready 2>daemon.log &
-daemon=$!
-read -r -t 30 line <ready || {
-  cat daemon.log
-  fail "the daemon did not say that it is ready"
-}
-server=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
+start_daemon --embedded --data-dir "$PLACE/data"
 
 command=$(block 'PYTHONPATH=')
 [ "$command" = "PYTHONPATH=build/python /usr/bin/python3 client/python/example/hold_lock.py 127.0.0.1:7600 report" ] ||
   fail "the page's command is another one: $command"
-hold_lock() { timeout 60 bash -euc "${command/127.0.0.1:7600/$server}"; }
+hold_lock() { timeout 60 bash -euc "${command/127.0.0.1:7600/$LOCKKEEPER_SERVER}"; }
 
 expect_lines() {
   local said=$1 pattern i=0
@@ -70,13 +47,11 @@ said=$(hold_lock) || fail "hold_lock.py ended with $?"
 second=${said#acquired with fencing token } second=${second%%$'\n'*}
 [ "$second" -gt "$first" ] || fail "tokens do not rise: $first, then $second"
 
-"$BUILD/lockkeeper" --server "$server" acquire report --owner somebody --ttl 30s >/dev/null
+"$BUILD/lockkeeper" --server "$LOCKKEEPER_SERVER" acquire report --owner somebody --ttl 30s >/dev/null
 status=0
 said=$(hold_lock) || status=$?
 [ $status = 75 ] || fail "on a held lock it ended with $status: $said"
 expect_lines "$said" "held by 'somebody'"
 
-kill -TERM "$daemon"
-wait "$daemon" || fail "the daemon ended with $?"
-daemon=
+stop_daemon
 echo "any language: tokens $first and $second"

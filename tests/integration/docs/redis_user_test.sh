@@ -3,53 +3,19 @@
 #
 # redis_user_test.sh BUILD_DIR: the Redis user of docs/operating/redis.md may do all that the daemon needs. Method: gives a Redis of its own
 # that user, lets a daemon work as it through every operation, and sees that Redis has refused nothing.
-set -euo pipefail
-
-TOP=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../../..")
-readonly TOP BUILD=$1 PAGE=docs/operating/redis.md
-PLACE=$(mktemp -d)
-readonly PLACE
-cd "$PLACE"
-redis=
-daemon=
-finish() {
-  for child in $daemon $redis; do
-    kill -KILL "$child" 2>/dev/null || true
-    wait "$child" 2>/dev/null || true
-  done
-  rm -rf "$PLACE"
-}
-trap finish EXIT
-
-fail() {
-  echo "FAILED: $*"
-  [ ! -s daemon.log ] || cat daemon.log
-  exit 1
-}
+# shellcheck source=tests/integration/docs/place.sh
+. "$(dirname "${BASH_SOURCE[0]}")/place.sh" "$1"
+readonly PAGE=docs/operating/redis.md
 
 redis_cli() { redis-cli -s "$PLACE/redis.sock" "$@"; }
 
-mkfifo redis.log ready
-redis-server --port 0 --unixsocket "$PLACE/redis.sock" --save '' --dir "$PLACE" >redis.log &
-redis=$!
-# Read on to the end: a full pipe would stop it.
-exec 3<redis.log
-while read -r -t 30 line <&3; do [[ $line != *"ready to accept"* ]] || break; done
-cat <&3 >/dev/null &
+start_redis redis-server --port 0 --unixsocket "$PLACE/redis.sock" || fail "Redis does not start"
 
 mapfile -t words < <(awk '/^ACL SETUSER/ { shown = 1 } /^```/ { shown = 0 } shown' "$TOP/$PAGE" | tr -s ' ' '\n' | sed '/^$/d')
 [ "${words[*]:0:3}" = "ACL SETUSER lockkeeper" ] || fail "$PAGE shows no ACL SETUSER lockkeeper"
 [ "$(redis_cli "${words[@]}")" = OK ] || fail "Redis does not take: ${words[*]}"
 
-export LOCKKEEPER_SERVER
-start_daemon() {
-  "$BUILD/lockkeeperd" --redis "unix://lockkeeper:PASSWORD@$PLACE/redis.sock" --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 \
-    >ready 2>daemon.log &
-  daemon=$!
-  read -r -t 30 line <ready || fail "the daemon did not say that it is ready"
-  LOCKKEEPER_SERVER=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
-}
-start_daemon
+start_daemon --redis "unix://lockkeeper:PASSWORD@$PLACE/redis.sock"
 
 lease=3f2a9c4e5b6d47f08192a3b4c5d6e7f8
 lockkeeper() { timeout 20 "$BUILD/lockkeeper" "$@" >>said.log 2>&1; }
@@ -77,7 +43,7 @@ lockkeeper extend kept "${lease//3/4}" --token "$token" --reassertion "$reassert
 kill -KILL "$daemon"
 wait "$daemon" 2>/dev/null || true
 [ "$(redis_cli DEL lk:store)" = 1 ] || fail "DEL lk:store"
-start_daemon
+start_daemon --redis "unix://lockkeeper:PASSWORD@$PLACE/redis.sock"
 for _ in {1..600}; do
   grep -q loss=marker_missing daemon.log && break
   sleep 0.05
@@ -86,7 +52,5 @@ grep -q loss=marker_missing daemon.log || fail "the missing marker was not notic
 refused=$(redis_cli ACL LOG)
 [ -z "$refused" ] || fail "Redis refused: $refused"
 
-kill -TERM "$daemon"
-wait "$daemon" || fail "the daemon ended with $?"
-daemon=
+stop_daemon
 echo "redis user: every operation allowed"

@@ -3,26 +3,8 @@
 #
 # tour_test.sh BUILD_DIR: the tour of README.md says what it shows. Method: types its commands into one shell, against a daemon of its own,
 # and compares each answer with the page, ids, tokens, durations and names of machines set aside.
-set -euo pipefail
-
-TOP=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../../..")
-readonly TOP BUILD=$1
-PLACE=$(mktemp -d)
-readonly PLACE
-daemon=
-finish() {
-  for child in ${SHELL_PID:-} $daemon; do
-    kill -KILL "$child" 2>/dev/null || true
-    wait "$child" 2>/dev/null || true
-  done
-  rm -rf "$PLACE"
-}
-trap finish EXIT
-
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
+# shellcheck source=tests/integration/docs/place.sh
+. "$(dirname "${BASH_SOURCE[0]}")/place.sh" "$1"
 
 # What differs from run to run; indentation too.
 set_aside() {
@@ -30,16 +12,7 @@ set_aside() {
   sed -E 's/\b[0-9a-f]{32}\b/LEASE_ID/g; s/\b[0-9]{16}\b/TOKEN/g; s/\b[0-9]+(\.[0-9]+)?(ms|s|m)\b/DURATION/g; s/[^ `]+@[^ `]+/OWNER/g; s/^ +//' <<<"$1"
 }
 
-mkfifo "$PLACE/ready"
-"$BUILD/lockkeeperd" --embedded --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --data-dir "$PLACE/data" \
-  >"$PLACE/ready" 2>"$PLACE/daemon.log" &
-daemon=$!
-read -r -t 30 line <"$PLACE/ready" || {
-  cat "$PLACE/daemon.log"
-  fail "the daemon did not say that it is ready"
-}
-LOCKKEEPER_SERVER=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
-export LOCKKEEPER_SERVER
+start_daemon --embedded --data-dir "$PLACE/data"
 
 mkdir -p "$PLACE/home/build"
 ln -s "$BUILD" "$PLACE/home/build/release"
