@@ -86,8 +86,9 @@ void LogEmbeddedEvent(const telemetry::Logger& logger, const embedded::EmbeddedE
 }  // namespace
 
 struct Daemon::Parts {
-  Parts(const config::Config& given, telemetry::Log& log_output)
+  Parts(const config::Config& given, telemetry::Log& log_output, Guard used)
       : config(given),
+        guard(used),
         log(log_output),
         metrics(GetBuildInfo().version, GetBuildInfo().git_commit),
         health(static_cast<size_t>(given.server.shards), {log, "telemetry"}, metrics),
@@ -96,6 +97,7 @@ struct Daemon::Parts {
   absl::StatusOr<daemon::StoreAccess> FindStore();
   absl::StatusOr<daemon::StoreAccess> StartEmbedded();
   redis::JudgePolicy LossPolicy() const;
+  std::optional<redis::NodeGuardOptions> GuardOptions(const redis::KeyLayout& keys) const;
   absl::Status StartShards();
   absl::Status StartHttp();
   absl::Status StartRpc();
@@ -103,6 +105,7 @@ struct Daemon::Parts {
   size_t WaitUntilIdle(core::Instant deadline);
 
   const config::Config config;
+  const Guard guard;
   telemetry::Log& log;
   const telemetry::Logger logger{log, "daemon"};
   const uint64_t daemon_id = rpc::RandomBits();
@@ -162,6 +165,15 @@ redis::JudgePolicy Daemon::Parts::LossPolicy() const {
   return policy;
 }
 
+std::optional<redis::NodeGuardOptions> Daemon::Parts::GuardOptions(
+    const redis::KeyLayout& keys) const {
+  if (guard == Guard::kOff) return std::nullopt;
+  return redis::NodeGuardOptions{.marker_key = keys.MarkerKey(),
+                                 .record_pattern = keys.RecordPattern(""),
+                                 .call_lifetime = config.store.request_timeout,
+                                 .policy = LossPolicy()};
+}
+
 absl::Status Daemon::Parts::StartShards() {
   const absl::StatusOr<daemon::StoreAccess> access = FindStore();
   if (!access.ok()) return access.status();
@@ -182,10 +194,7 @@ absl::Status Daemon::Parts::StartShards() {
                  .request_timeout = config.store.request_timeout,
                  .assumed = assumed,
                  .seed = rpc::RandomBits()},
-        .guard = {.marker_key = keys.MarkerKey(),
-                  .record_pattern = keys.RecordPattern(""),
-                  .call_lifetime = config.store.request_timeout,
-                  .policy = LossPolicy()},
+        .guard = GuardOptions(keys),
         .queue = {.keys = keys, .record_retention = config.store.record_retention},
         .store = {.daemon_id = core::Hex16(daemon_id),
                   .waiters_per_lock_max = config.waiters.per_lock_max,
@@ -255,8 +264,8 @@ size_t Daemon::Parts::WaitUntilIdle(core::Instant deadline) {
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& config,
-                                                      telemetry::Log& log) {
-  auto parts = std::make_unique<Parts>(config, log);
+                                                      telemetry::Log& log, Guard guard) {
+  auto parts = std::make_unique<Parts>(config, log, guard);
   if (auto status = parts->StartShards(); !status.ok()) return status;
   if (auto status = parts->StartHttp(); !status.ok()) return status;
   if (auto status = parts->StartRpc(); !status.ok()) return status;

@@ -37,8 +37,10 @@ ShardHost::ShardHost(const ShardOptions& options, const ShardDeps& deps)
   first_contact_ = contact_->get_future();
   loop_.RunAndWait([&] {
     node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
-    guard_ = std::make_unique<redis::NodeGuard>(*node_, loop_, loop_, deps.token_floor,
-                                                guard_telemetry_, options.guard);
+    if (options.guard) {
+      guard_ = std::make_unique<redis::NodeGuard>(*node_, loop_, loop_, deps.token_floor,
+                                                  guard_telemetry_, *options.guard);
+    }
     queue_ = std::make_unique<redis::OperationQueue>(*node_, loop_, loop_, deps.token_floor,
                                                      options.queue, guard_.get());
     store_ = std::make_unique<redis::RedisLockStore>(*node_, *queue_, deps.token_floor, loop_,

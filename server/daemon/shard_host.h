@@ -30,7 +30,7 @@ namespace lockkeeper::daemon {
 struct ShardOptions {
   size_t number = 0;
   redis::RedisNodeOptions node;
-  redis::NodeGuardOptions guard;
+  std::optional<redis::NodeGuardOptions> guard;  // Nothing: no losses are noticed.
   redis::OperationQueueOptions queue;
   redis::RedisLockStoreOptions store;
   core::LockManagerOptions locks;

@@ -11,9 +11,10 @@ std::string ProgramPath(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name);
 }
 
-support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more) {
+support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more,
+                                       const std::string& program) {
   support::DaemonProcessOptions options{
-      .program = ProgramPath("lockkeeperd"),
+      .program = ProgramPath(program),
       .arguments = {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--redis", url},
       // On a busy machine thousands of waiters take their time; that is no outage, and nobody
       // extends the leases that they wait for.
@@ -23,8 +24,9 @@ support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& 
   return options;
 }
 
-Service::Service(const support::RedisServerOptions& redis, const Variables& daemon)
-    : redis_(redis), daemon_(DaemonOn(redis_.url(), daemon)) {
+Service::Service(const support::RedisServerOptions& redis, const Variables& daemon,
+                 const std::string& program)
+    : redis_(redis), daemon_(DaemonOn(redis_.url(), daemon, program)) {
   daemon_.WaitUntilReady();
 }
 

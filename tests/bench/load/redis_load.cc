@@ -22,7 +22,6 @@
 #include "redis/key_layout.h"
 #include "redis/lock_record.h"
 #include "redis/scripts.h"
-#include "redis/store_marker.h"
 
 namespace lockkeeper::bench {
 namespace {
@@ -30,7 +29,7 @@ namespace {
 using std::chrono::duration;
 
 // Not the one of the daemons that use the same server.
-constexpr std::string_view kMarkerKey = "bench:marker";
+constexpr std::string_view kNoGuard;
 constexpr std::string_view kNoTime = "0000000000000000";
 constexpr std::string_view kEndOfTime = "9999999999999999";
 constexpr std::string_view kEpoch = "0000000001";
@@ -47,7 +46,6 @@ struct Options {
   std::string socket;
   size_t locks_per_call = 1;
   size_t calls_in_flight = 1;
-  bool guarded = false;  // Each call checks the marker of the store, as those of a daemon do.
   double seconds = 1;
 };
 
@@ -115,7 +113,6 @@ class Load {
       redis::Command command(3);
       connection.Ask(command.Word("SCRIPT").Word("LOAD").Word(script->text));
     }
-    if (options_.guarded) WriteMarker();
     acquire_.ttl = core::Millis(30'000);
     acquire_.owner = "bench";
     acquire_.keeper = core::Keeper(1, 1);
@@ -164,29 +161,14 @@ class Load {
     next_ = next_ == Kind::kAcquire ? Kind::kRelease : Kind::kAcquire;
   }
 
-  void WriteMarker() {
-    const redis::StoreMarker marker{.service_id = std::string(16, '0'),
-                                    .epoch = 1,
-                                    .run_id = std::string(40, '0'),
-                                    .ttl_ceiling = core::Millis(30'000),
-                                    .home = std::string(16, '0'),
-                                    .reassertion_key = std::string(32, '0')};
-    stamp_ = marker.Stamp();
-    redis::Command command(3);
-    connection_.Ask(command.Word("SET").Word(kMarkerKey).Word(marker.Text()));
-  }
-
   redis::Command Begin(const redis::ScriptSource& script, size_t arguments) {
     const size_t count = options_.locks_per_call;
-    const size_t keys = count + (options_.guarded ? 1 : 0);
-    redis::Command command(3 + keys + 9 + arguments * count);
-    command.Word("EVALSHA").Word(script.sha1).Number(static_cast<int64_t>(keys));
+    redis::Command command(3 + count + 9 + arguments * count);
+    command.Word("EVALSHA").Word(script.sha1).Number(static_cast<int64_t>(count));
     for (size_t i = 0; i < count; ++i) command.Word(keys_[(first_lock_ + i) % kLocks]);
-    if (options_.guarded) command.Word(kMarkerKey);
     command.Number(1).Number(kRetentionMs).Word(kEpoch);
     command.Number(kKeysPerLock).Word(layout_.ChannelPrefix());
-    // The stamp is empty without a guard.
-    command.Word(stamp_).Word(kNoTime).Word(kNoTime).Word(kEndOfTime);
+    command.Word(kNoGuard).Word(kNoTime).Word(kNoTime).Word(kEndOfTime);
     return command;
   }
 
@@ -227,7 +209,6 @@ class Load {
   const Options& options_;
   const redis::KeyLayout layout_{"lk:"};
   std::vector<std::string> keys_;
-  std::string stamp_;
   core::AcquireRequest acquire_;
   std::string text_;
   std::mt19937_64 random_{std::random_device()()};
@@ -264,7 +245,6 @@ int main(int argc, char** argv) {
   app.add_option("--socket", options.socket, "Unix socket of the Redis")->required();
   app.add_option("--locks-per-call", options.locks_per_call)->check(CLI::Range(1, 64));
   app.add_option("--calls-in-flight", options.calls_in_flight)->check(CLI::Range(1, 1024));
-  app.add_flag("--guarded", options.guarded);
   app.add_option("--seconds", options.seconds)->check(CLI::Range(0.01, 600.0));
   CLI11_PARSE(app, argc, argv);
   try {

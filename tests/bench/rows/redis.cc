@@ -8,21 +8,16 @@ namespace {
 
 constexpr int kCallsInFlight = 16;
 
-Row RedisRow(const std::string& name, const std::string& what, int locks, int calls,
-             std::vector<std::string> more = {}) {
+Row RedisRow(const std::string& name, const std::string& what, int locks, int calls) {
   return {.name = name,
           .what = "our scripts straight on Redis, " + what,
           .rate = "cycles_per_s",
           .latency = "acquire",
           .measure = [=](Servers& servers, double seconds) {
-            std::vector<std::string> command = {
-                ProgramPath("bench_redis_load"), "--socket",
-                servers.redis().socket_path(),   "--locks-per-call",
-                std::to_string(locks),           "--calls-in-flight",
-                std::to_string(calls),           "--seconds",
-                std::to_string(seconds)};
-            command.insert(command.end(), more.begin(), more.end());
-            return RunProgram(command);
+            return RunProgram({ProgramPath("bench_redis_load"), "--socket",
+                               servers.redis().socket_path(), "--locks-per-call",
+                               std::to_string(locks), "--calls-in-flight", std::to_string(calls),
+                               "--seconds", std::to_string(seconds)});
           }};
 }
 
@@ -36,13 +31,8 @@ Row PipelinedRow(int locks) {
 }  // namespace
 
 std::vector<Row> RedisRows() {
-  return {RedisRow("redis_1", "one call at a time", 1, 1),
-          PipelinedRow(1),
-          PipelinedRow(16),
-          RedisRow("redis_guarded_16", "16 locks a call, which looks at the marker of the store",
-                   16, kCallsInFlight, {"--guarded"}),
-          PipelinedRow(32),
-          PipelinedRow(64)};
+  return {RedisRow("redis_1", "one call at a time", 1, 1), PipelinedRow(1), PipelinedRow(16),
+          PipelinedRow(32), PipelinedRow(64)};
 }
 
 }  // namespace lockkeeper::bench
