@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # place.sh BUILD_DIR: sourced by the tests of pages. Goes to an empty folder of its own; at the end that folder is gone, and so is what
