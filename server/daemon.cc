@@ -98,6 +98,7 @@ struct Daemon::Parts {
   absl::StatusOr<daemon::StoreAccess> StartEmbedded();
   redis::JudgePolicy LossPolicy() const;
   std::optional<redis::NodeGuardOptions> GuardOptions(const redis::KeyLayout& keys) const;
+  redis::NewStoreCheckOptions NewStoreCheck(const redis::KeyLayout& keys) const;
   absl::Status StartShards();
   absl::Status StartHttp();
   absl::Status StartRpc();
@@ -169,9 +170,18 @@ std::optional<redis::NodeGuardOptions> Daemon::Parts::GuardOptions(
     const redis::KeyLayout& keys) const {
   if (guard == Guard::kOff) return std::nullopt;
   return redis::NodeGuardOptions{.marker_key = keys.MarkerKey(),
-                                 .record_pattern = keys.RecordPattern(""),
                                  .call_lifetime = config.store.request_timeout,
-                                 .policy = LossPolicy()};
+                                 .policy = LossPolicy(),
+                                 .new_store = NewStoreCheck(keys)};
+}
+
+redis::NewStoreCheckOptions Daemon::Parts::NewStoreCheck(const redis::KeyLayout& keys) const {
+  return {
+      .record_pattern = keys.RecordPattern(""),
+      .channel_pattern = keys.ChannelPattern(),
+      .own_channel = config.server.shards > 1 ? "" : keys.ChannelPrefix() + core::Hex16(daemon_id),
+      // Nobody else knows the embedded store.
+      .wait = embedded_store ? core::Millis(0) : config.store.first_use_wait};
 }
 
 absl::Status Daemon::Parts::StartShards() {

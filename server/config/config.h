@@ -65,6 +65,8 @@ struct StoreConfig {
   Millis request_timeout{1'000};
   // An empty store that no living daemon knows is a new one, or one that has lost everything.
   FirstUse first_use = FirstUse::kGrant;
+  // Time that other daemons have to show that they know an empty store, 0 to 1 min.
+  Millis first_use_wait{3'000};
   // Grant nothing new after a loss until all leases that may have been forgotten are over.
   Quarantine quarantine = Quarantine::kOn;
   // What the operator answers for although Redis does not show it: no_eviction, durable.

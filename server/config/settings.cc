@@ -154,6 +154,13 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::store, &StoreConfig::first_use>(),
      .meaning = "What to do with an empty store that no living daemon knows: grant (it is a new "
                 "one) or quarantine (it may have lost everything: wait for the longest lease)."},
+    {.key = "store.first_use_wait",
+     .field = At<&Config::store, &StoreConfig::first_use_wait>(),
+     .low = 0,
+     .high = kMinute,
+     .meaning =
+         "Time that other daemons have to show that they know a store that this one finds "
+         "empty. Not waited for if Redis is up for longer and no other daemon is connected."},
     {.key = "store.quarantine",
      .field = At<&Config::store, &StoreConfig::quarantine>(),
      .meaning =

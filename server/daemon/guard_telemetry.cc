@@ -2,6 +2,7 @@
 #include "daemon/guard_telemetry.h"
 
 #include <chrono>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "telemetry/log_fields.h"
@@ -40,7 +41,7 @@ std::string EndOf(const StoreTrust& trust) {
 }
 
 bool Grants(const StoreTrust& trust) {
-  return trust.problem.empty() && trust.quarantine_left == core::Micros(0);
+  return trust.problem.empty() && trust.waiting.empty() && trust.quarantine_left == core::Micros(0);
 }
 
 }  // namespace
@@ -111,7 +112,7 @@ void GuardTelemetry::Report(const StoreTrust& trust) {
       .epoch = trust.epoch,
       .quarantine_end = trust.quarantine_end,
       .quarantine_over = clock_.Now() + trust.quarantine_left,
-      .setting_problem = trust.problem,
+      .setting_problem = trust.problem.empty() ? trust.waiting : trust.problem,
       .noticed = trust.noticed,
   };
   if (trust.loss) {
@@ -124,6 +125,13 @@ void GuardTelemetry::Report(const StoreTrust& trust) {
 }
 
 void GuardTelemetry::LogGrants(const StoreTrust& trust) {
+  const bool waited = std::exchange(waits_, !trust.waiting.empty());
+  if (waits_ && !waited) {
+    logger_.Info("guard.first_use_waits",
+                 "The store has no marker: other daemons that may know it are given time",
+                 {field::Shard(shard_), field::Problem(trust.waiting)});
+  }
+  if (waits_) return;
   const bool grants = Grants(trust);
   if (!trust.problem.empty() && trust.problem != problem_) {
     logger_.Error("guard.setting_refused",

@@ -41,6 +41,7 @@ class GuardTelemetry final : public redis::GuardObserver {
   const core::Clock& clock_;
   // As the log has it.
   bool grants_ = true;
+  bool waits_ = false;
   std::string problem_;
   int64_t told_epoch_ = 0;
   std::string first_use_;  // Of the epoch told last, if that was the first and is quarantined: why.

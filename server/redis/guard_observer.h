@@ -22,6 +22,8 @@ struct StoreTrust {
   core::NodeTime noticed;          // When it noticed that, or that another one had. 0: neither.
   // Why nothing is granted although there is no quarantine: a setting, or rights that are missing.
   std::string problem;
+  // Why an empty store is not judged yet: other daemons may know it. Passes by itself.
+  std::string waiting;
 
   bool operator==(const StoreTrust&) const = default;
 };

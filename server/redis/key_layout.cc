@@ -34,6 +34,8 @@ std::string KeyLayout::RecordKey(std::string_view lock_name) const {
 
 std::string KeyLayout::MarkerKey() const { return prefix_ + "store"; }
 
+std::string KeyLayout::ChannelPattern() const { return EscapeGlob(channel_prefix_) + "*"; }
+
 std::optional<std::string> KeyLayout::LockName(std::string_view key) const {
   const size_t frame = prefix_.size() + 2;
   if (key.size() <= frame || !key.starts_with(prefix_)) return std::nullopt;

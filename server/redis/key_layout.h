@@ -29,6 +29,9 @@ class KeyLayout {
   // What a daemon's channel begins with; its id, 16 hex digits, follows.
   const std::string& ChannelPrefix() const { return channel_prefix_; }
 
+  // Pattern of PUBSUB CHANNELS: the channels of all daemons.
+  std::string ChannelPattern() const;
+
   // Name of the lock whose record is at `key`. Nothing if `key` is not a record's.
   std::optional<std::string> LockName(std::string_view key) const;
 

@@ -27,6 +27,7 @@ struct NodeLife {
   bool durable = false;  // It keeps every write that it has confirmed, over a restart too.
   std::string problem;   // A setting because of which nothing new may be granted; for people.
   int64_t evicted_keys = 0;
+  core::NodeTime started;  // By its clock, at the latest. 0: it does not tell.
 
   bool operator==(const NodeLife&) const = default;
 };

@@ -2,10 +2,10 @@
 #include "redis/node_guard.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
+#include "config/duration.h"
 #include "core/errors.h"
 #include "redis/command.h"
 #include "redis/lock_record.h"
@@ -26,9 +26,6 @@ constexpr Millis kRetryInterval{50};
 // Grants are refused for so long at a time because of a setting.
 constexpr Micros kProblemLasts = std::chrono::seconds(5);
 constexpr size_t kEpochDigits = 10;
-// SCANs in a store without a marker, of 1,000 keys each; one with more keys is not taken for new.
-constexpr int64_t kScanCount = 1'000;
-constexpr int kScansMax = 1'000;
 
 Millis InWholeSeconds(Millis time) { return std::chrono::ceil<std::chrono::seconds>(time); }
 
@@ -41,7 +38,8 @@ NodeGuard::NodeGuard(Node& node, const core::Clock& clock, core::Executor& execu
       executor_(executor),
       token_floor_(token_floor),
       observer_(observer),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      new_store_(node, clock, options_.new_store) {
   BeatLater();
 }
 
@@ -95,6 +93,10 @@ void NodeGuard::OnAnswered(size_t lane, Instant sent, NodeTime node) {
   OnRefused(lane);
 }
 
+std::string NodeGuard::HeldBackBecause() const {
+  return waiting_.empty() ? "" : "the store " + waiting_;
+}
+
 absl::Status NodeGuard::Refusal() {
   observer_.OnGrantRefused();
   const StoreTrust now = trust();
@@ -117,7 +119,8 @@ NodeTime NodeGuard::NodeNow() const {
 }
 
 StoreTrust NodeGuard::trust() const {
-  StoreTrust trust{.loss = last_loss_, .noticed = noticed_, .problem = told_.problem};
+  StoreTrust trust{
+      .loss = last_loss_, .noticed = noticed_, .problem = told_.problem, .waiting = waiting_};
   if (!known_) return trust;
   trust.epoch = known_->marker.epoch;
   trust.quarantine_end = known_->marker.quarantine_end;
@@ -160,9 +163,9 @@ void NodeGuard::CheckAgainSoon() {
 }
 
 // Redis refuses to be looked at, for want of rights above all: that does not pass by itself.
-void NodeGuard::NoteRefusal(const absl::StatusOr<Reply>& reply) {
-  if (!reply.ok() || reply->type != Reply::Type::kError) return;
-  check_problem_ = "answered the look at its marker with: " + reply->text +
+void NodeGuard::NoteRefusal(const std::string& answer) {
+  if (answer.empty()) return;
+  check_problem_ = "answered the look at its marker with: " + answer +
                    " (docs/operating/redis.md lists the rights that the daemon needs)";
 }
 
@@ -171,7 +174,7 @@ std::optional<std::string> NodeGuard::TakeReply(size_t lane, Instant sent,
                                                 const absl::StatusOr<Reply>& reply) {
   if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2 ||
       node_.life(lane).run_id.empty()) {
-    NoteRefusal(reply);
+    if (reply.ok() && reply->type == Reply::Type::kError) NoteRefusal(reply->text);
     return std::nullopt;
   }
   const NodeTime node{reply->items[0].integer};
@@ -198,30 +201,30 @@ void NodeGuard::OnSeen(size_t lane, Instant sent, absl::StatusOr<Reply> reply) {
                     .now = {reply->items[0].integer},
                     .token_floor = {token_floor_.value()}};
   sighting.unreadable = !sighting.seen && !raw->empty();
-  if (!known_ && raw->empty()) return LookForRecords(lane, std::move(sighting), *raw, 0, 1);
+  if (!known_ && raw->empty()) return AskWhetherNew(lane, std::move(sighting));
   Decide(lane, sighting, *raw);
 }
 
-// Whether a store without a marker is a new one.
-void NodeGuard::LookForRecords(size_t lane, Sighting sighting, std::string raw, uint64_t cursor,
-                               int scans) {
-  Command scan(6);
-  scan.Word("SCAN").Word(std::to_string(cursor));
-  scan.Word("MATCH").Word(options_.record_pattern).Word("COUNT").Number(kScanCount);
-  node_.Send(std::move(scan), [this, alive = alive_, lane, sighting = std::move(sighting),
-                               raw = std::move(raw), scans](absl::StatusOr<Reply> reply) mutable {
-    if (!*alive) return;
-    if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2) {
-      NoteRefusal(reply);
-      return CheckAgainSoon();
-    }
-    uint64_t next = 0;
-    const std::string& text = reply->items[0].text;
-    std::from_chars(text.data(), text.data() + text.size(), next);
-    sighting.has_records = !reply->items[1].items.empty() || scans >= kScansMax;
-    if (sighting.has_records || next == 0) return Decide(lane, sighting, raw);
-    LookForRecords(lane, std::move(sighting), std::move(raw), next, scans + 1);
-  });
+void NodeGuard::AskWhetherNew(size_t lane, Sighting sighting) {
+  const NodeLife life = sighting.life;
+  const NodeTime now = sighting.now;
+  new_store_.Ask(
+      life, now, [this, lane, sighting = std::move(sighting)](const StoreFinding& found) mutable {
+        waiting_.clear();
+        switch (found.kind) {
+          case StoreFinding::Kind::kFailed:
+            NoteRefusal(found.refusal);
+            return CheckAgainSoon();
+          case StoreFinding::Kind::kTooEarly:
+            waiting_ = "is empty: it is taken for a new one unless, within " +
+                       config::FormatDuration(new_store_.wait()) + ", another daemon knows it";
+            return CheckAgainSoon();
+          case StoreFinding::Kind::kNew:
+          case StoreFinding::Kind::kHasRecords:
+            sighting.has_records = found.kind == StoreFinding::Kind::kHasRecords;
+            Decide(lane, sighting, "");
+        }
+      });
 }
 
 void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string& raw) {
@@ -252,6 +255,7 @@ void NodeGuard::Confirm(size_t lane, const SeenMarker& seen, const Judgement& ju
   known_ = seen;
   trusted_ = true;
   check_problem_.clear();
+  waiting_.clear();
   clock_stepped_ = false;
   evicted_ = node_.life(lane).evicted_keys;
   stamp_ = seen.marker.Stamp();

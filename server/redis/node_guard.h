@@ -19,6 +19,7 @@
 #include "core/executor.h"
 #include "redis/guard_observer.h"
 #include "redis/loss_judge.h"
+#include "redis/new_store_check.h"
 #include "redis/node.h"
 #include "redis/node_clock.h"
 #include "redis/store_marker.h"
@@ -28,10 +29,10 @@ namespace lockkeeper::redis {
 
 struct NodeGuardOptions {
   std::string marker_key;
-  std::string record_pattern;  // Of SCAN: every record.
   // Longest time between a call and its execution: later it is not executed any more.
   core::Millis call_lifetime{2'000};
   JudgePolicy policy;
+  NewStoreCheckOptions new_store;
 };
 
 // What a script call carries for the guard; as it is here for a store without one. Its texts are
@@ -71,6 +72,9 @@ class NodeGuard {
   // A call that was sent at `sent` has just been answered.
   void OnAnswered(size_t lane, core::Instant sent, core::NodeTime node);
 
+  // Why calls are held back, for people; empty if they are not, or for no more than a moment.
+  std::string HeldBackBecause() const;
+
   // Why nothing is granted. Requires: a script said so.
   absl::Status Refusal();
 
@@ -88,7 +92,7 @@ class NodeGuard {
   void Check(size_t lane);
   void CheckAgainSoon();
   void OnSeen(size_t lane, core::Instant sent, absl::StatusOr<Reply> reply);
-  void LookForRecords(size_t lane, Sighting sighting, std::string raw, uint64_t cursor, int scans);
+  void AskWhetherNew(size_t lane, Sighting sighting);
   void Decide(size_t lane, const Sighting& sighting, const std::string& raw);
   void Replace(size_t lane, const std::string& expected, Judgement judgement);
   void Confirm(size_t lane, const SeenMarker& seen, const Judgement& judgement);
@@ -100,7 +104,7 @@ class NodeGuard {
   void RunMarkerScript(size_t lane, const std::string& expected, const std::string& replacement,
                        absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done);
   void EndCheck();
-  void NoteRefusal(const absl::StatusOr<Reply>& reply);
+  void NoteRefusal(const std::string& answer);
   std::optional<std::string> TakeReply(size_t lane, core::Instant sent,
                                        const absl::StatusOr<Reply>& reply);
 
@@ -126,6 +130,8 @@ class NodeGuard {
   std::optional<LossKind> last_loss_;
   core::NodeTime noticed_;
   std::string check_problem_;  // Why the last look at the marker failed, if Redis refused it.
+  std::string waiting_;        // See StoreTrust.
+  NewStoreCheck new_store_;
   StoreTrust told_;
   std::unique_ptr<core::Timer> beat_timer_;
   std::unique_ptr<core::Timer> retry_timer_;

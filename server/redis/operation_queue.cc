@@ -353,6 +353,11 @@ void OperationQueue::ArmTimer(core::Instant at) {
   });
 }
 
+std::string OperationQueue::WhyNotSent() const {
+  const std::string held = guard_ == nullptr ? "" : guard_->HeldBackBecause();
+  return held.empty() ? "no time was left to ask the store" : held;
+}
+
 void OperationQueue::ExpireDue() {
   if (deadlines_.empty()) return;
   const core::Instant now = clock_.Now();
@@ -360,8 +365,7 @@ void OperationQueue::ExpireDue() {
     Pending& pending = deadlines_.First();
     Complete(pending, pending.sent ? core::Error(ErrorReason::kOutcomeUnknown,
                                                  "the store did not answer in time")
-                                   : core::Error(ErrorReason::kStoreUnavailable,
-                                                 "no time was left to ask the store"));
+                                   : core::Error(ErrorReason::kStoreUnavailable, WhyNotSent()));
   }
 }
 

@@ -86,6 +86,7 @@ class OperationQueue {
   void WatchDeadline(Pending& pending);
   void ArmTimer(core::Instant at);
   void ExpireDue();
+  std::string WhyNotSent() const;
 
   Node& node_;
   const core::Clock& clock_;

@@ -18,7 +18,7 @@ struct GrantHealth {
   core::NodeTime
       quarantine_end;  // By the store's clock, also of one that is over. 0: there was none.
   core::Instant quarantine_over;  // The same by the daemon's clock.
-  std::string setting_problem;    // The setting that forbids grants, for people.
+  std::string setting_problem;    // What else forbids grants, for people: mostly a setting.
   std::string loss;               // How the epoch began, such as "emptied". Empty: not known here.
   std::string loss_detail;        // The same for people, with what to do.
   core::NodeTime noticed;         // When, by the store's clock. 0: not known here.

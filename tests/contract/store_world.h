@@ -58,10 +58,10 @@ struct Daemon {
   static redis::NodeGuardOptions GuardOptionsOf(const std::string& daemon_id) {
     const redis::KeyLayout keys("lk:");
     return {.marker_key = keys.MarkerKey(),
-            .record_pattern = keys.RecordPattern(""),
             .policy = {.ceiling_max = std::chrono::minutes(2),
                        .new_service_id = daemon_id,
-                       .new_reassertion_key = daemon_id + daemon_id}};
+                       .new_reassertion_key = daemon_id + daemon_id},
+            .new_store = {.record_pattern = keys.RecordPattern("")}};
   }
 
   redis::TokenFloor floor;

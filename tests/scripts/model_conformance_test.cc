@@ -94,7 +94,7 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
   }
 
   Strings KeyCommand() {
-    switch (random_.Below(9)) {
+    switch (random_.Below(10)) {
       case 0:
         return {"HSET", Key(), Text(), Text(), Text(), Text()};
       case 1:
@@ -110,6 +110,8 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
         return {"PTTL", Key()};
       case 7:
         return {"PUBLISH", random_.OneIn(2) ? "channel" : "nobody", Text()};
+      case 8:
+        return {"PUBSUB", random_.OneIn(2) ? "CHANNELS" : "channels", Pattern()};
       default:
         return {"TIME"};
     }
@@ -171,7 +173,7 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
 
   // Now and then a word more or less than there should be.
   Strings MaybeWrong(Strings command) {
-    if (!random_.OneIn(20)) return command;
+    if (!random_.OneIn(20) || command.front() == "PUBSUB") return command;
     if (command.size() > 1 && random_.OneIn(2)) {
       command.pop_back();
     } else if (command.front() != "SET" && command.front() != "PEXPIREAT" &&
@@ -198,6 +200,7 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
 
 TEST_P(ModelConformanceTest, CommandsAreAnsweredAsByARealServer) {
   servers_.Subscribe("channel");
+  ASSERT_TRUE(servers_.RunAll({{"PUBSUB", "CHANNELS", "ch*"}}));
   for (int64_t step = 0; step < Steps();) {
     std::vector<Strings> commands;
     while (commands.size() < kCommandsAtOnce) commands.push_back(MaybeWrong(Command()));

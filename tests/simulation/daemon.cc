@@ -58,11 +58,11 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
         link_, world.clock, process_, token_floor_, *guard_observer_,
         redis::NodeGuardOptions{
             .marker_key = keys.MarkerKey(),
-            .record_pattern = keys.RecordPattern(""),
             .call_lifetime = kCallLifetime,
             .policy = {.ceiling_max = kCeilingMax,
                        .new_service_id = id_,
-                       .new_reassertion_key = core::Hex16(random.Bits()) + core::Hex16(number)}});
+                       .new_reassertion_key = core::Hex16(random.Bits()) + core::Hex16(number)},
+            .new_store = {.record_pattern = keys.RecordPattern("")}});
   }
   queue_ = std::make_unique<redis::OperationQueue>(link_, world.clock, process_, token_floor_,
                                                    queue_options, guard_.get());

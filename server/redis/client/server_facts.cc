@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 
 #include "redis/error_reply.h"
 
@@ -13,6 +14,7 @@ namespace {
 using Kind = StoreProblem::Kind;
 
 constexpr int kMajorVersionMin = 7;
+constexpr int64_t kSecond = core::Micros(std::chrono::seconds(1)).count();
 
 // Errors that pass without anybody changing a setting.
 constexpr std::array<std::string_view, 9> kPassing = {"BUSY",       "CLUSTERDOWN", "LOADING",
@@ -23,6 +25,16 @@ constexpr std::string_view kTooManyClients = "ERR max number of clients reached"
 std::string_view Field(const InfoFields& fields, std::string_view name) {
   const auto found = fields.find(name);
   return found == fields.end() ? std::string_view() : found->second;
+}
+
+std::optional<int64_t> Number(const InfoFields& fields, std::string_view name) {
+  const std::string_view text = Field(fields, name);
+  int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return number;
 }
 
 // Value of a setting in the reply of CONFIG GET, an array of names and values.
@@ -126,8 +138,11 @@ NodeLife ServerFacts::Life() const {
   const std::string_view second = Field(info, "master_replid2");
   const bool was_replica = second.find_first_not_of('0') != std::string_view::npos;
   life.durable = Assurance() == core::Assurance::kDisk && !was_replica;
-  const std::string_view evicted = Field(info, "evicted_keys");
-  std::from_chars(evicted.data(), evicted.data() + evicted.size(), life.evicted_keys);
+  life.evicted_keys = Number(info, "evicted_keys").value_or(0);
+  const std::optional<int64_t> now = Number(info, "server_time_usec");
+  const std::optional<int64_t> uptime = Number(info, "uptime_in_seconds");
+  // The server knows the second in which it started.
+  if (now && uptime) life.started.micros = (*now / kSecond - *uptime + 1) * kSecond;
   return life;
 }
 

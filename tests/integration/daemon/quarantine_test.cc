@@ -131,6 +131,22 @@ TEST_F(QuarantineTest, MissingRightIsTold) {
   EXPECT_EQ(Get(*poor, "/readyz").body, "ready\n");
 }
 
+TEST_F(QuarantineTest, WaitForOtherDaemonsIsTold) {
+  // A store of its own, of a Redis that is younger than the wait.
+  support::DaemonProcess newcomer({.program = LOCKKEEPERD_PROGRAM,
+                                   .arguments = {"--redis", redis_.url(), "--listen", "127.0.0.1:0",
+                                                 "--http-listen", "127.0.0.1:0"},
+                                   .environment = {{"LOCKKEEPERD_STORE_KEY_PREFIX", "new:"},
+                                                   {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "1m"}}});
+  newcomer.WaitUntilReady();
+  newcomer.WaitForLog("event=guard.first_use_waits");
+
+  EXPECT_EQ(Get(newcomer, "/readyz").body,
+            "ready; nothing new is granted: the store is empty: it is taken for a new one unless, "
+            "within 1m, another daemon knows it\n");
+  EXPECT_THAT(newcomer.Stderr(), testing::Not(HasSubstr("guard.setting_refused")));
+}
+
 TEST_F(QuarantineTest, SettingThatForbidsGrantsIsToldAndHoldersGoOn) {
   const std::string id = Hold("n", std::chrono::seconds(60));
 

@@ -28,6 +28,10 @@ for step in "acquire report --lease-id $lease --ttl 30s" "extend report $lease" 
   }
 done
 
+# Before it takes an empty store for a new one the daemon asks who else is there.
+channels=$(redis_cli --no-auth-warning --user lockkeeper --pass PASSWORD PUBSUB CHANNELS 'lk:daemon:*')
+[[ $channels == lk:daemon:* ]] || fail "the user does not see the daemon's channel: $channels"
+
 # The guard asks about once a second, and works hardest when everything is gone.
 reassertion=
 while read -r key value; do case $key in token) token=$value ;; reassertion) reassertion=$value ;; esac done < <(

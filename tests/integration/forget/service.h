@@ -26,23 +26,31 @@ inline constexpr std::chrono::seconds kPatience{30};
 // Thread-safety: not thread-safe; made on the test's main thread.
 class Service {
  public:
-  explicit Service(support::RedisServerOptions options = {})
+  // `up_for`: the age of the server by its own clock.
+  explicit Service(support::RedisServerOptions options = {}, core::Micros up_for = {})
       : redis(WithClock(std::move(options))) {
+    clock.StepBy(up_for);
     for (int i = 0; i < 2; ++i) AddDaemon();
   }
 
   // Knows the store when it returns. One that comes later takes an emptied store for a new one.
   void AddDaemon() {
+    AddDaemonThatWaits("0s");
+    EXPECT_TRUE(clients.back()->Fence(support::FenceOf("any", 1)).ok());
+  }
+
+  // For so long before it takes an empty store for a new one. May not know the store yet.
+  void AddDaemonThatWaits(const std::string& first_use_wait) {
     daemons.push_back(std::make_unique<support::DaemonProcess>(support::DaemonProcessOptions{
         .program = LOCKKEEPERD_PROGRAM,
         .arguments = {"--redis", redis.unix_url(), "--listen", "127.0.0.1:0", "--http-listen",
                       "127.0.0.1:0"},
         // Records outlive an hour that the clock is set forward.
-        .environment = {{"LOCKKEEPERD_STORE_RECORD_RETENTION", "24h"}}}));
+        .environment = {{"LOCKKEEPERD_STORE_RECORD_RETENTION", "24h"},
+                        {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", first_use_wait}}}));
     daemons.back()->WaitUntilReady();
     clients.push_back(
         std::make_unique<support::LockClient>(daemons.back()->GrpcAddress(), kPatience));
-    EXPECT_TRUE(clients.back()->Fence(support::FenceOf("any", 1)).ok());
   }
 
   // Whether the condition comes true in a time that is long for everything.

@@ -16,7 +16,7 @@ enum class CommandKind {
   kRead,
   kWrite,         // Changes keys, and may need no memory.
   kWriteGrowing,  // Changes keys and needs memory: refused when there is none.
-  kPublish,       // Belongs to the server: `run` is null.
+  kPubSub,        // Belongs to the server: `run` is null.
   kScripting,     // The same, and refused in scripts.
 };
 

@@ -3,7 +3,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include "support/fake_node/glob.h"
 
 namespace lockkeeper::support {
 namespace {
@@ -51,12 +57,20 @@ CommandReply CheckKeyCount(Words words, size_t& key_count) {
 }  // namespace
 
 RedisModel::RedisModel(LuaScripts& lua, const core::Clock& monotonic)
-    : lua_(lua), clock_(monotonic), keys_(clock_) {}
+    : lua_(lua), clock_(monotonic), keys_(clock_) {
+  const core::Micros up_for = std::chrono::hours(1);
+  life_.started.micros = clock_.Now().micros - up_for.count();
+}
 
 redis::Reply RedisModel::Execute(Words words) {
   const CommandSpec* spec = FindCommand(words[0]);
   if (!spec) return UnknownCommand(words).reply;
   if (!ArityFits(*spec, words)) return WrongArity(spec->name).reply;
+  if (spec->name == forbidden_) {
+    return ErrorReply("NOPERM this user has no permissions to run the '" + Lower(spec->name) +
+                      "' command")
+        .reply;
+  }
   if (spec->kind == CommandKind::kScripting) return Scripting(*spec, words).reply;
   CommandReply refusal = RefusalOf(*spec);
   return refusal.is_error() ? std::move(refusal.reply) : Dispatch(*spec, words).reply;
@@ -68,7 +82,8 @@ CommandReply RedisModel::Scripting(const CommandSpec& spec, Words words) {
 }
 
 CommandReply RedisModel::Dispatch(const CommandSpec& spec, Words words) {
-  if (spec.kind == CommandKind::kPublish) return Publish(words[1], words[2]);
+  if (spec.name == "PUBLISH") return Publish(words[1], words[2]);
+  if (spec.name == "PUBSUB") return PubSubCommand(words);
   return spec.run(keys_, words);
 }
 
@@ -80,6 +95,19 @@ CommandReply RedisModel::Publish(std::string_view channel, std::string_view mess
     subscription.subscriber(message);
   }
   return IntegerReply(receivers);
+}
+
+CommandReply RedisModel::PubSubCommand(Words words) const {
+  if (words.size() != 3 || !IsKeyword(words[1], "CHANNELS")) {
+    return ErrorReply("ERR the in-process node knows PUBSUB CHANNELS with a pattern");
+  }
+  std::set<std::string> channels;
+  for (const auto& [number, subscription] : subscriptions_) {
+    if (GlobMatches(words[2], subscription.channel)) channels.insert(subscription.channel);
+  }
+  std::vector<redis::Reply> items;
+  for (const std::string& channel : channels) items.push_back(BulkReply(channel).reply);
+  return ArrayReply(std::move(items));
 }
 
 uint64_t RedisModel::Subscribe(std::string_view channel, Subscriber subscriber) {
@@ -98,6 +126,7 @@ void RedisModel::Restart() {
   ForgetScripts();
   life_.run_id = core::Hex16(++starts_) + std::string(24, '0');
   life_.evicted_keys = 0;
+  life_.started = clock_.Now();
 }
 
 void RedisModel::RestartEmpty() {

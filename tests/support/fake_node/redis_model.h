@@ -33,7 +33,7 @@ class RedisModel final : private ScriptHost {
 
   NodeClock& clock() { return clock_; }
 
-  // This start of the server. Tests may change what it says of its settings.
+  // This start of the server, an hour ago. Tests may change what it says of its settings.
   redis::NodeLife& life() { return life_; }
 
   // As SCRIPT FLUSH does, and every restart and failover.
@@ -42,7 +42,7 @@ class RedisModel final : private ScriptHost {
   // As if every script that `lua` has compiled had been loaded.
   void LoadCompiledScripts();
 
-  // Comes back as another start of the server, without scripts; with all keys, or with none.
+  // Comes back as another start of the server, now, without scripts; with all keys, or with none.
   void Restart();
   void RestartEmpty();
 
@@ -62,6 +62,9 @@ class RedisModel final : private ScriptHost {
   // From now on writes and scripts that may write answer `error`, such as "READONLY ...". Empty:
   // no more.
   void RefuseWrites(std::string error) { write_refusal_ = std::move(error); }
+
+  // From now on `command` answers as to a user without the right to it.
+  void Forbid(std::string command) { forbidden_ = std::move(command); }
 
   // Hears of what is published on one channel, while the command or script that publishes runs.
   using Subscriber = absl::AnyInvocable<void(std::string_view message)>;
@@ -94,6 +97,7 @@ class RedisModel final : private ScriptHost {
   CommandReply CallFromScript(Words words) override;
   CommandReply Dispatch(const CommandSpec& spec, Words words);
   CommandReply Publish(std::string_view channel, std::string_view message);
+  CommandReply PubSubCommand(Words words) const;
   CommandReply RefusalOf(const CommandSpec& spec) const;
 
   LuaScripts& lua_;
@@ -105,6 +109,7 @@ class RedisModel final : private ScriptHost {
   const Call* running_ = nullptr;
   MemoryState memory_ = MemoryState::kFree;
   std::string write_refusal_;
+  std::string forbidden_;
   uint64_t commands_in_scripts_ = 0;
   uint64_t next_subscription_ = 0;
   std::map<uint64_t, Subscription> subscriptions_;

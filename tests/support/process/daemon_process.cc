@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/process/daemon_process.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -26,17 +27,27 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
+// The servers of tests have just been started, and nobody knew their stores before: nothing is
+// waited for, unless the test says so.
+auto WithoutFirstUseWait(std::vector<std::pair<std::string, std::string>> environment) {
+  const std::string wait = "LOCKKEEPERD_STORE_FIRST_USE_WAIT";
+  const bool set = std::any_of(environment.begin(), environment.end(),
+                               [&](const auto& variable) { return variable.first == wait; });
+  if (!set) environment.emplace_back(wait, "0s");
+  return environment;
+}
+
 }  // namespace
 
 DaemonProcess::DaemonProcess(const DaemonProcessOptions& options) {
   std::vector<std::string> command = {options.program};
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
-  process_ =
-      std::make_unique<ChildProcess>(ChildProcessOptions{.command = command,
-                                                         .output_file = directory_.Path("stdout"),
-                                                         .error_file = directory_.Path("stderr"),
-                                                         .working_directory = directory_.path(),
-                                                         .environment = options.environment});
+  process_ = std::make_unique<ChildProcess>(
+      ChildProcessOptions{.command = command,
+                          .output_file = directory_.Path("stdout"),
+                          .error_file = directory_.Path("stderr"),
+                          .working_directory = directory_.path(),
+                          .environment = WithoutFirstUseWait(options.environment)});
 }
 
 template <typename Condition>

@@ -18,6 +18,7 @@ namespace lockkeeper::support {
 struct DaemonProcessOptions {
   std::string program;  // LOCKKEEPERD_PROGRAM
   std::vector<std::string> arguments;
+  // With store.first_use_wait at 0s, unless it is set here.
   std::vector<std::pair<std::string, std::string>> environment;
 };
 

@@ -52,11 +52,11 @@ struct Guarded {
       : node(server, clock, executor),
         guard(node, clock, executor, floor, observer,
               {.marker_key = "lk:store",
-               .record_pattern = "lk:{*",
                .call_lifetime = 1s,
                .policy = {.ceiling_max = 2min,
                           .new_service_id = service_id,
-                          .new_reassertion_key = service_id + service_id}}) {
+                          .new_reassertion_key = service_id + service_id},
+               .new_store = {.record_pattern = "lk:{*"}}) {
     guard.SetListener([this] { ++changes; });
   }
 

@@ -100,6 +100,21 @@ TEST_F(HandshakeTest, HealthyServerIsAskedThenGivenTheScripts) {
   EXPECT_EQ(facts_.Version(), "Redis 7.0.15");
 }
 
+TEST_F(HandshakeTest, StartOfTheServerIsKnownToTheSecond) {
+  const auto started = [this](const std::string& told) {
+    answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:standalone\r\n" + told);
+    Play();
+    return facts_.Life().started.micros;
+  };
+
+  EXPECT_EQ(started("server_time_usec:1760000010900000\r\nuptime_in_seconds:3\r\n"),
+            1'760'000'008'000'000)
+      << "at the latest";
+  EXPECT_EQ(started("server_time_usec:1760000010900000\r\n"), 0);
+  EXPECT_EQ(started("uptime_in_seconds:3\r\n"), 0);
+  EXPECT_EQ(started("server_time_usec:\r\nuptime_in_seconds:x\r\n"), 0);
+}
+
 TEST_F(HandshakeTest, CredentialsAndDatabaseComeFirst) {
   EXPECT_THAT(Play("redis://user:pw@host/3")[0], "AUTH user pw");
   EXPECT_THAT(Play("redis://user:pw@host/3")[1], "SELECT 3");
