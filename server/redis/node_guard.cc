@@ -86,11 +86,29 @@ void NodeGuard::OnRefused(size_t lane) {
   Check(lane);
 }
 
-void NodeGuard::OnAnswered(size_t lane, Instant sent, NodeTime node) {
-  token_floor_.SawClock(node);
-  if (!trusted_ || node_clock_.Saw(sent, clock_.Now(), node)) return;
-  clock_stepped_ = true;
+// As long as the node's clock, had nobody set it, could not have read `node` by now, leases that
+// were over for the script run still. Once it could have, they are over in truth.
+bool NodeGuard::OnAnswered(size_t lane, Instant sent, NodeTime node) {
+  if (sent < clock_learned_) return false;  // Whichever clock it was, it was noticed.
+  if (LearnClock(sent, node)) return true;
   OnRefused(lane);
+  return false;
+}
+
+// False if the clock was set.
+bool NodeGuard::LearnClock(Instant sent, NodeTime node) {
+  token_floor_.SawClock(node);
+  if (node_clock_.Saw(sent, clock_.Now(), node)) return true;
+  clock_stepped_ = true;
+  LearnClockAnew(sent, node);
+  return false;
+}
+
+void NodeGuard::LearnClockAnew(Instant sent, NodeTime node) {
+  clock_learned_ = clock_.Now();
+  token_floor_.SawClock(node_clock_.Latest(clock_learned_));  // What others were granted before.
+  node_clock_.Forget();
+  node_clock_.Saw(sent, clock_learned_, node);
 }
 
 std::string NodeGuard::HeldBackBecause() const {
@@ -177,16 +195,8 @@ std::optional<std::string> NodeGuard::TakeReply(size_t lane, Instant sent,
     if (reply.ok() && reply->type == Reply::Type::kError) NoteRefusal(reply->text);
     return std::nullopt;
   }
-  const NodeTime node{reply->items[0].integer};
-  token_floor_.SawClock(node);
-  const Instant now = clock_.Now();
-  if (!node_clock_.Saw(sent, now, node)) {
-    clock_stepped_ = true;
-    // What others were granted by the clock as it was.
-    token_floor_.SawClock(node_clock_.Latest(now));
-    node_clock_.Forget();
-    node_clock_.Saw(sent, now, node);
-  }
+  if (sent < clock_learned_) return std::nullopt;  // By the clock as it was, or as it is.
+  LearnClock(sent, {reply->items[0].integer});
   return reply->items[1].text;
 }
 
@@ -200,6 +210,11 @@ void NodeGuard::OnSeen(size_t lane, Instant sent, absl::StatusOr<Reply> reply) {
                     .clock_stepped = clock_stepped_,
                     .now = {reply->items[0].integer},
                     .token_floor = {token_floor_.value()}};
+  // Another daemon noticed something: perhaps that the clock was set, by less than a slow answer
+  // tells.
+  if (known_ && sighting.seen && sighting.seen->marker.epoch > known_->marker.epoch) {
+    LearnClockAnew(sent, sighting.now);
+  }
   sighting.unreadable = !sighting.seen && !raw->empty();
   if (!known_ && raw->empty()) return AskWhetherNew(lane, std::move(sighting));
   Decide(lane, sighting, *raw);
@@ -239,15 +254,17 @@ void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string&
 void NodeGuard::Replace(size_t lane, const std::string& expected, Judgement judgement) {
   std::string text = judgement.marker.Text();
   const Instant sent = clock_.Now();
-  RunMarkerScript(
-      lane, expected, text,
-      [this, lane, sent, text, judgement = std::move(judgement)](absl::StatusOr<Reply> reply) {
-        const std::optional<std::string> raw = TakeReply(lane, sent, reply);
-        const std::optional<SeenMarker> seen = raw ? ParseMarker(*raw) : std::nullopt;
-        if (!seen || WithoutBeat(*raw) != text) return CheckAgainSoon();  // Another one was first.
-        Confirm(lane, *seen, judgement);
-        EndCheck();
-      });
+  RunMarkerScript(lane, expected, text,
+                  [this, lane, sent, text, step_judged = clock_stepped_,
+                   judgement = std::move(judgement)](absl::StatusOr<Reply> reply) {
+                    const std::optional<std::string> raw = TakeReply(lane, sent, reply);
+                    const std::optional<SeenMarker> seen = raw ? ParseMarker(*raw) : std::nullopt;
+                    if (!seen || WithoutBeat(*raw) != text)
+                      return CheckAgainSoon();  // Another one was first.
+                    if (clock_stepped_ && !step_judged) return CheckAgainSoon();  // Meanwhile.
+                    Confirm(lane, *seen, judgement);
+                    EndCheck();
+                  });
 }
 
 void NodeGuard::Confirm(size_t lane, const SeenMarker& seen, const Judgement& judgement) {

@@ -69,8 +69,9 @@ class NodeGuard {
   // A script refused a call because of its permit, and did nothing.
   void OnRefused(size_t lane);
 
-  // A call that was sent at `sent` has just been answered.
-  void OnAnswered(size_t lane, core::Instant sent, core::NodeTime node);
+  // A call that was sent at `sent` has just been answered. False if the node's clock was set while
+  // it was under way: what the script did may have been done by a wrong clock.
+  [[nodiscard]] bool OnAnswered(size_t lane, core::Instant sent, core::NodeTime node);
 
   // Why calls are held back, for people; empty if they are not, or for no more than a moment.
   std::string HeldBackBecause() const;
@@ -89,6 +90,8 @@ class NodeGuard {
 
  private:
   bool IsConfirmed(size_t lane) const;
+  bool LearnClock(core::Instant sent, core::NodeTime node);
+  void LearnClockAnew(core::Instant sent, core::NodeTime node);
   void Check(size_t lane);
   void CheckAgainSoon();
   void OnSeen(size_t lane, core::Instant sent, absl::StatusOr<Reply> reply);
@@ -121,6 +124,7 @@ class NodeGuard {
   bool checking_ = false;
   bool beating_ = false;
   bool clock_stepped_ = false;
+  core::Instant clock_learned_ = core::Instant::min();  // Anew, after it was set.
   int64_t evicted_ = 0;
   core::Millis ceiling_wanted_{};
   NodeClock node_clock_;

@@ -40,6 +40,9 @@ struct Operation {
   LineKey line_key = LineKey::kWhenAsked;
   // The longest that it may close the lock for, from its execution on: see NodeGuard.
   core::Millis closes_for{};
+  // What it answers holds even if the node's clock was set just before: it is the end of something,
+  // or for people.
+  bool true_by_any_clock = false;
   core::Instant deadline;
   OperationDone done;
 };

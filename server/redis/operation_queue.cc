@@ -281,10 +281,11 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
     error = core::Error(ErrorReason::kInvariantViolated, "a script answered in another shape");
   }
   core::NodeTime now;
+  bool by_right_clock = true;
   if (error.ok()) {
     now.micros = reply->items.front().integer;
     if (guard_ != nullptr) {
-      guard_->OnAnswered(call.lane, call.sent, now);
+      by_right_clock = guard_->OnAnswered(call.lane, call.sent, now);
     } else {
       token_floor_.SawClock(now);
     }
@@ -308,7 +309,11 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
   }
   for (size_t i = 0; i < call.operations.size(); ++i) {
     if (!call.operations[i] || call.operations[i]->ended) continue;
-    if (error.ok()) {
+    if (error.ok() && !by_right_clock && !call.operations[i]->operation.true_by_any_clock) {
+      Complete(*call.operations[i],
+               core::Error(ErrorReason::kOutcomeUnknown,
+                           "the store's clock was set while the call was under way"));
+    } else if (error.ok()) {
       Complete(*call.operations[i], reply_of(i));
     } else {
       Complete(*call.operations[i], error);

@@ -39,6 +39,7 @@ Operation Inspect(const std::string& name, core::Instant deadline, OperationDone
           .lock_name = name,
           .arguments = {},
           .reply_width = 1,
+          .true_by_any_clock = true,
           .deadline = deadline,
           .done = std::move(done)};
 }
@@ -186,6 +187,7 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
                  .lock_name = request.name,
                  .arguments = CommandPart({at_once ? "0" : "1"}),
                  .reply_width = kForceReleaseReplyWidth,
+                 .true_by_any_clock = true,
                  .deadline = request.deadline,
                  .done = [this, name = request.name,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {

@@ -230,6 +230,7 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
        .arguments = CommandPart({EncodeLeaseId(request.lease_id), request.principal}),
        .reply_width = kReleaseReplyWidth,
        .line_key = request.has_line ? LineKey::kAlways : LineKey::kWhenAsked,
+       .true_by_any_clock = true,
        .deadline = request.deadline,
        .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          using core::NotReleasedReason;
@@ -261,6 +262,7 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
                                  request.scope == core::WithdrawScope::kUnclaimedOnly ? "U" : "L"}),
        .reply_width = kReplyWidth,
        .line_key = request.in_line ? LineKey::kAlways : LineKey::kWhenAsked,
+       .true_by_any_clock = true,
        .deadline = request.deadline,
        .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          using core::WithdrawResult;

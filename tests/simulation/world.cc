@@ -66,6 +66,7 @@ class World {
   void SetClock(Micros by);
   void RestartNode(const Fault& fault);
   bool HasWitness(size_t besides) const;
+  bool SomebodyIsNew() const;
   void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
   void Heal();
   bool AllIdle() const;
@@ -238,6 +239,12 @@ bool World::HasWitness(size_t besides) const {
   return false;
 }
 
+// Whether a daemon has just started and would take what it finds for right.
+bool World::SomebodyIsNew() const {
+  return std::any_of(daemons_.begin(), daemons_.end(),
+                     [](const auto& daemon) { return daemon && !daemon->knows_store(); });
+}
+
 void World::StrikeStore(const Fault& fault) {
   const Instant now = clock_.Now();
   if (fault.kind == FaultKind::kNodeClockSlewed) {
@@ -249,7 +256,7 @@ void World::StrikeStore(const Fault& fault) {
   // In half of the cases one daemon hears of it later.
   const size_t absent =
       fault.target % 2 == 0 ? daemons_.size() : fault.target / 2 % daemons_.size();
-  if (!HasWitness(absent)) return;
+  if (!HasWitness(absent) || SomebodyIsNew()) return;
   if (absent < daemons_.size() && daemons_[absent]) {
     const Micros lasts = fault.duration + Micros(500'000);
     judge_.Disturbed(daemons_[absent]->id(), now + lasts + kNoticedWithin);

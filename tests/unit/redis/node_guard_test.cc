@@ -264,7 +264,7 @@ TEST_F(NodeGuardTest, ClockStepIsNoticedByAnAnswer) {
     const core::Instant sent = clock_.Now();
     server_.clock().StepBy(step);
 
-    daemon.guard.OnAnswered(0, sent, server_.clock().Now());
+    EXPECT_FALSE(daemon.guard.OnAnswered(0, sent, server_.clock().Now()));
     EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
     ASSERT_TRUE(PermitsSoon(daemon));
 
@@ -273,6 +273,37 @@ TEST_F(NodeGuardTest, ClockStepIsNoticedByAnAnswer) {
     EXPECT_LT(daemon.guard.trust().quarantine_left, 1'100ms) << "of the clock as it is now";
     daemons_.clear();
   }
+}
+
+// On another lane, where it takes longer: by whichever clock it was carried out.
+TEST_F(NodeGuardTest, AnswerFromBeforeTheClockWasLearnedAnewIsNotBelieved) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon, 1s));
+  const core::Instant sent = clock_.Now();
+  const core::NodeTime before = server_.clock().Now();
+  executor_.AdvanceBy(1ms);
+  server_.clock().StepBy(200ms);
+  daemon.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_FALSE(daemon.guard.OnAnswered(1, sent, before));
+  EXPECT_FALSE(daemon.guard.OnAnswered(1, sent, server_.clock().Now()));
+
+  executor_.AdvanceBy(2s);
+  EXPECT_TRUE(daemon.guard.OnAnswered(1, clock_.Now(), server_.clock().Now()));
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "clock_step 2")) << "no second loss";
+}
+
+// The answer that raises the ceiling is also the first by the new clock.
+TEST_F(NodeGuardTest, ClockStepWhileTheCeilingIsRaisedIsNoticed) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon, 1s));
+  server_.clock().StepBy(200ms);
+
+  EXPECT_FALSE(daemon.guard.Permits(0, 5s));
+  ASSERT_TRUE(PermitsSoon(daemon, 5s));
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "clock_step 2"));
 }
 
 // The second daemon has its own idea of the clock, and must not call the same step a second loss.
@@ -293,12 +324,30 @@ TEST_F(NodeGuardTest, ClockStepIsOneLossForAllDaemons) {
   EXPECT_EQ(two.guard.trust().epoch, 2);
 }
 
+// What is slow cannot tell that the clock was set, and must not find it out afterwards.
+TEST_F(NodeGuardTest, ClockStepThatOnlyOneDaemonCouldTellIsOneLoss) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one, 1s) && PermitsSoon(two, 1s));
+  server_.clock().StepBy(-100ms);
+  one.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(one));
+  two.node.PlanNext({.request_delay = 200ms});
+
+  two.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(two));
+  executor_.AdvanceBy(3s);
+
+  EXPECT_EQ(one.guard.trust().epoch, 2);
+  EXPECT_EQ(two.guard.trust().epoch, 2);
+}
+
 TEST_F(NodeGuardTest, TokensStayAboveWhereTheClockHasBeen) {
   Guarded& one = Another();
   ASSERT_TRUE(PermitsSoon(one, 1s));
   executor_.AdvanceBy(2s);
   const int64_t before = server_.clock().Now().micros;
-  one.guard.OnAnswered(0, clock_.Now(), server_.clock().Now());
+  EXPECT_TRUE(one.guard.OnAnswered(0, clock_.Now(), server_.clock().Now()));
   server_.clock().StepBy(-1h);
   one.guard.OnRefused(0);
   ASSERT_TRUE(PermitsSoon(one));
