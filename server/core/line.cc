@@ -44,7 +44,8 @@ Line::Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals
       clock_(clock),
       executor_(executor),
       withdrawals_(withdrawals),
-      on_end_(std::move(on_end)) {
+      on_end_(std::move(on_end)),
+      polls_due_(clock, executor, [this](LocalLine& line) { Poll(line); }) {
   store_.ListenToLine(*this);
 }
 
@@ -99,9 +100,9 @@ bool Line::GiveUp(const Keeper& keeper) {
 
 void Line::StartDraining() {
   draining_ = true;
+  polls_due_.CancelAll();
   for (auto& [name, line] : lines_) {
     SayLeaving(name, line->FirstNumber());
-    line->poll_timer.reset();
     std::erase_if(line->waiters, [this](const std::unique_ptr<LineWaiter>& entry) {
       LineWaiter& waiter = *entry;
       if (waiter.state == LineWaiter::State::kLeaving) return false;  // Its own answer comes soon.
@@ -264,7 +265,10 @@ void Line::Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
   LocalLine& line = *waiter.line;
   by_keeper_.erase(&waiter);
   line.waiters.erase(line.waiters.find(waiter.request.lease_id));
-  if (line.waiters.empty()) lines_.erase(lines_.find(line.name));
+  if (line.waiters.empty()) {
+    polls_due_.Cancel(line);
+    lines_.erase(lines_.find(line.name));
+  }
   on_end_(keeper, arrived, answer);
   std::move(done)(std::move(answer));
 }
@@ -284,15 +288,10 @@ void Line::PollIn(LocalLine& line, Micros delay) {
   if (draining_) return;  // A poll would say that the daemon lives.
   const Instant at = clock_.Now() + delay;
   if (line.polling || line.poll_at <= at) return;
-  line.poll_at = at;
-  line.poll_timer = executor_.After(delay, [this, name = line.name] {
-    if (LocalLine* due = Find(name)) Poll(*due);
-  });
+  polls_due_.Set(line, at);
 }
 
 void Line::Poll(LocalLine& line) {
-  line.poll_at = Instant::max();
-  line.poll_timer.reset();
   line.polling = true;
   store_.Poll({.name = line.name,
                .mode = PollMode::kWaiting,

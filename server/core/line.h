@@ -23,6 +23,7 @@
 #include "core/executor.h"
 #include "core/line_waiter.h"
 #include "core/lock_store.h"
+#include "core/poll_schedule.h"
 #include "core/requests.h"
 #include "core/withdrawals.h"
 
@@ -96,6 +97,7 @@ class Line : public LineListener {
   // Keepers name calls, so each waiter has its own. Thousands of callers may leave at once, and are
   // known by their keepers only.
   std::unordered_set<LineWaiter*, HashOfWaiter, SameWaiter> by_keeper_;
+  PollSchedule polls_due_;
   bool draining_ = false;
   uint32_t polls_ = 0;
   // Says to answers that come late that this object is gone.

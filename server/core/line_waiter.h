@@ -63,8 +63,8 @@ struct SameWaiter {
 struct LocalLine {
   std::string name;
   std::unordered_set<OwnedWaiter, HashOfWaiter, SameWaiter> waiters;
-  std::unique_ptr<Timer> poll_timer;
-  Instant poll_at = Instant::max();
+  Instant poll_at = Instant::max();  // These two are PollSchedule's.
+  uint64_t poll_number = 0;
   bool polling = false;
   int64_t unpark_from = 0;
   int32_t length = 0;  // As the store said last.

@@ -23,7 +23,7 @@ size_t EndOfWords(std::string_view text, int count) {
 
 }  // namespace
 
-std::optional<core::Offer> ReadOffer(std::string_view text, const std::string& name) {
+std::optional<core::Offer> ReadOffer(std::string_view text, std::string_view name) {
   if (text.empty()) return std::nullopt;  // As in nearly every poll.
   std::istringstream words{std::string(text)};
   std::string lease_id_text, previous, keeper_text;
@@ -36,7 +36,7 @@ std::optional<core::Offer> ReadOffer(std::string_view text, const std::string& n
   const auto lease_id = core::LeaseId::Parse(lease_id_text);
   const auto keeper = core::Keeper::Parse(keeper_text);
   if (!lease_id || !keeper) return std::nullopt;
-  return core::Offer{.name = name,
+  return core::Offer{.name = std::string(name),
                      .lease_id = *lease_id,
                      .token = core::FencingToken{token},
                      .remaining = core::Micros(remaining),

@@ -24,6 +24,6 @@ std::optional<LineMessage> ReadLineMessage(std::string_view message, const KeyLa
 
 // Reads "<lease id> <token> <remaining us> <ttl ms> <previous> <attempt> <keeper>". Nothing if
 // `text` is not that.
-std::optional<core::Offer> ReadOffer(std::string_view text, const std::string& name);
+std::optional<core::Offer> ReadOffer(std::string_view text, std::string_view name);
 
 }  // namespace lockkeeper::redis

@@ -305,34 +305,34 @@ void RedisLockStore::Fence(const core::FenceRequest& request, core::Done<core::F
 
 void RedisLockStore::Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) {
   constexpr size_t kNumberDigits = 16;
-  queue_.Submit({.script = &kPollScript,
-                 .lock_name = request.name,
-                 .arguments = CommandPart({options_.daemon_id, ModeOf(request.mode),
-                                           Digits(request.number, kNumberDigits),
-                                           Digits(request.unpark_from, kNumberDigits)}),
-                 .reply_width = kReplyWidth,
-                 .line_key = LineKey::kAlways,
-                 .deadline = request.deadline,
-                 .done = [this, request,
-                          done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
-                   if (!reply.ok()) return std::move(done)(reply.status());
-                   const int64_t outcome = OutcomeOf(*reply);
-                   if (outcome < 1 || outcome > 4) {
-                     return std::move(done)(StatusOfOutcome(outcome, request.name));
-                   }
-                   core::PollAnswer answer;
-                   answer.parked = outcome == 2;
-                   answer.lost = outcome == 4;
-                   answer.free_in = Micros(reply->values[1].integer);
-                   if (outcome == 3) {
-                     answer.unpark_next = reply->values[2].integer;
-                   } else {
-                     answer.waiters = static_cast<int32_t>(reply->values[2].integer);
-                   }
-                   answer.offer = ReadOffer(reply->values[3].text, request.name);
-                   if (answer.offer) token_floor_.SawToken(answer.offer->token);
-                   std::move(done)(std::move(answer));
-                 }});
+  queue_.Submit(
+      {.script = &kPollScript,
+       .lock_name = request.name,
+       .arguments = CommandPart({options_.daemon_id, ModeOf(request.mode),
+                                 Digits(request.number, kNumberDigits),
+                                 Digits(request.unpark_from, kNumberDigits)}),
+       .reply_width = kReplyWidth,
+       .line_key = LineKey::kAlways,
+       .deadline = request.deadline,
+       .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+         if (!reply.ok()) return std::move(done)(reply.status());
+         const int64_t outcome = OutcomeOf(*reply);
+         if (outcome < 1 || outcome > 4) {
+           return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+         }
+         core::PollAnswer answer;
+         answer.parked = outcome == 2;
+         answer.lost = outcome == 4;
+         answer.free_in = Micros(reply->values[1].integer);
+         if (outcome == 3) {
+           answer.unpark_next = reply->values[2].integer;
+         } else {
+           answer.waiters = static_cast<int32_t>(reply->values[2].integer);
+         }
+         answer.offer = ReadOffer(reply->values[3].text, reply->lock_name);
+         if (answer.offer) token_floor_.SawToken(answer.offer->token);
+         std::move(done)(std::move(answer));
+       }});
 }
 
 void RedisLockStore::ListenToLine(core::LineListener& listener) {

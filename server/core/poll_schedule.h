@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When which line is to be polled next. Ten thousand lines are polled each second: a timer for each
+// would cost more than the polls.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <tuple>
+
+#include "absl/container/btree_set.h"
+#include "core/clock.h"
+#include "core/executor.h"
+#include "core/line_waiter.h"
+
+namespace lockkeeper::core {
+
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators, and lines until their polls
+// are due or cancelled.
+class PollSchedule {
+ public:
+  // `poll` runs when a line is due, earliest first, those of one time in the order of Set().
+  PollSchedule(const Clock& clock, Executor& executor, std::function<void(LocalLine&)> poll);
+
+  // The line is due at `at`, and no more at the time that was set before.
+  void Set(LocalLine& line, Instant at);
+  void Cancel(LocalLine& line);
+  void CancelAll();
+
+ private:
+  using Due = std::tuple<Instant, uint64_t, LocalLine*>;
+
+  static Due DueOf(LocalLine& line) { return {line.poll_at, line.poll_number, &line}; }
+  void WatchFirst();
+  void RunDue();
+
+  const Clock& clock_;
+  Executor& executor_;
+  const std::function<void(LocalLine&)> poll_;
+  absl::btree_set<Due> due_;
+  uint64_t last_number_ = 0;
+  Instant timer_at_ = Instant::max();
+  std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace lockkeeper::core
