@@ -99,10 +99,10 @@ class ClockSetUnderWayTest : public testing::Test {
                    floor_,
                    observer_,
                    {.marker_key = "lk:store",
-                    .record_pattern = "lk:{*",
                     .policy = {.ceiling_max = 2min,
                                .new_service_id = std::string(16, '1'),
-                               .new_reassertion_key = std::string(32, '1')}}};
+                               .new_reassertion_key = std::string(32, '1')},
+                    .new_store = {.record_pattern = "lk:{*"}}};
   OperationQueue queue_{node_, clock_, executor_, floor_, {.record_retention = 60s}, &guard_};
   RedisLockStore store_{node_,  queue_, floor_, clock_, {.daemon_id = std::string(16, '1')},
                         &guard_};
