@@ -17,7 +17,8 @@ namespace lockkeeper::redis {
 struct NewStoreCheckOptions {
   std::string record_pattern;   // Of SCAN: every record.
   std::string channel_pattern;  // Of PUBSUB CHANNELS: the channel of every daemon.
-  // That of this one, which says nothing. Empty if another shard of it may know the store.
+  // That of this one, which says nothing. Empty if another shard of it may know the store: then
+  // nobody is asked, and always waited for.
   std::string own_channel;
   // Time that daemons have to reach a server that has started, and to look at its store. 0: none
   // is waited for.
