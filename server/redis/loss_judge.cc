@@ -22,6 +22,10 @@ constexpr Micros kHomeChangeAfterBeat = std::chrono::seconds(5);
 // granted some that nobody here has seen. As many as this are passed over.
 constexpr int64_t kTokensUnseen = 100'000'000;
 
+// Another daemon may have granted longer leases than this one knows of. Within this it notices the
+// loss too, and says so; nothing is granted before.
+constexpr Millis kOthersSayWithin{1'500};
+
 NodeTime After(NodeTime time, Millis delay) {
   return {time.micros + std::chrono::duration_cast<Micros>(delay).count()};
 }
@@ -97,7 +101,8 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   }
   if (policy.quarantine == QuarantineMode::kOff && marker.epoch > 0) return marker;
   ++marker.epoch;
-  marker.quarantine_end = After(s.now, QuarantineOf(marker.ttl_ceiling));
+  marker.quarantine_end =
+      After(s.now, std::max(QuarantineOf(marker.ttl_ceiling), kOthersSayWithin));
   if (policy.quarantine == QuarantineMode::kOff) marker.quarantine_end = {};
   return marker;
 }
