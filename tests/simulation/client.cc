@@ -19,6 +19,8 @@ namespace {
 
 constexpr Micros kCallTimeout{1'000'000};
 constexpr int kTriesMax = 12;
+// How long a client clings to a lease that is over.
+constexpr Micros kClingingMax{6'000'000};
 
 // The part of a lease that a client does not trust: 1 % and 50 ms.
 Micros Trusted(Micros remaining) { return remaining - remaining / 100 - Micros(50'000); }
@@ -184,6 +186,13 @@ void Client::Hold(const RoundPtr& round, Instant asked, const Lease& lease) {
   world_.judge.BeliefBegan(name, index_, round->token);
   round->read = world_.counters[static_cast<size_t>(round->lock)].Read(round->token);
   EndBelief(round);
+  const int clinging_one_in = world_.schedule.clinging_one_in;
+  if (clinging_one_in > 0 && !last_lap_ && random_.OneIn(static_cast<uint64_t>(clinging_one_in))) {
+    const auto lasts = std::chrono::ceil<Micros>(round->believed_end - now);
+    const Instant until = round->believed_end + kClingingMax;
+    return process_.Later(lasts + Micros(random_.Between(0, 500'000)),
+                          [this, round, until] { Cling(round, until); });
+  }
   process_.Later(round->request.ttl / 3, [this, round] { Renew(round); });
   process_.Later(round->hold, [this, round] { Work(round); });
 }
@@ -200,15 +209,20 @@ void Client::EndBelief(const RoundPtr& round) {
   });
 }
 
+core::ExtendRequest Client::ExtendOf(const Round& round) const {
+  core::ExtendRequest extend;
+  extend.name = round.request.name;
+  extend.lease_id = round.request.lease_id;
+  extend.token = core::FencingToken{round.token};
+  extend.reassertion = round.reassertion;
+  extend.deadline = world_.clock.Now() + kCallTimeout;
+  return extend;
+}
+
 void Client::Renew(const RoundPtr& round) {
   if (!Believes(*round) || round->releasing) return;
   const Instant sent = world_.clock.Now();
-  core::ExtendRequest extend;
-  extend.name = round->request.name;
-  extend.lease_id = round->request.lease_id;
-  extend.token = core::FencingToken{round->token};
-  extend.reassertion = round->reassertion;
-  extend.deadline = sent + kCallTimeout;
+  const core::ExtendRequest extend = ExtendOf(*round);
   world_.rpc.Send<Lease>(
       process_, DaemonForCall(), kCallTimeout,
       [extend](Daemon& daemon, const CallPtr& call, Reply<Lease> reply) {
@@ -224,6 +238,20 @@ void Client::Renew(const RoundPtr& round) {
         }
       });
   process_.Later(round->request.ttl / 3, [this, round] { Renew(round); });
+}
+
+// Goes on proving a lease that is over, and that others may have had since. It does not use it.
+void Client::Cling(const RoundPtr& round, Instant until) {
+  if (round->releasing) return;
+  if (last_lap_ || stopping_ || world_.clock.Now() >= until) return Release(round, 0);
+  const core::ExtendRequest extend = ExtendOf(*round);
+  world_.rpc.Send<Lease>(
+      process_, DaemonForCall(), kCallTimeout,
+      [extend](Daemon& daemon, const CallPtr& call, Reply<Lease> reply) {
+        daemon.Extend(call, extend, std::move(reply));
+      },
+      [](absl::StatusOr<Lease>) {});
+  process_.Later(round->request.ttl / 3, [this, round, until] { Cling(round, until); });
 }
 
 // Adds one to the counter. A client that was paused does not notice that its lease is over: the

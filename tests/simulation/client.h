@@ -57,6 +57,8 @@ class Client final : public AnyClient {
   void GiveUpAtRandom(const RoundPtr& round);
   void Hold(const RoundPtr& round, core::Instant asked, const core::Lease& lease);
   void Renew(const RoundPtr& round);
+  void Cling(const RoundPtr& round, core::Instant until);
+  core::ExtendRequest ExtendOf(const Round& round) const;
   void EndBelief(const RoundPtr& round);
   void Work(const RoundPtr& round);
   void AskFence(const RoundPtr& round);

@@ -25,6 +25,9 @@ constexpr uint64_t kVoidsKept = 7;
 // Places of dead daemons are kept for 30 s.
 constexpr Micros kPlaceKept{25'000'000};
 
+// What an answer tells of the node's clock is as exact as this.
+constexpr Micros kClockTold{60'000};
+
 constexpr size_t kDaemonDigits = 16;
 constexpr size_t kShownDigits = 8;
 
@@ -59,6 +62,11 @@ void Judge::Granted(const std::string& lock, int64_t token, bool previous_expire
   if (given == state.given.end()) {
     Violation("token " + std::to_string(token) + " of " + lock + " was never given by the store");
     return;
+  }
+  if (now + kClockTold < given->second.not_before) {
+    Violation("a client was told that it has " + lock + ", with token " + std::to_string(token) +
+              ", " + Seconds(Between(now, given->second.not_before)) +
+              " before the lease before it was over: a wrong clock had given it");
   }
   const std::optional<bool>& expected = given->second.previous_expired;
   if (expected && *expected != previous_expired) {
@@ -155,11 +163,14 @@ void Judge::TurnGiven(Turn turn, Instant now) {
     Violation("the store gave " + turn.to.lock + " the token " + std::to_string(turn.token) +
               " after " + std::to_string(state.token));
   }
-  if (now + tolerance_ < quarantine_end_) {
+  if (now + tolerance_ < quarantine_end_ && !clock_wrong_) {
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " in a quarantine, " +
               Seconds(Between(now, quarantine_end_)) + " before its end");
   }
-  if (now + tolerance_ < FreeSince(state)) {
+  // By a clock that was set, which only the answer tells: nobody may hear of it.
+  const Instant not_before =
+      clock_wrong_ ? std::max(FreeSince(state), quarantine_end_) : Instant::min();
+  if (now + tolerance_ < FreeSince(state) && !clock_wrong_) {
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " " +
               Seconds(Between(now, FreeSince(state))) + " before the turn of " +
               Shown(state.turn.to.lease_id) + " was over");
@@ -175,7 +186,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
 
   state.given[state.turn.token].over_at = OverAt(state, state.turn.token);
   state.previous_expired = PreviousExpired(state, now);
-  state.given[turn.token] = {turn.to.lease_id, state.previous_expired, {}};
+  state.given[turn.token] = {turn.to.lease_id, state.previous_expired, {}, not_before};
   state.token = std::max(state.token, turn.token);
   // It has had its turn. If it does not use it, its daemon has to put it back in its place.
   state.line.erase(turn.to.lease_id);

@@ -154,6 +154,7 @@ class Judge {
     std::string lease_id;
     std::optional<bool> previous_expired;  // Nothing: the store may have forgotten.
     Instant over_at;                       // Once the next turn has begun.
+    Instant not_before = Instant::min();   // Nobody may hear of it, if a wrong clock gave it.
   };
   struct Lock {
     std::vector<std::pair<Instant, int64_t>> heard_of;  // (when, highest token), rising in both.
@@ -223,6 +224,7 @@ class Judge {
   Instant losses_matter_until_ = Instant::min();  // To what heartbeats were answered before.
   Instant quarantine_end_ = Instant::min();
   Micros tolerance_{};
+  bool clock_wrong_ = false;  // It was set forward, and nobody has noticed.
 };
 
 }  // namespace lockkeeper::simulation

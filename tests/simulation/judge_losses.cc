@@ -13,6 +13,9 @@ namespace {
 
 // After a step forward by more than this, records may have been collected.
 constexpr Micros kKeepsRecords{30'000'000};
+// A step forward by more than this, no script accepts: the lifetime of a call, and what is never
+// called a step.
+constexpr Micros kUnseenMax{1'200'000};
 // A heartbeat is answered within this.
 constexpr Micros kHeartbeatMax{10'000'000};
 // What a slewed clock makes of the longest time that matters.
@@ -41,6 +44,7 @@ void Judge::ClockSet(Micros by, Instant now) {
     lock.turn.end -= by;
     if (lock.turn.max_hold) lock.unproved = lock.turn.token;
   }
+  clock_wrong_ = by > Micros(0) && by <= kUnseenMax;
   StoreLost(by > kKeepsRecords ? Forgot::kSome : Forgot::kNothing, now);
 }
 
@@ -48,6 +52,7 @@ void Judge::ClockSlewed() { tolerance_ = kSlewed; }
 
 void Judge::EpochBegan(Instant quarantine_end) {
   quarantine_end_ = quarantine_end;
+  clock_wrong_ = false;
   if (++epochs_ > losses_) Violation("a quarantine began although nothing was lost");
 }
 

@@ -12,19 +12,20 @@ namespace {
 
 using core::Millis;
 
-constexpr std::array<std::string_view, kFaultKinds + kStreamFaultKinds + kLossFaultKinds> kNames = {
-    "daemon crash",      "daemon pause",     "daemon drain",      "store cut",
-    "store slow",        "store reply lost", "messages lost",     "messages late",
-    "subscription down", "network slow",     "network lossy",     "network duplicates",
-    "client death",      "client pause",     "scripts forgotten", "node restart",
-    "node clock back",   "stream broken",    "stream half-open",  "stream dead",
-    "reader still",      "store flushed",    "restart empty",     "restart older",
-    "restart unproved",  "clock forward",    "clock far back",    "clock slewed"};
+constexpr std::array<std::string_view, kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 1>
+    kNames = {"daemon crash",      "daemon pause",     "daemon drain",      "store cut",
+              "store slow",        "store reply lost", "messages lost",     "messages late",
+              "subscription down", "network slow",     "network lossy",     "network duplicates",
+              "client death",      "client pause",     "scripts forgotten", "node restart",
+              "node clock back",   "stream broken",    "stream half-open",  "stream dead",
+              "reader still",      "store flushed",    "restart empty",     "restart older",
+              "restart unproved",  "clock forward",    "clock far back",    "clock slewed",
+              "clock nudged"};
 
-// One in so many schedules has losses of the store; of the others, where the guard has nothing to
-// notice, one in so many has one.
+// One in so many schedules has losses of the store; of the others one in so many has a guard,
+// mostly for steps of the clock that only answers show.
 constexpr uint64_t kLossesOneIn = 6;
-constexpr uint64_t kGuardedOneIn = 8;
+constexpr uint64_t kGuardedOneIn = 9;
 
 // Mostly few, sometimes many.
 int Skewed(support::Random& random, int low, int high) {
@@ -98,6 +99,21 @@ void AddLosses(support::Random random, Schedule& schedule) {
   }
 }
 
+// Steps as long as leases at most, while all are busy.
+void AddNudges(support::Random& random, Schedule& schedule) {
+  schedule.think_max = schedule.think_max / 2;
+  schedule.ttl = Millis(random.Between(500, 2'000));
+  const int64_t count = random.Between(1, 4);
+  for (int64_t i = 0; i < count; ++i) {
+    Fault fault;
+    fault.kind = FaultKind::kNodeClockNudged;
+    fault.at = Micros(random.Between(1'000'000, schedule.faults_end.count()));
+    fault.duration = Micros(random.Between(100'000, 2'000'000));
+    fault.target = static_cast<uint32_t>(random.Below(1000));
+    schedule.faults.push_back(fault);
+  }
+}
+
 }  // namespace
 
 Schedule Draw(uint64_t seed) {
@@ -129,11 +145,14 @@ Schedule Draw(uint64_t seed) {
   support::Random losses = random.Fork();
   if (losses.OneIn(kLossesOneIn)) {
     AddLosses(losses, schedule);
+    if (losses.OneIn(2)) schedule.clinging_one_in = static_cast<int>(losses.Between(1, 4));
   } else {
     const bool clock_set =
         std::any_of(schedule.faults.begin(), schedule.faults.end(),
                     [](const Fault& fault) { return fault.kind == FaultKind::kNodeClockBack; });
-    schedule.guarded = clock_set || losses.OneIn(kGuardedOneIn);
+    const bool chosen = losses.OneIn(kGuardedOneIn);
+    schedule.guarded = clock_set || chosen;
+    if (chosen && !losses.OneIn(4)) AddNudges(losses, schedule);
   }
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });

@@ -44,10 +44,11 @@ enum class FaultKind {
   kNodeClockForward,   // The node's clock is set forward: by seconds, a minute, or an hour.
   kNodeClockFarBack,   // The same, back.
   kNodeClockSlewed,    // The node's clock runs 0.05 % fast or slow for the duration.
+  kNodeClockNudged,    // The node's clock is set by the duration, mostly forward.
 };
 inline constexpr int kFaultKinds = 17;  // Those before the ones of streams.
 inline constexpr int kStreamFaultKinds = 4;
-inline constexpr int kLossFaultKinds = 7;
+inline constexpr int kLossFaultKinds = 7;    // Of which a loss is drawn; then come nudges.
 inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
 
 struct Fault {
@@ -78,6 +79,7 @@ struct Schedule {
   int cancel_one_in = 10;      // Waits that their client gives up.
   int confirm_one_in = 2;      // Acquires whose client claims by itself.
   int careless_one_in = 10;    // Acquires whose client does not try again.
+  int clinging_one_in = 0;     // Grants whose client proves them when they are over. 0: none.
   Micros faults_end{};         // Then everything heals.
   std::vector<Fault> faults;   // By time.
 };

@@ -177,6 +177,7 @@ void World::Strike(const Fault& fault) {
     case FaultKind::kNodeClockForward:
     case FaultKind::kNodeClockFarBack:
     case FaultKind::kNodeClockSlewed:
+    case FaultKind::kNodeClockNudged:
       return StrikeStore(fault);
     default:
       if (daemons_[daemon]) StrikeDaemon(fault, *daemons_[daemon], daemon);
@@ -252,6 +253,14 @@ void World::StrikeStore(const Fault& fault) {
     server_.clock().SetRate(fault.target % 2 == 0 ? kSlewPpm : -kSlewPpm);
     judge_.ClockSlewed();
     return executor_.Later(fault.duration, [this] { server_.clock().SetRate(0); });
+  }
+  if (fault.kind == FaultKind::kNodeClockNudged) {
+    // What is slow cannot tell.
+    const bool in_order = std::all_of(in_order_from_.begin(), in_order_from_.end(),
+                                      [now](Instant from) { return now >= from; });
+    if (!in_order || SomebodyIsNew()) return;
+    losing_until_ = now + kNoticedWithin;
+    return SetClock(fault.target % 4 == 0 ? -fault.duration : fault.duration);
   }
   // In half of the cases one daemon hears of it later.
   const size_t absent =

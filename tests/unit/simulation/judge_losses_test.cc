@@ -53,8 +53,33 @@ TEST_F(JudgeLossesTest, TokenFallsWhenTheStoreHasForgotten) {
 
 TEST_F(JudgeLossesTest, ClockThatIsSetDoesNotEndTheLeaseThatItsHolderBelievesIn) {
   Give(TryOf('a'), 1, 0);
-  judge.ClockSet(core::Millis(kTtl), At(10));
+  judge.ClockSet(core::Millis(2 * kTtl), At(10));
   Give(TryOf('b'), 2, kTtl - 1);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
+// Only answers tell of a small step: what it gives nobody may hear of.
+TEST_F(JudgeLossesTest, LockIsGivenByAClockThatWasSetAndTheClientHearsOfIt) {
+  Give(TryOf('a'), 1, 0);
+  judge.ClockSet(core::Millis(1'000), At(10));
+  Give(TryOf('b'), 2, kTtl - 900);
+  judge.Granted("a", 2, true, At(kTtl - 900), At(kTtl - 800));
+  ExpectOne("a wrong clock had given it");
+}
+
+TEST_F(JudgeLossesTest, LockIsGivenByAClockThatWasSetAndNobodyHearsOfItInTime) {
+  Give(TryOf('a'), 1, 0);
+  judge.ClockSet(core::Millis(1'000), At(10));
+  Give(TryOf('b'), 2, kTtl - 900);
+  judge.Granted("a", 2, true, At(kTtl - 900), At(kTtl));
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, LockIsGivenByAClockOfWhichAllKnowThatItWasSet) {
+  Give(TryOf('a'), 1, 0);
+  judge.ClockSet(core::Millis(1'000), At(10));
+  judge.EpochBegan(At(11));
+  Give(TryOf('b'), 2, kTtl - 900);
   ExpectOne("before the turn of aaaaaaaa was over");
 }
 
