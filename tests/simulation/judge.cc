@@ -233,6 +233,7 @@ void Judge::Extended(const std::string& lock, const std::string& lease_id, Insta
   }
   if (state.phase == Phase::kOffered) {
     state.phase = Phase::kLease;
+    state.told_end = end;  // An offer's end was told to nobody.
     Leave(state, lease_id, now);
   }
   state.turn.end = end;

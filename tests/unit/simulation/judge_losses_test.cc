@@ -58,6 +58,14 @@ TEST_F(JudgeLossesTest, ClockThatIsSetDoesNotEndTheLeaseThatItsHolderBelievesIn)
   ExpectOne("before the turn of aaaaaaaa was over");
 }
 
+TEST_F(JudgeLossesTest, LeaseThatIsShorterThanItsOfferWasIsOverAtItsOwnEnd) {
+  Offer(TryOf('a'), 1, 0);
+  judge.Extended("a", IdOf('a'), At(310), At(10));
+  judge.StoreLost(Forgot::kNothing, At(20));
+  Give(TryOf('b'), 2, 320);
+  ExpectNone();
+}
+
 // Only answers tell of a small step: what it gives nobody may hear of.
 TEST_F(JudgeLossesTest, LockIsGivenByAClockThatWasSetAndTheClientHearsOfIt) {
   Give(TryOf('a'), 1, 0);
