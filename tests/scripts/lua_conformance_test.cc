@@ -55,21 +55,19 @@ class LuaWriter {
   }
 
  private:
+  // Versions of the server differ in how many digits a fraction has, and whether -0 and 1e17 are
+  // integers: there are none of these.
   std::string Number() {
     static const Strings numbers = {"0",
-                                    "-0",
                                     "1.5",
                                     "-1.5",
-                                    "0.1",
-                                    "2.9999999",
+                                    "0.25",
+                                    "2.9375",
                                     "1e15",
                                     "-1e3",
-                                    "1e17",
-                                    "1e-7",
                                     "123456789012.75",
                                     "9007199254740991",
-                                    "9007199254740993",
-                                    "4611686018427387904"};
+                                    "9007199254740993"};
     if (random_.OneIn(2)) return std::to_string(random_.Between(-1000, 1000));
     return random_.Pick(numbers);
   }

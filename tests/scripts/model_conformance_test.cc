@@ -39,7 +39,6 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
   std::string Number() {
     static const Strings odd = {"",
                                 "x",
-                                " 1",
                                 "1 ",
                                 "01",
                                 "+1",
@@ -55,10 +54,12 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
     return std::to_string(random_.Between(-20, 60));
   }
 
-  // A point in time in milliseconds, mostly near the servers'.
+  // A point in time in milliseconds, mostly near the servers', but not in the very millisecond:
+  // whether a key that is set to end in it is over already, versions of the server see differently.
   std::string Time() {
     if (random_.OneIn(8)) return Number();
-    return std::to_string(servers_.Now().micros / 1000 + random_.Between(-3, 40));
+    const int64_t distance = random_.Between(-3, 40);
+    return std::to_string(servers_.Now().micros / 1000 + (distance == 0 ? 1 : distance));
   }
 
   Strings Command() {
@@ -117,22 +118,21 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
     }
   }
 
+  // Not what versions of the server read or write differently, such as hexadecimal numbers or 0.1.
   std::string Score() {
     static const Strings odd = {"inf",
                                 "-inf",
                                 "+inf",
                                 "nan",
                                 "1e3",
-                                "0.1",
+                                "0.25",
                                 "(1",
                                 "((1",
                                 "x",
                                 "",
-                                " 1",
                                 "1 ",
                                 "-0",
                                 "1.",
-                                "0x10",
                                 "4503599627370497",
                                 "9007199254740992",
                                 "9007199254740993",

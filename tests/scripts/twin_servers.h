@@ -51,9 +51,12 @@ class TwinServers {
   Keys ScanAll(const std::vector<std::string_view>& options);
 
  private:
+  std::string Said(redis::Reply reply) const;
+
   ServerClock real_clock_;
   RedisServer real_;
   RedisConnection connection_;
+  bool same_words_ = false;
   ManualClock manual_clock_;
   LuaScripts lua_;
   RedisModel model_{lua_, manual_clock_};
