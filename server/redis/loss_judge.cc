@@ -26,8 +26,15 @@ constexpr int64_t kTokensUnseen = 100'000'000;
 // loss too, and says so; nothing is granted before.
 constexpr Millis kOthersSayWithin{1'500};
 
+// Between the beats of a living daemon there is about a second.
+constexpr Micros kBeatsApartMax = std::chrono::seconds(3);
+
 NodeTime After(NodeTime time, Millis delay) {
   return {time.micros + std::chrono::duration_cast<Micros>(delay).count()};
+}
+
+bool HasBeatenByThisClock(const Sighting& s) {
+  return std::chrono::abs(Micros(s.now.micros - s.seen->beat.at.micros)) <= kBeatsApartMax;
 }
 
 std::optional<LossKind> LossSince(const Sighting& s) {
@@ -40,7 +47,11 @@ std::optional<LossKind> LossSince(const Sighting& s) {
   const StoreMarker& known = s.known->marker;
   const StoreMarker& seen = s.seen->marker;
   if (seen.service_id != known.service_id) return LossKind::kAnotherStore;
-  if (seen.epoch > known.epoch) return std::nullopt;  // Another daemon has noticed.
+  if (seen.epoch > known.epoch) {
+    // Another daemon has noticed something: this step too, if one has beaten by the clock as it is.
+    return s.clock_stepped && !HasBeatenByThisClock(s) ? std::optional(LossKind::kClockStep)
+                                                       : std::nullopt;
+  }
   if (seen.epoch < known.epoch || s.seen->beat.count < s.known->beat.count ||
       seen.ttl_ceiling < known.ttl_ceiling) {
     return LossKind::kOlderData;

@@ -45,7 +45,9 @@ void Judge::ClockSet(Micros by, Instant now) {
     if (lock.turn.max_hold) lock.unproved = lock.turn.token;
   }
   clock_wrong_ = by > Micros(0) && by <= kUnseenMax;
-  StoreLost(by > kKeepsRecords ? Forgot::kSome : Forgot::kNothing, now);
+  // A daemon that was away meanwhile, and finds no beat by the clock as it is, notices it again.
+  constexpr uint64_t kLate = 1;
+  StoreLost(by > kKeepsRecords ? Forgot::kSome : Forgot::kNothing, now, kLate);
 }
 
 void Judge::ClockSlewed() { tolerance_ = kSlewed; }

@@ -189,6 +189,24 @@ TEST_F(LossJudgeTest, ClockStepIsALossOnce) {
   EXPECT_EQ(Judged().kind, Kind::kTrusted);
 }
 
+TEST_F(LossJudgeTest, ClockStepAfterTheLossThatAnotherNoticedIsOneToo) {
+  sighting_.clock_stepped = true;
+  sighting_.seen->marker.epoch = 4;
+  sighting_.seen->marker.quarantine_end = {kNow - 1};  // By the clock as it is, not in truth.
+  for (const int64_t step : {3'600'000'000, -3'600'000'000}) {
+    sighting_.seen->beat.at = {kNow - step};
+    const Judgement judgement = Judged();
+    ASSERT_EQ(judgement.kind, Kind::kLoss) << step;
+    EXPECT_EQ(judgement.loss, LossKind::kClockStep);
+    EXPECT_EQ(judgement.marker.epoch, 5);
+    EXPECT_EQ(judgement.marker.quarantine_end.micros,
+              kNow + core::Micros(QuarantineOf(30s)).count());
+  }
+
+  sighting_.clock_stepped = false;
+  EXPECT_EQ(Judged().kind, Kind::kTrusted) << "nobody has beaten for long, and no clock was set";
+}
+
 TEST_F(LossJudgeTest, EvictedKeysAreALoss) {
   sighting_.life.evicted_keys = 3;
   sighting_.evicted_before = 3;
