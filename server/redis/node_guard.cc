@@ -329,7 +329,11 @@ void NodeGuard::Beat() {
   RunMarkerScript(lane, text, text, [this, lane, sent, text](absl::StatusOr<Reply> reply) {
     beating_ = false;
     const std::optional<std::string> raw = TakeReply(lane, sent, reply);
-    if (!raw || !trusted_) return;
+    if (!trusted_) return;
+    if (!raw) {
+      if (!check_problem_.empty()) OnRefused(lane);  // Another look tells whether that lasts.
+      return;
+    }
     const std::optional<SeenMarker> seen = ParseMarker(*raw);
     if (seen && WithoutBeat(*raw) == text && !clock_stepped_) {
       known_->beat = seen->beat;

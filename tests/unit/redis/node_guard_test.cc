@@ -95,6 +95,27 @@ class NodeGuardTest : public testing::Test {
   std::vector<std::unique_ptr<Guarded>> daemons_;
 };
 
+TEST_F(NodeGuardTest, ErrorThatABeatWasAnsweredWithLastsNoLongerThanItsCause) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  // A script that is forgotten whenever it has been loaded cannot be run.
+  daemon.node.SetNetwork([](support::Words words) {
+    return support::Delivery{.request_delay = words.front() == "EVALSHA" ? 1ms : 0ms};
+  });
+  const auto forget_and_look = [&] {
+    Run({"SCRIPT", "FLUSH"});
+    return !daemon.observer.last.problem.empty();
+  };
+  ASSERT_TRUE(executor_.AdvanceUntil(forget_and_look, 5s));
+  EXPECT_THAT(daemon.observer.last.problem, HasSubstr("NOSCRIPT"));
+
+  executor_.AdvanceBy(2s);
+
+  EXPECT_EQ(daemon.observer.last.problem, "");
+  EXPECT_TRUE(daemon.guard.Permits(0, 0ms));
+  EXPECT_EQ(daemon.guard.Permit().grants_from.micros, 0);
+}
+
 TEST_F(NodeGuardTest, NothingIsPermittedBeforeTheStoreHasBeenLookedAt) {
   Guarded& daemon = Another();
   EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
