@@ -3,17 +3,13 @@
 
 #include <charconv>
 
+#include "redis/append_number.h"
+
 namespace lockkeeper::redis {
 namespace {
 
 constexpr std::string_view kEnd = "\r\n";
 constexpr size_t kDigitsMax = 20;
-
-void AppendNumber(std::string& to, int64_t number) {
-  char digits[kDigitsMax];
-  const auto end = std::to_chars(digits, digits + kDigitsMax, number);
-  to.append(digits, end.ptr);
-}
 
 void AppendWord(std::string& to, std::string_view word) {
   to.push_back('$');

@@ -8,8 +8,9 @@
 
 #include <array>
 #include <charconv>
-#include <limits>
 #include <span>
+
+#include "redis/append_number.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -31,11 +32,6 @@ void AppendHex(std::string& to, std::span<const unsigned char> bytes) {
     to += kDigits[byte >> kNibble];
     to += kDigits[byte & kLow];
   }
-}
-
-void AppendNumber(std::string& to, int64_t number) {
-  std::array<char, std::numeric_limits<int64_t>::digits10 + 2> digits;
-  to.append(digits.data(), std::to_chars(digits.begin(), digits.end(), number).ptr);
 }
 
 std::string TextOf(const ProvedTerms& terms) {
