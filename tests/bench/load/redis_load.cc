@@ -28,8 +28,7 @@ namespace {
 
 using std::chrono::duration;
 
-// Not the one of the daemons that use the same server.
-constexpr std::string_view kNoGuard;
+constexpr std::string_view kNoGuard;  // An empty stamp: no marker is looked at.
 constexpr std::string_view kNoTime = "0000000000000000";
 constexpr std::string_view kEndOfTime = "9999999999999999";
 constexpr std::string_view kEpoch = "0000000001";

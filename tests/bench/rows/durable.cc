@@ -8,13 +8,8 @@ namespace lockkeeper::bench {
 namespace {
 
 Row DurableRow(const Depth& depth) {
-  return {.name = "durable_unary" + depth.Suffix(),
-          .what = "unary acquire and release on disk, " + depth.Text(),
-          .rate = "cycles_per_s",
-          .latency = "acquire",
-          .measure = [depth](Servers& servers, double seconds) {
-            return MeasureUnary(servers.durable(), depth, seconds);
-          }};
+  return CyclesRow("durable_unary", "unary acquire and release on disk", depth, MeasureUnary,
+                   [](Servers& servers) -> const Service& { return servers.durable(); });
 }
 
 }  // namespace

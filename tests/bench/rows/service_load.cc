@@ -38,4 +38,16 @@ Figures MeasureSession(const Service& service, const Depth& depth, double second
   return Measure(service, depth, seconds, {ProgramPath("bench_session_load")});
 }
 
+Row CyclesRow(const std::string& name, const std::string& what, const Depth& depth,
+              Figures (*measure)(const Service&, const Depth&, double),
+              const Service& (*service)(Servers&)) {
+  return {.name = name + depth.Suffix(),
+          .what = what + ", " + depth.Text(),
+          .rate = "cycles_per_s",
+          .latency = "acquire",
+          .measure = [=](Servers& servers, double seconds) {
+            return measure(service(servers), depth, seconds);
+          }};
+}
+
 }  // namespace lockkeeper::bench

@@ -23,4 +23,9 @@ struct Depth {
 Figures MeasureUnary(const Service& service, const Depth& depth, double seconds);
 Figures MeasureSession(const Service& service, const Depth& depth, double seconds);
 
+// A row of such cycles: `measure` puts its load on what `service` names of the servers.
+Row CyclesRow(const std::string& name, const std::string& what, const Depth& depth,
+              Figures (*measure)(const Service&, const Depth&, double),
+              const Service& (*service)(Servers&));
+
 }  // namespace lockkeeper::bench

@@ -11,53 +11,32 @@ namespace {
 constexpr Depth kDepths[] = {{1, 1}, {1, 64}, {1, 512}};
 
 Row SessionRow(const Depth& depth) {
-  return {.name = "session" + depth.Suffix(),
-          .what = "acquire and release in a session, " + depth.Text(),
-          .rate = "cycles_per_s",
-          .latency = "acquire",
-          .measure = [depth](Servers& servers, double seconds) {
-            return MeasureSession(servers.service(), depth, seconds);
-          }};
+  return CyclesRow("session", "acquire and release in a session", depth, MeasureSession,
+                   [](Servers& servers) -> const Service& { return servers.service(); });
 }
 
 Row DurableRow(const Depth& depth) {
-  return {.name = "durable_session" + depth.Suffix(),
-          .what = "acquire and release in a session on disk, " + depth.Text(),
-          .rate = "cycles_per_s",
-          .latency = "acquire",
-          .measure = [depth](Servers& servers, double seconds) {
-            return MeasureSession(servers.durable(), depth, seconds);
-          }};
+  return CyclesRow("durable_session", "acquire and release in a session on disk", depth,
+                   MeasureSession,
+                   [](Servers& servers) -> const Service& { return servers.durable(); });
 }
 
 Row TcpRow(const Depth& depth) {
-  return {.name = "tcp_session" + depth.Suffix(),
-          .what = "acquire and release in a session, Redis over TCP, " + depth.Text(),
-          .rate = "cycles_per_s",
-          .latency = "acquire",
-          .measure = [depth](Servers& servers, double seconds) {
-            return MeasureSession(servers.tcp(), depth, seconds);
-          }};
+  return CyclesRow("tcp_session", "acquire and release in a session, Redis over TCP", depth,
+                   MeasureSession,
+                   [](Servers& servers) -> const Service& { return servers.tcp(); });
 }
 
 Row TlsRow(const Depth& depth) {
-  return {.name = "tls_session" + depth.Suffix(),
-          .what = "acquire and release in a session, Redis through TLS, " + depth.Text(),
-          .rate = "cycles_per_s",
-          .latency = "acquire",
-          .measure = [depth](Servers& servers, double seconds) {
-            return MeasureSession(servers.tls(), depth, seconds);
-          }};
+  return CyclesRow("tls_session", "acquire and release in a session, Redis through TLS", depth,
+                   MeasureSession,
+                   [](Servers& servers) -> const Service& { return servers.tls(); });
 }
 
 Row UnguardedRow(const Depth& depth) {
-  return {.name = "unguarded_session" + depth.Suffix(),
-          .what = "the same by a daemon that notices no losses of the store, " + depth.Text(),
-          .rate = "cycles_per_s",
-          .latency = "acquire",
-          .measure = [depth](Servers& servers, double seconds) {
-            return MeasureSession(servers.unguarded(), depth, seconds);
-          }};
+  return CyclesRow("unguarded_session", "the same by a daemon that notices no losses of the store",
+                   depth, MeasureSession,
+                   [](Servers& servers) -> const Service& { return servers.unguarded(); });
 }
 
 }  // namespace
