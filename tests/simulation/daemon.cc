@@ -30,15 +30,6 @@ class Daemon::Observer final : public core::LockObserver {
   Judge& judge_;
 };
 
-// The judge sees what guards do in the store.
-class Daemon::SilentGuardObserver final : public redis::GuardObserver {
- public:
-  void OnFirstUse(const redis::StoreTrust&) override {}
-  void OnLoss(redis::LossKind, const redis::StoreTrust&) override {}
-  void OnNewEpoch(const redis::StoreTrust&) override {}
-  void OnTrustChanged(const redis::StoreTrust&) override {}
-};
-
 Daemon::Daemon(const World& world, uint64_t number, support::Random random)
     : world_(world),
       number_(number),
@@ -48,14 +39,13 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
             [this](const auto& words, const auto& reply) {
               world_.watch.Executed(id_, words, reply);
             }),
-      observer_(std::make_unique<Observer>(world.judge)),
-      guard_observer_(std::make_unique<SilentGuardObserver>()) {
+      observer_(std::make_unique<Observer>(world.judge)) {
   redis::OperationQueueOptions queue_options;
   queue_options.record_retention = kRecordRetention;
   const redis::KeyLayout& keys = queue_options.keys;
   if (world.guarded) {
     guard_ = std::make_unique<redis::NodeGuard>(
-        link_, world.clock, process_, token_floor_, *guard_observer_,
+        link_, world.clock, process_, token_floor_, guard_observer_,
         redis::NodeGuardOptions{
             .marker_key = keys.MarkerKey(),
             .call_lifetime = kCallLifetime,

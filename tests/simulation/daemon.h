@@ -24,6 +24,7 @@
 #include "simulation/session_server.h"
 #include "simulation/store_link.h"
 #include "support/manual_executor.h"
+#include "support/silent_guard_observer.h"
 
 namespace lockkeeper::simulation {
 
@@ -87,7 +88,6 @@ class Daemon {
 
  private:
   class Observer;
-  class SilentGuardObserver;
 
   template <typename T>
   core::Done<T> Answering(const CallPtr& call, Reply<T> reply);
@@ -99,8 +99,8 @@ class Daemon {
   StoreLink link_;
   redis::TokenFloor token_floor_;
   std::unique_ptr<core::LockObserver> observer_;
-  std::unique_ptr<redis::GuardObserver> guard_observer_;
-  std::unique_ptr<redis::NodeGuard> guard_;  // Null without one.
+  support::SilentGuardObserver guard_observer_;  // The judge sees what guards do in the store.
+  std::unique_ptr<redis::NodeGuard> guard_;      // Null without one.
   std::unique_ptr<redis::OperationQueue> queue_;
   std::unique_ptr<redis::RedisLockStore> store_;
   std::unique_ptr<core::LockManager> manager_;

@@ -7,13 +7,13 @@
 #include "bench/micro/prompt_node.h"
 #include "core/lock_manager.h"
 #include "core/lock_observer.h"
-#include "redis/guard_observer.h"
 #include "redis/node_guard.h"
 #include "redis/operation_queue.h"
 #include "redis/redis_lock_store.h"
 #include "redis/token_floor.h"
 #include "support/manual_clock.h"
 #include "support/manual_executor.h"
+#include "support/silent_guard_observer.h"
 
 namespace lockkeeper::bench {
 
@@ -42,13 +42,6 @@ class ShardAlone {
     void OnInvariantViolated(std::string_view) override {}
   };
 
-  class UntoldGuard final : public redis::GuardObserver {
-    void OnFirstUse(const redis::StoreTrust&) override {}
-    void OnLoss(redis::LossKind, const redis::StoreTrust&) override {}
-    void OnNewEpoch(const redis::StoreTrust&) override {}
-    void OnTrustChanged(const redis::StoreTrust&) override {}
-  };
-
   redis::NodeGuard* guard_in_use() { return guard_used_ ? &guard_ : nullptr; }
 
   const bool guard_used_;
@@ -56,7 +49,7 @@ class ShardAlone {
   support::ManualExecutor executor_{clock_};
   PromptNode node_{guard_used_ ? size_t{1} : 0};  // The marker.
   redis::TokenFloor token_floor_;
-  UntoldGuard guard_observer_;
+  support::SilentGuardObserver guard_observer_;
   redis::NodeGuard guard_{node_,        clock_,          executor_,
                           token_floor_, guard_observer_, {.marker_key = "lk:store"}};
   redis::OperationQueue queue_{node_, clock_, executor_, token_floor_, {}, guard_in_use()};

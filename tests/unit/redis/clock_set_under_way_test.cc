@@ -17,6 +17,7 @@
 #include "redis/token_floor.h"
 #include "support/fake_node/fake_node.h"
 #include "support/manual_executor.h"
+#include "support/silent_guard_observer.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -27,14 +28,6 @@ using testing::HasSubstr;
 using testing::Optional;
 
 constexpr core::Millis kTtl{1'000};
-
-class SilentObserver final : public GuardObserver {
- public:
-  void OnFirstUse(const StoreTrust&) override {}
-  void OnLoss(LossKind, const StoreTrust&) override {}
-  void OnNewEpoch(const StoreTrust&) override {}
-  void OnTrustChanged(const StoreTrust&) override {}
-};
 
 class ClockSetUnderWayTest : public testing::Test {
  protected:
@@ -92,7 +85,7 @@ class ClockSetUnderWayTest : public testing::Test {
   support::RedisModel server_{lua_, clock_};
   support::FakeNode node_{server_, clock_, executor_};
   TokenFloor floor_;
-  SilentObserver observer_;
+  support::SilentGuardObserver observer_;
   NodeGuard guard_{node_,
                    clock_,
                    executor_,
