@@ -163,14 +163,14 @@ void Judge::TurnGiven(Turn turn, Instant now) {
     Violation("the store gave " + turn.to.lock + " the token " + std::to_string(turn.token) +
               " after " + std::to_string(state.token));
   }
-  if (now + tolerance_ < quarantine_end_ && !clock_wrong_) {
+  if (now + tolerance_ < quarantine_end_ && !ClockGivesTooEarly()) {
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " in a quarantine, " +
               Seconds(Between(now, quarantine_end_)) + " before its end");
   }
   // By a clock that was set, which only the answer tells: nobody may hear of it.
   const Instant not_before =
-      clock_wrong_ ? std::max(FreeSince(state), quarantine_end_) : Instant::min();
-  if (now + tolerance_ < FreeSince(state) && !clock_wrong_) {
+      ClockGivesTooEarly() ? std::max(FreeSince(state), quarantine_end_) : Instant::min();
+  if (now + tolerance_ < FreeSince(state) && !ClockGivesTooEarly()) {
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " " +
               Seconds(Between(now, FreeSince(state))) + " before the turn of " +
               Shown(state.turn.to.lease_id) + " was over");
@@ -246,7 +246,7 @@ void Judge::Released(const std::string& lock, const std::string& lease_id, Insta
   CheckTurnOfGivenUp(state, now);
   Leave(state, lease_id, now);
   state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
-  if (state.turn.to.lease_id != lease_id || now >= EndOf(state)) return;
+  if (state.turn.to.lease_id != lease_id || now >= EndOf(state) + tolerance_) return;
   if (state.phase == Phase::kLease || state.phase == Phase::kOffered) {
     state.phase = state.phase == Phase::kLease ? Phase::kReleased : Phase::kWithdrawn;
     state.over_at = now;
@@ -370,7 +370,10 @@ std::optional<bool> Judge::PreviousExpired(const Lock& lock, Instant now) const 
   if (lock.phase == Phase::kNone) return false;
   if (now - FreeSince(lock) >= retention_) return std::nullopt;
   if (lock.phase == Phase::kLease) return true;
-  if (lock.phase == Phase::kReleased) return false;
+  if (lock.phase == Phase::kReleased) {
+    const bool close_call = lock.over_at + tolerance_ > EndOf(lock);
+    return close_call ? std::nullopt : std::optional<bool>(false);
+  }
   return lock.previous_expired;  // Nobody had a lease in this turn.
 }
 

@@ -191,6 +191,7 @@ class Judge {
     std::unordered_map<std::string, Instant> in_place;  // By daemon: since then, after a fault.
   };
 
+  bool ClockGivesTooEarly() const;
   Instant EndOf(const Lock& lock) const { return lock.doubted ? lock.told_end : lock.turn.end; }
   Instant FreeSince(const Lock& lock) const;
   Instant OverAt(const Lock& lock, int64_t token) const;
@@ -224,7 +225,7 @@ class Judge {
   Instant losses_matter_until_ = Instant::min();  // To what heartbeats were answered before.
   Instant quarantine_end_ = Instant::min();
   Micros tolerance_{};
-  bool clock_wrong_ = false;  // It was set forward, and nobody has noticed.
+  Micros clock_ahead_{};  // As long as nobody has noticed that it was set.
 };
 
 }  // namespace lockkeeper::simulation

@@ -44,17 +44,21 @@ void Judge::ClockSet(Micros by, Instant now) {
     lock.turn.end -= by;
     if (lock.turn.max_hold) lock.unproved = lock.turn.token;
   }
-  clock_wrong_ = by > Micros(0) && by <= kUnseenMax;
+  clock_ahead_ += by;
   // A daemon that was away meanwhile, and finds no beat by the clock as it is, notices it again.
   constexpr uint64_t kLate = 1;
   StoreLost(by > kKeepsRecords ? Forgot::kSome : Forgot::kNothing, now, kLate);
+}
+
+bool Judge::ClockGivesTooEarly() const {
+  return clock_ahead_ > Micros(0) && clock_ahead_ <= kUnseenMax;
 }
 
 void Judge::ClockSlewed() { tolerance_ = kSlewed; }
 
 void Judge::EpochBegan(Instant quarantine_end) {
   quarantine_end_ = quarantine_end;
-  clock_wrong_ = false;
+  clock_ahead_ = Micros(0);
   if (++epochs_ > losses_) Violation("a quarantine began although nothing was lost");
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "redis/key_layout.h"
@@ -27,7 +28,8 @@ constexpr Micros kLastLapMax{40'000'000};
 constexpr Micros kStopMax{40'000'000};
 // Longer than a daemon remembers that it told of an offer.
 constexpr Micros kMessageDelayMax{7'000'000};
-// What daemons have to do ends by itself within this.
+// What daemons have to do ends by itself within this, but for calls that wait: a repeated one whose
+// client has stopped.
 constexpr Micros kEverythingEnded{10'000'000};
 // Records live for the ttl, the retention and what clocks were set back; lines for a minute.
 constexpr Micros kEverythingExpired{110'000'000};
@@ -70,6 +72,7 @@ class World {
   void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
   void Heal();
   bool AllIdle() const;
+  size_t Outstanding() const;
   void Check();
 
   const Schedule& schedule_;
@@ -363,6 +366,12 @@ bool World::AllIdle() const {
                      [](const auto& client) { return client->idle(); });
 }
 
+size_t World::Outstanding() const {
+  return std::accumulate(
+      daemons_.begin(), daemons_.end(), size_t{0},
+      [](size_t sum, const auto& daemon) { return sum + daemon->outstanding(); });
+}
+
 Outcome World::Run() {
   if (schedule_.scripts_loaded) server_.LoadCompiledScripts();
   server_.life().durable = schedule_.durable;
@@ -397,6 +406,7 @@ Outcome World::Run() {
   outcome.virtual_time =
       std::chrono::duration_cast<Micros>(clock_.Now() - support::ManualClock().Now());
   executor_.AdvanceBy(kEverythingEnded);
+  executor_.AdvanceUntil([this] { return Outstanding() == 0; }, schedule_.wait_max);
   Check();
   outcome.violations = judge_.violations();
   outcome.executed = watch_.executed();
@@ -412,12 +422,9 @@ void World::Check() {
                        " of " + std::to_string(counter.writes()) + " updates");
     }
   }
-  size_t outstanding = 0;
+  const size_t outstanding = Outstanding();
   size_t sessions = 0;
-  for (const auto& daemon : daemons_) {
-    outstanding += daemon->outstanding();
-    sessions += daemon->remaining_sessions();
-  }
+  for (const auto& daemon : daemons_) sessions += daemon->remaining_sessions();
   // Their beats would go on for ever.
   for (const auto& daemon : daemons_) daemon->Kill();
   executor_.AdvanceBy(kEverythingExpired);

@@ -83,6 +83,26 @@ TEST_F(JudgeLossesTest, LockIsGivenByAClockThatWasSetAndNobodyHearsOfItInTime) {
   ExpectNone();
 }
 
+TEST_F(JudgeLossesTest, ClockThatIsSetBackABitIsStillWrong) {
+  Give(TryOf('a'), 1, 0);
+  judge.ClockSet(core::Millis(1'000), At(10));
+  judge.ClockSet(core::Millis(-50), At(11));
+  Give(TryOf('b'), 2, kTtl - 900);
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, SlewedClockMayTakeALateReleaseForNoneOrAnEarlyOneForLate) {
+  judge.ClockSlewed();
+  Give(TryOf('a'), 1, 0);
+  judge.Released("a", IdOf('a'), At(kTtl - 5));
+  Give(TryOf('b'), 2, kTtl);
+  judge.Granted("a", 2, true, At(kTtl), At(kTtl));
+  judge.Released("a", IdOf('b'), At(2 * kTtl + 5));
+  Give(TryOf('c'), 3, 2 * kTtl + 6);
+  judge.Granted("a", 3, false, At(2 * kTtl + 6), At(2 * kTtl + 6));
+  ExpectNone();
+}
+
 TEST_F(JudgeLossesTest, LockIsGivenByAClockOfWhichAllKnowThatItWasSet) {
   Give(TryOf('a'), 1, 0);
   judge.ClockSet(core::Millis(1'000), At(10));
