@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "redis/command.h"
+#include "redis/daemon_channels.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -51,20 +52,18 @@ bool NewStoreCheck::HasBeenWatched(const NodeLife& life) {
 }
 
 void NewStoreCheck::LookForDaemons(Done done) {
-  Command channels(3);
-  channels.Word("PUBSUB").Word("CHANNELS").Word(options_.channel_pattern);
-  node_.Send(std::move(channels), [this, alive = alive_,
-                                   done = std::move(done)](absl::StatusOr<Reply> reply) mutable {
-    if (!*alive) return;
-    if (!reply.ok()) return std::move(done)(Refused(reply));
-    // Redis may refuse to tell, for want of a right: then there may be some.
-    const bool alone =
-        reply->type == Reply::Type::kArray &&
-        std::all_of(reply->items.begin(), reply->items.end(),
-                    [this](const Reply& channel) { return channel.text == options_.own_channel; });
-    if (!alone) return std::move(done)({.kind = Kind::kTooEarly});
-    LookForRecords(std::move(done), "0", 1);
-  });
+  FindDaemonChannels(
+      node_, options_.channel_pattern,
+      [this, alive = alive_, done = std::move(done)](const FoundChannels& channels) mutable {
+        if (!*alive) return;
+        // Where Redis does not tell there may be some.
+        const bool alone = channels && std::all_of(channels->begin(), channels->end(),
+                                                   [this](const std::string& channel) {
+                                                     return channel == options_.own_channel;
+                                                   });
+        if (!alone) return std::move(done)({.kind = Kind::kTooEarly});
+        LookForRecords(std::move(done), "0", 1);
+      });
 }
 
 void NewStoreCheck::LookForRecords(Done done, const std::string& cursor, int scans) {

@@ -8,6 +8,7 @@
 #include "config/duration.h"
 #include "core/errors.h"
 #include "redis/command.h"
+#include "redis/daemon_channels.h"
 #include "redis/lock_record.h"
 #include "redis/scripts.h"
 
@@ -263,6 +264,7 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, Judgement judg
                       return CheckAgainSoon();  // Another one was first.
                     if (clock_stepped_ && !step_judged) return CheckAgainSoon();  // Meanwhile.
                     Confirm(lane, *seen, judgement);
+                    TellOfMarker(node_, options_.new_store.channel_pattern, stamp_);
                     EndCheck();
                   });
 }
@@ -312,11 +314,23 @@ void NodeGuard::BeatLater() {
   beat_timer_ = executor_.After(trusted_ ? kBeatInterval : kRetryInterval, [this] { Beat(); });
 }
 
+std::optional<size_t> NodeGuard::ConnectedLane() const {
+  for (size_t lane = 0; lane < node_.lanes(); ++lane) {
+    if (!node_.life(lane).run_id.empty()) return lane;
+  }
+  return std::nullopt;
+}
+
+void NodeGuard::OnMarkerWritten(std::string_view stamp) {
+  const std::optional<size_t> lane = ConnectedLane();
+  if (known_ && lane && stamp != stamp_) OnRefused(*lane);
+}
+
 void NodeGuard::Beat() {
   BeatLater();
-  size_t lane = 0;
-  while (lane < node_.lanes() && node_.life(lane).run_id.empty()) ++lane;
-  if (lane == node_.lanes() || checking_ || beating_) return;
+  const std::optional<size_t> connected = ConnectedLane();
+  if (!connected || checking_ || beating_) return;
+  const size_t lane = *connected;
   const NodeLife& life = node_.life(lane);
   if (!IsConfirmed(lane) || life.durable != known_->marker.durable) {
     trusted_ = false;

@@ -73,6 +73,9 @@ class NodeGuard {
   // it was under way: what the script did may have been done by a wrong clock.
   [[nodiscard]] bool OnAnswered(size_t lane, core::Instant sent, core::NodeTime node);
 
+  // A daemon has just written a marker that begins with `stamp`.
+  void OnMarkerWritten(std::string_view stamp);
+
   // Why calls are held back, for people; empty if they are not, or for no more than a moment.
   std::string HeldBackBecause() const;
 
@@ -100,6 +103,7 @@ class NodeGuard {
   void Replace(size_t lane, const std::string& expected, Judgement judgement);
   void Confirm(size_t lane, const SeenMarker& seen, const Judgement& judgement);
   void RaiseCeiling(size_t lane);
+  std::optional<size_t> ConnectedLane() const;
   void Beat();
   void BeatLater();
   void WatchQuarantine();

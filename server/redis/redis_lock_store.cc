@@ -9,6 +9,7 @@
 
 #include "core/errors.h"
 #include "core/shard.h"
+#include "redis/daemon_channels.h"
 #include "redis/line_message.h"
 #include "redis/lock_record.h"
 #include "redis/script_outcome.h"
@@ -355,6 +356,10 @@ void RedisLockStore::GoOnHandingOver(const std::string& name) {
 
 void RedisLockStore::OnMessage(std::string_view message) {
   if (listener_ == nullptr) return;
+  if (const auto stamp = ReadMarkerMessage(message)) {
+    if (guard_ != nullptr) guard_->OnMarkerWritten(*stamp);
+    return;
+  }
   const std::optional<LineMessage> said = ReadLineMessage(message, queue_.keys());
   if (!said || core::ShardOf(said->name, options_.shards) != options_.shard) return;
   if (!said->offer) return listener_->OnWaiterReleased(said->name, said->lease_id);

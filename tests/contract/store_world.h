@@ -61,7 +61,8 @@ struct Daemon {
             .policy = {.ceiling_max = std::chrono::minutes(2),
                        .new_service_id = daemon_id,
                        .new_reassertion_key = daemon_id + daemon_id},
-            .new_store = {.record_pattern = keys.RecordPattern("")}};
+            .new_store = {.record_pattern = keys.RecordPattern(""),
+                          .channel_pattern = keys.ChannelPattern()}};
   }
 
   redis::TokenFloor floor;

@@ -52,7 +52,8 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
             .policy = {.ceiling_max = kCeilingMax,
                        .new_service_id = id_,
                        .new_reassertion_key = core::Hex16(random.Bits()) + core::Hex16(number)},
-            .new_store = {.record_pattern = keys.RecordPattern("")}});
+            .new_store = {.record_pattern = keys.RecordPattern(""),
+                          .channel_pattern = keys.ChannelPattern()}});
   }
   queue_ = std::make_unique<redis::OperationQueue>(link_, world.clock, process_, token_floor_,
                                                    queue_options, guard_.get());

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "redis/daemon_channels.h"
 #include "redis/node_guard.h"
 #include "redis/token_floor.h"
 #include "support/fake_node/fake_node.h"
@@ -53,8 +54,11 @@ struct Guarded {
                .policy = {.ceiling_max = std::chrono::minutes(2),
                           .new_service_id = service_id,
                           .new_reassertion_key = service_id + service_id},
-               .new_store = {.record_pattern = "lk:{*"}}) {
+               .new_store = {.record_pattern = "lk:{*", .channel_pattern = "lk:daemon:*"}}) {
     guard.SetListener([this] { ++changes; });
+    node.Subscribe("lk:daemon:" + service_id, [this](std::string_view message) {
+      guard.OnMarkerWritten(ReadMarkerMessage(message).value_or(""));
+    });
   }
 
   FakeNode node;

@@ -120,6 +120,22 @@ TEST_F(NodeGuardTest, RaiseOfAnotherDaemonIsTakenOver) {
   EXPECT_EQ(two.guard.trust().epoch, 1);
 }
 
+// With the next beat would be too late.
+TEST_F(NodeGuardTest, QuarantineCoversALeaseWhoseDaemonIsGoneAMomentAfterItWasGranted) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one, 2s) && PermitsSoon(two, 2s));
+  ASSERT_TRUE(PermitsSoon(one, 9s));
+
+  executor_.AdvanceBy(1ms);
+  one.node.GoAway(support::InFlight::kLost);
+  Run({"FLUSHALL"});
+  two.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(two));
+
+  EXPECT_GT(two.guard.Permit().grants_from.micros, server_.clock().Now().micros + 9'000'000);
+}
+
 TEST_F(NodeGuardTest, EmptiedStoreIsNoticedOnceByAll) {
   Guarded& one = Another();
   Guarded& two = Another();
