@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/reassertion.h"
 
-#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/params.h>
 
 #include <array>
 #include <charconv>
@@ -16,6 +14,7 @@ namespace lockkeeper::redis {
 namespace {
 
 constexpr std::string_view kFormat = "1";
+constexpr size_t kKeyBytes = 16;
 constexpr size_t kDigestBytes = 16;
 constexpr char kSeparator = '.';
 
@@ -32,6 +31,17 @@ void AppendHex(std::string& to, std::span<const unsigned char> bytes) {
     to += kDigits[byte >> kNibble];
     to += kDigits[byte & kLow];
   }
+}
+
+// Nothing unless `digits` are as many hex digits as a key has.
+std::optional<std::array<unsigned char, kKeyBytes>> KeyOf(std::string_view digits) {
+  std::array<unsigned char, kKeyBytes> key{};
+  if (digits.size() != 2 * key.size()) return std::nullopt;
+  for (size_t i = 0; i < key.size(); ++i) {
+    const char* const at = digits.data() + 2 * i;
+    if (std::from_chars(at, at + 2, key[i], 16).ptr != at + 2) return std::nullopt;
+  }
+  return key;
 }
 
 std::string TextOf(const ProvedTerms& terms) {
@@ -64,8 +74,9 @@ std::optional<ProvedTerms> ReadTerms(std::string_view text) {
 }  // namespace
 
 struct Reassertions::Mac {
-  std::unique_ptr<EVP_MAC, FreeMac> algorithm{EVP_MAC_fetch(nullptr, "HMAC", nullptr)};
+  std::unique_ptr<EVP_MAC, FreeMac> algorithm{EVP_MAC_fetch(nullptr, "SIPHASH", nullptr)};
   std::unique_ptr<EVP_MAC_CTX, FreeMac> context{EVP_MAC_CTX_new(algorithm.get())};
+  std::array<unsigned char, kKeyBytes> key{};
   std::string text;  // What the last digest was made of: keeps its room.
 };
 
@@ -74,13 +85,9 @@ Reassertions::~Reassertions() = default;
 
 void Reassertions::SetKey(const std::string& key) {
   if (key == key_) return;
-  key_ = key;
-  std::array<char, 7> digest{"SHA256"};
-  const std::array<OSSL_PARAM, 2> parameters = {
-      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0),
-      OSSL_PARAM_construct_end()};
-  const auto* bytes = reinterpret_cast<const unsigned char*>(key_.data());
-  if (EVP_MAC_init(mac_->context.get(), bytes, key_.size(), parameters.data()) != 1) key_.clear();
+  const std::optional<std::array<unsigned char, kKeyBytes>> bytes = KeyOf(key);
+  key_ = bytes ? key : "";
+  if (bytes) mac_->key = *bytes;
 }
 
 // Appends the digest of all parts with their lengths, so that no two leases have the same. False if
@@ -98,16 +105,16 @@ bool Reassertions::AppendDigest(const ProvedLease& lease, std::string_view terms
   text += kSeparator;
   add(lease.principal);
   add(terms);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  std::array<unsigned char, kDigestBytes> digest{};
   size_t size = 0;
   EVP_MAC_CTX* const context = mac_->context.get();
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-  if (EVP_MAC_init(context, nullptr, 0, nullptr) != 1 ||
+  if (EVP_MAC_init(context, mac_->key.data(), mac_->key.size(), nullptr) != 1 ||
       EVP_MAC_update(context, bytes, text.size()) != 1 ||
-      EVP_MAC_final(context, digest.data(), &size, digest.size()) != 1 || size < kDigestBytes) {
+      EVP_MAC_final(context, digest.data(), &size, digest.size()) != 1 || size != kDigestBytes) {
     return false;
   }
-  AppendHex(to, std::span(digest).first<kDigestBytes>());
+  AppendHex(to, digest);
   return true;
 }
 

@@ -4,7 +4,8 @@
 // A text that only daemons of this service can make: what has to be known to take the lease back,
 // and a keyed digest of that together with what the holder says besides.
 //
-// Source: HMAC-SHA-256 (RFC 2104), cut to 128 bits.
+// Source: SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012), a MAC that is made for short
+// texts: a third of the time of HMAC-SHA-256, which every grant would pay.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,8 @@ class Reassertions {
   Reassertions(const Reassertions&) = delete;
   Reassertions& operator=(const Reassertions&) = delete;
 
-  // Proofs are made and checked with this key from now on. Any text.
+  // Proofs are made and checked with this key from now on: 32 hex digits. With anything else none
+  // are made, and none is right.
   void SetKey(const std::string& key);
 
   // Empty without a key.

@@ -92,7 +92,7 @@ TEST_P(ReassertionContract, ProofOfAStoreOfBeforeIsNone) {
   ExtendRequest extend = ProvedExtendOf(request, Grant(request));
   // Made by the daemon of another service.
   redis::Reassertions others;
-  others.SetKey("another key");
+  others.SetKey(std::string(32, '9'));
   extend.reassertion =
       others.Make({request.name, request.lease_id, extend.token, request.principal}, {.ttl = kTtl});
   ForgetEverything();

@@ -2,6 +2,7 @@
 #include "redis/reassertion.h"
 
 #include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
 
@@ -59,6 +60,27 @@ TEST_F(ReassertionsTest, AnotherKeyProvesNothing) {
   reassertions_.SetKey("00000000000000000000000000000000");
 
   EXPECT_FALSE(reassertions_.Check(lease_, proof));
+}
+
+TEST_F(ReassertionsTest, EveryDigitOfTheKeyMatters) {
+  const std::string proof = reassertions_.Make(lease_, kTerms);
+  std::string key = "73dac6cf9d7b10be627ce72498986a5d";
+  for (char& digit : key) {
+    const char right = std::exchange(digit, digit == '0' ? '1' : '0');
+    reassertions_.SetKey(key);
+    EXPECT_FALSE(reassertions_.Check(lease_, proof)) << key;
+    digit = right;
+  }
+  reassertions_.SetKey(key);
+  EXPECT_TRUE(reassertions_.Check(lease_, proof));
+}
+
+TEST_F(ReassertionsTest, WhatIsNoKeyProvesNothing) {
+  for (const char* text : {"", "73dac6cf9d7b10be", "73dac6cf9d7b10be627ce72498986a5g",
+                           "73dac6cf9d7b10be627ce72498986a5d0"}) {
+    reassertions_.SetKey(text);
+    EXPECT_EQ(reassertions_.Make(lease_, kTerms), "") << text;
+  }
 }
 
 TEST_F(ReassertionsTest, AnotherObjectWithTheKeyAgrees) {
