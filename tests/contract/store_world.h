@@ -23,6 +23,7 @@
 #include "redis/redis_admin_store.h"
 #include "redis/redis_lock_store.h"
 #include "redis/token_floor.h"
+#include "support/guard_options.h"
 
 namespace lockkeeper::support {
 
@@ -50,20 +51,10 @@ struct Daemon {
       : guard(guarding == Guarding::kNone
                   ? nullptr
                   : std::make_unique<redis::NodeGuard>(node, clock, executor, floor, noticed,
-                                                       GuardOptionsOf(daemon_id))),
+                                                       support::GuardOptionsOf(daemon_id))),
         queue(node, clock, executor, floor, {.record_retention = kRetention}, guard.get()),
         locks(node, queue, floor, clock, {.daemon_id = daemon_id}, guard.get()),
         admin(node, queue, clock, executor, floor) {}
-
-  static redis::NodeGuardOptions GuardOptionsOf(const std::string& daemon_id) {
-    const redis::KeyLayout keys("lk:");
-    return {.marker_key = keys.MarkerKey(),
-            .policy = {.ceiling_max = std::chrono::minutes(2),
-                       .new_service_id = daemon_id,
-                       .new_reassertion_key = daemon_id + daemon_id},
-            .new_store = {.record_pattern = keys.RecordPattern(""),
-                          .channel_pattern = keys.ChannelPattern()}};
-  }
 
   redis::TokenFloor floor;
   CountingObserver noticed;

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "simulation/acquire_answer.h"
+#include "support/guard_options.h"
 
 namespace lockkeeper::simulation {
 namespace {
@@ -42,18 +43,12 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
       observer_(std::make_unique<Observer>(world.judge)) {
   redis::OperationQueueOptions queue_options;
   queue_options.record_retention = kRecordRetention;
-  const redis::KeyLayout& keys = queue_options.keys;
   if (world.guarded) {
-    guard_ = std::make_unique<redis::NodeGuard>(
-        link_, world.clock, process_, token_floor_, guard_observer_,
-        redis::NodeGuardOptions{
-            .marker_key = keys.MarkerKey(),
-            .call_lifetime = kCallLifetime,
-            .policy = {.ceiling_max = kCeilingMax,
-                       .new_service_id = id_,
-                       .new_reassertion_key = core::Hex16(random.Bits()) + core::Hex16(number)},
-            .new_store = {.record_pattern = keys.RecordPattern(""),
-                          .channel_pattern = keys.ChannelPattern()}});
+    redis::NodeGuardOptions guard_options = support::GuardOptionsOf(id_);
+    guard_options.call_lifetime = kCallLifetime;
+    guard_options.policy.ceiling_max = kCeilingMax;
+    guard_ = std::make_unique<redis::NodeGuard>(link_, world.clock, process_, token_floor_,
+                                                guard_observer_, guard_options);
   }
   queue_ = std::make_unique<redis::OperationQueue>(link_, world.clock, process_, token_floor_,
                                                    queue_options, guard_.get());

@@ -44,13 +44,24 @@ FakeNode::FakeNode(RedisModel& server, const core::Clock& clock, core::Executor&
 
 FakeNode::~FakeNode() {
   *alive_ = false;
-  if (subscription_) server_.Unsubscribe(*subscription_);
+  StopListening();
 }
 
 void FakeNode::Subscribe(const std::string& channel, redis::MessageListener listener) {
-  subscription_ = server_.Subscribe(channel, [this, listener](std::string_view message) {
-    executor_.Post([alive = alive_, listener, message = std::string(message)] {
-      if (*alive) listener(message);
+  channel_ = channel;
+  on_message_ = std::move(listener);
+  ListenAgain();
+}
+
+void FakeNode::StopListening() {
+  if (subscription_) server_.Unsubscribe(*subscription_);
+  subscription_.reset();
+}
+
+void FakeNode::ListenAgain() {
+  subscription_ = server_.Subscribe(channel_, [this](std::string_view message) {
+    executor_.Post([this, alive = alive_, message = std::string(message)] {
+      if (*alive) on_message_(message);
     });
   });
 }

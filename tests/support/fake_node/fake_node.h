@@ -59,6 +59,9 @@ class FakeNode final : public redis::Node {
   void Send(redis::Command command, redis::ReplyDone done) override;
   // Messages take a turn, like replies, and are not lost.
   void Subscribe(const std::string& channel, redis::MessageListener listener) override;
+  // As if that connection alone had broken, and come back.
+  void StopListening();
+  void ListenAgain();
   const redis::NodeLife& life(size_t lane) const override;
   core::Assurance assurance() const override;
 
@@ -96,6 +99,8 @@ class FakeNode final : public redis::Node {
   core::Executor& executor_;
   const Options options_;
 
+  std::string channel_;
+  redis::MessageListener on_message_;
   std::optional<uint64_t> subscription_;
   std::vector<ConnectionPtr> connections_;  // One for each lane.
   absl::AnyInvocable<Delivery(Words)> network_;

@@ -16,6 +16,7 @@
 #include "redis/redis_lock_store.h"
 #include "redis/token_floor.h"
 #include "support/fake_node/fake_node.h"
+#include "support/guard_options.h"
 #include "support/manual_executor.h"
 #include "support/silent_guard_observer.h"
 
@@ -86,16 +87,8 @@ class ClockSetUnderWayTest : public testing::Test {
   support::FakeNode node_{server_, clock_, executor_};
   TokenFloor floor_;
   support::SilentGuardObserver observer_;
-  NodeGuard guard_{node_,
-                   clock_,
-                   executor_,
-                   floor_,
-                   observer_,
-                   {.marker_key = "lk:store",
-                    .policy = {.ceiling_max = 2min,
-                               .new_service_id = std::string(16, '1'),
-                               .new_reassertion_key = std::string(32, '1')},
-                    .new_store = {.record_pattern = "lk:{*"}}};
+  NodeGuard guard_{node_,  clock_,    executor_,
+                   floor_, observer_, support::GuardOptionsOf(std::string(16, '1'))};
   OperationQueue queue_{node_, clock_, executor_, floor_, {.record_retention = 60s}, &guard_};
   RedisLockStore store_{node_,  queue_, floor_, clock_, {.daemon_id = std::string(16, '1')},
                         &guard_};

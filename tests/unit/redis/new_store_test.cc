@@ -8,22 +8,16 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "redis/key_layout.h"
 #include "redis/node_guard.h"
-#include "support/fake_node/fake_node.h"
-#include "support/manual_executor.h"
+#include "support/guard_options.h"
+#include "unit/redis/node_guard_fixture.h"
 
 namespace lockkeeper::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using support::FakeNode;
 using support::InFlight;
-using support::ManualClock;
-using support::ManualExecutor;
-using support::RedisModel;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -32,59 +26,13 @@ constexpr core::Millis kWait{3'000};
 // Between looks, and what the last one takes.
 constexpr core::Millis kLook{60};
 
-class RecordingObserver final : public GuardObserver {
- public:
-  void OnFirstUse(const StoreTrust&) override { told.emplace_back("first use"); }
-  void OnLoss(LossKind kind, const StoreTrust&) override { told.emplace_back(NameOf(kind)); }
-  void OnNewEpoch(const StoreTrust&) override { told.emplace_back("new epoch"); }
-  void OnTrustChanged(const StoreTrust& trust) override { waiting.push_back(trust.waiting); }
-
-  std::vector<std::string> told;
-  std::vector<std::string> waiting;
-};
-
-// A daemon that listens to its channel, and guards its store.
-struct Guarded {
-  Guarded(RedisModel& model, ManualClock& clock, ManualExecutor& executor, char digit,
-          const std::string& own_channel)
-      : server(model),
-        channel(std::string("lk:daemon:") + digit),
-        node(model, clock, executor),
-        guard(node, clock, executor, floor, observer,
-              {.marker_key = "lk:store",
-               .call_lifetime = 1s,
-               .policy = {.ceiling_max = 2min,
-                          .new_service_id = std::string(16, digit),
-                          .new_reassertion_key = std::string(32, digit)},
-               .new_store = {.record_pattern = KeyLayout("lk:").RecordPattern(""),
-                             .channel_pattern = KeyLayout("lk:").ChannelPattern(),
-                             .own_channel = own_channel,
-                             .wait = kWait}}) {
-    Listen();
-  }
-  ~Guarded() { StopListening(); }
-
-  void Listen() {
-    subscription = server.Subscribe(channel, [](std::string_view) {});
-  }
-  void StopListening() { server.Unsubscribe(subscription); }
-
-  RedisModel& server;
-  const std::string channel;
-  uint64_t subscription = 0;
-  FakeNode node;
-  TokenFloor floor;
-  RecordingObserver observer;
-  NodeGuard guard;
-};
-
-class NewStoreTest : public testing::Test {
+class NewStoreTest : public NodeGuardTest {
  protected:
-  NewStoreTest() { server_.LoadCompiledScripts(); }
-
   std::unique_ptr<Guarded> Daemon(char digit) {
-    return std::make_unique<Guarded>(server_, clock_, executor_, digit,
-                                     std::string("lk:daemon:") + digit);
+    NodeGuardOptions options = support::GuardOptionsOf(std::string(16, digit));
+    options.new_store.own_channel = Guarded::ChannelOf(options);
+    options.new_store.wait = kWait;
+    return std::make_unique<Guarded>(server_, clock_, executor_, options);
   }
 
   bool Permits(Guarded& daemon) { return daemon.guard.Permits(0, 0ms); }
@@ -95,13 +43,6 @@ class NewStoreTest : public testing::Test {
     EXPECT_TRUE(executor_.AdvanceUntil([&] { return Permits(daemon); }, limit));
     return clock_.Now() - from;
   }
-
-  void Run(const std::vector<std::string_view>& words) { server_.Execute(words); }
-
-  ManualClock clock_;
-  ManualExecutor executor_{clock_};
-  support::LuaScripts lua_;
-  RedisModel server_{lua_, clock_};
 };
 
 TEST_F(NewStoreTest, SingleDaemonOfALongRunningServerWaitsForNobody) {
@@ -135,7 +76,7 @@ TEST_F(NewStoreTest, StoreThatALivingDaemonKnewIsNotNew) {
   knows->node.ComeBack();
   TimeToPermit(*newcomer, 900ms);
 
-  EXPECT_THAT(knows->observer.told, ElementsAre("first use", "emptied"));
+  EXPECT_THAT(knows->observer.told, ElementsAre("first use", "emptied 2"));
   EXPECT_THAT(newcomer->observer.told, IsEmpty());
   EXPECT_EQ(newcomer->guard.trust().epoch, 2);
   EXPECT_GT(newcomer->guard.Permit().grants_from, server_.clock().Now());
@@ -146,16 +87,16 @@ TEST_F(NewStoreTest, ServerThatHasJustStartedIsGivenTime) {
   const auto knows = Daemon('1');
   TimeToPermit(*knows);
   knows->node.GoAway(InFlight::kLost);
-  knows->StopListening();
+  knows->node.StopListening();
   server_.RestartEmpty();
   const auto newcomer = Daemon('2');
 
   EXPECT_FALSE(executor_.AdvanceUntil([&] { return Permits(*newcomer); }, 2s));
   knows->node.ComeBack();
-  knows->Listen();
+  knows->node.ListenAgain();
   TimeToPermit(*newcomer, 900ms);
 
-  EXPECT_THAT(knows->observer.told, ElementsAre("first use", "emptied"));
+  EXPECT_THAT(knows->observer.told, ElementsAre("first use", "emptied 2"));
   EXPECT_THAT(newcomer->observer.told, IsEmpty());
 }
 
@@ -201,10 +142,12 @@ TEST_F(NewStoreTest, DaemonsThatStartTogetherAgreeAfterTheWait) {
 
 // Another shard of the same daemon may be who knows the store.
 TEST_F(NewStoreTest, DaemonThatMayNotBeAloneInItselfAlwaysWaits) {
-  const auto daemon = std::make_unique<Guarded>(server_, clock_, executor_, '1', "");
-  daemon->StopListening();
+  NodeGuardOptions options = support::GuardOptionsOf(std::string(16, '1'));
+  options.new_store.wait = kWait;
+  Guarded daemon(server_, clock_, executor_, options);
+  daemon.node.StopListening();
 
-  EXPECT_GE(TimeToPermit(*daemon), kWait);
+  EXPECT_GE(TimeToPermit(daemon), kWait);
 }
 
 // For want of rights, say.
@@ -257,7 +200,7 @@ TEST_F(NewStoreTest, RecordsWithoutAMarkerAreALossAfterTheWaitToo) {
 
   TimeToPermit(*daemon);
 
-  EXPECT_THAT(daemon->observer.told, ElementsAre("marker_missing"));
+  EXPECT_THAT(daemon->observer.told, ElementsAre("marker_missing 1"));
 }
 
 TEST_F(NewStoreTest, MayEndAtAnyMoment) {

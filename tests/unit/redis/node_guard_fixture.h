@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "redis/daemon_channels.h"
+#include "redis/key_layout.h"
 #include "redis/node_guard.h"
 #include "redis/token_floor.h"
 #include "support/fake_node/fake_node.h"
 #include "support/fake_node/lua_scripts.h"
 #include "support/fake_node/redis_model.h"
+#include "support/guard_options.h"
 #include "support/manual_clock.h"
 #include "support/manual_executor.h"
 
@@ -37,28 +39,29 @@ class RecordingObserver final : public GuardObserver {
   void OnNewEpoch(const StoreTrust& trust) override {
     told.push_back("epoch " + std::to_string(trust.epoch));
   }
-  void OnTrustChanged(const StoreTrust& trust) override { last = trust; }
+  void OnTrustChanged(const StoreTrust& trust) override {
+    last = trust;
+    waiting.push_back(trust.waiting);
+  }
 
   std::vector<std::string> told;
+  std::vector<std::string> waiting;
   StoreTrust last;
 };
 
-// What one daemon has to do with the store.
+// What one daemon has to do with the store: it listens to its channel, and guards it.
 struct Guarded {
   Guarded(RedisModel& server, ManualClock& clock, ManualExecutor& executor,
-          const std::string& service_id)
-      : node(server, clock, executor),
-        guard(node, clock, executor, floor, observer,
-              {.marker_key = "lk:store",
-               .call_lifetime = core::Millis(1'000),
-               .policy = {.ceiling_max = std::chrono::minutes(2),
-                          .new_service_id = service_id,
-                          .new_reassertion_key = service_id + service_id},
-               .new_store = {.record_pattern = "lk:{*", .channel_pattern = "lk:daemon:*"}}) {
+          const NodeGuardOptions& options)
+      : node(server, clock, executor), guard(node, clock, executor, floor, observer, options) {
     guard.SetListener([this] { ++changes; });
-    node.Subscribe("lk:daemon:" + service_id, [this](std::string_view message) {
+    node.Subscribe(ChannelOf(options), [this](std::string_view message) {
       guard.OnMarkerWritten(ReadMarkerMessage(message).value_or(""));
     });
+  }
+
+  static std::string ChannelOf(const NodeGuardOptions& options) {
+    return KeyLayout("lk:").ChannelPrefix() + options.policy.new_service_id;
   }
 
   FakeNode node;
@@ -73,10 +76,10 @@ class NodeGuardTest : public testing::Test {
   NodeGuardTest() { server_.LoadCompiledScripts(); }
 
   Guarded& Another() {
-    const std::string digit(1, static_cast<char>('1' + daemons_.size()));
-    std::string service_id;
-    for (int i = 0; i < 16; ++i) service_id += digit;
-    daemons_.push_back(std::make_unique<Guarded>(server_, clock_, executor_, service_id));
+    const std::string id(16, static_cast<char>('1' + daemons_.size()));
+    NodeGuardOptions options = support::GuardOptionsOf(id);
+    options.call_lifetime = std::chrono::seconds(1);
+    daemons_.push_back(std::make_unique<Guarded>(server_, clock_, executor_, options));
     return *daemons_.back();
   }
 
