@@ -47,6 +47,8 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
     redis::NodeGuardOptions guard_options = support::GuardOptionsOf(id_);
     guard_options.call_lifetime = kCallLifetime;
     guard_options.policy.ceiling_max = kCeilingMax;
+    guard_options.new_store.own_channel = queue_options.keys.ChannelPrefix() + id_;
+    guard_options.new_store.wait = kFirstUseWait;
     guard_ = std::make_unique<redis::NodeGuard>(link_, world.clock, process_, token_floor_,
                                                 guard_observer_, guard_options);
   }

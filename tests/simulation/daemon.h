@@ -36,6 +36,7 @@ inline constexpr core::Millis kCeilingMax{7'000};
 
 // A call that takes longer to the store is not executed any more.
 inline constexpr core::Millis kCallLifetime{1'000};
+inline constexpr core::Millis kFirstUseWait{3'000};
 
 // One rpc, as the daemon sees it.
 struct Call {

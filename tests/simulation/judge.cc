@@ -365,15 +365,18 @@ Instant Judge::InOrderSince(const Lock& lock, const std::string& daemon) const {
   return disturbed->second + kSettling;
 }
 
+// It was released so close to its end that only the node's clock can tell.
+bool Judge::MayHaveExpired(const Lock& lock) const {
+  return lock.phase == Phase::kReleased && lock.over_at + tolerance_ > EndOf(lock);
+}
+
 std::optional<bool> Judge::PreviousExpired(const Lock& lock, Instant now) const {
   if (lock.doubted) return std::nullopt;
   if (lock.phase == Phase::kNone) return false;
   if (now - FreeSince(lock) >= retention_) return std::nullopt;
   if (lock.phase == Phase::kLease) return true;
-  if (lock.phase == Phase::kReleased) {
-    const bool close_call = lock.over_at + tolerance_ > EndOf(lock);
-    return close_call ? std::nullopt : std::optional<bool>(false);
-  }
+  if (MayHaveExpired(lock)) return std::nullopt;
+  if (lock.phase == Phase::kReleased) return false;
   return lock.previous_expired;  // Nobody had a lease in this turn.
 }
 
@@ -463,7 +466,9 @@ void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waite
                       Instant now) {
   Instant since = std::max({FreeSince(lock), EndKnownSince(lock), quarantine_end_ + kPollMax,
                             waiter.since, InOrderSince(lock, DaemonOf(waiter.keeper))});
-  if (lock.doubted) since = std::max<Instant>(since, lock.turn.end + lock.turn.lock_delay);
+  if (lock.doubted || MayHaveExpired(lock)) {
+    since = std::max<Instant>(since, lock.turn.end + lock.turn.lock_delay);
+  }
   if (now <= since || now - since <= kIdleMax) return;
   Violation("the lock was free for " + Seconds(Between(since, now)) + " while " + Shown(lease_id) +
             " stood in line");

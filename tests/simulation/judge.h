@@ -194,6 +194,7 @@ class Judge {
   bool ClockGivesTooEarly() const;
   Instant EndOf(const Lock& lock) const { return lock.doubted ? lock.told_end : lock.turn.end; }
   Instant FreeSince(const Lock& lock) const;
+  bool MayHaveExpired(const Lock& lock) const;
   Instant OverAt(const Lock& lock, int64_t token) const;
   Instant EndKnownSince(const Lock& lock) const;
   Instant InOrderSince(const Lock& lock, const std::string& daemon) const;

@@ -37,6 +37,10 @@ constexpr Micros kEverythingExpired{110'000'000};
 constexpr Micros kTokensAheadMax{900'000'000};
 // Within this a daemon in good order notices a loss: its beat, and a look at the marker.
 constexpr Micros kNoticedWithin{1'200'000};
+// A single daemon has taken the store for new within this.
+constexpr Micros kFirstUseMax{100'000};
+// One that is ended has a successor within this.
+constexpr Micros kRestartMax{20'000};
 // A daemon knows the store well after this.
 constexpr Micros kSettled{2'000'000};
 
@@ -92,24 +96,27 @@ class World {
   std::vector<std::unique_ptr<AnyClient>> former_clients_;
   std::vector<Instant> in_order_from_;  // Each daemon, as far as its own faults go.
   std::map<Micros, support::Keyspace::Snapshot> snapshots_;  // By the time of their fault.
-  Instant losing_until_;  // Something was lost, and not everybody knows.
-  Micros set_back_{};     // The node's clock, in all.
+  Instant losing_until_;      // Something was lost, and not everybody knows.
+  Instant misleading_until_;  // And a daemon that starts would take what it finds for right.
+  Instant node_away_until_;
+  Micros set_back_{};  // The node's clock, in all.
   uint64_t next_daemon_ = 1;
   uint64_t faults_ = 0;
   bool healed_ = false;
 };
 
 void World::StartDaemon(size_t index) {
-  // A daemon that finds a store empty, or its clock set, before those that know better do, is
-  // misled.
-  if (clock_.Now() < losing_until_) {
-    const auto left = std::chrono::ceil<Micros>(losing_until_ - clock_.Now());
+  if (clock_.Now() < misleading_until_) {
+    const auto left = std::chrono::ceil<Micros>(misleading_until_ - clock_.Now());
     return executor_.Later(left, [this, index] { StartDaemon(index); });
   }
   in_order_from_[index] = clock_.Now() + kSettled;
   daemons_[index] = std::make_unique<Daemon>(
       Daemon::World{server_, clock_, executor_, judge_, watch_, schedule_.guarded}, next_daemon_++,
       random_.Fork());
+  if (clock_.Now() < node_away_until_) {
+    daemons_[index]->link().Cut(std::chrono::ceil<Micros>(node_away_until_ - clock_.Now()));
+  }
   rpc_.SetDaemon(index, daemons_[index].get());
 }
 
@@ -206,7 +213,7 @@ void World::StrikeNode(const Fault& fault) {
   if (fault.kind == FaultKind::kScriptsForgotten) return server_.ForgetScripts();
   if (fault.kind == FaultKind::kNodeClockBack) {
     if (!HasWitness(daemons_.size())) return;
-    losing_until_ = clock_.Now() + kNoticedWithin;
+    losing_until_ = misleading_until_ = clock_.Now() + kNoticedWithin;
     return SetClock(-fault.duration / 3);
   }
   server_.Restart();
@@ -216,6 +223,8 @@ void World::StrikeNode(const Fault& fault) {
 
 // Every connection breaks.
 void World::RestartNode(const Fault& fault) {
+  node_away_until_ = std::max<Instant>(node_away_until_, clock_.Now() + fault.duration);
+  executor_.Later(fault.duration, [this] { server_.life().started = server_.clock().Now(); });
   for (size_t i = 0; i < daemons_.size(); ++i) {
     if (!daemons_[i]) continue;
     const Instant until = clock_.Now() + fault.duration + kNoticedWithin;
@@ -262,14 +271,20 @@ void World::StrikeStore(const Fault& fault) {
     const bool in_order = std::all_of(in_order_from_.begin(), in_order_from_.end(),
                                       [now](Instant from) { return now >= from; });
     if (!in_order || SomebodyIsNew()) return;
-    losing_until_ = now + kNoticedWithin;
+    losing_until_ = misleading_until_ = now + kNoticedWithin;
     return SetClock(fault.target % 4 == 0 ? -fault.duration : fault.duration);
   }
   // In half of the cases one daemon hears of it later.
   const size_t absent =
       fault.target % 2 == 0 ? daemons_.size() : fault.target / 2 % daemons_.size();
   if (!HasWitness(absent) || SomebodyIsNew()) return;
-  if (absent < daemons_.size() && daemons_[absent]) {
+  const bool emptied =
+      fault.kind == FaultKind::kStoreFlushed || fault.kind == FaultKind::kRestartEmpty;
+  if (absent >= daemons_.size() || !daemons_[absent]) {
+    // All of them are there.
+  } else if (emptied && fault.target / 16 % 2 == 0) {
+    StopDaemon(absent, kRestartMax);  // One that starts meets the empty store.
+  } else {
     const Micros lasts = fault.duration + Micros(500'000);
     judge_.Disturbed(daemons_[absent]->id(), now + lasts + kNoticedWithin);
     in_order_from_[absent] =
@@ -277,6 +292,9 @@ void World::StrikeStore(const Fault& fault) {
     daemons_[absent]->link().Cut(lasts);
   }
   losing_until_ = now + kNoticedWithin;
+  // An empty store tells by itself, and so does another start of its server.
+  const bool misleading = !emptied && fault.kind != FaultKind::kRestartUnproved;
+  if (misleading) misleading_until_ = losing_until_;
   constexpr Micros kStep{4'000'000};
   constexpr Micros kMinute{60'000'000};
   constexpr Micros kHour{3'600'000'000};
@@ -309,6 +327,7 @@ void World::StrikeStore(const Fault& fault) {
                    static_cast<uint64_t>(misled));
   if (fault.kind != FaultKind::kStoreFlushed) {
     losing_until_ += fault.duration;
+    if (misleading) misleading_until_ = losing_until_;
     return RestartNode(fault);
   }
   for (const auto& daemon : daemons_) {
@@ -380,7 +399,14 @@ Outcome World::Run() {
   clients_.resize(static_cast<size_t>(schedule_.clients));
   session_clients_.resize(
       static_cast<size_t>(std::min(schedule_.session_clients, schedule_.clients)));
-  for (size_t i = 0; i < daemons_.size(); ++i) StartDaemon(i);
+  for (size_t i = 0; i < daemons_.size(); ++i) {
+    // Several that start together wait for each other; that is not what takes the time here.
+    if (i == 0 || !schedule_.guarded) {
+      StartDaemon(i);
+    } else {
+      executor_.Later(kFirstUseMax, [this, i] { StartDaemon(i); });
+    }
+  }
   for (size_t i = 0; i < clients_.size(); ++i) StartClient(i);
   for (const Fault& fault : schedule_.faults) {
     executor_.Later(fault.at, [this, &fault] { Strike(fault); });
