@@ -138,7 +138,8 @@ TEST(KeptLeaseThreadsTest, ManyLeasesAreKeptAndDroppedConcurrently) {
         lease->OnExtended([&] {
           if (!seen.exchange(true)) extended.set_value();
         });
-        extended.get_future().wait();
+        // Unless that was before anybody listened; the next one is half a minute away.
+        if (lease->remaining() <= 80s) extended.get_future().wait();
         EXPECT_FALSE(lease->lost());
         EXPECT_GT(lease->remaining(), 80s);
         lease->Drop();
