@@ -148,6 +148,24 @@ TEST_P(ReassertionContract, WhatIsKnownToHaveEndedStaysEnded) {
   for (const ExtendRequest& extend : ended) ExpectLost(extend, extend.name.c_str());
 }
 
+// Older data may know of the attempt that was withdrawn, but not of the one that was granted then.
+TEST_P(ReassertionContract, WithdrawnAttemptSpeaksOnlyAgainstItsOwnToken) {
+  const AcquireRequest first = AcquireOf("a", Id(1));
+  const ExtendRequest of_first = ProvedExtendOf(first, Grant(first));
+  Withdraw(first);
+  const std::string record = world_->Run({"GET", "lk:{a}"}).text;
+  AcquireRequest second = Now(first);
+  second.attempt = 2;
+  const Lease lease = Grant(second);
+  const ExtendRequest of_second = ProvedExtendOf(second, lease);
+
+  world_->Run({"SET", "lk:{a}", record});
+  SetTheClock();
+
+  ExpectLost(of_first, "withdrawn");
+  EXPECT_EQ(Extend(Now(of_second)).token, lease.token);
+}
+
 TEST_P(ReassertionContract, ReleasedAfterItWasTakenBackItStaysReleased) {
   const AcquireRequest request = AcquireOf("a", Id(1));
   const ExtendRequest extend = ProvedExtendOf(request, Grant(request));

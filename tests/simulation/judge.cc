@@ -348,7 +348,8 @@ Instant Judge::FreeSince(const Lock& lock) const {
 
 // When all daemons know how long the turn lasts at most.
 Instant Judge::EndKnownSince(const Lock& lock) const {
-  const bool runs_out = lock.phase == Phase::kLease || lock.phase == Phase::kOffered;
+  const bool runs_out =
+      lock.phase == Phase::kLease || lock.phase == Phase::kOffered || MayHaveExpired(lock);
   return runs_out ? lock.end_set_at + kPollMax : Instant::min();
 }
 

@@ -114,6 +114,9 @@ void World::StartDaemon(size_t index) {
   daemons_[index] = std::make_unique<Daemon>(
       Daemon::World{server_, clock_, executor_, judge_, watch_, schedule_.guarded}, next_daemon_++,
       random_.Fork());
+  if (clock_.Now() < losing_until_) {  // If the store is empty it waits for those that know more.
+    judge_.Disturbed(daemons_[index]->id(), clock_.Now() + kFirstUseWait + kNoticedWithin);
+  }
   if (clock_.Now() < node_away_until_) {
     daemons_[index]->link().Cut(std::chrono::ceil<Micros>(node_away_until_ - clock_.Now()));
   }
@@ -148,9 +151,10 @@ void World::StartClient(size_t index) {
 
 void World::Strike(const Fault& fault) {
   if (healed_) return;
-  const bool at_stream_or_client = fault.kind >= FaultKind::kNetworkSlow &&
-                                   fault.kind != FaultKind::kScriptsForgotten &&
-                                   fault.kind < FaultKind::kStoreFlushed;
+  const bool at_stream_or_client =
+      fault.kind >= FaultKind::kNetworkSlow && fault.kind < FaultKind::kStoreFlushed &&
+      fault.kind != FaultKind::kScriptsForgotten && fault.kind != FaultKind::kNodeRestart &&
+      fault.kind != FaultKind::kNodeClockBack;
   if (clock_.Now() < losing_until_ && !at_stream_or_client) return;
   ++faults_;
   const size_t daemon = fault.target % daemons_.size();
@@ -394,6 +398,7 @@ size_t World::Outstanding() const {
 Outcome World::Run() {
   if (schedule_.scripts_loaded) server_.LoadCompiledScripts();
   server_.life().durable = schedule_.durable;
+  if (schedule_.guarded) losing_until_ = clock_.Now() + 2 * kFirstUseMax;
   daemons_.resize(static_cast<size_t>(schedule_.daemons));
   in_order_from_.resize(daemons_.size());
   clients_.resize(static_cast<size_t>(schedule_.clients));

@@ -28,6 +28,8 @@ local function is_against(record, who, token)
   if void_kind and void_kind ~= 'W' then return true end
   if sub(record, 112, 152) ~= who then return token_of(record) >= token end
   if sub(record, 154, 159) == FOR_GOOD then return true end
+  -- Another attempt of this acquire: one that was withdrawn, before this one or after.
+  if token_of(record) ~= token then return token_of(record) > token end
   if is_current(record) then return not runs(record, 'H') end
   return state ~= 'H' and state ~= 'O'
 end
