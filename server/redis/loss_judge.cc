@@ -223,6 +223,9 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
     marker.quarantine_end =
         std::max(marker.quarantine_end, After(s.now, QuarantineOf(marker.ttl_ceiling)));
   }
+  if (marker.run_id == s.seen->marker.run_id && !s.may_improve) {
+    marker.durable = marker.durable && s.seen->marker.durable;
+  }
   StoreMarker as_seen = s.seen->marker;
   as_seen.token_floor = marker.token_floor;  // Rises all the time; written when there is a reason.
   if (!(as_seen == marker)) {

@@ -68,6 +68,9 @@ struct Sighting {
   NodeLife life;                    // Of the server.
   int64_t evicted_before = 0;       // Keys that it had evicted when it was confirmed last.
   bool clock_stepped = false;
+  // Whether the marker may say that the server is durable again. Only now and then: daemons that do
+  // not see the same, for want of a right or because one has looked earlier, would write in turn.
+  bool may_improve = false;
   core::NodeTime now;  // Of the server.
   core::FencingToken token_floor;
 };

@@ -162,12 +162,12 @@ void NodeGuard::RunMarkerScript(size_t lane, const std::string& expected,
 }
 
 // Looks at the marker, unless that is under way.
-void NodeGuard::Check(size_t lane) {
+void NodeGuard::Check(size_t lane, MayImprove may_improve) {
   if (checking_) return;
   checking_ = true;
   const Instant sent = clock_.Now();
-  RunMarkerScript(lane, "", "", [this, lane, sent](absl::StatusOr<Reply> reply) {
-    OnSeen(lane, sent, std::move(reply));
+  RunMarkerScript(lane, "", "", [this, lane, sent, may_improve](absl::StatusOr<Reply> reply) {
+    OnSeen(lane, sent, may_improve, std::move(reply));
   });
 }
 
@@ -201,7 +201,8 @@ std::optional<std::string> NodeGuard::TakeReply(size_t lane, Instant sent,
   return reply->items[1].text;
 }
 
-void NodeGuard::OnSeen(size_t lane, Instant sent, absl::StatusOr<Reply> reply) {
+void NodeGuard::OnSeen(size_t lane, Instant sent, MayImprove may_improve,
+                       absl::StatusOr<Reply> reply) {
   const std::optional<std::string> raw = TakeReply(lane, sent, reply);
   if (!raw) return CheckAgainSoon();
   Sighting sighting{.known = known_,
@@ -209,6 +210,7 @@ void NodeGuard::OnSeen(size_t lane, Instant sent, absl::StatusOr<Reply> reply) {
                     .life = node_.life(lane),
                     .evicted_before = evicted_,
                     .clock_stepped = clock_stepped_,
+                    .may_improve = may_improve == MayImprove::kYes,
                     .now = {reply->items[0].integer},
                     .token_floor = {token_floor_.value()}};
   // Another daemon noticed something: perhaps that the clock was set, by less than a slow answer
@@ -334,7 +336,7 @@ void NodeGuard::Beat() {
   const NodeLife& life = node_.life(lane);
   if (!IsConfirmed(lane) || life.durable != known_->marker.durable) {
     trusted_ = false;
-    return Check(lane);
+    return Check(lane, MayImprove::kYes);
   }
   UpdateTrust();
   beating_ = true;

@@ -92,12 +92,14 @@ class NodeGuard {
   StoreTrust trust() const;
 
  private:
+  enum class MayImprove { kNo, kYes };  // See Sighting.
+
   bool IsConfirmed(size_t lane) const;
   bool LearnClock(core::Instant sent, core::NodeTime node);
   void LearnClockAnew(core::Instant sent, core::NodeTime node);
-  void Check(size_t lane);
+  void Check(size_t lane, MayImprove may_improve = MayImprove::kNo);
   void CheckAgainSoon();
-  void OnSeen(size_t lane, core::Instant sent, absl::StatusOr<Reply> reply);
+  void OnSeen(size_t lane, core::Instant sent, MayImprove may_improve, absl::StatusOr<Reply> reply);
   void AskWhetherNew(size_t lane, Sighting sighting);
   void Decide(size_t lane, const Sighting& sighting, const std::string& raw);
   void Replace(size_t lane, const std::string& expected, Judgement judgement);

@@ -68,7 +68,10 @@ void FakeNode::ListenAgain() {
 
 const redis::NodeLife& FakeNode::life(size_t) const {
   static const redis::NodeLife kNobody;
-  return away_ ? kNobody : server_.life();
+  if (away_) return kNobody;
+  seen_life_ = server_.life();
+  seen_life_.durable = seen_life_.durable && sees_durability_;
+  return seen_life_;
 }
 
 core::Assurance FakeNode::assurance() const {

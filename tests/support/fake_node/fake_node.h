@@ -76,6 +76,9 @@ class FakeNode final : public redis::Node {
   void GoAway(InFlight in_flight);
   void ComeBack() { away_ = false; }
 
+  // From now on it does not see that the server is durable.
+  void SeeAsVolatile() { sees_durability_ = false; }
+
   // Requests that this node has sent so far, SCRIPT LOADs with them.
   uint64_t requests() const { return requests_; }
 
@@ -106,6 +109,8 @@ class FakeNode final : public redis::Node {
   absl::AnyInvocable<Delivery(Words)> network_;
   std::deque<Delivery> planned_;
   bool away_ = false;
+  bool sees_durability_ = true;
+  mutable redis::NodeLife seen_life_;
   uint64_t requests_ = 0;
   uint64_t next_timer_ = 0;
   std::map<uint64_t, std::unique_ptr<core::Timer>> timers_;

@@ -221,6 +221,21 @@ TEST_F(NodeGuardTest, DurabilityIsWrittenDownAsItIsNow) {
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use"));
 }
 
+// One of them may not ask for `appendfsync`, say.
+TEST_F(NodeGuardTest, DaemonsThatDoNotAgreeOnDurabilityWriteOnceASecondEach) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  two.node.SeeAsVolatile();
+  const auto requests = [&] { return one.node.requests() + two.node.requests(); };
+  const uint64_t before = requests();
+
+  executor_.AdvanceBy(10s);
+
+  EXPECT_LT(requests() - before, 10 * 20U) << "for 20 beats, and what they do not agree on";
+  EXPECT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+}
+
 TEST_F(NodeGuardTest, ClockStepIsNoticedByAnAnswer) {
   for (const core::Micros step : {core::Micros(1h), core::Micros(-1h), core::Micros(80ms)}) {
     SCOPED_TRACE(step.count());
