@@ -225,6 +225,7 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
   }
   if (marker.run_id == s.seen->marker.run_id && !s.may_improve) {
     marker.durable = marker.durable && s.seen->marker.durable;
+    marker.home = s.seen->marker.home;  // A server stays where it was started.
   }
   StoreMarker as_seen = s.seen->marker;
   as_seen.token_floor = marker.token_floor;  // Rises all the time; written when there is a reason.

@@ -179,6 +179,19 @@ TEST_F(LossJudgeTest, NewDaemonTrustsWhatIsThere) {
   ExpectLoss(LossKind::kRestarted, 2min);
 }
 
+// Two daemons that see a server differently would rewrite the marker in turn.
+TEST_F(LossJudgeTest, WhatADaemonSeesOfARunningServerIsWrittenOnlyNowAndThen) {
+  policy_.home = "00000000000000ab";
+  EXPECT_EQ(Judged().kind, Kind::kTrusted);
+
+  sighting_.seen->marker.durable = sighting_.known->marker.durable = false;
+  EXPECT_EQ(Judged().kind, Kind::kTrusted);
+
+  sighting_.may_improve = true;
+  EXPECT_EQ(Judged().kind, Kind::kRewrite);
+  EXPECT_TRUE(Judged().marker.durable);
+}
+
 TEST_F(LossJudgeTest, ClockStepIsALossOnce) {
   sighting_.clock_stepped = true;
   ExpectLoss(LossKind::kClockStep);
