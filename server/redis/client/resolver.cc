@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+
 namespace lockkeeper::redis {
 namespace {
 
@@ -21,6 +23,29 @@ std::vector<SocketAddress> Copy(const addrinfo* list) {
     address.length = list->ai_addrlen;
     addresses.push_back(address);
   }
+  return addresses;
+}
+
+bool IsLocalhost(const std::string& host) {
+  std::string name = absl::AsciiStrToLower(host);
+  if (name.ends_with('.')) name.pop_back();
+  return name == "localhost" || name.ends_with(".localhost");
+}
+
+std::vector<SocketAddress> Loopback(uint16_t port) {
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(port);
+  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(port);
+  v6.sin6_addr = in6addr_loopback;
+  std::vector<SocketAddress> addresses(2);
+  std::memcpy(&addresses[0].storage, &v4, sizeof v4);
+  addresses[0].length = sizeof v4;
+  std::memcpy(&addresses[1].storage, &v6, sizeof v6);
+  addresses[1].length = sizeof v6;
   return addresses;
 }
 
@@ -44,6 +69,8 @@ std::string SocketAddress::Text() const {
 struct Resolver::Question {
   uv_getaddrinfo_t request{};
   absl::AnyInvocable<void(Resolved) &&> done;  // Empty once nobody wants to know.
+  std::string host;
+  uint16_t port = 0;
   std::shared_ptr<Question> self;
 
   static void OnAnswer(uv_getaddrinfo_t* request, int status, addrinfo* list) {
@@ -51,6 +78,8 @@ struct Resolver::Question {
         std::move(static_cast<Question*>(request->data)->self);
     Resolved answer = status == 0 ? Resolved(Copy(list)) : Resolved(uv_strerror(status));
     uv_freeaddrinfo(list);
+    // A machine without /etc/hosts does not know its own name for itself (RFC 6761, 6.3).
+    if (status != 0 && IsLocalhost(question->host)) answer = Loopback(question->port);
     if (!question->done) return;
     auto done = std::exchange(question->done, nullptr);
     std::move(done)(std::move(answer));
@@ -61,6 +90,8 @@ Resolver::Resolver(EventLoop& loop, const std::string& host, uint16_t port,
                    absl::AnyInvocable<void(Resolved) &&> done)
     : question_(std::make_shared<Question>()) {
   question_->done = std::move(done);
+  question_->host = host;
+  question_->port = port;
   question_->self = question_;
   question_->request.data = question_.get();
   addrinfo hints{};
