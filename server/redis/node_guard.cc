@@ -323,9 +323,10 @@ std::optional<size_t> NodeGuard::ConnectedLane() const {
   return std::nullopt;
 }
 
+// Calls go on meanwhile: the message may be an old one, and if it is not, scripts refuse them.
 void NodeGuard::OnMarkerWritten(std::string_view stamp) {
   const std::optional<size_t> lane = ConnectedLane();
-  if (known_ && lane && stamp != stamp_) OnRefused(*lane);
+  if (known_ && lane && stamp != stamp_) Check(*lane);
 }
 
 void NodeGuard::Beat() {

@@ -136,6 +136,15 @@ TEST_F(NodeGuardTest, QuarantineCoversALeaseWhoseDaemonIsGoneAMomentAfterItWasGr
   EXPECT_GT(two.guard.Permit().grants_from.micros, server_.clock().Now().micros + 9'000'000);
 }
 
+TEST_F(NodeGuardTest, MessageThatComesLateHoldsNothingBack) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon, 9s));
+
+  daemon.guard.OnMarkerWritten("the stamp of before");
+
+  EXPECT_TRUE(daemon.guard.Permits(0, 9s));
+}
+
 TEST_F(NodeGuardTest, EmptiedStoreIsNoticedOnceByAll) {
   Guarded& one = Another();
   Guarded& two = Another();
