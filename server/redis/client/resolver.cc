@@ -33,19 +33,13 @@ bool IsLocalhost(const std::string& host) {
 }
 
 std::vector<SocketAddress> Loopback(uint16_t port) {
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
-  v4.sin_port = htons(port);
-  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  sockaddr_in6 v6{};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(port);
-  v6.sin6_addr = in6addr_loopback;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+  uv_ip4_addr("127.0.0.1", port, &v4);
+  uv_ip6_addr("::1", port, &v6);
   std::vector<SocketAddress> addresses(2);
-  std::memcpy(&addresses[0].storage, &v4, sizeof v4);
-  addresses[0].length = sizeof v4;
-  std::memcpy(&addresses[1].storage, &v6, sizeof v6);
-  addresses[1].length = sizeof v6;
+  std::memcpy(&addresses[0].storage, &v4, addresses[0].length = sizeof v4);
+  std::memcpy(&addresses[1].storage, &v6, addresses[1].length = sizeof v6);
   return addresses;
 }
 
@@ -78,9 +72,9 @@ struct Resolver::Question {
         std::move(static_cast<Question*>(request->data)->self);
     Resolved answer = status == 0 ? Resolved(Copy(list)) : Resolved(uv_strerror(status));
     uv_freeaddrinfo(list);
+    if (!question->done) return;
     // A machine without /etc/hosts does not know its own name for itself (RFC 6761, 6.3).
     if (status != 0 && IsLocalhost(question->host)) answer = Loopback(question->port);
-    if (!question->done) return;
     auto done = std::exchange(question->done, nullptr);
     std::move(done)(std::move(answer));
   }
