@@ -368,7 +368,8 @@ Instant Judge::InOrderSince(const Lock& lock, const std::string& daemon) const {
 
 // It was released so close to its end that only the node's clock can tell.
 bool Judge::MayHaveExpired(const Lock& lock) const {
-  return lock.phase == Phase::kReleased && lock.over_at + tolerance_ > EndOf(lock);
+  return tolerance_ > Micros(0) && lock.phase == Phase::kReleased &&
+         lock.over_at + tolerance_ > EndOf(lock);
 }
 
 std::optional<bool> Judge::PreviousExpired(const Lock& lock, Instant now) const {
