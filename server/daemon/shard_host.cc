@@ -13,7 +13,7 @@ constexpr core::Millis kLagInterval{500};
 
 telemetry::StoreHealth ToStoreHealth(const redis::NodeHealth& node) {
   return {.reachable = node.reachable,
-          .problem = node.problem,
+          .problem = node.reachable ? "" : node.problem,
           .server_version = node.server_version,
           .assurance = node.assurance};
 }

@@ -70,9 +70,10 @@ class Node {
 // What a node's health looks like from here.
 struct NodeHealth {
   bool reachable = false;
-  // It answers, but a setting that `problem` names must be changed before locks may be kept there.
+  // It answers, but a setting that `problem` names must be changed before anything is granted
+  // there. If it is reachable all the same, holders go on.
   bool refused = false;
-  std::string problem;         // For people; empty if reachable.
+  std::string problem;         // For people; empty if reachable and not refused.
   std::string server_version;  // "Redis 7.0.15"; empty if never reached.
   core::Assurance assurance = core::Assurance::kNone;
 

@@ -52,7 +52,6 @@ struct ConnectionOptions {
   core::Millis connect_timeout{2'000};    // To resolve, connect and shake hands.
   core::Millis request_timeout{1'000};    // Longest wait for a reply.
   core::Millis probe_interval{1'000};     // An idle connection is asked whether it lives.
-  Assumptions assumed;
   // Hears of published messages, once SUBSCRIBE was sent. Without it a message breaks the
   // connection.
   MessageListener on_message;

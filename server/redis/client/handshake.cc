@@ -21,8 +21,8 @@ Command Words(std::initializer_list<std::string_view> words) {
 Command LoadCommand(const ScriptSource& script) { return Words({"SCRIPT", "LOAD", script.text}); }
 
 Handshake::Handshake(const RedisUrl& url, const std::string& client_name,
-                     std::span<const ScriptSource> scripts, const Assumptions& assumed)
-    : url_(url), client_name_(client_name), scripts_(scripts), assumed_(assumed) {}
+                     std::span<const ScriptSource> scripts)
+    : url_(url), client_name_(client_name), scripts_(scripts) {}
 
 std::vector<Command> Handshake::NextPipeline() {
   switch (std::exchange(phase_, phase_ == Phase::kIdentify ? Phase::kLoadScripts : Phase::kDone)) {
@@ -94,7 +94,7 @@ std::optional<StoreProblem> Handshake::OnReply(Reply reply) {
     case Step::kMayFail:
       break;
   }
-  if (phase_ == Phase::kLoadScripts && awaited_.empty()) return Judge(facts_, assumed_);
+  if (phase_ == Phase::kLoadScripts && awaited_.empty()) return Judge(facts_);
   return std::nullopt;
 }
 

@@ -30,7 +30,7 @@ class Handshake {
  public:
   // `client_name` is what CLIENT LIST shows; no spaces.
   Handshake(const RedisUrl& url, const std::string& client_name,
-            std::span<const ScriptSource> scripts, const Assumptions& assumed = {});
+            std::span<const ScriptSource> scripts);
 
   // What to send next, after the previous pipeline has been answered. Empty: it has succeeded.
   std::vector<Command> NextPipeline();
@@ -55,7 +55,6 @@ class Handshake {
   const RedisUrl url_;
   const std::string client_name_;
   const std::span<const ScriptSource> scripts_;
-  const Assumptions assumed_;
   Phase phase_ = Phase::kIdentify;
   std::deque<Awaited> awaited_;
   ServerFacts facts_;

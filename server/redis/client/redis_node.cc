@@ -16,8 +16,7 @@ ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
           .scripts = options.scripts,
           .connect_timeout = options.connect_timeout,
           .request_timeout = options.request_timeout,
-          .probe_interval = options.probe_interval,
-          .assumed = options.assumed};
+          .probe_interval = options.probe_interval};
 }
 
 RandomSource JitterOf(uint64_t seed) {
@@ -87,11 +86,18 @@ Lane* RedisNode::AnyReadyLane() {
 
 // What the server is like now: all lanes that are connected to this start of it take that over.
 void RedisNode::OnSettings(const ServerFacts& facts) {
-  NodeLife life = facts.Life();
-  if (const auto problem = Judge(facts, options_.assumed)) life.problem = problem->text;
+  const NodeLife life = LifeOf(facts);
   for (const auto& slot : lanes_) {
     if (slot->life.run_id == life.run_id) slot->life = life;
   }
+  UpdateHealth();
+}
+
+NodeLife RedisNode::LifeOf(const ServerFacts& facts) const {
+  NodeLife life = facts.Life();
+  const std::optional<StoreProblem> problem = Judge(facts);
+  life.problem = problem ? problem->text : SettingProblem(facts, options_.assumed);
+  return life;
 }
 
 void RedisNode::Close() {
@@ -101,7 +107,7 @@ void RedisNode::Close() {
 }
 
 void RedisNode::OnLaneReady(Lane& lane) {
-  lanes_[IndexOf(lane)]->life = lane.facts().Life();
+  lanes_[IndexOf(lane)]->life = LifeOf(lane.facts());
   observer_.OnConnected(IndexOf(lane), lane.facts().Version());
   UpdateHealth();
 }
@@ -131,6 +137,10 @@ NodeHealth RedisNode::ComputeHealth() const {
     if (lane.ready()) {
       health.server_version = lane.facts().Version();
       health.assurance = std::min(health.assurance, lane.facts().Assurance());
+      if (!slot->life.problem.empty() && health.problem.empty()) {
+        health.problem = options_.url.Address() + " " + slot->life.problem;
+        health.refused = true;
+      }
     } else if (health.reachable || lane.problem().kind == StoreProblem::Kind::kRefused) {
       // A refusal says more than a connection that is still being made.
       health.reachable = false;

@@ -75,6 +75,7 @@ class RedisNode final : public Node, private Lane::Listener {
   size_t IndexOf(const Lane& lane) const;
   Lane* AnyReadyLane();
   void OnSettings(const ServerFacts& facts);
+  NodeLife LifeOf(const ServerFacts& facts) const;
   NodeHealth ComputeHealth() const;
   void UpdateHealth();
 

@@ -81,19 +81,6 @@ std::optional<StoreProblem> JudgeRole(const ServerFacts& facts) {
                  ": name the primary, or make this server one with `REPLICAOF NO ONE`");
 }
 
-std::optional<StoreProblem> JudgeEviction(const ServerFacts& facts) {
-  const std::string_view limit = Field(facts.info, "maxmemory");
-  const std::string_view policy = Field(facts.info, "maxmemory_policy");
-  if (limit == "0" || policy == "noeviction") return std::nullopt;
-  if (limit.empty() || policy.empty()) {
-    return Refused("does not tell maxmemory and maxmemory_policy: allow the user INFO");
-  }
-  return Refused(
-      "may evict locks, its maxmemory-policy is " + std::string(policy) +
-      ": set `maxmemory-policy noeviction` (or `maxmemory 0`), or name what is given up with "
-      "`store.assume: [no_eviction]`");
-}
-
 std::optional<StoreProblem> JudgeLoading(const ServerFacts& facts) {
   if (Field(facts.info, "loading") != "1") return std::nullopt;
   std::string text = "is loading its data";
@@ -146,11 +133,23 @@ NodeLife ServerFacts::Life() const {
   return life;
 }
 
-std::optional<StoreProblem> Judge(const ServerFacts& facts, const Assumptions& assumed) {
+std::optional<StoreProblem> Judge(const ServerFacts& facts) {
   for (const auto judge : {JudgeLoading, JudgeVersion, JudgeRole}) {
     if (std::optional<StoreProblem> problem = judge(facts)) return problem;
   }
-  return assumed.no_eviction ? std::nullopt : JudgeEviction(facts);
+  return std::nullopt;
+}
+
+std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed) {
+  const std::string_view limit = Field(facts.info, "maxmemory");
+  const std::string_view policy = Field(facts.info, "maxmemory_policy");
+  if (assumed.no_eviction || limit == "0" || policy == "noeviction") return "";
+  if (limit.empty() || policy.empty()) {
+    return "does not tell maxmemory and maxmemory_policy: allow the user INFO";
+  }
+  return "may evict locks, its maxmemory-policy is " + std::string(policy) +
+         ": set `maxmemory-policy noeviction` (or `maxmemory 0`), or name what is given up with "
+         "`store.assume: [no_eviction]`";
 }
 
 StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error) {

@@ -51,9 +51,13 @@ inline constexpr std::array<std::string_view, 5> kInfoSections = {"server", "rep
 inline constexpr std::array<std::string_view, 2> kConfigSettings = {"appendfsync",
                                                                     "no-appendfsync-on-rewrite"};
 
-// Why locks must not be kept there: still loading, too old, a replica, a cluster or Sentinel, or
-// allowed to evict keys, unless that is `assumed`. Nothing if all is well.
-std::optional<StoreProblem> Judge(const ServerFacts& facts, const Assumptions& assumed);
+// Why the server cannot be talked to as it is: still loading, too old, a replica, a cluster or
+// Sentinel. Nothing if it can.
+std::optional<StoreProblem> Judge(const ServerFacts& facts);
+
+// The setting because of which nothing new may be granted, though holders may go on: the server is
+// allowed to evict keys, unless that is `assumed`. Empty if all is well.
+std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed);
 
 // What an error reply to a command of the handshake means: refused, unless it will pass by itself.
 StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error);

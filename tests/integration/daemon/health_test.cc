@@ -66,14 +66,14 @@ TEST_F(HealthTest, StoreThatDiesAndComesBackIsFoundAgain) {
   EXPECT_EQ(client.Acquire(AcquireOf("n")).reason, "STORE_QUARANTINED") << "it answers again";
 }
 
-TEST_F(HealthTest, StoreRefusedLaterIsNotServedAndTellsTheSetting) {
+TEST_F(HealthTest, StoreThatComesBackAsAReplicaIsNotServedAndTellsTheSetting) {
   const auto daemon = Start({"--redis", redis_.url()});
 
-  redis_.Restart(Data::kKeep, {"maxmemory 100mb", "maxmemory-policy allkeys-lru"});
+  redis_.Restart(Data::kKeep, {"replicaof 127.0.0.1 1"});
 
-  daemon->WaitForLog("maxmemory-policy noeviction");
+  daemon->WaitForLog("REPLICAOF NO ONE");
   EXPECT_TRUE(WaitForHealth(*daemon, Serving::kNotServing));
-  EXPECT_THAT(Get(*daemon, "/readyz").body, HasSubstr("maxmemory-policy noeviction"));
+  EXPECT_THAT(Get(*daemon, "/readyz").body, HasSubstr("REPLICAOF NO ONE"));
 }
 
 // The reason of what `call` is answered with before its deadline. The daemon keeps back 20 ms for

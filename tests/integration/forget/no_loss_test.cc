@@ -72,6 +72,23 @@ TEST_F(NoLossTest, EvictionPolicyStopsGrantsUntilItIsRightAgain) {
   EXPECT_FALSE(service_.AnyLogHas("event=guard.loss_suspected"));
 }
 
+TEST_F(NoLossTest, HoldersGoOnOverNewConnectionsWhileTheEvictionPolicyIsWrong) {
+  Keeper keeper(service_.daemons[0]->GrpcAddress(), "kept", seconds(30), history_);
+  service_.redis.Run({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "maxmemory", "100mb"});
+  for (const auto& daemon : service_.daemons) daemon->WaitForLog("event=guard.setting_refused");
+
+  service_.redis.Run({"CLIENT", "KILL", "TYPE", "normal"});
+  service_.redis.Run({"CLIENT", "KILL", "TYPE", "pubsub"});
+
+  for (const auto& daemon : service_.daemons) daemon->WaitForLog("event=redis.connection_lost");
+  const int extends = keeper.extends();
+  EXPECT_TRUE(Service::Eventually([&] { return keeper.extends() > extends + 3; }));
+  keeper.End();
+  for (size_t daemon = 0; daemon < 2; ++daemon) {
+    EXPECT_TRUE(AskedForALock(daemon).starts_with("STORE_UNAVAILABLE: ")) << daemon;
+  }
+}
+
 // The marker never expires, so `volatile-lru` evicts locks only: nothing but the count tells.
 TEST_F(NoLossTest, KeysThatWereEvictedAreALoss) {
   const auto held =

@@ -207,18 +207,24 @@ TEST_F(HandshakeTest, SentinelAndClusterAreRefused) {
       "name another server");
 }
 
-TEST_F(HandshakeTest, EvictionIsRefusedUnlessMemoryHasNoLimit) {
-  answers_["INFO memory"] = Text("maxmemory:100\r\nmaxmemory_policy:volatile-lru\r\n");
-  ExpectRefused(
-      "may evict locks, its maxmemory-policy is volatile-lru: set `maxmemory-policy noeviction` "
-      "(or `maxmemory 0`), or name what is given up with `store.assume: [no_eviction]`");
+// Holders need the connection.
+TEST_F(HandshakeTest, EvictionIsAProblemOfTheSettingsAndRefusesNoConnection) {
+  const auto problem = [this](const std::string& memory, const Assumptions& assumed = {}) {
+    answers_["INFO memory"] = Text(memory);
+    Play();
+    EXPECT_FALSE(problem_);
+    return SettingProblem(facts_, assumed);
+  };
 
-  answers_["INFO memory"] = Text("maxmemory:0\r\nmaxmemory_policy:volatile-lru\r\n");
-  Play();
-  EXPECT_FALSE(problem_);
-
-  answers_["INFO memory"] = Text("");
-  ExpectRefused("does not tell maxmemory and maxmemory_policy: allow the user INFO");
+  const std::string evicting = "maxmemory:100\r\nmaxmemory_policy:volatile-lru\r\n";
+  EXPECT_EQ(problem(evicting),
+            "may evict locks, its maxmemory-policy is volatile-lru: set `maxmemory-policy "
+            "noeviction` (or `maxmemory 0`), or name what is given up with `store.assume: "
+            "[no_eviction]`");
+  EXPECT_EQ(problem(evicting, {.no_eviction = true}), "");
+  EXPECT_EQ(problem("maxmemory:0\r\nmaxmemory_policy:volatile-lru\r\n"), "");
+  EXPECT_EQ(problem("maxmemory:100\r\nmaxmemory_policy:noeviction\r\n"), "");
+  EXPECT_EQ(problem(""), "does not tell maxmemory and maxmemory_policy: allow the user INFO");
 }
 
 TEST_F(HandshakeTest, LoadingServerIsUnreachableNotRefused) {
