@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An echo over gRPC's callback API with the daemon's server settings, and nothing else: what a
-// unary call costs if there were no locks. Prints `ready ADDRESS`; ends on SIGTERM.
+// unary call costs if there were no locks. Another one is answered by an event loop like a shard's:
+// what it costs if there were no Redis. Prints `ready ADDRESS`; ends on SIGTERM.
 #include <grpcpp/grpcpp.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "echo/echo.grpc.pb.h"
+#include "redis/client/event_loop.h"
 #include "rpc/server_settings.h"
 
 namespace lockkeeper::bench {
@@ -25,6 +27,17 @@ class EchoServer final : public EchoService::CallbackService {
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
+
+  grpc::ServerUnaryReactor* EchoByThread(grpc::CallbackServerContext* context,
+                                         const EchoRequest* request,
+                                         EchoResponse* response) override {
+    response->set_payload(request->payload());
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    loop_.Post([reactor] { reactor->Finish(grpc::Status::OK); });
+    return reactor;
+  }
+
+  redis::EventLoop loop_{"echo"};
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // Unary calls in closed loops: acquire and release in turn, each loop its own lock, against the
 // daemon; or echoes of a message as long as an AcquireResponse, against the echo server.
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -86,8 +87,10 @@ size_t AnswerBytes() {
 
 class EchoLoop final : public CallLoop {
  public:
-  EchoLoop(LoadControl& control, const std::shared_ptr<grpc::Channel>& channel)
-      : CallLoop(control), stub_(channel) {
+  enum class AnsweredBy { kTheReader, kAThread };
+
+  EchoLoop(LoadControl& control, const std::shared_ptr<grpc::Channel>& channel, AnsweredBy who)
+      : CallLoop(control), answered_by_(who), stub_(channel) {
     constexpr size_t kTagAndLength = 2;
     request_.set_payload(std::string(AnswerBytes() - kTagAndLength, 'e'));
   }
@@ -96,14 +99,19 @@ class EchoLoop final : public CallLoop {
 
  private:
   void Send(grpc::ClientContext& context) override {
-    stub_.async()->Echo(&context, &request_, &response_,
-                        [this](const grpc::Status& status) { Answered(status, echoes_); });
+    const auto done = [this](const grpc::Status& status) { Answered(status, echoes_); };
+    if (answered_by_ == AnsweredBy::kAThread) {
+      stub_.async()->EchoByThread(&context, &request_, &response_, done);
+    } else {
+      stub_.async()->Echo(&context, &request_, &response_, done);
+    }
   }
 
   std::string Check() override {
     return response_.payload().size() == request_.payload().size() ? "" : "another echo";
   }
 
+  const AnsweredBy answered_by_;
   EchoService::Stub stub_;
   EchoRequest request_;
   EchoResponse response_;
@@ -117,19 +125,24 @@ std::unique_ptr<CallLoop> MakeLockLoop(LoadControl& control,
                                     "bench/lock/" + std::to_string(1000 + number));
 }
 
+template <EchoLoop::AnsweredBy who>
 std::unique_ptr<CallLoop> MakeEchoLoop(LoadControl& control,
                                        const std::shared_ptr<grpc::Channel>& channel, size_t) {
-  return std::make_unique<EchoLoop>(control, channel);
+  return std::make_unique<EchoLoop>(control, channel, who);
 }
 
 int Main(int argc, char** argv) {
   LoadOptions options;
   std::string target;
   CLI::App app("Loads a server with unary calls");
-  app.add_option("--target", target)->required()->check(CLI::IsMember({"locks", "echo"}));
+  const std::map<std::string, MakeLoop> makers = {
+      {"locks", MakeLockLoop},
+      {"echo", MakeEchoLoop<EchoLoop::AnsweredBy::kTheReader>},
+      {"echo-by-thread", MakeEchoLoop<EchoLoop::AnsweredBy::kAThread>}};
+  app.add_option("--target", target)->required()->check(CLI::IsMember(makers));
   AddLoadOptions(app, options);
   CLI11_PARSE(app, argc, argv);
-  RunClosedLoops(options, target == "echo" ? MakeEchoLoop : MakeLockLoop);
+  RunClosedLoops(options, makers.at(target));
   return 0;
 }
 

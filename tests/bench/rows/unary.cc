@@ -12,14 +12,24 @@ constexpr Depth kOne{1, 1};
 constexpr Depth kSixtyFour{4, 16};
 constexpr Depth kFiveHundred{8, 64};
 
-Row EchoRow(const Depth& depth) {
-  return {.name = "echo" + depth.Suffix(),
-          .what = "bare gRPC echo, " + depth.Text(),
+struct Echo {
+  std::string name;
+  std::string target;  // As bench_unary_load has it.
+  std::string what;
+};
+
+const Echo kEcho{"echo", "echo", "bare gRPC echo"};
+// The most that a daemon can do that answers from a thread of its own.
+const Echo kEchoByThread{"echo_by_thread", "echo-by-thread", "echo answered by another thread"};
+
+Row EchoRow(const Echo& echo, const Depth& depth) {
+  return {.name = echo.name + depth.Suffix(),
+          .what = echo.what + ", " + depth.Text(),
           .rate = "rpc_per_s",
           .latency = "echo",
-          .measure = [depth](Servers& servers, double seconds) {
+          .measure = [depth, target = echo.target](Servers& servers, double seconds) {
             const double cpu_before = CpuMicros(servers.echo());
-            Figures figures = RunProgram({ProgramPath("bench_unary_load"), "--target", "echo",
+            Figures figures = RunProgram({ProgramPath("bench_unary_load"), "--target", target,
                                           "--address", servers.echo_address(), "--connections",
                                           std::to_string(depth.connections), "--outstanding",
                                           std::to_string(depth.outstanding), "--seconds",
@@ -43,7 +53,12 @@ Row UnaryRow(const Depth& depth) {
 }  // namespace
 
 std::vector<Row> UnaryRows() {
-  return {EchoRow(kSixtyFour), UnaryRow(kSixtyFour), UnaryRow(kFiveHundred), EchoRow(kOne),
+  return {EchoRow(kEcho, kSixtyFour),
+          EchoRow(kEchoByThread, kSixtyFour),
+          UnaryRow(kSixtyFour),
+          UnaryRow(kFiveHundred),
+          EchoRow(kEcho, kOne),
+          EchoRow(kEchoByThread, kOne),
           UnaryRow(kOne)};
 }
 
