@@ -63,7 +63,12 @@ struct RedisAdminStore::Listing {
   std::vector<absl::StatusOr<std::optional<LockInfo>>> inspected;
   core::LockPage page;
 
-  void Fail(const absl::Status& status) { std::move(done)(status); }
+  bool open() const { return done != nullptr; }
+
+  // Answers it. Several of its inspections may fail, so `done` must be seen to be gone.
+  void End(absl::StatusOr<core::LockPage> answer) {
+    std::exchange(done, nullptr)(std::move(answer));
+  }
 
   // Takes what was inspected into the page. True if the page is finished.
   bool Gather() {
@@ -109,7 +114,7 @@ void RedisAdminStore::List(const core::ListRequest& request, core::Done<core::Lo
   const auto token = PageToken::Decode(request.page_token);
   if (!token) {
     executor_.Post([listing] {
-      listing->Fail(core::InvalidField("page_token", "was not made by ListLocks"));
+      listing->End(core::InvalidField("page_token", "was not made by ListLocks"));
     });
     return;
   }
@@ -119,7 +124,7 @@ void RedisAdminStore::List(const core::ListRequest& request, core::Done<core::Lo
 
 void RedisAdminStore::Scan(std::shared_ptr<Listing> listing) {
   if (clock_.Now() >= listing->request.deadline) {
-    listing->Fail(core::Error(ErrorReason::kStoreUnavailable, "no time was left to list further"));
+    listing->End(core::Error(ErrorReason::kStoreUnavailable, "no time was left to list further"));
     return;
   }
   ++listing->scans;
@@ -133,10 +138,10 @@ void RedisAdminStore::Scan(std::shared_ptr<Listing> listing) {
 }
 
 void RedisAdminStore::OnScanned(std::shared_ptr<Listing> listing, absl::StatusOr<Reply> reply) {
-  if (!reply.ok()) return listing->Fail(reply.status());
-  if (reply->type == Reply::Type::kError) return listing->Fail(StatusOfErrorReply(reply->text));
+  if (!reply.ok()) return listing->End(reply.status());
+  if (reply->type == Reply::Type::kError) return listing->End(StatusOfErrorReply(reply->text));
   if (reply->items.size() != 2) {
-    return listing->Fail(
+    return listing->End(
         core::Error(ErrorReason::kInvariantViolated, "SCAN answered in another shape"));
   }
   const std::string& cursor = reply->items[0].text;
@@ -160,7 +165,7 @@ void RedisAdminStore::InspectAll(std::shared_ptr<Listing> listing) {
   listing->uninspected = listing->names.size();
   const auto go_on = [this](const std::shared_ptr<Listing>& at) {
     if (at->Gather()) {
-      std::move(at->done)(std::move(at->page));
+      at->End(std::move(at->page));
     } else {
       Scan(at);
     }
@@ -171,10 +176,10 @@ void RedisAdminStore::InspectAll(std::shared_ptr<Listing> listing) {
                           [listing, i, go_on](absl::StatusOr<OperationReply> reply) {
                             if (reply.ok()) {
                               listing->inspected[i] = ReadInspected(listing->names[i], *reply);
-                            } else if (listing->done) {
-                              listing->Fail(reply.status());
+                            } else if (listing->open()) {
+                              listing->End(reply.status());
                             }
-                            if (--listing->uninspected == 0 && listing->done) go_on(listing);
+                            if (--listing->uninspected == 0 && listing->open()) go_on(listing);
                           }));
   }
 }
