@@ -45,6 +45,7 @@ Line::Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals
       executor_(executor),
       withdrawals_(withdrawals),
       on_end_(std::move(on_end)),
+      told_(kClaimTime),
       polls_due_(clock, executor, [this](LocalLine& line) { Poll(line); }) {
   store_.ListenToLine(*this);
 }
@@ -59,6 +60,10 @@ LocalLine* Line::Find(const std::string& name) {
 LineWaiter* Line::Find(const Keeper& keeper) {
   const auto found = by_keeper_.find(keeper);
   return found == by_keeper_.end() ? nullptr : *found;
+}
+
+void Line::Expect(const Keeper& keeper, const LeaseId& lease_id) {
+  expected_.insert_or_assign(keeper, Expected{.lease_id = lease_id, .offer = std::nullopt});
 }
 
 void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, Instant wait_end,
@@ -89,12 +94,24 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
       executor_.After(std::max(delay, Micros(0)), [this, waiter] { Leave(*waiter); });
   line->length = std::max(line->length, place.position);
   PollIn(*line, std::min(ToGrid(kPollInterval, clock_.Now()), place.free_in + kPastLeaseEnd));
+  const auto came = expected_.extract(waiter->request.keeper);
+  if (!came.empty() && !draining_) CatchUp(*waiter, came.mapped());
+}
+
+void Line::CatchUp(LineWaiter& waiter, const Expected& came) {
+  if (came.released) return Cancel(waiter);
+  if (came.abandoned) return Leave(waiter);
+  if (came.offer) TakeUp(waiter, *came.offer);
 }
 
 bool Line::GiveUp(const Keeper& keeper) {
-  LineWaiter* waiter = Find(keeper);
-  if (waiter == nullptr) return false;
-  Leave(*waiter);
+  if (LineWaiter* const waiter = Find(keeper)) {
+    Leave(*waiter);
+    return true;
+  }
+  const auto expected = expected_.find(keeper);
+  if (expected == expected_.end()) return false;
+  expected->second.abandoned = true;
   return true;
 }
 
@@ -124,11 +141,16 @@ void Line::SayLeaving(const std::string& name, int64_t number) {
 }
 
 void Line::OnOffer(const Offer& offer) {
-  LineWaiter* waiter = Find(offer.keeper);
-  if (waiter == nullptr || waiter->request.lease_id != offer.lease_id) return Decline(offer);
-  if (waiter->state != LineWaiter::State::kWaiting) return;
-  RememberOffered(offer);
-  if (waiter->request.claim == ClaimMode::kByDaemon) return Claim(*waiter);
+  if (LineWaiter* const waiter = Find(offer.keeper)) return TakeUp(*waiter, offer);
+  const auto expected = expected_.find(offer.keeper);
+  if (expected == expected_.end()) return Decline(offer);
+  expected->second.offer = offer;
+}
+
+void Line::TakeUp(LineWaiter& waiter, const Offer& offer) {
+  if (waiter.state != LineWaiter::State::kWaiting) return;
+  Offered(offer.lease_id);
+  if (waiter.request.claim == ClaimMode::kByDaemon) return Claim(waiter);
 
   Lease lease;
   lease.name = offer.name;
@@ -139,41 +161,38 @@ void Line::OnOffer(const Offer& offer) {
   lease.previous_lease_expired = offer.previous_lease_expired;
   lease.offered = true;
   lease.assurance = store_.assurance();
-  lease.waited = std::chrono::duration_cast<Micros>(clock_.Now() - waiter->arrived);
-  Answer(*waiter, AcquireAnswer(std::move(lease)));
+  AnswerWith(waiter, std::move(lease));
 }
 
 // Nobody waits here any more in the place that has the offer: it could not be left in time, or its
 // client was told and did not claim. A message may be late, and the offer have been claimed
 // meanwhile: a lease is not taken back.
 void Line::Decline(const Offer& offer) {
-  const auto told = told_.find(offer.lease_id);
-  if (draining_ || (told != told_.end() && clock_.Now() < told->second)) return;
+  if (draining_ || WasOffered(offer.lease_id)) return;
   withdrawals_.Start({offer.name, offer.lease_id, offer.attempt, offer.keeper,
                       clock_.Now() + kStoreTimeout, WithdrawScope::kUnclaimedOnly},
                      clock_.Now() + kLeaveTriedFor, [](absl::StatusOr<WithdrawResult>) {});
 }
 
-void Line::RememberOffered(const Offer& offer) {
-  const Instant now = clock_.Now();
-  std::erase_if(told_, [now](const auto& entry) { return entry.second <= now; });
-  told_[offer.lease_id] = now + kClaimTime;
-}
-
 void Line::OnWaiterReleased(const std::string& name, const LeaseId& lease_id) {
-  LocalLine* line = Find(name);
+  for (auto& [keeper, expected] : expected_) {
+    if (expected.lease_id == lease_id) expected.released = true;
+  }
+  LocalLine* const line = Find(name);
   if (line == nullptr) return;
   const auto found = line->waiters.find(lease_id);
-  if (found == line->waiters.end()) return;
+  if (found != line->waiters.end()) Cancel(**found);
+}
+
+void Line::Cancel(LineWaiter& waiter) {
   // The message may be older than the place.
-  LineWaiter& waiter = **found;
   if (waiter.stood_again) {
     waiter.released = true;
     return Leave(waiter);
   }
   Contention contention;
   contention.reason = ContentionReason::kCancelled;
-  contention.waiters = line->length;
+  contention.waiters = waiter.line->length;
   Answer(waiter, AcquireAnswer(std::move(contention)));
 }
 
@@ -206,10 +225,7 @@ void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
     }
     return;
   }
-  if (lease.ok()) {
-    lease->waited = std::chrono::duration_cast<Micros>(clock_.Now() - waiter->arrived);
-    return Answer(*waiter, AcquireAnswer(*std::move(lease)));
-  }
+  if (lease.ok()) return AnswerWith(*waiter, *std::move(lease));
   if (waiter->over) {
     waiter->state = LineWaiter::State::kWaiting;
     return Leave(*waiter);
@@ -254,6 +270,11 @@ void Line::Leave(LineWaiter& waiter) {
         }
         Answer(*leaving, AcquireAnswer(std::move(contention)));
       });
+}
+
+void Line::AnswerWith(LineWaiter& waiter, Lease lease) {
+  lease.waited = std::chrono::duration_cast<Micros>(clock_.Now() - waiter.arrived);
+  Answer(waiter, AcquireAnswer(std::move(lease)));
 }
 
 void Line::Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
@@ -329,6 +350,18 @@ void Line::OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer) 
   if (answer->offer) OnOffer(*answer->offer);
 }
 
+// Its turn came as it stood again. A client that claims gets a lease as an offer too: it asked long
+// ago, and counts a lease from there.
+void Line::OnGrantedAgain(LineWaiter& waiter, Lease lease) {
+  if (waiter.request.claim == ClaimMode::kByClient) {
+    lease.offered = true;
+    Offered(lease.lease_id);
+  } else if (lease.offered) {
+    return Claim(waiter);
+  }
+  AnswerWith(waiter, std::move(lease));
+}
+
 // The store has lost the line: its waiters stand again, in the order that they had.
 void Line::StandAgain(LocalLine& line) {
   std::vector<LineWaiter*> in_order;
@@ -356,8 +389,7 @@ void Line::StandAgain(LocalLine& line) {
         standing->place = *place;
         PollIn(*standing->line, place->free_in + kPastLeaseEnd);
       } else if (auto* lease = std::get_if<Lease>(&*outcome)) {
-        if (lease->offered) return Claim(*standing);
-        Answer(*standing, AcquireAnswer(std::move(*lease)));
+        OnGrantedAgain(*standing, std::move(*lease));
       } else {
         Answer(*standing, AcquireAnswer(std::get<Contention>(std::move(*outcome))));
       }

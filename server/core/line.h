@@ -15,12 +15,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "core/clock.h"
 #include "core/executor.h"
+#include "core/expiring_set.h"
 #include "core/line_waiter.h"
 #include "core/lock_store.h"
 #include "core/poll_schedule.h"
@@ -29,8 +31,8 @@
 
 namespace lockkeeper::core {
 
-// Completion: every `done` runs exactly once, on the shard's thread, never before Wait returned.
-// Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
+// Completion: every `done` runs exactly once, on the shard's thread; inside Wait if what came
+// before it ends the wait. Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class Line : public LineListener {
  public:
   // Hears of each wait that ends, just before its `done` runs.
@@ -45,12 +47,20 @@ class Line : public LineListener {
   // whole line, about a minute after its daemon was last heard of.
   static constexpr Millis kLeaveTriedFor{300'000};
 
+  // An acquire that may have to wait is on its way to the store. Messages come another way, so what
+  // one says of it may be here before the store's answer: it is kept until Wait or Forget.
+  void Expect(const Keeper& keeper, const LeaseId& lease_id);
+
+  // It does not wait.
+  void Forget(const Keeper& keeper) { expected_.erase(keeper); }
+
   // Takes over an acquire that the store has let stand in line at `place`. `arrived` is when it
   // came; at `wait_end` it ends with WAIT_TIMED_OUT.
   void Wait(AcquireRequest request, const Waiting& place, Instant arrived, Instant wait_end,
             Done<AcquireAnswer> done);
 
-  // The caller of the waiting acquire is gone: it leaves the line. False if no such acquire waits.
+  // The caller of an acquire is gone: it leaves the line, at once or as soon as it stands there.
+  // False if none is waiting or expected.
   bool GiveUp(const Keeper& keeper);
 
   // Ends all waits with SERVER_DRAINING and leaves their places in line for a retry elsewhere,
@@ -60,7 +70,9 @@ class Line : public LineListener {
   // What spares the store a look: acquires of this daemon wait for the lock; an offer to this lease
   // id was told to its caller, who may be about to claim it.
   bool HasWaiters(const std::string& name) const { return lines_.contains(name); }
-  bool WasOffered(const LeaseId& lease_id) const { return told_.contains(lease_id); }
+  bool WasOffered(const LeaseId& lease_id) const { return told_.Has(lease_id, clock_.Now()); }
+  // It is told so now, without having waited here.
+  void Offered(const LeaseId& lease_id) { told_.Add(lease_id, clock_.Now()); }
 
   size_t waiting() const { return by_keeper_.size(); }
 
@@ -68,14 +80,26 @@ class Line : public LineListener {
   void OnWaiterReleased(const std::string& name, const LeaseId& lease_id) override;
 
  private:
+  // An acquire on its way to the store, and what has come for it meanwhile.
+  struct Expected {
+    LeaseId lease_id;
+    std::optional<Offer> offer;
+    bool released = false;
+    bool abandoned = false;
+  };
+
+  void CatchUp(LineWaiter& waiter, const Expected& came);
+  void TakeUp(LineWaiter& waiter, const Offer& offer);
+  void Cancel(LineWaiter& waiter);
   void Decline(const Offer& offer);
-  void RememberOffered(const Offer& offer);
   LocalLine* Find(const std::string& name);
   LineWaiter* Find(const Keeper& keeper);
 
   void Claim(LineWaiter& waiter);
   void OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease);
   void Leave(LineWaiter& waiter);
+  void OnGrantedAgain(LineWaiter& waiter, Lease lease);
+  void AnswerWith(LineWaiter& waiter, Lease lease);
   void Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer);
   // Takes its `done` out, to run in a later turn with this error.
   void AnswerLater(LineWaiter& waiter, absl::Status error);
@@ -92,8 +116,9 @@ class Line : public LineListener {
   Withdrawals& withdrawals_;
   const EndOfWait on_end_;
   std::unordered_map<std::string, std::unique_ptr<LocalLine>> lines_;
-  // Offers that have been taken up and may yet be claimed, with the time until which to wait.
-  std::unordered_map<LeaseId, Instant, HashOfHexId> told_;
+  std::unordered_map<Keeper, Expected, HashOfHexId> expected_;
+  // Offers that have been taken up and may yet be claimed.
+  ExpiringSet<LeaseId, HashOfHexId> told_;
   // Keepers name calls, so each waiter has its own. Thousands of callers may leave at once, and are
   // known by their keepers only.
   std::unordered_set<LineWaiter*, HashOfWaiter, SameWaiter> by_keeper_;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/line_waiter.h"
 
-#include <algorithm>
-
 namespace lockkeeper::core {
 
 int64_t LocalLine::FirstNumber() const {
-  const auto first = std::min_element(
-      waiters.begin(), waiters.end(),
-      [](const auto& a, const auto& b) { return a->place.number < b->place.number; });
-  return (*first)->place.number;
+  int64_t first = 0;
+  for (const OwnedWaiter& waiter : waiters) {
+    const int64_t number = waiter->place.number;
+    if (number > 0 && (first == 0 || number < first)) first = number;
+  }
+  return first;
 }
 
 }  // namespace lockkeeper::core

@@ -70,7 +70,7 @@ struct LocalLine {
   int32_t length = 0;  // As the store said last.
 
   // Number of the waiter that came first. It is the last one to be known to a line that was lost.
-  // Requires: there is one.
+  // 0 if none is known: the store tells no number to one whose turn it was at once.
   int64_t FirstNumber() const;
 };
 

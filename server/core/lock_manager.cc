@@ -74,7 +74,7 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
                                    "(waiters.per_principal_max)"),
                          std::move(done));
     }
-    joining_.emplace(request.keeper, false);
+    line_.Expect(request.keeper, request.lease_id);
     done = CountedWaiter(request.principal, std::move(done));
   } else {
     done = Counted(std::move(done));
@@ -97,7 +97,10 @@ void LockManager::OnAcquireAnswered(AcquireRequest request, Instant arrived,
                                     Done<AcquireAnswer> done) {
   const Waiting* place = outcome.ok() ? std::get_if<Waiting>(&*outcome) : nullptr;
   if (place != nullptr) return OnWaiting(std::move(request), arrived, *place, std::move(done));
-  if (request.wait_timeout > Millis(0)) joining_.erase(request.keeper);
+  if (request.wait_timeout > Millis(0)) {
+    line_.Forget(request.keeper);
+    left_.erase(request.keeper);
+  }
   if (!outcome.ok()) {
     if (MayHaveHappened(outcome.status())) {
       return CleanUpAfter(std::move(request), outcome.status(), std::move(done));
@@ -114,6 +117,7 @@ void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Leas
                             Done<AcquireAnswer> done) {
   if (!lease.offered || request.claim == ClaimMode::kByClient) {
     if (lease.previous_lease_expired) observer_.OnExpiredLeaseReplaced(request.name, lease.token);
+    if (lease.offered) line_.Offered(lease.lease_id);
     lease.reassertion = store_.Reassertion(request, lease);
     return std::move(done)(AcquireAnswer(std::move(lease)));
   }
@@ -133,23 +137,14 @@ void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Leas
 
 void LockManager::OnWaiting(AcquireRequest request, Instant arrived, const Waiting& place,
                             Done<AcquireAnswer> done) {
-  const auto joining = joining_.extract(request.keeper);
-  const bool abandoned = !joining.empty() && joining.mapped();
   const Instant end = EndOfWait(request, arrived);
-  const Keeper keeper = request.keeper;
   observer_.OnWaitBegan();
   line_.Wait(std::move(request), place, arrived, end, std::move(done));
-  if (draining_) return line_.StartDraining();
-  if (abandoned) Abandon(keeper);
+  if (draining_) line_.StartDraining();
 }
 
 void LockManager::Abandon(const Keeper& keeper) {
-  if (line_.GiveUp(keeper)) {
-    left_.insert(keeper);
-    return;
-  }
-  const auto joining = joining_.find(keeper);
-  if (joining != joining_.end()) joining->second = true;
+  if (line_.GiveUp(keeper)) left_.insert(keeper);
 }
 
 // The rpc deadline bounds the wait, less what it takes to leave the line and to answer.

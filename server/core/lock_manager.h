@@ -93,9 +93,7 @@ class LockManager {
   const LockManagerOptions options_;
   Withdrawals withdrawals_;
   Line line_;
-  // Acquires that may join a line, on their way to the store; true once their caller is gone.
-  std::unordered_map<Keeper, bool, HashOfHexId> joining_;
-  // Waits whose callers are gone and that have no answer yet, by keeper.
+  // Acquires that may wait, whose callers are gone and that have no answer yet, by keeper.
   std::unordered_set<Keeper, HashOfHexId> left_;
   // Acquires without an answer that may wait.
   std::unordered_map<std::string, size_t> waiters_by_principal_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "core/limits.h"
 
@@ -17,8 +18,9 @@ constexpr size_t kAtOnce = 512;
 // those that take longer it is not known when they were true.
 constexpr Millis kAnswerTaken{10};
 
-// Longer than any offer runs.
-constexpr Millis kOfferTime{3000};
+std::string OfferKey(const std::string& name, const LeaseId& lease_id) {
+  return std::string(lease_id.digits()) + name;
+}
 
 }  // namespace
 
@@ -85,7 +87,11 @@ void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, co
   if (!answer.ok()) return Answer(operation, answer.status());
   if (Lease* lease = std::get_if<Lease>(&*answer)) {
     if (listener_ == nullptr) return locks_.Withdraw(*lease, attempt, keeper);
-    lease->offered ? RememberOffer(*lease) : Keep(*lease, operation.arrived);
+    if (lease->offered) {
+      offers_.Add(OfferKey(lease->name, lease->lease_id), clock_.Now());
+    } else {
+      Keep(*lease, operation.arrived);
+    }
   }
   Answer(operation, SessionAnswer(*std::move(answer)));
 }
@@ -103,7 +109,7 @@ void Session::Carry(uint64_t id, ExtendRequest request) {
 void Session::OnExtended(const AnsweredOperation& operation, const std::string& name,
                          const LeaseId& lease_id, absl::StatusOr<Lease> lease) {
   if (lease.ok()) {
-    if (leases_.Keeps(name, lease_id) || offers_.erase({name, lease_id}) > 0) {
+    if (leases_.Keeps(name, lease_id) || offers_.Take(OfferKey(name, lease_id), clock_.Now())) {
       Keep(*lease, operation.arrived);
     }
     return Answer(operation, SessionAnswer(*std::move(lease)));
@@ -133,17 +139,11 @@ void Session::Carry(uint64_t id, FenceRequest request) {
 }
 
 void Session::Keep(const Lease& lease, Instant asked) {
-  leases_.Keep(lease.name, lease.lease_id, lease.ttl, EndOf(lease, asked), clock_.Now());
+  leases_.Keep(lease.name, lease.lease_id, lease.ttl, EndOf(lease, asked));
 }
 
 Instant Session::EndOf(const Lease& lease, Instant asked) const {
   return std::min<Instant>(clock_.Now(), asked + kAnswerTaken) + lease.remaining_ttl;
-}
-
-void Session::RememberOffer(const Lease& lease) {
-  const Instant now = clock_.Now();
-  std::erase_if(offers_, [now](const auto& offer) { return offer.second <= now; });
-  offers_[{lease.name, lease.lease_id}] = now + kOfferTime;
 }
 
 void Session::Cancel(uint64_t operation_id) {

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -22,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "core/clock.h"
 #include "core/errors.h"
+#include "core/expiring_set.h"
 #include "core/lock_manager.h"
 #include "core/requests.h"
 #include "core/session_leases.h"
@@ -123,10 +123,12 @@ class Session : public std::enable_shared_from_this<Session> {
   // `asked` is when the store was asked for it at the earliest.
   void Keep(const Lease& lease, Instant asked);
   Instant EndOf(const Lease& lease, Instant asked) const;
-  void RememberOffer(const Lease& lease);
   void ExtendNext(const std::shared_ptr<Round>& round);
   void NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status);
   void ReleaseNext(const std::shared_ptr<Round>& round);
+
+  // Longer than any offer runs.
+  static constexpr Millis kOfferTime{3000};
 
   LockManager& locks_;
   const Clock& clock_;
@@ -135,8 +137,8 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionLeases leases_;
   size_t acquiring_ = 0;
   std::unordered_map<uint64_t, Waiting> waiting_;  // Acquires that may wait, by operation id.
-  // Offers that this session may claim, and until when.
-  std::map<std::pair<std::string, LeaseId>, Instant> offers_;
+  ExpiringSet<std::string> offers_{
+      kOfferTime};  // That this session may claim: by lease id and name.
 };
 
 }  // namespace lockkeeper::core

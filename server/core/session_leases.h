@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The leases that a session keeps alive, in such an order that a heartbeat finds those that are due
-// without looking at the others: leases of one ttl stand in the order of their ends.
+// The leases that a session keeps alive, in the order in which they are due, so that a heartbeat
+// finds those that are without looking at the others.
 #pragma once
 
 #include <cstddef>
 #include <functional>
-#include <list>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
+#include "absl/container/btree_set.h"
 #include "core/types.h"
 
 namespace lockkeeper::core {
@@ -29,11 +31,10 @@ class SessionLeases {
     bool dropped = false;    // Meanwhile.
   };
   // Valid until the lease is dropped, or while it is being extended.
-  using Ref = std::list<Held>::iterator;
+  using Ref = Held*;
 
-  // Keeps a lease from `now` on, or anew. If it is not due it should not end long before others of
-  // its ttl: its place is looked for from the latest end on.
-  void Keep(const std::string& name, const LeaseId& lease_id, Millis ttl, Instant end, Instant now);
+  // Keeps a lease, or keeps it anew.
+  void Keep(const std::string& name, const LeaseId& lease_id, Millis ttl, Instant end);
 
   // Keeps it no longer. False if it was not kept.
   bool Drop(std::string_view name, const LeaseId& lease_id);
@@ -64,14 +65,14 @@ class SessionLeases {
   size_t size() const { return by_key_.size(); }
 
  private:
-  static bool IsDue(const Held& held, Instant now);
+  using Owned = std::unique_ptr<Held>;
 
   // A lease as it is asked for, and how to find it among those that are held.
   struct Key {
     std::string_view name;
     const LeaseId& lease_id;
     Key(std::string_view its_name, const LeaseId& its_id) : name(its_name), lease_id(its_id) {}
-    Key(const Ref& held) : Key(held->name, held->lease_id) {}  // NOLINT: for the two below.
+    Key(const Owned& held) : Key(held->name, held->lease_id) {}  // NOLINT: for the two below.
   };
   struct HashOfKey {
     using is_transparent = void;  // NOLINT: the standard library's name
@@ -83,16 +84,18 @@ class SessionLeases {
       return a.lease_id == b.lease_id && a.name == b.name;
     }
   };
+  using Table = std::unordered_set<Owned, HashOfKey, SameKey>;
 
-  // Takes it out of the table. It is destroyed, unless it is being extended.
-  void Remove(Ref held);
-  // Puts what stands in `from` where it belongs by its end, or before all others.
-  void PlaceByEnd(std::list<Held>& from, Ref held);
-  void PlaceFirst(std::list<Held>& from, Ref held);
+  static Instant DueAfter(const Held& held) { return held.end - Micros(held.ttl) * 2 / 3; }
 
-  std::map<Millis, std::list<Held>> by_ttl_;  // Those that are due may stand in any order.
-  std::list<Held> extending_;                 // Those that were dropped meanwhile too.
-  std::unordered_set<Ref, HashOfKey, SameKey> by_key_;
+  void Remove(Table::iterator known);
+  // True if the lease was dropped while it was being extended, and is gone now.
+  bool Forgotten(Ref held);
+  void Stand(Ref held) { in_order_.emplace(DueAfter(*held), held); }
+
+  Table by_key_;
+  absl::btree_set<std::pair<Instant, Ref>> in_order_;  // Those that are not being extended.
+  std::unordered_map<Ref, Owned> dropped_;             // Those that are, and were dropped.
 };
 
 }  // namespace lockkeeper::core

@@ -23,6 +23,9 @@ void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
   if (granted && caller == Caller::kListens) judge.Delivered(what);
   if (reason == ErrorReason::kOutcomeUnknown) judge.GivenUp(what, now);
   if (reason == ErrorReason::kServerDraining) judge.Drained(what);
+  const bool away =
+      reason == ErrorReason::kStoreUnavailable || reason == ErrorReason::kOutcomeUnknown;
+  if (!away) judge.Settled(what);
   judge.Answered(what, now);
 }
 

@@ -65,11 +65,13 @@ class Judge {
   void CallGone(uint64_t call) { calls_.erase(call); }
 
   // What daemons say of an acquire: the lock was definitely not got; it was got, and the caller
-  // heard; the daemon drains; it was answered in any way, so that nobody waits in its place; its
-  // caller is gone or was told that nobody knows, so that the daemon takes back whatever it gets.
+  // heard; the daemon drains; it was answered with what became of it, not for want of the store; in
+  // any way, so that nobody waits in its place; its caller is gone or was told that nobody knows,
+  // so that the daemon takes back whatever it gets.
   void Refused(const Try& what, Instant now);
   void Delivered(const Try& what);
   void Drained(const Try& what);
+  void Settled(const Try& what);
   void Answered(const Try& what, Instant now);
   void GivenUp(const Try& what, Instant now);
 
@@ -82,7 +84,8 @@ class Judge {
   void Cancelled(const Try& what, Instant now);
 
   // What the store did. Withdrawn: nothing of the try is left. Released: neither of the lease id.
-  // WithdrawalKept: another call has what was to be taken back.
+  // WithdrawalKept: another call has what was to be taken back. Declined: the daemon had nobody for
+  // the offer.
   void Joined(const Try& what, int64_t number, Instant now);
   void TurnGiven(Turn turn, Instant now);
   void Repeated(const Try& what, int32_t attempt, Instant now);
@@ -90,6 +93,7 @@ class Judge {
   void Released(const std::string& lock, const std::string& lease_id, Instant now);
   void Withdrawn(const Try& what, Instant now);
   void WithdrawalKept(const std::string& lock);
+  void Declined(const Try& what);
   void LeftLine(const std::string& lock, const std::string& lease_id, Instant now);
   void Fenced(const std::string& lock, int64_t token, bool admitted);
 
@@ -184,6 +188,7 @@ class Judge {
     std::unordered_map<std::string, Void> refused;       // keepers,
     std::unordered_map<std::string, Instant> given_up;   // keepers,
     std::unordered_map<std::string, Instant> cancelled;  // keepers,
+    std::unordered_set<std::string> declined;            // keepers that had no answer yet,
     std::unordered_set<std::string> answered;            // keepers,
     std::unordered_set<std::string> delivered;           // keepers,
     std::unordered_set<std::string> drained;             // keepers.

@@ -156,9 +156,9 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
       return;
     case Script::kWithdraw:
       if (outcome == 1 || outcome == 2) {
-        judge_.Withdrawn(
-            {operation.lock, operation.lease_id(), std::string(operation.arguments[2])},
-            operation.now);
+        const Try what{operation.lock, operation.lease_id(), std::string(operation.arguments[2])};
+        judge_.Withdrawn(what, operation.now);
+        if (outcome == 1 && operation.arguments[3] == "U") judge_.Declined(what);
       }
       if (outcome == 3) judge_.WithdrawalKept(operation.lock);
       return;

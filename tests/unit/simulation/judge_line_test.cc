@@ -363,6 +363,34 @@ TEST_F(JudgeLineTest, ReleasedLeaseIdJoinsTheLine) {
   ExpectOne("bbbbbbbb was let into the line of a after it was released");
 }
 
+TEST_F(JudgeLineTest, OfferIsDeclinedWhileItsCallWaits) {
+  HolderAndTwoWaiters();
+  Release('a', 20);
+  Offer(TryOf('b', 2, 1), 2, 20);
+  judge.Declined(TryOf('b', 2, 1));
+  judge.Settled(TryOf('b', 2, 1));
+  ExpectOne("an offer of a to bbbbbbbb was declined while it waited");
+}
+
+TEST_F(JudgeLineTest, OfferIsDeclinedToOneThatIsToldThatNobodyKnows) {
+  HolderAndTwoWaiters();
+  Release('a', 20);
+  Offer(TryOf('b', 2, 1), 2, 20);
+  judge.Declined(TryOf('b', 2, 1));
+  judge.Answered(TryOf('b', 2, 1), At(30));
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, OfferIsDeclinedOnceItsCallHasAnAnswer) {
+  HolderAndTwoWaiters();
+  Release('a', 20);
+  Offer(TryOf('b', 2, 1), 2, 20);
+  judge.Settled(TryOf('b', 2, 1));
+  judge.Answered(TryOf('b', 2, 1), At(30));
+  judge.Declined(TryOf('b', 2, 1));
+  ExpectNone();
+}
+
 TEST_F(JudgeLineTest, ShortVoidListMayForget) {
   Release('z', 0);
   for (int i = 0; i < 12; ++i) Release(static_cast<char>('a' + i), i + 1);
