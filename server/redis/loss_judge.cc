@@ -57,9 +57,8 @@ std::optional<LossKind> LossSince(const Sighting& s) {
     return LossKind::kOlderData;
   }
   if (s.clock_stepped) return LossKind::kClockStep;
-  if (s.life.run_id == known.run_id && s.life.evicted_keys > s.evicted_before) {
-    return LossKind::kEvicted;
-  }
+  const int64_t evicted_before = s.life.run_id == known.run_id ? s.evicted_before : 0;
+  if (s.life.evicted_keys > evicted_before) return LossKind::kEvicted;
   return std::nullopt;
 }
 
@@ -67,6 +66,7 @@ std::optional<LossKind> LossSince(const Sighting& s) {
 std::optional<LossKind> LossByRestart(const Sighting& s, const JudgePolicy& policy) {
   const StoreMarker& seen = s.seen->marker;
   if (seen.run_id == s.life.run_id) return std::nullopt;
+  if (s.life.evicted_keys > 0) return LossKind::kEvicted;  // Nobody has seen this start yet.
   const bool proved = seen.durable && s.life.durable;
   if (!proved && !policy.assume_durable) return LossKind::kRestarted;
   const bool is_home = seen.home == policy.home;
@@ -198,7 +198,7 @@ Millis QuarantineOf(Millis ceiling) {
 }
 
 Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
-  Judgement judgement;
+  Judgement judgement{.evicted_keys = s.life.evicted_keys};
   std::optional<LossKind> loss = LossSince(s);
   if (!loss && s.seen) loss = LossByRestart(s, policy);
   if (loss) {

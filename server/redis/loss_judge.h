@@ -83,8 +83,9 @@ struct Judgement {
     kLoss,
   };
   Kind kind = Kind::kTrusted;
-  StoreMarker marker;  // What is right; to be written unless kTrusted.
-  LossKind loss{};     // Of kLoss.
+  StoreMarker marker;        // What is right; to be written unless kTrusted.
+  LossKind loss{};           // Of kLoss.
+  int64_t evicted_keys = 0;  // Of the server, as it was judged.
 };
 
 Judgement Judge(const Sighting& sighting, const JudgePolicy& policy);

@@ -248,7 +248,7 @@ void NodeGuard::AskWhetherNew(size_t lane, Sighting sighting) {
 void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string& raw) {
   Judgement judgement = Judge(sighting, options_.policy);
   if (judgement.kind == Judgement::Kind::kTrusted) {
-    Confirm(lane, *sighting.seen, judgement);
+    Confirm(*sighting.seen, judgement);
     return EndCheck();
   }
   Replace(lane, std::string(WithoutBeat(raw)), std::move(judgement));
@@ -265,20 +265,20 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, Judgement judg
                     if (!seen || WithoutBeat(*raw) != text)
                       return CheckAgainSoon();  // Another one was first.
                     if (clock_stepped_ && !step_judged) return CheckAgainSoon();  // Meanwhile.
-                    Confirm(lane, *seen, judgement);
+                    Confirm(*seen, judgement);
                     TellOfMarker(node_, options_.new_store.channel_pattern, stamp_);
                     EndCheck();
                   });
 }
 
-void NodeGuard::Confirm(size_t lane, const SeenMarker& seen, const Judgement& judgement) {
+void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
   const bool another_epoch = known_ && seen.marker.epoch > known_->marker.epoch;
   known_ = seen;
   trusted_ = true;
   check_problem_.clear();
   waiting_.clear();
   clock_stepped_ = false;
-  evicted_ = node_.life(lane).evicted_keys;
+  evicted_ = judgement.evicted_keys;  // Not those evicted since: nobody has judged them.
   stamp_ = seen.marker.Stamp();
   epoch_ = Digits(seen.marker.epoch, kEpochDigits);
   reassertion_key_ = seen.marker.reassertion_key;
@@ -307,7 +307,8 @@ void NodeGuard::RaiseCeiling(size_t lane) {
   if (checking_) return;
   checking_ = true;
   trusted_ = false;  // Calls with the stamp of before would be refused.
-  Judgement judgement{.kind = Judgement::Kind::kRewrite, .marker = known_->marker};
+  Judgement judgement{
+      .kind = Judgement::Kind::kRewrite, .marker = known_->marker, .evicted_keys = evicted_};
   judgement.marker.ttl_ceiling = std::max(judgement.marker.ttl_ceiling, ceiling_wanted_);
   Replace(lane, known_->marker.Text(), std::move(judgement));
 }

@@ -103,7 +103,7 @@ class NodeGuard {
   void AskWhetherNew(size_t lane, Sighting sighting);
   void Decide(size_t lane, const Sighting& sighting, const std::string& raw);
   void Replace(size_t lane, const std::string& expected, Judgement judgement);
-  void Confirm(size_t lane, const SeenMarker& seen, const Judgement& judgement);
+  void Confirm(const SeenMarker& seen, const Judgement& judgement);
   void RaiseCeiling(size_t lane);
   std::optional<size_t> ConnectedLane() const;
   void Beat();
@@ -131,7 +131,7 @@ class NodeGuard {
   bool beating_ = false;
   bool clock_stepped_ = false;
   core::Instant clock_learned_ = core::Instant::min();  // Anew, after it was set.
-  int64_t evicted_ = 0;
+  int64_t evicted_ = 0;                                 // By the server when it was judged last.
   core::Millis ceiling_wanted_{};
   NodeClock node_clock_;
   std::string stamp_;  // Of the marker that is known, and its epoch, as calls carry them.

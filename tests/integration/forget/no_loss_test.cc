@@ -105,5 +105,19 @@ TEST_F(NoLossTest, KeysThatWereEvictedAreALoss) {
   EXPECT_TRUE(Service::Eventually([&] { return Grants(0) && Grants(1); }));
 }
 
+// Before any daemon is connected again, so that none sees the count rise.
+TEST_F(NoLossTest, KeysThatWereEvictedRightAfterADurableRestartAreALoss) {
+  const auto held =
+      service_.clients[0]->Acquire(support::AcquireOf("held", support::NewLeaseId(), seconds(3)));
+  ASSERT_TRUE(held.response.has_lease());
+
+  service_.redis.Restart(support::Data::kKeep, {"maxmemory-policy volatile-lru", "maxmemory 1"});
+  service_.redis.Run({"CONFIG", "SET", "maxmemory", "0"});
+
+  ASSERT_TRUE(Service::Eventually([&] { return service_.HasNoticed("evicted"); }));
+  EXPECT_TRUE(service_.clients[1]->Extend(ProvedExtendOf(held.response.lease())).ok());
+  EXPECT_TRUE(Service::Eventually([&] { return Grants(0) && Grants(1); }));
+}
+
 }  // namespace
 }  // namespace lockkeeper::forget

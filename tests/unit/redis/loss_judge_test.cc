@@ -228,6 +228,36 @@ TEST_F(LossJudgeTest, EvictedKeysAreALoss) {
   ExpectLoss(LossKind::kEvicted);
 }
 
+TEST_F(LossJudgeTest, KeysThatARestartedServerHasEvictedAreALoss) {
+  sighting_.life.run_id = kLaterRun;
+  sighting_.life.evicted_keys = 1;
+  sighting_.evicted_before = 3;  // By the start before.
+  ExpectLoss(LossKind::kEvicted);
+
+  policy_.assume_durable = true;
+  sighting_.life.durable = false;
+  ExpectLoss(LossKind::kEvicted);
+
+  sighting_.known.reset();
+  ExpectLoss(LossKind::kEvicted, 2min);
+}
+
+// Another daemon found the restart harmless, and keys were evicted since.
+TEST_F(LossJudgeTest, KeysEvictedSinceARestartThatAnotherHasConfirmedAreALoss) {
+  sighting_.life.run_id = sighting_.seen->marker.run_id = kLaterRun;
+  EXPECT_EQ(Judged().kind, Kind::kTrusted);
+  sighting_.life.evicted_keys = 1;
+  ExpectLoss(LossKind::kEvicted);
+}
+
+// Else each daemon that starts would begin a quarantine, for ever after one eviction.
+TEST_F(LossJudgeTest, NewDaemonLeavesWhatARunningServerHasEvictedToThoseThatKnowIt) {
+  sighting_.known.reset();
+  sighting_.life.evicted_keys = 3;
+  EXPECT_EQ(Judged().kind, Kind::kTrusted);
+  EXPECT_EQ(Judged().evicted_keys, 3);
+}
+
 TEST_F(LossJudgeTest, NewerEpochIsTakenOver) {
   sighting_.seen->marker.epoch = 4;
   sighting_.seen->marker.quarantine_end = {kNow + 5'000'000};
