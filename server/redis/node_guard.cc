@@ -254,7 +254,9 @@ void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string&
   Replace(lane, std::string(WithoutBeat(raw)), std::move(judgement));
 }
 
+// Nothing is permitted meanwhile: on another lane a call would come before the new marker.
 void NodeGuard::Replace(size_t lane, const std::string& expected, Judgement judgement) {
+  trusted_ = false;
   std::string text = judgement.marker.Text();
   const Instant sent = clock_.Now();
   RunMarkerScript(lane, expected, text,
@@ -306,7 +308,6 @@ void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
 void NodeGuard::RaiseCeiling(size_t lane) {
   if (checking_) return;
   checking_ = true;
-  trusted_ = false;  // Calls with the stamp of before would be refused.
   Judgement judgement{
       .kind = Judgement::Kind::kRewrite, .marker = known_->marker, .evicted_keys = evicted_};
   judgement.marker.ttl_ceiling = std::max(judgement.marker.ttl_ceiling, ceiling_wanted_);

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "core/errors.h"
+#include "core/shard.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "redis/node_guard.h"
@@ -51,7 +52,7 @@ class ClockSetUnderWayTest : public testing::Test {
 
   absl::StatusOr<core::AcquireOutcome> Acquire(uint64_t id) {
     return Await<core::AcquireOutcome>([this, id](core::Done<core::AcquireOutcome> done) {
-      store_.Acquire({.name = "a",
+      store_.Acquire({.name = lock_,
                       .lease_id = Id(id),
                       .ttl = kTtl,
                       .principal = "someone",
@@ -63,15 +64,17 @@ class ClockSetUnderWayTest : public testing::Test {
 
   absl::StatusOr<core::ReleaseAnswer> Release(uint64_t id) {
     return Await<core::ReleaseAnswer>([this, id](core::Done<core::ReleaseAnswer> done) {
-      store_.Release(
-          {.name = "a", .lease_id = Id(id), .principal = "someone", .deadline = clock_.Now() + 4s},
-          std::move(done));
+      store_.Release({.name = lock_,
+                      .lease_id = Id(id),
+                      .principal = "someone",
+                      .deadline = clock_.Now() + 4s},
+                     std::move(done));
     });
   }
 
   absl::StatusOr<core::Lease> Extend(uint64_t id) {
     return Await<core::Lease>([this, id](core::Done<core::Lease> done) {
-      store_.Extend({.name = "a",
+      store_.Extend({.name = lock_,
                      .lease_id = Id(id),
                      .ttl = kTtl,
                      .principal = "someone",
@@ -80,6 +83,7 @@ class ClockSetUnderWayTest : public testing::Test {
     });
   }
 
+  std::string lock_ = "a";
   support::ManualClock clock_;
   support::ManualExecutor executor_{clock_};
   support::LuaScripts lua_;
@@ -105,6 +109,22 @@ TEST_F(ClockSetUnderWayTest, LockThatAnotherStillHoldsIsNotHandedOut) {
   EXPECT_THAT(core::ReasonOf(stolen.status()), Optional(ErrorReason::kOutcomeUnknown));
   EXPECT_THAT(stolen.status().ToString(), HasSubstr("the store's clock was set"));
   EXPECT_THAT(core::ReasonOf(Acquire(4).status()), Optional(ErrorReason::kStoreQuarantined));
+}
+
+// A message led to the look that finds it out, and the lock's lane is ahead of the new marker.
+TEST_F(ClockSetUnderWayTest, NothingIsHandedOutWhileTheNewMarkerIsOnItsWay) {
+  lock_ = "b";
+  ASSERT_EQ(core::HashOfName(lock_) % node_.lanes(), 1U) << "not the lane of the marker";
+  ASSERT_TRUE(Acquire(2).ok());
+  executor_.AdvanceBy(600ms);
+  const uint64_t requests = node_.requests();
+  node_.PlanNext({});                       // The look,
+  node_.PlanNext({.request_delay = 10ms});  // the new marker.
+  guard_.OnMarkerWritten("the stamp of before");
+  server_.clock().StepBy(500ms);
+  ASSERT_TRUE(executor_.AdvanceUntil([&] { return node_.requests() == requests + 2; }, 1s));
+
+  EXPECT_THAT(core::ReasonOf(Acquire(3).status()), Optional(ErrorReason::kStoreQuarantined));
 }
 
 // Its end was reckoned by the wrong clock. What is set back is refused by the script itself.

@@ -64,5 +64,20 @@ TEST_F(NodeGuardChangeTest, KeysEvictedBeforeARestartWasNoticedAreALoss) {
   EXPECT_GT(one.guard.Permit().grants_from.micros, 0);
 }
 
+// A look that a message led to holds nothing back until it finds something.
+TEST_F(NodeGuardChangeTest, NothingIsPermittedWhileALossThatAMessageLedToIsWritten) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon, 1s));
+  daemon.guard.OnMarkerWritten("the stamp of before");
+  server_.clock().StepBy(500ms);
+  EXPECT_TRUE(daemon.guard.Permits(1, 1s));
+
+  AwaitRequests(daemon, 1);  // The look is answered; what it found is being written.
+
+  EXPECT_FALSE(daemon.guard.Permits(1, 1s));
+  ASSERT_TRUE(PermitsSoon(daemon, 1s));
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "clock_step 2"));
+}
+
 }  // namespace
 }  // namespace lockkeeper::redis
