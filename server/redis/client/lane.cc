@@ -45,9 +45,8 @@ void Lane::Connect() {
 
 void Lane::OnReady(const ServerFacts& facts) {
   was_ready_ = true;
-  facts_ = facts;
   backoff_.Reset();
-  listener_.OnLaneReady(*this);
+  listener_.OnLaneReady(*this, facts);
 }
 
 void Lane::OnBroken(const StoreProblem& problem) {

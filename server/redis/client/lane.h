@@ -11,6 +11,7 @@
 #include "redis/client/backoff.h"
 #include "redis/client/connection.h"
 #include "redis/client/event_loop.h"
+#include "redis/client/server_facts.h"
 #include "redis/client/store_problem.h"
 #include "redis/node.h"
 
@@ -24,7 +25,8 @@ class Lane : private Connection::Listener {
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void OnLaneReady(Lane& lane) = 0;
+    // `facts`: what the server told in the handshake.
+    virtual void OnLaneReady(Lane& lane, const ServerFacts& facts) = 0;
     // `was_ready`: the connection had been ready, as opposed to a try that failed.
     enum class Before { kReady, kConnecting };
     virtual void OnLaneDown(Lane& lane, Before before) = 0;
@@ -39,9 +41,6 @@ class Lane : private Connection::Listener {
 
   // Why it is not ready. Meaningless if it is.
   const StoreProblem& problem() const { return problem_; }
-
-  // What the server told in the last handshake that succeeded.
-  const ServerFacts& facts() const { return facts_; }
 
   // Completion and errors: see Node. If the lane is not ready, STORE_UNAVAILABLE with the problem.
   void Send(std::string_view wire, ReplyDone done);
@@ -59,7 +58,6 @@ class Lane : private Connection::Listener {
   Backoff backoff_;
   Listener& listener_;
   StoreProblem problem_;
-  ServerFacts facts_;
   bool closed_ = false;
   bool was_ready_ = false;
   std::unique_ptr<Connection> connection_;

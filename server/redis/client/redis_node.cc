@@ -25,6 +25,20 @@ RandomSource JitterOf(uint64_t seed) {
   };
 }
 
+// What a server told last, in the handshake or since.
+struct Told {
+  NodeLife life;
+  core::Assurance assurance = core::Assurance::kNone;
+  std::string version;
+};
+
+Told ToldBy(const ServerFacts& facts, const Assumptions& assumed) {
+  Told told{.life = facts.Life(), .assurance = facts.Assurance(), .version = facts.Version()};
+  const std::optional<StoreProblem> problem = Judge(facts);
+  told.life.problem = problem ? problem->text : SettingProblem(facts, assumed);
+  return told;
+}
+
 }  // namespace
 
 struct RedisNode::Slot {
@@ -34,7 +48,7 @@ struct RedisNode::Slot {
 
   Lane lane;
   ScriptCaller scripts;
-  NodeLife life;  // Empty while the lane is not ready.
+  Told told;  // Empty while the lane is not ready.
 };
 
 RedisNode::RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer)
@@ -45,7 +59,7 @@ RedisNode::RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObser
   health_ = ComputeHealth();
   settings_watch_ = std::make_unique<SettingsWatch>(
       loop, options.settings_interval, [this] { return AnyReadyLane(); },
-      [this](const ServerFacts& facts) { OnSettings(facts); });
+      [this](const ServerFacts& facts) { Learn(facts); });
 }
 
 RedisNode::~RedisNode() { Close(); }
@@ -75,7 +89,7 @@ void RedisNode::SetHealthListener(NodeHealthListener listener) {
   health_listener_ = std::move(listener);
 }
 
-const NodeLife& RedisNode::life(size_t lane) const { return lanes_[lane]->life; }
+const NodeLife& RedisNode::life(size_t lane) const { return lanes_[lane]->told.life; }
 
 Lane* RedisNode::AnyReadyLane() {
   for (const auto& slot : lanes_) {
@@ -85,19 +99,17 @@ Lane* RedisNode::AnyReadyLane() {
 }
 
 // What the server is like now: all lanes that are connected to this start of it take that over.
-void RedisNode::OnSettings(const ServerFacts& facts) {
-  const NodeLife life = LifeOf(facts);
+void RedisNode::Learn(const ServerFacts& facts) {
+  const Told told = ToldBy(facts, options_.assumed);
   for (const auto& slot : lanes_) {
-    if (slot->life.run_id == life.run_id) slot->life = life;
+    if (slot->told.life.run_id != told.life.run_id) continue;
+    const Told before = std::exchange(slot->told, told);
+    if (told.assurance > before.assurance && facts.IsRewriting()) {
+      slot->told.assurance = before.assurance;
+      slot->told.life.durable = before.life.durable;
+    }
   }
   UpdateHealth();
-}
-
-NodeLife RedisNode::LifeOf(const ServerFacts& facts) const {
-  NodeLife life = facts.Life();
-  const std::optional<StoreProblem> problem = Judge(facts);
-  life.problem = problem ? problem->text : SettingProblem(facts, options_.assumed);
-  return life;
 }
 
 void RedisNode::Close() {
@@ -106,14 +118,14 @@ void RedisNode::Close() {
   if (subscription_) subscription_->Close();
 }
 
-void RedisNode::OnLaneReady(Lane& lane) {
-  lanes_[IndexOf(lane)]->life = LifeOf(lane.facts());
-  observer_.OnConnected(IndexOf(lane), lane.facts().Version());
-  UpdateHealth();
+void RedisNode::OnLaneReady(Lane& lane, const ServerFacts& facts) {
+  lanes_[IndexOf(lane)]->told = ToldBy(facts, options_.assumed);
+  observer_.OnConnected(IndexOf(lane), facts.Version());
+  Learn(facts);
 }
 
 void RedisNode::OnLaneDown(Lane& lane, Before before) {
-  lanes_[IndexOf(lane)]->life = {};
+  lanes_[IndexOf(lane)]->told = {};
   if (before == Before::kReady) {
     observer_.OnConnectionLost(IndexOf(lane), lane.problem());
   } else {
@@ -135,10 +147,10 @@ NodeHealth RedisNode::ComputeHealth() const {
   for (const auto& slot : lanes_) {
     const Lane& lane = slot->lane;
     if (lane.ready()) {
-      health.server_version = lane.facts().Version();
-      health.assurance = std::min(health.assurance, lane.facts().Assurance());
-      if (!slot->life.problem.empty() && health.problem.empty()) {
-        health.problem = options_.url.Address() + " " + slot->life.problem;
+      health.server_version = slot->told.version;
+      health.assurance = std::min(health.assurance, slot->told.assurance);
+      if (!slot->told.life.problem.empty() && health.problem.empty()) {
+        health.problem = options_.url.Address() + " " + slot->told.life.problem;
         health.refused = true;
       }
     } else if (health.reachable || lane.problem().kind == StoreProblem::Kind::kRefused) {

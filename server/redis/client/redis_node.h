@@ -70,12 +70,11 @@ class RedisNode final : public Node, private Lane::Listener {
  private:
   struct Slot;
 
-  void OnLaneReady(Lane& lane) override;
+  void OnLaneReady(Lane& lane, const ServerFacts& facts) override;
   void OnLaneDown(Lane& lane, Before before) override;
   size_t IndexOf(const Lane& lane) const;
   Lane* AnyReadyLane();
-  void OnSettings(const ServerFacts& facts);
-  NodeLife LifeOf(const ServerFacts& facts) const;
+  void Learn(const ServerFacts& facts);
   NodeHealth ComputeHealth() const;
   void UpdateHealth();
 

@@ -116,6 +116,11 @@ core::Assurance ServerFacts::Assurance() const {
   return on_disk ? core::Assurance::kDisk : core::Assurance::kMemory;
 }
 
+bool ServerFacts::IsRewriting() const {
+  return Field(info, "aof_rewrite_in_progress") == "1" ||
+         Field(info, "aof_rewrite_scheduled") == "1";
+}
+
 NodeLife ServerFacts::Life() const {
   constexpr size_t kRunIdDigits = 40;
   NodeLife life;

@@ -28,7 +28,7 @@ struct Assumptions {
   bool durable = false;
 };
 
-// What the handshake has learned.
+// What the handshake has learned, or a later look.
 struct ServerFacts {
   InfoFields info;              // Of the sections kInfoSections.
   Reply role;                   // Of ROLE; an error reply where that is not allowed.
@@ -39,6 +39,10 @@ struct ServerFacts {
 
   // What the server confirms of a write: kDisk if it is known to reach the disk before the reply.
   core::Assurance Assurance() const;
+
+  // The append-only file is being written anew, or about to be. If it has just been switched on, it
+  // keeps nothing before that is done, whatever Assurance() says.
+  bool IsRewriting() const;
 
   // This start of the server. Durable if every confirmed write is on its disk, and it was not made
   // a primary after it had been a replica, which may have had less than its primary.

@@ -21,7 +21,7 @@ Subscription::Subscription(EventLoop& loop, ConnectionOptions options, Backoff b
       lane_(loop, WithListener(std::move(options), std::move(listener)), std::move(backoff),
             *this) {}
 
-void Subscription::OnLaneReady(Lane& lane) {
+void Subscription::OnLaneReady(Lane& lane, const ServerFacts&) {
   Command subscribe(2);
   subscribe.Word("SUBSCRIBE").Word(channel_);
   // An error is no loss: the waiters of this daemon are found by polls, and served later.

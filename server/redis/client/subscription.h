@@ -24,7 +24,7 @@ class Subscription final : private Lane::Listener {
   void Close() { lane_.Close(); }
 
  private:
-  void OnLaneReady(Lane& lane) override;
+  void OnLaneReady(Lane& lane, const ServerFacts& facts) override;
   void OnLaneDown(Lane&, Before) override {}
 
   const std::string channel_;

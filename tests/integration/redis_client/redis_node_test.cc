@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "node_harness.h"
 #include "support/process/redis_server.h"
 
@@ -105,6 +107,73 @@ TEST(RedisNodeTest, AssuranceFollowsTheServersSettings) {
   EXPECT_EQ(NodeHarness(volatile_server.url()).AwaitReachable().assurance,
             core::Assurance::kMemory);
   EXPECT_EQ(NodeHarness(durable_server.url()).AwaitReachable().assurance, core::Assurance::kDisk);
+}
+
+TEST(RedisNodeTest, AssuranceFollowsSettingsThatAreChangedWhileTheServerRuns) {
+  RedisServer server({.durability = Durability::kDiskAlways});
+  NodeHarness harness(server.url(), [](RedisNodeOptions& options) {
+    options.connections = 2;
+    options.settings_interval = std::chrono::milliseconds(10);
+  });
+  const auto await_assurance = [&harness](core::Assurance wanted) {
+    harness.AwaitHealth([wanted](const NodeHealth& now) { return now.assurance == wanted; });
+  };
+  await_assurance(core::Assurance::kDisk);
+
+  for (const auto& [setting, off, on] :
+       std::vector<std::array<std::string, 3>>{{"appendfsync", "everysec", "always"},
+                                               {"no-appendfsync-on-rewrite", "yes", "no"},
+                                               {"appendonly", "no", "yes"}}) {
+    server.Run({"CONFIG", "SET", setting, off});
+    await_assurance(core::Assurance::kMemory);
+    server.Run({"CONFIG", "SET", setting, on});
+    await_assurance(core::Assurance::kDisk);
+  }
+  EXPECT_EQ(harness.observed().lost, 0);
+}
+
+// It is on disk only when the first, whole append-only file is.
+TEST(RedisNodeTest, FileThatIsStillWrittenForTheFirstTimeCountsForNothing) {
+  RedisServer server({.durability = Durability::kDiskAlways});
+  server.Run({"SET", "name", "value"});
+  server.Run({"CONFIG", "SET", "appendonly", "no", "rdb-key-save-delay", "60000000"});
+  NodeHarness harness(server.url(), [](RedisNodeOptions& options) {
+    options.settings_interval = std::chrono::milliseconds(10);
+  });
+  ASSERT_EQ(harness.AwaitReachable().assurance, core::Assurance::kMemory);
+
+  server.Run({"CONFIG", "SET", "appendonly", "yes"});
+  server.AwaitInfo("persistence", "aof_rewrite_in_progress", "1");
+  for (int looks = 0; looks < 3; ++looks) {
+    const std::string before = server.Info("commandstats", "cmdstat_config|get");
+    while (server.Info("commandstats", "cmdstat_config|get") == before) std::this_thread::yield();
+  }
+  harness.loop().RunAndWait(
+      [&] { EXPECT_EQ(harness.node().assurance(), core::Assurance::kMemory); });
+
+  server.Run({"CONFIG", "SET", "appendonly", "no", "rdb-key-save-delay", "0"});
+  server.Run({"CONFIG", "SET", "appendonly", "yes"});
+  harness.AwaitHealth(
+      [](const NodeHealth& now) { return now.assurance == core::Assurance::kDisk; });
+}
+
+// Lanes of one server that contradict each other would make one eviction two losses.
+TEST(RedisNodeTest, NewConnectionTellsAllLanesWhatTheServerIsLike) {
+  RedisServer server({.durability = Durability::kDiskAlways});
+  server.Run({"CONFIG", "SET", "appendfsync", "everysec"});
+  NodeHarness harness(server.url(), [](RedisNodeOptions& options) {
+    options.connections = 2;
+    options.settings_interval = std::chrono::hours(1);
+  });
+  ASSERT_EQ(harness.AwaitReachable().assurance, core::Assurance::kMemory);
+  server.Run({"CONFIG", "SET", "appendfsync", "always"});
+
+  const Reply id = *harness.Ask({"CLIENT", "ID"});
+  server.Run({"CLIENT", "KILL", "ID", std::to_string(id.integer)});
+
+  harness.AwaitHealth(
+      [](const NodeHealth& now) { return now.assurance == core::Assurance::kDisk; });
+  EXPECT_EQ(harness.observed().lost, 1);
 }
 
 // Goal: nothing is lost or doubled, and one lane keeps its order, with many thousands in flight.
