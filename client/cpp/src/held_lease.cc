@@ -9,6 +9,13 @@ HeldLease::HeldLease(std::shared_ptr<ClientCore> core, Grant grant, std::shared_
     : core_(std::move(core)), grant_(std::move(grant)), kept_(std::move(kept)) {}
 
 absl::StatusOr<ReleaseOutcome> HeldLease::Release() {
+  absl::StatusOr<ReleaseOutcome> outcome = ReleaseOnce();
+  // Without the mutex: the callback that is waited for may be releasing too.
+  kept_->WaitForCallbacks();
+  return outcome;
+}
+
+absl::StatusOr<ReleaseOutcome> HeldLease::ReleaseOnce() {
   const std::lock_guard lock(mutex_);
   if (outcome_) return *outcome_;
   const Duration remaining = kept_->remaining();
@@ -19,7 +26,6 @@ absl::StatusOr<ReleaseOutcome> HeldLease::Release() {
   } else {
     outcome_ = core_->ReleaseHeld(kept_->ref(), remaining);
   }
-  kept_->WaitForCallbacks();
   return *outcome_;
 }
 

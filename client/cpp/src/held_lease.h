@@ -25,6 +25,9 @@ class HeldLease {
   absl::StatusOr<ReleaseOutcome> Release();
 
  private:
+  // Does not wait for callbacks.
+  absl::StatusOr<ReleaseOutcome> ReleaseOnce();
+
   const std::shared_ptr<ClientCore> core_;
   const Grant grant_;
   const std::shared_ptr<KeptLease> kept_;

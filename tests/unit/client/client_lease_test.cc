@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -190,6 +191,59 @@ TEST_P(ClientLeaseTest, LastLeaseMayGoInItsOwnCallback) {
   MendExtends();
 
   gone.get_future().wait();
+}
+
+// The callback releases while another thread does, which has to wait for the callback.
+TEST_P(ClientLeaseTest, HolderAndItsCallbackMayReleaseAtTheSameTime) {
+  GrantWhatIsToBeExtendedAtOnce();
+  RefuseExtends();
+  Client client = NewClient();
+  AcquireResult result = client.Acquire("report");
+  ASSERT_TRUE(result);
+  std::promise<void> lost;
+  std::promise<ReleaseOutcome> by_callback;
+  result->OnLost([&] {
+    // The holder's release drops this second callback, and what it holds, when it is under way.
+    std::promise<void> released;
+    const auto at_drop = [](std::promise<void>* dropped) { dropped->set_value(); };
+    result->OnLost([held = std::shared_ptr<std::promise<void>>(&released, at_drop)] {});
+    lost.set_value();
+    released.get_future().wait();
+    by_callback.set_value(result->Release().value());
+  });
+
+  server_.Steal("report");
+  MendExtends();
+  lost.get_future().wait();
+
+  EXPECT_EQ(result->Release().value(), ReleaseOutcome::kExpired);
+  EXPECT_EQ(by_callback.get_future().get(), ReleaseOutcome::kExpired);
+}
+
+TEST_P(ClientLeaseTest, ReleaseAfterThatOfACallbackWaitsForTheCallback) {
+  GrantWhatIsToBeExtendedAtOnce();
+  RefuseExtends();
+  Client client = NewClient();
+  AcquireResult result = client.Acquire("report");
+  ASSERT_TRUE(result);
+  std::promise<void> released;
+  std::promise<void> may_return;
+  std::atomic<bool> ended = false;
+  result->OnLost([&, returned = may_return.get_future()] {
+    result->Release().IgnoreError();
+    released.set_value();
+    returned.wait();
+    ended = true;
+  });
+  server_.Steal("report");
+  MendExtends();
+  released.get_future().wait();
+
+  std::thread ending([&] { may_return.set_value(); });
+  EXPECT_EQ(result->Release().value(), ReleaseOutcome::kExpired);
+
+  EXPECT_TRUE(ended);
+  ending.join();
 }
 
 TEST_P(ClientLeaseTest, DetachedLeaseLivesOnAndCanBeAdopted) {

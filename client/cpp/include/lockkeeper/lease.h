@@ -94,8 +94,9 @@ class [[nodiscard]] Lease {
   // Token whose stop is requested, on the same thread, when the lease is lost.
   std::stop_token stop_token() const;
 
-  // Releases the lock. Blocks for at most ClientOptions::release_timeout, and until no callback of
-  // this lease is running. May be called again: the first outcome is repeated.
+  // Releases the lock. Blocks for at most ClientOptions::release_timeout, and, unless it is called
+  // from a callback, until no callback of this lease is running. May be called again: the first
+  // outcome is repeated.
   // Errors: DEADLINE_EXCEEDED if there was no answer in time (the client goes on trying in the
   // background), or the server's error. In any case the lease is no longer renewed.
   absl::StatusOr<ReleaseOutcome> Release();
