@@ -332,11 +332,20 @@ void SessionReactor::End(Ending end) {
 }
 
 void SessionReactor::OnBroken() {
+  std::optional<Ending> finish;
   {
     const std::lock_guard lock(mutex_);
     --alive_parts_;
+    finish = TakeFinish();
   }
-  Advance();
+  // Unless this is to finish the session, another thread may have done so: this object is gone.
+  if (finish) FinishWith(*finish);
+}
+
+std::optional<SessionReactor::Ending> SessionReactor::TakeFinish() {
+  if (!end_ || alive_parts_ > 0 || writing_ || finished_) return std::nullopt;
+  finished_ = true;
+  return end_;
 }
 
 void SessionReactor::Advance() {
@@ -359,9 +368,8 @@ void SessionReactor::Advance() {
           closing_ == Closing::kDone || (half_closed_ && closing_ == Closing::kNo && Idle());
       if (!no_more && Drained()) good_end = Draining();
       done = (no_more || !good_end.ok()) && outbox_.empty();
-    } else if (alive_parts_ == 0 && !writing_ && !finished_) {
-      finished_ = true;
-      finish = end_;
+    } else {
+      finish = TakeFinish();
     }
   }
   if (release) {

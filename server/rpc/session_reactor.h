@@ -96,6 +96,8 @@ class SessionReactor final
   // Takes the session as far as it can go: sends, releases, ends. Not with the mutex held.
   void Advance() override;
   void End(Ending end);
+  // With the mutex held. If it is time to finish: how, for the caller to do. Told once.
+  std::optional<Ending> TakeFinish();
   void FinishWith(const Ending& end);
 
   void StartBeat();

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A real gRPC server on a real socket, over a store that the test scripts: one shard, on a thread
-// of its own.
+// A real gRPC server on a real socket, over a store that the test scripts: one shard, or several,
+// each on a thread of its own.
 #pragma once
 
 #include <grpcpp/channel.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/lock_manager.h"
 #include "core/shard.h"
@@ -29,7 +31,8 @@ inline constexpr uint64_t kTestDaemonId = 0x0123456789abcdef;
 // Thread-safety: not thread-safe, but for its parts that are.
 class InProcessServer {
  public:
-  InProcessServer();
+  // What the test reaches below is the first shard; the others have a store without scripts.
+  explicit InProcessServer(size_t shards = 1);
   // Answers what is still in flight, cancelled, and ends.
   ~InProcessServer();
 
@@ -49,6 +52,8 @@ class InProcessServer {
   size_t Outstanding();
 
  private:
+  struct OtherShard;
+
   redis::EventLoop loop_{"test shard"};
   CapturedLog output_;
   telemetry::Log log_{{.level = telemetry::LogLevel::kDebug}, output_};
@@ -57,7 +62,8 @@ class InProcessServer {
   telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_};
   ScriptedStore store_{loop_};
   core::LockManager locks_{store_, loop_, loop_, observer_, {}};
-  core::ShardMap shards_{{core::Shard{loop_, locks_, store_}}};
+  std::vector<std::unique_ptr<OtherShard>> other_shards_;
+  std::unique_ptr<core::ShardMap> shards_;
   TemporaryDirectory directory_;
   std::unique_ptr<rpc::Server> server_;
 };
