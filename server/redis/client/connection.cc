@@ -45,16 +45,12 @@ Connection::~Connection() {
   if (state_ != State::kBroken) End({Kind::kUnreachable, options_.url.Address() + ": closed"});
 }
 
-void Connection::Send(std::string_view wire, ReplyDone done) {
-  if (pending_.size() < options_.commands_max &&
-      transport_->unwritten() < options_.unwritten_bytes_max) {
-    return Enqueue(wire, std::move(done));
-  }
-  loop_.Post([done = std::move(done)]() mutable {
-    std::move(done)(core::Error(ErrorReason::kStoreUnavailable,
-                                "too many commands are waiting for the store; none was sent"));
-  });
+bool Connection::has_room() const {
+  return pending_.size() < options_.commands_max &&
+         transport_->unwritten() < options_.unwritten_bytes_max;
 }
+
+void Connection::Send(std::string_view wire, ReplyDone done) { Enqueue(wire, std::move(done)); }
 
 void Connection::OnConnected(Connected connected) {
   connector_.reset();

@@ -55,7 +55,7 @@ struct ConnectionOptions {
   // Hears of published messages, once SUBSCRIBE was sent. Without it a message breaks the
   // connection.
   MessageListener on_message;
-  size_t commands_max = 65'536;                   // In flight; beyond it commands are refused.
+  size_t commands_max = 65'536;                   // In flight; beyond it there is no room.
   size_t unwritten_bytes_max = size_t{64} << 20;  // Waiting for the socket; likewise.
 };
 
@@ -81,11 +81,14 @@ class Connection {
 
   State state() const { return state_; }
 
+  // Whether not too much is in flight for one more command. Requires: kReady.
+  bool has_room() const;
+
   // Sends a command at the end of the turn, together with the others of the turn.
   // Completion: `done` runs exactly once, never inside this call: with the reply; with
   // OUTCOME_UNKNOWN if the connection breaks after the whole command was handed to the kernel; with
-  // STORE_UNAVAILABLE if it breaks before, or if too much is in flight.
-  // Requires: kReady.
+  // STORE_UNAVAILABLE if it breaks before.
+  // Requires: kReady, and has_room().
   void Send(std::string_view wire, ReplyDone done);
 
   // Ends the connection; what is pending is answered inside this call.

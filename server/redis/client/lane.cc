@@ -12,7 +12,8 @@ Lane::Lane(EventLoop& loop, ConnectionOptions options, Backoff backoff, Listener
       options_(std::move(options)),
       backoff_(std::move(backoff)),
       listener_(listener),
-      problem_{StoreProblem::Kind::kUnreachable, "connecting to " + options_.url.Address()} {
+      problem_{StoreProblem::Kind::kUnreachable, "connecting to " + options_.url.Address()},
+      self_(std::make_shared<Lane*>(this)) {
   Connect();
 }
 
@@ -23,11 +24,25 @@ bool Lane::ready() const {
 }
 
 void Lane::Send(std::string_view wire, ReplyDone done) {
-  if (ready()) return connection_->Send(wire, std::move(done));
-  loop_.Post([done = std::move(done), problem = problem_.text]() mutable {
-    std::move(done)(
-        core::Error(core::ErrorReason::kStoreUnavailable, "the store is away: " + problem));
+  if (!ready()) return Refuse("the store is away: " + problem_.text, std::move(done));
+  if (!connection_->has_room()) {
+    return Refuse("too many commands are waiting for the store; none was sent", std::move(done));
+  }
+  connection_->Send(wire, std::move(done));
+}
+
+void Lane::Refuse(const std::string& why, ReplyDone done) {
+  refusals_.push_back({std::move(done), core::Error(core::ErrorReason::kStoreUnavailable, why)});
+  loop_.Post([self = std::weak_ptr(self_)] {
+    const auto lane = self.lock();
+    if (lane && !(*lane)->refusals_.empty()) (*lane)->TellOldestRefusal();
   });
+}
+
+void Lane::TellOldestRefusal() {
+  Refusal oldest = std::move(refusals_.front());
+  refusals_.pop_front();
+  std::move(oldest.done)(std::move(oldest.why));
 }
 
 void Lane::Close() {
@@ -35,6 +50,7 @@ void Lane::Close() {
   reconnect_timer_.reset();
   problem_ = {StoreProblem::Kind::kUnreachable, options_.url.Address() + ": connection closed"};
   if (connection_) connection_->Break(problem_);
+  while (!refusals_.empty()) TellOldestRefusal();
 }
 
 void Lane::Connect() {

@@ -4,7 +4,9 @@
 // is sent through a lane is executed in the order of the calls, as long as no connection breaks.
 #pragma once
 
+#include <deque>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "core/executor.h"
@@ -42,14 +44,23 @@ class Lane : private Connection::Listener {
   // Why it is not ready. Meaningless if it is.
   const StoreProblem& problem() const { return problem_; }
 
-  // Completion and errors: see Node. If the lane is not ready, STORE_UNAVAILABLE with the problem.
+  // Completion and errors: see Node. STORE_UNAVAILABLE with the problem if the lane is not ready,
+  // and if too much is in flight.
   void Send(std::string_view wire, ReplyDone done);
 
-  // Ends the connection, for ever. What is pending is answered inside this call.
+  // Ends the connection, for ever. What has no answer yet is answered inside this call, refusals
+  // too; so is, by another Close(), what was sent since.
   void Close();
 
  private:
+  struct Refusal {
+    ReplyDone done;
+    absl::Status why;
+  };
+
   void Connect();
+  void Refuse(const std::string& why, ReplyDone done);
+  void TellOldestRefusal();
   void OnReady(const ServerFacts& facts) override;
   void OnBroken(const StoreProblem& problem) override;
 
@@ -62,6 +73,9 @@ class Lane : private Connection::Listener {
   bool was_ready_ = false;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<core::Timer> reconnect_timer_;
+  std::deque<Refusal> refusals_;  // To be told in the next turn.
+  // What tasks hold that cannot be cancelled.
+  std::shared_ptr<Lane*> self_;
 };
 
 }  // namespace lockkeeper::redis

@@ -46,7 +46,7 @@ class RedisNode final : public Node, private Lane::Listener {
  public:
   // Begins to connect.
   RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer);
-  ~RedisNode() override;  // Close().
+  ~RedisNode() override;  // Close(), which answers what was called since the last one.
   RedisNode(const RedisNode&) = delete;
   RedisNode& operator=(const RedisNode&) = delete;
 

@@ -19,8 +19,8 @@ namespace lockkeeper::redis {
 
 // The script calls of one lane.
 //
-// Thread-safety: loop-thread only. Lifetime: borrows its collaborators; to be destroyed after the
-// lane was closed.
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators; to be destroyed when the
+// lane was closed and nothing was sent since, so that no answer is to come.
 class ScriptCaller {
  public:
   ScriptCaller(EventLoop& loop, Lane& lane, NodeObserver& observer);

@@ -15,7 +15,9 @@ namespace {
 using support::Durability;
 using support::Listening;
 using support::RedisServer;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using Type = Reply::Type;
 
@@ -273,6 +275,61 @@ TEST(RedisNodeTest, CloseAnswersEverythingOnceAndRefusesWhatFollows) {
   EXPECT_EQ(ReasonName(harness.Ask({"PING"})), "STORE_UNAVAILABLE");
   EXPECT_FALSE(harness.AwaitAway().reachable);
   server.Resume();
+}
+
+TEST(RedisNodeTest, CloseAnswersRefusalsThatAreStillToBeTold) {
+  const ScriptSource script{"test", "return 1", "digest"};
+  std::vector<std::string> reasons;
+  NodeHarness harness("unix:///nowhere/redis.sock");
+
+  harness.loop().RunAndWait([&] {
+    const auto note = [&](const NodeHarness::Answer& answer) {
+      reasons.push_back(ReasonName(answer));
+    };
+    harness.node().Run(0, script, CallOf(script, {}), note);
+    harness.node().Send(CommandOf({"PING"}), note);
+    EXPECT_THAT(reasons, IsEmpty());
+
+    harness.node().Close();
+    EXPECT_THAT(reasons, ElementsAre("STORE_UNAVAILABLE", "STORE_UNAVAILABLE"));
+  });
+}
+
+TEST(RedisNodeTest, CloseAnswersWhatWasTooMuchInTheSameTurn) {
+  constexpr int kCommands = 65'536 + 10;
+  RedisServer server;
+  int answers = 0;
+  NodeHarness harness(server.url());
+  harness.AwaitReachable();
+
+  harness.loop().RunAndWait([&] {
+    for (int i = 0; i < kCommands; ++i) {
+      harness.node().Send(CommandOf({"PING"}), [&](const NodeHarness::Answer&) { ++answers; });
+    }
+    EXPECT_EQ(answers, 0);
+
+    harness.node().Close();
+    EXPECT_EQ(answers, kCommands);
+  });
+}
+
+TEST(RedisNodeTest, NodeThatGoesAnswersWhatCameAfterClose) {
+  const ScriptSource script{"test", "return 1", "digest"};
+  CountingObserver observer;
+  int answers = 0;
+  EventLoop loop("node");
+
+  loop.RunAndWait([&] {
+    auto node = std::make_unique<RedisNode>(
+        loop, RedisNodeOptions{.url = *ParseRedisUrl("unix:///nowhere/redis.sock")}, observer);
+    node->Close();
+    node->Run(0, script, CallOf(script, {}), [&](const NodeHarness::Answer&) { ++answers; });
+    EXPECT_EQ(answers, 0);
+
+    node.reset();
+    EXPECT_EQ(answers, 1);
+  });
+  EXPECT_EQ(observer.EndsOf(ScriptCallEnd::kNotSent), 1);
 }
 
 TEST(RedisNodeTest, NodeMayBeDestroyedAtAnyMoment) {
