@@ -103,15 +103,17 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
   }
   owner_ = open.owner();
   release_on_close_ = open.release_on_close();
+  std::vector<PartPtr> parts;
   for (core::Shard& shard : deps_.shards.all()) {
-    parts_.push_back(
-        std::make_shared<SessionPart>(*this, shard, deps_.clock, context_.principal()));
+    parts.push_back(std::make_shared<SessionPart>(*this, shard, deps_.clock, context_.principal()));
   }
   v1::SessionOpened opened;
   opened.set_session_id(context_.RequestId());
   opened.set_max_outstanding_operations(core::limits::kSessionOperationsMax);
   {
     const std::lock_guard lock(mutex_);
+    if (end_) return absl::OkStatus();  // The client left meanwhile: nobody would break the parts.
+    parts_ = std::move(parts);
     alive_parts_ = parts_.size();
     outbox_.SetOpened(std::move(opened));
   }

@@ -119,7 +119,7 @@ class SessionReactor final
   std::string owner_;
   bool cut_off_ = false;
 
-  // Made by Open; one for each shard.
+  // One for each shard. Set by Open, with the mutex held, unless the session has ended by then.
   std::vector<PartPtr> parts_;
   bool release_on_close_ = false;
 
