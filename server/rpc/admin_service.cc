@@ -98,12 +98,22 @@ void ForceReleaseCall::Audit(CallContext& context, const absl::StatusOr<Answer>&
                  field::Problem(problem)});
     return;
   }
-  const Outcome outcome = answer->released ? Outcome::kForceReleased : Outcome::kNotReleased;
-  logger.Info("audit.force_release", "An administrator ended a lease",
+  const auto outcome = field::Outcome(
+      telemetry::NameOf(answer->released ? Outcome::kForceReleased : Outcome::kNotReleased));
+  if (!answer->released) {
+    logger.Info(
+        "audit.force_release_found_none",
+        "An administrator wanted to end a lease, and none was live",
+        {field::RequestId(context.RequestId()), field::Peer(peer),
+         field::LockName(asked.request.name), field::AuditReason(asked.reason),
+         field::FencingToken(answer->token), field::ClosedFor(answer->closed_for), outcome});
+    return;
+  }
+  logger.Info("audit.force_release", "An administrator ended a lease, or opened a closed lock",
               {field::RequestId(context.RequestId()), field::Peer(peer),
-               field::LockName(asked.request.name), field::AuditReason(asked.reason),
-               field::OwnerId(answer->holder_owner), field::FencingToken(answer->token),
-               field::ClosedFor(answer->closed_for), field::Outcome(telemetry::NameOf(outcome))});
+               field::LockName(asked.request.name), field::HolderOwner(answer->holder_owner),
+               field::AuditReason(asked.reason), field::FencingToken(answer->token),
+               field::ClosedFor(answer->closed_for), outcome});
 }
 
 void FillStore(const telemetry::StoreHealth& health, const ServerFacts& facts,

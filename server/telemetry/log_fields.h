@@ -55,7 +55,8 @@ inline LogField Elapsed(Micros time) { return {"elapsed_us", time.count()}; }
 inline LogField Problem(std::string_view text) { return {"problem", text}; }
 inline LogField Detail(std::string_view text) { return {"detail", text}; }
 
-// Of the audit: why an administrator did it, and for how long the lock stays closed after it.
+// Of the audit: whose lease an administrator ended, why, and for how long the lock stays closed.
+inline LogField HolderOwner(std::string_view owner) { return {"holder_owner", owner}; }
 inline LogField AuditReason(std::string_view text) { return {"audit_reason", text}; }
 inline LogField ClosedFor(Micros time) { return {"closed_for_us", time.count()}; }
 

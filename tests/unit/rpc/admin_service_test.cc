@@ -96,10 +96,31 @@ TEST_F(AdminServiceTest, ForceReleaseLeavesAnAuditRecord) {
   EXPECT_THAT(lines[0], HasSubstr("peer=unix:"));
   EXPECT_THAT(lines[0], HasSubstr("lock_name=n"));
   EXPECT_THAT(lines[0], HasSubstr("audit_reason=\"stuck since noon\""));
-  EXPECT_THAT(lines[0], HasSubstr("owner_id=host-1"));
+  EXPECT_THAT(lines[0], HasSubstr("holder_owner=host-1"));
   EXPECT_THAT(lines[0], HasSubstr("fencing_token=8"));
   EXPECT_THAT(lines[0], HasSubstr("closed_for_us=1500"));
   EXPECT_THAT(lines[0], HasSubstr("outcome=force_released"));
+}
+
+TEST_F(AdminServiceTest, AuditTellsThatThereWasNoLeaseToEnd) {
+  store().on_force_release = [this](const core::ForceReleaseRequest&, auto done) {
+    store().AnswerLater<core::ForceReleaseAnswer>(
+        std::move(done),
+        core::ForceReleaseAnswer{
+            .released = false, .token = {7}, .closed_for = core::Micros(1500), .holder_owner = ""});
+  };
+  admin::v1::ForceReleaseResponse response;
+
+  ASSERT_TRUE(stub_->ForceRelease(&context_, ForceReleaseRequest(), &response).ok());
+
+  EXPECT_FALSE(response.released());
+  EXPECT_THAT(server_.log().LinesWith("event=audit.force_release "), SizeIs(0));
+  const auto lines = server_.log().LinesWith("event=audit.force_release_found_none ");
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("lock_name=n"));
+  EXPECT_THAT(lines[0], HasSubstr("audit_reason=\"stuck since noon\""));
+  EXPECT_THAT(lines[0], HasSubstr("closed_for_us=1500"));
+  EXPECT_THAT(lines[0], HasSubstr("outcome=not_released"));
 }
 
 TEST_F(AdminServiceTest, ForceReleaseOfUnknownOutcomeIsAuditedToo) {
