@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/reference/log_events.md lists every event and field of the code, and no other. Reads the
-// sources, since events are named where they happen.
+// docs/reference/log_events.md lists every event and field of the code, and no other; and some
+// record has each field. Reads the sources, since events are named where they happen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,17 +41,25 @@ std::vector<std::string> Matches(const std::string& text, const std::regex& patt
   return found;
 }
 
+// All .cc files of server/.
+std::vector<std::string> TextsOfTheServer() {
+  std::vector<std::string> texts;
+  const std::string root = SourcePath("server");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (entry.path().extension() != ".cc") continue;
+    const std::string path = "server/" + std::filesystem::relative(entry.path(), root).string();
+    texts.push_back(ReadSourceFile(path));
+  }
+  return texts;
+}
+
 // Events are the words with dots that stand first in Debug, Info, Warn and Error, or third in
 // WriteLimited.
 std::set<std::string> EventsOfTheCode() {
   const std::regex plain(R"(\b(?:Debug|Info|Warn|Error)\(\s*"([a-z_]+(?:\.[a-z_]+)+)\")");
   const std::regex limited(R"(WriteLimited\(\s*\w+,\s*[\w:]+,\s*"([a-z_]+(?:\.[a-z_]+)+)\")");
   std::set<std::string> events;
-  const std::string root = SourcePath("server");
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    if (entry.path().extension() != ".cc") continue;
-    const std::string path = "server/" + std::filesystem::relative(entry.path(), root).string();
-    const std::string text = ReadSourceFile(path);
+  for (const std::string& text : TextsOfTheServer()) {
     for (const std::regex& pattern : {plain, limited}) {
       for (const std::string& event : Matches(text, pattern)) events.insert(event);
     }
@@ -78,6 +86,19 @@ TEST(LogReferenceTest, HasARowForEveryField) {
   std::vector<std::string> documented;
   for (const std::string& name : Documented(3)) documented.push_back(name);
   EXPECT_EQ(documented, fields) << "in the order of log_fields.h";
+}
+
+TEST(LogReferenceTest, SomeRecordHasEachField) {
+  std::set<std::string> used;
+  const std::regex use(R"(\bfield::(\w+))");
+  for (const std::string& text : TextsOfTheServer()) {
+    for (const std::string& name : Matches(text, use)) used.insert(name);
+  }
+
+  for (const std::string& name : Matches(ReadSourceFile("server/telemetry/log_fields.h"),
+                                         std::regex(R"(inline LogField (\w+)\()"))) {
+    EXPECT_THAT(used, Contains(name)) << "no record has this field";
+  }
 }
 
 }  // namespace
