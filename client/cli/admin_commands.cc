@@ -34,6 +34,20 @@ std::string ProblemOf(const admin::v1::GetServerInfoResponse& info, bool is_serv
   return info.store().reachable() ? "" : "the store cannot be reached";
 }
 
+// No lease was live. Only a lock that was left closed for that is known to be so.
+Report NothingEnded(const ForceReleaseCommand& command, milliseconds closed) {
+  std::string message = "`" + command.name + "` has no live lease";
+  if (closed.count() > 0) {
+    message += "; it stays closed for another " + FormatDuration(closed) + ", and --now opens it";
+  }
+  Report report("not_released", ExitCode::kRefuted, message);
+  report.json.Set("name", command.name)
+      .Set("reason", "NOT_HELD")
+      .Set("closed_for_ms", closed.count())
+      .Set("message", message);
+  return report;
+}
+
 }  // namespace
 
 Report Get(AdminConnection& connection, const GetCommand& command) {
@@ -102,14 +116,9 @@ Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& comm
     return stub->ForceRelease(&context, request, &response);
   });
   if (!status.ok()) return ErrorReport(status, command.name);
-  if (!response.released()) {
-    const std::string message = "`" + command.name + "` was free already";
-    Report report("not_released", ExitCode::kRefuted, message);
-    report.json.Set("name", command.name).Set("reason", "NOT_HELD").Set("message", message);
-    return report;
-  }
   const auto closed =
       std::chrono::duration_cast<milliseconds>(client::FromProto(response.closed_for()));
+  if (!response.released()) return NothingEnded(command, closed);
   Report report("force_released", ExitCode::kDone,
                 "ended the lease of `" + command.name + "`" +
                     (closed.count() > 0 ? ", which stays closed for " + FormatDuration(closed)

@@ -204,6 +204,12 @@ TEST_F(CliDaemonTest, ForceReleaseEndsTheLeaseOfSomebodyElse) {
   EXPECT_EQ(Run({"extend", "report", id}).exit_code, 70);
   EXPECT_EQ(Run({"acquire", "report"}).exit_code, 75) << "closed while its holder may still work";
 
+  const CliResult closed = RunJson({"force-release", "report", "--reason", "once more"});
+  EXPECT_EQ(closed.exit_code, 76);
+  EXPECT_EQ(Json(closed).Text("reason"), "NOT_HELD");
+  EXPECT_GT(Json(closed).Number("closed_for_ms"), 0);
+  EXPECT_THAT(Json(closed).Text("message"), HasSubstr(", and --now opens it"));
+
   const CliResult now = RunJson({"force-release", "report", "--reason", "it is gone", "--now"});
   EXPECT_EQ(Json(now).Number("closed_for_ms"), 0) << now.out;
   EXPECT_EQ(Run({"acquire", "report"}).exit_code, 0);
@@ -211,7 +217,8 @@ TEST_F(CliDaemonTest, ForceReleaseEndsTheLeaseOfSomebodyElse) {
   const CliResult none = RunJson({"force-release", "nobody's", "--reason", "r"});
   EXPECT_EQ(none.exit_code, 76);
   EXPECT_EQ(Json(none).Text("reason"), "NOT_HELD");
-  EXPECT_THAT(Run({"force-release", "nobody's", "--reason", "r"}).out, HasSubstr("free already"));
+  EXPECT_EQ(Json(none).Number("closed_for_ms"), 0);
+  EXPECT_EQ(Json(none).Text("message"), "`nobody's` has no live lease");
 }
 
 TEST_F(CliDaemonTest, HealthSaysWhetherTheDaemonServes) {
