@@ -58,6 +58,11 @@ void LogGivenUp(const telemetry::Logger& logger, const config::StoreConfig& stor
   if (store.quarantine == config::Quarantine::kOff) {
     log("store.quarantine is off: a loss of Redis is logged, and what it lost is free at once");
   }
+  if (!store.embedded && store.first_use == config::FirstUse::kGrant &&
+      store.first_use_wait == Millis(0)) {
+    log("store.first_use_wait is 0s: an empty Redis is taken for a new one at once; if it was "
+        "emptied a moment ago, what it lost is free");
+  }
 }
 
 core::NodeTime WallClock() {

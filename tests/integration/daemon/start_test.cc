@@ -49,8 +49,8 @@ TEST_F(StartTest, WhatSettingsGiveUpIsLogged) {
 
   const auto daemon = Start({"--redis", redis_.url(), "--config", file});
 
-  for (const std::string given_up :
-       {"store.assume has no_eviction", "store.assume has durable", "store.quarantine is off"}) {
+  for (const std::string given_up : {"store.assume has no_eviction", "store.assume has durable",
+                                     "store.quarantine is off", "store.first_use_wait is 0s"}) {
     daemon->WaitForLog("detail=\"" + given_up);
   }
   EXPECT_THAT(daemon->Stderr(), HasSubstr("event=daemon.promise_given_up"));
@@ -58,9 +58,13 @@ TEST_F(StartTest, WhatSettingsGiveUpIsLogged) {
 }
 
 TEST_F(StartTest, NothingIsGivenUpByDefault) {
-  const auto daemon = Start({"--redis", redis_.url()});
+  support::DaemonProcess daemon({.program = LOCKKEEPERD_PROGRAM,
+                                 .arguments = {"--listen", "127.0.0.1:0", "--http-listen",
+                                               "127.0.0.1:0", "--redis", redis_.url()},
+                                 .environment = {{"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "3s"}}});
+  daemon.WaitUntilReady();
 
-  EXPECT_THAT(daemon->Stderr(), testing::Not(HasSubstr("daemon.promise_given_up")));
+  EXPECT_THAT(daemon.Stderr(), testing::Not(HasSubstr("daemon.promise_given_up")));
 }
 
 TEST_F(StartTest, AllAddressesServe) {
