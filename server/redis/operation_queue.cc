@@ -360,7 +360,8 @@ void OperationQueue::ArmTimer(core::Instant at) {
 
 std::string OperationQueue::WhyNotSent() const {
   const std::string held = guard_ == nullptr ? "" : guard_->HeldBackBecause();
-  return held.empty() ? "no time was left to ask the store" : held;
+  if (!held.empty()) return held;
+  return "the call's deadline was over before Redis could be asked: give it at least a second";
 }
 
 void OperationQueue::ExpireDue() {
