@@ -45,7 +45,7 @@ inline constexpr MetricInfo kGrantRefusedTotal{kCounter, "lockkeeper_grant_refus
 inline constexpr MetricInfo kDraining{kGauge, "lockkeeper_draining", "",
                                       "1 if the daemon is about to stop"};
 inline constexpr MetricInfo kRedisReconnectTotal{kCounter, "lockkeeper_redis_reconnect_total", "",
-                                                 "Connections to Redis lost after they had served"};
+                                                 "Connections to Redis made anew"};
 inline constexpr MetricInfo kRedisScriptReloadTotal{
     kCounter, "lockkeeper_redis_script_reload_total", "",
     "Scripts sent again because Redis had lost them"};
