@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# lockkeeperd and lockkeeper on Debian 13. `docker build -t lockkeeper .`, then for example:
-#   docker run --rm -v lockkeeper:/var/lib/lockkeeper lockkeeper --embedded
+# lockkeeperd and lockkeeper on Debian 13. `docker build -t lockkeeper .`, then for example, with its data in a volume:
+#   docker run --rm -v lockkeeper:/var/lib/lockkeeper -p 127.0.0.1:7600:7600 -e LOCKKEEPERD_SERVER_ALLOW_INSECURE=true \
+#     lockkeeper --embedded --listen 0.0.0.0:7600
+# By default it listens on 127.0.0.1 of the container, where nobody outside reaches it. Beyond that it does so only if it is told that
+# there is no transport security; 127.0.0.1 in -p keeps other machines out.
 FROM debian:trixie-slim AS build
 WORKDIR /src
 COPY . .

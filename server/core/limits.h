@@ -23,7 +23,8 @@ inline constexpr size_t kNameBytesMax = 512;
 inline constexpr size_t kOwnerBytesMax = 256;
 inline constexpr size_t kReasonBytesMax = 256;
 
-// Labels of a lease. They are part of the record, which every script reads whole.
+// Labels of a lease. They are part of the record, which acquire reads whole; extend, release and
+// fence read its header only.
 inline constexpr size_t kLabelsMax = 8;
 inline constexpr size_t kLabelKeyBytesMax = 64;
 inline constexpr size_t kLabelValueBytesMax = 256;
@@ -66,7 +67,7 @@ inline constexpr size_t kOperationsOutstandingMax = 65'536;
 inline constexpr int32_t kWaitersPerLockDefault = 20'000;
 inline constexpr int32_t kWaitersPerLockMax = 999'999;
 
-// Waiters of one principal in one shard, by default: gRPC keeps about 16 KiB for each waiting call.
+// Waiters of one principal in one shard, by default: a unary call that waits takes about 16 KiB.
 inline constexpr int32_t kWaitersPerPrincipalDefault = 50'000;
 inline constexpr int32_t kWaitersPerPrincipalMax = 999'999;
 
