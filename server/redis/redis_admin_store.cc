@@ -113,9 +113,8 @@ void RedisAdminStore::List(const core::ListRequest& request, core::Done<core::Lo
   listing->done = std::move(done);
   const auto token = PageToken::Decode(request.page_token);
   if (!token) {
-    executor_.Post([listing] {
-      listing->End(core::InvalidField("page_token", "was not made by ListLocks"));
-    });
+    executor_.Post(
+        [listing] { listing->End(core::InvalidField("page_token", "was not made by ListLocks")); });
     return;
   }
   listing->at = *token;
