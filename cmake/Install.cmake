@@ -3,21 +3,11 @@
 # languages, a configuration to start from, the licence.
 include(CMakePackageConfigHelpers)
 
-foreach(program IN ITEMS lockkeeperd lockkeeper)
-  if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
-  endif()
-endforeach()
+install(TARGETS lockkeeperd lockkeeper RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/proto/lockkeeper" DESTINATION ${CMAKE_INSTALL_DATADIR}/lockkeeper/proto FILES_MATCHING PATTERN "*.proto")
-if(EXISTS "${PROJECT_SOURCE_DIR}/config/lockkeeper.yaml")
-  install(FILES "${PROJECT_SOURCE_DIR}/config/lockkeeper.yaml" DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/lockkeeper)
-endif()
-
-if(NOT TARGET lockkeeper_client)
-  return()
-endif()
+install(FILES "${PROJECT_SOURCE_DIR}/config/lockkeeper.yaml" DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/lockkeeper)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lockkeeper)
 set_target_properties(lockkeeper_client PROPERTIES EXPORT_NAME client)

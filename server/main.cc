@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lockkeeperd: flags, signals, exit codes; everything else is in daemon.cc.
+// lockkeeperd: flags, signals, exit codes; everything else is in daemon/daemon.cc.
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 
 #include "config/config_loader.h"
 #include "config/settings.h"
-#include "daemon.h"
+#include "daemon/daemon.h"
 #include "daemon/signals.h"
 #include "daemon/store_access.h"
 #include "lockkeeper/build_info.h"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # include_law_test.sh SOURCE_DIR PREFIX_PATH: proves that the build enforces cmake/include_law.txt.
-# Method: a copy of the build files with one small source per case, built for real; a lawful one must build, each trespass must fail
+# Method: a small tree with our build functions and one small source per case, built for real; a lawful one must build, each trespass must fail
 # and name its file.
 set -euo pipefail
 
@@ -12,12 +12,23 @@ readonly TREE
 trap 'rm -rf "$TREE"' EXIT
 failures=0
 
-cp -r "$SOURCE_DIR/CMakeLists.txt" "$SOURCE_DIR/cmake" "$TREE"
-mkdir -p "$TREE"/{proto,client}
+cp -r "$SOURCE_DIR/cmake" "$TREE"
 mkdir -p "$TREE"/server/{core,config,telemetry,redis/client}
-for folder in proto server client; do
-  cp "$SOURCE_DIR/$folder/CMakeLists.txt" "$TREE/$folder"
-done
+cat >"$TREE/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(lockkeeper LANGUAGES CXX)
+list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_SOURCE_DIR}/cmake")
+include(CompilerOptions)
+include(Dependencies)
+include(LockkeeperTargets)
+add_subdirectory(server)
+END
+cat >"$TREE/server/CMakeLists.txt" <<'END'
+foreach(folder IN ITEMS core config telemetry redis/client)
+  string(MAKE_C_IDENTIFIER ${folder} name)
+  lockkeeper_library(lockkeeper_${name} FOLDERS ${folder} PRIVATE_DEPS absl::synchronization spdlog::spdlog PkgConfig::LIBUV)
+endforeach()
+END
 
 echo '#include <string>' >"$TREE/server/core/lawful.h"
 echo '#include "core/lawful.h"' >"$TREE/server/core/lawful.cc"

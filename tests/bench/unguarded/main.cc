@@ -8,7 +8,7 @@
 #include <span>
 
 #include "config/config_loader.h"
-#include "daemon.h"
+#include "daemon/daemon.h"
 #include "daemon/signals.h"
 #include "telemetry/log.h"
 

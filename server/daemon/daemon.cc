@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon.h"
+#include "daemon/daemon.h"
 
 #include <algorithm>
 #include <chrono>
