@@ -63,7 +63,7 @@ LineWaiter* Line::Find(const Keeper& keeper) {
 }
 
 void Line::Expect(const Keeper& keeper, const LeaseId& lease_id) {
-  expected_.insert_or_assign(keeper, Expected{.lease_id = lease_id, .offer = std::nullopt});
+  expected_[keeper].lease_id = lease_id;
 }
 
 void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, Instant wait_end,

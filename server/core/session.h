@@ -137,8 +137,8 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionLeases leases_;
   size_t acquiring_ = 0;
   std::unordered_map<uint64_t, Waiting> waiting_;  // Acquires that may wait, by operation id.
-  ExpiringSet<std::string> offers_{
-      kOfferTime};  // That this session may claim: by lease id and name.
+  // Offers that this session may claim, by lease id and name.
+  ExpiringSet<std::string> offers_{kOfferTime};
 };
 
 }  // namespace lockkeeper::core
