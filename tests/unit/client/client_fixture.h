@@ -44,6 +44,17 @@ class ClientTest : public testing::TestWithParam<support::FakeLockServer::Sessio
     });
   }
 
+  // The first lease is due at once, and is extended once extends are mended.
+  void GrantWhatCannotBeExtended() {
+    GrantWhatIsToBeExtendedAtOnce();
+    RefuseExtends();
+  }
+  // Its holder hears of that from its next extend.
+  void LoseReport() {
+    server_.Steal("report");
+    MendExtends();
+  }
+
   support::FakeLockServer server_{"", GetParam()};
 };
 

@@ -75,8 +75,7 @@ TEST_P(ClientLeaseTest, QuarantineChangesNothingAndRenewalsGoOnHoweverLongItLast
 }
 
 TEST_P(ClientLeaseTest, LossIsToldByCallbackAndStopTokenAndReleaseSaysSo) {
-  GrantWhatIsToBeExtendedAtOnce();
-  RefuseExtends();
+  GrantWhatCannotBeExtended();
   Client client = NewClient();
   AcquireResult result = client.Acquire("report");
   ASSERT_TRUE(result);
@@ -84,8 +83,7 @@ TEST_P(ClientLeaseTest, LossIsToldByCallbackAndStopTokenAndReleaseSaysSo) {
   result->OnLost([&] { lost.set_value(); });
   EXPECT_FALSE(result->lost());
 
-  server_.Steal("report");
-  MendExtends();
+  LoseReport();
 
   lost.get_future().wait();
   EXPECT_TRUE(result->lost());
@@ -161,8 +159,7 @@ TEST_P(ClientLeaseTest, MovedLeaseIsReleasedOnceAndAssigningReleasesTheFormerOne
 }
 
 TEST_P(ClientLeaseTest, LeaseOutlivesItsClient) {
-  GrantWhatIsToBeExtendedAtOnce();
-  RefuseExtends();
+  GrantWhatCannotBeExtended();
   std::optional<Client> client = NewClient();
   Lease lease = client->Acquire("report").TakeLease();
 
@@ -176,8 +173,7 @@ TEST_P(ClientLeaseTest, LeaseOutlivesItsClient) {
 }
 
 TEST_P(ClientLeaseTest, LastLeaseMayGoInItsOwnCallback) {
-  GrantWhatIsToBeExtendedAtOnce();
-  RefuseExtends();
+  GrantWhatCannotBeExtended();
   std::optional<Client> client = NewClient();
   auto lease = std::make_unique<Lease>(client->Acquire("report").TakeLease());
   std::promise<void> gone;
@@ -187,16 +183,14 @@ TEST_P(ClientLeaseTest, LastLeaseMayGoInItsOwnCallback) {
   });
   client.reset();
 
-  server_.Steal("report");
-  MendExtends();
+  LoseReport();
 
   gone.get_future().wait();
 }
 
 // The callback releases while another thread does, which has to wait for the callback.
 TEST_P(ClientLeaseTest, HolderAndItsCallbackMayReleaseAtTheSameTime) {
-  GrantWhatIsToBeExtendedAtOnce();
-  RefuseExtends();
+  GrantWhatCannotBeExtended();
   Client client = NewClient();
   AcquireResult result = client.Acquire("report");
   ASSERT_TRUE(result);
@@ -212,8 +206,7 @@ TEST_P(ClientLeaseTest, HolderAndItsCallbackMayReleaseAtTheSameTime) {
     by_callback.set_value(result->Release().value());
   });
 
-  server_.Steal("report");
-  MendExtends();
+  LoseReport();
   lost.get_future().wait();
 
   EXPECT_EQ(result->Release().value(), ReleaseOutcome::kExpired);
@@ -221,8 +214,7 @@ TEST_P(ClientLeaseTest, HolderAndItsCallbackMayReleaseAtTheSameTime) {
 }
 
 TEST_P(ClientLeaseTest, ReleaseAfterThatOfACallbackWaitsForTheCallback) {
-  GrantWhatIsToBeExtendedAtOnce();
-  RefuseExtends();
+  GrantWhatCannotBeExtended();
   Client client = NewClient();
   AcquireResult result = client.Acquire("report");
   ASSERT_TRUE(result);
@@ -235,8 +227,7 @@ TEST_P(ClientLeaseTest, ReleaseAfterThatOfACallbackWaitsForTheCallback) {
     returned.wait();
     ended = true;
   });
-  server_.Steal("report");
-  MendExtends();
+  LoseReport();
   released.get_future().wait();
 
   std::thread ending([&] { may_return.set_value(); });
@@ -298,8 +289,7 @@ TEST_P(ClientLeaseTest, ExtendAndReleaseDoNotQueueBehindWaitingAcquires) {
     server_.UntilCancelled(call);
     return grpc::Status::CANCELLED;
   });
-  GrantWhatIsToBeExtendedAtOnce();
-  RefuseExtends();
+  GrantWhatCannotBeExtended();
   Client client = NewClient();
   Lease held = client.Acquire("held").TakeLease();
   std::stop_source stop;

@@ -269,15 +269,13 @@ TEST_P(ClientTest, WithLockDoesNotRunTheWorkWithoutTheLock) {
 }
 
 TEST_P(ClientTest, WithLockSaysWhenTheLeaseWasLostDuringTheWork) {
-  GrantWhatIsToBeExtendedAtOnce();
-  RefuseExtends();
+  GrantWhatCannotBeExtended();
   Client client = NewClient();
 
   const absl::Status done = client.WithLock("report", {}, [&](Lease& lease) {
     std::promise<void> lost;
     lease.OnLost([&] { lost.set_value(); });
-    server_.Steal("report");
-    MendExtends();
+    LoseReport();
     lost.get_future().wait();
     return absl::OkStatus();
   });

@@ -56,6 +56,13 @@ class JudgeHistory : public testing::Test {
     judge.Joined(TryOf('c', 2, 2), 11, At(11));
   }
 
+  // The holder releases at 20, and B gets the offer, with token 2.
+  void OfferToTheFirstWaiter() {
+    HolderAndTwoWaiters();
+    Release('a', 20);
+    Offer(TryOf('b', 2, 1), 2, 20);
+  }
+
   // What the judge found has to be one violation, and to speak of this.
   void ExpectOne(const std::string& text) {
     EXPECT_THAT(judge.violations(), testing::ElementsAre(testing::HasSubstr(text)));

@@ -364,27 +364,21 @@ TEST_F(JudgeLineTest, ReleasedLeaseIdJoinsTheLine) {
 }
 
 TEST_F(JudgeLineTest, OfferIsDeclinedWhileItsCallWaits) {
-  HolderAndTwoWaiters();
-  Release('a', 20);
-  Offer(TryOf('b', 2, 1), 2, 20);
+  OfferToTheFirstWaiter();
   judge.Declined(TryOf('b', 2, 1));
   judge.Settled(TryOf('b', 2, 1));
   ExpectOne("an offer of a to bbbbbbbb was declined while it waited");
 }
 
 TEST_F(JudgeLineTest, OfferIsDeclinedToOneThatIsToldThatNobodyKnows) {
-  HolderAndTwoWaiters();
-  Release('a', 20);
-  Offer(TryOf('b', 2, 1), 2, 20);
+  OfferToTheFirstWaiter();
   judge.Declined(TryOf('b', 2, 1));
   judge.Answered(TryOf('b', 2, 1), At(30));
   ExpectNone();
 }
 
 TEST_F(JudgeLineTest, OfferIsDeclinedOnceItsCallHasAnAnswer) {
-  HolderAndTwoWaiters();
-  Release('a', 20);
-  Offer(TryOf('b', 2, 1), 2, 20);
+  OfferToTheFirstWaiter();
   judge.Settled(TryOf('b', 2, 1));
   judge.Answered(TryOf('b', 2, 1), At(30));
   judge.Declined(TryOf('b', 2, 1));
