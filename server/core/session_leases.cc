@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/session_leases.h"
 
+#include <tuple>
 #include <utility>
 
 namespace lockkeeper::core {
@@ -9,6 +10,11 @@ size_t SessionLeases::HashOfKey::operator()(const Key& key) const {
   constexpr size_t kSpread = 0x9e3779b97f4a7c15U;
   const std::hash<std::string_view> hash;
   return hash(key.lease_id.digits()) * kSpread ^ hash(key.name);
+}
+
+bool SessionLeases::IsSooner::operator()(const Due& a, const Due& b) const {
+  return std::tie(a.first, a.second->name, a.second->lease_id) <
+         std::tie(b.first, b.second->name, b.second->lease_id);
 }
 
 void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, Millis ttl,

@@ -86,6 +86,13 @@ class SessionLeases {
   };
   using Table = std::unordered_set<Owned, HashOfKey, SameKey>;
 
+  // When a lease is due, and which. Those of one time stand by their names, never by where they
+  // happen to lie in memory: what a daemon does can be played again.
+  using Due = std::pair<Instant, Ref>;
+  struct IsSooner {
+    bool operator()(const Due& a, const Due& b) const;
+  };
+
   static Instant DueAfter(const Held& held) { return held.end - Micros(held.ttl) * 2 / 3; }
 
   void Remove(Table::iterator known);
@@ -94,8 +101,8 @@ class SessionLeases {
   void Stand(Ref held) { in_order_.emplace(DueAfter(*held), held); }
 
   Table by_key_;
-  absl::btree_set<std::pair<Instant, Ref>> in_order_;  // Those that are not being extended.
-  std::unordered_map<Ref, Owned> dropped_;             // Those that are, and were dropped.
+  absl::btree_set<Due, IsSooner> in_order_;  // Those that are not being extended.
+  std::unordered_map<Ref, Owned> dropped_;   // Those that are, and were dropped.
 };
 
 }  // namespace lockkeeper::core

@@ -56,6 +56,13 @@ TEST_F(SessionLeasesTest, LeasesOfAllTtlsAreFoundInTheOrderOfTheirEnds) {
   EXPECT_THAT(Due(kStart + seconds(20)), ElementsAre("short", "a", "b"));
 }
 
+// A schedule of the simulator must run alike wherever the allocator puts things.
+TEST_F(SessionLeasesTest, LeasesOfOneTimeAreFoundInTheOrderOfTheirNames) {
+  const std::vector<std::string> names = {"d", "b", "f", "a", "c", "e"};
+  for (const std::string& name : names) Keep(name, kStart + seconds(30));
+  EXPECT_THAT(Due(kStart + seconds(20)), ElementsAre("a", "b", "c", "d", "e", "f"));
+}
+
 TEST_F(SessionLeasesTest, LeaseThatEndsEarlyIsFoundBeforeThoseKeptEarlier) {
   Keep("a", kStart + seconds(30));
   Keep("repeated", kStart + seconds(15));
