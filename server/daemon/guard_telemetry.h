@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "redis/guard_observer.h"
+#include "redis/guard/guard_observer.h"
 #include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"

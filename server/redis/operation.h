@@ -11,8 +11,8 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "core/types.h"
-#include "redis/command.h"
-#include "redis/reply.h"
+#include "redis/node/command.h"
+#include "redis/node/reply.h"
 
 namespace lockkeeper::redis {
 

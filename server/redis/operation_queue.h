@@ -20,12 +20,12 @@
 
 #include "core/clock.h"
 #include "core/executor.h"
-#include "redis/indexed_heap.h"
-#include "redis/key_layout.h"
-#include "redis/node.h"
-#include "redis/node_guard.h"
+#include "core/indexed_heap.h"
+#include "redis/format/key_layout.h"
+#include "redis/guard/node_guard.h"
+#include "redis/guard/token_floor.h"
+#include "redis/node/node.h"
 #include "redis/operation.h"
-#include "redis/token_floor.h"
 
 namespace lockkeeper::redis {
 
@@ -101,7 +101,7 @@ class OperationQueue {
   std::vector<Lock*> held_;      // Ready, but for the guard's permission.
   bool flush_scheduled_ = false;
 
-  IndexedHeap<Pending> deadlines_;  // Of those that have not ended.
+  core::IndexedHeap<Pending> deadlines_;  // Of those that have not ended.
   uint64_t next_number_ = 0;
   core::Instant timer_at_ = core::Instant::max();
   std::unique_ptr<core::Timer> timer_;

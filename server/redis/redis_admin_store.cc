@@ -7,10 +7,10 @@
 
 #include "core/errors.h"
 #include "core/shard.h"
-#include "redis/command.h"
-#include "redis/error_reply.h"
-#include "redis/lock_record.h"
-#include "redis/page_token.h"
+#include "redis/format/lock_record.h"
+#include "redis/format/page_token.h"
+#include "redis/node/command.h"
+#include "redis/node/error_reply.h"
 #include "redis/script_outcome.h"
 #include "redis/scripts.h"
 

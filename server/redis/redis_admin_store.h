@@ -12,9 +12,9 @@
 #include "core/clock.h"
 #include "core/executor.h"
 #include "core/lock_store.h"
-#include "redis/node.h"
+#include "redis/guard/token_floor.h"
+#include "redis/node/node.h"
 #include "redis/operation_queue.h"
-#include "redis/token_floor.h"
 
 namespace lockkeeper::redis {
 

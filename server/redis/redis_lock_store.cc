@@ -9,9 +9,9 @@
 
 #include "core/errors.h"
 #include "core/shard.h"
-#include "redis/daemon_channels.h"
-#include "redis/line_message.h"
-#include "redis/lock_record.h"
+#include "redis/format/line_message.h"
+#include "redis/format/lock_record.h"
+#include "redis/node/daemon_channels.h"
 #include "redis/script_outcome.h"
 #include "redis/script_reply.h"
 #include "redis/scripts.h"

@@ -12,11 +12,11 @@
 #include "core/clock.h"
 #include "core/limits.h"
 #include "core/lock_store.h"
-#include "redis/node.h"
-#include "redis/node_guard.h"
+#include "redis/format/reassertion.h"
+#include "redis/guard/node_guard.h"
+#include "redis/guard/token_floor.h"
+#include "redis/node/node.h"
 #include "redis/operation_queue.h"
-#include "redis/reassertion.h"
-#include "redis/token_floor.h"
 
 namespace lockkeeper::redis {
 

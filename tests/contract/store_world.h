@@ -17,12 +17,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "core/lock_store.h"
-#include "redis/key_layout.h"
-#include "redis/node_guard.h"
+#include "redis/format/key_layout.h"
+#include "redis/guard/node_guard.h"
+#include "redis/guard/token_floor.h"
 #include "redis/operation_queue.h"
 #include "redis/redis_admin_store.h"
 #include "redis/redis_lock_store.h"
-#include "redis/token_floor.h"
 #include "support/guard_options.h"
 
 namespace lockkeeper::support {

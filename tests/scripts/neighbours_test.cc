@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "redis/lock_record.h"
+#include "redis/format/lock_record.h"
 #include "scripts/script_calls.h"
 #include "scripts/twin_servers.h"
 

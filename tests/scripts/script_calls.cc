@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scripts/script_calls.h"
 
-#include "redis/lock_record.h"
+#include "redis/format/lock_record.h"
 
 namespace lockkeeper::support {
 

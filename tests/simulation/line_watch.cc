@@ -5,8 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "redis/format/store_marker.h"
 #include "redis/script_outcome.h"
-#include "redis/store_marker.h"
 #include "support/manual_clock.h"
 
 namespace lockkeeper::simulation {

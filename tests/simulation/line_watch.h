@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "redis/key_layout.h"
-#include "redis/reply.h"
+#include "redis/format/key_layout.h"
+#include "redis/node/reply.h"
 #include "redis/scripts.h"
 #include "simulation/judge.h"
 #include "support/fake_node/redis_model.h"

@@ -13,7 +13,7 @@
 
 #include "core/clock.h"
 #include "core/executor.h"
-#include "redis/node.h"
+#include "redis/node/node.h"
 #include "simulation/process.h"
 #include "support/fake_node/redis_model.h"
 #include "support/manual_executor.h"

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "redis/key_layout.h"
+#include "redis/format/key_layout.h"
 #include "simulation/client.h"
 #include "simulation/daemon.h"
 #include "simulation/fenced_counter.h"

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <string>
 
-#include "redis/key_layout.h"
-#include "redis/node_guard.h"
+#include "redis/format/key_layout.h"
+#include "redis/guard/node_guard.h"
 
 namespace lockkeeper::support {
 

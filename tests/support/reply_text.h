@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "redis/reply.h"
+#include "redis/node/reply.h"
 
 namespace lockkeeper::support {
 

@@ -3,7 +3,7 @@
 // For guards of which nobody has to hear.
 #pragma once
 
-#include "redis/guard_observer.h"
+#include "redis/guard/guard_observer.h"
 
 namespace lockkeeper::support {
 

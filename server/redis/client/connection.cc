@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/errors.h"
-#include "redis/error_reply.h"
+#include "redis/node/error_reply.h"
 
 namespace lockkeeper::redis {
 namespace {

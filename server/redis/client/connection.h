@@ -40,7 +40,7 @@
 #include "redis/client/store_problem.h"
 #include "redis/client/tls_context.h"
 #include "redis/client/transport.h"
-#include "redis/node.h"
+#include "redis/node/node.h"
 
 namespace lockkeeper::redis {
 

@@ -14,8 +14,8 @@
 #include "redis/client/redis_url.h"
 #include "redis/client/server_facts.h"
 #include "redis/client/store_problem.h"
-#include "redis/command.h"
-#include "redis/reply.h"
+#include "redis/node/command.h"
+#include "redis/node/reply.h"
 
 namespace lockkeeper::redis {
 

@@ -15,7 +15,7 @@
 #include "redis/client/event_loop.h"
 #include "redis/client/server_facts.h"
 #include "redis/client/store_problem.h"
-#include "redis/node.h"
+#include "redis/node/node.h"
 
 namespace lockkeeper::redis {
 

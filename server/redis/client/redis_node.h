@@ -19,7 +19,7 @@
 #include "redis/client/settings_watch.h"
 #include "redis/client/subscription.h"
 #include "redis/client/tls_context.h"
-#include "redis/node.h"
+#include "redis/node/node.h"
 
 namespace lockkeeper::redis {
 

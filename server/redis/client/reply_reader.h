@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "redis/reply.h"
+#include "redis/node/reply.h"
 
 // NOLINTBEGIN(readability-identifier-naming): hiredis' names
 struct redisReader;

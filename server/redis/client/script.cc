@@ -5,7 +5,7 @@
 
 #include "core/errors.h"
 #include "redis/client/handshake.h"
-#include "redis/error_reply.h"
+#include "redis/node/error_reply.h"
 #include "redis/scripts.h"
 
 namespace lockkeeper::redis {

@@ -12,8 +12,8 @@
 #include "redis/client/event_loop.h"
 #include "redis/client/lane.h"
 #include "redis/client/node_observer.h"
-#include "redis/command.h"
-#include "redis/node.h"
+#include "redis/node/command.h"
+#include "redis/node/node.h"
 
 namespace lockkeeper::redis {
 

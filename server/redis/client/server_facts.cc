@@ -6,7 +6,7 @@
 #include <charconv>
 #include <chrono>
 
-#include "redis/error_reply.h"
+#include "redis/node/error_reply.h"
 
 namespace lockkeeper::redis {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "core/types.h"
 #include "redis/client/store_problem.h"
-#include "redis/node.h"
-#include "redis/reply.h"
+#include "redis/node/node.h"
+#include "redis/node/reply.h"
 
 namespace lockkeeper::redis {
 

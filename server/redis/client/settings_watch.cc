@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "redis/command.h"
+#include "redis/node/command.h"
 
 namespace lockkeeper::redis {
 

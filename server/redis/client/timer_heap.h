@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "core/executor.h"
+#include "core/indexed_heap.h"
 #include "core/types.h"
-#include "redis/indexed_heap.h"
 
 namespace lockkeeper::redis {
 
@@ -38,7 +38,7 @@ class TimerHeap {
  private:
   class Entry;
 
-  IndexedHeap<Entry> heap_;
+  core::IndexedHeap<Entry> heap_;
   uint64_t next_number_ = 0;
 };
 

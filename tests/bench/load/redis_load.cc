@@ -18,9 +18,9 @@
 
 #include "bench/load/latencies.h"
 #include "core/requests.h"
-#include "redis/command.h"
-#include "redis/key_layout.h"
-#include "redis/lock_record.h"
+#include "redis/format/key_layout.h"
+#include "redis/format/lock_record.h"
+#include "redis/node/command.h"
 #include "redis/scripts.h"
 
 namespace lockkeeper::bench {

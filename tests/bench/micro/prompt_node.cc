@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "core/errors.h"
-#include "redis/lock_record.h"
+#include "redis/format/lock_record.h"
+#include "redis/format/store_marker.h"
 #include "redis/scripts.h"
-#include "redis/store_marker.h"
 
 namespace lockkeeper::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
-#include "redis/node.h"
+#include "redis/node/node.h"
 
 namespace lockkeeper::bench {
 

@@ -5,7 +5,7 @@
 
 #include "bench/micro/requests.h"
 #include "bench/micro/shard_alone.h"
-#include "redis/lock_record.h"
+#include "redis/format/lock_record.h"
 #include "redis/scripts.h"
 
 namespace lockkeeper::bench {

@@ -5,8 +5,8 @@
 
 #include "bench/micro/requests.h"
 #include "redis/client/reply_reader.h"
-#include "redis/command.h"
-#include "redis/lock_record.h"
+#include "redis/format/lock_record.h"
+#include "redis/node/command.h"
 
 namespace lockkeeper::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <signal.h>
 
 #include "integration/cli/daemon_fixture.h"
-#include "redis/reply.h"
+#include "redis/node/reply.h"
 #include "support/process/line_member.h"
 
 namespace lockkeeper {

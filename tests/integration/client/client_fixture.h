@@ -14,7 +14,7 @@
 
 #include "client_core.h"
 #include "lockkeeper/client.h"
-#include "redis/reply.h"
+#include "redis/node/reply.h"
 #include "support/process/cli_process.h"
 #include "support/process/daemon_process.h"
 #include "support/process/line_member.h"

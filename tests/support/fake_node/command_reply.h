@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "redis/reply.h"
+#include "redis/node/reply.h"
 
 namespace lockkeeper::support {
 

@@ -15,7 +15,7 @@
 #include "absl/functional/any_invocable.h"
 #include "core/clock.h"
 #include "core/executor.h"
-#include "redis/node.h"
+#include "redis/node/node.h"
 #include "support/fake_node/redis_model.h"
 
 namespace lockkeeper::support {

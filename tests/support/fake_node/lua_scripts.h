@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "redis/reply.h"
+#include "redis/node/reply.h"
 #include "support/fake_node/command_reply.h"
 #include "support/fake_node/lua_memory.h"
 #include "support/fake_node/string_map.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "redis/reply.h"
+#include "redis/node/reply.h"
 #include "support/fake_node/command_reply.h"
 
 struct lua_State;

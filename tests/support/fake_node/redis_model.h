@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "absl/functional/any_invocable.h"
-#include "redis/node.h"
-#include "redis/reply.h"
+#include "redis/node/node.h"
+#include "redis/node/reply.h"
 #include "support/fake_node/command_reply.h"
 #include "support/fake_node/commands.h"
 #include "support/fake_node/keyspace.h"

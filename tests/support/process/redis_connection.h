@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "redis/reply.h"
+#include "redis/node/reply.h"
 
 struct redisContext;
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "redis/reply.h"
+#include "redis/node/reply.h"
 #include "support/process/child_process.h"
 #include "support/process/temporary_directory.h"
 

@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "redis/lock_record.h"
+#include "redis/format/lock_record.h"
 #include "support/source_tree.h"
 
 namespace lockkeeper {

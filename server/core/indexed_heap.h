@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A binary heap of elements that know their places in it, so that any of them can be taken out.
+// It borrows them: what is added costs no allocation of its own.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace lockkeeper::core {
+
+// `T` has a `size_t place`, which is the heap's, and `bool Before(const T&) const`, a strict order.
+//
+// Thread-safety: thread-compatible. Lifetime: borrows its elements until they are removed.
+template <typename T>
+class IndexedHeap {
+ public:
+  bool empty() const { return elements_.empty(); }
+  size_t size() const { return elements_.size(); }
+
+  // The one before all others. Requires: not empty.
+  T& First() const { return *elements_.front(); }
+
+  void Add(T& element) {
+    elements_.push_back(&element);
+    element.place = elements_.size() - 1;
+    MoveUp(element);
+  }
+
+  // Requires: it is in this heap.
+  void Remove(T& element) {
+    T& last = *elements_.back();
+    elements_.pop_back();
+    if (&last == &element) return;
+    Place(last, element.place);
+    MoveUp(last);
+    MoveDown(last);
+  }
+
+  auto begin() const { return elements_.begin(); }
+  auto end() const { return elements_.end(); }
+
+ private:
+  void Place(T& element, size_t place) {
+    elements_[place] = &element;
+    element.place = place;
+  }
+
+  void MoveUp(T& element) {
+    size_t place = element.place;
+    while (place > 0) {
+      const size_t parent = (place - 1) / 2;
+      if (!element.Before(*elements_[parent])) break;
+      Place(*elements_[parent], place);
+      place = parent;
+    }
+    Place(element, place);
+  }
+
+  void MoveDown(T& element) {
+    size_t place = element.place;
+    for (;;) {
+      size_t child = 2 * place + 1;
+      if (child >= elements_.size()) break;
+      if (child + 1 < elements_.size() && elements_[child + 1]->Before(*elements_[child])) ++child;
+      if (!elements_[child]->Before(element)) break;
+      Place(*elements_[child], place);
+      place = child;
+    }
+    Place(element, place);
+  }
+
+  std::vector<T*> elements_;
+};
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/format/lock_record.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "core/errors.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using core::LeaseEnd;
+using core::LockState;
+using core::Micros;
+using core::Millis;
+using core::NodeTime;
+
+constexpr int kDigestLength = 8;
+constexpr size_t kHeaderLength = 226;
+
+// Columns as scripts/record.lua counts them, from 1.
+struct Columns {
+  size_t first;
+  size_t last;
+};
+constexpr Columns kWaiters{9, 14};
+constexpr Columns kToken{16, 31};
+constexpr Columns kLeaseEnd{33, 48};
+constexpr Columns kClosedUntil{50, 65};
+constexpr Columns kAcquired{67, 82};
+constexpr Columns kTtl{194, 201};
+constexpr Columns kTextBytes{221, 224};
+
+// Reads numbers from columns and remembers whether one of them was none.
+class NumberReader {
+ public:
+  explicit NumberReader(std::string_view record) : record_(record) {}
+
+  int64_t operator()(Columns columns) {
+    const std::string_view text =
+        record_.substr(columns.first - 1, columns.last - columns.first + 1);
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) failed_ = true;
+    return number;
+  }
+
+  bool failed() const { return failed_; }
+
+ private:
+  std::string_view record_;
+  bool failed_ = false;
+};
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+core::Labels DecodeLabels(std::string_view line) {
+  core::Labels labels;
+  for (const std::string_view label : Split(line, '\t')) {
+    const size_t equals = std::min(label.find('='), label.size());
+    labels.emplace_back(label.substr(0, equals), label.substr(std::min(equals + 1, label.size())));
+  }
+  return labels;
+}
+
+absl::Status Corrupt(std::string_view name) {
+  return core::Error(core::ErrorReason::kStoreCorrupt,
+                     "the record of lock '" + std::string(name) + "' cannot be read");
+}
+
+// State and end of the lease by the state column. Nothing for an unknown one.
+std::optional<std::pair<LockState, LeaseEnd>> ReadState(char column, bool live) {
+  switch (column) {
+    case 'H':
+      return live ? std::pair(LockState::kHeld, LeaseEnd::kNone)
+                  : std::pair(LockState::kEnded, LeaseEnd::kExpired);
+    case 'O':
+      return std::pair(LockState::kOffered, LeaseEnd::kNone);
+    case 'R':
+      return std::pair(LockState::kEnded, LeaseEnd::kReleased);
+    case 'F':
+      return std::pair(LockState::kEnded, LeaseEnd::kForced);
+    case 'W':
+      return std::pair(LockState::kEnded, LeaseEnd::kWithdrawn);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::string Digits(int64_t value, size_t width) {
+  std::array<char, std::numeric_limits<int64_t>::digits10 + 2> buffer;
+  const auto written = std::to_chars(buffer.begin(), buffer.end(), value);
+  const std::string_view digits(buffer.data(), written.ptr);
+  std::string padded;
+  padded.reserve(std::max(width, digits.size()));
+  return padded.append(width - std::min(width, digits.size()), '0').append(digits);
+}
+
+std::string EncodeLeaseId(const core::LeaseId& id) {
+  // One bit that differs among the digits changes every bit of the digest with a chance of a half:
+  // ids that a client counts, or makes of a clock and an address, have digests as different as
+  // others.
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+  constexpr size_t kWordBytes = sizeof(uint64_t);
+  uint64_t mixed = 0;
+  for (size_t at = 0; at < core::HexId::kLength; at += kWordBytes) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < kWordBytes; ++i) {
+      word |= uint64_t{static_cast<unsigned char>(id.digits()[at + i])} << (8 * i);
+    }
+    mixed = (mixed ^ word) * kOdd;
+    mixed ^= mixed >> 32;
+  }
+  mixed *= kOdd;
+
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  constexpr int kBitsPerDigit = 6;
+  std::string encoded;
+  encoded.reserve(core::HexId::kLength + 1 + kDigestLength);
+  encoded.append(id.digits()).append(" ");
+  for (int i = 1; i <= kDigestLength; ++i) {
+    encoded.push_back(kDigits[(mixed >> (64 - i * kBitsPerDigit)) % kDigits.size()]);
+  }
+  return encoded;
+}
+
+std::string EncodeText(const core::AcquireRequest& request) {
+  std::string text;
+  text.reserve(request.principal.size() + request.owner.size() + 3);
+  text.append(request.principal).append("\n").append(request.owner).append("\n");
+  for (const auto& [key, value] : request.labels) {
+    if (&key != &request.labels.front().first) text.append("\t");
+    text.append(key).append("=").append(value);
+  }
+  return text.append("\n");
+}
+
+std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes) {
+  std::string columns;
+  columns.reserve(kHeaderLength);
+  columns.append(EncodeLeaseId(request.lease_id)).append(" ").append(Digits(request.attempt, 6));
+  columns.append(" ").append(request.keeper.digits());
+  columns.append(" ").append(Digits(request.ttl.count(), 8));
+  columns.append(" ").append(Digits(request.lock_delay.count(), 8));
+  columns.append(" ").append(Digits(request.max_hold.count(), 8));
+  columns.append(" ").append(Digits(static_cast<int64_t>(text_bytes), 4));
+  return columns.append(request.claim == core::ClaimMode::kByClient ? " C" : " D");
+}
+
+absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
+                                                         std::string_view record, NodeTime now) {
+  if (record.size() <= kHeaderLength || record[kHeaderLength] != '\n') return Corrupt(name);
+  constexpr size_t kStateColumn = 3;
+  if (record[kStateColumn - 1] == 'N') return std::nullopt;
+
+  NumberReader number(record);
+  core::LockInfo info;
+  info.name = name;
+  info.token.value = number(kToken);
+  info.lease_end.micros = number(kLeaseEnd);
+  info.acquired.micros = number(kAcquired);
+  info.ttl = Millis(number(kTtl));
+  info.waiters = static_cast<int32_t>(number(kWaiters));
+  info.closed_for = Micros(std::max<int64_t>(number(kClosedUntil) - now.micros, 0));
+  const auto text_bytes = static_cast<size_t>(number(kTextBytes));
+  const bool live = info.lease_end > now;
+  const auto state = ReadState(record[kStateColumn - 1], live);
+  if (number.failed() || !state || record.size() < kHeaderLength + 1 + text_bytes) {
+    return Corrupt(name);
+  }
+  std::tie(info.state, info.last_end) = *state;
+  if (info.state != LockState::kEnded) {
+    info.remaining_ttl = Micros(std::max<int64_t>(info.lease_end.micros - now.micros, 0));
+  }
+  const auto lines = Split(record.substr(kHeaderLength + 1, text_bytes), '\n');
+  if (lines.size() > 0) info.principal = lines[0];
+  if (lines.size() > 1) info.owner = lines[1];
+  if (lines.size() > 2) info.labels = DecodeLabels(lines[2]);
+  return info;
+}
+
+}  // namespace lockkeeper::redis

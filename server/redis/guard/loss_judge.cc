@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/guard/loss_judge.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace lockkeeper::redis {
+namespace {
+
+using core::Micros;
+using core::Millis;
+using core::NodeTime;
+
+// Until a lease asks for more. One of 30 s, the default, is then quarantined for as long.
+constexpr Millis kFirstCeiling{0};
+
+// The embedded server dies with its daemon, which writes a beat each second.
+constexpr Micros kHomeChangeAfterBeat = std::chrono::seconds(5);
+
+// While the clock is behind the tokens, each grant raises them by one, and other daemons have
+// granted some that nobody here has seen. As many as this are passed over.
+constexpr int64_t kTokensUnseen = 100'000'000;
+
+// Another daemon may have granted longer leases than this one knows of. Within this it notices the
+// loss too, and says so; nothing is granted before.
+constexpr Millis kOthersSayWithin{1'500};
+
+// Between the beats of a living daemon there is about a second.
+constexpr Micros kBeatsApartMax = std::chrono::seconds(3);
+
+NodeTime After(NodeTime time, Millis delay) {
+  return {time.micros + std::chrono::duration_cast<Micros>(delay).count()};
+}
+
+bool HasBeatenByThisClock(const Sighting& s) {
+  return std::chrono::abs(Micros(s.now.micros - s.seen->beat.at.micros)) <= kBeatsApartMax;
+}
+
+std::optional<LossKind> LossSince(const Sighting& s) {
+  if (s.unreadable) return LossKind::kUnreadable;
+  if (!s.seen) {
+    if (s.known) return LossKind::kEmptied;
+    return s.has_records ? std::optional(LossKind::kRecordsFirst) : std::nullopt;
+  }
+  if (!s.known) return std::nullopt;
+  const StoreMarker& known = s.known->marker;
+  const StoreMarker& seen = s.seen->marker;
+  if (seen.service_id != known.service_id) return LossKind::kAnotherStore;
+  if (seen.epoch > known.epoch) {
+    // Another daemon has noticed something: this step too, if one has beaten by the clock as it is.
+    return s.clock_stepped && !HasBeatenByThisClock(s) ? std::optional(LossKind::kClockStep)
+                                                       : std::nullopt;
+  }
+  if (seen.epoch < known.epoch || s.seen->beat.count < s.known->beat.count ||
+      seen.ttl_ceiling < known.ttl_ceiling) {
+    return LossKind::kOlderData;
+  }
+  if (s.clock_stepped) return LossKind::kClockStep;
+  const int64_t evicted_before = s.life.run_id == known.run_id ? s.evicted_before : 0;
+  if (s.life.evicted_keys > evicted_before) return LossKind::kEvicted;
+  return std::nullopt;
+}
+
+// Of a marker that nobody contradicts: whether this start of the server has kept everything.
+std::optional<LossKind> LossByRestart(const Sighting& s, const JudgePolicy& policy) {
+  const StoreMarker& seen = s.seen->marker;
+  if (seen.run_id == s.life.run_id) return std::nullopt;
+  if (s.life.evicted_keys > 0) return LossKind::kEvicted;  // Nobody has seen this start yet.
+  const bool proved = seen.durable && s.life.durable;
+  if (!proved && !policy.assume_durable) return LossKind::kRestarted;
+  const bool is_home = seen.home == policy.home;
+  const bool touched =
+      policy.home_changed.micros > s.seen->beat.at.micros + kHomeChangeAfterBeat.count();
+  if (!s.known && (!is_home || touched)) return LossKind::kDataTouched;
+  return std::nullopt;
+}
+
+// Of a marker of another service: whether this daemon gives its own id and key up for those that it
+// found. One of two daemons that disagree has to, or each would take the other's marker for a loss
+// for ever: the one whose epoch is behind, and without a quarantine, where epochs stay, any.
+bool IsToBeFollowed(const Sighting& s, const JudgePolicy& policy) {
+  if (!s.seen || s.seen->marker.service_id == s.known->marker.service_id) return false;
+  return s.seen->marker.epoch > s.known->marker.epoch || policy.quarantine == QuarantineMode::kOff;
+}
+
+StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
+  StoreMarker marker;
+  const auto take = [&marker](const StoreMarker& from) {
+    marker.service_id = from.service_id;
+    marker.reassertion_key = from.reassertion_key;
+    marker.epoch = std::max(marker.epoch, from.epoch);
+    marker.ttl_ceiling = std::max(marker.ttl_ceiling, from.ttl_ceiling);
+    marker.token_floor = std::max(marker.token_floor, from.token_floor);
+  };
+  if (s.seen) take(s.seen->marker);
+  if (s.known) {
+    take(s.known->marker);  // Last, so that its key and its id stay.
+    if (IsToBeFollowed(s, policy)) {
+      marker.service_id = s.seen->marker.service_id;
+      marker.reassertion_key = s.seen->marker.reassertion_key;
+    }
+  } else {
+    // Nobody here knows what was granted last.
+    marker.ttl_ceiling = std::max(marker.ttl_ceiling, policy.ceiling_max);
+  }
+  marker.token_floor = std::max(marker.token_floor, s.token_floor);
+  if (marker.token_floor.value > s.now.micros) marker.token_floor.value += kTokensUnseen;
+  if (marker.service_id.empty()) {
+    marker.service_id = policy.new_service_id;
+    marker.reassertion_key = policy.new_reassertion_key;
+  }
+  if (policy.quarantine == QuarantineMode::kOff && marker.epoch > 0) return marker;
+  ++marker.epoch;
+  marker.quarantine_end =
+      After(s.now, std::max(QuarantineOf(marker.ttl_ceiling), kOthersSayWithin));
+  if (policy.quarantine == QuarantineMode::kOff) marker.quarantine_end = {};
+  return marker;
+}
+
+StoreMarker OfFirstUse(const Sighting& s, const JudgePolicy& policy) {
+  StoreMarker marker{.service_id = policy.new_service_id,
+                     .epoch = 1,
+                     .ttl_ceiling = kFirstCeiling,
+                     .reassertion_key = policy.new_reassertion_key};
+  if (policy.first_use == FirstUse::kQuarantine) {
+    marker.ttl_ceiling = policy.ceiling_max;
+    marker.quarantine_end = After(s.now, QuarantineOf(marker.ttl_ceiling));
+  }
+  return marker;
+}
+
+}  // namespace
+
+std::string_view NameOf(LossKind kind) {
+  switch (kind) {
+    case LossKind::kEmptied:
+      return "emptied";
+    case LossKind::kUnreadable:
+      return "marker_unreadable";
+    case LossKind::kOlderData:
+      return "older_data";
+    case LossKind::kAnotherStore:
+      return "another_store";
+    case LossKind::kRestarted:
+      return "restarted";
+    case LossKind::kDataTouched:
+      return "data_touched";
+    case LossKind::kClockStep:
+      return "clock_step";
+    case LossKind::kEvicted:
+      return "evicted";
+    case LossKind::kRecordsFirst:
+      return "marker_missing";
+  }
+  return "unknown";
+}
+
+std::string_view ExplanationOf(LossKind kind) {
+  switch (kind) {
+    case LossKind::kEmptied:
+      return "Redis was emptied (FLUSHALL, FLUSHDB, or started without its data): find out by "
+             "whom; "
+             "`appendonly yes` keeps the data over a restart";
+    case LossKind::kUnreadable:
+      return "something else was written over the marker of the store: give this service a Redis "
+             "or "
+             "a store.key_prefix of its own";
+    case LossKind::kOlderData:
+      return "Redis has older data than it had: a snapshot was restored, or writes were lost, "
+             "which "
+             "`appendfsync always` prevents";
+    case LossKind::kAnotherStore:
+      return "Redis has the data of another store: is it still the right server, and the right "
+             "store.redis";
+    case LossKind::kRestarted:
+      return "Redis was restarted or failed over without proof that it kept every write: set "
+             "`appendonly yes`, `appendfsync always` and `no-appendfsync-on-rewrite no`";
+    case LossKind::kDataTouched:
+      return "the data folder of the embedded store is a copy, or was changed while it was down: "
+             "if "
+             "that was meant, there is nothing to do but to wait";
+    case LossKind::kClockStep:
+      return "the clock of Redis was set: let it be slewed only";
+    case LossKind::kEvicted:
+      return "Redis has evicted keys: set `maxmemory-policy noeviction`";
+    case LossKind::kRecordsFirst:
+      return "Redis has records of locks, but the marker of the store is missing: was it deleted, "
+             "or "
+             "did an older lockkeeperd make them";
+  }
+  return "";
+}
+
+Millis QuarantineOf(Millis ceiling) {
+  constexpr int64_t kSlowClockPercent = 1;
+  return ceiling + Millis(ceiling.count() * kSlowClockPercent / 100 + 1);
+}
+
+Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
+  Judgement judgement{.evicted_keys = s.life.evicted_keys};
+  std::optional<LossKind> loss = LossSince(s);
+  if (!loss && s.seen) loss = LossByRestart(s, policy);
+  if (loss) {
+    judgement.kind = Judgement::Kind::kLoss;
+    judgement.loss = *loss;
+    judgement.marker = AfterLoss(s, policy);
+  } else if (!s.seen) {
+    judgement.kind = Judgement::Kind::kFirstUse;
+    judgement.marker = OfFirstUse(s, policy);
+  } else {
+    judgement.marker = s.seen->marker;
+  }
+  StoreMarker& marker = judgement.marker;
+  marker.run_id = s.life.run_id;
+  marker.durable = s.life.durable;
+  marker.home = policy.home;
+  marker.token_floor = std::max(marker.token_floor, s.token_floor);
+  if (judgement.kind != Judgement::Kind::kTrusted) return judgement;
+  // Another daemon noticed a loss, and did not know how long this one's leases are.
+  if (s.known && s.known->marker.ttl_ceiling > marker.ttl_ceiling) {
+    marker.ttl_ceiling = s.known->marker.ttl_ceiling;
+    marker.quarantine_end =
+        std::max(marker.quarantine_end, After(s.now, QuarantineOf(marker.ttl_ceiling)));
+  }
+  if (marker.run_id == s.seen->marker.run_id && !s.may_improve) {
+    marker.durable = marker.durable && s.seen->marker.durable;
+    marker.home = s.seen->marker.home;  // A server stays where it was started.
+  }
+  StoreMarker as_seen = s.seen->marker;
+  as_seen.token_floor = marker.token_floor;  // Rises all the time; written when there is a reason.
+  if (!(as_seen == marker)) {
+    judgement.kind = Judgement::Kind::kRewrite;
+  } else {
+    marker.token_floor = s.seen->marker.token_floor;
+  }
+  return judgement;
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether the store may have forgotten something: compares the marker that is there with the one
+// that this daemon knows, and with what the server says of itself. Decides only; node_guard acts.
+//
+// Source: the cases are those of docs/concepts/when_redis_forgets.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/types.h"
+#include "redis/format/store_marker.h"
+#include "redis/node/node.h"
+
+namespace lockkeeper::redis {
+
+enum class FirstUse { kGrant, kQuarantine };
+enum class QuarantineMode { kOn, kOff };
+
+// Why the store is no longer trusted to know all leases.
+enum class LossKind {
+  kEmptied,       // The marker is gone.
+  kUnreadable,    // Something else is where the marker was.
+  kOlderData,     // The marker is an older one.
+  kAnotherStore,  // The marker is another service's.
+  kRestarted,     // Another start of the server, and not proved that it kept everything.
+  kDataTouched,   // The embedded store's folder is a copy, or was changed while it was down.
+  kClockStep,     // The server's clock was set.
+  kEvicted,       // The server has evicted keys.
+  kRecordsFirst,  // There are records of locks, but no marker.
+};
+
+inline constexpr size_t kLossKinds = static_cast<size_t>(LossKind::kRecordsFirst) + 1;
+
+// As logs, metrics and GetServerInfo name it, such as "emptied".
+std::string_view NameOf(LossKind kind);
+
+// What happened and what to do about it, for people.
+std::string_view ExplanationOf(LossKind kind);
+
+struct JudgePolicy {
+  FirstUse first_use = FirstUse::kGrant;
+  QuarantineMode quarantine = QuarantineMode::kOn;
+  // The longest that a lease with its lock_delay may be by the configuration: what is assumed of a
+  // store that nobody knows.
+  core::Millis ceiling_max{};
+  // Restarts lose nothing, whatever the server says (store.assume).
+  bool assume_durable = false;
+  // Of the embedded store: its folder, as 16 hex digits, and when its files were changed last,
+  // by the machine's clock, before its server was started. Zeros and 0 for any other store.
+  std::string home = std::string(16, '0');
+  core::NodeTime home_changed;
+  // Random, for a store that has none: 16 and 32 hex digits.
+  std::string new_service_id;
+  std::string new_reassertion_key;
+};
+
+// What there is to judge by.
+struct Sighting {
+  std::optional<SeenMarker> known;  // What this daemon has confirmed last.
+  std::optional<SeenMarker> seen;   // What is there now. Nothing if it is no marker.
+  bool unreadable = false;          // Something is there that is none.
+  bool has_records = false;         // Asked only if nothing is seen and nothing known.
+  NodeLife life;                    // Of the server.
+  int64_t evicted_before = 0;       // Keys that it had evicted when it was confirmed last.
+  bool clock_stepped = false;
+  // Whether the marker may say that the server is durable again. Only now and then: daemons that do
+  // not see the same, for want of a right or because one has looked earlier, would write in turn.
+  bool may_improve = false;
+  core::NodeTime now;  // Of the server.
+  core::FencingToken token_floor;
+};
+
+struct Judgement {
+  enum class Kind {
+    kTrusted,   // The marker that is there is right, as it is.
+    kRewrite,   // Nothing was lost: it has to say what the server is like now.
+    kFirstUse,  // There was none.
+    kLoss,
+  };
+  Kind kind = Kind::kTrusted;
+  StoreMarker marker;        // What is right; to be written unless kTrusted.
+  LossKind loss{};           // Of kLoss.
+  int64_t evicted_keys = 0;  // Of the server, as it was judged.
+};
+
+Judgement Judge(const Sighting& sighting, const JudgePolicy& policy);
+
+// How long no new lease may be granted after a loss, if none was granted for longer than `ceiling`:
+// the clocks of those who hold one may run up to 1 % slow.
+core::Millis QuarantineOf(core::Millis ceiling);
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a store without a marker is a new one, or one that was emptied a moment ago. It is not
+// new if there are records of locks, and not yet if a daemon that knew it may live: such a one
+// writes a marker as soon as it has looked, which it does once a second, so it is given time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "core/clock.h"
+#include "redis/node/node.h"
+
+namespace lockkeeper::redis {
+
+struct NewStoreCheckOptions {
+  std::string record_pattern;   // Of SCAN: every record.
+  std::string channel_pattern;  // Of PUBSUB CHANNELS: the channel of every daemon.
+  // That of this one, which says nothing. Empty if another shard of it may know the store: then
+  // nobody is asked, and always waited for.
+  std::string own_channel;
+  // Time that daemons have to reach a server that has started, and to look at its store. 0: none
+  // is waited for.
+  core::Millis wait{0};
+};
+
+struct StoreFinding {
+  enum class Kind {
+    kNew,
+    kHasRecords,
+    kTooEarly,  // A daemon that knew the store could still say so: ask again soon.
+    kFailed,
+  };
+  Kind kind;
+  std::string refusal;  // What Redis answered instead; empty if it did not answer.
+};
+
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
+class NewStoreCheck {
+ public:
+  using Done = absl::AnyInvocable<void(StoreFinding) &&>;
+
+  NewStoreCheck(Node& node, const core::Clock& clock, NewStoreCheckOptions options);
+  ~NewStoreCheck();
+  NewStoreCheck(const NewStoreCheck&) = delete;
+  NewStoreCheck& operator=(const NewStoreCheck&) = delete;
+
+  // The store of the server `life` has just been seen without a marker, at `now` of its clock.
+  // `done` runs inside this call or later, unless this object ends before.
+  void Ask(const NodeLife& life, core::NodeTime now, Done done);
+
+  core::Millis wait() const { return options_.wait; }
+
+ private:
+  bool HasBeenWatched(const NodeLife& life);
+  void LookForDaemons(Done done);
+  void LookForRecords(Done done, const std::string& cursor, int scans);
+
+  Node& node_;
+  const core::Clock& clock_;
+  const NewStoreCheckOptions options_;
+  // Of the looks that found no marker, each soon after the one before.
+  std::string run_id_;
+  core::Instant first_look_;
+  core::Instant last_look_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One Redis node as the store sees it: scripts and commands in, replies out. redis/client
+// implements it over pooled connections; the tests and the simulator run the same scripts
+// in-process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "core/types.h"
+#include "redis/node/command.h"
+#include "redis/node/reply.h"
+
+namespace lockkeeper::redis {
+
+struct ScriptSource;
+
+// One start of a server, as far as it matters to what it may have forgotten.
+struct NodeLife {
+  std::string run_id;    // 40 hex digits; empty while the lane has no connection.
+  bool durable = false;  // It keeps every write that it has confirmed, over a restart too.
+  std::string problem;   // A setting because of which nothing new may be granted; for people.
+  int64_t evicted_keys = 0;
+  core::NodeTime started;  // By its clock, at the latest. 0: it does not tell.
+
+  bool operator==(const NodeLife&) const = default;
+};
+
+// Hears of what is published on a channel.
+using MessageListener = std::function<void(std::string_view message)>;
+
+using ReplyDone = absl::AnyInvocable<void(absl::StatusOr<Reply>) &&>;
+
+// Completion: `done` runs exactly once, on the loop's thread, never before the call returned.
+// Errors: STORE_UNAVAILABLE (not sent, so not executed), OUTCOME_UNKNOWN (sent, connection lost
+// before the reply). Error replies of the node are replies: see StatusOfErrorReply.
+// Thread-safety: loop-thread only.
+class Node {
+ public:
+  virtual ~Node() = default;
+
+  // Number of lanes: what goes through one lane is executed in the order of the calls.
+  virtual size_t lanes() const = 0;
+
+  // Runs a script. `command` is its EVALSHA; if the node does not know the script it is loaded and
+  // the command sent again, in this one place. Order on a lane can break then: whoever needs the
+  // order waits for the reply.
+  virtual void Run(size_t lane, const ScriptSource& script, Command command, ReplyDone done) = 0;
+
+  // Sends any other command, on a lane of the node's choice.
+  virtual void Send(Command command, ReplyDone done) = 0;
+
+  // Hears of the messages on `channel` from now on, and again after each reconnect; what is
+  // published meanwhile is lost. Requires: called once at most.
+  virtual void Subscribe(const std::string& channel, MessageListener listener) = 0;
+
+  // Whom the lane is connected to.
+  virtual const NodeLife& life(size_t lane) const = 0;
+
+  // What the node confirms of a write when it replies. kNone while it is away.
+  virtual core::Assurance assurance() const = 0;
+};
+
+// What a node's health looks like from here.
+struct NodeHealth {
+  bool reachable = false;
+  // It answers, but a setting that `problem` names must be changed before anything is granted
+  // there. If it is reachable all the same, holders go on.
+  bool refused = false;
+  std::string problem;         // For people; empty if reachable and not refused.
+  std::string server_version;  // "Redis 7.0.15"; empty if never reached.
+  core::Assurance assurance = core::Assurance::kNone;
+
+  bool operator==(const NodeHealth&) const = default;
+};
+
+// Hears of each change. Thread-safety: called on the loop's thread.
+using NodeHealthListener = absl::AnyInvocable<void(const NodeHealth&)>;
+
+}  // namespace lockkeeper::redis
