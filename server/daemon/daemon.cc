@@ -203,6 +203,7 @@ absl::Status Daemon::Parts::StartShards() {
         .node = {.url = store_url,
                  .tls = access->tls,
                  .daemon_id = core::Hex16(daemon_id),
+                 .key_prefix = config.store.key_prefix,
                  .scripts = redis::AllScripts(),
                  .connections = static_cast<size_t>(config.store.connections),
                  .connect_timeout = config.store.connect_timeout,

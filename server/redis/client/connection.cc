@@ -33,7 +33,7 @@ Connection::Connection(EventLoop& loop, ConnectionOptions options, Listener& lis
     : loop_(loop),
       options_(std::move(options)),
       listener_(listener),
-      handshake_(options_.url, options_.client_name, options_.scripts),
+      handshake_(options_.url, options_.client_name, options_.key_prefix, options_.scripts),
       self_(std::make_shared<Connection*>(this)) {
   setup_timer_ = loop_.After(options_.connect_timeout, [this] { OnSetupTimer(); });
   connector_ = std::make_unique<Connector>(

@@ -48,6 +48,7 @@ struct ConnectionOptions {
   RedisUrl url;
   std::shared_ptr<const TlsContext> tls;  // Of rediss://; otherwise null.
   std::string client_name;                // For CLIENT LIST.
+  std::string key_prefix;  // Of all keys and channels; the user's rights to them are asked.
   std::span<const ScriptSource> scripts;  // Loaded by the handshake.
   core::Millis connect_timeout{2'000};    // To resolve, connect and shake hands.
   core::Millis request_timeout{1'000};    // Longest wait for a reply.

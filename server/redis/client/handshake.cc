@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "redis/client/rights.h"
+#include "redis/node/error_reply.h"
 #include "redis/scripts.h"
 
 namespace lockkeeper::redis {
@@ -21,8 +23,8 @@ Command Words(std::initializer_list<std::string_view> words) {
 Command LoadCommand(const ScriptSource& script) { return Words({"SCRIPT", "LOAD", script.text}); }
 
 Handshake::Handshake(const RedisUrl& url, const std::string& client_name,
-                     std::span<const ScriptSource> scripts)
-    : url_(url), client_name_(client_name), scripts_(scripts) {}
+                     const std::string& key_prefix, std::span<const ScriptSource> scripts)
+    : url_(url), client_name_(client_name), key_prefix_(key_prefix), scripts_(scripts) {}
 
 std::vector<Command> Handshake::NextPipeline() {
   switch (std::exchange(phase_, phase_ == Phase::kIdentify ? Phase::kLoadScripts : Phase::kDone)) {
@@ -70,6 +72,8 @@ std::vector<Command> Handshake::LoadScripts() {
     pipeline.push_back(LoadCommand(script));
     awaited_.push_back({Step::kMustSucceed, "SCRIPT LOAD of " + std::string(script.name)});
   }
+  pipeline.push_back(RightsQuestion(key_prefix_));
+  awaited_.push_back({Step::kRights, "EVALSHA"});
   return pipeline;
 }
 
@@ -89,6 +93,13 @@ std::optional<StoreProblem> Handshake::OnReply(Reply reply) {
       break;
     case Step::kConfig:
       if (!error) facts_.config = std::move(reply);
+      break;
+    case Step::kRights:
+      // Why scripts cannot run is told best by what judges the rest, but for this.
+      if (error && ErrorWord(reply.text) == "NOPERM") {
+        return ProblemOfErrorReply(awaited.command, reply.text);
+      }
+      facts_.missing_rights = MissingRights(reply, key_prefix_);
       break;
     case Step::kMustSucceed:
     case Step::kMayFail:

@@ -24,12 +24,13 @@ struct ScriptSource;
 // SCRIPT LOAD of one script.
 Command LoadCommand(const ScriptSource& script);
 
-// Two pipelines: the first ends with the judgement of the server, the second loads the scripts.
+// Two pipelines: the first tells what the server is, the second loads the scripts and asks for
+// rights. Then the server is judged.
 // Thread-safety: not thread-safe. Lifetime: borrows the scripts.
 class Handshake {
  public:
-  // `client_name` is what CLIENT LIST shows; no spaces.
-  Handshake(const RedisUrl& url, const std::string& client_name,
+  // `client_name` is what CLIENT LIST shows; no spaces. Keys and channels begin with `key_prefix`.
+  Handshake(const RedisUrl& url, const std::string& client_name, const std::string& key_prefix,
             std::span<const ScriptSource> scripts);
 
   // What to send next, after the previous pipeline has been answered. Empty: it has succeeded.
@@ -42,7 +43,7 @@ class Handshake {
 
  private:
   // What a reply is to the handshake.
-  enum class Step { kMustSucceed, kMayFail, kInfo, kRole, kConfig };
+  enum class Step { kMustSucceed, kMayFail, kInfo, kRole, kConfig, kRights };
   struct Awaited {
     Step step;
     std::string command;  // As errors name it.
@@ -54,6 +55,7 @@ class Handshake {
 
   const RedisUrl url_;
   const std::string client_name_;
+  const std::string key_prefix_;
   const std::span<const ScriptSource> scripts_;
   Phase phase_ = Phase::kIdentify;
   std::deque<Awaited> awaited_;

@@ -13,6 +13,7 @@ ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
   return {.url = options.url,
           .tls = options.tls,
           .client_name = "lockkeeperd:" + options.daemon_id,
+          .key_prefix = options.key_prefix,
           .scripts = options.scripts,
           .connect_timeout = options.connect_timeout,
           .request_timeout = options.request_timeout,
@@ -58,7 +59,7 @@ RedisNode::RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObser
   }
   health_ = ComputeHealth();
   settings_watch_ = std::make_unique<SettingsWatch>(
-      loop, options.settings_interval, [this] { return AnyReadyLane(); },
+      loop, options.settings_interval, options.key_prefix, [this] { return AnyReadyLane(); },
       [this](const ServerFacts& facts) { Learn(facts); });
 }
 

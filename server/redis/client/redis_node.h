@@ -26,7 +26,8 @@ namespace lockkeeper::redis {
 struct RedisNodeOptions {
   RedisUrl url;
   std::shared_ptr<const TlsContext> tls;  // Of rediss://; otherwise null.
-  std::string daemon_id;  // The connections' name in CLIENT LIST is "lockkeeperd:<daemon_id>".
+  std::string daemon_id;   // The connections' name in CLIENT LIST is "lockkeeperd:<daemon_id>".
+  std::string key_prefix;  // Of all keys and channels; the user's rights to them are asked.
   std::span<const ScriptSource> scripts;  // Loaded on each connection: AllScripts().
   size_t connections = 2;                 // 1 to 64.
   core::Millis connect_timeout{2'000};    // To resolve, connect and shake hands.

@@ -89,6 +89,13 @@ std::optional<StoreProblem> JudgeLoading(const ServerFacts& facts) {
   return StoreProblem{Kind::kUnreachable, std::move(text)};
 }
 
+std::string RightsProblem(const ServerFacts& facts) {
+  std::string rules;
+  for (const std::string& rule : facts.missing_rights) rules += " " + rule;
+  return "does not allow the daemon's user all that locks need: let `ACL SETUSER` add" + rules +
+         " (docs/operating/redis.md)";
+}
+
 }  // namespace
 
 void AddInfo(std::string_view text, InfoFields& fields) {
@@ -146,6 +153,7 @@ std::optional<StoreProblem> Judge(const ServerFacts& facts) {
 }
 
 std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed) {
+  if (!facts.missing_rights.empty()) return RightsProblem(facts);
   const std::string_view limit = Field(facts.info, "maxmemory");
   const std::string_view policy = Field(facts.info, "maxmemory_policy");
   if (assumed.no_eviction || limit == "0" || policy == "noeviction") return "";

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/types.h"
 #include "redis/client/store_problem.h"
@@ -30,9 +31,10 @@ struct Assumptions {
 
 // What the handshake has learned, or a later look.
 struct ServerFacts {
-  InfoFields info;              // Of the sections kInfoSections.
-  Reply role;                   // Of ROLE; an error reply where that is not allowed.
-  std::optional<Reply> config;  // Of CONFIG GET; nothing where that is not allowed.
+  InfoFields info;                          // Of the sections kInfoSections.
+  Reply role;                               // Of ROLE; an error reply where that is not allowed.
+  std::optional<Reply> config;              // Of CONFIG GET; nothing where that is not allowed.
+  std::vector<std::string> missing_rights;  // Rules that the user lacks, see rights.h.
 
   // "Redis 7.0.15" or "Valkey 8.0.1".
   std::string Version() const;
@@ -60,7 +62,7 @@ inline constexpr std::array<std::string_view, 2> kConfigSettings = {"appendfsync
 std::optional<StoreProblem> Judge(const ServerFacts& facts);
 
 // The setting because of which nothing new may be granted, though holders may go on: the server is
-// allowed to evict keys, unless that is `assumed`. Empty if all is well.
+// allowed to evict keys, unless that is `assumed`, or the user lacks rights. Empty if all is well.
 std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed);
 
 // What an error reply to a command of the handshake means: refused, unless it will pass by itself.

@@ -3,7 +3,10 @@
 
 #include <utility>
 
+#include "redis/client/handshake.h"
+#include "redis/client/rights.h"
 #include "redis/node/command.h"
+#include "redis/scripts.h"
 
 namespace lockkeeper::redis {
 
@@ -14,9 +17,13 @@ struct SettingsWatch::Round {
   bool failed = false;
 };
 
-SettingsWatch::SettingsWatch(EventLoop& loop, core::Millis interval, std::function<Lane*()> lane,
-                             Listener listener)
-    : loop_(loop), interval_(interval), lane_(std::move(lane)), listener_(std::move(listener)) {
+SettingsWatch::SettingsWatch(EventLoop& loop, core::Millis interval, std::string key_prefix,
+                             std::function<Lane*()> lane, Listener listener)
+    : loop_(loop),
+      interval_(interval),
+      key_prefix_(std::move(key_prefix)),
+      lane_(std::move(lane)),
+      listener_(std::move(listener)) {
   AskLater();
 }
 
@@ -60,6 +67,10 @@ void SettingsWatch::Ask() {
   for (const std::string_view setting : kConfigSettings) config.Word(setting);
   send(config, [](Round& to, Reply reply) {
     if (reply.type != Reply::Type::kError) to.facts.config = std::move(reply);
+  });
+  send(LoadCommand(kRightsScript), [](Round&, const Reply&) {});  // Somebody may have flushed it.
+  send(RightsQuestion(key_prefix_), [prefix = key_prefix_](Round& to, const Reply& reply) {
+    to.facts.missing_rights = MissingRights(reply, prefix);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/executor.h"
 #include "redis/client/event_loop.h"
@@ -20,10 +21,11 @@ class SettingsWatch {
  public:
   using Listener = std::function<void(const ServerFacts& facts)>;
 
-  // `lane`: whom to ask now; null if nobody is connected. `listener` hears what was answered, if
-  // all was; a server that stops answering is noticed elsewhere.
-  SettingsWatch(EventLoop& loop, core::Millis interval, std::function<Lane*()> lane,
-                Listener listener);
+  // `key_prefix`: what all keys and channels begin with. `lane`: whom to ask now; null if nobody is
+  // connected. `listener` hears what was answered, if all was; a server that stops answering is
+  // noticed elsewhere.
+  SettingsWatch(EventLoop& loop, core::Millis interval, std::string key_prefix,
+                std::function<Lane*()> lane, Listener listener);
   ~SettingsWatch();
   SettingsWatch(const SettingsWatch&) = delete;
   SettingsWatch& operator=(const SettingsWatch&) = delete;
@@ -36,6 +38,7 @@ class SettingsWatch {
 
   EventLoop& loop_;
   const core::Millis interval_;
+  const std::string key_prefix_;
   const std::function<Lane*()> lane_;
   const Listener listener_;
   std::unique_ptr<core::Timer> timer_;

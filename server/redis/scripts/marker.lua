@@ -5,7 +5,7 @@
 -- ARGV[1]    the marker that is expected, without its beat; an empty text if none is
 -- ARGV[2]    the marker to be written, without its beat; an empty text to look only
 -- Returns    {now (us), marker with its beat}: what is there now; an empty text if there is none
--- Errors     none of its own
+-- Errors     that of a user who may not read it
 -- Why        Daemons agree by this: of several that want to replace one marker, one does. Writing
 --            what is there already is a beat: its count tells an older marker from a newer one.
 
@@ -13,6 +13,7 @@ local BEAT_LENGTH = 34 -- ' <count, 16 digits> <time, 16 digits>'
 
 local text = redis.pcall('GET', KEYS[1])
 if type(text) == 'table' then
+  if string.sub(text.err, 1, 9) ~= 'WRONGTYPE' then return text end
   text = 'another type'
 elseif not text then
   text = ''

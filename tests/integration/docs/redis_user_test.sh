@@ -15,6 +15,8 @@ mapfile -t words < <(awk '/^ACL SETUSER/ { shown = 1 } /^```/ { shown = 0 } show
 [ "${words[*]:0:3}" = "ACL SETUSER lockkeeper" ] || fail "$PAGE shows no ACL SETUSER lockkeeper"
 [ "$(redis_cli "${words[@]}")" = OK ] || fail "Redis does not take: ${words[*]}"
 
+# A short retention: then records have to be kept as long as their lines.
+export LOCKKEEPERD_STORE_RECORD_RETENTION=1s
 start_daemon --redis "unix://lockkeeper:PASSWORD@$PLACE/redis.sock"
 
 lease=3f2a9c4e5b6d47f08192a3b4c5d6e7f8
@@ -27,6 +29,17 @@ for step in "acquire report --lease-id $lease --ttl 30s" "extend report $lease" 
     fail "lockkeeper $step: ended with $?"
   }
 done
+
+# Somebody waits, and gets it.
+lockkeeper acquire busy --lease-id "${lease//3/5}" --ttl 30s || fail "acquire busy: $(tail -1 said.log)"
+lockkeeper acquire busy --wait 15s &
+waiting=$!
+for _ in {1..600}; do
+  [ "$(redis_cli EXISTS 'lk:{busy}:line')" = 1 ] && break
+  sleep 0.02
+done
+lockkeeper release busy "${lease//3/5}" || fail "release busy: $(tail -1 said.log)"
+wait "$waiting" || fail "acquire --wait: $(tail -1 said.log)"
 
 # Before it takes an empty store for a new one the daemon asks who else is there.
 channels=$(redis_cli --no-auth-warning --user lockkeeper --pass PASSWORD PUBSUB CHANNELS 'lk:daemon:*')

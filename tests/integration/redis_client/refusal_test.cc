@@ -92,6 +92,37 @@ TEST(RefusalTest, UserWithoutTheNeededRightsIsRefusedByTheirName) {
   EXPECT_EQ(harness.AwaitReachable().assurance, core::Assurance::kMemory);
 }
 
+TEST(RefusalTest, MissingRightIsToldWithTheRuleThatAddsIt) {
+  RedisServer server({.settings = {"user locks on nopass ~lk:* &lk:* +@all"}});
+  const auto locks_in = [](const std::string& prefix) {
+    return [prefix](RedisNodeOptions& options) {
+      options.key_prefix = prefix;
+      options.scripts = AllScripts();
+    };
+  };
+  NodeHarness harness("unix://locks:x@" + server.socket_path(), locks_in("lk:"));
+  NodeHarness elsewhere("unix://locks:x@" + server.socket_path(), locks_in("other:"));
+  const auto is_refused = [](const NodeHealth& health) { return health.refused; };
+
+  EXPECT_THAT(elsewhere.AwaitHealth(is_refused).problem,
+              HasSubstr("add &other:* +del +get +getrange +mget"));
+  EXPECT_THAT(elsewhere.AwaitHealth(is_refused).problem, HasSubstr(" ~other:* ("));
+  harness.AwaitReachable();
+  EXPECT_EQ(harness.AwaitReachable().problem, "");
+
+  server.Run({"ACL", "SETUSER", "locks", "-setrange", "-pttl"});
+  server.Run({"SCRIPT", "FLUSH"});
+  const NodeHealth health = harness.AwaitHealth(is_refused);
+  EXPECT_TRUE(health.reachable) << "holders need it";
+  EXPECT_EQ(health.problem, server.socket_path() +
+                                " does not allow the daemon's user all that locks need: let "
+                                "`ACL SETUSER` add +pttl +setrange (docs/operating/redis.md)");
+
+  server.Run({"ACL", "SETUSER", "locks", "+setrange", "+pttl"});
+  EXPECT_EQ(harness.AwaitHealth([](const NodeHealth& now) { return !now.refused; }).problem, "");
+  EXPECT_THAT(server.Run({"ACL", "LOG"}).items, testing::IsEmpty()) << "nothing was tried";
+}
+
 TEST(RefusalTest, UnknownDatabaseIsRefused) {
   RedisServer server({.settings = {"databases 4"}});
   NodeHarness harness(server.url() + "?db=4");

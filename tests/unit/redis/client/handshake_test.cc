@@ -38,7 +38,7 @@ class HandshakeTest : public testing::Test {
  protected:
   // Plays the handshake to its end; answers what was sent.
   std::vector<std::string> Play(const std::string& url) {
-    Handshake handshake(*ParseRedisUrl(url), "lockkeeperd:1", scripts_);
+    Handshake handshake(*ParseRedisUrl(url), "lockkeeperd:1", "lk:", scripts_);
     std::vector<std::string> sent;
     problem_.reset();
     for (;;) {
@@ -91,11 +91,13 @@ class HandshakeTest : public testing::Test {
 };
 
 TEST_F(HandshakeTest, HealthyServerIsAskedThenGivenTheScripts) {
-  EXPECT_THAT(Play(),
-              ElementsAre("INFO server", "INFO replication", "INFO memory", "INFO persistence",
-                          "INFO stats", "ROLE", "CONFIG GET appendfsync no-appendfsync-on-rewrite",
-                          "CLIENT SETNAME lockkeeperd:1", "CLIENT NO-EVICT ON",
-                          "SCRIPT LOAD return 1", "SCRIPT LOAD return 2"));
+  EXPECT_THAT(
+      Play(),
+      ElementsAre("INFO server", "INFO replication", "INFO memory", "INFO persistence",
+                  "INFO stats", "ROLE", "CONFIG GET appendfsync no-appendfsync-on-rewrite",
+                  "CLIENT SETNAME lockkeeperd:1", "CLIENT NO-EVICT ON", "SCRIPT LOAD return 1",
+                  "SCRIPT LOAD return 2",
+                  "EVALSHA " + std::string(kRightsScript.sha1) + " 0 lk:rights lk:daemon:rights"));
   EXPECT_FALSE(problem_);
   EXPECT_EQ(facts_.Version(), "Redis 7.0.15");
 }
@@ -250,6 +252,34 @@ TEST_F(HandshakeTest, ForbiddenScriptLoadIsRefused) {
 
   EXPECT_EQ(problem_->kind, Kind::kRefused);
   EXPECT_THAT(problem_->text, HasSubstr("SCRIPT LOAD of one"));
+}
+
+TEST_F(HandshakeTest, ForbiddenScriptsAreRefused) {
+  answers_["EVALSHA"] = Error("NOPERM User x has no permissions to run the 'evalsha' command");
+
+  ExpectRefused(
+      "answered EVALSHA with: NOPERM User x has no permissions to run the 'evalsha' command");
+}
+
+TEST_F(HandshakeTest, WhatElseKeepsScriptsFromRunningIsToldByWhatJudgesIt) {
+  answers_["EVALSHA"] = Error("MASTERDOWN Link with MASTER is down");
+  answers_["ROLE"] = Array({"slave", "10.0.0.7", "6380"});
+
+  Play();
+
+  EXPECT_THAT(problem_->text, HasSubstr("is a replica"));
+}
+
+// Holders need the connection.
+TEST_F(HandshakeTest, MissingRightsAreAProblemOfTheSettingsAndTheRulesThatAddThemAreNamed) {
+  answers_["EVALSHA"] = Array({"&", "+publish", "+setrange", "~"});
+
+  Play();
+
+  EXPECT_FALSE(problem_);
+  EXPECT_EQ(SettingProblem(facts_, {.no_eviction = true}),
+            "does not allow the daemon's user all that locks need: let `ACL SETUSER` add &lk:* "
+            "+publish +setrange ~lk:* (docs/operating/redis.md)");
 }
 
 TEST_F(HandshakeTest, NameAndNoEvictMayFail) {
