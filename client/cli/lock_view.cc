@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "cli/duration.h"
 #include "transport/convert.h"
 
@@ -79,7 +80,7 @@ void SetLock(const Lock& lock, JsonObject& json) {
 std::string LockLines(const Lock& lock) {
   std::string labels;
   for (const auto& [key, value] : lock.labels()) {
-    labels += (labels.empty() ? "" : " ") + key + "=" + value;
+    absl::StrAppend(&labels, labels.empty() ? "" : " ", key, "=", value);
   }
   return "`" + lock.name() + "` is " + Doing(lock) +
          Line("fencing token", std::to_string(lock.fencing_token())) + Line("owner", lock.owner()) +

@@ -252,7 +252,7 @@ void Line::Leave(LineWaiter& waiter) {
       {waiter.line->name, request.lease_id, request.attempt, request.keeper,
        clock_.Now() + kStoreTimeout, WithdrawScope::kLeaseToo, true},
       clock_.Now() + kLeaveTriedFor,
-      [this, alive = alive_, keeper = request.keeper](absl::StatusOr<WithdrawResult> result) {
+      [this, alive = alive_, keeper = request.keeper](const auto& result) {
         LineWaiter* leaving = *alive ? Find(keeper) : nullptr;
         if (leaving == nullptr) return;
         if (!result.ok() || *result == WithdrawResult::kKept) {
@@ -376,8 +376,7 @@ void Line::StandAgain(LocalLine& line) {
     AcquireRequest request = waiter->request;
     request.name = line.name;
     request.deadline = clock_.Now() + kStoreTimeout;
-    store_.Acquire(request, [this, alive = alive_,
-                             keeper = request.keeper](absl::StatusOr<AcquireOutcome> outcome) {
+    store_.Acquire(request, [this, alive = alive_, keeper = request.keeper](const auto& outcome) {
       LineWaiter* standing = *alive ? Find(keeper) : nullptr;
       // One that claims or leaves meanwhile is answered by that.
       if (standing == nullptr || standing->state != LineWaiter::State::kWaiting) return;

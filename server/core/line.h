@@ -42,6 +42,8 @@ class Line : public LineListener {
   Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals& withdrawals,
        EndOfWait on_end);
   ~Line() override;
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
 
   // How long leaving a line is tried. No ttl ends a place in line; the store forgets one, or its
   // whole line, about a minute after its daemon was last heard of.

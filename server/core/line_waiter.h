@@ -38,14 +38,14 @@ using OwnedWaiter = std::unique_ptr<LineWaiter>;
 // Finds waiters in a set by the id that they have themselves: those that are owned by their lease
 // id, others by their keeper.
 struct HashOfWaiter {
-  using is_transparent = void;  // NOLINT: the standard library's name
+  using is_transparent = void;
   size_t operator()(const HexId& id) const { return HashOfHexId()(id); }
   size_t operator()(const OwnedWaiter& waiter) const { return (*this)(waiter->request.lease_id); }
   size_t operator()(const LineWaiter* waiter) const { return (*this)(waiter->request.keeper); }
 };
 
 struct SameWaiter {
-  using is_transparent = void;  // NOLINT: the standard library's name
+  using is_transparent = void;
   template <typename T>
   bool operator()(const T& a, const T& b) const {
     return a == b;

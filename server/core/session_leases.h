@@ -75,11 +75,11 @@ class SessionLeases {
     Key(const Owned& held) : Key(held->name, held->lease_id) {}  // NOLINT: for the two below.
   };
   struct HashOfKey {
-    using is_transparent = void;  // NOLINT: the standard library's name
+    using is_transparent = void;
     size_t operator()(const Key& key) const;
   };
   struct SameKey {
-    using is_transparent = void;  // NOLINT: the standard library's name
+    using is_transparent = void;
     bool operator()(const Key& a, const Key& b) const {
       return a.lease_id == b.lease_id && a.name == b.name;
     }

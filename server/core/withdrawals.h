@@ -21,6 +21,8 @@ class Withdrawals {
  public:
   Withdrawals(LockStore& store, const Clock& clock, Executor& executor, LockObserver& observer);
   ~Withdrawals();
+  Withdrawals(const Withdrawals&) = delete;
+  Withdrawals& operator=(const Withdrawals&) = delete;
 
   // Withdraws until the store confirms or `give_up` is reached, the time at which the lease has
   // ended by itself. `first_answer` runs once, on the shard's thread, with what the first try told.

@@ -58,8 +58,8 @@ std::string HolderOf(int lock) {
   return std::string(pid.substr(0, pid.find('\n')));
 }
 
-absl::StatusOr<OwnedDescriptor> TakeLock(const std::string& path, core::Millis patience) {
-  OwnedDescriptor lock(open((path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+absl::StatusOr<posix::Descriptor> TakeLock(const std::string& path, core::Millis patience) {
+  posix::Descriptor lock(open((path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (lock.get() < 0) return Problem(path, "cannot open its lock file: " + InWords(errno));
   core::Millis waited{0};
   while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -112,19 +112,7 @@ absl::StatusOr<std::string> SocketPath(const std::string& data_directory) {
 
 }  // namespace
 
-OwnedDescriptor::~OwnedDescriptor() {
-  if (number_ >= 0) close(number_);
-}
-
-OwnedDescriptor::OwnedDescriptor(OwnedDescriptor&& other) noexcept
-    : number_(std::exchange(other.number_, -1)) {}
-
-OwnedDescriptor& OwnedDescriptor::operator=(OwnedDescriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-DataDirectory::DataDirectory(std::string path, std::string socket_path, OwnedDescriptor lock)
+DataDirectory::DataDirectory(std::string path, std::string socket_path, posix::Descriptor lock)
     : path_(std::move(path)), socket_path_(std::move(socket_path)), lock_(std::move(lock)) {}
 
 absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path, core::Millis patience) {
@@ -133,7 +121,7 @@ absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path, core:
   if (error || path.empty()) return Problem(path, "is no path");
   while (absolute.size() > 1 && absolute.ends_with('/')) absolute.pop_back();
   if (absl::Status status = MakeFolder(absolute); !status.ok()) return status;
-  absl::StatusOr<OwnedDescriptor> lock = TakeLock(absolute, patience);
+  absl::StatusOr<posix::Descriptor> lock = TakeLock(absolute, patience);
   if (!lock.ok()) return lock.status();
   absl::StatusOr<std::string> socket_path = SocketPath(absolute);
   if (!socket_path.ok()) return socket_path.status();

@@ -9,25 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "core/types.h"
+#include "posix/descriptor.h"
 
 namespace lockkeeper::embedded {
-
-// A file descriptor that is closed with its owner.
-class OwnedDescriptor {
- public:
-  OwnedDescriptor() = default;
-  explicit OwnedDescriptor(int number) : number_(number) {}
-  ~OwnedDescriptor();
-  OwnedDescriptor(const OwnedDescriptor&) = delete;
-  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
-  OwnedDescriptor(OwnedDescriptor&& other) noexcept;
-  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept;
-
-  int get() const { return number_; }
-
- private:
-  int number_ = -1;
-};
 
 class DataDirectory {
  public:
@@ -47,11 +31,11 @@ class DataDirectory {
   int lock_descriptor() const { return lock_.get(); }
 
  private:
-  DataDirectory(std::string path, std::string socket_path, OwnedDescriptor lock);
+  DataDirectory(std::string path, std::string socket_path, posix::Descriptor lock);
 
   std::string path_;
   std::string socket_path_;
-  OwnedDescriptor lock_;
+  posix::Descriptor lock_;
 };
 
 }  // namespace lockkeeper::embedded

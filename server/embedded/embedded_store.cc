@@ -77,7 +77,7 @@ class EmbeddedStore::Supervisor {
   const std::string url_;
   EmbeddedListener listener_;
   ServerLog log_;
-  const OwnedDescriptor stop_;  // Can be read once the store is to stop.
+  const posix::Descriptor stop_;  // Can be read once the store is to stop.
   Millis restart_pause_;
   std::atomic<EmbeddedState> state_ = EmbeddedState::kStarting;
   std::promise<absl::Status> first_start_;
@@ -131,7 +131,7 @@ void EmbeddedStore::Supervisor::Run() {
 absl::Status EmbeddedStore::Supervisor::WriteSettings() const {
   const std::string path = directory_.Path("redis.conf");
   const std::string text = ServerSettings(directory_.path(), directory_.socket_path());
-  const OwnedDescriptor file(
+  const posix::Descriptor file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (file.get() >= 0 &&
       write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {

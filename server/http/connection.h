@@ -15,7 +15,7 @@
 
 #include "core/types.h"
 #include "http/request_handler.h"
-#include "http/socket.h"
+#include "posix/descriptor.h"
 
 namespace lockkeeper::http {
 
@@ -28,10 +28,10 @@ inline constexpr size_t kIgnoredBytesMax = 1024 * 1024;
 class Connection {
  public:
   // `deadline`: when its owner drops it, whatever its state.
-  Connection(Socket socket, RequestHandler& handler, core::Instant deadline)
+  Connection(posix::Descriptor socket, RequestHandler& handler, core::Instant deadline)
       : socket_(std::move(socket)), handler_(handler), deadline_(deadline) {}
 
-  int fd() const { return socket_.fd(); }
+  int fd() const { return socket_.get(); }
   core::Instant deadline() const { return deadline_; }
   bool done() const { return state_ == State::kDone; }
   // Whether it waits for room to write; else it waits for something to read.
@@ -51,7 +51,7 @@ class Connection {
   enum class Io { kProgress, kWait, kEnd };
   static Io Judge(ssize_t result);
 
-  Socket socket_;
+  posix::Descriptor socket_;
   RequestHandler& handler_;
   core::Instant deadline_;
   State state_ = State::kReading;

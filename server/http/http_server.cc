@@ -46,9 +46,11 @@ class HttpServer::Loop {
 
   ~Loop() {
     // It fails only if the counter is at its end, and then it is not 0 either.
-    [[maybe_unused]] const int written = eventfd_write(stop_.fd(), 1);
+    [[maybe_unused]] const int written = eventfd_write(stop_.get(), 1);
     thread_.join();
   }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
   const config::ListenAddress& address() const { return listener_.address; }
 
@@ -74,11 +76,11 @@ class HttpServer::Loop {
   // connections in their order.
   std::vector<pollfd> Wait() {
     const core::Instant now = deps_.clock.Now();
-    std::vector<pollfd> waiting = {{.fd = stop_.fd(), .events = POLLIN, .revents = 0}};
+    std::vector<pollfd> waiting = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
     core::Instant wake = core::Instant::max();
     if (now >= accept_from_) {
-      for (const Socket& socket : listener_.sockets) {
-        waiting.push_back({.fd = socket.fd(), .events = POLLIN, .revents = 0});
+      for (const posix::Descriptor& socket : listener_.sockets) {
+        waiting.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
       }
     } else {
       wake = accept_from_;
@@ -108,8 +110,8 @@ class HttpServer::Loop {
   }
 
   void AcceptFrom(int listening) {
-    Socket socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (socket.fd() < 0) {
+    posix::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.get() < 0) {
       // Anything else concerns the one client that was to be accepted.
       if (IsShortage(errno)) PauseAccepting(errno);
       return;
@@ -135,7 +137,7 @@ class HttpServer::Loop {
   core::Instant accept_from_ = core::Instant::min();
   telemetry::LogLimit shortage_limit_;
 
-  const Socket stop_;
+  const posix::Descriptor stop_;
   std::thread thread_;  // Last: it uses all of the above.
 };
 

@@ -39,24 +39,25 @@ sockaddr_storage WithPort(const addrinfo& address, uint16_t port) {
 }
 
 // A listening socket; without one (fd -1) errno says why.
-Socket ListenOn(const addrinfo& address, uint16_t port, bool only_v6) {
-  Socket socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket.fd() < 0) return socket;
+posix::Descriptor ListenOn(const addrinfo& address, uint16_t port, bool only_v6) {
+  posix::Descriptor socket(
+      ::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) return socket;
   // Takes the port of connections that linger from a former run, but none that somebody listens on.
-  SetOption(socket.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (address.ai_family == AF_INET6) SetOption(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, only_v6);
+  SetOption(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.ai_family == AF_INET6) SetOption(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, only_v6);
   const sockaddr_storage bound = WithPort(address, port);
-  if (bind(socket.fd(), reinterpret_cast<const sockaddr*>(&bound), address.ai_addrlen) != 0 ||
-      listen(socket.fd(), kBacklog) != 0) {
-    return Socket(-1);
+  if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&bound), address.ai_addrlen) != 0 ||
+      listen(socket.get(), kBacklog) != 0) {
+    return posix::Descriptor();
   }
   return socket;
 }
 
-config::ListenAddress AddressOf(const Socket& socket) {
+config::ListenAddress AddressOf(const posix::Descriptor& socket) {
   sockaddr_storage bound{};
   socklen_t length = sizeof(bound);
-  getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&bound), &length);
+  getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &length);
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
   getnameinfo(reinterpret_cast<sockaddr*>(&bound), length, host.data(), host.size(), port.data(),
@@ -81,8 +82,8 @@ absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
   int problem = 0;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     const bool several = found->ai_next != nullptr;
-    Socket socket = ListenOn(*one, port, several);
-    if (socket.fd() < 0) {
+    posix::Descriptor socket = ListenOn(*one, port, several);
+    if (socket.get() < 0) {
       problem = errno;
       // An address that this machine does not have is no loss beside one that it has.
       if (problem == EADDRNOTAVAIL || problem == EAFNOSUPPORT) continue;

@@ -7,13 +7,13 @@
 
 #include "absl/status/statusor.h"
 #include "config/listen_address.h"
-#include "http/socket.h"
+#include "posix/descriptor.h"
 
 namespace lockkeeper::http {
 
 struct Listener {
-  std::vector<Socket> sockets;    // Not blocking.
-  config::ListenAddress address;  // Where the first one listens, with its port.
+  std::vector<posix::Descriptor> sockets;  // Not blocking.
+  config::ListenAddress address;           // Where the first one listens, with its port.
 };
 
 // Listens on `address`, which is no unix socket; port 0 lets the system choose.

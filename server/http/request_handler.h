@@ -24,6 +24,8 @@ class RequestHandler {
   // `page_of` gives the page for a path without its query.
   explicit RequestHandler(std::function<Page(const std::string& path)> page_of);
   ~RequestHandler();
+  RequestHandler(const RequestHandler&) = delete;
+  RequestHandler& operator=(const RequestHandler&) = delete;
 
   // The answer to `request`, which ends with the empty line after its headers. Only GET and HEAD
   // are answered with pages. The connection has to be closed after it.

@@ -56,6 +56,8 @@ struct OperationQueue::Lock {
   bool busy = false;   // Operations of this lock are in a call.
   bool ready = false;  // Stands in `ready_`.
 
+  Lock() = default;
+
   Pending* first() const { return first_.get(); }
 
   void PushBack(PendingPtr pending) {
@@ -81,6 +83,8 @@ struct OperationQueue::Lock {
   ~Lock() {
     while (first_) PopFront();
   }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
 
  private:
   PendingPtr first_;

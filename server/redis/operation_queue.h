@@ -57,6 +57,8 @@ class OperationQueue {
                  TokenFloor& token_floor, OperationQueueOptions options,
                  NodeGuard* guard = nullptr);
   ~OperationQueue();
+  OperationQueue(const OperationQueue&) = delete;
+  OperationQueue& operator=(const OperationQueue&) = delete;
 
   void Submit(Operation operation);
 

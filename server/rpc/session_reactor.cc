@@ -169,7 +169,7 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
 
 absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
   core::ExtendRequest request;
-  const absl::Status status =
+  absl::Status status =
       ToCore(adopt, {deps_.limits, keepers_, context_.principal(), owner_}, request);
   {
     const std::lock_guard lock(mutex_);

@@ -62,6 +62,8 @@ class SessionReactor final
   SessionReactor(const SessionKinds& kinds, const ServiceDeps& deps, KeeperSource& keepers,
                  SessionRegistry& registry, grpc::CallbackServerContext& context);
   ~SessionReactor() override;
+  SessionReactor(const SessionReactor&) = delete;
+  SessionReactor& operator=(const SessionReactor&) = delete;
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;

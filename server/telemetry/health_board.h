@@ -58,6 +58,8 @@ class [[nodiscard]] HealthSubscription {
  public:
   HealthSubscription(HealthBoard& board, uint64_t number) : board_(&board), number_(number) {}
   ~HealthSubscription();
+  HealthSubscription(const HealthSubscription&) = delete;
+  HealthSubscription& operator=(const HealthSubscription&) = delete;
   HealthSubscription(HealthSubscription&& other) noexcept
       : board_(std::exchange(other.board_, nullptr)), number_(other.number_) {}
   HealthSubscription& operator=(HealthSubscription&&) = delete;

@@ -80,6 +80,8 @@ class Metrics {
   // `version` and `commit` become labels of lockkeeper_build_info.
   Metrics(std::string_view version, std::string_view commit);
   ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
 
   // Handles for one rpc ("Acquire"), one script ("acquire"), one shard. Ask once, at start-up: they
   // take a lock. The same name gives the same handle.

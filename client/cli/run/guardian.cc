@@ -242,6 +242,7 @@ void Guardian::BecomeCommand(const Order& order, pid_t guardian, int go, int fai
   setenv("LOCKKEEPER_LEASE_ID", order.lease_id.data(), 1);
   setenv("LOCKKEEPER_FENCING_TOKEN", std::to_string(order.fencing_token).c_str(), 1);
   std::vector<char*> words;
+  words.reserve(setup_.command.size() + 1);
   for (const std::string& word : setup_.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   sigprocmask(SIG_SETMASK, &setup_.signal_mask, nullptr);

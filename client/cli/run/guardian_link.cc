@@ -49,7 +49,7 @@ absl::StatusOr<GuardianLink> GuardianLink::Fork(const GuardianSetup& setup) {
     ours.Close();
     BecomeGuardian(setup, std::move(theirs));
   }
-  const absl::Status status = pid < 0 ? SystemError("fork") : absl::OkStatus();
+  absl::Status status = pid < 0 ? SystemError("fork") : absl::OkStatus();
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (!status.ok()) return status;
   return GuardianLink(std::move(ours), pid);

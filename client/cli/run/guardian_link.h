@@ -28,6 +28,9 @@ class GuardianLink {
   GuardianLink(GuardianLink&&) = default;
   // Ends the guardian, which kills the command if it still runs, and waits for it.
   ~GuardianLink();
+  GuardianLink(const GuardianLink&) = delete;
+  GuardianLink& operator=(const GuardianLink&) = delete;
+  GuardianLink& operator=(GuardianLink&&) = delete;
 
   // Readable when there is a notice.
   int descriptor() const { return socket_.get(); }

@@ -119,10 +119,10 @@ Report EndedReport(const RunCommand& command, int64_t token, int wait_status,
   return OnStderr(std::move(report));
 }
 
-Report RunHolding(Lease lease, const RunCommand& command, milliseconds grace,
-                  GuardianLink& guardian, SignalQueue& signals, Terminal& terminal) {
+Report RunHolding(Lease& lease, const RunCommand& command, Supervisor& supervisor,
+                  Terminal& terminal) {
   const int64_t token = lease.fencing_token();
-  const CommandEnd end = Supervisor(guardian, signals, terminal, lease, grace).Run();
+  const CommandEnd end = supervisor.Run();
   const bool was_killed = end.how != CommandEnd::How::kNotStarted && WIFSIGNALED(end.wait_status);
   if (was_killed || end.how == CommandEnd::How::kForLease) terminal.RestoreModes();
   const absl::StatusOr<ReleaseOutcome> released = lease.Release();
@@ -167,7 +167,9 @@ Report RunUnderLock(const std::vector<std::string>& servers, const RunCommand& c
   if (auto* report = std::get_if<Report>(&acquired)) return std::move(*report);
   auto& result = std::get<AcquireResult>(acquired);
   if (!result) return OnStderr(NotAcquiredReport(result, command.name, command.conflict_exit_code));
-  return RunHolding(std::move(result).TakeLease(), command, *grace, *guardian, signals, terminal);
+  Lease lease = std::move(result).TakeLease();
+  Supervisor supervisor(*guardian, signals, terminal, lease, *grace);
+  return RunHolding(lease, command, supervisor, terminal);
 }
 
 }  // namespace lockkeeper::cli

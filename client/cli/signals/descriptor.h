@@ -21,6 +21,8 @@ class Descriptor {
     return *this;
   }
   ~Descriptor() { Close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
 
   int get() const { return fd_; }
   bool is_open() const { return fd_ >= 0; }

@@ -15,7 +15,7 @@ namespace lockkeeper::cli {
 // program started: whoever asked for that (nohup, say) asked for all that it starts.
 class SignalQueue {
  public:
-  explicit SignalQueue(std::initializer_list<int> signals);
+  SignalQueue(std::initializer_list<int> signals);
 
   // Readable when a signal has come.
   int descriptor() const { return descriptor_.get(); }

@@ -57,8 +57,8 @@ void Connection::OnConnected(Connected connected) {
   if (const auto* problem = std::get_if<std::string>(&connected)) {
     return Break({Kind::kUnreachable, *problem});
   }
-  transport_ = std::make_unique<Transport>(std::get<Descriptor>(std::move(connected)), options_.tls,
-                                           options_.url.host);
+  transport_ = std::make_unique<Transport>(std::get<posix::Descriptor>(std::move(connected)),
+                                           options_.tls, options_.url.host);
   watcher_ = std::make_unique<SocketWatcher>(loop_, transport_->socket(),
                                              [this](SocketEvents) { OnSocket(); });
   Establish();

@@ -94,8 +94,8 @@ void Connector::TryNext() {
   const auto share =
       (deadline_ - loop_.Now()) / static_cast<int64_t>(addresses_.size() - next_address_ + 1);
   timer_ = loop_.After(std::chrono::duration_cast<core::Micros>(share), [this] { OnTimeout(); });
-  socket_ =
-      Descriptor(socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  socket_ = posix::Descriptor(
+      socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket_.valid()) return OnFailed(errno);
   if (address.storage.ss_family != AF_UNIX) {
     SetTcpOptions(socket_.get(), options_.unacknowledged_max);
@@ -127,7 +127,7 @@ void Connector::OnTimeout() {
 
 void Connector::OnFailed(int error) {
   watcher_.reset();
-  socket_ = Descriptor();
+  socket_ = posix::Descriptor();
   last_problem_ = "connect to " + NameOf(addresses_[next_address_ - 1]) + ": " +
                   std::generic_category().message(error);
   TryNext();

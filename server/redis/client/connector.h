@@ -13,7 +13,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "core/executor.h"
-#include "redis/client/descriptor.h"
+#include "posix/descriptor.h"
 #include "redis/client/event_loop.h"
 #include "redis/client/redis_url.h"
 #include "redis/client/resolver.h"
@@ -27,7 +27,7 @@ struct ConnectorOptions {
 };
 
 // The socket, non-blocking, or why there is none: "connect to 127.0.0.1:6379: Connection refused".
-using Connected = std::variant<Descriptor, std::string>;
+using Connected = std::variant<posix::Descriptor, std::string>;
 
 // Completion: `done` runs once, on the loop's thread, after the constructor returned, unless the
 // connector is destroyed before; `done` may destroy it.
@@ -60,7 +60,7 @@ class Connector {
   std::vector<SocketAddress> addresses_;
   size_t next_address_ = 0;
   std::string last_problem_;
-  Descriptor socket_;
+  posix::Descriptor socket_;
   std::unique_ptr<SocketWatcher> watcher_;
   std::unique_ptr<core::Timer> timer_;
 };

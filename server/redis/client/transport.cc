@@ -29,7 +29,7 @@ struct Transport::ThroughTls {
   }
 };
 
-Transport::Transport(Descriptor socket, std::shared_ptr<const TlsContext> tls,
+Transport::Transport(posix::Descriptor socket, std::shared_ptr<const TlsContext> tls,
                      const std::string& host) {
   redisOptions options{};
   options.type = REDIS_CONN_USERFD;
@@ -37,7 +37,7 @@ Transport::Transport(Descriptor socket, std::shared_ptr<const TlsContext> tls,
   options.options = REDIS_OPT_NONBLOCK;
   context_ = redisConnectWithOptions(&options);
   if (context_ == nullptr) throw std::bad_alloc();
-  socket.release();  // The context closes it.
+  socket.Release();  // The context closes it.
   if (!tls) return;
   tls_ = std::make_unique<TlsStream>(std::move(tls), context_->fd, host);
   context_->privdata = this;

@@ -16,7 +16,7 @@ namespace lockkeeper::redis {
 class CommandPart {
  public:
   CommandPart() = default;
-  explicit CommandPart(std::initializer_list<std::string_view> words);
+  CommandPart(std::initializer_list<std::string_view> words);
 
   size_t size() const { return size_; }
   std::string_view wire() const { return wire_; }

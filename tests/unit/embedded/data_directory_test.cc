@@ -115,11 +115,11 @@ TEST_F(DataDirectoryTest, FolderInUseIsRefusedNamingTheProcess) {
 TEST_F(DataDirectoryTest, FolderIsFreeAgainWhenTheLastCopyOfTheLockIsClosed) {
   const std::string path = directory_.Path("data");
   std::optional<DataDirectory> first = *DataDirectory::Open(path, kAtOnce);
-  OwnedDescriptor inherited(dup(first->lock_descriptor()));
+  posix::Descriptor inherited(dup(first->lock_descriptor()));
 
   first.reset();
   EXPECT_THAT(Problem(path), HasSubstr("is in use"));
-  inherited = OwnedDescriptor();
+  inherited = posix::Descriptor();
   EXPECT_TRUE(DataDirectory::Open(path, kAtOnce).ok());
 }
 

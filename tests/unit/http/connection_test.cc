@@ -22,7 +22,7 @@ class ConnectionTest : public testing::Test {
   ConnectionTest() : peer_(-1), connection_(OwnEnd(), handler_, core::Instant::max()) {}
 
   void Send(std::string_view bytes) {
-    ASSERT_EQ(send(peer_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+    ASSERT_EQ(send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
 
@@ -31,26 +31,26 @@ class ConnectionTest : public testing::Test {
     std::string text;
     std::array<char, 65536> buffer;
     ssize_t count = 0;
-    while ((count = recv(peer_.fd(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0) {
+    while ((count = recv(peer_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0) {
       text.append(buffer.data(), static_cast<size_t>(count));
     }
     return text;
   }
 
-  void ClosePeer() { peer_ = Socket(-1); }
+  void ClosePeer() { peer_ = posix::Descriptor(); }
 
   std::string body_ = "page\n";
   RequestHandler handler_{
       [this](const std::string&) { return Page{.content_type = "text/plain", .body = body_}; }};
-  Socket peer_;
+  posix::Descriptor peer_;
   Connection connection_;
 
  private:
-  Socket OwnEnd() {
+  posix::Descriptor OwnEnd() {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
-    peer_ = Socket(ends[1]);
-    return Socket(ends[0]);
+    peer_ = posix::Descriptor(ends[1]);
+    return posix::Descriptor(ends[0]);
   }
 };
 

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "config/listen_address.h"
-#include "http/socket.h"
+#include "posix/descriptor.h"
 #include "support/telemetry/recorded_log.h"
 
 namespace lockkeeper::http {
@@ -38,7 +38,7 @@ class RawClient {
  public:
   RawClient() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval limit{.tv_sec = 10, .tv_usec = 0};
-    setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
   }
   explicit RawClient(const config::ListenAddress& address) : RawClient() { Connect(address); }
 
@@ -47,18 +47,18 @@ class RawClient {
     target.sin_family = AF_INET;
     target.sin_port = htons(address.port);
     inet_pton(AF_INET, address.host.c_str(), &target.sin_addr);
-    ASSERT_EQ(connect(socket_.fd(), reinterpret_cast<sockaddr*>(&target), sizeof(target)), 0);
+    ASSERT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&target), sizeof(target)), 0);
   }
 
   void Send(std::string_view bytes) {
-    send(socket_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 
   // Everything until the server closes.
   std::string ReadToEnd() {
     std::string text;
     std::array<char, 4096> buffer;
-    for (ssize_t n = 0; (n = recv(socket_.fd(), buffer.data(), buffer.size(), 0)) != 0;) {
+    for (ssize_t n = 0; (n = recv(socket_.get(), buffer.data(), buffer.size(), 0)) != 0;) {
       if (n < 0) return errno == ECONNRESET ? text : text + "<not closed>";
       text.append(buffer.data(), static_cast<size_t>(n));
     }
@@ -66,7 +66,7 @@ class RawClient {
   }
 
  private:
-  Socket socket_;
+  posix::Descriptor socket_;
 };
 
 class HttpServerTest : public testing::Test {
@@ -286,9 +286,9 @@ class FileLimit {
 
   // From now on nothing can be opened. (A limit of 0 would forbid poll() too.)
   void ForbidMore() {
-    const Socket lowest(dup(STDERR_FILENO));
+    const posix::Descriptor lowest(dup(STDERR_FILENO));
     rlimit none = saved_;
-    none.rlim_cur = static_cast<rlim_t>(lowest.fd());
+    none.rlim_cur = static_cast<rlim_t>(lowest.get());
     setrlimit(RLIMIT_NOFILE, &none);
   }
 

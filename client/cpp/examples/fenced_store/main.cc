@@ -47,7 +47,7 @@ int Tell(lockkeeper::Client& client) {
   std::optional<lockkeeper::Lease> alice = AcquireInTime(client, "alice");
   if (!alice) return 1;
   const int64_t alices_token = alice->fencing_token();
-  const int alices_count = counter.Read(alices_token).value() + 1;
+  const int alices_count = counter.Read(alices_token).value_or(0) + 1;
   // A pause of her whole process would stop the renewal as well; here it is only the renewal.
   std::move(*alice).Detach();
   std::cout << "alice read the counter under token " << alices_token << " and fell asleep\n";
@@ -55,7 +55,7 @@ int Tell(lockkeeper::Client& client) {
   std::optional<lockkeeper::Lease> bob = AcquireInTime(client, "bob");
   if (!bob) return 1;
   const int64_t bobs_token = bob->fencing_token();
-  const int bobs_count = counter.Read(bobs_token).value() + 1;
+  const int bobs_count = counter.Read(bobs_token).value_or(0) + 1;
   const bool bob_wrote = counter.Write(bobs_token, bobs_count);
   std::cout << "bob counted to " << bobs_count << " under token " << bobs_token << "\n";
 

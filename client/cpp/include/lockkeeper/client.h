@@ -66,6 +66,8 @@ class Client {
   Client(Client&&) noexcept = default;
   Client& operator=(Client&&) noexcept = default;
   ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   // Acquires the lock `name`. Blocks for at most wait_timeout + call_timeout.
   // Errors: those of rpc Acquire; DEADLINE_EXCEEDED if the last try had no answer; CANCELLED;

@@ -68,6 +68,8 @@ class [[nodiscard]] Lease {
   Lease& operator=(Lease&& other) noexcept;
   // Releases, as Release; its outcome is dropped.
   ~Lease();
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
 
   // What was granted.
   const Grant& grant() const;

@@ -18,6 +18,8 @@ class CallbackThread {
   // Runs what was posted, then ends the thread. May itself run in a callback: the thread then ends
   // after it.
   ~CallbackThread();
+  CallbackThread(const CallbackThread&) = delete;
+  CallbackThread& operator=(const CallbackThread&) = delete;
 
   // Completion: `callback` runs exactly once, never before this returned.
   void Post(absl::AnyInvocable<void() &&> callback);

@@ -44,6 +44,7 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
                                          std::optional<Duration> extend_ttl, Instant sent,
                                          Duration remaining_ttl);
 
+  ~KeptLease() = default;
   KeptLease(const KeptLease&) = delete;
   KeptLease& operator=(const KeptLease&) = delete;
 

@@ -18,6 +18,8 @@ class TimerThread final : public Scheduler {
  public:
   TimerThread();
   ~TimerThread() override;
+  TimerThread(const TimerThread&) = delete;
+  TimerThread& operator=(const TimerThread&) = delete;
 
   TimerId RunAt(Instant at, absl::AnyInvocable<void() &&> work) override;
   void Cancel(TimerId id) override;

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "redis/client/descriptor.h"
+#include "posix/descriptor.h"
 #include "redis/client/socket_watcher.h"
 
 namespace lockkeeper::redis {
@@ -270,8 +270,8 @@ class SocketWatcherTest : public EventLoopTest {
   SocketWatcherTest() {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0) std::abort();
-    ours_ = Descriptor(ends[0]);
-    theirs_ = Descriptor(ends[1]);
+    ours_ = posix::Descriptor(ends[0]);
+    theirs_ = posix::Descriptor(ends[1]);
   }
   void TearDown() override {
     loop_.RunAndWait([this] { watcher_.reset(); });
@@ -285,8 +285,8 @@ class SocketWatcherTest : public EventLoopTest {
     });
   }
 
-  Descriptor ours_;
-  Descriptor theirs_;
+  posix::Descriptor ours_;
+  posix::Descriptor theirs_;
   std::unique_ptr<SocketWatcher> watcher_;
 };
 
@@ -322,7 +322,7 @@ TEST_F(SocketWatcherTest, ClosedPeerShowsAsReadable) {
     watcher_.reset();
     done.set_value(events);
   });
-  theirs_ = Descriptor();
+  theirs_ = posix::Descriptor();
 
   EXPECT_TRUE(Await(done.get_future()).readable);
 }
