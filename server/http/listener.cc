@@ -70,9 +70,13 @@ config::ListenAddress AddressOf(const posix::Descriptor& socket) {
 absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
+  // Without a host and without AI_PASSIVE these are the loopback addresses: whoever answers for
+  // names need not know localhost, and must not say what it is.
+  const bool is_localhost = address.host == "localhost";
+  hints.ai_flags = is_localhost ? 0 : AI_PASSIVE;
+  const char* const host = is_localhost ? nullptr : address.host.c_str();
   addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(address.host.c_str(), nullptr, &hints, &found); error != 0) {
+  if (const int error = getaddrinfo(host, "0", &hints, &found); error != 0) {
     return CannotListen(address, gai_strerror(error));
   }
   const AddressList addresses(found, freeaddrinfo);
