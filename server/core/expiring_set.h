@@ -3,10 +3,9 @@
 // Members that are forgotten a fixed time after they were added.
 #pragma once
 
-#include <deque>
 #include <functional>
+#include <list>
 #include <unordered_map>
-#include <utility>
 
 #include "core/clock.h"
 
@@ -20,31 +19,42 @@ class ExpiringSet {
 
   // Adds a member, or lets it stay for another lifetime from `now` on.
   void Add(const T& member, Instant now) {
-    while (!in_order_.empty() && in_order_.front().first <= now) {
-      const auto known = ends_.find(in_order_.front().second);
-      if (known != ends_.end() && known->second <= now) ends_.erase(known);
-      in_order_.pop_front();
-    }
-    ends_[member] = now + lifetime_;
-    in_order_.emplace_back(now + lifetime_, member);
+    while (!in_order_.empty() && in_order_.front().end <= now) Erase(places_.find(FirstMember()));
+    Erase(places_.find(member));
+    const auto added = places_.emplace(member, in_order_.end()).first;
+    added->second = in_order_.insert(in_order_.end(), {now + lifetime_, &added->first});
   }
 
   bool Has(const T& member, Instant now) const {
-    const auto known = ends_.find(member);
-    return known != ends_.end() && now < known->second;
+    const auto known = places_.find(member);
+    return known != places_.end() && now < known->second->end;
   }
 
   // Takes a member out. False if it was not there.
   bool Take(const T& member, Instant now) {
     const bool had = Has(member, now);
-    ends_.erase(member);
+    Erase(places_.find(member));
     return had;
   }
 
  private:
+  struct Place {
+    Instant end;
+    const T* member;  // The key in `places_`.
+  };
+  using Places = std::unordered_map<T, typename std::list<Place>::iterator, Hash>;
+
+  const T& FirstMember() const { return *in_order_.front().member; }
+
+  void Erase(typename Places::iterator known) {
+    if (known == places_.end()) return;
+    in_order_.erase(known->second);
+    places_.erase(known);
+  }
+
   const Micros lifetime_;
-  std::unordered_map<T, Instant, Hash> ends_;
-  std::deque<std::pair<Instant, T>> in_order_;
+  std::list<Place> in_order_;
+  Places places_;
 };
 
 }  // namespace lockkeeper::core

@@ -114,7 +114,10 @@ void Session::OnExtended(const AnsweredOperation& operation, const std::string& 
     }
     return Answer(operation, SessionAnswer(*std::move(lease)));
   }
-  if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) leases_.FoundEnded(name, lease_id);
+  if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) {
+    leases_.FoundEnded(name, lease_id);
+    offers_.Take(OfferKey(name, lease_id), clock_.Now());
+  }
   Answer(operation, lease.status());
 }
 
@@ -122,6 +125,7 @@ void Session::Carry(uint64_t id, ReleaseRequest request) {
   const AnsweredOperation operation = Arrived(id, OperationKind::kRelease);
   // At once: its client gives the lease up, whatever comes of the release.
   leases_.Drop(request.name, request.lease_id);
+  offers_.Take(OfferKey(request.name, request.lease_id), clock_.Now());
   locks_.Release(std::move(request),
                  [self = shared_from_this(), operation](absl::StatusOr<ReleaseAnswer> answer) {
                    if (!answer.ok()) return self->Answer(operation, answer.status());

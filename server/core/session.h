@@ -22,6 +22,7 @@
 #include "core/clock.h"
 #include "core/errors.h"
 #include "core/expiring_set.h"
+#include "core/line.h"
 #include "core/lock_manager.h"
 #include "core/requests.h"
 #include "core/session_leases.h"
@@ -127,9 +128,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status);
   void ReleaseNext(const std::shared_ptr<Round>& round);
 
-  // Longer than any offer runs.
-  static constexpr Millis kOfferTime{3000};
-
   LockManager& locks_;
   const Clock& clock_;
   const std::string principal_;
@@ -137,8 +135,9 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionLeases leases_;
   size_t acquiring_ = 0;
   std::unordered_map<uint64_t, Waiting> waiting_;  // Acquires that may wait, by operation id.
-  // Offers that this session may claim, by lease id and name.
-  ExpiringSet<std::string> offers_{kOfferTime};
+  // Offers that this session may claim, by lease id and name. Its client may be slow to read of
+  // one: the store makes it anew until the place in line has been left.
+  ExpiringSet<std::string> offers_{Line::kLeaveTriedFor};
 };
 
 }  // namespace lockkeeper::core

@@ -43,5 +43,17 @@ TEST(ExpiringSetTest, MemberIsTakenOnce) {
   EXPECT_FALSE(set.Take("a", begin + seconds(3))) << "it is over";
 }
 
+TEST(ExpiringSetTest, MemberThatWasTakenAndAddedAgainStaysForItsNewLifetime) {
+  ExpiringSet<std::string> set{seconds(3)};
+  const Instant begin{};
+  set.Add("a", begin);
+  set.Take("a", begin + seconds(1));
+  set.Add("a", begin + seconds(2));
+  set.Add("b", begin + seconds(4));
+
+  EXPECT_TRUE(set.Has("a", begin + seconds(4)));
+  EXPECT_FALSE(set.Has("a", begin + seconds(5)));
+}
+
 }  // namespace
 }  // namespace lockkeeper::core

@@ -93,6 +93,17 @@ class SessionTest : public testing::Test {
     store_.acquires.Answer(AcquireOutcome(Granted(name)));
   }
 
+  // The client has been told of an offer, and may claim it.
+  void TellOffer(const std::string& name) {
+    AcquireRequest request = Acquire(name, seconds(60));
+    request.claim = ClaimMode::kByClient;
+    session_->Run({1, request});
+    Lease offer = Granted(name);
+    offer.offered = true;
+    offer.remaining_ttl = seconds(1);
+    store_.acquires.Answer(AcquireOutcome(offer));
+  }
+
   void StartHeartbeat() {
     session_->Heartbeat([this](absl::StatusOr<std::vector<NotExtended>> not_extended) {
       EXPECT_FALSE(beaten_);
@@ -363,19 +374,38 @@ TEST_F(SessionTest, ExtendOfSomeOtherLeaseDoesNotMakeItTheSessions) {
 }
 
 TEST_F(SessionTest, OfferIsKeptOnceItIsClaimed) {
-  AcquireRequest request = Acquire("a", seconds(60));
-  request.claim = ClaimMode::kByClient;
-  session_->Run({1, request});
-  Lease offer = Granted("a");
-  offer.offered = true;
-  offer.remaining_ttl = seconds(1);
-  store_.acquires.Answer(AcquireOutcome(offer));
-  ASSERT_EQ(listener_.answered.size(), 1U);
+  TellOffer("a");
   EXPECT_EQ(session_->leases(), 0U);
 
   session_->Run({2, Extend("a")});
   store_.extends.Answer(Granted("a"));
   EXPECT_EQ(session_->leases(), 1U);
+}
+
+// The store makes an offer anew to one who has not claimed it, so a claim may come late.
+TEST_F(SessionTest, OfferThatASlowReaderClaimsLateIsKept) {
+  TellOffer("a");
+  Pass(Line::kLeaveTriedFor - Millis(1));
+
+  session_->Run({2, Extend("a")});
+  store_.extends.Answer(Granted("a"));
+  EXPECT_EQ(session_->leases(), 1U)
+      << "else no heartbeat extends it, and its client trusts in that";
+}
+
+TEST_F(SessionTest, OfferThatWasReleasedOrLostIsNoneOfTheSession) {
+  TellOffer("a");
+  session_->Run({2, Release("a")});
+  store_.releases.Answer(ReleaseAnswer{});
+  TellOffer("b");
+  session_->Run({3, Extend("b")});
+  store_.extends.Answer(Lost());
+
+  for (const std::string name : {"a", "b"}) {
+    session_->Run({4, Extend(name)});
+    store_.extends.Answer(Granted(name));
+    EXPECT_EQ(session_->leases(), 0U) << name;
+  }
 }
 
 TEST_F(SessionTest, AdoptedLeaseIsKept) {
