@@ -190,6 +190,12 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   state.token = std::max(state.token, turn.token);
   // It has had its turn. If it does not use it, its daemon has to put it back in its place.
   state.line.erase(turn.to.lease_id);
+  const auto place = state.places.find(turn.to.lease_id);
+  if (place != state.places.end() && place->second.keeper != turn.to.keeper) {
+    // A later call of its client waits there now, and has got the offer at once.
+    place->second.keeper = turn.to.keeper;
+    place->second.since = now;
+  }
   if (!turn.offered) state.places.erase(turn.to.lease_id);
   state.phase = turn.offered ? Phase::kOffered : Phase::kLease;
   state.turn = std::move(turn);
