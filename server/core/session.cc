@@ -123,9 +123,10 @@ void Session::OnExtended(const AnsweredOperation& operation, const std::string& 
 
 void Session::Carry(uint64_t id, ReleaseRequest request) {
   const AnsweredOperation operation = Arrived(id, OperationKind::kRelease);
-  // At once: its client gives the lease up, whatever comes of the release.
-  leases_.Drop(request.name, request.lease_id);
-  offers_.Take(OfferKey(request.name, request.lease_id), clock_.Now());
+  // At once: its client gives the lease or the offer up, whatever comes of the release.
+  if (!leases_.Drop(request.name, request.lease_id)) {
+    offers_.Take(OfferKey(request.name, request.lease_id), clock_.Now());
+  }
   locks_.Release(std::move(request),
                  [self = shared_from_this(), operation](absl::StatusOr<ReleaseAnswer> answer) {
                    if (!answer.ok()) return self->Answer(operation, answer.status());

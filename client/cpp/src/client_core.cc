@@ -118,10 +118,10 @@ absl::StatusOr<Lease> ClientCore::Hold(Holding holding) {
     return absl::DeadlineExceededError("the answer came when the lease had already ended");
   }
   Grant& grant = holding.granted.grant;
-  std::shared_ptr<KeptLease> kept = KeptLease::Keep(
-      {clock_, timers_, lease_calls_, callbacks_, jitter_},
-      {grant.name, grant.lease_id, grant.fencing_token, grant.reassertion}, holding.terms,
-      holding.extend_ttl, holding.sent, holding.granted.remaining_ttl);
+  std::shared_ptr<KeptLease> kept =
+      KeptLease::Keep({clock_, timers_, lease_calls_, callbacks_, jitter_},
+                      {grant.name, grant.lease_id, grant.fencing_token, grant.reassertion}, life,
+                      holding.extend_ttl);
   return Lease(std::make_unique<HeldLease>(shared_from_this(), std::move(grant), std::move(kept)));
 }
 

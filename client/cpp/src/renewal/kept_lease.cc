@@ -6,22 +6,17 @@
 namespace lockkeeper::client {
 
 std::shared_ptr<KeptLease> KeptLease::Keep(const KeepingPorts& ports, LeaseRef lease,
-                                           const LeaseTerms& terms,
-                                           std::optional<Duration> extend_ttl, Instant sent,
-                                           Duration remaining_ttl) {
-  const std::shared_ptr<KeptLease> kept(
-      new KeptLease(ports, std::move(lease), terms, extend_ttl, sent, remaining_ttl));
+                                           const LeaseLife& life,
+                                           std::optional<Duration> extend_ttl) {
+  const std::shared_ptr<KeptLease> kept(new KeptLease(ports, std::move(lease), life, extend_ttl));
   const std::lock_guard lock(kept->mutex_);
   kept->Reschedule();
   return kept;
 }
 
-KeptLease::KeptLease(const KeepingPorts& ports, LeaseRef lease, const LeaseTerms& terms,
-                     std::optional<Duration> extend_ttl, Instant sent, Duration remaining_ttl)
-    : ports_(ports),
-      lease_(std::move(lease)),
-      extend_ttl_(extend_ttl),
-      life_(terms, sent, remaining_ttl) {}
+KeptLease::KeptLease(const KeepingPorts& ports, LeaseRef lease, const LeaseLife& life,
+                     std::optional<Duration> extend_ttl)
+    : ports_(ports), lease_(std::move(lease)), extend_ttl_(extend_ttl), life_(life) {}
 
 bool KeptLease::lost() {
   const std::lock_guard lock(mutex_);

@@ -40,9 +40,7 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
 
   // Begins to renew. `extend_ttl`: asked for by each extend; nothing: the ttl as granted.
   static std::shared_ptr<KeptLease> Keep(const KeepingPorts& ports, LeaseRef lease,
-                                         const LeaseTerms& terms,
-                                         std::optional<Duration> extend_ttl, Instant sent,
-                                         Duration remaining_ttl);
+                                         const LeaseLife& life, std::optional<Duration> extend_ttl);
 
   ~KeptLease() = default;
   KeptLease(const KeptLease&) = delete;
@@ -66,8 +64,8 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
  private:
   using ExtendedCallback = std::shared_ptr<absl::AnyInvocable<void()>>;
 
-  KeptLease(const KeepingPorts& ports, LeaseRef lease, const LeaseTerms& terms,
-            std::optional<Duration> extend_ttl, Instant sent, Duration remaining_ttl);
+  KeptLease(const KeepingPorts& ports, LeaseRef lease, const LeaseLife& life,
+            std::optional<Duration> extend_ttl);
 
   void OnTimer();
   void SendExtend(Duration timeout);

@@ -25,8 +25,8 @@ class KeptLeaseTest : public testing::Test {
   // A lease of 30 s whose acquire is sent now.
   std::shared_ptr<KeptLease> Keep(LeaseTerms terms = {.ttl = 30s}) {
     return KeptLease::Keep({time_, time_, calls_, callbacks_, jitter_},
-                           {"report", "id", 7, "proof"}, terms, std::nullopt, time_.Now(),
-                           terms.ttl);
+                           {"report", "id", 7, "proof"}, LeaseLife(terms, time_.Now(), terms.ttl),
+                           std::nullopt);
   }
 
   // Waits until the callbacks that were posted so far have run.

@@ -132,7 +132,7 @@ TEST(KeptLeaseThreadsTest, ManyLeasesAreKeptAndDroppedConcurrently) {
         // Found with 80 s of its 100 s left, as by a repeat: the renewal is due at once.
         const auto lease =
             KeptLease::Keep({clock, timers, calls, callbacks, jitter}, {"report", "id"},
-                            {.ttl = 100s}, std::nullopt, clock.Now(), 80s);
+                            LeaseLife({.ttl = 100s}, clock.Now(), 80s), std::nullopt);
         std::promise<void> extended;
         std::atomic<bool> seen = false;
         lease->OnExtended([&] {
