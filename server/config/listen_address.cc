@@ -92,7 +92,7 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
 }
 
 bool ListenAddress::IsLocal() const {
-  if (is_unix() || host == "localhost") return true;
+  if (is_unix() || is_localhost()) return true;
   in_addr v4;
   if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == IN_LOOPBACKNET;
   in6_addr v6;

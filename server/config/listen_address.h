@@ -17,6 +17,7 @@ struct ListenAddress {
   std::string path;   // Of a unix socket; empty if `host` is given.
 
   bool is_unix() const { return !path.empty(); }
+  bool is_localhost() const { return host == "localhost"; }
 
   // Whether only this machine can reach it: a unix socket, 127.0.0.0/8, ::1 or localhost. Other
   // names count as reachable from outside, whatever they resolve to today.

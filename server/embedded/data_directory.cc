@@ -60,7 +60,7 @@ std::string HolderOf(int lock) {
 
 absl::StatusOr<posix::Descriptor> TakeLock(const std::string& path, core::Millis patience) {
   posix::Descriptor lock(open((path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock.get() < 0) return Problem(path, "cannot open its lock file: " + InWords(errno));
+  if (!lock.valid()) return Problem(path, "cannot open its lock file: " + InWords(errno));
   core::Millis waited{0};
   while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return Problem(path, "lock: " + InWords(errno));

@@ -92,7 +92,7 @@ absl::StatusOr<ServerProcess> ServerProcess::Start(const ServerCommand& command)
   // Not pidfd_open(): glibc 2.36 declares it without extern "C".
   posix::Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   ServerProcess server(pid, std::move(process), command.socket_path);
-  if (server.process_.get() < 0) return Problem("pidfd_open", errno);
+  if (!server.process_.valid()) return Problem("pidfd_open", errno);
   return server;
 }
 
@@ -136,7 +136,7 @@ std::string ServerProcess::HowItEnded() const {
 
 ServerProcess::Answer ServerProcess::Ping() const {
   const posix::Descriptor socket_end(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (socket_end.get() < 0) return Answer::kNone;
+  if (!socket_end.valid()) return Answer::kNone;
   setsockopt(socket_end.get(), SOL_SOCKET, SO_RCVTIMEO, &kPingLimit, sizeof kPingLimit);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -111,7 +111,7 @@ class HttpServer::Loop {
 
   void AcceptFrom(int listening) {
     posix::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (socket.get() < 0) {
+    if (!socket.valid()) {
       // Anything else concerns the one client that was to be accepted.
       if (IsShortage(errno)) PauseAccepting(errno);
       return;

@@ -42,7 +42,7 @@ sockaddr_storage WithPort(const addrinfo& address, uint16_t port) {
 posix::Descriptor ListenOn(const addrinfo& address, uint16_t port, bool only_v6) {
   posix::Descriptor socket(
       ::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket.get() < 0) return socket;
+  if (!socket.valid()) return socket;
   // Takes the port of connections that linger from a former run, but none that somebody listens on.
   SetOption(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (address.ai_family == AF_INET6) SetOption(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, only_v6);
@@ -72,9 +72,8 @@ absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
   hints.ai_socktype = SOCK_STREAM;
   // Without a host and without AI_PASSIVE these are the loopback addresses: whoever answers for
   // names need not know localhost, and must not say what it is.
-  const bool is_localhost = address.host == "localhost";
-  hints.ai_flags = is_localhost ? 0 : AI_PASSIVE;
-  const char* const host = is_localhost ? nullptr : address.host.c_str();
+  hints.ai_flags = address.is_localhost() ? 0 : AI_PASSIVE;
+  const char* const host = address.is_localhost() ? nullptr : address.host.c_str();
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(host, "0", &hints, &found); error != 0) {
     return CannotListen(address, gai_strerror(error));
@@ -87,7 +86,7 @@ absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     const bool several = found->ai_next != nullptr;
     posix::Descriptor socket = ListenOn(*one, port, several);
-    if (socket.get() < 0) {
+    if (!socket.valid()) {
       problem = errno;
       // An address that this machine does not have is no loss beside one that it has.
       if (problem == EADDRNOTAVAIL || problem == EAFNOSUPPORT) continue;

@@ -19,7 +19,7 @@ constexpr std::string_view kRequest = "GET /path HTTP/1.1\r\nHost: a\r\n\r\n";
 
 class ConnectionTest : public testing::Test {
  protected:
-  ConnectionTest() : peer_(-1), connection_(OwnEnd(), handler_, core::Instant::max()) {}
+  ConnectionTest() : connection_(OwnEnd(), handler_, core::Instant::max()) {}
 
   void Send(std::string_view bytes) {
     ASSERT_EQ(send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
