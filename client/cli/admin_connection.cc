@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "cli/service.h"
 #include "transport/call_options.h"
 #include "transport/channels.h"
 #include "transport/status_details.h"
@@ -34,6 +35,7 @@ AdminConnection::AdminConnection(std::shared_ptr<grpc::Channel> channel)
 
 absl::StatusOr<AdminConnection> AdminConnection::Connect(
     const std::vector<std::string>& addresses) {
+  SilenceGrpc();
   std::string tried;
   for (const std::string& address : addresses) {
     auto channel = client::NewChannel(address);

@@ -291,9 +291,11 @@ std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::st
   try {
     grammar.app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
-    return HelpText{grammar.app.help()};
+    std::string help = grammar.app.help();
+    help.erase(help.find_last_not_of('\n') + 1);
+    return HelpText{std::move(help)};
   } catch (const CLI::CallForVersion& version) {
-    return HelpText{std::string(version.what()) + "\n"};
+    return HelpText{version.what()};
   } catch (const CLI::ParseError& error) {
     // A word that is not known explains why another one is missing.
     for (const std::string& word : grammar.app.remaining(true)) {

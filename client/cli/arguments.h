@@ -83,7 +83,7 @@ struct Arguments {
   Command command;
 };
 
-// What --help and --version print.
+// What --help and --version print, without the last end of line.
 struct HelpText {
   std::string text;
 };

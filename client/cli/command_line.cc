@@ -2,8 +2,6 @@
 #include "cli/command_line.h"
 
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <type_traits>
 #include <variant>
 
@@ -36,6 +34,8 @@ struct Runner {
   const std::vector<std::string>& servers;
 
   Report operator()(const AcquireCommand& command) const {
+    // A pipe that nobody reads is an answer that cannot be written.
+    std::signal(SIGPIPE, SIG_IGN);
     // Before the client, whose threads have to leave the signals to us.
     SignalQueue signals({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
     return WithClient(servers, [&](Client& client) { return Acquire(client, command, signals); });
@@ -71,23 +71,16 @@ struct Runner {
 }  // namespace
 
 int RunCommandLine(const std::vector<std::string>& words) {
-  // What gRPC logs by itself is no message of ours; the caller may ask for it.
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   const ParsedArguments parsed =
       ParseArguments(words, "lockkeeper " + std::string(GetBuildInfo().version));
   if (const auto* help = std::get_if<HelpText>(&parsed)) {
-    std::fputs(help->text.c_str(), stdout);
-    return static_cast<int>(ExitCode::kDone);
+    return Print(Report("help", ExitCode::kDone, help->text), OutputFormat::kText);
   }
   if (const auto* error = std::get_if<UsageError>(&parsed)) {
-    const Report report = UsageReport(error->message);
-    Print(report, OutputAskedFor(words));
-    return report.exit_code;
+    return Print(UsageReport(error->message), OutputAskedFor(words));
   }
   const Arguments& arguments = std::get<Arguments>(parsed);
-  const Report report = std::visit(Runner{arguments.servers}, arguments.command);
-  Print(report, arguments.output);
-  return report.exit_code;
+  return Print(std::visit(Runner{arguments.servers}, arguments.command), arguments.output);
 }
 
 }  // namespace lockkeeper::cli

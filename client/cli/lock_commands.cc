@@ -93,12 +93,16 @@ Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signa
   if (!result) {
     return NotAcquiredReport(result, command.name, static_cast<int>(ExitCode::kNotAcquired));
   }
-  const Grant grant = result->grant();
-  const std::string lease_id = std::move(result).TakeLease().Detach();
-
+  Lease lease = std::move(result).TakeLease();
+  const Grant grant = lease.grant();
   Report report("granted", ExitCode::kDone,
-                "acquired " + Quoted(command.name) + "\n  lease id       " + lease_id + "\n" +
+                "acquired " + Quoted(command.name) + "\n  lease id       " + grant.lease_id + "\n" +
                     LeaseLines(grant));
+  if (command.lease_id.empty()) {
+    report.lease = std::move(lease);
+  } else {
+    std::move(lease).Detach();  // The caller knows the id, whatever becomes of the report.
+  }
   if (!grant.reassertion.empty()) report.text += "\n  reassertion    " + grant.reassertion;
   if (grant.previous_lease_expired) {
     report.text +=
@@ -107,7 +111,7 @@ Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signa
         "may be half done";
   }
   report.json.Set("name", grant.name)
-      .Set("lease_id", lease_id)
+      .Set("lease_id", grant.lease_id)
       .Set("fencing_token", grant.fencing_token)
       .Set("ttl_ms", grant.ttl.count())
       .Set("remaining_ttl_ms", grant.remaining_ttl.count())

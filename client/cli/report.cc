@@ -2,7 +2,9 @@
 #include "cli/report.h"
 
 #include <cstdio>
+#include <utility>
 
+#include "cli/standard_streams.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::cli {
@@ -56,15 +58,25 @@ Report UsageReport(std::string_view message) {
   return report;
 }
 
-void Print(const Report& report, OutputFormat format) {
-  if (format == OutputFormat::kJson) {
-    std::fprintf(stdout, "%s\n", report.json.ToString().c_str());
-    std::fflush(stdout);
-  } else if (!report.text.empty()) {
-    std::FILE* out = report.is_error ? stderr : stdout;
-    std::fprintf(out, "%s\n", report.text.c_str());
-    std::fflush(out);
+int Print(Report report, OutputFormat format) {
+  const bool is_json = format == OutputFormat::kJson;
+  const std::string text = is_json ? report.json.ToString() : report.text;
+  if (text.empty()) return report.exit_code;
+  if (report.is_error && !is_json) {
+    WriteLine(stderr, text).IgnoreError();  // There is nobody else to tell.
+    return report.exit_code;
   }
+  const absl::Status written = WriteLine(stdout, text);
+  if (written.ok()) {
+    if (report.lease) std::move(*report.lease).Detach();
+    return report.exit_code;
+  }
+  std::string message =
+      "lockkeeper: cannot write to standard output: " + std::string(written.message());
+  if (report.lease) message += "; the lock is released again";
+  report.lease.reset();
+  WriteLine(stderr, message).IgnoreError();
+  return report.exit_code == 0 ? static_cast<int>(ExitCode::kNotPrinted) : report.exit_code;
 }
 
 }  // namespace lockkeeper::cli

@@ -4,11 +4,13 @@
 // and the names of outcomes are a promise: docs/reference/exit_codes.md and cli.md list them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "cli/json.h"
+#include "lockkeeper/lease.h"
 
 namespace lockkeeper::cli {
 
@@ -19,6 +21,7 @@ enum class ExitCode {
   kBadField = 65,
   kUnavailable = 69,  // Or the outcome is unknown.
   kLeaseLost = 70,
+  kNotPrinted = 74,  // Done, but what came of it could not be written to standard output.
   kNotAcquired = 75,
   kRefuted = 76,  // Not released, stale, expired, unknown token, not found.
   kNotAllowed = 77,
@@ -38,6 +41,10 @@ struct Report {
   JsonObject json;
   std::string text;       // One or more lines without the last end of line.
   bool is_error = false;  // Text then goes to stderr.
+
+  // A lease that nobody can use if the report is not read: it is left held once the report is
+  // printed, and released otherwise.
+  std::optional<Lease> lease;
 };
 
 // An error of a call about `name` (empty: about no lock).
@@ -49,7 +56,8 @@ Report UsageReport(std::string_view message);
 // Exit code of an error of a call.
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// Prints the report: as one JSON object on stdout, or as text.
-void Print(const Report& report, OutputFormat format);
+// Prints the report, as one JSON object on stdout or as text, and returns the exit code. An outcome
+// that cannot be written is an error that is told on stderr.
+int Print(Report report, OutputFormat format);
 
 }  // namespace lockkeeper::cli

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/service.h"
 
+#include <grpc/support/log.h>
+
+#include <cstdlib>
+
 #include "cli/lock_commands.h"
 #include "transport/channels.h"
 
 namespace lockkeeper::cli {
 
+void SilenceGrpc() {
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+}
+
 absl::StatusOr<Client> NewClient(const std::vector<std::string>& servers) {
+  SilenceGrpc();
   return Client::Create({.addresses = servers,
                          .owner = DefaultOwner(),
                          .call_timeout = std::chrono::seconds(5),

@@ -12,6 +12,10 @@
 
 namespace lockkeeper::cli {
 
+// Keeps gRPC from writing its own log to stderr, unless GRPC_VERBOSITY asks for it. To be called
+// before the first channel is made.
+void SilenceGrpc();
+
 // A client that gives up sooner than a program's would: somebody is waiting.
 absl::StatusOr<Client> NewClient(const std::vector<std::string>& servers);
 

@@ -184,7 +184,7 @@ TEST_F(ArgumentsTest, HelpAndVersionAreTextToPrint) {
     EXPECT_NE(std::get<HelpText>(parsed).text.find("Usage: lockkeeper"), std::string::npos);
   }
   EXPECT_EQ(std::get<HelpText>(ParseArguments({"--version"}, "lockkeeper 1.2.3")).text,
-            "lockkeeper 1.2.3\n");
+            "lockkeeper 1.2.3");
 }
 
 }  // namespace
