@@ -2,6 +2,7 @@
 //
 // Leases that the store may have forgotten are taken back by their holders, who have to prove them.
 #include "contract/guarded_contract.h"
+#include "core/limits.h"
 
 namespace lockkeeper::support {
 namespace {
@@ -185,6 +186,25 @@ TEST_P(ReassertionContract, ReleaseOfAForgottenLeaseVoidsItsProof) {
   EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
 
   ExpectLost(extend, "released although it was forgotten");
+}
+
+TEST_P(ReassertionContract, NoCopyOfItsAcquireBecomesItsKeeper) {
+  AcquireRequest granted = AcquireOf("a", Id(1));
+  granted.attempt = 2;
+  const Lease lease = Grant(granted);
+  const ExtendRequest extend = ProvedExtendOf(granted, lease);
+  ForgetEverything();
+  EXPECT_TRUE(Extended(extend).ok());
+
+  for (const int32_t attempt : {1, 2, 3, core::limits::kAttemptMax}) {
+    AcquireRequest copy = Now(granted);
+    copy.attempt = attempt;
+    copy.keeper = KeeperOf(10 + static_cast<uint64_t>(attempt));
+    EXPECT_EQ(Grant(copy).token, lease.token) << attempt;
+    EXPECT_EQ(Withdraw(copy), core::WithdrawResult::kKept) << attempt;
+    EXPECT_TRUE(Extended(extend).ok()) << attempt << ": the proof may be shown again";
+  }
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
 }
 
 TEST_P(ReassertionContract, LockDelayIsKept) {

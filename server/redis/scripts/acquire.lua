@@ -45,7 +45,10 @@ local terms, ttl, remaining, closed_until, columns, kept_until
 local function repeated(key, record, request)
   local attempt, known = number_at(request, 43, 48), attempt_of(record)
   local keeper = keeper_of(record)
-  if attempt > known then
+  -- Of an asserted lease nobody knows the attempt: this may be a stale copy.
+  if keeper == HOLDER then
+    attempt = known
+  elseif attempt > known then
     keeper = sub(request, 50, 81)
   elseif attempt == known and keeper ~= sub(request, 50, 81) then
     keeper = NOBODY

@@ -19,8 +19,9 @@
 --            Or {now, 81}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        The daemon has checked the proof: this lease was granted with this token. Of several the
---            highest token wins, and what is known to have ended stays ended. The attempt and the
---            keeper are forgotten: nobody withdraws a lease that its holder asserts.
+--            highest token wins, and what is known to have ended stays ended. The attempt is
+--            forgotten, so nobody can tell a stale copy of its acquire from a retry: no call may
+--            withdraw a lease that its holder has asserted, nor become its keeper.
 
 -- Whether the record speaks against a lease with this token.
 local function is_against(record, who, token)
@@ -57,7 +58,7 @@ return each({41, 16, 8, 8, 16, 0}, 4, function(key, at, line)
   if number then remove(line, sub(who, 1, 32), number) end
   local closed_until = lease_end + lock_delay * 1000
   write(key, format('1 H - - 000000 %016d %016d %016d %016d %016d %s ', token, lease_end, closed_until,
-    now, max_hold_end, epoch) .. who .. ' 000000 ' .. NOBODY .. format(' %08d %08d 00000000 %04d D\n', ttl,
+    now, max_hold_end, epoch) .. who .. ' 000000 ' .. HOLDER .. format(' %08d %08d 00000000 %04d D\n', ttl,
     lock_delay, #text) .. text .. voids, max(token, closed_until))
   settle(key, line, true)
   return 1, token, lease_end - now, ttl
