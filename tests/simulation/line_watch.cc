@@ -41,6 +41,14 @@ int64_t Number(std::string_view text) {
   return number;
 }
 
+// Two digits of its number.
+std::string Shown(const std::string& daemon) { return daemon.substr(daemon.size() - 2); }
+
+std::string TimeOf(const core::Clock& clock) {
+  const auto since_start = clock.Now() - support::ManualClock().Now();
+  return std::to_string(std::chrono::duration_cast<Micros>(since_start).count()) + " us: ";
+}
+
 }  // namespace
 
 struct LineWatch::Operation {
@@ -71,13 +79,19 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
                          const redis::Reply& reply) {
   ++executed_;
   if (words[0] != "EVALSHA" || reply.type != redis::Reply::Type::kArray) return;
-  if (words[1] == redis::kMarkerScript.sha1) return OnMarker(reply);
+  if (words[1] == redis::kMarkerScript.sha1) {
+    const char* const does = words.back().empty() ? " looks at marker: " : " writes marker: ";
+    Trace("daemon " + Shown(daemon) + does + reply.items[1].text);
+    return OnMarker(reply);
+  }
   const auto known = scripts_.find(words[1]);
   if (known == scripts_.end()) return;
   const auto& [script, name, arguments, replies] = known->second;
   const auto keys = static_cast<size_t>(Number(words[2]));
   const size_t common_at = 3 + keys;
-  if (reply.items.size() == 2 && reply.items[1].integer == redis::kOutcomeGuard) return;
+  if (reply.items.size() == 2 && reply.items[1].integer == redis::kOutcomeGuard) {
+    return Trace("daemon " + Shown(daemon) + " " + std::string(name) + ": refused by the guard");
+  }
   const auto keys_per_lock = static_cast<size_t>(Number(words[common_at + kKeysPerLockArgument]));
   const size_t marker_keys = words[common_at + kStampArgument].empty() ? 0 : 1;
   const size_t locks = (keys - marker_keys) / keys_per_lock;
@@ -92,7 +106,10 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
     const std::string lock = lock_of(i);
     const Operation operation{lock, &words[common_at + kCommonArguments + i * arguments],
                               &reply.items[1 + i * replies], clock_.Now()};
-    if (trace_ != nullptr) Trace(daemon, name, operation, known->second);
+    if (trace_ != nullptr) {
+      TraceViolations();
+      Trace(daemon, name, operation, known->second);
+    }
     OnOperation(script, operation);
     if (got_the_lock(operation.outcome())) LookAtRecord(daemon, lock, reply.items[0].integer);
   }
@@ -106,9 +123,8 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
 
 void LineWatch::Trace(const std::string& daemon, std::string_view script,
                       const Operation& operation, const Known& known) {
-  const auto since_start = operation.now - support::ManualClock().Now();
-  *trace_ << std::chrono::duration_cast<Micros>(since_start).count() << " us: daemon "
-          << daemon.substr(daemon.size() - 2) << " " << script << " " << operation.lock << ":";
+  *trace_ << TimeOf(clock_) << "daemon " << Shown(daemon) << " " << script << " " << operation.lock
+          << ":";
   for (size_t i = 0; i < known.arguments; ++i) {
     std::string text(operation.arguments[i].substr(0, 72));
     std::replace(text.begin(), text.end(), '\n', '|');
@@ -125,6 +141,18 @@ void LineWatch::Trace(const std::string& daemon, std::string_view script,
     }
   }
   *trace_ << "\n";
+}
+
+void LineWatch::Trace(std::string_view what) {
+  if (trace_ == nullptr) return;
+  TraceViolations();
+  *trace_ << TimeOf(clock_) << what << "\n";
+}
+
+void LineWatch::TraceViolations() {
+  for (; violations_told_ < judge_.violations().size(); ++violations_told_) {
+    *trace_ << TimeOf(clock_) << "VIOLATION: " << judge_.violations()[violations_told_] << "\n";
+  }
 }
 
 void LineWatch::OnOperation(Script script, const Operation& operation) {

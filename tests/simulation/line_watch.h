@@ -28,11 +28,13 @@ class LineWatch {
   void Executed(const std::string& daemon, const std::vector<std::string_view>& words,
                 const redis::Reply& reply);
 
-  // Writes each operation to `out`, for people.
   // What records hold has changed by itself.
   void StoreChanged();
 
+  // Writes each operation, each new marker and each violation to `out`, for people. May be null.
   void TraceTo(std::ostream* out) { trace_ = out; }
+  // Writes what else happens now.
+  void Trace(std::string_view what);
 
   int64_t KeysInStore();
   uint64_t executed() const { return executed_; }
@@ -50,6 +52,7 @@ class LineWatch {
   void OnOperation(Script script, const Operation& operation);
   void Trace(const std::string& daemon, std::string_view script, const Operation& operation,
              const Known& known);
+  void TraceViolations();
   void OnAcquire(const Operation& operation);
   void OnReassert(const Operation& operation);
   void OnMarker(const redis::Reply& reply);
@@ -66,6 +69,7 @@ class LineWatch {
   int64_t epoch_ = 0;
   uint64_t executed_ = 0;
   std::ostream* trace_ = nullptr;
+  size_t violations_told_ = 0;
 };
 
 }  // namespace lockkeeper::simulation

@@ -157,6 +157,7 @@ void World::Strike(const Fault& fault) {
       fault.kind != FaultKind::kNodeClockBack;
   if (clock_.Now() < losing_until_ && !at_stream_or_client) return;
   ++faults_;
+  watch_.Trace("fault: " + Describe(fault));
   const size_t daemon = fault.target % daemons_.size();
   const size_t client = fault.target % clients_.size();
   switch (fault.kind) {
@@ -239,6 +240,7 @@ void World::RestartNode(const Fault& fault) {
 }
 
 void World::SetClock(Micros by) {
+  watch_.Trace("the node's clock is set by " + std::to_string(by.count()) + " us");
   server_.clock().StepBy(by);
   if (by < Micros(0)) set_back_ -= by;
   judge_.ClockSet(by, clock_.Now());
