@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# place.sh BUILD_DIR: sourced by the tests of pages. Goes to an empty folder of its own; at the end that folder is gone, and so is what
-# start_redis and start_daemon have started.
+# place.sh BUILD_DIR: sourced by the tests of pages. Goes to an empty folder of its own; at the end that folder is gone, and so are
+# the processes in the variables redis, daemon and program.
 set -euo pipefail
 
 TOP=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../../..")
@@ -12,10 +12,12 @@ readonly TOP PLACE BUILD=$1
 cd "$PLACE"
 redis=
 daemon=
+program=
+LISTEN=127.0.0.1:0
 
 finish() {
   local child
-  for child in ${SHELL_PID:-} $daemon $redis; do
+  for child in ${SHELL_PID:-} $program $daemon $redis; do
     kill -KILL "$child" 2>/dev/null || true
     wait "$child" 2>/dev/null || true
   done
@@ -51,12 +53,12 @@ start_redis() {
   return 1
 }
 
-# start_daemon FLAG...: waits until it serves; LOCKKEEPER_SERVER is its address.
+# start_daemon FLAG...: waits until it serves at LISTEN; LOCKKEEPER_SERVER is its address.
 start_daemon() {
   local line
   rm -f ready
   mkfifo ready
-  "$BUILD/lockkeeperd" "$@" --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 >ready 2>"$PLACE/daemon.log" &
+  "$BUILD/lockkeeperd" "$@" --listen "$LISTEN" --http-listen 127.0.0.1:0 >ready 2>"$PLACE/daemon.log" &
   daemon=$!
   read -r -t 30 line <ready || fail "the daemon did not say that it is ready"
   LOCKKEEPER_SERVER=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
