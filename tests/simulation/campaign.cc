@@ -13,6 +13,8 @@
 #include <thread>
 
 #include "redis/scripts.h"
+#include "simulation/even_schedule.h"
+#include "simulation/search.h"
 
 namespace lockkeeper::simulation {
 namespace {
@@ -30,45 +32,86 @@ bool Fails(const Schedule& schedule, support::LuaScripts& lua) {
   return !Run(schedule, lua).violations.empty();
 }
 
-std::string Report(const Schedule& schedule, support::LuaScripts& lua, bool trace) {
+// `drawn` says how it can be drawn again.
+std::string Report(const Schedule& schedule, const std::string& drawn, support::LuaScripts& lua,
+                   bool trace) {
   const Schedule small = Shrink(schedule, lua);
   std::ostringstream out;
   const Outcome outcome = Run(small, lua, trace ? &out : nullptr);
-  out << "FAILED: ./dev sim --schedules 1 --seed " << schedule.seed << "\n";
+  out << "FAILED: ./dev sim " << drawn << "\n";
   out << "  shrunk to " << small.clients << " of " << schedule.clients << " clients, "
       << small.daemons << " daemons, " << small.locks << " locks, " << small.faults.size() << " of "
       << schedule.faults.size() << " faults\n";
   for (const Fault& fault : small.faults) out << "  " << Describe(fault) << "\n";
   for (const std::string& violation : outcome.violations)
     out << "  violation: " << violation << "\n";
+  out << "  whole: ./dev sim --schedule '" << WriteSchedule(schedule) << "'\n";
+  out << "  shrunk: ./dev sim --schedule '" << WriteSchedule(small) << "'\n";
   return out.str();
 }
 
-// The threads of one campaign: each takes the next seed until there is none left.
+// The threads of one campaign: each takes the next piece of work until there is none left.
 class Campaign {
  public:
-  Campaign(const std::vector<uint64_t>& seeds, const CampaignOptions& options, std::ostream& out)
-      : seeds_(seeds), options_(options), out_(out) {}
+  Campaign(const CampaignOptions& options, std::ostream& out) : options_(options), out_(out) {
+    if (options.drawing == Drawing::kEven) {
+      DrawEvenSeeds();
+      pieces_ = options.first.size() + seeds_.size();
+    } else {
+      pieces_ = options.first.size() + (options.schedules + kSearchLength - 1) / kSearchLength;
+    }
+  }
 
   Totals RunAll() {
     std::vector<std::thread> threads;
-    for (unsigned i = 1; i < options_.jobs; ++i) threads.emplace_back([this] { TakeSeeds(); });
-    TakeSeeds();
+    for (unsigned i = 1; i < options_.jobs; ++i) threads.emplace_back([this] { TakePieces(); });
+    TakePieces();
     for (std::thread& thread : threads) thread.join();
     return totals_;
   }
 
  private:
-  void TakeSeeds() {
+  void DrawEvenSeeds() {
+    for (uint64_t seed = options_.seed; seeds_.size() < options_.schedules; ++seed) {
+      if (!options_.only_guarded || DrawEven(seed).guarded) seeds_.push_back(seed);
+    }
+  }
+
+  void TakePieces() {
     CompiledScripts lua;
     while (!enough_failed_) {
-      const size_t next = next_++;
-      if (next >= seeds_.size()) return;
-      const Schedule schedule = Draw(seeds_[next]);
-      const Outcome outcome = Run(schedule, lua);
-      const bool failed = !outcome.violations.empty();
-      Count(outcome, failed ? Report(schedule, lua, options_.trace) : "");
+      const size_t piece = next_++;
+      if (piece >= pieces_) return;
+      if (piece < options_.first.size()) {
+        Try(options_.first[piece], "(a schedule that was given, or once failed)", lua);
+      } else if (options_.drawing == Drawing::kEven) {
+        const uint64_t seed = seeds_[piece - options_.first.size()];
+        Try(DrawEven(seed), "--even --no-regression --schedules 1 --seed " + std::to_string(seed),
+            lua);
+      } else {
+        RunSearch(piece - options_.first.size(), lua);
+      }
     }
+  }
+
+  void RunSearch(uint64_t number, support::LuaScripts& lua) {
+    const uint64_t seed = options_.seed + number;
+    Search search(seed);
+    const uint64_t length = std::min(kSearchLength, options_.schedules - number * kSearchLength);
+    for (uint64_t i = 1; i <= length && !enough_failed_; ++i) {
+      const Schedule schedule = search.Next();
+      const std::string drawn = "--steered --no-regression --seed " + std::to_string(seed) +
+                                " --schedules " + std::to_string(i);
+      const Outcome outcome = Try(schedule, drawn, lua);
+      if (outcome.violations.empty()) search.Learn(schedule, outcome.coverage);
+    }
+  }
+
+  Outcome Try(const Schedule& schedule, const std::string& drawn, support::LuaScripts& lua) {
+    Outcome outcome = Run(schedule, lua);
+    const bool failed = !outcome.violations.empty();
+    Count(outcome, failed ? Report(schedule, drawn, lua, options_.trace) : "");
+    return outcome;
   }
 
   void Count(const Outcome& outcome, const std::string& report) {
@@ -83,9 +126,10 @@ class Campaign {
     if (++totals_.failed >= options_.failures_max) enough_failed_ = true;
   }
 
-  const std::vector<uint64_t>& seeds_;
   const CampaignOptions& options_;
   std::ostream& out_;
+  std::vector<uint64_t> seeds_;  // Of even drawing.
+  size_t pieces_ = 0;
   std::atomic<size_t> next_ = 0;
   std::atomic<bool> enough_failed_ = false;
   std::mutex mutex_;
@@ -120,11 +164,10 @@ Schedule Shrink(const Schedule& failing, support::LuaScripts& lua) {
   return small;
 }
 
-uint64_t RunAll(const std::vector<uint64_t>& seeds, const CampaignOptions& options,
-                std::ostream& out) {
+uint64_t RunAll(const CampaignOptions& options, std::ostream& out) {
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t cpu_begin = std::clock();
-  const Totals totals = Campaign(seeds, options, out).RunAll();
+  const Totals totals = Campaign(options, out).RunAll();
   const auto cpu_time = static_cast<double>(std::clock() - cpu_begin) / CLOCKS_PER_SEC;
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
 

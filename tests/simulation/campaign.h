@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many runs: one seed after the other, and what to do with one that fails.
+// Many runs, and what to do with one that fails.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,24 @@ class CompiledScripts : public support::LuaScripts {
 // The smallest schedule that still fails, by leaving out faults and clients one by one.
 Schedule Shrink(const Schedule& failing, support::LuaScripts& lua);
 
+// How schedules are drawn: each from a seed of its own, or by searches (search.h), each of which
+// has a seed and draws kSearchLength of them.
+enum class Drawing { kEven, kSteered };
+inline constexpr uint64_t kSearchLength = 500;
+
 struct CampaignOptions {
-  unsigned jobs = 1;          // Schedules at a time, each in a thread.
+  std::vector<Schedule> first;  // Run before those that are drawn.
+  Drawing drawing = Drawing::kSteered;
+  uint64_t seed = 1;  // The first one.
+  uint64_t schedules = 0;
+  bool only_guarded = false;  // Only schedules in which the store can lose something.
+  unsigned jobs = 1;          // Threads.
   uint64_t failures_max = 5;  // No schedule begins after so many have failed.
   bool trace = false;         // Shows what the node did in each failure, after shrinking.
 };
 
-// Runs the schedules of `seeds`, writes failures and a last line of totals to `out`, and answers
-// how many schedules failed.
-uint64_t RunAll(const std::vector<uint64_t>& seeds, const CampaignOptions& options,
-                std::ostream& out);
+// Runs schedules, writes failures and a last line of totals to `out`, and answers how many
+// schedules failed.
+uint64_t RunAll(const CampaignOptions& options, std::ostream& out);
 
 }  // namespace lockkeeper::simulation

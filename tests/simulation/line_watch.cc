@@ -111,6 +111,10 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
       Trace(daemon, name, operation, known->second);
     }
     OnOperation(script, operation);
+    constexpr int64_t kOutcomes = 100;
+    coverage_.Operation(
+        lock, static_cast<int>(static_cast<int64_t>(script) * kOutcomes + operation.outcome()),
+        daemon, clock_.Now());
     if (got_the_lock(operation.outcome())) LookAtRecord(daemon, lock, reply.items[0].integer);
   }
   if (script == Script::kFence || script == Script::kExtend) return;
@@ -162,8 +166,10 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
       return OnAcquire(operation);
     case Script::kExtend:
       if (outcome == 1 || outcome == 2) {
-        judge_.Extended(operation.lock, operation.lease_id(),
-                        operation.now + Micros(operation.replies[2].integer), operation.now);
+        const Instant end = operation.now + Micros(operation.replies[2].integer);
+        coverage_.Record(operation.lock, 'H', end);
+        coverage_.Ends(Edge::kLease, end);
+        judge_.Extended(operation.lock, operation.lease_id(), end, operation.now);
       }
       return;
     case Script::kFence:
@@ -234,10 +240,12 @@ void LineWatch::OnMarker(const redis::Reply& reply) {
   const std::optional<redis::SeenMarker> seen = redis::ParseMarker(text);
   if (!seen) return;
   const Instant now = clock_.Now();
+  coverage_.Ends(Edge::kBeat, now);
   const int64_t left = seen->marker.quarantine_end.micros - reply.items[0].integer;
   const bool begins = !stamp_.empty() && seen->marker.epoch > epoch_;
   stamp_ = seen->marker.Stamp();
   epoch_ = std::max(epoch_, seen->marker.epoch);
+  coverage_.Ends(Edge::kQuarantine, now + Micros(left));
   begins ? judge_.EpochBegan(now + Micros(left)) : judge_.QuarantineLasts(now + Micros(left));
 }
 
@@ -262,6 +270,9 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   if (text.empty()) return;
   const std::string_view record = text;
   const char state = record[kStateColumn];
+  const Instant end =
+      clock_.Now() + Micros(Number(record.substr(kLeaseEndColumn, kTimeLength)) - node_now);
+  coverage_.Record(lock, state, end);
   if (state != 'H' && state != 'O') return;
   const int64_t token = Number(record.substr(kTokenColumn, kTimeLength));
   if (std::exchange(tokens_[lock], token) == token) return;
@@ -271,8 +282,10 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   turn.attempt = static_cast<int32_t>(Number(record.substr(kAttemptColumn, kAttemptLength)));
   turn.token = token;
   turn.offered = state == 'O';
-  turn.end = clock_.Now() + Micros(Number(record.substr(kLeaseEndColumn, kTimeLength)) - node_now);
+  turn.end = end;
   turn.lock_delay = core::Millis(Number(record.substr(kLockDelayColumn, kDelayLength)));
+  coverage_.Ends(turn.offered ? Edge::kOffer : Edge::kLease, end);
+  if (turn.lock_delay > Micros(0)) coverage_.Ends(Edge::kLockDelay, end + turn.lock_delay);
   turn.max_hold = Number(record.substr(kMaxHoldColumn, kDelayLength)) > 0;
   turn.given_by = daemon;
   judge_.TurnGiven(std::move(turn), clock_.Now());

@@ -15,6 +15,7 @@
 #include "redis/format/key_layout.h"
 #include "redis/node/reply.h"
 #include "redis/scripts.h"
+#include "simulation/coverage.h"
 #include "simulation/judge.h"
 #include "support/fake_node/redis_model.h"
 
@@ -38,6 +39,8 @@ class LineWatch {
 
   int64_t KeysInStore();
   uint64_t executed() const { return executed_; }
+  // What came about in the store, and what the world adds to it.
+  Coverage& coverage() { return coverage_; }
 
  private:
   enum class Script { kAcquire, kExtend, kFence, kPoll, kReassert, kRelease, kWithdraw, kOther };
@@ -68,6 +71,7 @@ class LineWatch {
   std::string stamp_;                                    // Of the marker, as last seen.
   int64_t epoch_ = 0;
   uint64_t executed_ = 0;
+  Coverage coverage_;
   std::ostream* trace_ = nullptr;
   size_t violations_told_ = 0;
 };

@@ -1,43 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// simulate [--schedules N] [--seed S] [--jobs J] [--losses]: runs N schedules from seed S on, after
-// the seeds that once failed. Exit code 0 only without a violation.
+// simulate [--schedules N] [--seed S] [--even] [--schedule TEXT] [--jobs J]: runs N schedules after
+// those that once failed. Exit code 0 only without a violation.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
+#include <optional>
+#include <string>
 #include <thread>
-#include <vector>
 
 #include "simulation/campaign.h"
-#include "simulation/regression_seeds.h"
+#include "simulation/regressions.h"
 #include "simulation/schedule.h"
 
-int main(int argc, char** argv) {
-  uint64_t schedules = 1000;
-  uint64_t seed = 1;
+namespace {
+
+using namespace lockkeeper::simulation;  // NOLINT: it is all about this
+
+struct Arguments {
+  CampaignOptions options;
+  std::optional<uint64_t> seed;
+  std::string schedule;
+  bool even = false;
+  bool steered = false;
   bool no_regression = false;
-  bool only_losses = false;
-  lockkeeper::simulation::CampaignOptions options;
-  options.jobs = std::max(std::thread::hardware_concurrency(), 1U);
-  CLI::App app("Runs lockkeeper's domain through faults in virtual time.");
-  app.add_option("--schedules", schedules, "How many schedules to run")->capture_default_str();
-  app.add_option("--seed", seed, "Seed of the first one")
-      ->envname("LOCKKEEPER_SIM_SEED")
+};
+
+void Declare(CLI::App& app, Arguments& arguments) {
+  CampaignOptions& options = arguments.options;
+  app.add_option("--schedules", options.schedules, "How many schedules to run")
       ->capture_default_str();
+  app.add_option("--seed", arguments.seed, "First seed; default: a new one")
+      ->envname("LOCKKEEPER_SIM_SEED");
+  auto* even =
+      app.add_flag("--even", arguments.even, "Draw each evenly, from a seed of its own (default)");
+  app.add_flag("--steered", arguments.steered, "Go where the defects are")->excludes(even);
+  app.add_option("--schedule", arguments.schedule, "Run only this one, as a failure printed it");
   app.add_option("--jobs", options.jobs, "Schedules at a time")->capture_default_str();
   app.add_option("--failures", options.failures_max, "Stop after so many")->capture_default_str();
   app.add_flag("--trace", options.trace, "Show what the store did in each failure");
-  app.add_flag("--no-regression", no_regression, "Leave out the seeds that once failed");
-  app.add_flag("--losses", only_losses, "Only schedules in which the store can lose something");
+  app.add_flag("--no-regression", arguments.no_regression, "Leave out the seeds that once failed");
+  app.add_flag("--losses", options.only_guarded,
+               "Only schedules in which the store can lose something");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CampaignOptions& options = arguments.options;
+  options.schedules = 1000;
+  options.jobs = std::max(std::thread::hardware_concurrency(), 1U);
+  CLI::App app("Runs lockkeeper's domain through faults in virtual time.");
+  Declare(app, arguments);
   CLI11_PARSE(app, argc, argv);
 
-  std::vector<uint64_t> seeds;
-  if (!no_regression) seeds = lockkeeper::simulation::RegressionSeeds();
-  for (uint64_t left = schedules; left > 0; ++seed) {
-    if (only_losses && !lockkeeper::simulation::Draw(seed).guarded) continue;
-    seeds.push_back(seed);
-    --left;
+  if (!arguments.schedule.empty()) {
+    const absl::StatusOr<Schedule> schedule = ParseSchedule(arguments.schedule);
+    if (!schedule.ok()) {
+      std::cerr << "simulate: no such schedule: " << schedule.status().message() << "\n";
+      return 2;
+    }
+    options.first = {*schedule};
+    options.schedules = 0;
+  } else if (!arguments.no_regression) {
+    options.first = RegressionSchedules();
   }
-  return lockkeeper::simulation::RunAll(seeds, options, std::cout) == 0 ? 0 : 1;
+  options.drawing = arguments.steered ? Drawing::kSteered : Drawing::kEven;
+  options.seed = arguments.seed.value_or(1);
+  return RunAll(options, std::cout) == 0 ? 0 : 1;
 }

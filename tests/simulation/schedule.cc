@@ -3,167 +3,158 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
+#include <charconv>
+#include <optional>
+#include <sstream>
+#include <utility>
 
-#include "support/random.h"
+#include "absl/status/status.h"
 
 namespace lockkeeper::simulation {
 namespace {
 
-using core::Millis;
+constexpr std::array<std::string_view, kAllFaultKinds> kNames = {
+    "daemon crash",      "daemon pause",     "daemon drain",      "store cut",
+    "store slow",        "store reply lost", "messages lost",     "messages late",
+    "subscription down", "network slow",     "network lossy",     "network duplicates",
+    "client death",      "client pause",     "scripts forgotten", "node restart",
+    "node clock back",   "stream broken",    "stream half-open",  "stream dead",
+    "reader still",      "store flushed",    "restart empty",     "restart older",
+    "restart unproved",  "clock forward",    "clock far back",    "clock slewed",
+    "clock nudged"};
 
-constexpr std::array<std::string_view, kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 1>
-    kNames = {"daemon crash",      "daemon pause",     "daemon drain",      "store cut",
-              "store slow",        "store reply lost", "messages lost",     "messages late",
-              "subscription down", "network slow",     "network lossy",     "network duplicates",
-              "client death",      "client pause",     "scripts forgotten", "node restart",
-              "node clock back",   "stream broken",    "stream half-open",  "stream dead",
-              "reader still",      "store flushed",    "restart empty",     "restart older",
-              "restart unproved",  "clock forward",    "clock far back",    "clock slewed",
-              "clock nudged"};
-
-// One in so many schedules has losses of the store; of the others one in so many has a guard,
-// mostly for steps of the clock that only answers show.
-constexpr uint64_t kLossesOneIn = 6;
-constexpr uint64_t kGuardedOneIn = 9;
-
-// Mostly few, sometimes many.
-int Skewed(support::Random& random, int low, int high) {
-  const int64_t first = random.Between(low, high);
-  const int64_t second = random.Between(low, high);
-  const int64_t third = random.Between(low, high);
-  return static_cast<int>(std::min({first, second, third}));
+// Shows each field of a schedule, but its faults, with its name to `visit`.
+template <typename Visited, typename Visit>
+void ForFields(Visited& schedule, Visit visit) {
+  visit("seed", schedule.seed);
+  visit("daemons", schedule.daemons);
+  visit("entrances", schedule.entrances);
+  visit("balanced", schedule.balanced);
+  visit("clients", schedule.clients);
+  visit("session_clients", schedule.session_clients);
+  visit("session_leases", schedule.session_leases);
+  visit("locks", schedule.locks);
+  visit("ttl", schedule.ttl);
+  visit("lock_delay", schedule.lock_delay);
+  visit("max_hold", schedule.max_hold);
+  visit("scripts_loaded", schedule.scripts_loaded);
+  visit("durable", schedule.durable);
+  visit("guarded", schedule.guarded);
+  visit("think_max", schedule.think_max);
+  visit("hold_max", schedule.hold_max);
+  visit("wait_max", schedule.wait_max);
+  visit("cancel_one_in", schedule.cancel_one_in);
+  visit("confirm_one_in", schedule.confirm_one_in);
+  visit("careless_one_in", schedule.careless_one_in);
+  visit("clinging_one_in", schedule.clinging_one_in);
+  visit("faults_end", schedule.faults_end);
 }
 
-std::vector<Fault> DrawFaults(support::Random random, Micros end) {
-  // Each run suffers from a few kinds only, so that rare combinations come about undisturbed.
-  std::vector<FaultKind> kinds;
-  for (int i = 0; i < 3; ++i) {
-    const bool at_daemon = random.OneIn(3);
-    kinds.push_back(
-        static_cast<FaultKind>(random.Below(at_daemon ? kDaemonFaultKinds : kFaultKinds)));
-  }
-  std::vector<Fault> faults;
-  const int count = Skewed(random, 2, 10);
-  for (int i = 0; i < count; ++i) {
-    Fault fault;
-    fault.kind = random.Pick(kinds);
-    fault.at = Micros(random.Between(0, end.count()));
-    const int64_t longest = random.OneIn(2) ? 6'000'000 : 1'500'000;
-    fault.duration = Micros(random.Between(1'000, longest));
-    // Messages are few; and most pauses are longer than an offer lasts.
-    if (fault.kind == FaultKind::kMessagesLate) fault.duration += Micros(3'000'000);
-    if (fault.kind == FaultKind::kDaemonPause && !random.OneIn(4)) {
-      fault.duration += Micros(1'000'000);
+int NumberOf(bool value) { return value ? 1 : 0; }
+int64_t NumberOf(Micros value) { return value.count(); }
+int64_t NumberOf(core::Millis value) { return value.count(); }
+template <typename Integer>
+Integer NumberOf(Integer value) {
+  return value;
+}
+
+template <typename Integer>
+bool ReadNumber(std::string_view text, Integer& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+template <typename Rep, typename Period>
+bool ReadNumber(std::string_view text, std::chrono::duration<Rep, Period>& duration) {
+  Rep number = 0;
+  const bool read = ReadNumber(text, number);
+  duration = std::chrono::duration<Rep, Period>(number);
+  return read;
+}
+bool ReadNumber(std::string_view text, bool& flag) {
+  flag = text == "1";
+  return flag || text == "0";
+}
+
+std::optional<Fault> ParseFault(std::string_view text) {
+  const size_t at = text.find('@');
+  const size_t duration = std::min(text.find('+', at), text.size());
+  const size_t target = std::min(text.find('/', duration), text.size());
+  std::string name(text.substr(0, at));
+  std::replace(name.begin(), name.end(), '_', ' ');
+  const auto kind = std::find(kNames.begin(), kNames.end(), name);
+  if (kind == kNames.end()) return std::nullopt;
+  Fault fault;
+  fault.kind = static_cast<FaultKind>(kind - kNames.begin());
+  const bool read = target < text.size() &&
+                    ReadNumber(text.substr(at + 1, duration - at - 1), fault.at) &&
+                    ReadNumber(text.substr(duration + 1, target - duration - 1), fault.duration) &&
+                    ReadNumber(text.substr(target + 1), fault.target);
+  return read ? std::optional(fault) : std::nullopt;
+}
+
+bool ParseField(std::string_view word, Schedule& schedule) {
+  const size_t equals = std::min(word.find('='), word.size());
+  bool read = false;
+  ForFields(schedule, [&](std::string_view name, auto& field) {
+    if (name == word.substr(0, equals)) {
+      read = ReadNumber(word.substr(std::min(equals + 1, word.size())), field);
     }
-    // One after the other on the same is worse than on many.
-    if (random.OneIn(2)) fault.target = static_cast<uint32_t>(random.Below(1000));
-    faults.push_back(fault);
-  }
-  return faults;
+  });
+  return read;
 }
 
-void AddStreamFaults(support::Random random, Micros end, std::vector<Fault>& faults) {
-  const int count = Skewed(random, 0, 6);
-  for (int i = 0; i < count; ++i) {
-    Fault fault;
-    fault.kind = static_cast<FaultKind>(kFaultKinds + random.Below(kStreamFaultKinds));
-    fault.at = Micros(random.Between(0, end.count()));
-    fault.duration = Micros(random.Between(1'000, random.OneIn(2) ? 6'000'000 : 1'500'000));
-    fault.target = static_cast<uint32_t>(random.Below(1000));
-    // What a daemon knows of its leases is as old as the answers.
-    if (random.OneIn(3)) {
-      fault.kind = FaultKind::kStoreSlow;
-      fault.duration = Micros(random.Between(200'000, 1'000'000));
-    }
-    faults.push_back(fault);
-  }
-}
-
-// Losses are few, and their quarantines are shorter than the runs: for that leases are short.
-void AddLosses(support::Random random, Schedule& schedule) {
-  schedule.think_max = schedule.think_max / 2;
-  if (!random.OneIn(3)) schedule.ttl = Millis(random.Between(500, 2'000));
-  const int count = Skewed(random, 1, 3);
-  for (int i = 0; i < count; ++i) {
-    Fault fault;
-    fault.kind =
-        static_cast<FaultKind>(kFaultKinds + kStreamFaultKinds + random.Below(kLossFaultKinds));
-    fault.at = Micros(random.Between(1'000'000, schedule.faults_end.count()));
-    fault.duration = Micros(random.Between(1'000, random.OneIn(3) ? 6'000'000 : 1'000'000));
-    fault.target = static_cast<uint32_t>(random.Below(1000));
-    if (fault.kind == FaultKind::kRestartOlder || fault.kind == FaultKind::kRestartUnproved) {
-      schedule.durable = false;
-    }
-    schedule.faults.push_back(fault);
-  }
-}
-
-// Steps as long as leases at most, while all are busy.
-void AddNudges(support::Random& random, Schedule& schedule) {
-  schedule.think_max = schedule.think_max / 2;
-  schedule.ttl = Millis(random.Between(500, 2'000));
-  const int64_t count = random.Between(1, 4);
-  for (int64_t i = 0; i < count; ++i) {
-    Fault fault;
-    fault.kind = FaultKind::kNodeClockNudged;
-    fault.at = Micros(random.Between(1'000'000, schedule.faults_end.count()));
-    fault.duration = Micros(random.Between(100'000, 2'000'000));
-    fault.target = static_cast<uint32_t>(random.Below(1000));
-    schedule.faults.push_back(fault);
-  }
+bool NeedsGuard(FaultKind kind) {
+  return kind == FaultKind::kNodeClockBack || kind >= FaultKind::kStoreFlushed;
 }
 
 }  // namespace
-
-Schedule Draw(uint64_t seed) {
-  support::Random random(seed);
-  Schedule schedule;
-  schedule.seed = seed;
-  schedule.daemons = static_cast<int>(random.Between(2, 4));
-  schedule.entrances = random.OneIn(2) ? 1 : schedule.daemons;
-  schedule.balanced = !random.OneIn(3);
-  schedule.clients = Skewed(random, 2, random.OneIn(20) ? 50 : 10);
-  schedule.locks = Skewed(random, 1, 4);
-  schedule.ttl = Millis(random.Between(500, 5'000));
-  if (random.OneIn(5)) schedule.lock_delay = Millis(random.Between(1, 1'500));
-  if (random.OneIn(8)) schedule.max_hold = Millis(random.Between(300, 3'000));
-  schedule.scripts_loaded = !random.OneIn(5);
-  schedule.think_max = Micros(random.Between(300'000, 16'500'000));
-  schedule.hold_max = Micros(random.Between(1'000, random.OneIn(4) ? 10'000'000 : 2'500'000));
-  schedule.wait_max = Millis(random.Between(100, 20'000));
-  schedule.cancel_one_in = static_cast<int>(random.Between(3, 40));
-  schedule.confirm_one_in = static_cast<int>(random.Between(1, 6));
-  schedule.careless_one_in = static_cast<int>(random.Between(2, 30));
-  schedule.faults_end = Micros(19'500'000);
-  schedule.faults = DrawFaults(random.Fork(), schedule.faults_end);
-  if (random.OneIn(2)) {
-    schedule.session_clients = static_cast<int>(random.Between(1, schedule.clients));
-    schedule.session_leases = static_cast<int>(random.Between(1, 3));
-    AddStreamFaults(random.Fork(), schedule.faults_end, schedule.faults);
-  }
-  support::Random losses = random.Fork();
-  if (losses.OneIn(kLossesOneIn)) {
-    AddLosses(losses, schedule);
-    if (losses.OneIn(2)) schedule.clinging_one_in = static_cast<int>(losses.Between(1, 4));
-  } else {
-    const bool clock_set =
-        std::any_of(schedule.faults.begin(), schedule.faults.end(),
-                    [](const Fault& fault) { return fault.kind == FaultKind::kNodeClockBack; });
-    const bool chosen = losses.OneIn(kGuardedOneIn);
-    schedule.guarded = clock_set || chosen;
-    if (chosen && !losses.OneIn(4)) AddNudges(losses, schedule);
-  }
-  std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
-                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
-  return schedule;
-}
 
 std::string Describe(const Fault& fault) {
   return "at " + std::to_string(fault.at.count() / 1000) +
          " ms: " + std::string(kNames[static_cast<size_t>(fault.kind)]) + ", " +
          std::to_string(fault.duration.count() / 1000) + " ms, target " +
          std::to_string(fault.target);
+}
+
+std::string WriteSchedule(const Schedule& schedule) {
+  std::ostringstream text;
+  const char* space = "";
+  ForFields(schedule, [&](std::string_view name, const auto& field) {
+    text << std::exchange(space, " ") << name << "=" << NumberOf(field);
+  });
+  for (const Fault& fault : schedule.faults) {
+    std::string name(kNames[static_cast<size_t>(fault.kind)]);
+    std::replace(name.begin(), name.end(), ' ', '_');
+    text << " " << name << "@" << fault.at.count() << "+" << fault.duration.count() << "/"
+         << fault.target;
+  }
+  return text.str();
+}
+
+absl::StatusOr<Schedule> ParseSchedule(const std::string& text) {
+  Schedule schedule;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (word.find('@') == std::string::npos) {
+      if (!ParseField(word, schedule)) return absl::InvalidArgumentError(word);
+    } else if (const auto fault = ParseFault(word)) {
+      schedule.faults.push_back(*fault);
+    } else {
+      return absl::InvalidArgumentError(word);
+    }
+  }
+  return schedule;
+}
+
+void Normalize(Schedule& schedule) {
+  std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
+                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  for (const Fault& fault : schedule.faults) {
+    schedule.guarded = schedule.guarded || NeedsGuard(fault.kind);
+    if (fault.kind == FaultKind::kRestartOlder || fault.kind == FaultKind::kRestartUnproved) {
+      schedule.durable = false;
+    }
+  }
 }
 
 }  // namespace lockkeeper::simulation

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens in one run of the simulator, drawn from one 64-bit seed: how many daemons and
-// clients there are, how they behave, and which faults strike when. Leaving a fault or a client out
-// does not change the others, so that a failure can be shrunk.
+// What happens in one run of the simulator: how many daemons and clients there are, how they
+// behave, and which faults strike when. The same schedule always runs the same. Leaving a fault or
+// a client out does not change the others, so that a failure can be shrunk.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "absl/status/statusor.h"
 
 #include "core/types.h"
 
@@ -50,6 +52,7 @@ inline constexpr int kFaultKinds = 17;  // Those before the ones of streams.
 inline constexpr int kStreamFaultKinds = 4;
 inline constexpr int kLossFaultKinds = 7;    // Of which a loss is drawn; then come nudges.
 inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
+inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 1;
 
 struct Fault {
   FaultKind kind = FaultKind::kDaemonCrash;
@@ -59,7 +62,7 @@ struct Fault {
 };
 
 struct Schedule {
-  uint64_t seed = 0;
+  uint64_t seed = 0;  // Of what clients want and how long messages take.
   int daemons = 2;
   int entrances = 2;  // Daemons that clients begin with; where they fail, they go on to the next.
   bool balanced = false;  // Calls about leases that clients have go to any daemon.
@@ -84,9 +87,16 @@ struct Schedule {
   std::vector<Fault> faults;   // By time.
 };
 
-Schedule Draw(uint64_t seed);
-
 // One line for people.
 std::string Describe(const Fault& fault);
+
+// The whole schedule as a line of `name=value` and `kind@at+duration/target` (microseconds), which
+// ParseSchedule reads back. INVALID_ARGUMENT for anything else.
+std::string WriteSchedule(const Schedule& schedule);
+absl::StatusOr<Schedule> ParseSchedule(const std::string& text);
+
+// Puts the faults in order, and right what follows from them: which need a guard, and which a node
+// that does not keep what it has confirmed.
+void Normalize(Schedule& schedule);
 
 }  // namespace lockkeeper::simulation

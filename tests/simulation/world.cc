@@ -158,6 +158,7 @@ void World::Strike(const Fault& fault) {
   if (clock_.Now() < losing_until_ && !at_stream_or_client) return;
   ++faults_;
   watch_.Trace("fault: " + Describe(fault));
+  watch_.coverage().Struck(static_cast<int>(fault.kind), clock_.Now());
   const size_t daemon = fault.target % daemons_.size();
   const size_t client = fault.target % clients_.size();
   switch (fault.kind) {
@@ -445,6 +446,7 @@ Outcome World::Run() {
   outcome.executed = watch_.executed();
   outcome.grants = judge_.grants();
   outcome.faults = faults_;
+  outcome.coverage = std::move(watch_.coverage());
   return outcome;
 }
 

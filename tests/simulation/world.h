@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "simulation/coverage.h"
 #include "simulation/schedule.h"
 #include "support/fake_node/lua_scripts.h"
 
@@ -21,6 +22,7 @@ struct Outcome {
   uint64_t executed = 0;        // Commands that the node executed.
   uint64_t grants = 0;
   uint64_t faults = 0;
+  Coverage coverage;
 };
 
 // Runs `schedule` to its end. `lua` keeps the compiled scripts from run to run. What the node does

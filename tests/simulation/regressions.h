@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schedules that once failed.
+#pragma once
+
+#include <vector>
+
+#include "simulation/schedule.h"
+
+namespace lockkeeper::simulation {
+
+// Those of regression_seeds.txt, drawn evenly, and of regression_schedules.txt, as they are written
+// there. Throws std::runtime_error if a file cannot be read.
+std::vector<Schedule> RegressionSchedules();
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schedules for the search: each leaves most kinds of faults and habits of clients out and has much
+// of the others, with extreme sizes, so that what is rare elsewhere is ordinary in some of them.
+#pragma once
+
+#include <cstdint>
+
+#include "simulation/schedule.h"
+#include "support/random.h"
+
+namespace lockkeeper::simulation {
+
+Schedule DrawSwarm(support::Random& random);
+
+// A fault of one of the kinds that fit the schedule, at any time.
+Fault DrawFault(const Schedule& schedule, support::Random& random);
+
+// A number in [low, high], each order of magnitude as often. Requires: 0 < low <= high.
+int64_t Spread(support::Random& random, int64_t low, int64_t high);
+
+// Leaves faults out until the store loses something, and its clock is set, no more often than a run
+// can take.
+void LimitLosses(Schedule& schedule);
+
+}  // namespace lockkeeper::simulation
