@@ -6,7 +6,9 @@ include(CMakePackageConfigHelpers)
 install(TARGETS lockkeeperd lockkeeper RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/proto/lockkeeper" DESTINATION ${CMAKE_INSTALL_DATADIR}/lockkeeper/proto FILES_MATCHING PATTERN "*.proto")
+# google/rpc: the details of errors, for languages that have no package of them.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/proto/lockkeeper" "${PROJECT_SOURCE_DIR}/proto/google"
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/lockkeeper/proto FILES_MATCHING PATTERN "*.proto")
 install(FILES "${PROJECT_SOURCE_DIR}/config/lockkeeper.yaml" DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/lockkeeper)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lockkeeper)

@@ -36,7 +36,8 @@ readonly BIN=$PLACE/prefix/bin
 version() { "$BIN/$1" --version | sed -n "1s/^$1 //p"; }
 [ -n "$(version lockkeeperd)" ] || fail "the daemon tells no version"
 [ "$(version lockkeeperd)" = "$(version lockkeeper)" ] || fail "daemon and command line tell different versions"
-for file in share/doc/lockkeeper/LICENSE etc/lockkeeper/lockkeeper.yaml share/lockkeeper/proto/lockkeeper/v1/lock_service.proto; do
+for file in share/doc/lockkeeper/LICENSE etc/lockkeeper/lockkeeper.yaml \
+  share/lockkeeper/proto/{lockkeeper/v1/lock_service,google/rpc/status,google/rpc/error_details}.proto; do
   [ -s "$PLACE/prefix/$file" ] || fail "not installed: $file"
 done
 
@@ -46,6 +47,10 @@ for file in ../../deploy/kubernetes/*/lockkeeper.yaml; do
   sed "s|/run/secrets/lockkeeper/password|$PLACE/password|" "$file" >"$PLACE/lockkeeper.yaml"
   quietly check.log "$BIN/lockkeeperd" --check-config --config "$PLACE/lockkeeper.yaml"
 done
+
+# The consumer makes the call that the header shows first.
+shown=$(sed -n 's|^//   |  |p' "$PLACE/prefix/include/lockkeeper/client.h" | sed 's|"db1:7600"|address|')
+[[ -n $shown && $(<consumer/main.cc) == *"$shown"* ]] || fail "consumer/main.cc does not have the first example of client.h:"$'\n'"$shown"
 
 quietly configure.log cmake -S consumer -B "$PLACE/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$PLACE/prefix"
 quietly build.log cmake --build "$PLACE/consumer"

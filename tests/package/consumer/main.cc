@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Holds a lock of the service at argv[1] for as long as it takes to print the fencing token.
+// Holds a lock of the service at argv[1] for as long as it takes to print the fencing token. The
+// call is that of the first example in lockkeeper/client.h.
 #include <lockkeeper/client.h>
 
+#include <chrono>
 #include <iostream>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+absl::Status WriteReport(int64_t fencing_token) {
+  std::cout << "token " << fencing_token << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status Report(const char* address) {
+  auto client = lockkeeper::Client::Create({.addresses = {address}});
+  if (!client.ok()) return client.status();
+  return client->WithLock("report", {.ttl = 10s}, [](lockkeeper::Lease& lease) {
+    return WriteReport(lease.fencing_token());
+  });
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) return 64;
-  absl::StatusOr<lockkeeper::Client> client =
-      lockkeeper::Client::Create({.addresses = {argv[1]}, .owner = "consumer"});
-  if (!client.ok()) {
-    std::cerr << client.status() << "\n";
-    return 1;
-  }
-  const absl::Status done = client->WithLock("package-test", {}, [](lockkeeper::Lease& lease) {
-    std::cout << "token " << lease.fencing_token() << "\n";
-    return absl::OkStatus();
-  });
+  const absl::Status done = Report(argv[1]);
   if (!done.ok()) std::cerr << done << "\n";
   return done.ok() ? 0 : 1;
 }

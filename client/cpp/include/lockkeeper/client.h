@@ -2,9 +2,9 @@
 //
 // The client of lockkeeper: named locks with fencing tokens. Start here:
 //
-//   absl::StatusOr<lockkeeper::Client> client = lockkeeper::Client::Create({.addresses =
-//   {"db1:7600"}}); absl::Status done = client->WithLock("report", {}, [](lockkeeper::Lease& lease)
-//   {
+//   auto client = lockkeeper::Client::Create({.addresses = {"db1:7600"}});
+//   if (!client.ok()) return client.status();
+//   return client->WithLock("report", {.ttl = 10s}, [](lockkeeper::Lease& lease) {
 //     return WriteReport(lease.fencing_token());
 //   });
 //

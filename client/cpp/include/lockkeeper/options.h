@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a caller can choose. Plain structs, filled with designated initialisers; what is left out
-// has its default. Limits are the server's and are checked there, unless said otherwise.
+// has its default. Limits are the server's and are checked there, unless said otherwise. Every
+// member has an initialiser: without one, -Wextra warns of each caller that leaves it out.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,7 @@ struct ClientOptions {
   std::vector<std::string> addresses = {"127.0.0.1:7600"};
 
   // Names this program for people: at most 256 bytes. Empty: `host/pid`.
-  std::string owner;
+  std::string owner{};
 
   // Longest time that one call goes on trying, retries included. A wait_timeout comes on top.
   // Positive.
@@ -40,16 +41,16 @@ struct ClientOptions {
 struct AcquireOptions {
   // Length of the lease, and how far each renewal moves its end. At least 100 ms. Nothing: the
   // server's default, 30 s or its lease.max_ttl.
-  std::optional<std::chrono::milliseconds> ttl;
+  std::optional<std::chrono::milliseconds> ttl{};
 
   // Time to stand in line if the lock is not free. 0: try once.
   std::chrono::milliseconds wait_timeout{0};
 
   // Names the holder for people. Empty: ClientOptions::owner.
-  std::string owner;
+  std::string owner{};
 
   // Kept with the lease, for people. At most 8.
-  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> labels{};
 
   // Time for which the lock stays closed if this lease ends without a release. At most 1 min.
   std::chrono::milliseconds lock_delay{0};
@@ -66,18 +67,18 @@ struct AcquireOptions {
   std::chrono::milliseconds stop_margin{0};
 
   // Ends the call early when a stop is requested: it then fails with CANCELLED.
-  std::stop_token cancel;
+  std::stop_token cancel{};
 
   // Lease id to use: 32 hex digits or a UUID. Empty: a new random one. With an id of its own the
   // caller can repeat the acquire later, and has to release it if the outcome stays unknown: then
   // the client does not.
-  std::string lease_id;
+  std::string lease_id{};
 };
 
 // How to take over a lease by its id.
 struct AdoptOptions {
   // As in AcquireOptions; the lease then runs on with this ttl. Nothing: the ttl as granted.
-  std::optional<std::chrono::milliseconds> ttl;
+  std::optional<std::chrono::milliseconds> ttl{};
 
   // As in AcquireOptions.
   std::chrono::milliseconds stop_margin{0};
@@ -85,7 +86,7 @@ struct AdoptOptions {
   // Those of the Grant. With them the lease can be taken over, and is kept, also when the store has
   // lost its state since; else it is lost then. 0 and empty: not known.
   int64_t fencing_token = 0;
-  std::string reassertion;
+  std::string reassertion{};
 };
 
 // What a Fence has to check.
