@@ -61,12 +61,12 @@ ConnectionGate::~ConnectionGate() {
   shutdown(listener_, SHUT_RDWR);
   accepting_.join();
   Cut();
-  for (Connection& connection : connections_) {
-    connection.up.join();
-    connection.down.join();
-    close(connection.client);
-    close(connection.service);
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
   }
+  closed_.notify_all();
+  for (Connection& connection : connections_) End(connection);
   close(listener_);
 }
 
@@ -81,41 +81,75 @@ void ConnectionGate::Accept() {
       continue;
     }
     const std::lock_guard lock(mutex_);
+    Reap();
+    ++passed_on_;
     Connection& connection = connections_.emplace_back();
     connection.client = client;
     connection.service = service;
-    connection.up =
-        std::thread([&connection] { Pass(connection, connection.client, connection.service); });
-    connection.down =
-        std::thread([&connection] { Pass(connection, connection.service, connection.client); });
+    connection.up = std::thread([this, &connection, client, service] {
+      Pass(connection, client, service, connection.requests_lost);
+    });
+    connection.down = std::thread([this, &connection, client, service] {
+      Pass(connection, service, client, connection.replies_lost);
+    });
   }
 }
 
-void ConnectionGate::Pass(Connection& connection, int from, int to) {
+void ConnectionGate::Pass(Connection& connection, int from, int to, const std::atomic<bool>& lost) {
   std::array<char, 16 * 1024> data{};
   while (true) {
     const ssize_t size = read(from, data.data(), data.size());
     if (size <= 0) break;
-    if (connection.held) continue;
+    WaitForDelay();
+    if (lost) continue;
     if (!WriteAll(to, data.data(), static_cast<size_t>(size))) break;
   }
   shutdown(from, SHUT_RDWR);
-  shutdown(to, SHUT_RDWR);
+  if (!lost) shutdown(to, SHUT_RDWR);
+  --connection.passing;
+}
+
+void ConnectionGate::WaitForDelay() {
+  const std::chrono::milliseconds delay = delay_;
+  if (delay == std::chrono::milliseconds::zero()) return;
+  std::unique_lock lock(mutex_);
+  closed_.wait_for(lock, delay, [this] { return closing_; });
+}
+
+void ConnectionGate::Reap() {
+  connections_.remove_if([](Connection& connection) {
+    if (connection.passing > 0) return false;
+    End(connection);
+    return true;
+  });
+}
+
+void ConnectionGate::End(Connection& connection) {
+  connection.up.join();
+  connection.down.join();
+  close(connection.client);
+  close(connection.service);
 }
 
 void ConnectionGate::Hold() {
   const std::lock_guard lock(mutex_);
-  for (Connection& connection : connections_) connection.held = true;
+  for (Connection& connection : connections_) {
+    connection.requests_lost = true;
+    connection.replies_lost = true;
+  }
+}
+
+void ConnectionGate::LoseReplies() {
+  const std::lock_guard lock(mutex_);
+  for (Connection& connection : connections_) connection.replies_lost = true;
 }
 
 void ConnectionGate::Cut() {
   const std::lock_guard lock(mutex_);
-  for (Connection& connection : connections_) shutdown(connection.client, SHUT_RDWR);
-}
-
-size_t ConnectionGate::connections() const {
-  const std::lock_guard lock(mutex_);
-  return connections_.size();
+  for (Connection& connection : connections_) {
+    shutdown(connection.client, SHUT_RDWR);
+    shutdown(connection.service, SHUT_RDWR);
+  }
 }
 
 }  // namespace lockkeeper::support

@@ -7,6 +7,8 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <list>
 #include <mutex>
 #include <string>
@@ -29,33 +31,49 @@ class ConnectionGate {
 
   // For clients.
   std::string address() const { return "unix:" + path_; }
+  const std::string& path() const { return path_; }
 
-  // The connections that exist stay open and pass nothing on any more. New ones do.
+  // The connections that exist stay open and pass nothing on any more, not even that one side has
+  // hung up. New ones do.
   void Hold();
+  // The same, but what clients send still comes through.
+  void LoseReplies();
   // Ends the connections that exist.
   void Cut();
+  // From now on everything is passed on so much later, in both directions. Zero: at once.
+  void Delay(std::chrono::milliseconds delay) { delay_ = delay; }
 
   // How many were passed on so far.
-  size_t connections() const;
+  size_t connections() const { return passed_on_; }
 
  private:
   struct Connection {
     int client = -1;
     int service = -1;
-    std::atomic<bool> held = false;
+    std::atomic<bool> requests_lost = false;
+    std::atomic<bool> replies_lost = false;
+    std::atomic<int> passing = 2;  // Threads that have not ended yet.
     std::thread up;
     std::thread down;
   };
 
   void Accept();
-  static void Pass(Connection& connection, int from, int to);
+  void Pass(Connection& connection, int from, int to, const std::atomic<bool>& lost);
+  void WaitForDelay();
+  // Forgets those that have ended. Requires: mutex_ is held.
+  void Reap();
+  static void End(Connection& connection);
 
   const std::string target_;
   const TemporaryDirectory directory_;
   const std::string path_ = directory_.Path("gate");
   const int listener_;
+  std::atomic<std::chrono::milliseconds> delay_{};
+  std::atomic<size_t> passed_on_ = 0;
   mutable std::mutex mutex_;
-  std::list<Connection> connections_;  // Guarded by mutex_. None goes before the end.
+  std::condition_variable closed_;
+  bool closing_ = false;               // Guarded by mutex_.
+  std::list<Connection> connections_;  // Guarded by mutex_.
   std::thread accepting_;
 };
 
