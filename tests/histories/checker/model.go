@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The lock as its clients may count on it. See ../README.md for what it says and what it does not.
+package main
+
+// A lease is what a whole history says of one lease id, whatever the order of its operations.
+type lease struct {
+	token    int64   // its only one; 0: no answer has told it
+	attempt  int     // the highest of those that were answered with a grant
+	begin    int64   // its first acquire was sent
+	open     bool    // an acquire has no definite answer: it may be granted later, or never
+	end      int64   // when the last of its acquires was answered
+	releases []int64 // when each release was sent
+	ends     []int64 // the same, and when each acquire was sent whose withdrawal may end it
+	released int64   // when the first definite answer to a release came
+}
+
+// A state is one lock at one moment.
+type state struct {
+	now   int64  // not earlier than this
+	lease string // the holder; empty: none
+	token int64  // of the holder; 0: no answer has told it yet
+	end   int64  // the holder's lease does not end by itself before this
+	high  int64  // no token below or at this is granted any more
+}
+
+type model struct {
+	leases    map[string]*lease
+	forgotten int64
+}
+
+// counted is how long a client counts on what is left of a lease: less the margin of the client contract.
+func counted(leftUs int64) int64 { return leftUs*990 - 50_000_000 }
+
+// step places an operation after those that led to s. The text says why it cannot be there, empty if it can.
+func (m *model) step(s state, o *operation) (state, string) {
+	if s.now < o.Begin {
+		s.now = o.Begin
+	}
+	why := "no such operation"
+	switch o.Kind + " " + o.Reason {
+	case "acquire ":
+		s, why = m.granted(s, o)
+	case "acquire HELD":
+		s, why = m.holds(s, o, o.Holder)
+	case "acquire LEASE_ENDED", "extend LEASE_LOST":
+		s, why = m.ended(s, o, m.leases[o.Lease].ends)
+	case "extend ":
+		if s, why = m.holds(s, o, o.Lease); why == "" {
+			s, why = extended(s, o)
+		}
+	case "release ":
+		s, why = m.released(s, o)
+	case "release NOT_HOLDER", "release EXPIRED", "release WAITER_REMOVED":
+		if o.Reason == "NOT_HOLDER" && o.End >= m.forgotten {
+			s, why = m.ended(s, o, []int64{o.Begin}) // A forgotten lease cannot be taken back any more.
+		} else {
+			s, why = m.ended(s, o, others(m.leases[o.Lease].ends, o))
+		}
+	case "fence ADMITTED", "fence STALE", "fence EXPIRED", "fence UNKNOWN_TOKEN":
+		s, why = m.fenced(s, o)
+	}
+	if why == "" && s.now > o.End {
+		why = "the lock was held for longer than that"
+	}
+	return s, why
+}
+
+// over ends the holder's lease, no earlier than it may: by itself at its end, or by what its client sent.
+func (m *model) over(s state, ends []int64) state {
+	until := s.end
+	for _, sent := range ends {
+		if sent < until {
+			until = sent
+		}
+	}
+	if s.lease != "" && s.now < until {
+		s.now = until
+	}
+	s.lease = ""
+	return s
+}
+
+func (m *model) free(s state) state {
+	if s.lease == "" {
+		return s
+	}
+	return m.over(s, m.leases[s.lease].ends)
+}
+
+func (m *model) ended(s state, o *operation, ends []int64) (state, string) {
+	if s.lease == o.Lease {
+		s = m.over(s, ends)
+	}
+	if s.now > o.End {
+		return s, "its lease had not ended by then"
+	}
+	return s, ""
+}
+
+// others are those of these times at which something else than o was sent.
+func others(times []int64, o *operation) (rest []int64) {
+	for _, sent := range times {
+		if sent != o.Begin {
+			rest = append(rest, sent)
+		}
+	}
+	return rest
+}
+
+// extended moves the end of the holder's lease. The first answer with a token tells it.
+func extended(s state, o *operation) (state, string) {
+	if s.token == 0 && o.Token < s.high {
+		return s, "its token is not above those before"
+	}
+	s.token, s.high = o.Token, o.Token
+	if end := s.now + counted(o.LeftUs); end > s.end {
+		s.end = end
+	}
+	return s, ""
+}
+
+func (m *model) granted(s state, o *operation) (state, string) {
+	if o.Token != m.leases[o.Lease].token {
+		return s, "its lease was answered with another token"
+	}
+	if s.lease != o.Lease {
+		if o.Token <= s.high {
+			return s, "its token is not above those before, or its lease had ended"
+		}
+		s = m.free(s)
+		if s.now > o.End {
+			return s, "another lease had not ended by then"
+		}
+		s.lease, s.token, s.end, s.high = o.Lease, 0, s.now, o.Token
+	}
+	return extended(s, o)
+}
+
+// holds lets `holder` have the lock: it has it, or its acquire, which has no answer yet or never gets one, takes
+// effect now.
+func (m *model) holds(s state, o *operation, holder string) (state, string) {
+	l := m.leases[holder]
+	if l == nil {
+		return s, "nobody has asked for the lease that holds the lock"
+	}
+	if o.Kind == "extend" && l.token != 0 && o.Token != l.token {
+		return s, "its lease was answered with another token"
+	}
+	if s.lease == holder {
+		return s, ""
+	}
+	if l.token != 0 && l.token <= s.high {
+		return s, "the lease that is said to hold the lock had ended"
+	}
+	s = m.free(s)
+	if s.now < l.begin {
+		s.now = l.begin
+	}
+	last := l.end
+	if l.open {
+		last = forever
+	}
+	if l.released < last && o.End < m.forgotten {
+		last = l.released
+	}
+	if s.now > last {
+		return s, "the lease that is said to hold the lock was not granted, or was released"
+	}
+	if s.now > o.End {
+		return s, "another lease had not ended by then"
+	}
+	s.lease, s.token, s.end, s.high = holder, 0, s.now, s.high+1
+	return s, ""
+}
+
+func (m *model) released(s state, o *operation) (state, string) {
+	if s.lease != o.Lease {
+		for _, sent := range others(m.leases[o.Lease].releases, o) {
+			if sent <= o.End {
+				return s, "" // An earlier one has released it.
+			}
+		}
+		var why string
+		if s, why = m.holds(s, o, o.Lease); why != "" {
+			return s, why
+		}
+	}
+	s.lease = ""
+	return s, ""
+}
+
+func (m *model) fenced(s state, o *operation) (state, string) {
+	switch o.Reason {
+	case "ADMITTED":
+		if o.Token != s.high {
+			return s, "the token is not the newest one"
+		}
+		if o.Live && (s.lease == "" || s.token != o.Token) {
+			return s, "the token's lease had ended"
+		}
+	case "STALE":
+		if o.Token < s.high {
+			return s, ""
+		}
+		if s = m.free(s); s.now > o.End {
+			return s, "the token is the newest one, and its lease had not ended by then"
+		}
+		s.high = o.Token + 1 // It was offered to somebody who did not take it.
+	case "EXPIRED":
+		if o.Token != s.high {
+			return s, "the token is not the newest one"
+		}
+		if s = m.free(s); s.now > o.End {
+			return s, "the token's lease had not ended by then"
+		}
+	case "UNKNOWN_TOKEN":
+		if o.Token <= s.high && o.End < m.forgotten {
+			return s, "the token was granted"
+		}
+	}
+	return s, ""
+}

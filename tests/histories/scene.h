@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One Redis, daemons before it, clients before those, as processes: on unix sockets in a private
+// directory, with a gate on each daemon's link to Redis and on the clients' link to each daemon.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "histories/journal.h"
+#include "support/clock/server_clock.h"
+#include "support/process/child_process.h"
+#include "support/process/connection_gate.h"
+#include "support/process/daemon_process.h"
+#include "support/process/redis_server.h"
+#include "support/process/temporary_directory.h"
+#include "support/random.h"
+
+namespace lockkeeper::histories {
+
+struct SceneOptions {
+  std::string daemon_program;
+  std::string client_program;
+  std::string output;  // Folder that gets histories and logs.
+  int daemons = 3;
+  int clients = 3;  // Processes.
+  int actors = 8;   // In each of them.
+  int locks = 4;
+  std::chrono::milliseconds round{20'000};
+};
+
+// Errors: throws std::runtime_error. Thread-safety: not thread-safe; made on the main thread.
+class Scene {
+ public:
+  Scene(SceneOptions options, uint64_t seed);
+  // Writes the logs of the daemons that run.
+  ~Scene();
+  Scene(const Scene&) = delete;
+  Scene& operator=(const Scene&) = delete;
+
+  // Waits until they are ready, and know how long leases can be here.
+  void StartDaemons();
+  void StartClients();
+  // Ends them with SIGTERM.
+  void StopClients();
+
+  size_t daemons() const { return daemons_.size(); }
+  size_t clients() const { return clients_.size(); }
+  bool DaemonRuns(size_t i) const { return daemons_[i].process != nullptr; }
+  support::DaemonProcess& daemon(size_t i) { return *daemons_[i].process; }
+  support::ConnectionGate& daemon_gate(size_t i) { return *daemons_[i].clients; }
+  support::ConnectionGate& redis_gate(size_t i) { return *daemons_[i].redis; }
+  support::ChildProcess& client(size_t i) { return *clients_[i].process; }
+  support::RedisServer& redis() { return redis_; }
+  support::ServerClock& clock() { return clock_; }
+
+  void StartDaemon(size_t i);
+  // SIGKILL, or SIGTERM and the time that it needs.
+  void KillDaemon(size_t i);
+  void DrainDaemon(size_t i);
+  // SIGKILL; another one comes in its place.
+  void ReplaceClient(size_t i);
+
+  // What Redis has on its disk, kept, and put in the place of what it has later. Requires: it does
+  // not run, or stands still.
+  void KeepData();
+  void PutOldDataBack();
+
+  std::vector<std::string> histories() const { return histories_; }
+
+ private:
+  struct Daemon {
+    std::unique_ptr<support::ConnectionGate> redis;
+    std::unique_ptr<support::ConnectionGate> clients;
+    std::unique_ptr<support::DaemonProcess> process;
+  };
+  struct Client {
+    std::unique_ptr<support::ChildProcess> process;
+    int replaced = 0;
+  };
+
+  std::string DaemonSocket(size_t i) const;
+  // The longest lease that will ever be is granted before anything can be lost.
+  void GrantLongestLease(size_t i);
+  void StartClient(size_t i);
+  void KeepLog(size_t i);
+  std::string RedisData() const;
+
+  const SceneOptions options_;
+  support::Random random_;
+  support::TemporaryDirectory directory_;
+  support::ServerClock clock_;
+  support::RedisServer redis_;
+  std::vector<Daemon> daemons_;
+  std::vector<Client> clients_;
+  std::vector<std::string> histories_;
+  int64_t began_ = 0;
+};
+
+}  // namespace lockkeeper::histories
