@@ -62,6 +62,22 @@ class LineContract : public StoreContract {
     return Ask(request).value_or(WithdrawResult::kNotGranted);
   }
 
+  // The first daemon hears messages from now on, so that it can be offered the lock by another call
+  // than its poll.
+  void Listen() {
+    world_->OnLoop([&] { world_->daemon(0).locks.ListenToLine(listener_); });
+    const std::string channel = redis::KeyLayout("lk:").ChannelPrefix() + core::Hex16(1);
+    ASSERT_TRUE(world_->Await(
+        [&] { return world_->Run({"PUBSUB", "CHANNELS", channel}).items.size() == 1; }));
+  }
+
+  class DeafListener final : public core::LineListener {
+   public:
+    void OnOffer(const core::Offer&) override {}
+    void OnWaiterReleased(const std::string&, const LeaseId&) override {}
+  };
+
+  static inline DeafListener listener_;  // Messages may come until the daemon is gone.
   int64_t number_ = 0;
 };
 
@@ -143,6 +159,52 @@ TEST_P(LineContract, AttemptAfterAWithdrawnOneTakesThePlaceOver) {
 }
 
 // The repeat has the line's key from the start, as from a daemon that knows of the wait.
+// A retry was given the offer, but the place in line stayed that of the attempt before: it was
+// taken back with that attempt, or offered to a call that had ended.
+TEST_P(LineContract, AttemptThatTakesAnOfferOverTakesThePlaceOverToo) {
+  Offer(WaiterOf(Id(1), 1), Id(2));
+  ASSERT_TRUE(Grant(WaiterOf(Id(1), 2)).offered);
+
+  StepBy(kOfferTtl);
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 1)), WithdrawResult::kKept);
+  const PollAnswer again = Poll(/*unpark_from=*/1);
+
+  ASSERT_TRUE(again.offer.has_value());
+  EXPECT_EQ(again.offer->attempt, 2);
+  EXPECT_EQ(again.offer->keeper, WaiterOf(Id(1), 2).keeper);
+}
+
+TEST_P(LineContract, EarlierAttemptTakesNoPlaceOverFromTheOneThatHasTheOffer) {
+  Offer(WaiterOf(Id(1), 2), Id(2));
+  ASSERT_TRUE(Grant(WaiterOf(Id(1), 1)).offered);
+
+  StepBy(kOfferTtl);
+  const PollAnswer again = Poll(/*unpark_from=*/1);
+
+  ASSERT_TRUE(again.offer.has_value());
+  EXPECT_EQ(again.offer->keeper, WaiterOf(Id(1), 2).keeper);
+}
+
+// An acquire found that an offer to its own daemon had lapsed, took that daemon for stuck, passed
+// its waiters over, and was granted the lock before them all.
+TEST_P(LineContract, AcquireDoesNotOvertakeTheWaitersOfItsOwnDaemonAfterALapsedOffer) {
+  Listen();
+  Grant("a", Id(9));
+  Stand(WaiterOf(Id(1)));
+  const int64_t first = number_;
+  Stand(WaiterOf(Id(2)));
+  number_ = first;
+  StepBy(kTtl);
+  ASSERT_EQ(Poll().offer->lease_id, Id(1));
+  StepBy(kOfferTtl);
+
+  const auto newcomer = Ask(WaiterOf(Id(3)));
+
+  ASSERT_TRUE(newcomer.ok()) << newcomer.status();
+  EXPECT_TRUE(std::holds_alternative<core::Waiting>(*newcomer));
+  EXPECT_EQ(Poll().offer->lease_id, Id(2));
+}
+
 TEST_P(LineContract, WaiterThatLeavesSeesItsPlaceAndWhoHoldsTheLock) {
   AcquireRequest holder = AcquireOf("a", Id(9));
   holder.owner = "job 7 on host 12";

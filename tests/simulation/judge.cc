@@ -4,21 +4,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulation/judge_text.h"
+
 namespace lockkeeper::simulation {
 namespace {
 
-// A free lock is handed to a waiter in good order within this: the promise for expiry.
-constexpr Micros kIdleMax{50'000};
-// Within this every daemon hears of a lease's end before it comes: the poll. The end of a shorter
-// lease may come as a surprise.
-constexpr Micros kPollMax{1'050'000};
 // What an acquire that was given up gets is taken back within this; and if that failed, within
 // this after its daemon is in order: the longest pause between two tries, and half of it.
 constexpr Micros kLeavingMax{50'000};
 constexpr Micros kTryingAgainMax{1'500'000};
-// A daemon that nobody can tell to be in order again after a fault is taken to be, after this: its
-// mark has run out and it has polled.
-constexpr Micros kSettling{6'000'000};
 // What the void list of a record holds for certain, if all were withdrawn (scripts/record.lua has
 // one more).
 constexpr uint64_t kVoidsKept = 7;
@@ -27,16 +21,6 @@ constexpr Micros kPlaceKept{25'000'000};
 
 // What an answer tells of the node's clock is as exact as this.
 constexpr Micros kClockTold{60'000};
-
-constexpr size_t kDaemonDigits = 16;
-constexpr size_t kShownDigits = 8;
-
-std::string DaemonOf(const std::string& keeper) { return keeper.substr(0, kDaemonDigits); }
-std::string Shown(const std::string& lease_id) { return lease_id.substr(0, kShownDigits); }
-
-std::string Seconds(Micros time) { return std::to_string(time.count() / 1000) + " ms"; }
-
-Micros Between(Instant from, Instant to) { return std::chrono::duration_cast<Micros>(to - from); }
 
 }  // namespace
 
@@ -177,6 +161,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   }
   CheckTurnOfGivenUp(state, now);
   CheckVoid(state, turn.to, "was given", now);
+  NoteStuck(state, turn, now);
   CheckOrder(state, turn, now);
   CheckReceiver(turn);
   for (const auto& [lease_id, place] : state.places) {
@@ -213,6 +198,13 @@ void Judge::Repeated(const Try& what, int32_t attempt, Instant now) {
   Turn& turn = state.turn;
   if (turn.to.lease_id != what.lease_id) return;
   CheckTurnOfGivenUp(state, now);
+  const auto place = state.places.find(what.lease_id);
+  if (place != state.places.end() && attempt >= turn.attempt) {
+    // If its offer lapses, the newest call waits.
+    CheckPlaceOfGivenUp(state, what.lease_id, place->second, now);
+    place->second.keeper = what.keeper;
+    place->second.since = now;
+  }
   if (attempt > turn.attempt) {
     turn.to.keeper = what.keeper;
   } else if (attempt == turn.attempt && turn.to.keeper != what.keeper) {
@@ -308,20 +300,7 @@ void Judge::Fenced(const std::string& lock, int64_t token, bool admitted) {
   }
 }
 
-void Judge::InPlace(const std::string& daemon, const std::string& lock, Instant now) {
-  StandAgain(locks_[lock], daemon, now);
-  const auto disturbed = disturbed_until_.find(daemon);
-  if (disturbed == disturbed_until_.end() || now < disturbed->second) return;
-  Instant& since = locks_[lock].in_place[daemon];
-  if (since < disturbed->second) since = now;
-}
-
 // --- what the world did
-
-void Judge::Disturbed(const std::string& daemon, Instant until) {
-  Instant& known = disturbed_until_[daemon];
-  known = std::max(known, until);
-}
 
 void Judge::DaemonGone(const std::string& daemon, Instant now) { gone_.emplace(daemon, now); }
 
@@ -350,26 +329,6 @@ Instant Judge::FreeSince(const Lock& lock) const {
       break;
   }
   return lock.over_at;
-}
-
-// When all daemons know how long the turn lasts at most.
-Instant Judge::EndKnownSince(const Lock& lock) const {
-  const bool runs_out =
-      lock.phase == Phase::kLease || lock.phase == Phase::kOffered || MayHaveExpired(lock);
-  return runs_out ? lock.end_set_at + kPollMax : Instant::min();
-}
-
-// Since when the daemon's waiters in the line must not be overtaken. In the future, or at the end
-// of time, while a fault or its consequences last.
-Instant Judge::InOrderSince(const Lock& lock, const std::string& daemon) const {
-  if (gone_.contains(daemon)) return Instant::max();
-  const auto disturbed = disturbed_until_.find(daemon);
-  if (disturbed == disturbed_until_.end()) return Instant::min();
-  const auto in_place = lock.in_place.find(daemon);
-  if (in_place != lock.in_place.end() && in_place->second >= disturbed->second) {
-    return in_place->second;
-  }
-  return disturbed->second + kSettling;
 }
 
 // It was released so close to its end that only the node's clock can tell.
@@ -403,28 +362,6 @@ void Judge::CheckVoid(const Lock& lock, const Try& what, const char* event, Inst
   }
 }
 
-void Judge::CheckOrder(const Lock& lock, const Turn& turn, Instant now) {
-  const auto own = lock.places.find(turn.to.lease_id);
-  // Older data bring waiters back that are gone: their offers lapse, at the cost of others.
-  if (lock.line_from_before) return;
-  for (const auto& [other_id, other] : lock.line) {
-    if (other_id == turn.to.lease_id) continue;
-    if (own != lock.places.end() && other.number > own->second.number) continue;
-    if (now < InOrderSince(lock, DaemonOf(other.keeper))) continue;
-    Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " before " +
-              Shown(other_id) + ", which had come before");
-  }
-}
-
-// Whoever gets an offer has to be able to hear of it.
-void Judge::CheckReceiver(const Turn& turn) {
-  const std::string daemon = DaemonOf(turn.to.keeper);
-  if (turn.offered && gone_.contains(daemon) && turn.given_by != daemon) {
-    Violation(turn.to.lock + " was offered to " + Shown(turn.to.lease_id) +
-              ", whose daemon is gone");
-  }
-}
-
 // When a place or a turn that `keeper` has had `since` has to be gone if its acquire was given up.
 Instant Judge::TakenBackBy(const Lock& lock, const std::string& keeper, Instant since) const {
   const auto given_up = lock.given_up.find(keeper);
@@ -442,17 +379,6 @@ Instant Judge::DoneBy(const std::string& keeper, Instant since) const {
   return std::max<Instant>(due, disturbed->second + kTryingAgainMax);
 }
 
-// Who missed an offer and still waits at `daemon` is in its place again.
-void Judge::StandAgain(Lock& lock, const std::string& daemon, Instant now) {
-  const bool has_turn =
-      (lock.phase == Phase::kOffered || lock.phase == Phase::kLease) && now < lock.turn.end;
-  for (const auto& [lease_id, place] : lock.places) {
-    if (DaemonOf(place.keeper) != daemon || lock.answered.contains(place.keeper)) continue;
-    if (has_turn && lock.turn.to.lease_id == lease_id) continue;
-    lock.line.try_emplace(lease_id, Waiter{place.number, place.keeper, now});
-  }
-}
-
 void Judge::CheckTurnOfGivenUp(Lock& lock, Instant now) {
   if (lock.doubted || (lock.phase != Phase::kLease && lock.phase != Phase::kOffered)) return;
   const Instant end = std::min(now, lock.turn.end);
@@ -468,18 +394,6 @@ void Judge::CheckPlaceOfGivenUp(Lock& lock, const std::string& lease_id, const P
   const auto given_up = lock.given_up.extract(place.keeper);
   Violation(Shown(lease_id) + " kept its place in line for " +
             Seconds(Between(given_up.mapped(), now)) + " after it had been given up");
-}
-
-void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter,
-                      Instant now) {
-  Instant since = std::max({FreeSince(lock), EndKnownSince(lock), quarantine_end_ + kPollMax,
-                            waiter.since, InOrderSince(lock, DaemonOf(waiter.keeper))});
-  if (lock.doubted || MayHaveExpired(lock)) {
-    since = std::max<Instant>(since, lock.turn.end + lock.turn.lock_delay);
-  }
-  if (now <= since || now - since <= kIdleMax) return;
-  Violation("the lock was free for " + Seconds(Between(since, now)) + " while " + Shown(lease_id) +
-            " stood in line");
 }
 
 void Judge::Leave(Lock& lock, const std::string& lease_id, Instant now) {

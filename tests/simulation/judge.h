@@ -38,10 +38,11 @@ struct Turn {
   int32_t attempt = 0;
   int64_t token = 0;
   bool offered = false;
-  Instant end;            // Of the lease or the offer.
-  Micros lock_delay{};    // That the lease asked for.
-  bool max_hold = false;  // Its end is a time of the node's clock too.
-  std::string given_by;   // Daemon whose script call gave it.
+  bool daemon_claims = false;  // The offer, for a client that does not.
+  Instant end;                 // Of the lease or the offer.
+  Micros lock_delay{};         // That the lease asked for.
+  bool max_hold = false;       // Its end is a time of the node's clock too.
+  std::string given_by;        // Daemon whose script call gave it.
 };
 
 // What the store has forgotten when it cannot be trusted any more.
@@ -194,6 +195,7 @@ class Judge {
     std::unordered_set<std::string> drained;             // keepers.
     uint64_t void_entries = 0;
     std::unordered_map<std::string, Instant> in_place;  // By daemon: since then, after a fault.
+    std::unordered_map<std::string, Instant> stuck_at;  // By daemon: taken for that by the store.
   };
 
   bool ClockGivesTooEarly() const;
@@ -202,7 +204,9 @@ class Judge {
   bool MayHaveExpired(const Lock& lock) const;
   Instant OverAt(const Lock& lock, int64_t token) const;
   Instant EndKnownSince(const Lock& lock) const;
+  std::optional<Instant> DisturbedUntil(const Lock& lock, const std::string& daemon) const;
   Instant InOrderSince(const Lock& lock, const std::string& daemon) const;
+  void NoteStuck(Lock& lock, const Turn& next, Instant now);
   Instant TakenBackBy(const Lock& lock, const std::string& keeper, Instant since) const;
   Instant DoneBy(const std::string& keeper, Instant since) const;
   std::optional<bool> PreviousExpired(const Lock& lock, Instant now) const;

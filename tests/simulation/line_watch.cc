@@ -27,6 +27,7 @@ constexpr size_t kAttemptColumn = 153;
 constexpr size_t kKeeperColumn = 160;
 constexpr size_t kLockDelayColumn = 202;
 constexpr size_t kMaxHoldColumn = 211;
+constexpr size_t kClaimColumn = 225;
 constexpr size_t kIdLength = 32;
 constexpr size_t kAttemptLength = 6;
 constexpr size_t kDelayLength = 8;
@@ -282,6 +283,7 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   turn.attempt = static_cast<int32_t>(Number(record.substr(kAttemptColumn, kAttemptLength)));
   turn.token = token;
   turn.offered = state == 'O';
+  turn.daemon_claims = turn.offered && record[kClaimColumn] == 'D';
   turn.end = end;
   turn.lock_delay = core::Millis(Number(record.substr(kLockDelayColumn, kDelayLength)));
   coverage_.Ends(turn.offered ? Edge::kOffer : Edge::kLease, end);

@@ -42,23 +42,6 @@ local function is_open(record) return sub(record, 50, 65) == OPEN and #record > 
 -- What the terms of the last grant (ttl, lock_delay, max_hold) came to: most of a call are the same.
 local terms, ttl, remaining, closed_until, columns, kept_until
 
-local function repeated(key, record, request)
-  local attempt, known = number_at(request, 43, 48), attempt_of(record)
-  local keeper = keeper_of(record)
-  -- Of an asserted lease nobody knows the attempt: this may be a stale copy.
-  if keeper == HOLDER then
-    attempt = known
-  elseif attempt > known then
-    keeper = sub(request, 50, 81)
-  elseif attempt == known and keeper ~= sub(request, 50, 81) then
-    keeper = NOBODY
-  end
-  overwrite(key, ATTEMPT_AT, format('%06d %s', max(attempt, known), keeper), end_of(record))
-  local outcome = state_of(record) == 'O' and 6 or 1
-  return previous_of(record) == 'X' and outcome + 1 or outcome, token_of(record),
-    lease_end_of(record) - now, ttl_of(record)
-end
-
 -- `voids` and `ended` are the void list that the new record gets. `is_new`: there should be no value
 -- of any type.
 local function grant(key, is_new, last_token, previous, voids, ended, request, text)
@@ -99,8 +82,9 @@ local function contention(record, closed_for)
 end
 
 -- Brings a waiter in, or a repeat of one to its place: then the newest attempt is the one that
--- waits. Answers its number; nil if a later attempt stands there.
-local function stand(line, entry, known_number)
+-- waits. `parked` is PARKED if it has the offer, else 0. Answers its number; nil if a later attempt
+-- stands there.
+local function stand(line, entry, known_number, parked)
   local lease_id, attempt = sub(entry, 1, 32), number_at(entry, 43, 48)
   local number = known_number
   if number then
@@ -113,10 +97,33 @@ local function stand(line, entry, known_number)
     add(line, -number, 'n')
     add(line, -number, 'i' .. lease_id)
   end
-  add(line, number, entry)
+  add(line, parked + number, entry)
   set_mark(line, daemon_of(entry), now + MARK_TTL)
   redis.call('PEXPIREAT', line, format('%d', now / 1000 + LINE_KEPT))
   return number
+end
+
+-- An offer that lapses leaves the newest attempt waiting: the place in line is that one's too.
+local function repeated(key, line, record, request, text)
+  if state_of(record) == 'O' then
+    if not line then return LINE end
+    local number = number_of(line, lease_id_of(record)) -- two keys
+    if number then stand(line, request .. text, number, PARKED) end -- two keys
+  end
+  local attempt, known = number_at(request, 43, 48), attempt_of(record)
+  local keeper = keeper_of(record)
+  -- Of an asserted lease nobody knows the attempt: this may be a stale copy.
+  if keeper == HOLDER then
+    attempt = known
+  elseif attempt > known then
+    keeper = sub(request, 50, 81)
+  elseif attempt == known and keeper ~= sub(request, 50, 81) then
+    keeper = NOBODY
+  end
+  overwrite(key, ATTEMPT_AT, format('%06d %s', max(attempt, known), keeper), end_of(record))
+  local outcome = state_of(record) == 'O' and 6 or 1
+  return previous_of(record) == 'X' and outcome + 1 or outcome, token_of(record),
+    lease_end_of(record) - now, ttl_of(record)
 end
 
 -- The lock is not to be had now: the acquire waits, or hears who is before it.
@@ -131,7 +138,7 @@ local function wait_or_leave(key, line, record, entry, number, waiters_max)
   if not number and redis.call('ZCOUNT', line, '(0', WAITING_END) >= waiters_max then
     return 8, 0, 0, 0
   end
-  number = stand(line, entry, number)
+  number = stand(line, entry, number, 0)
   if not number then return 4, 0, 0, 0 end
   settle(key, line, record)
   return 5, number, redis.call('ZCOUNT', line, '(0', format('(%d', number)) + 1, closed_for
@@ -145,9 +152,9 @@ local function acquire_with_line(key, line, record, entry, waiters_max)
     return wait_or_leave(key, line, record, entry, number, waiters_max)
   end
   if now_digits < grants_from then return 9, 0, 0, 0 end
-  if number and not stand(line, entry, number) then return 4, 0, 0, 0 end
+  if number and not stand(line, entry, number, 0) then return 4, 0, 0, 0 end
 
-  local offer, more = hand_over(key, line, record)
+  local offer, more = hand_over(key, line, record, daemon_of(entry), false)
   if offer and lease_id_of(offer) == lease_id then
     settle(key, line, offer)
     return previous_of(offer) == 'X' and 7 or 6, token_of(offer), lease_end_of(offer) - now,
@@ -192,7 +199,7 @@ return each({115, 0, 6}, 4, function(key, at, line)
     local principal = sub(text, 1, find(text, '\n', 1, true) - 1)
     local state = state_of(record)
     if (is_live(record) or runs(record, 'O')) and principal_is(record, principal) then
-      return repeated(key, record, request)
+      return repeated(key, line, record, request, text)
     end
     if now_digits < grants_from and not is_current(record) and (state == 'H' or state == 'O') then
       return 9

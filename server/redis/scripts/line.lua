@@ -20,9 +20,6 @@ local PARKED_KEPT, LINE_KEPT = 30000000, 60000 -- us, ms
 local PASSED_MAX = 64
 local OFFERED, CANCELLED = 'O', 'C'
 
--- The daemon that runs the script if it lives and the reply tells it of an offer: it needs no message.
-local caller = ''
-
 -- Daemon that a waiter's entry, or a record's keeper, names.
 local function daemon_of(entry) return sub(entry, 50, 65) end
 local function daemon_of_record(record) return sub(record, 161, 176) end
@@ -87,8 +84,10 @@ local function offer_text(record)
 end
 
 -- Offers a lock that can be granted to the first waiter whose daemon lives. Answers the record of
--- the offer; or false, and whether there are more to pass over than one call may.
-local function hand_over(key, line, record)
+-- the offer; or false, and whether there are more to pass over than one call may. `asking` is the
+-- daemon that runs the script, if that is known; `is_told`, whether the reply tells it of the offer, so
+-- that it needs no message.
+local function hand_over(key, line, record, asking, is_told)
   local last_token, previous, voids, ended = 0, '-', '', ''
   if record then
     last_token, previous, voids, ended =
@@ -96,7 +95,7 @@ local function hand_over(key, line, record)
     -- Its daemon should have claimed at once, so it is stuck: it delays the line only once. Unless it
     -- is the one that asks: then it lives again. Or the offer was of an earlier epoch: then it could not.
     local daemon = daemon_of_record(record)
-    if state_of(record) == 'O' and claim_of(record) == 'D' and daemon ~= caller and
+    if state_of(record) == 'O' and claim_of(record) == 'D' and daemon ~= asking and
       is_current(record) then
       set_mark(line, daemon, now)
     end
@@ -112,7 +111,8 @@ local function hand_over(key, line, record)
       local offer = format('1 O %s L 000000 %016d %016d %016d %016d %016d %s ', previous, token,
         offer_end, offer_end, now, 0, epoch) .. sub(entry, 1, 115) .. '\n' .. sub(entry, 116) ..
         voids .. ended
-      if daemon == caller or tell(daemon, OFFERED, sub(entry, 1, 32), offer_text(offer), key) then
+      local knows = is_told and daemon == asking
+      if knows or tell(daemon, OFFERED, sub(entry, 1, 32), offer_text(offer), key) then
         write(key, offer, max(token, offer_end))
         return offer, false
       end

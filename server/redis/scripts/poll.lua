@@ -61,7 +61,6 @@ end
 return each({16, 1, 16, 16}, 4, function(key, at, line)
   local daemon, mode = ARGV[at], ARGV[at + 1]
   local number, from = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  caller = ''
   local record, fault = read(key)
   if fault then return fault, 0, 0, '' end
   local first_number = -(score_of(line, 'g') or 0)
@@ -72,7 +71,6 @@ return each({16, 1, 16, 16}, 4, function(key, at, line)
   local offered = record and runs(record, 'O') and lease_id_of(record) or ''
   if mode == 'W' then
     set_mark(line, daemon, now + MARK_TTL)
-    caller = daemon
     redis.call('PEXPIREAT', line, format('%d', now / 1000 + LINE_KEPT))
     if from > 0 then go_on = unpark(line, daemon, offered, from) end
   elseif mode == 'L' then
@@ -80,7 +78,7 @@ return each({16, 1, 16, 16}, 4, function(key, at, line)
   end
   forget_dead(line, offered)
   if free_in(record) == 0 then
-    record = hand_over(key, line, record) or record
+    record = hand_over(key, line, record, mode ~= 'L' and daemon, mode == 'W') or record
   end
   local waiters = settle(key, line, record)
   local offer = ''

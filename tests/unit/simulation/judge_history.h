@@ -33,7 +33,7 @@ class JudgeHistory : public testing::Test {
   static std::string DaemonId(int daemon) { return "000000000000000" + std::to_string(daemon); }
 
   // The store gives the lock to `to` as a lease for kTtl, or as an offer for a second.
-  Turn Give(const Try& to, int64_t token, int64_t now, bool offered = false) {
+  static Turn TurnOf(const Try& to, int64_t token, int64_t now, bool offered = false) {
     Turn turn;
     turn.to = to;
     turn.attempt = 1;
@@ -41,6 +41,10 @@ class JudgeHistory : public testing::Test {
     turn.offered = offered;
     turn.end = At(now + kTtl);
     turn.given_by = "of the one that released";
+    return turn;
+  }
+  Turn Give(const Try& to, int64_t token, int64_t now, bool offered = false) {
+    Turn turn = TurnOf(to, token, now, offered);
     judge.TurnGiven(turn, At(now));
     return turn;
   }

@@ -83,6 +83,50 @@ TEST_F(JudgeLineTest, DaemonThatNeverAsksAgainIsInOrderAfterAWhile) {
   ExpectOne("eeeeeeee was given a before bbbbbbbb, which had come before");
 }
 
+// B is offered the lock while its daemon stands still, which goes on 5 ms before the offer ends.
+class JudgeLapsedOfferTest : public JudgeHistory {
+ protected:
+  void LapsedOffer(int64_t disturbed_until) {
+    HolderAndTwoWaiters();
+    judge.Disturbed(DaemonId(2), At(disturbed_until));
+    Release('a', 100);
+    Turn offer = TurnOf(TryOf('b', 2, 1), 2, 100, /*offered=*/true);
+    offer.daemon_claims = true;
+    judge.TurnGiven(offer, At(100));
+    judge.InPlace(DaemonId(2), "a", At(1'096));
+  }
+  // The offer's end is found by `finder`.
+  void GiveToAnother(int finder, int64_t now) {
+    Turn turn = TurnOf(TryOf('d', 3, 1), 3, now);
+    turn.given_by = DaemonId(finder);
+    judge.TurnGiven(turn, At(now));
+  }
+};
+
+TEST_F(JudgeLapsedOfferTest, DaemonThatGoesOnTooLateToClaimIsPassedOverUntilItAsksAgain) {
+  LapsedOffer(1'095);
+  GiveToAnother(3, 1'101);
+  ExpectNone();
+  judge.InPlace(DaemonId(2), "a", At(1'110));
+  Release('d', 1'120);
+  Give(TryOf('e', 3, 2), 4, 1'120);
+  EXPECT_EQ(judge.violations().size(), 2U);
+  EXPECT_THAT(judge.violations().front(),
+              testing::HasSubstr("eeeeeeee was given a before bbbbbbbb"));
+}
+
+TEST_F(JudgeLapsedOfferTest, DaemonThatFindsItsOfferLapsedIsNotPassedOver) {
+  LapsedOffer(1'095);
+  GiveToAnother(2, 1'101);
+  ExpectOne("dddddddd was given a before cccccccc, which had come before");
+}
+
+TEST_F(JudgeLapsedOfferTest, DaemonThatHadTheTimeToClaimIsNotPassedOver) {
+  LapsedOffer(1'050);
+  GiveToAnother(3, 1'101);
+  ExpectOne("dddddddd was given a before cccccccc, which had come before");
+}
+
 TEST_F(JudgeLineTest, WaitersOfADaemonThatIsGoneMayBeOvertaken) {
   HolderAndTwoWaiters();
   judge.DaemonGone(DaemonId(2), At(50));
@@ -277,6 +321,22 @@ TEST_F(JudgeLineTest, PlaceThatARetryTookOverMayStay) {
   judge.Joined(TryOf('b', 3, 1), 10, At(70));
   Release('a', 200);
   Offer(TryOf('b', 3, 1), 2, 200);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, PlaceOfARetryThatGotTheOfferMayStay) {
+  OfferToTheFirstWaiter();
+  judge.Repeated(TryOf('b', 3, 1), 2, At(30));
+  judge.GivenUp(TryOf('b', 2, 1), At(40));
+  Offer(TryOf('c', 2, 2), 3, 1'030);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, PlaceOfAnEarlierAttemptThatFoundTheOfferIsNotItsOwn) {
+  OfferToTheFirstWaiter();
+  judge.Repeated(TryOf('b', 3, 1), 0, At(30));
+  judge.GivenUp(TryOf('b', 3, 1), At(40));
+  Offer(TryOf('c', 2, 2), 3, 1'030);
   ExpectNone();
 }
 
