@@ -22,6 +22,11 @@ constexpr Micros kHomeChangeAfterBeat = std::chrono::seconds(5);
 // granted some that nobody here has seen. As many as this are passed over.
 constexpr int64_t kTokensUnseen = 100'000'000;
 
+// The floor that a daemon keeps is this far ahead of the clock at most, unless the clock was set
+// back: answers of one moment come in any order, and a clock that is learned anew is known as
+// exactly as its answer was fast.
+constexpr Millis kFloorsAhead{1'100};
+
 // Another daemon may have granted longer leases than this one knows of. Within this it notices the
 // loss too, and says so; nothing is granted before.
 constexpr Millis kOthersSayWithin{1'500};
@@ -37,12 +42,24 @@ bool HasBeatenByThisClock(const Sighting& s) {
   return std::chrono::abs(Micros(s.now.micros - s.seen->beat.at.micros)) <= kBeatsApartMax;
 }
 
+// For how long nothing new is granted after a loss.
+Millis QuarantineAfterLoss(Millis ceiling) {
+  return std::max(QuarantineOf(ceiling), kOthersSayWithin);
+}
+
+// Whether it ends later than any that could have begun by now: the clock was set back since.
+bool QuarantineEndsTooLate(const Sighting& s) {
+  return s.seen->marker.quarantine_end >
+         After(s.now, QuarantineAfterLoss(s.seen->marker.ttl_ceiling));
+}
+
 std::optional<LossKind> LossSince(const Sighting& s) {
   if (s.unreadable) return LossKind::kUnreadable;
   if (!s.seen) {
     if (s.known) return LossKind::kEmptied;
     return s.has_records ? std::optional(LossKind::kRecordsFirst) : std::nullopt;
   }
+  if (QuarantineEndsTooLate(s)) return LossKind::kClockStep;
   if (!s.known) return std::nullopt;
   const StoreMarker& known = s.known->marker;
   const StoreMarker& seen = s.seen->marker;
@@ -105,15 +122,20 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
     marker.ttl_ceiling = std::max(marker.ttl_ceiling, policy.ceiling_max);
   }
   marker.token_floor = std::max(marker.token_floor, s.token_floor);
-  if (marker.token_floor.value > s.now.micros) marker.token_floor.value += kTokensUnseen;
+  // When the quarantine is over the clock is beyond all tokens, unless it was set back by more.
+  const Millis quarantine = policy.quarantine == QuarantineMode::kOff
+                                ? kFloorsAhead
+                                : QuarantineAfterLoss(marker.ttl_ceiling);
+  if (marker.token_floor.value > After(s.now, quarantine - kFloorsAhead).micros) {
+    marker.token_floor.value += kTokensUnseen;
+  }
   if (marker.service_id.empty()) {
     marker.service_id = policy.new_service_id;
     marker.reassertion_key = policy.new_reassertion_key;
   }
   if (policy.quarantine == QuarantineMode::kOff && marker.epoch > 0) return marker;
   ++marker.epoch;
-  marker.quarantine_end =
-      After(s.now, std::max(QuarantineOf(marker.ttl_ceiling), kOthersSayWithin));
+  marker.quarantine_end = After(s.now, quarantine);
   if (policy.quarantine == QuarantineMode::kOff) marker.quarantine_end = {};
   return marker;
 }

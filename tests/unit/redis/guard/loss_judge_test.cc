@@ -220,6 +220,27 @@ TEST_F(LossJudgeTest, ClockStepAfterTheLossThatAnotherNoticedIsOneToo) {
   EXPECT_EQ(Judged().kind, Kind::kTrusted) << "nobody has beaten for long, and no clock was set";
 }
 
+// A daemon that had not seen the clock as it was took the quarantine for as long as the step.
+TEST_F(LossJudgeTest, QuarantineThatEndsLaterThanItCouldShowsThatTheClockWasSetBack) {
+  sighting_.seen->marker.epoch = 4;
+  const int64_t longest = kNow + core::Micros(QuarantineOf(30s)).count();
+  sighting_.seen->marker.quarantine_end = {longest};
+  EXPECT_EQ(Judged().kind, Kind::kTrusted);
+
+  sighting_.seen->marker.quarantine_end = {longest + 1};
+  ExpectLoss(LossKind::kClockStep);
+  EXPECT_EQ(Judged().marker.epoch, 5);
+  sighting_.known.reset();
+  ExpectLoss(LossKind::kClockStep, 2min);
+}
+
+TEST_F(LossJudgeTest, ShortestQuarantineIsNoSignOfAClockThatWasSet) {
+  sighting_.known->marker.ttl_ceiling = sighting_.seen->marker.ttl_ceiling = 1s;
+  sighting_.seen->marker.epoch = 4;
+  sighting_.seen->marker.quarantine_end = {kNow + 1'500'000};
+  EXPECT_EQ(Judged().kind, Kind::kTrusted);
+}
+
 TEST_F(LossJudgeTest, EvictedKeysAreALoss) {
   sighting_.life.evicted_keys = 3;
   sighting_.evicted_before = 3;
