@@ -45,7 +45,7 @@ struct [[nodiscard]] FenceResult {
   bool admitted() const { return verdict == Verdict::kAdmitted; }
 };
 
-// A connection to the service. Cheap to keep, dear to make: one per process is enough.
+// A connection to the service. Creating one is expensive, keeping it is not: use one per process.
 //
 // It has one thread that renews all leases and one that runs callbacks. Calls are retried only when
 // the service is unavailable, with the same lease id, so that nothing is acquired twice; when an
