@@ -195,12 +195,29 @@ func describe(o *operation) string {
 	return text
 }
 
+// earliestEnd is that of the operations which this order leaves out.
+func earliestEnd(all []porcupine.Operation, order []int) int64 {
+	placed := make([]bool, len(all))
+	for _, id := range order {
+		placed[id] = true
+	}
+	earliest := int64(forever)
+	for id, o := range all {
+		if !placed[id] && o.Return < earliest {
+			earliest = o.Return
+		}
+	}
+	return earliest
+}
+
 // explain shows the longest order that the model allows, and why none of what could come next can.
 func (m *model) explain(lock string, all []porcupine.Operation, info porcupine.LinearizationInfo, h *history) string {
+	// Of the longest orders, that which comes furthest in time.
 	var longest []int
+	var first int64 // What it leaves out has to come before this, the earliest of its ends.
 	for _, order := range info.PartialLinearizations()[0] {
-		if len(order) > len(longest) {
-			longest = order
+		if end := earliestEnd(all, order); longest == nil || end > first {
+			longest, first = order, end
 		}
 	}
 	s, placed := state{}, map[int]bool{}
@@ -210,12 +227,6 @@ func (m *model) explain(lock string, all []porcupine.Operation, info porcupine.L
 		s, _ = m.step(s, o)
 		placed[id] = true
 		orderly = append(orderly, o)
-	}
-	first := int64(forever) // What is not placed has to come before the first of its ends.
-	for id, o := range all {
-		if !placed[id] && o.Return < first {
-			first = o.Return
-		}
 	}
 	if len(orderly) > excerptLength {
 		orderly = orderly[len(orderly)-excerptLength:]

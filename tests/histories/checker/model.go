@@ -22,6 +22,7 @@ type state struct {
 	token int64  // of the holder; 0: no answer has told it yet
 	end   int64  // the holder's lease does not end by itself before this
 	high  int64  // no token below or at this is granted any more
+	stale int64  // nor is one below or at this admitted: a higher one was given out
 }
 
 type model struct {
@@ -37,31 +38,35 @@ func (m *model) step(s state, o *operation) (state, string) {
 	if s.now < o.Begin {
 		s.now = o.Begin
 	}
-	why := "no such operation"
+	why := ""
 	switch o.Kind + " " + o.Reason {
 	case "acquire ":
 		s, why = m.granted(s, o)
 	case "acquire HELD":
 		s, why = m.holds(s, o, o.Holder)
 	case "acquire LEASE_ENDED", "extend LEASE_LOST":
-		s, why = m.ended(s, o, m.leases[o.Lease].ends)
+		s = m.ended(s, o, m.leases[o.Lease].ends)
 	case "extend ":
 		if s, why = m.holds(s, o, o.Lease); why == "" {
-			s, why = extended(s, o)
+			s = extended(s, o)
 		}
 	case "release ":
 		s, why = m.released(s, o)
-	case "release NOT_HOLDER", "release EXPIRED", "release WAITER_REMOVED":
-		if o.Reason == "NOT_HOLDER" && o.End >= m.forgotten {
-			s, why = m.ended(s, o, []int64{o.Begin}) // A forgotten lease cannot be taken back any more.
-		} else {
-			s, why = m.ended(s, o, others(m.leases[o.Lease].ends, o))
+	case "release EXPIRED", "release WAITER_REMOVED":
+		s = m.ended(s, o, others(m.leases[o.Lease].ends, o))
+	case "release NOT_HOLDER":
+		ends := others(m.leases[o.Lease].ends, o)
+		if o.End >= m.forgotten {
+			ends = append(ends, o.Begin) // A forgotten lease cannot be taken back any more.
 		}
+		s = m.ended(s, o, ends)
 	case "fence ADMITTED", "fence STALE", "fence EXPIRED", "fence UNKNOWN_TOKEN":
 		s, why = m.fenced(s, o)
+	default:
+		why = "the model knows no such answer"
 	}
 	if why == "" && s.now > o.End {
-		why = "the lock was held for longer than that"
+		why = "the lease before had not ended by then"
 	}
 	return s, why
 }
@@ -88,14 +93,11 @@ func (m *model) free(s state) state {
 	return m.over(s, m.leases[s.lease].ends)
 }
 
-func (m *model) ended(s state, o *operation, ends []int64) (state, string) {
+func (m *model) ended(s state, o *operation, ends []int64) state {
 	if s.lease == o.Lease {
 		s = m.over(s, ends)
 	}
-	if s.now > o.End {
-		return s, "its lease had not ended by then"
-	}
-	return s, ""
+	return s
 }
 
 // others are those of these times at which something else than o was sent.
@@ -108,16 +110,13 @@ func others(times []int64, o *operation) (rest []int64) {
 	return rest
 }
 
-// extended moves the end of the holder's lease. The first answer with a token tells it.
-func extended(s state, o *operation) (state, string) {
-	if s.token == 0 && o.Token < s.high {
-		return s, "its token is not above those before"
-	}
+// extended moves the end of the holder's lease, and knows its token from then on.
+func extended(s state, o *operation) state {
 	s.token, s.high = o.Token, o.Token
 	if end := s.now + counted(o.LeftUs); end > s.end {
 		s.end = end
 	}
-	return s, ""
+	return s
 }
 
 func (m *model) granted(s state, o *operation) (state, string) {
@@ -129,12 +128,9 @@ func (m *model) granted(s state, o *operation) (state, string) {
 			return s, "its token is not above those before, or its lease had ended"
 		}
 		s = m.free(s)
-		if s.now > o.End {
-			return s, "another lease had not ended by then"
-		}
 		s.lease, s.token, s.end, s.high = o.Lease, 0, s.now, o.Token
 	}
-	return extended(s, o)
+	return extended(s, o), ""
 }
 
 // holds lets `holder` have the lock: it has it, or its acquire, which has no answer yet or never gets one, takes
@@ -167,9 +163,6 @@ func (m *model) holds(s state, o *operation, holder string) (state, string) {
 	if s.now > last {
 		return s, "the lease that is said to hold the lock was not granted, or was released"
 	}
-	if s.now > o.End {
-		return s, "another lease had not ended by then"
-	}
 	s.lease, s.token, s.end, s.high = holder, 0, s.now, s.high+1
 	return s, ""
 }
@@ -193,27 +186,22 @@ func (m *model) released(s state, o *operation) (state, string) {
 func (m *model) fenced(s state, o *operation) (state, string) {
 	switch o.Reason {
 	case "ADMITTED":
-		if o.Token != s.high {
+		if o.Token != s.high || o.Token <= s.stale {
 			return s, "the token is not the newest one"
 		}
 		if o.Live && (s.lease == "" || s.token != o.Token) {
 			return s, "the token's lease had ended"
 		}
 	case "STALE":
-		if o.Token < s.high {
-			return s, ""
+		if o.Token >= s.high {
+			s = m.free(s)
+			s.stale = o.Token // A higher one was offered to somebody who has not taken it yet.
 		}
-		if s = m.free(s); s.now > o.End {
-			return s, "the token is the newest one, and its lease had not ended by then"
-		}
-		s.high = o.Token + 1 // It was offered to somebody who did not take it.
 	case "EXPIRED":
-		if o.Token != s.high {
+		if o.Token != s.high || o.Token <= s.stale {
 			return s, "the token is not the newest one"
 		}
-		if s = m.free(s); s.now > o.End {
-			return s, "the token's lease had not ended by then"
-		}
+		s = m.free(s)
 	case "UNKNOWN_TOKEN":
 		if o.Token <= s.high && o.End < m.forgotten {
 			return s, "the token was granted"
