@@ -18,7 +18,7 @@ constexpr milliseconds kTtls[] = {milliseconds(200), milliseconds(500), millisec
                                   milliseconds(2'000)};
 constexpr milliseconds kWaits[] = {milliseconds(100), milliseconds(400), milliseconds(1'500)};
 constexpr milliseconds kGrace{1'000};  // Of a deadline, beyond the wait.
-constexpr milliseconds kAfterRefusal{150};
+constexpr milliseconds kAfterRefusal{60};
 constexpr int kTries = 4;
 
 // What says for certain that the operation has had no effect, and will have none.
@@ -114,7 +114,7 @@ Actor::Grant Actor::Acquire(Lease& lease, milliseconds wait, bool confirm) {
 }
 
 bool Actor::AcquireWithRetries(Lease& lease) {
-  const bool waits = random_.OneIn(3);
+  const bool waits = random_.OneIn(6);
   const milliseconds wait = waits ? random_.Pick(kWaits) : milliseconds(0);
   const bool confirm = waits && random_.OneIn(2);
   Grant grant = Acquire(lease, wait, confirm);
@@ -231,7 +231,7 @@ void Actor::Cycle() {
   tokens_of_ = lease.lock;
   tokens_.push_back(lease.token);
   bool held = true;
-  for (uint64_t uses = random_.Below(6); held && uses > 0; --uses) held = Use(lease);
+  for (uint64_t uses = random_.Below(10); held && uses > 0; --uses) held = Use(lease);
   if (!random_.OneIn(12)) Release(lease);  // Else it runs out.
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // histories --checker PROGRAM [--minutes N | --runs N] [--run-seconds N] [--seed S]
-// [--output FOLDER] [--without FAULT...] [--no-losses] [--keep]: runs of a Redis, daemons and
-// clients as processes, with faults. Each leaves a history that the checker accepts or refuses.
-// Exit code 0 only if all were accepted.
+// [--output FOLDER] [--without FAULT...] [--no-losses] [--keep] [--daemon PROGRAM]: runs of a
+// Redis, daemons and clients as processes, with faults. Each leaves a history that the checker
+// accepts or refuses. Exit code 0 only if all were accepted.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
@@ -33,6 +33,7 @@ constexpr std::chrono::minutes kCheckLimit{10};
 
 struct Options {
   std::string checker;
+  std::string daemon = LOCKKEEPERD_PROGRAM;
   std::string output = "histories";
   double minutes = 3;
   uint64_t runs = 0;  // 0: as many as the minutes allow.
@@ -66,7 +67,7 @@ bool Run(const Options& options, uint64_t seed) {
 
   std::vector<std::string> histories = {folder + "/faults.jsonl"};
   {
-    lockkeeper::histories::Scene scene({.daemon_program = LOCKKEEPERD_PROGRAM,
+    lockkeeper::histories::Scene scene({.daemon_program = options.daemon,
                                         .client_program = HISTORY_CLIENT_PROGRAM,
                                         .output = folder},
                                        random.Bits());
@@ -106,6 +107,7 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Checks the histories of real processes.");
   app.add_option("--checker", options.checker, "Program that judges a history")->required();
+  app.add_option("--daemon", options.daemon, "Another lockkeeperd")->capture_default_str();
   app.add_option("--minutes", options.minutes, "Begins runs for so long")->capture_default_str();
   app.add_option("--runs", options.runs, "How many runs, whatever time they take");
   app.add_option("--run-seconds", options.run_seconds, "Length of a run")->capture_default_str();
