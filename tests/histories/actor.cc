@@ -65,7 +65,10 @@ void Actor::Rest(milliseconds longest) {
 
 std::string Actor::NewId() { return core::Hex16(random_.Bits()) + core::Hex16(random_.Bits()); }
 
-int Actor::Begin(const Asked& asked) { return journal_.Begin(options_.name, asked); }
+int Actor::Begin(Asked asked) {
+  asked.session = daemons_[at_]->IsSession();
+  return journal_.Begin(options_.name, asked);
+}
 
 template <typename Response>
 Actor::Outcome Actor::End(int operation, const Answer<Response>& answer, Answered answered) {
@@ -91,7 +94,7 @@ Actor::Grant Actor::Acquire(Lease& lease, milliseconds wait, bool confirm) {
   request.mutable_wait_timeout()->set_nanos(static_cast<int32_t>(wait.count() % 1'000 * 1'000'000));
   request.mutable_wait_timeout()->set_seconds(wait.count() / 1'000);
   milliseconds deadline = wait + kGrace;
-  if (random_.OneIn(24)) deadline = milliseconds(1 + random_.Below(30));  // It gives up at once.
+  if (random_.OneIn(10)) deadline = milliseconds(1 + random_.Below(30));  // It gives up at once.
   const int operation =
       Begin({.kind = "acquire", .lock = lease.lock, .lease = lease.id, .attempt = lease.attempt});
   const auto answer = daemons_[at_]->Acquire(request, deadline);

@@ -59,7 +59,7 @@ class Actor {
   bool Use(Lease& lease);
 
   // Write down what is asked and what was answered. `answered`: if the call succeeded.
-  int Begin(const Asked& asked);
+  int Begin(Asked asked);
   template <typename Response>
   Outcome End(int operation, const Answer<Response>& answer, Answered answered);
   void GoElsewhere();

@@ -70,6 +70,7 @@ class Session : public Calls {
     return Run<v1::FenceResponse>(std::move(operation), &v1::SessionResult::fence);
   }
 
+  bool IsSession() const override { return true; }
   bool KeepsByHeartbeat(const std::string& lease_id) const override {
     return leases_.contains(lease_id);
   }

@@ -28,6 +28,8 @@ class Calls {
   virtual Answer<v1::ReleaseResponse> Release(const v1::ReleaseRequest& request) = 0;
   virtual Answer<v1::FenceResponse> Fence(const v1::FenceRequest& request) = 0;
 
+  // Whether heartbeats may keep what these calls get.
+  virtual bool IsSession() const { return false; }
   // Whether a heartbeat would keep this lease.
   virtual bool KeepsByHeartbeat(const std::string& /*lease_id*/) const { return false; }
   // OK if the heartbeat kept it. Requires: KeepsByHeartbeat.

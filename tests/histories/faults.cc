@@ -14,7 +14,7 @@ constexpr milliseconds kBetween{2'000};
 constexpr milliseconds kStill{3'500};  // Longer than each lease.
 constexpr milliseconds kAway{1'000};
 constexpr milliseconds kLinkBroken{3'000};
-constexpr milliseconds kLateness{250};
+constexpr milliseconds kLateness{600};
 constexpr milliseconds kClockStep{20'000};
 constexpr milliseconds kLeastClockStep{100};  // Smaller ones are not noticed, see below.
 
@@ -191,7 +191,7 @@ void Faults::BreakLink(bool to_redis) {
   if (struck_.contains(part)) return;
   support::ConnectionGate& gate = to_redis ? scene_.redis_gate(i) : scene_.daemon_gate(i);
   const auto cut = [&gate] { gate.Cut(); };
-  switch (random_.Below(4)) {
+  switch (random_.Below(6)) {
     case 0:
       Note("cut " + part);
       return gate.Cut();

@@ -65,6 +65,7 @@ int Journal::Begin(const std::string& client, const Asked& asked) {
             .Add("attempt", int64_t{asked.attempt})
             .Add("token", asked.token)
             .Add("live", asked.live)
+            .Add("session", asked.session)
             .Add("begin", support::BootNanos())
             .Text());
   return operations_;

@@ -18,6 +18,7 @@ struct Asked {
   int attempt = 0;
   int64_t token = 0;  // Fence: the token in question.
   bool live = false;  // Fence: its lease has to be live.
+  bool session = false;
 };
 
 // What is answered.

@@ -67,7 +67,7 @@ bool Run(const Options& options, uint64_t seed) {
 
   std::vector<std::string> histories = {folder + "/faults.jsonl"};
   {
-    lockkeeper::histories::Scene scene({.daemon_program = options.daemon,
+    lockkeeper::histories::Scene scene({.daemon_program = std::filesystem::absolute(options.daemon),
                                         .client_program = HISTORY_CLIENT_PROGRAM,
                                         .output = folder},
                                        random.Bits());

@@ -26,7 +26,7 @@ struct SceneOptions {
   std::string output;  // Folder that gets histories and logs.
   int daemons = 3;
   int clients = 3;  // Processes.
-  int actors = 12;   // In each of them.
+  int actors = 12;  // In each of them.
   int locks = 6;
   std::chrono::milliseconds round{20'000};
 };

@@ -58,6 +58,9 @@ func leasesOf(operations []*operation) map[string]*lease {
 			l = &lease{begin: forever, released: forever}
 			leases[o.Lease] = l
 		}
+		if l != nil && o.Kind != "release" && (o.Session || o.Outcome != "ok" && !isDefinite(o)) {
+			l.unsure = true
+		}
 		switch o.Kind {
 		case "acquire":
 			if o.Begin < l.begin {

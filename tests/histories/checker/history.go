@@ -23,7 +23,8 @@ type record struct {
 	Lock     string `json:"lock"`
 	Lease    string `json:"lease"` // lease id; the client gives it as its owner text too
 	Attempt  int    `json:"attempt"`
-	Live     bool   `json:"live"`     // fence: the lease has to be live
+	Live     bool   `json:"live"` // fence: the lease has to be live
+	Session  bool   `json:"session"`
 	Outcome  string `json:"outcome"`  // ok, fail, unknown
 	Reason   string `json:"reason"`   // of a failure; the verdict of a fence
 	Token    int64  `json:"token"`    // granted; asked for by a fence

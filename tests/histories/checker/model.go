@@ -8,6 +8,7 @@ type lease struct {
 	token    int64   // its only one; 0: no answer has told it
 	attempt  int     // the highest of those that were answered with a grant
 	begin    int64   // its first acquire was sent
+	unsure   bool    // it may run for longer than was answered: a session keeps it, or an acquire or extend had no answer
 	open     bool    // an acquire has no definite answer: it may be granted later, or never
 	end      int64   // when the last of its acquires was answered
 	releases []int64 // when each release was sent
@@ -21,6 +22,7 @@ type state struct {
 	lease string // the holder; empty: none
 	token int64  // of the holder; 0: no answer has told it yet
 	end   int64  // the holder's lease does not end by itself before this
+	last  int64  // the holder's lease has ended by itself after this
 	high  int64  // no token below or at this is granted any more
 	stale int64  // nor is one below or at this admitted: a higher one was given out
 }
@@ -32,6 +34,9 @@ type model struct {
 
 // counted is how long a client counts on what is left of a lease: less the margin of the client contract.
 func counted(leftUs int64) int64 { return leftUs*990 - 50_000_000 }
+
+// lasting is how long a lease runs at most: its answer was late, and clocks run a little apart.
+func lasting(o *operation) int64 { return o.End + o.LeftUs*1010 + 50_000_000 }
 
 // step places an operation after those that led to s. The text says why it cannot be there, empty if it can.
 func (m *model) step(s state, o *operation) (state, string) {
@@ -48,7 +53,7 @@ func (m *model) step(s state, o *operation) (state, string) {
 		s = m.ended(s, o, m.leases[o.Lease].ends)
 	case "extend ":
 		if s, why = m.holds(s, o, o.Lease); why == "" {
-			s = extended(s, o)
+			s = m.extended(s, o)
 		}
 	case "release ":
 		s, why = m.released(s, o)
@@ -111,10 +116,16 @@ func others(times []int64, o *operation) (rest []int64) {
 }
 
 // extended moves the end of the holder's lease, and knows its token from then on.
-func extended(s state, o *operation) state {
+func (m *model) extended(s state, o *operation) state {
 	s.token, s.high = o.Token, o.Token
 	if end := s.now + counted(o.LeftUs); end > s.end {
 		s.end = end
+	}
+	if last := lasting(o); last > s.last {
+		s.last = last
+	}
+	if m.leases[s.lease].unsure || o.End >= m.forgotten {
+		s.last = forever // A clock that is set back makes it longer.
 	}
 	return s
 }
@@ -128,9 +139,9 @@ func (m *model) granted(s state, o *operation) (state, string) {
 			return s, "its token is not above those before, or its lease had ended"
 		}
 		s = m.free(s)
-		s.lease, s.token, s.end, s.high = o.Lease, 0, s.now, o.Token
+		s.lease, s.token, s.end, s.last, s.high = o.Lease, 0, s.now, s.now, o.Token
 	}
-	return extended(s, o), ""
+	return m.extended(s, o), ""
 }
 
 // holds lets `holder` have the lock: it has it, or its acquire, which has no answer yet or never gets one, takes
@@ -143,7 +154,7 @@ func (m *model) holds(s state, o *operation, holder string) (state, string) {
 	if o.Kind == "extend" && l.token != 0 && o.Token != l.token {
 		return s, "its lease was answered with another token"
 	}
-	if s.lease == holder {
+	if s.lease == holder && (s.now <= s.last || o.End >= m.forgotten) {
 		return s, ""
 	}
 	if l.token != 0 && l.token <= s.high {
@@ -163,7 +174,7 @@ func (m *model) holds(s state, o *operation, holder string) (state, string) {
 	if s.now > last {
 		return s, "the lease that is said to hold the lock was not granted, or was released"
 	}
-	s.lease, s.token, s.end, s.high = holder, 0, s.now, s.high+1
+	s.lease, s.token, s.end, s.last, s.high = holder, 0, s.now, forever, s.high+1
 	return s, ""
 }
 
@@ -189,7 +200,7 @@ func (m *model) fenced(s state, o *operation) (state, string) {
 		if o.Token != s.high || o.Token <= s.stale {
 			return s, "the token is not the newest one"
 		}
-		if o.Live && (s.lease == "" || s.token != o.Token) {
+		if o.Live && (s.lease == "" || s.token != o.Token || s.now > s.last && o.End < m.forgotten) {
 			return s, "the token's lease had ended"
 		}
 	case "STALE":
