@@ -130,6 +130,9 @@ func check(h *history, limit time.Duration, html string) verdict {
 			v.text += fmt.Sprintf("lock %s: %d operations are not judged after %v\n", name, len(judged), limit)
 		}
 	}
+	if v.result == porcupine.Ok && v.grants == 0 {
+		v.result, v.text = porcupine.Unknown, "nothing was granted\n"
+	}
 	return v
 }
 

@@ -46,6 +46,12 @@ func TestAcceptsWhatIsRight(t *testing.T) {
 	})
 }
 
+func TestDoesNotAcceptAHistoryWithoutAGrant(t *testing.T) {
+	if v := check(&history{forgotten: forever}, time.Minute, ""); v.result != porcupine.Unknown {
+		t.Error(v.result)
+	}
+}
+
 func TestReadsWhatAKilledClientHasLeft(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	text := `{"client":"1","op":1,"kind":"acquire","lock":"l","lease":"a","begin":5}
