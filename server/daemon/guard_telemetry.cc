@@ -66,7 +66,7 @@ void GuardTelemetry::OnFirstUse(const StoreTrust& trust) {
   if (!Grants(trust)) first_use_ = "the store is new, and store.first_use is `quarantine`";
   Report(trust);
   logger_.Info("guard.first_use",
-               "The store had no marker and no locks: it is taken for a new one. If it should have "
+               "The store had no marker and no locks: it counts as new. If it should have "
                "had locks, it has lost them",
                {field::Shard(shard_), field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust))});
 }

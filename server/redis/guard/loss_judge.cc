@@ -57,7 +57,7 @@ std::optional<LossKind> LossSince(const Sighting& s) {
   if (s.unreadable) return LossKind::kUnreadable;
   if (!s.seen) {
     if (s.known) return LossKind::kEmptied;
-    return s.has_records ? std::optional(LossKind::kRecordsFirst) : std::nullopt;
+    return s.records;
   }
   if (QuarantineEndsTooLate(s)) return LossKind::kClockStep;
   if (!s.known) return std::nullopt;
@@ -174,6 +174,8 @@ std::string_view NameOf(LossKind kind) {
       return "evicted";
     case LossKind::kRecordsFirst:
       return "marker_missing";
+    case LossKind::kNotSearched:
+      return "not_searched";
   }
   return "unknown";
 }
@@ -210,6 +212,10 @@ std::string_view ExplanationOf(LossKind kind) {
       return "Redis has records of locks, but the marker of the store is missing: was it deleted, "
              "or "
              "did an older lockkeeperd make them";
+    case LossKind::kNotSearched:
+      return "Redis has more than 1,000,000 keys and no marker of this service: not all were "
+             "searched for records of locks, so there may be leases. If no lockkeeperd has used it "
+             "before there are none; this wait comes only once, and with a Redis of its own never";
   }
   return "";
 }

@@ -32,9 +32,10 @@ enum class LossKind {
   kClockStep,     // The server's clock was set.
   kEvicted,       // The server has evicted keys.
   kRecordsFirst,  // There are records of locks, but no marker.
+  kNotSearched,   // There is no marker, and there are too many keys to search them for records.
 };
 
-inline constexpr size_t kLossKinds = static_cast<size_t>(LossKind::kRecordsFirst) + 1;
+inline constexpr size_t kLossKinds = static_cast<size_t>(LossKind::kNotSearched) + 1;
 
 // As logs, metrics and GetServerInfo name it, such as "emptied".
 std::string_view NameOf(LossKind kind);
@@ -64,9 +65,10 @@ struct Sighting {
   std::optional<SeenMarker> known;  // What this daemon has confirmed last.
   std::optional<SeenMarker> seen;   // What is there now. Nothing if it is no marker.
   bool unreadable = false;          // Something is there that is none.
-  bool has_records = false;         // Asked only if nothing is seen and nothing known.
-  NodeLife life;                    // Of the server.
-  int64_t evicted_before = 0;       // Keys that it had evicted when it was confirmed last.
+  // What records of locks tell, if nothing is seen and nothing known: only then they are searched.
+  std::optional<LossKind> records;
+  NodeLife life;               // Of the server.
+  int64_t evicted_before = 0;  // Keys that it had evicted when it was confirmed last.
   bool clock_stepped = false;
   // Whether the marker may say that the server is durable again. Only now and then: daemons that do
   // not see the same, for want of a right or because one has looked earlier, would write in turn.

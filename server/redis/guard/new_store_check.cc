@@ -12,9 +12,7 @@ namespace {
 
 using Kind = StoreFinding::Kind;
 
-// SCANs of 1,000 keys each; a store with more keys is not taken for new.
 constexpr int64_t kScanCount = 1'000;
-constexpr int kScansMax = 1'000;
 
 // What happened between two looks that are further apart is not known.
 constexpr core::Millis kLooksApartMax{1'000};
@@ -77,10 +75,9 @@ void NewStoreCheck::LookForRecords(Done done, const std::string& cursor, int sca
       return std::move(done)(Refused(reply));
     }
     const std::string& next = reply->items[0].text;
-    if (!reply->items[1].items.empty() || scans >= kScansMax) {
-      return std::move(done)({.kind = Kind::kHasRecords});
-    }
+    if (!reply->items[1].items.empty()) return std::move(done)({.kind = Kind::kHasRecords});
     if (next == "0") return std::move(done)({.kind = Kind::kNew});
+    if (scans >= options_.scans_max) return std::move(done)({.kind = Kind::kTooManyKeys});
     LookForRecords(std::move(done), next, scans + 1);
   });
 }

@@ -20,6 +20,7 @@ struct NewStoreCheckOptions {
   // That of this one, which says nothing. Empty if another shard of it may know the store: then
   // nobody is asked, and always waited for.
   std::string own_channel;
+  int scans_max = 1'000;  // Of 1,000 keys each; a store with more keys is not taken for new.
   // Time that daemons have to reach a server that has started, and to look at its store. 0: none
   // is waited for.
   core::Millis wait{0};
@@ -29,7 +30,8 @@ struct StoreFinding {
   enum class Kind {
     kNew,
     kHasRecords,
-    kTooEarly,  // A daemon that knew the store could still say so: ask again soon.
+    kTooManyKeys,  // So many that not all were searched for records; none was found.
+    kTooEarly,     // A daemon that knew the store could still say so: ask again soon.
     kFailed,
   };
   Kind kind;

@@ -234,14 +234,19 @@ void NodeGuard::AskWhetherNew(size_t lane, Sighting sighting) {
             NoteRefusal(found.refusal);
             return CheckAgainSoon();
           case StoreFinding::Kind::kTooEarly:
-            waiting_ = "is empty: it is taken for a new one unless, within " +
-                       config::FormatDuration(new_store_.wait()) + ", another daemon knows it";
+            waiting_ = "is empty: in " + config::FormatDuration(new_store_.wait()) +
+                       " it counts as new, unless another daemon reports that it held data";
             return CheckAgainSoon();
           case StoreFinding::Kind::kNew:
+            break;
           case StoreFinding::Kind::kHasRecords:
-            sighting.has_records = found.kind == StoreFinding::Kind::kHasRecords;
-            Decide(lane, sighting, "");
+            sighting.records = LossKind::kRecordsFirst;
+            break;
+          case StoreFinding::Kind::kTooManyKeys:
+            sighting.records = LossKind::kNotSearched;
+            break;
         }
+        Decide(lane, sighting, "");
       });
 }
 

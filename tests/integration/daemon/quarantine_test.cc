@@ -142,8 +142,8 @@ TEST_F(QuarantineTest, WaitForOtherDaemonsIsTold) {
   newcomer.WaitForLog("event=guard.first_use_waits");
 
   EXPECT_EQ(Get(newcomer, "/readyz").body,
-            "ready; nothing new is granted: the store is empty: it is taken for a new one unless, "
-            "within 1m, another daemon knows it\n");
+            "ready; nothing new is granted: the store is empty: in 1m it counts as new, unless "
+            "another daemon reports that it held data\n");
   EXPECT_THAT(newcomer.Stderr(), testing::Not(HasSubstr("guard.setting_refused")));
 }
 

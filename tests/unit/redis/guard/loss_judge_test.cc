@@ -324,8 +324,10 @@ TEST_F(LossJudgeTest, EmptyStoreThatNobodyKnowsIsANewOne) {
 TEST_F(LossJudgeTest, RecordsWithoutAMarkerAreALoss) {
   sighting_.known.reset();
   sighting_.seen.reset();
-  sighting_.has_records = true;
-  ExpectLoss(LossKind::kRecordsFirst, 2min);
+  for (const LossKind kind : {LossKind::kRecordsFirst, LossKind::kNotSearched}) {
+    sighting_.records = kind;
+    ExpectLoss(kind, 2min);
+  }
   EXPECT_EQ(Judged().marker.epoch, 1);
 }
 
@@ -356,7 +358,7 @@ TEST_F(LossJudgeTest, WithoutQuarantineALossChangesNothingButIsTold) {
 }
 
 TEST_F(LossJudgeTest, EveryKindHasANameAndAnExplanation) {
-  for (int kind = 0; kind <= static_cast<int>(LossKind::kRecordsFirst); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(LossKind::kNotSearched); ++kind) {
     EXPECT_NE(NameOf(static_cast<LossKind>(kind)), "unknown");
     EXPECT_FALSE(ExplanationOf(static_cast<LossKind>(kind)).empty());
   }

@@ -28,10 +28,11 @@ constexpr core::Millis kLook{60};
 
 class NewStoreTest : public NodeGuardTest {
  protected:
-  std::unique_ptr<Guarded> Daemon(char digit) {
+  std::unique_ptr<Guarded> Daemon(char digit, int scans_max = 1'000) {
     NodeGuardOptions options = support::GuardOptionsOf(std::string(16, digit));
     options.new_store.own_channel = Guarded::ChannelOf(options);
     options.new_store.wait = kWait;
+    options.new_store.scans_max = scans_max;
     return std::make_unique<Guarded>(server_, clock_, executor_, options);
   }
 
@@ -184,7 +185,7 @@ TEST_F(NewStoreTest, SaysWhyCallsAreHeldBack) {
   EXPECT_FALSE(Permits(*daemon));
 
   const std::string why =
-      "is empty: it is taken for a new one unless, within 3s, another daemon knows it";
+      "is empty: in 3s it counts as new, unless another daemon reports that it held data";
   EXPECT_EQ(daemon->guard.HeldBackBecause(), "the store " + why);
   EXPECT_THAT(daemon->observer.waiting, ElementsAre(why)) << "told once";
   TimeToPermit(*daemon);
@@ -201,6 +202,26 @@ TEST_F(NewStoreTest, RecordsWithoutAMarkerAreALossAfterTheWaitToo) {
   TimeToPermit(*daemon);
 
   EXPECT_THAT(daemon->observer.told, ElementsAre("marker_missing 1"));
+}
+
+// There may be records among those that were not looked at. It says so, and not that there are
+// some.
+TEST_F(NewStoreTest, KeysOfOthersThatAreTooManyToSearchAreALossOfTheirOwn) {
+  for (int i = 0; i < 1'500; ++i) Run({"SET", "other:" + std::to_string(i), ""});
+  const auto daemon = Daemon('1', 1);
+
+  TimeToPermit(*daemon);
+
+  EXPECT_THAT(daemon->observer.told, ElementsAre("not_searched 1"));
+}
+
+TEST_F(NewStoreTest, KeysOfOthersThatWereAllSearchedAreNoLoss) {
+  for (int i = 0; i < 1'500; ++i) Run({"SET", "other:" + std::to_string(i), ""});
+  const auto daemon = Daemon('1', 2);
+
+  TimeToPermit(*daemon);
+
+  EXPECT_THAT(daemon->observer.told, ElementsAre("first use"));
 }
 
 TEST_F(NewStoreTest, MayEndAtAnyMoment) {
