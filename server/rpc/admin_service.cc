@@ -17,12 +17,22 @@ namespace {
 
 using telemetry::Outcome;
 
+// Says in `response` that the store may have forgotten leases, if it may.
+template <typename Response>
+void TellQuarantine(const ServiceDeps& deps, Response& response) {
+  const telemetry::GrantHealth grants = deps.health.Current().grants;
+  const auto left = grants.quarantine_over - deps.clock.Now();
+  if (grants.granting || left <= core::Micros(0)) return;
+  ToProto(std::chrono::duration_cast<core::Micros>(left), *response.mutable_quarantine_left());
+}
+
 struct GetLockCall {
   using Request = admin::v1::GetLockRequest;
   using Response = admin::v1::GetLockResponse;
   using Answer = std::optional<core::LockInfo>;
 
-  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
+  absl::Status Read(const Request& from, const ServiceDeps& service, const CallContext& context) {
+    deps = &service;
     request.deadline = context.deadline();
     return ToCore(from, request);
   }
@@ -32,11 +42,13 @@ struct GetLockCall {
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);
+    TellQuarantine(*deps, response);
     return answer ? Outcome::kFound : Outcome::kNotFound;
   }
   CallSubject Subject(const Request& from) const { return {.lock_name = from.name()}; }
 
   GetLockRequest request;
+  const ServiceDeps* deps = nullptr;
 };
 
 struct ListLocksCall {
@@ -44,7 +56,8 @@ struct ListLocksCall {
   using Response = admin::v1::ListLocksResponse;
   using Answer = core::LockPage;
 
-  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
+  absl::Status Read(const Request& from, const ServiceDeps& service, const CallContext& context) {
+    deps = &service;
     request.deadline = context.deadline();
     return ToCore(from, request);
   }
@@ -55,11 +68,13 @@ struct ListLocksCall {
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);
+    TellQuarantine(*deps, response);
     return Outcome::kListed;
   }
   CallSubject Subject(const Request&) const { return {}; }
 
   core::ListRequest request;
+  const ServiceDeps* deps = nullptr;
 };
 
 struct ForceReleaseCall {

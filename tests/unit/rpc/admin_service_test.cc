@@ -60,6 +60,39 @@ TEST_F(AdminServiceTest, GetLockWithoutARecordAnswersNoLock) {
   EXPECT_FALSE(response.has_lock());
 }
 
+// What has no record may be held all the same, by somebody whose lease the store has forgotten.
+TEST_F(AdminServiceTest, AnswersSayThatAQuarantineRuns) {
+  store().on_get = [this](const std::string&, auto done) {
+    store().AnswerLater<std::optional<core::LockInfo>>(std::move(done),
+                                                       std::optional<core::LockInfo>());
+  };
+  store().on_list = [this](const core::ListRequest&, auto done) {
+    store().AnswerLater<core::LockPage>(std::move(done), core::LockPage{});
+  };
+  admin::v1::GetLockRequest get;
+  get.set_name("n");
+  admin::v1::GetLockResponse got;
+  admin::v1::ListLocksResponse listed;
+  const auto ask = [&](telemetry::GrantHealth grants) {
+    server_.health().ReportGrants(0, std::move(grants));
+    grpc::ClientContext get_context;
+    grpc::ClientContext list_context;
+    ASSERT_TRUE(stub_->GetLock(&get_context, get, &got).ok());
+    ASSERT_TRUE(stub_->ListLocks(&list_context, {}, &listed).ok());
+  };
+
+  ask({.granting = false, .quarantine_over = server_.Deps().clock.Now() + std::chrono::hours(1)});
+
+  EXPECT_THAT(got.quarantine_left().seconds(),
+              testing::AllOf(testing::Gt(3500), testing::Le(3600)));
+  EXPECT_THAT(listed.quarantine_left().seconds(), testing::Gt(3500));
+
+  ask({.granting = true, .quarantine_over = server_.Deps().clock.Now() + std::chrono::hours(1)});
+
+  EXPECT_FALSE(got.has_quarantine_left());
+  EXPECT_FALSE(listed.has_quarantine_left());
+}
+
 TEST_F(AdminServiceTest, ListLocksAnswersAPage) {
   store().on_list = [this](const core::ListRequest& request, auto done) {
     store().AnswerLater<core::LockPage>(
@@ -79,7 +112,7 @@ TEST_F(AdminServiceTest, ListLocksAnswersAPage) {
 TEST_F(AdminServiceTest, ForceReleaseLeavesAnAuditRecord) {
   store().on_force_release = [this](const core::ForceReleaseRequest&, auto done) {
     store().AnswerLater<core::ForceReleaseAnswer>(
-        std::move(done), core::ForceReleaseAnswer{true, {8}, core::Micros(1'500), "host-1"});
+        std::move(done), core::ForceReleaseAnswer{true, {8}, core::Millis(1'500), "host-1"});
   };
   context_.AddMetadata("x-request-id", "ticket-17");
   admin::v1::ForceReleaseResponse response;
@@ -98,7 +131,7 @@ TEST_F(AdminServiceTest, ForceReleaseLeavesAnAuditRecord) {
   EXPECT_THAT(lines[0], HasSubstr("audit_reason=\"stuck since noon\""));
   EXPECT_THAT(lines[0], HasSubstr("holder_owner=host-1"));
   EXPECT_THAT(lines[0], HasSubstr("fencing_token=8"));
-  EXPECT_THAT(lines[0], HasSubstr("closed_for_us=1500"));
+  EXPECT_THAT(lines[0], HasSubstr("closed_for_ms=1500"));
   EXPECT_THAT(lines[0], HasSubstr("outcome=force_released"));
 }
 
@@ -107,7 +140,7 @@ TEST_F(AdminServiceTest, AuditTellsThatThereWasNoLeaseToEnd) {
     store().AnswerLater<core::ForceReleaseAnswer>(
         std::move(done),
         core::ForceReleaseAnswer{
-            .released = false, .token = {7}, .closed_for = core::Micros(1500), .holder_owner = ""});
+            .released = false, .token = {7}, .closed_for = core::Millis(1500), .holder_owner = ""});
   };
   admin::v1::ForceReleaseResponse response;
 
@@ -119,7 +152,7 @@ TEST_F(AdminServiceTest, AuditTellsThatThereWasNoLeaseToEnd) {
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_THAT(lines[0], HasSubstr("lock_name=n"));
   EXPECT_THAT(lines[0], HasSubstr("audit_reason=\"stuck since noon\""));
-  EXPECT_THAT(lines[0], HasSubstr("closed_for_us=1500"));
+  EXPECT_THAT(lines[0], HasSubstr("closed_for_ms=1500"));
   EXPECT_THAT(lines[0], HasSubstr("outcome=not_released"));
 }
 
