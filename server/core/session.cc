@@ -35,10 +35,6 @@ struct Session::Round {
   Done<int32_t> all_released;
 };
 
-AnsweredOperation Session::Arrived(uint64_t id, OperationKind kind) const {
-  return {.id = id, .kind = kind, .arrived = clock_.Now()};
-}
-
 void Session::Answer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer) {
   if (listener_ != nullptr) listener_->OnAnswer(operation, std::move(answer));
 }
@@ -48,7 +44,12 @@ void Session::Run(SessionOperation operation) {
 }
 
 void Session::Carry(uint64_t id, AcquireRequest request) {
-  const AnsweredOperation operation = Arrived(id, OperationKind::kAcquire);
+  AnsweredOperation operation{.id = id,
+                              .kind = OperationKind::kAcquire,
+                              .arrived = clock_.Now(),
+                              .name = request.name,
+                              .lease_id = request.lease_id,
+                              .owner = request.owner};
   if (leases_.size() + acquiring_ >= limits::kLeasesPerSessionMax) {
     return Answer(operation,
                   Error(ErrorReason::kLeaseLimit, "a session has at most " +
@@ -61,14 +62,15 @@ void Session::Carry(uint64_t id, AcquireRequest request) {
   ++acquiring_;
   const int32_t attempt = request.attempt;
   if (request.wait_timeout > Millis(0)) {
-    return locks_.Acquire(std::move(request), [self = shared_from_this(), operation,
-                                               attempt](absl::StatusOr<AcquireAnswer> answer) {
-      self->OnWaited(operation, attempt, std::move(answer));
-    });
+    return locks_.Acquire(std::move(request),
+                          [self = shared_from_this(), operation = std::move(operation),
+                           attempt](absl::StatusOr<AcquireAnswer> answer) {
+                            self->OnWaited(operation, attempt, std::move(answer));
+                          });
   }
   const Keeper keeper = request.keeper;
-  locks_.Acquire(std::move(request), [self = shared_from_this(), operation, attempt,
-                                      keeper](absl::StatusOr<AcquireAnswer> answer) {
+  locks_.Acquire(std::move(request), [self = shared_from_this(), operation = std::move(operation),
+                                      attempt, keeper](absl::StatusOr<AcquireAnswer> answer) {
     self->OnAcquired(operation, attempt, keeper, std::move(answer));
   });
 }
@@ -97,17 +99,20 @@ void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, co
 }
 
 void Session::Carry(uint64_t id, ExtendRequest request) {
-  const AnsweredOperation operation = Arrived(id, OperationKind::kExtend);
-  std::string name = request.name;
-  const LeaseId lease_id = request.lease_id;
-  locks_.Extend(std::move(request), [self = shared_from_this(), operation, name = std::move(name),
-                                     lease_id](absl::StatusOr<Lease> lease) {
-    self->OnExtended(operation, name, lease_id, std::move(lease));
+  AnsweredOperation operation{.id = id,
+                              .kind = OperationKind::kExtend,
+                              .arrived = clock_.Now(),
+                              .name = request.name,
+                              .lease_id = request.lease_id};
+  locks_.Extend(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
+                                        absl::StatusOr<Lease> lease) {
+    self->OnExtended(operation, std::move(lease));
   });
 }
 
-void Session::OnExtended(const AnsweredOperation& operation, const std::string& name,
-                         const LeaseId& lease_id, absl::StatusOr<Lease> lease) {
+void Session::OnExtended(const AnsweredOperation& operation, absl::StatusOr<Lease> lease) {
+  const std::string& name = operation.name;
+  const LeaseId& lease_id = *operation.lease_id;
   if (lease.ok()) {
     if (leases_.Keeps(name, lease_id) || offers_.Take(OfferKey(name, lease_id), clock_.Now())) {
       Keep(*lease, operation.arrived);
@@ -122,25 +127,30 @@ void Session::OnExtended(const AnsweredOperation& operation, const std::string& 
 }
 
 void Session::Carry(uint64_t id, ReleaseRequest request) {
-  const AnsweredOperation operation = Arrived(id, OperationKind::kRelease);
+  AnsweredOperation operation{.id = id,
+                              .kind = OperationKind::kRelease,
+                              .arrived = clock_.Now(),
+                              .name = request.name,
+                              .lease_id = request.lease_id};
   // At once: its client gives the lease or the offer up, whatever comes of the release.
   if (!leases_.Drop(request.name, request.lease_id)) {
     offers_.Take(OfferKey(request.name, request.lease_id), clock_.Now());
   }
-  locks_.Release(std::move(request),
-                 [self = shared_from_this(), operation](absl::StatusOr<ReleaseAnswer> answer) {
-                   if (!answer.ok()) return self->Answer(operation, answer.status());
-                   self->Answer(operation, SessionAnswer(*answer));
-                 });
+  locks_.Release(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
+                                         absl::StatusOr<ReleaseAnswer> answer) {
+    if (!answer.ok()) return self->Answer(operation, answer.status());
+    self->Answer(operation, SessionAnswer(*answer));
+  });
 }
 
 void Session::Carry(uint64_t id, FenceRequest request) {
-  const AnsweredOperation operation = Arrived(id, OperationKind::kFence);
-  locks_.Fence(std::move(request),
-               [self = shared_from_this(), operation](absl::StatusOr<FenceAnswer> answer) {
-                 if (!answer.ok()) return self->Answer(operation, answer.status());
-                 self->Answer(operation, SessionAnswer(*answer));
-               });
+  AnsweredOperation operation{
+      .id = id, .kind = OperationKind::kFence, .arrived = clock_.Now(), .name = request.name};
+  locks_.Fence(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
+                                       absl::StatusOr<FenceAnswer> answer) {
+    if (!answer.ok()) return self->Answer(operation, answer.status());
+    self->Answer(operation, SessionAnswer(*answer));
+  });
 }
 
 void Session::Keep(const Lease& lease, Instant asked) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -44,6 +45,9 @@ struct AnsweredOperation {
   uint64_t id = 0;
   OperationKind kind = OperationKind::kAcquire;
   Instant arrived;  // At the shard.
+  std::string name;
+  std::optional<LeaseId> lease_id;  // Nothing in a fence.
+  std::string owner;                // Of an acquire.
 };
 
 // A lease that a heartbeat did not extend.
@@ -111,7 +115,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void Carry(uint64_t id, ExtendRequest request);
   void Carry(uint64_t id, ReleaseRequest request);
   void Carry(uint64_t id, FenceRequest request);
-  AnsweredOperation Arrived(uint64_t id, OperationKind kind) const;
   void Answer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer);
 
   void OnAcquired(const AnsweredOperation& operation, int32_t attempt, const Keeper& keeper,
@@ -119,8 +122,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // The same for one that may have waited.
   void OnWaited(const AnsweredOperation& operation, int32_t attempt,
                 absl::StatusOr<AcquireAnswer> answer);
-  void OnExtended(const AnsweredOperation& operation, const std::string& name,
-                  const LeaseId& lease_id, absl::StatusOr<Lease> lease);
+  void OnExtended(const AnsweredOperation& operation, absl::StatusOr<Lease> lease);
   // `asked` is when the store was asked for it at the earliest.
   void Keep(const Lease& lease, Instant asked);
   Instant EndOf(const Lease& lease, Instant asked) const;

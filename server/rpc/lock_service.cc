@@ -107,7 +107,8 @@ LockService::LockService(const ServiceDeps& deps, CallRecorder& recorder)
       fence_{"Fence", deps.metrics.ForRpc("Fence"), recorder},
       session_{"Session", deps.metrics.ForRpc("Session"), recorder},
       session_kinds_{session_, acquire_, extend_, release_, fence_},
-      keepers_(deps.facts.daemon_id) {}
+      keepers_(deps.facts.daemon_id),
+      sessions_(deps.metrics.sessions()) {}
 
 grpc::ServerUnaryReactor* LockService::Acquire(grpc::CallbackServerContext* context,
                                                const v1::AcquireRequest* request,

@@ -114,4 +114,12 @@ telemetry::Outcome OutcomeOf(const absl::StatusOr<core::SessionAnswer>& answer) 
   return std::visit([](const auto& known) { return OutcomeOf(known); }, *answer);
 }
 
+const core::Lease* LeaseIn(const absl::StatusOr<core::SessionAnswer>& answer) {
+  if (!answer.ok()) return nullptr;
+  if (const auto* acquired = std::get_if<core::AcquireAnswer>(&*answer)) {
+    return std::get_if<core::Lease>(acquired);
+  }
+  return std::get_if<core::Lease>(&*answer);
+}
+
 }  // namespace lockkeeper::rpc

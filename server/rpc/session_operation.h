@@ -40,4 +40,7 @@ void ToProto(const absl::StatusOr<core::SessionAnswer>& from, v1::SessionResult&
 
 telemetry::Outcome OutcomeOf(const absl::StatusOr<core::SessionAnswer>& answer);
 
+// The lease that an acquire was granted, or an extend extended. Null if there is none.
+const core::Lease* LeaseIn(const absl::StatusOr<core::SessionAnswer>& answer);
+
 }  // namespace lockkeeper::rpc

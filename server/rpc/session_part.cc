@@ -15,12 +15,19 @@ void SessionPart::Post(Task task) {
   });
 }
 
+void SessionPart::SetLeases(size_t leases) {
+  const size_t before = leases_.exchange(leases);
+  if (leases != before)
+    leases_gauge_.Add(static_cast<double>(leases) - static_cast<double>(before));
+}
+
 void SessionPart::AdvanceSoon() {
   if (stream_ == nullptr || std::exchange(advancing_, true)) return;
   executor_.AtEndOfTurn([self = shared_from_this()] {
     self->advancing_ = false;
-    self->leases_ = self->session_->leases();
-    if (self->stream_ != nullptr) self->stream_->Advance();
+    if (self->stream_ == nullptr) return;
+    self->SetLeases(self->session_->leases());
+    self->stream_->Advance();
   });
 }
 
@@ -32,7 +39,7 @@ void SessionPart::Run(std::vector<core::SessionOperation> operations) {
 
 void SessionPart::OnAnswer(const core::AnsweredOperation& operation,
                            absl::StatusOr<core::SessionAnswer> answer) {
-  leases_ = session_->leases();
+  SetLeases(session_->leases());
   stream_->OnAnswer(operation, std::move(answer));
   AdvanceSoon();
 }
@@ -86,6 +93,7 @@ void SessionPart::Nudge() {
 void SessionPart::Break() {
   Post([this] {
     session_->Break();
+    SetLeases(0);
     std::exchange(stream_, nullptr)->OnBroken();
   });
 }

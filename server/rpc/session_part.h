@@ -16,6 +16,7 @@
 #include "core/session.h"
 #include "core/shard.h"
 #include "lockkeeper/v1/lock_service.pb.h"
+#include "telemetry/metrics.h"
 
 namespace lockkeeper::rpc {
 
@@ -43,9 +44,10 @@ class SessionPart final : public core::SessionListener,
                           public std::enable_shared_from_this<SessionPart> {
  public:
   SessionPart(SessionStream& stream, core::Shard& shard, const core::Clock& clock,
-              const std::string& principal)
+              const std::string& principal, telemetry::Gauge leases_gauge)
       : stream_(&stream),
         executor_(shard.executor),
+        leases_gauge_(leases_gauge),
         session_(std::make_shared<core::Session>(shard.locks, clock, principal, *this)) {}
 
   // All of these are carried out on the shard's thread, in the order of the calls.
@@ -70,12 +72,15 @@ class SessionPart final : public core::SessionListener,
  private:
   template <typename Task>
   void Post(Task task);
+  // The session keeps so many leases now.
+  void SetLeases(size_t leases);
   // Lets the stream send at the end of the turn what was answered in it. On the shard's thread.
   void AdvanceSoon();
 
   // Of the shard's thread.
   SessionStream* stream_;  // Null once it is gone.
   core::Executor& executor_;
+  const telemetry::Gauge leases_gauge_;  // Of the leases of all sessions.
   const std::shared_ptr<core::Session> session_;
   bool advancing_ = false;
 

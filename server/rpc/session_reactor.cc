@@ -105,7 +105,8 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
   release_on_close_ = open.release_on_close();
   std::vector<PartPtr> parts;
   for (core::Shard& shard : deps_.shards.all()) {
-    parts.push_back(std::make_shared<SessionPart>(*this, shard, deps_.clock, context_.principal()));
+    parts.push_back(std::make_shared<SessionPart>(*this, shard, deps_.clock, context_.principal(),
+                                                  deps_.metrics.session_leases()));
   }
   v1::SessionOpened opened;
   opened.set_session_id(context_.RequestId());
@@ -255,13 +256,9 @@ void SessionReactor::OnEnded(int32_t released) {
 void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
                               absl::StatusOr<core::SessionAnswer> answer) {
   Record(operation, answer);
-  const core::Lease* offer = nullptr;
-  if (answer.ok() && operation.kind == core::OperationKind::kAcquire) {
-    offer = std::get_if<core::Lease>(&std::get<core::AcquireAnswer>(*answer));
-    if (offer != nullptr && !offer->offered) offer = nullptr;
-  }
+  const core::Lease* offer = LeaseIn(answer);
   const std::lock_guard lock(mutex_);
-  if (offer != nullptr) {
+  if (offer != nullptr && offer->offered) {
     v1::SessionOffer& message = outbox_.AddOffer();
     message.set_operation_id(operation.id);
     ToProto(*offer, *message.mutable_lease());
@@ -279,12 +276,17 @@ void SessionReactor::Record(const core::AnsweredOperation& operation,
   const auto elapsed =
       std::chrono::duration_cast<core::Micros>(kind.recorder.Now() - operation.arrived);
   kind.metrics.Record(outcome, telemetry::CodeOf(outcome, answer.status()), elapsed);
-  if (answer.ok()) return;
+  if (answer.ok() && !kind.recorder.logger().Enabled(telemetry::LogLevel::kDebug)) return;
+  const core::Lease* lease = LeaseIn(answer);
   const std::string peer = context_.Peer();
   kind.recorder.log().Write({.request_id = context_.RequestId(),
                              .rpc = kind.name,
                              .peer = peer,
-                             .owner_id = owner_,
+                             .owner_id = operation.owner.empty() ? owner_ : operation.owner,
+                             .lock_name = operation.name,
+                             .lease_id = operation.lease_id,
+                             .token = lease != nullptr ? lease->token : core::FencingToken{},
+                             .waited = lease != nullptr ? lease->waited : core::Micros{},
                              .outcome = outcome,
                              .status = answer.status(),
                              .elapsed = elapsed});

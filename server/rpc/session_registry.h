@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/types.h"
+#include "telemetry/metrics.h"
 
 namespace lockkeeper::rpc {
 
@@ -23,10 +24,14 @@ class DrainListener {
 // Thread-safety: thread-safe.
 class SessionRegistry {
  public:
+  // `count` says how many there are.
+  explicit SessionRegistry(telemetry::Gauge count) : count_(count) {}
+
   // False if the daemon is stopping already: the session is not added then.
   bool Add(DrainListener& session) {
     const std::lock_guard lock(mutex_);
     if (!draining_) sessions_.insert(&session);
+    count_.Set(static_cast<double>(sessions_.size()));
     return !draining_;
   }
 
@@ -34,6 +39,7 @@ class SessionRegistry {
   void Remove(DrainListener& session) {
     const std::lock_guard lock(mutex_);
     sessions_.erase(&session);
+    count_.Set(static_cast<double>(sessions_.size()));
   }
 
   // Tells all sessions, once.
@@ -44,6 +50,7 @@ class SessionRegistry {
   }
 
  private:
+  const telemetry::Gauge count_;
   std::mutex mutex_;
   std::unordered_set<DrainListener*> sessions_;
   bool draining_ = false;

@@ -129,15 +129,28 @@ void HealthBoard::LogStore(const StoreHealth& before, const StoreHealth& after) 
     logger_.Info(
         "store.up", "The store answers",
         {field::ServerVersion(after.server_version), field::Assurance(NameOf(after.assurance))});
+    WarnIfNotDurable(after.assurance);
   } else if (!after.reachable && logged_ != Logged::kDown) {
     logged_ = Logged::kDown;
     logger_.Warn("store.down", "The store is away; requests fail until it is back",
                  {field::Problem(after.problem)});
-  } else if (!after.reachable && after.problem != before.problem) {
+  } else if (after.reachable) {
+    WarnIfNotDurable(after.assurance);
+  } else if (after.problem != before.problem) {
     logger_.WriteLimited(problem_limit_, LogLevel::kWarn, "store.still_down",
                          "The store is away for another reason than before",
                          {field::Problem(after.problem)});
   }
+}
+
+void HealthBoard::WarnIfNotDurable(core::Assurance assurance) {
+  if (std::exchange(warned_of_, assurance) == assurance) return;
+  if (assurance != core::Assurance::kMemory) return;
+  logger_.Warn("store.not_durable",
+               "Redis answers before a grant is on its disk: when it restarts, nothing is granted "
+               "until every lease that it may have forgotten is over; `appendonly yes` and "
+               "`appendfsync always` prevent that",
+               {field::Assurance(NameOf(assurance))});
 }
 
 }  // namespace lockkeeper::telemetry

@@ -98,6 +98,7 @@ class HealthBoard {
   StoreHealth MergedStore() const;
   void Update(Health after);
   void LogStore(const StoreHealth& before, const StoreHealth& after);
+  void WarnIfNotDurable(core::Assurance assurance);
 
   const Logger logger_;
   const Gauge store_up_;
@@ -112,6 +113,7 @@ class HealthBoard {
   std::map<uint64_t, HealthListener> listeners_;  // By the number of their subscription.
   uint64_t next_subscription_ = 0;
   Logged logged_ = Logged::kNothing;
+  core::Assurance warned_of_ = core::Assurance::kNone;  // What was looked at last.
   LogLimit problem_limit_;
   std::vector<StoreHealth> shards_;
   std::vector<GrantHealth> grants_;

@@ -49,7 +49,9 @@ inline LogField Detail(std::string_view text) { return {"detail", text}; }
 // Of the audit: whose lease an administrator ended, why, and for how long the lock stays closed.
 inline LogField HolderOwner(std::string_view owner) { return {"holder_owner", owner}; }
 inline LogField AuditReason(std::string_view text) { return {"audit_reason", text}; }
-inline LogField ClosedFor(Micros time) { return {"closed_for_us", time.count()}; }
+inline LogField ClosedFor(Micros time) {
+  return {"closed_for_ms", std::chrono::duration_cast<core::Millis>(time).count()};
+}
 
 // Of the process.
 inline LogField Build(std::string_view version) { return {"build", version}; }

@@ -52,6 +52,9 @@ inline constexpr MetricInfo kRedisScriptReloadTotal{
 inline constexpr MetricInfo kRedisCommandSeconds{kHistogram, "lockkeeper_redis_command_seconds",
                                                  "script,outcome",
                                                  "Time from sending a script call to its reply"};
+inline constexpr MetricInfo kSessions{kGauge, "lockkeeper_sessions", "", "Sessions that are open"};
+inline constexpr MetricInfo kSessionLeases{kGauge, "lockkeeper_session_leases", "",
+                                           "Leases that the open sessions hold"};
 inline constexpr MetricInfo kWaiters{kGauge, "lockkeeper_waiters", "",
                                      "Acquires of this daemon that stand in line"};
 inline constexpr MetricInfo kWaitSeconds{kHistogram, "lockkeeper_wait_seconds", "end",
@@ -92,6 +95,8 @@ inline constexpr std::array kAll = {
     kRedisReconnectTotal,
     kRedisScriptReloadTotal,
     kRedisCommandSeconds,
+    kSessions,
+    kSessionLeases,
     kWaiters,
     kWaitSeconds,
     kWithdrawalTotal,

@@ -209,6 +209,8 @@ struct Metrics::Registered {
   prometheus::Gauge& quarantine_end = Gauges(catalog::kQuarantineEnd, registry).Add({});
   prometheus::Counter& grants_refused = Counters(catalog::kGrantRefusedTotal, registry).Add({});
   prometheus::Gauge& draining = Gauges(catalog::kDraining, registry).Add({});
+  prometheus::Gauge& sessions = Gauges(catalog::kSessions, registry).Add({});
+  prometheus::Gauge& session_leases = Gauges(catalog::kSessionLeases, registry).Add({});
   prometheus::Gauge& waiters = Gauges(catalog::kWaiters, registry).Add({});
   prometheus::Counter& reconnects = Counters(catalog::kRedisReconnectTotal, registry).Add({});
   prometheus::Counter& reloads = Counters(catalog::kRedisScriptReloadTotal, registry).Add({});
@@ -277,6 +279,8 @@ Gauge Metrics::quarantine_end() const { return Gauge(registered_->quarantine_end
 Counter Metrics::grants_refused() const { return Counter(registered_->grants_refused); }
 Counter Metrics::redis_reconnects() const { return Counter(registered_->reconnects); }
 Counter Metrics::script_reloads() const { return Counter(registered_->reloads); }
+Gauge Metrics::sessions() const { return Gauge(registered_->sessions); }
+Gauge Metrics::session_leases() const { return Gauge(registered_->session_leases); }
 Gauge Metrics::waiters() const { return Gauge(registered_->waiters); }
 Histogram Metrics::waits(core::WaitEnd end) const {
   return Histogram(*registered_->waits.at(static_cast<size_t>(end)));

@@ -100,6 +100,8 @@ class Metrics {
   Counter grants_refused() const;
   Counter redis_reconnects() const;
   Counter script_reloads() const;
+  Gauge sessions() const;
+  Gauge session_leases() const;
   Gauge waiters() const;
   Histogram waits(core::WaitEnd end) const;
   Counter withdrawals(core::WithdrawalEnd end) const;

@@ -25,7 +25,9 @@ using support::ExtendOperation;
 using support::Mailbox;
 using support::ReleaseOperation;
 using support::SessionCaller;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 const std::string kLeaseId(core::HexId::kLength, 'a');
 
@@ -120,7 +122,7 @@ TEST_F(SessionTest, OperationsAreAnsweredByTheirIds) {
       EXPECT_THAT(result->error().message(), HasSubstr("operation"));
     }
   }
-  EXPECT_THAT(ids, testing::UnorderedElementsAre(11, 12, 13, 0));
+  EXPECT_THAT(ids, UnorderedElementsAre(11, 12, 13, 0));
 }
 
 TEST_F(SessionTest, OwnerOfTheSessionIsThatOfAcquiresWithout) {
@@ -136,6 +138,62 @@ TEST_F(SessionTest, OwnerOfTheSessionIsThatOfAcquiresWithout) {
   session_.Send({AcquireOperation(1, "a", kLeaseId), named});
   EXPECT_EQ(owners_.Take(), "me");
   EXPECT_EQ(owners_.Take(), "somebody");
+}
+
+TEST_F(SessionTest, LogSaysWhoGotWhichLock) {
+  v1::SessionOpen open;
+  open.set_owner("me");
+  session_.Open(open);
+  v1::SessionOperation named = AcquireOperation(2, "b", kLeaseId);
+  named.mutable_acquire()->set_owner("somebody");
+  session_.Send({AcquireOperation(1, "a", kLeaseId), named, ReleaseOperation(3, "a", kLeaseId)});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(session_.ReadResult());
+
+  const auto logged = server_.log().LinesWith("event=rpc.answered");
+
+  EXPECT_THAT(
+      logged,
+      UnorderedElementsAre(
+          HasSubstr(
+              "owner_id=me lock_name=a lease_id_prefix=aaaaaaaa fencing_token=42 outcome=granted"),
+          HasSubstr("owner_id=somebody lock_name=b lease_id_prefix=aaaaaaaa fencing_token=42 "
+                    "outcome=granted"),
+          HasSubstr("owner_id=me lock_name=a lease_id_prefix=aaaaaaaa outcome=released")));
+}
+
+TEST_F(SessionTest, LogNamesTheLockOfAFailedOperation) {
+  store().on_acquire = [this](const core::AcquireRequest&, auto done) {
+    store().AnswerLater<AcquireOutcome>(
+        std::move(done), core::Error(core::ErrorReason::kStoreUnavailable, "it is away"));
+  };
+  session_.Open();
+  session_.Send({AcquireOperation(1, "a", kLeaseId)});
+  ASSERT_TRUE(session_.ReadResult());
+
+  EXPECT_THAT(server_.log().LinesWith("event=rpc.unavailable"),
+              ElementsAre(HasSubstr("lock_name=a")));
+}
+
+TEST_F(SessionTest, SessionsAndTheirLeasesAreCounted) {
+  const auto counts = [this](int sessions, int leases) {
+    const std::string exposed = server_.metrics().Expose();
+    return exposed.find("\nlockkeeper_sessions " + std::to_string(sessions) + "\n") !=
+               std::string::npos &&
+           exposed.find("\nlockkeeper_session_leases " + std::to_string(leases) + "\n") !=
+               std::string::npos;
+  };
+  EXPECT_TRUE(counts(0, 0));
+  session_.Open();
+  session_.Send({AcquireOperation(1, "a", kLeaseId), AcquireOperation(2, "b", kLeaseId)});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(session_.ReadResult());
+  EXPECT_TRUE(counts(1, 2));
+  session_.Send({ReleaseOperation(3, "a", kLeaseId)});
+  ASSERT_TRUE(session_.ReadResult());
+  EXPECT_TRUE(counts(1, 1));
+
+  session_.Break();
+
+  while (!counts(0, 0)) server_.loop().RunAndWait([] {});
 }
 
 TEST_F(SessionTest, FirstMessageHasToOpen) {

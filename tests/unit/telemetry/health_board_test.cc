@@ -54,6 +54,25 @@ TEST_F(HealthBoardTest, ServesNotBeforeTheStoreIsReached) {
                                              EndsWith("server_version=7.0.15 assurance=disk"))));
 }
 
+TEST_F(HealthBoardTest, StoreThatIsNotDurableIsWarnedOf) {
+  HealthBoard board(1, log_.logger(), metrics_);
+
+  board.ReportStore(0, Up(Assurance::kMemory));
+
+  EXPECT_THAT(log_.Take(),
+              ElementsAre(HasSubstr("event=store.up"),
+                          AllOf(HasSubstr("level=warn"), HasSubstr("event=store.not_durable"),
+                                EndsWith("assurance=memory"))));
+
+  // Not again with each new connection, but when it becomes so.
+  board.ReportStore(0, Down("connection refused"));
+  board.ReportStore(0, Up(Assurance::kMemory));
+  EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("event=store.down"), HasSubstr("event=store.up")));
+  board.ReportStore(0, Up(Assurance::kDisk));
+  board.ReportStore(0, Up(Assurance::kMemory));
+  EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("event=store.not_durable")));
+}
+
 TEST_F(HealthBoardTest, StoreThatIsAwayFromTheStartIsLogged) {
   HealthBoard board(1, log_.logger(), metrics_);
 
