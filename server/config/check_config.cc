@@ -35,9 +35,7 @@ class Checker {
       problems_.emplace_back(
           "no store is named: give --redis URL (store.redis) for a Redis that all daemons share, "
           "or "
-          "--embedded (store.embedded) for a private one that only this daemon knows; three "
-          "daemons "
-          "that each started a private one unasked would be three holders of one lock");
+          "--embedded (store.embedded) for a private one that only this daemon uses");
     }
     if (!store.redis.empty() && store.embedded) {
       problems_.push_back("two stores are named: " + Named("store.redis") + " and " +
@@ -101,8 +99,8 @@ class Checker {
       problems_.push_back(
           Named(key) + ": " + text +
           " can be reached from other machines, and there is no transport security yet; listen on "
-          "127.0.0.1, [::1], localhost or unix:/path, or say server.allow_insecure: true if the "
-          "network keeps everybody else out");
+          "127.0.0.1, [::1], localhost or unix:/path, or say server.allow_insecure: true "
+          "(LOCKKEEPERD_SERVER_ALLOW_INSECURE=true) if the network keeps everybody else out");
     }
   }
 

@@ -161,7 +161,7 @@ FileContents ParseConfigText(std::string_view text, const std::string& path) {
       reader.ReadDocument(YAML::Load(document));
     }
   } catch (const YAML::Exception& exception) {
-    reader.Refuse(exception.mark.line + 1, "is no YAML: " + exception.msg);
+    reader.Refuse(exception.mark.line + 1, "is not valid YAML: " + exception.msg);
   }
   return reader.Finish();
 }

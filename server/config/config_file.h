@@ -23,7 +23,7 @@ struct FileContents {
   std::vector<std::string> problems;  // Each with "file:line: " before it.
 };
 
-// Reads the file at `path`. A file that cannot be read or is no YAML is a problem.
+// Reads the file at `path`. A file that cannot be read or is not valid YAML is a problem.
 FileContents ReadConfigFile(const std::string& path);
 
 // The same with the text of the file; `path` is for the problems.

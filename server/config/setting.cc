@@ -154,7 +154,6 @@ Problem Assign(const Setting& setting, const RawValue& value, Config& config) {
       [&]<typename T>(const FieldOf<T>& field) -> Problem {
         const bool is_list = value.shape == RawValue::Shape::kList;
         if constexpr (std::is_same_v<T, Texts>) {
-          if (!is_list) return "has to be a list, such as [a, b]";
           return ParseList(setting, value.texts, field.edit(config));
         } else {
           if (is_list) return "has to be one value, is a list";

@@ -42,7 +42,7 @@ absl::Status MakeFolder(const std::string& path) {
   if (errno != EEXIST) return Problem(path, "cannot be made: " + InWords(errno));
   struct stat info{};
   if (stat(path.c_str(), &info) != 0) return Problem(path, InWords(errno));
-  if (!S_ISDIR(info.st_mode)) return Problem(path, "is no directory");
+  if (!S_ISDIR(info.st_mode)) return Problem(path, "is not a directory");
   if ((info.st_mode & kOthersMayWrite) != 0) {
     return Problem(path, "others may write there: chmod 700 it, or name another one");
   }

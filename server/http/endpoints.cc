@@ -34,7 +34,7 @@ Page PageOf(const std::string& path, const telemetry::HealthBoard& health,
   if (path == "/metrics") return {.content_type = kExposition, .body = metrics.Expose()};
   return {.status = 404,
           .content_type = kPlainText,
-          .body = "here are only /healthz, /readyz and /metrics\n"};
+          .body = "not found; the pages are /healthz, /readyz and /metrics\n"};
 }
 
 }  // namespace lockkeeper::http

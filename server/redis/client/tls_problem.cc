@@ -118,12 +118,12 @@ StoreProblem ProblemOfAlert(const TlsEvidence& evidence, int alert) {
   const bool has_own = !evidence.own_certificate.empty();
   if (evidence.was_asked && !has_own &&
       (IsAboutCertificate(alert) || alert == SSL_AD_HANDSHAKE_FAILURE)) {
-    return Refused(" asks for a client certificate, and none is given (its alert: " + name +
+    return Refused(" asks for a client certificate, and none is given (TLS alert: " + name +
                    "): set store.redis_tls_certificate_file and store.redis_tls_key_file");
   }
   if (IsAboutCertificate(alert) && has_own) {
     return Refused(" does not accept our client certificate \"" + evidence.own_certificate +
-                   "\" (its alert: " + name +
+                   "\" (TLS alert: " + name +
                    "): is it valid, and signed by a CA that the server trusts?");
   }
   switch (alert) {
@@ -133,9 +133,9 @@ StoreProblem ProblemOfAlert(const TlsEvidence& evidence, int alert) {
     case SSL_AD_INSUFFICIENT_SECURITY:
     case SSL_AD_UNRECOGNIZED_NAME:
     case SSL_AD_NO_APPLICATION_PROTOCOL:
-      return Refused(" refuses the TLS handshake (its alert: " + name + ")");
+      return Refused(" refuses the TLS handshake (TLS alert: " + name + ")");
     default:
-      return Unreachable(" ends the TLS connection (its alert: " + name + ")");
+      return Unreachable(" ends the TLS connection (TLS alert: " + name + ")");
   }
 }
 

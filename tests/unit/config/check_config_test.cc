@@ -32,9 +32,9 @@ TEST(CheckConfigTest, OneStoreIsRight) {
   EXPECT_EQ(ProblemsOf(From({kEmbedded})), "none");
 }
 
-TEST(CheckConfigTest, NoStoreIsRefusedNamingBothAndWhy) {
-  EXPECT_THAT(ProblemsOf(From({})),
-              AllOf(HasSubstr("--redis URL"), HasSubstr("--embedded"), HasSubstr("three holders")));
+TEST(CheckConfigTest, NoStoreIsRefusedNamingBoth) {
+  EXPECT_THAT(ProblemsOf(From({})), AllOf(HasSubstr("--redis URL"), HasSubstr("--embedded"),
+                                          HasSubstr("only this daemon")));
 }
 
 TEST(CheckConfigTest, TwoStoresAreRefusedWithTheirOrigins) {
@@ -59,7 +59,8 @@ TEST(CheckConfigTest, ListeningBeyondLoopbackNeedsConsent) {
       EXPECT_THAT(
           ProblemsOf(From(environment)),
           AllOf(HasSubstr("(environment " + variable + "): " + address + " can be reached"),
-                HasSubstr("no transport security yet"), HasSubstr("server.allow_insecure: true")));
+                HasSubstr("no transport security yet"),
+                HasSubstr("server.allow_insecure: true (LOCKKEEPERD_SERVER_ALLOW_INSECURE=true)")));
 
       environment.emplace_back("LOCKKEEPERD_SERVER_ALLOW_INSECURE", "true");
       EXPECT_EQ(ProblemsOf(From(environment)), "none");

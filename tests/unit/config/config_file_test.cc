@@ -97,10 +97,10 @@ TEST(RefusedFileTest, NamesTheLine) {
       {"- server\n", "lk.yaml:1: has to consist of sections"},
       {"just text\n", "lk.yaml:1: has to consist of sections"},
       {"server:\n  shards: 1\n---\nserver:\n", "lk.yaml:3: a second document begins"},
-      {"server:\n  listen: [a\n", "is no YAML: "},
-      {"server:\n  shards: 1\n bad: 2\n", "lk.yaml:3: is no YAML: "},
-      {"server:\n\tshards: 1\n", "lk.yaml:2: is no YAML: "},
-      {"server: &a\n  shards: *nowhere\n", "lk.yaml:2: is no YAML: "}};
+      {"server:\n  listen: [a\n", "is not valid YAML: "},
+      {"server:\n  shards: 1\n bad: 2\n", "lk.yaml:3: is not valid YAML: "},
+      {"server:\n\tshards: 1\n", "lk.yaml:2: is not valid YAML: "},
+      {"server: &a\n  shards: *nowhere\n", "lk.yaml:2: is not valid YAML: "}};
   for (const Refused& expected : cases) ExpectRefused(expected);
 }
 

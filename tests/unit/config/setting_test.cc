@@ -149,9 +149,16 @@ TEST(SettingTest, ListTakesWhatEveryEntryAllows) {
   EXPECT_THAT(Assign(listen, List({"127.0.0.1:2", "bad"}), config).value_or(""),
               HasSubstr(R"("bad" has no port)"));
   EXPECT_THAT(Assign(listen, List({}), config).value_or(""), HasSubstr("at least one entry"));
-  EXPECT_THAT(Assign(listen, Text("127.0.0.1:3"), config).value_or(""),
-              HasSubstr("has to be a list"));
   EXPECT_THAT(config.server.listen, ElementsAre("127.0.0.1:1", "unix:/x"));
+}
+
+TEST(SettingTest, ListTakesASingleValue) {
+  const Setting& listen = *FindByKey("server.listen");
+  Config config;
+
+  EXPECT_EQ(Assign(listen, Text("127.0.0.1:3"), config), std::nullopt);
+  EXPECT_THAT(config.server.listen, ElementsAre("127.0.0.1:3"));
+  EXPECT_THAT(Assign(listen, Text("bad"), config).value_or(""), HasSubstr("has no port"));
 }
 
 TEST(SettingTest, SingleValueTakesNoList) {

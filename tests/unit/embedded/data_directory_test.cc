@@ -97,7 +97,7 @@ TEST_F(DataDirectoryTest, WhatCannotBeAFolderIsNamed) {
   const std::string file = directory_.Path("file");
   std::ofstream(file) << "text";
 
-  EXPECT_EQ(Problem(file), "data directory " + file + ": is no directory");
+  EXPECT_EQ(Problem(file), "data directory " + file + ": is not a directory");
   EXPECT_THAT(Problem(file + "/data"), HasSubstr(": cannot make its parent: Not a directory"));
   EXPECT_THAT(Problem(""), HasSubstr("is no path"));
 }
