@@ -13,28 +13,10 @@
 namespace lockkeeper::core {
 namespace {
 
-// A lost message costs at most this. The store takes a daemon for dead after three times as long.
-constexpr Millis kPollInterval{1000};
-// How much of it polls are spread over, so that the lines of a daemon do not all ask at once.
-constexpr Millis kPollSpread{200};
-// Polls that nothing hurries begin at multiples of this, so that those of many lines share script
-// calls: one by one they cost three times as much.
-constexpr Micros kPollGrid = Millis(25);
-// Between two polls while a hand-over goes on, or after an offer has lapsed.
-constexpr Millis kPollSoon{1};
-// Behind the end of the holder's lease, so that the store finds it ended.
-constexpr Micros kPastLeaseEnd{500};
 // Before a claim without an answer is repeated. An offer runs for a second.
 constexpr Millis kClaimPause{50};
-constexpr Millis kStoreTimeout{1000};
 // How long an offer may take to be claimed: as long as the longest one.
 constexpr Millis kClaimTime{3000};
-
-// The time until the last point of the grid that is at most `delay` away.
-Micros ToGrid(Micros delay, Instant now) {
-  const auto at = std::chrono::duration_cast<Micros>(now.time_since_epoch()) + delay;
-  return std::max(delay - at % kPollGrid, Micros(0));
-}
 
 }  // namespace
 
@@ -93,7 +75,7 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
   waiter->end_timer =
       executor_.After(std::max(delay, Micros(0)), [this, waiter] { Leave(*waiter); });
   line->length = std::max(line->length, place.position);
-  PollIn(*line, std::min(ToGrid(kPollInterval, clock_.Now()), place.free_in + kPastLeaseEnd));
+  PollWhenFree(*line, place.free_in);
   const auto came = expected_.extract(waiter->request.keeper);
   if (!came.empty() && !draining_) CatchUp(*waiter, came.mapped());
 }
@@ -238,8 +220,7 @@ void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
     return;
   }
   waiter->state = LineWaiter::State::kWaiting;
-  waiter->line->unpark_from = 1;
-  PollIn(*waiter->line, kPollSoon);
+  UnparkSoon(*waiter->line);
 }
 
 // Takes the waiter's place back and answers when the store has confirmed it or its time is up.
@@ -303,97 +284,6 @@ void Line::AnswerLater(LineWaiter& waiter, absl::Status error) {
     on_end(keeper, arrived, answer);
     std::move(done)(answer.status());
   });
-}
-
-void Line::PollIn(LocalLine& line, Micros delay) {
-  if (draining_) return;  // A poll would say that the daemon lives.
-  const Instant at = clock_.Now() + delay;
-  if (line.polling || line.poll_at <= at) return;
-  polls_due_.Set(line, at);
-}
-
-void Line::Poll(LocalLine& line) {
-  line.polling = true;
-  store_.Poll({.name = line.name,
-               .mode = PollMode::kWaiting,
-               .number = line.FirstNumber(),
-               .unpark_from = line.unpark_from,
-               .deadline = clock_.Now() + kStoreTimeout},
-              [this, alive = alive_, name = line.name](absl::StatusOr<PollAnswer> answer) {
-                if (*alive) OnPolled(name, std::move(answer));
-              });
-}
-
-void Line::OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer) {
-  LocalLine* line = Find(name);
-  if (line == nullptr) return;
-  line->polling = false;
-  const Micros interval = ToGrid(kPollInterval - kPollSpread * (polls_++ % 16) / 16, clock_.Now());
-  if (!answer.ok()) return PollIn(*line, interval);
-  if (answer->lost) {
-    StandAgain(*line);
-    return PollIn(*line, interval);
-  }
-  line->unpark_from = 0;
-  line->length = answer->waiters;
-  const bool going_on = answer->parked || answer->unpark_next > 0 ||
-                        (answer->free_in == Micros(0) && answer->waiters > 0);
-  if (answer->parked) line->unpark_from = 1;
-  if (answer->unpark_next > 0) line->unpark_from = answer->unpark_next;
-  if (going_on) {
-    PollIn(*line, kPollSoon);
-  } else if (answer->free_in > Micros(0)) {
-    PollIn(*line, std::min(interval, answer->free_in + kPastLeaseEnd));
-  } else {
-    PollIn(*line, interval);
-  }
-  if (answer->offer) OnOffer(*answer->offer);
-}
-
-// Its turn came as it stood again. A client that claims gets a lease as an offer too: it asked long
-// ago, and counts a lease from there.
-void Line::OnGrantedAgain(LineWaiter& waiter, Lease lease) {
-  if (waiter.request.claim == ClaimMode::kByClient) {
-    lease.offered = true;
-    Offered(lease.lease_id);
-  } else if (lease.offered) {
-    return Claim(waiter);
-  }
-  AnswerWith(waiter, std::move(lease));
-}
-
-// The store has lost the line: its waiters stand again, in the order that they had.
-void Line::StandAgain(LocalLine& line) {
-  std::vector<LineWaiter*> in_order;
-  for (const std::unique_ptr<LineWaiter>& waiter : line.waiters) {
-    if (waiter->state == LineWaiter::State::kWaiting) in_order.push_back(waiter.get());
-  }
-  std::sort(in_order.begin(), in_order.end(), [](const LineWaiter* a, const LineWaiter* b) {
-    return a->place.number < b->place.number;
-  });
-  for (LineWaiter* waiter : in_order) {
-    waiter->stood_again = true;
-    AcquireRequest request = waiter->request;
-    request.name = line.name;
-    request.deadline = clock_.Now() + kStoreTimeout;
-    store_.Acquire(request, [this, alive = alive_, keeper = request.keeper](const auto& outcome) {
-      LineWaiter* standing = *alive ? Find(keeper) : nullptr;
-      // One that claims or leaves meanwhile is answered by that.
-      if (standing == nullptr || standing->state != LineWaiter::State::kWaiting) return;
-      if (!outcome.ok()) {
-        if (MayHaveHappened(outcome.status()) || absl::IsUnavailable(outcome.status())) return;
-        return Answer(*standing, outcome.status());
-      }
-      if (auto* place = std::get_if<Waiting>(&*outcome)) {
-        standing->place = *place;
-        PollIn(*standing->line, place->free_in + kPastLeaseEnd);
-      } else if (auto* lease = std::get_if<Lease>(&*outcome)) {
-        OnGrantedAgain(*standing, std::move(*lease));
-      } else {
-        Answer(*standing, AcquireAnswer(std::get<Contention>(std::move(*outcome))));
-      }
-    });
-  }
 }
 
 }  // namespace lockkeeper::core

@@ -82,6 +82,8 @@ class Line : public LineListener {
   void OnWaiterReleased(const std::string& name, const LeaseId& lease_id) override;
 
  private:
+  static constexpr Millis kStoreTimeout{1'000};
+
   // An acquire on its way to the store, and what has come for it meanwhile.
   struct Expected {
     LeaseId lease_id;
@@ -107,9 +109,13 @@ class Line : public LineListener {
   void AnswerLater(LineWaiter& waiter, absl::Status error);
 
   void PollIn(LocalLine& line, Micros delay);
+  void PollWhenFree(LocalLine& line, Micros free_in);
+  void UnparkSoon(LocalLine& line);
   void Poll(LocalLine& line);
   void OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer);
   void StandAgain(LocalLine& line);
+  void StandAgain(LineWaiter& waiter);
+  void StandAgainAfter(const std::string& name, const LeaseId& lease_id);
   void SayLeaving(const std::string& name, int64_t number);
 
   LockStore& store_;

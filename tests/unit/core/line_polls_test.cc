@@ -85,6 +85,44 @@ TEST_F(LinePollsTest, WaiterOfALostLineIsThereWhenTheLeaseEnds) {
   EXPECT_EQ(store_.polls.size(), 1U);
 }
 
+// The store had the place of the call before, which had ended: it was offered the lock, and the
+// daemon gave the place up while the later call waited.
+TEST_F(LinePollsTest, CallThatTakesAPlaceOverWhileItStandsAgainStandsAgainItself) {
+  Caught<AcquireAnswer> first;
+  StandInLine(Request(1), first);
+  AcquireRequest again = Request(1);
+  again.keeper = Keeper(7, 2);
+  Caught<AcquireAnswer> second;
+  locks_.Acquire(again, second.Into());
+  executor_.AdvanceBy(std::chrono::seconds(1));
+  store_.polls.Answer(PollAnswer{.lost = true});
+  ASSERT_EQ(store_.acquires.size(), 2U);
+
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(again)));
+  executor_.RunUntilIdle();
+  EXPECT_EQ(ReasonIn(first), ErrorReason::kOutcomeUnknown);
+  EXPECT_EQ(store_.acquires.front().keeper, Request(1).keeper);
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(again)));
+
+  EXPECT_EQ(store_.acquires.front().keeper, again.keeper);
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(again)));
+  EXPECT_EQ(store_.acquires.size(), 0U);
+  EXPECT_FALSE(second.came());
+}
+
+TEST_F(LinePollsTest, CallThatEndedWhileItStoodAgainStaysEnded) {
+  Caught<AcquireAnswer> answer;
+  StandInLine(Request(1), answer);
+  executor_.AdvanceBy(std::chrono::seconds(1));
+  store_.polls.Answer(PollAnswer{.lost = true});
+  locks_.StartDraining();
+  executor_.RunUntilIdle();
+  ASSERT_EQ(ReasonIn(answer), ErrorReason::kServerDraining);
+
+  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
+  EXPECT_EQ(store_.acquires.size(), 0U);
+}
+
 TEST_F(LinePollsTest, WaiterOfALostLineThatClaimsIsAnsweredByItsClaim) {
   StandInLine(Request(1), answer_);
   executor_.AdvanceBy(seconds(1));
