@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/duration.h"
@@ -34,6 +35,15 @@ std::string ProblemOf(const admin::v1::GetServerInfoResponse& info, bool is_serv
   return info.store().reachable() ? "" : "the store cannot be reached";
 }
 
+absl::StatusOr<admin::v1::GetServerInfoResponse> ServerInfo(AdminConnection& connection) {
+  const auto stub = AdminService::NewStub(connection.channel());
+  admin::v1::GetServerInfoResponse info;
+  const absl::Status status = connection.Call(
+      [&](grpc::ClientContext& context) { return stub->GetServerInfo(&context, {}, &info); });
+  if (!status.ok()) return status;
+  return info;
+}
+
 // No lease was live. Only a lock that was left closed for that is known to be so.
 Report NothingEnded(const ForceReleaseCommand& command, milliseconds closed) {
   std::string message = "`" + command.name + "` has no live lease";
@@ -50,22 +60,55 @@ Report NothingEnded(const ForceReleaseCommand& command, milliseconds closed) {
 
 }  // namespace
 
-Report Get(AdminConnection& connection, const GetCommand& command) {
+absl::StatusOr<std::optional<admin::v1::Lock>> LookUp(AdminConnection& connection,
+                                                      const std::string& name) {
   const auto stub = AdminService::NewStub(connection.channel());
   admin::v1::GetLockRequest request;
-  request.set_name(command.name);
+  request.set_name(name);
   admin::v1::GetLockResponse response;
-  const absl::Status status = AdminConnection::Call(
+  const absl::Status status = connection.Call(
       [&](grpc::ClientContext& context) { return stub->GetLock(&context, request, &response); });
-  if (!status.ok()) return ErrorReport(status, command.name);
-  if (!response.has_lock()) {
+  if (!status.ok()) return status;
+  if (!response.has_lock()) return std::nullopt;
+  return std::move(*response.mutable_lock());
+}
+
+Report Get(AdminConnection& connection, const GetCommand& command) {
+  const auto lock = LookUp(connection, command.name);
+  if (!lock.ok()) return ErrorReport(lock.status(), command.name);
+  if (!*lock) {
     Report report("not_found", ExitCode::kRefuted,
-                  "`" + command.name + "` is free, and nobody held it lately");
+                  "`" + command.name + "` is free, and there is no record of it");
     report.json.Set("name", command.name);
     return report;
   }
-  Report report("found", ExitCode::kDone, LockLines(response.lock()));
-  SetLock(response.lock(), report.json);
+  Report report("found", ExitCode::kDone, LockLines(**lock));
+  SetLock(**lock, report.json);
+  return report;
+}
+
+Report IsHeld(AdminConnection& connection, const IsHeldCommand& command) {
+  const auto lock = LookUp(connection, command.name);
+  if (!lock.ok()) return ErrorReport(lock.status(), command.name);
+  const bool is_held = *lock && (*lock)->state() == admin::v1::LOCK_STATE_HELD;
+  if (!is_held) {
+    // A store that has forgotten leases does not know whether it was this one.
+    const auto info = ServerInfo(connection);
+    if (!info.ok()) return ErrorReport(info.status(), command.name);
+    if (!info->store().grant_problem().empty()) {
+      return ErrorReport(
+          absl::UnavailableError("whether `" + command.name +
+                                 "` is held is not known: " + info->store().grant_problem()),
+          command.name);
+    }
+  }
+  Report report(is_held ? "held" : "not_held", is_held ? ExitCode::kDone : ExitCode::kRefuted,
+                *lock ? LockLines(**lock) : "`" + command.name + "` is free");
+  if (*lock) {
+    SetLock(**lock, report.json);
+  } else {
+    report.json.Set("name", command.name);
+  }
   return report;
 }
 
@@ -81,7 +124,7 @@ Report List(AdminConnection& connection, const ListCommand& command) {
         command.limit ? *command.limit - static_cast<int64_t>(locks.size()) : kPageSize;
     request.set_page_size(static_cast<int32_t>(std::min(left, kPageSize)));
     admin::v1::ListLocksResponse response;
-    const absl::Status status = AdminConnection::Call([&](grpc::ClientContext& context) {
+    const absl::Status status = connection.Call([&](grpc::ClientContext& context) {
       return stub->ListLocks(&context, request, &response);
     });
     if (!status.ok()) return ErrorReport(status, "");
@@ -112,7 +155,7 @@ Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& comm
   request.set_reason(command.reason);
   request.set_now(command.now);
   admin::v1::ForceReleaseResponse response;
-  const absl::Status status = AdminConnection::Call([&](grpc::ClientContext& context) {
+  const absl::Status status = connection.Call([&](grpc::ClientContext& context) {
     return stub->ForceRelease(&context, request, &response);
   });
   if (!status.ok()) return ErrorReport(status, command.name);
@@ -133,35 +176,32 @@ Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& comm
 Report Health(AdminConnection& connection) {
   grpc::health::v1::HealthCheckResponse health;
   const auto health_stub = grpc::health::v1::Health::NewStub(connection.channel());
-  absl::Status status = AdminConnection::Call(
+  const absl::Status status = connection.Call(
       [&](grpc::ClientContext& context) { return health_stub->Check(&context, {}, &health); });
   if (!status.ok()) return ErrorReport(status, "");
   const bool is_serving = health.status() == grpc::health::v1::HealthCheckResponse::SERVING;
 
   // Says more, but whether the daemon serves does not hang on it.
-  admin::v1::GetServerInfoResponse info;
-  const auto stub = AdminService::NewStub(connection.channel());
-  status = AdminConnection::Call(
-      [&](grpc::ClientContext& context) { return stub->GetServerInfo(&context, {}, &info); });
-  const std::string problem = status.ok() ? ProblemOf(info, is_serving) : "";
+  const auto info = ServerInfo(connection);
+  const std::string problem = info.ok() ? ProblemOf(*info, is_serving) : "";
   Report report(is_serving ? "serving" : "not_serving",
                 is_serving ? ExitCode::kDone : ExitCode::kUnavailable,
                 is_serving ? "serving" : "not serving");
   if (!problem.empty()) report.text += ": " + problem;
-  if (status.ok()) {
-    report.text += "\n  daemon         " + info.version() + StoreLine(info.store());
-    report.json.Set("version", info.version())
-        .Set("draining", info.draining())
-        .Set("store", info.store().kind())
-        .Set("store_reachable", info.store().reachable())
-        .Set("store_epoch", info.store().epoch())
-        .Set("granting", is_serving && info.store().grant_problem().empty());
-    if (info.store().has_quarantine_left()) {
+  if (info.ok()) {
+    report.text += "\n  daemon         " + info->version() + StoreLine(info->store());
+    report.json.Set("version", info->version())
+        .Set("draining", info->draining())
+        .Set("store", info->store().kind())
+        .Set("store_reachable", info->store().reachable())
+        .Set("store_epoch", info->store().epoch())
+        .Set("granting", is_serving && info->store().grant_problem().empty());
+    if (info->store().has_quarantine_left()) {
       report.json.Set("quarantine_left_ms", std::chrono::duration_cast<milliseconds>(
-                                                client::FromProto(info.store().quarantine_left()))
+                                                client::FromProto(info->store().quarantine_left()))
                                                 .count());
     }
-    if (!info.store().last_loss().empty()) report.json.Set("last_loss", info.store().last_loss());
+    if (!info->store().last_loss().empty()) report.json.Set("last_loss", info->store().last_loss());
   }
   if (!problem.empty()) report.json.Set("message", problem);
   return report;

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands that look at locks and break them: get, list, force-release, health.
+// The commands that look at locks and break them: get, is-held, list, force-release, health.
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
 #include "cli/admin_connection.h"
 #include "cli/arguments.h"
 #include "cli/report.h"
+#include "lockkeeper/admin/v1/admin_service.pb.h"
 
 namespace lockkeeper::cli {
 
 Report Get(AdminConnection& connection, const GetCommand& command);
+Report IsHeld(AdminConnection& connection, const IsHeldCommand& command);
 Report List(AdminConnection& connection, const ListCommand& command);
 Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& command);
 Report Health(AdminConnection& connection);
+
+// What the service knows of the lock. Nothing if it has no record of it.
+absl::StatusOr<std::optional<admin::v1::Lock>> LookUp(AdminConnection& connection,
+                                                      const std::string& name);
 
 }  // namespace lockkeeper::cli

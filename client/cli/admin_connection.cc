@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/admin_connection.h"
 
-#include <grpc/support/time.h>
-
+#include <algorithm>
 #include <utility>
 
 #include "cli/service.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "transport/call_options.h"
 #include "transport/channels.h"
 #include "transport/status_details.h"
@@ -13,42 +13,40 @@
 namespace lockkeeper::cli {
 namespace {
 
-constexpr int64_t kConnectMillis = 2'000;
-constexpr std::chrono::seconds kCallTimeout{5};
+// Longest wait for one address to answer at all.
+constexpr milliseconds kReachTimeout = std::chrono::seconds(2);
 
-// Connects; an attempt that fails is not waited out.
-bool IsReached(grpc::Channel& channel) {
-  const gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                             gpr_time_from_millis(kConnectMillis, GPR_TIMESPAN));
-  while (true) {
-    const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
-    if (state == GRPC_CHANNEL_READY) return true;
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return false;
-    if (!channel.WaitForStateChange(state, deadline)) return false;
-  }
+// OK if something that serves gRPC health answers there.
+absl::Status Reach(const std::shared_ptr<grpc::Channel>& channel, const std::string& address,
+                   milliseconds timeout) {
+  const auto stub = grpc::health::v1::Health::NewStub(channel);
+  grpc::ClientContext context;
+  client::SetTimeout(context, std::min(timeout, kReachTimeout));
+  grpc::health::v1::HealthCheckResponse response;
+  const absl::Status status =
+      client::StatusOfUncancelled(stub->Check(&context, {}, &response), address);
+  const bool is_away = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  return is_away ? absl::UnavailableError(status.message()) : absl::OkStatus();
 }
 
 }  // namespace
 
-AdminConnection::AdminConnection(std::shared_ptr<grpc::Channel> channel)
-    : channel_(std::move(channel)) {}
-
-absl::StatusOr<AdminConnection> AdminConnection::Connect(
-    const std::vector<std::string>& addresses) {
+absl::StatusOr<AdminConnection> AdminConnection::Connect(const Service& service) {
   SilenceGrpc();
   std::string tried;
-  for (const std::string& address : addresses) {
+  for (const std::string& address : service.servers) {
     auto channel = client::NewChannel(address);
-    if (IsReached(*channel)) return AdminConnection(std::move(channel));
-    tried += (tried.empty() ? "" : ", ") + address;
+    const absl::Status reached = Reach(channel, address, service.timeout);
+    if (reached.ok()) return AdminConnection(std::move(channel), address, service.timeout);
+    tried += (tried.empty() ? "" : "; ") + std::string(reached.message());
   }
-  return absl::UnavailableError("no connection to " + tried);
+  return absl::UnavailableError(tried);
 }
 
 absl::Status AdminConnection::Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call) {
   grpc::ClientContext context;
-  client::SetTimeout(context, kCallTimeout);
-  return client::StatusOfUncancelled(call(context));
+  client::SetTimeout(context, timeout_);
+  return client::StatusOfUncancelled(call(context), address_);
 }
 
 }  // namespace lockkeeper::cli

@@ -8,29 +8,33 @@
 
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "cli/arguments.h"
 
 namespace lockkeeper::cli {
 
 // Thread-safety: thread-compatible.
 class AdminConnection {
  public:
-  // Connects to the first of `addresses` that can be reached. Calls go there and nowhere else,
-  // since a forced release must not be sent twice. Errors: UNAVAILABLE naming the addresses.
-  static absl::StatusOr<AdminConnection> Connect(const std::vector<std::string>& addresses);
+  // Connects to the first server that can be reached. Calls go there and nowhere else, since a
+  // forced release must not be sent twice. Errors: UNAVAILABLE saying of each server what is wrong.
+  static absl::StatusOr<AdminConnection> Connect(const Service& service);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
-  // Makes one call; it ends after a few seconds.
-  static absl::Status Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call);
+  // Makes one call, which ends after the timeout of the service.
+  absl::Status Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call);
 
  private:
-  explicit AdminConnection(std::shared_ptr<grpc::Channel> channel);
+  AdminConnection(std::shared_ptr<grpc::Channel> channel, std::string address, milliseconds timeout)
+      : channel_(std::move(channel)), address_(std::move(address)), timeout_(timeout) {}
 
   std::shared_ptr<grpc::Channel> channel_;
+  std::string address_;
+  milliseconds timeout_;
 };
 
 }  // namespace lockkeeper::cli

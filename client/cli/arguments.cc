@@ -7,7 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/duration.h"
+#include "cli/help.h"
+#include "cli/options.h"
 #include "cli/suggestion.h"
 #include "utf8.h"
 
@@ -19,65 +20,35 @@ constexpr char kDefaultServer[] = "127.0.0.1:7600";
 
 // The options of all commands that take a value, so that the command itself can be found among
 // them.
-bool TakesValue(std::string_view word) { return word == "--server" || word == "--output"; }
+bool TakesValue(std::string_view word) {
+  return word == "--server" || word == "--output" || word == "--timeout";
+}
+
+// Where the command is among `words`. Their number if there is none.
+size_t FindCommand(const std::vector<std::string>& words) {
+  size_t at = 0;
+  while (at < words.size() && words[at].starts_with("-")) at += TakesValue(words[at]) ? 2 : 1;
+  return std::min(at, words.size());
+}
+
+// `help COMMAND` asks for the same as `COMMAND --help`.
+void ReplaceHelp(std::vector<std::string>& words) {
+  const size_t at = FindCommand(words);
+  if (at == words.size() || words[at] != "help") return;
+  words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
+  words.emplace_back("--help");
+}
 
 // Splits the words of `run` at the first `--`; nothing of what follows is ours. Returns whether
 // there is one.
 bool TakeCommandOfRun(std::vector<std::string>& words, std::vector<std::string>& command) {
-  size_t at = 0;
-  while (at < words.size() && words[at].starts_with("-")) at += TakesValue(words[at]) ? 2 : 1;
-  if (at >= words.size() || words[at] != "run") return false;
+  const size_t at = FindCommand(words);
+  if (at == words.size() || words[at] != "run") return false;
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (dashes == words.end()) return false;
   command.assign(dashes + 1, words.end());
   words.erase(dashes, words.end());
   return true;
-}
-
-void AddDuration(CLI::App& app, const std::string& option, const std::string& text,
-                 const std::function<void(milliseconds)>& set) {
-  app.add_option_function<std::string>(
-         option,
-         [option, set](const std::string& value) {
-           const auto duration = ParseDuration(value);
-           if (!duration.ok()) {
-             throw CLI::ValidationError(option, std::string(duration.status().message()));
-           }
-           set(*duration);
-         },
-         text)
-      ->type_name("DURATION");
-}
-
-void AddName(CLI::App& app, std::string& name) {
-  app.add_option("NAME", name, "name of the lock")->required()->type_name("");
-}
-
-void AddLeaseId(CLI::App& app, std::string& lease_id) {
-  app.add_option("LEASE_ID", lease_id, "lease id that `acquire` printed")
-      ->required()
-      ->type_name("");
-}
-
-void AddLabels(CLI::App& app, std::map<std::string, std::string>& labels) {
-  app.add_option_function<std::vector<std::string>>(
-         "--label",
-         [&labels](const std::vector<std::string>& pairs) {
-           for (const std::string& pair : pairs) {
-             const size_t equals = pair.find('=');
-             if (equals == std::string::npos) {
-               throw CLI::ValidationError("--label", "`" + pair + "` is not of the form KEY=VALUE");
-             }
-             if (!labels.emplace(pair.substr(0, equals), pair.substr(equals + 1)).second) {
-               throw CLI::ValidationError("--label",
-                                          "`" + pair.substr(0, equals) + "` is given twice");
-             }
-           }
-         },
-         "kept with the lease, repeatable")
-      ->allow_extra_args(false)
-      ->take_all()
-      ->type_name("KEY=VALUE");
 }
 
 // The commands, each filling its own struct; the one that was used is taken in the end.
@@ -88,6 +59,7 @@ struct Grammar {
     CLI::App* command = app.add_subcommand(name, text);
     command->fallthrough();
     command->allow_extras();
+    command->footer("\n" + std::string(FooterOf(name)));
     return command;
   }
   void AddLeaseCommands();
@@ -96,23 +68,25 @@ struct Grammar {
   Command Used(CLI::App& command) const;
 
   CLI::App app{"Takes, keeps and shows locks of the lockkeeper service.", "lockkeeper"};
-  std::vector<std::string> servers;
+  Service service;
   std::string output = "text";
   AcquireCommand acquire;
   ExtendCommand extend;
   ReleaseCommand release;
   FenceCommand fence;
   GetCommand get;
+  IsHeldCommand is_held;
   ListCommand list;
   ForceReleaseCommand force_release;
   RunCommand run;
 };
 
 Grammar::Grammar(const std::string& version) {
+  app.formatter(NewHelpFormatter());
   app.fallthrough();
   app.allow_extras();
   app.set_version_flag("--version", version);
-  app.add_option("--server", servers,
+  app.add_option("--server", service.servers,
                  "daemon: host:port, [v6]:port or unix:/path; repeatable, or several with commas: "
                  "the next one is used when one is away or stopping")
       ->envname(kServerVariable)
@@ -124,16 +98,27 @@ Grammar::Grammar(const std::string& version) {
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT")
       ->capture_default_str();
-  app.footer(
-      "Durations: 500ms 30s 5m 1h.\n"
-      "Exit codes: 0 done, 64 usage, 65 bad field, 69 unavailable or outcome unknown, 70 lease "
-      "lost,\n"
-      "75 not acquired, 76 not released, stale, expired, unknown token or not found, 77 not "
-      "allowed,\n"
-      "128 + N ended by signal N before the lock was acquired, 1 other.");
+  AddDuration(
+      app, "--timeout",
+      "time to go on trying while the service does not answer, on top of --wait (default 5s)",
+      [this](milliseconds timeout) {
+        if (timeout <= milliseconds(0)) {
+          throw CLI::ValidationError("--timeout", "has to be more than 0s");
+        }
+        service.timeout = timeout;
+      });
+  app.add_flag("--quiet", service.quiet, "say nothing while waiting and retrying");
   AddLeaseCommands();
   AddLookCommands();
   AddRun();
+  app.footer(
+      "\nDurations: 500ms 30s 5m 1h. More about a command: lockkeeper COMMAND --help.\n"
+      "Exit codes: 0 done, 64 usage, 65 bad field, 69 unavailable or outcome unknown, 70 lease "
+      "lost,\n"
+      "74 answer not written, 75 not acquired, 76 not released, not held, stale, expired, unknown "
+      "token\n"
+      "or not found, 77 not allowed, 128 + N ended by signal N before the lock was acquired, 1 "
+      "other.");
 }
 
 void Grammar::AddLeaseCommands() {
@@ -145,20 +130,16 @@ void Grammar::AddLeaseCommands() {
               [this](milliseconds wait) { acquire.wait = wait; });
   command->add_option("--lease-id", acquire.lease_id, "32 hex digits or a UUID (default: random)")
       ->type_name("ID");
-  command->add_option("--owner", acquire.owner, "names the holder for people (default: user@host)")
-      ->type_name("TEXT");
-  AddLabels(*command, acquire.labels);
-  AddDuration(*command, "--lock-delay", "time the lock stays closed if the lease is not released",
-              [this](milliseconds delay) { acquire.lock_delay = delay; });
-  AddDuration(*command, "--max-hold", "longest time for which extends can keep the lease",
-              [this](milliseconds hold) { acquire.max_hold = hold; });
+  AddLeaseOptions(*command, "user@host/pid, that of the calling process", acquire);
 
   command = AddCommand("extend", "extend a lease");
   AddName(*command, extend.name);
   AddLeaseId(*command, extend.lease_id);
   AddDuration(*command, "--ttl", "new length from now (default: as granted)",
               [this](milliseconds ttl) { extend.ttl = ttl; });
-  command->add_option("--token", extend.token, "fencing token of the lease")->type_name("TOKEN");
+  AddInteger(*command, "--token", "fencing token of the lease", [this](int64_t token) {
+    extend.token = token;
+  })->type_name("TOKEN");
   command
       ->add_option("--reassertion", extend.reassertion,
                    "what acquire printed; with --token the lease is also extended after the store "
@@ -171,7 +152,9 @@ void Grammar::AddLeaseCommands() {
 
   command = AddCommand("fence", "ask whether a fencing token is the newest one of its lock");
   AddName(*command, fence.name);
-  command->add_option("TOKEN", fence.token, "fencing token")->required()->type_name("");
+  AddInteger(*command, "TOKEN", "fencing token", [this](int64_t token) { fence.token = token; })
+      ->required()
+      ->type_name("");
   command->add_flag("--require-live-lease", fence.require_live_lease,
                     "the token's lease has to be live as well");
 }
@@ -180,15 +163,15 @@ void Grammar::AddLookCommands() {
   CLI::App* command = AddCommand("get", "show one lock");
   AddName(*command, get.name);
 
+  command = AddCommand("is-held", "tell by the exit code whether somebody holds a lock");
+  AddName(*command, is_held.name);
+
   command = AddCommand("list", "list the locks that are held or waited for");
   command->add_option("--prefix", list.prefix, "literal beginning of the names")->type_name("TEXT");
-  command->add_option("--limit", list.limit, "most locks to list (default: all)")
-      ->check([](const std::string& text) {
-        return text.find_first_not_of("0") == std::string::npos || text[0] == '-'
-                   ? "has to be at least 1"
-                   : "";
-      })
-      ->type_name("N");
+  AddInteger(*command, "--limit", "most locks to list (default: all)", [this](int64_t limit) {
+    if (limit < 1) throw CLI::ValidationError("--limit", "has to be at least 1");
+    list.limit = limit;
+  })->type_name("N");
 
   command = AddCommand("force-release", "end the lease of somebody else; leaves an audit record");
   AddName(*command, force_release.name);
@@ -202,8 +185,7 @@ void Grammar::AddLookCommands() {
 }
 
 void Grammar::AddRun() {
-  CLI::App* command =
-      AddCommand("run", "run a command while holding a lock: run [OPTIONS] NAME -- COMMAND...");
+  CLI::App* command = AddCommand("run", "run a command while holding a lock");
   AddName(*command, run.name);
   AddDuration(*command, "--ttl", "length of the lease, which is renewed (default 30s)",
               [this](milliseconds ttl) { run.ttl = ttl; });
@@ -211,13 +193,15 @@ void Grammar::AddRun() {
               [this](milliseconds wait) { run.wait = wait; });
   AddDuration(
       *command, "--grace",
-      "time between SIGTERM and SIGKILL if the lease is lost (default 5s, or what fits the ttl)",
+      "time between SIGTERM and SIGKILL if the lease is lost (default: a quarter of the ttl, at "
+      "most 5s)",
       [this](milliseconds grace) { run.grace = grace; });
   command
       ->add_option("--conflict-exit-code", run.conflict_exit_code,
                    "exit code if somebody else has the lock (default 75)")
       ->check(CLI::Range(0, 255))
       ->type_name("N");
+  AddLeaseOptions(*command, "user@host/pid and the program", run);
 }
 
 Command Grammar::Used(CLI::App& command) const {
@@ -227,6 +211,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "release") return release;
   if (name == "fence") return fence;
   if (name == "get") return get;
+  if (name == "is-held") return is_held;
   if (name == "list") return list;
   if (name == "force-release") return force_release;
   if (name == "run") return run;
@@ -296,6 +281,9 @@ std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::st
     return HelpText{std::move(help)};
   } catch (const CLI::CallForVersion& version) {
     return HelpText{version.what()};
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string said = error.what();
+    return WithHint("`" + said.substr(0, said.find(':')) + "` needs a value", used());
   } catch (const CLI::ParseError& error) {
     // A word that is not known explains why another one is missing.
     for (const std::string& word : grammar.app.remaining(true)) {
@@ -307,8 +295,10 @@ std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::st
   }
   std::vector<std::string> remaining = grammar.app.remaining(true);
   std::erase(remaining, "--");  // Said only that names follow.
-  std::stable_partition(remaining.begin(), remaining.end(),
-                        [](const std::string& word) { return word.starts_with("-"); });
+  if (used() != nullptr) {      // Else the first word should have been the command.
+    std::stable_partition(remaining.begin(), remaining.end(),
+                          [](const std::string& word) { return word.starts_with("-"); });
+  }
   if (!remaining.empty()) return WithHint(Unexpected(remaining[0], grammar.app, used()), used());
   if (used() == nullptr) return WithHint("a command is missing", nullptr);
   return std::nullopt;
@@ -327,6 +317,7 @@ OutputFormat OutputAskedFor(const std::vector<std::string>& words) {
 ParsedArguments ParseArguments(const std::vector<std::string>& words, const std::string& version) {
   std::vector<std::string> ours = words;
   std::vector<std::string> command;
+  ReplaceHelp(ours);
   const bool has_command = TakeCommandOfRun(ours, command);
   for (const std::string& word : ours) {
     if (!client::IsUtf8(word)) return UsageError{"an argument is not valid UTF-8"};
@@ -340,7 +331,8 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
     if (command.empty()) return WithHint("the command after `--` is missing", used);
     grammar.run.command = std::move(command);
   }
-  return Arguments{.servers = ServersOf(grammar.servers),
+  grammar.service.servers = ServersOf(grammar.service.servers);
+  return Arguments{.service = std::move(grammar.service),
                    .output = grammar.output == "json" ? OutputFormat::kJson : OutputFormat::kText,
                    .command = grammar.Used(*used)};
 }

@@ -17,15 +17,19 @@ namespace lockkeeper::cli {
 
 using std::chrono::milliseconds;
 
-struct AcquireCommand {
+// What goes with a lease.
+struct LeaseOptions {
+  std::string owner;  // Empty: the default.
+  std::map<std::string, std::string> labels;
+  milliseconds lock_delay{0};
+  milliseconds max_hold{0};
+};
+
+struct AcquireCommand : LeaseOptions {
   std::string name;
   std::optional<milliseconds> ttl;
   milliseconds wait{0};
   std::string lease_id;
-  std::string owner;
-  std::map<std::string, std::string> labels;
-  milliseconds lock_delay{0};
-  milliseconds max_hold{0};
 };
 
 struct ExtendCommand {
@@ -51,6 +55,10 @@ struct GetCommand {
   std::string name;
 };
 
+struct IsHeldCommand {
+  std::string name;
+};
+
 struct ListCommand {
   std::string prefix;
   std::optional<int64_t> limit;
@@ -64,7 +72,7 @@ struct ForceReleaseCommand {
 
 struct HealthCommand {};
 
-struct RunCommand {
+struct RunCommand : LeaseOptions {
   std::string name;
   milliseconds ttl{30'000};
   milliseconds wait{0};
@@ -75,10 +83,17 @@ struct RunCommand {
 
 using Command =
     std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
-                 ListCommand, ForceReleaseCommand, HealthCommand, RunCommand>;
+                 IsHeldCommand, ListCommand, ForceReleaseCommand, HealthCommand, RunCommand>;
+
+// How to reach the service, and what to say meanwhile.
+struct Service {
+  std::vector<std::string> servers;
+  milliseconds timeout{5'000};  // For a call, retries included; a wait comes on top.
+  bool quiet = false;
+};
 
 struct Arguments {
-  std::vector<std::string> servers;
+  Service service;
   OutputFormat output = OutputFormat::kText;
   Command command;
 };

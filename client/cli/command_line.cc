@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command_line.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <type_traits>
 #include <variant>
@@ -8,6 +10,7 @@
 #include "cli/admin_commands.h"
 #include "cli/arguments.h"
 #include "cli/lock_commands.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/run/run_command.h"
 #include "cli/service.h"
@@ -17,55 +20,61 @@
 namespace lockkeeper::cli {
 namespace {
 
-Report WithClient(const std::vector<std::string>& servers,
-                  absl::FunctionRef<Report(Client&)> call) {
-  absl::StatusOr<Client> client = NewClient(servers);
-  return client.ok() ? call(*client) : ServerOptionReport(client.status());
-}
-
-Report WithAdmin(const std::vector<std::string>& servers, std::string_view name,
-                 absl::FunctionRef<Report(AdminConnection&)> call) {
-  if (absl::Status status = CheckServers(servers); !status.ok()) return ServerOptionReport(status);
-  absl::StatusOr<AdminConnection> connection = AdminConnection::Connect(servers);
-  return connection.ok() ? call(*connection) : ErrorReport(connection.status(), name);
-}
-
 struct Runner {
-  const std::vector<std::string>& servers;
+  const Service& service;
+  Progress& progress;
+
+  Report WithClient(milliseconds wait, absl::FunctionRef<Report(Client&)> call) const {
+    absl::StatusOr<Client> client = NewClient(service, progress, DefaultOwner(getppid()), wait);
+    return client.ok() ? call(*client) : ServerOptionReport(client.status());
+  }
+  Report WithAdmin(std::string_view name, absl::FunctionRef<Report(AdminConnection&)> call) const {
+    if (absl::Status status = CheckServers(service.servers); !status.ok()) {
+      return ServerOptionReport(status);
+    }
+    absl::StatusOr<AdminConnection> connection = AdminConnection::Connect(service);
+    return connection.ok() ? call(*connection) : ErrorReport(connection.status(), name);
+  }
 
   Report operator()(const AcquireCommand& command) const {
     // A pipe that nobody reads is an answer that cannot be written.
     std::signal(SIGPIPE, SIG_IGN);
     // Before the client, whose threads have to leave the signals to us.
     SignalQueue signals({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
-    return WithClient(servers, [&](Client& client) { return Acquire(client, command, signals); });
+    return WithClient(command.wait,
+                      [&](Client& client) { return Acquire(client, command, signals, progress); });
   }
   Report operator()(const ExtendCommand& command) const {
-    return WithClient(servers, [&](Client& client) { return Extend(client, command); });
+    return WithClient(milliseconds(0), [&](Client& client) { return Extend(client, command); });
   }
   Report operator()(const ReleaseCommand& command) const {
-    return WithClient(servers, [&](Client& client) { return Release(client, command); });
+    return WithClient(milliseconds(0), [&](Client& client) { return Release(client, command); });
   }
   Report operator()(const FenceCommand& command) const {
-    return WithClient(servers, [&](Client& client) { return Fence(client, command); });
+    return WithClient(milliseconds(0), [&](Client& client) { return Fence(client, command); });
   }
   Report operator()(const GetCommand& command) const {
-    return WithAdmin(servers, command.name,
+    return WithAdmin(command.name,
                      [&](AdminConnection& connection) { return Get(connection, command); });
   }
+  Report operator()(const IsHeldCommand& command) const {
+    return WithAdmin(command.name,
+                     [&](AdminConnection& connection) { return IsHeld(connection, command); });
+  }
   Report operator()(const ListCommand& command) const {
-    return WithAdmin(servers, "",
-                     [&](AdminConnection& connection) { return List(connection, command); });
+    return WithAdmin("", [&](AdminConnection& connection) { return List(connection, command); });
   }
   Report operator()(const ForceReleaseCommand& command) const {
-    return WithAdmin(servers, command.name, [&](AdminConnection& connection) {
+    return WithAdmin(command.name, [&](AdminConnection& connection) {
       return ForceRelease(connection, command);
     });
   }
   Report operator()(const HealthCommand&) const {
-    return WithAdmin(servers, "", [&](AdminConnection& connection) { return Health(connection); });
+    return WithAdmin("", [&](AdminConnection& connection) { return Health(connection); });
   }
-  Report operator()(const RunCommand& command) const { return RunUnderLock(servers, command); }
+  Report operator()(const RunCommand& command) const {
+    return RunUnderLock(service, progress, command);
+  }
 };
 
 }  // namespace
@@ -80,7 +89,9 @@ int RunCommandLine(const std::vector<std::string>& words) {
     return Print(UsageReport(error->message), OutputAskedFor(words));
   }
   const Arguments& arguments = std::get<Arguments>(parsed);
-  return Print(std::visit(Runner{arguments.servers}, arguments.command), arguments.output);
+  Progress progress(arguments.service.quiet);  // A lease is renewed until it is printed.
+  return Print(std::visit(Runner{arguments.service, progress}, arguments.command),
+               arguments.output);
 }
 
 }  // namespace lockkeeper::cli

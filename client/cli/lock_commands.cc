@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "cli/duration.h"
 #include "cli/signals/acquire_until_signal.h"
+#include "utf8.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -26,6 +28,9 @@ std::string NameOf(ContentionReason reason) {
   }
   return "HELD";
 }
+
+// The server's limit.
+constexpr size_t kOwnerBytesMax = 256;
 
 std::string Quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
 
@@ -46,7 +51,7 @@ Report NotReleased(const ReleaseCommand& command, std::string_view reason, const
 
 }  // namespace
 
-std::string DefaultOwner() {
+std::string DefaultOwner(pid_t process, const std::string& program) {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   std::array<char, 4096> buffer{};
@@ -54,7 +59,12 @@ std::string DefaultOwner() {
   passwd* found = nullptr;
   getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
   const std::string user = found != nullptr ? found->pw_name : std::to_string(geteuid());
-  return user + "@" + host.data();
+  const std::string owner = user + "@" + host.data() + "/" + std::to_string(process);
+  const std::string named = owner + " " + program.substr(program.rfind('/') + 1);
+  const bool is_text =
+      client::IsUtf8(named) && std::none_of(named.begin(), named.end(),
+                                            [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+  return !program.empty() && is_text && named.size() <= kOwnerBytesMax ? named : owner;
 }
 
 Report NotAcquiredReport(const AcquireResult& result, std::string_view name, int code) {
@@ -77,7 +87,8 @@ Report NotAcquiredReport(const AcquireResult& result, std::string_view name, int
   return report;
 }
 
-Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signals) {
+Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signals,
+               Progress& progress) {
   std::variant<AcquireResult, Report> acquired =
       AcquireUntilSignal(client, command.name,
                          {.ttl = command.ttl,
@@ -87,7 +98,7 @@ Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signa
                           .lock_delay = command.lock_delay,
                           .max_hold = command.max_hold,
                           .lease_id = command.lease_id},
-                         signals);
+                         signals, progress);
   if (auto* interrupted = std::get_if<Report>(&acquired)) return std::move(*interrupted);
   auto& result = std::get<AcquireResult>(acquired);
   if (!result) {

@@ -4,7 +4,12 @@
 // client and says what came of it.
 #pragma once
 
+#include <sys/types.h>
+
+#include <string>
+
 #include "cli/arguments.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/signals/signals.h"
 #include "lockkeeper/client.h"
@@ -12,7 +17,8 @@
 namespace lockkeeper::cli {
 
 // A signal of `signals` ends it.
-Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signals);
+Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signals,
+               Progress& progress);
 Report Extend(Client& client, const ExtendCommand& command);
 Report Release(Client& client, const ReleaseCommand& command);
 Report Fence(Client& client, const FenceCommand& command);
@@ -20,7 +26,8 @@ Report Fence(Client& client, const FenceCommand& command);
 // What an acquire without a lease has to say, with `code` if somebody else has the lock.
 Report NotAcquiredReport(const AcquireResult& result, std::string_view name, int code);
 
-// user@host, for people who look at who holds a lock.
-std::string DefaultOwner();
+// user@host/process, for people who look at who holds a lock; with the name of the program that
+// works under it, if that is known.
+std::string DefaultOwner(pid_t process, const std::string& program = "");
 
 }  // namespace lockkeeper::cli

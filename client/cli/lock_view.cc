@@ -4,6 +4,7 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "cli/duration.h"
@@ -36,6 +37,13 @@ std::string StateOf(const Lock& lock) {
 std::string LastEndOf(const Lock& lock) {
   return Lower(admin::v1::LeaseEnd_Name(lock.last_end()), "LEASE_END_");
 }
+
+// In the order of their keys: a proto's map has none.
+std::map<std::string, std::string> LabelsOf(const Lock& lock) {
+  return {lock.labels().begin(), lock.labels().end()};
+}
+
+bool HasEnded(const Lock& lock) { return lock.state() == admin::v1::LOCK_STATE_ENDED; }
 
 // What the lock is doing, in words.
 std::string Doing(const Lock& lock) {
@@ -73,18 +81,20 @@ void SetLock(const Lock& lock, JsonObject& json) {
   if (lock.has_acquire_time()) json.Set("acquire_time", TimeUtil::ToString(lock.acquire_time()));
   if (lock.has_expire_time()) json.Set("expire_time", TimeUtil::ToString(lock.expire_time()));
   JsonObject labels;
-  for (const auto& [key, value] : lock.labels()) labels.Set(key, value);
+  for (const auto& [key, value] : LabelsOf(lock)) labels.Set(key, value);
   json.Set("labels", labels);
 }
 
 std::string LockLines(const Lock& lock) {
   std::string labels;
-  for (const auto& [key, value] : lock.labels()) {
+  for (const auto& [key, value] : LabelsOf(lock)) {
     absl::StrAppend(&labels, labels.empty() ? "" : " ", key, "=", value);
   }
   return "`" + lock.name() + "` is " + Doing(lock) +
-         Line("fencing token", std::to_string(lock.fencing_token())) + Line("owner", lock.owner()) +
+         Line("fencing token", std::to_string(lock.fencing_token())) +
+         Line(HasEnded(lock) ? "last owner" : "owner", lock.owner()) +
          Line("principal", lock.principal()) + Line("labels", labels) +
+         Line("ttl", HasEnded(lock) ? "" : FormatDuration(Millis(lock.ttl()))) +
          Line("waiters", std::to_string(lock.waiters())) +
          Line("acquired",
               lock.has_acquire_time() ? TimeUtil::ToString(lock.acquire_time()) : std::string()) +
@@ -94,7 +104,7 @@ std::string LockLines(const Lock& lock) {
 std::string LockLine(const Lock& lock) {
   std::string line =
       lock.name() + "  " + Doing(lock) + "  token " + std::to_string(lock.fencing_token());
-  if (!lock.owner().empty()) line += "  owner " + lock.owner();
+  if (!lock.owner().empty()) line += (HasEnded(lock) ? "  last owner " : "  owner ") + lock.owner();
   if (lock.waiters() > 0) line += "  waiters " + std::to_string(lock.waiters());
   return line;
 }

@@ -1,13 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "cli/standard_streams.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::cli {
+namespace {
+
+// What the fields of the API are called here.
+constexpr auto kFields = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"name", "NAME"},
+    {"lease_id", "lease id"},
+    {"fencing_token", "fencing token"},
+    {"ttl", "--ttl"},
+    {"wait_timeout", "--wait"},
+    {"owner", "--owner"},
+    {"labels", "--label"},
+    {"lock_delay", "--lock-delay"},
+    {"max_hold", "--max-hold"},
+    {"reassertion", "--reassertion"},
+    {"prefix", "--prefix"},
+    {"page_size", "--limit"},
+    {"reason", "--reason"},
+});
+
+// The server's message with what was typed instead of the field of the API.
+std::string InWordsOfTheCommandLine(const absl::Status& status) {
+  const std::string message(status.message());
+  const std::string field = FieldOf(status).value_or("");
+  const auto* known = std::find_if(kFields.begin(), kFields.end(),
+                                   [&](const auto& each) { return each.first == field; });
+  if (known == kFields.end() || !message.starts_with(field + ": ")) return message;
+  return std::string(known->second) + message.substr(field.size());
+}
+
+}  // namespace
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
@@ -31,10 +65,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 
 Report ErrorReport(const absl::Status& status, std::string_view name) {
   const bool is_lost = ReasonOf(status) == ErrorReason::kLeaseLost;
-  std::string message(status.message());
-  if (absl::IsUnavailable(status) && ReasonNameOf(status).empty()) {
-    message = "the service cannot be reached: " + message;
-  }
+  const std::string message = InWordsOfTheCommandLine(status);
   // A server that gives no reason, or none at all: the code says at least something.
   std::string reason = ReasonNameOf(status);
   if (reason.empty()) reason = absl::StatusCodeToString(status.code());
@@ -42,6 +73,10 @@ Report ErrorReport(const absl::Status& status, std::string_view name) {
   Report report(is_lost ? "lease_lost" : "error", ExitCodeOf(status),
                 "lockkeeper: " + message + " (" + reason + ")");
   report.is_error = true;
+  if (message.starts_with("cannot reach ")) {
+    report.text +=
+        "\n  Does lockkeeperd run there? --server or LOCKKEEPER_SERVER names another address.";
+  }
   if (!name.empty()) report.json.Set("name", name);
   report.json.Set("reason", reason).Set("message", message);
   if (const auto field = FieldOf(status)) report.json.Set("field", *field);

@@ -3,23 +3,34 @@
 
 #include <grpc/support/log.h>
 
+#include <algorithm>
 #include <cstdlib>
 
-#include "cli/lock_commands.h"
+#include "cli/duration.h"
 #include "transport/channels.h"
 
 namespace lockkeeper::cli {
+namespace {
+
+constexpr milliseconds kReleaseTimeout = std::chrono::seconds(2);
+
+}  // namespace
 
 void SilenceGrpc() {
   if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
 }
 
-absl::StatusOr<Client> NewClient(const std::vector<std::string>& servers) {
+absl::StatusOr<Client> NewClient(const Service& service, Progress& progress,
+                                 const std::string& owner, milliseconds wait) {
   SilenceGrpc();
-  return Client::Create({.addresses = servers,
-                         .owner = DefaultOwner(),
-                         .call_timeout = std::chrono::seconds(5),
-                         .release_timeout = std::chrono::seconds(2)});
+  const std::string outlook = "trying for " + FormatDuration(wait + service.timeout);
+  progress.SetOutlook([outlook] { return outlook; });
+  return Client::Create(
+      {.addresses = service.servers,
+       .owner = owner,
+       .call_timeout = service.timeout,
+       .release_timeout = std::min<milliseconds>(service.timeout, kReleaseTimeout),
+       .on_unserved = [&progress](const absl::Status& why) { progress.OnUnserved(why); }});
 }
 
 absl::Status CheckServers(const std::vector<std::string>& servers) {

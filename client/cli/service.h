@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/arguments.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "lockkeeper/client.h"
 
@@ -16,8 +18,11 @@ namespace lockkeeper::cli {
 // before the first channel is made.
 void SilenceGrpc();
 
-// A client that gives up sooner than a program's would: somebody is waiting.
-absl::StatusOr<Client> NewClient(const std::vector<std::string>& servers);
+// A client that gives up sooner than a program's would: somebody is waiting. `progress` hears what
+// takes long, until the client and its leases are gone. `wait`: for which its call may stand in
+// line.
+absl::StatusOr<Client> NewClient(const Service& service, Progress& progress,
+                                 const std::string& owner, milliseconds wait);
 
 // The error says which address is none.
 absl::Status CheckServers(const std::vector<std::string>& servers);

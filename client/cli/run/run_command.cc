@@ -2,12 +2,15 @@
 #include "cli/run/run_command.h"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <utility>
 
+#include "cli/admin_commands.h"
 #include "cli/duration.h"
 #include "cli/lock_commands.h"
 #include "cli/run/supervisor.h"
@@ -30,7 +33,7 @@ absl::StatusOr<milliseconds> GraceOf(const RunCommand& command) {
         "--ttl " + FormatDuration(command.ttl) +
         " is too short for `run`: the command has to be killed before the lease ends");
   }
-  if (!command.grace) return std::min(kGraceDefault, max);
+  if (!command.grace) return GraceDefault(command.ttl);
   if (*command.grace > max) {
     return absl::InvalidArgumentError(
         "--grace " + FormatDuration(*command.grace) + " does not fit into --ttl " +
@@ -70,19 +73,56 @@ Report NotStartedReport(const RunCommand& command, int error) {
   return OnStderr(std::move(report));
 }
 
-Report LostReport(const RunCommand& command, int64_t token) {
-  const std::string message = "the lease of `" + command.name +
-                              "` was lost; the command and its process group were stopped";
+// Why the command was stopped, for programs and for people.
+struct StopCause {
+  const char* name;
+  std::string message;
+};
+
+// Whether an administrator ended the lease, as far as the service still knows and answers soon.
+bool WasForced(const Service& service, const std::string& name) {
+  Service asked = service;
+  asked.timeout = std::min<milliseconds>(service.timeout, std::chrono::seconds(1));
+  absl::StatusOr<AdminConnection> connection = AdminConnection::Connect(asked);
+  if (!connection.ok()) return false;
+  const auto lock = LookUp(*connection, name);
+  return lock.ok() && *lock && (*lock)->last_end() == admin::v1::LEASE_END_FORCED;
+}
+
+StopCause CauseOf(const Loss& loss, const Service& service, const std::string& name) {
+  const std::string lost = "the lease of `" + name + "` was lost: ";
+  switch (loss.cause) {
+    case LossCause::kEnded:
+      if (WasForced(service, name)) return {"FORCED", lost + "an administrator ended it"};
+      return {"ENDED", lost + std::string(loss.error.message())};
+    case LossCause::kNotRenewed:
+      return {"NOT_RENEWED",
+              lost + "it could not be renewed: " + std::string(loss.error.message())};
+    case LossCause::kMaxHold:
+      return {"MAX_HOLD", "the lease of `" + name + "` has reached its --max-hold"};
+    case LossCause::kPaused:
+      return {"PAUSED", lost + "`lockkeeper run` stood still and did not renew it"};
+    case LossCause::kNotLost:
+      break;
+  }
+  return {"GUARDIAN_PAUSED",
+          "the guardian process stood still, and did not hear that the lease of `" + name +
+              "` was renewed"};
+}
+
+Report LostReport(const RunCommand& command, int64_t token, const StopCause& cause) {
+  const std::string message = cause.message + "; the command and its process group were stopped";
   Report report("lease_lost", ExitCode::kLeaseLost, "lockkeeper: " + message);
   report.json.Set("name", command.name)
       .Set("fencing_token", token)
       .Set("reason", "LEASE_LOST")
+      .Set("cause", cause.name)
       .Set("message", message);
   return OnStderr(std::move(report));
 }
 
 Report GuardianGoneReport(const RunCommand& command) {
-  const std::string message = "the guardian process was killed, and so the command was";
+  const std::string message = "somebody killed the guardian process, and the command with it";
   Report report("error", ExitCode::kOther, "lockkeeper: " + message);
   report.json.Set("name", command.name).Set("reason", "GUARDIAN_GONE").Set("message", message);
   return OnStderr(std::move(report));
@@ -119,18 +159,19 @@ Report EndedReport(const RunCommand& command, int64_t token, int wait_status,
   return OnStderr(std::move(report));
 }
 
-Report RunHolding(Lease& lease, const RunCommand& command, Supervisor& supervisor,
-                  Terminal& terminal) {
+Report RunHolding(Lease& lease, const RunCommand& command, const Service& service,
+                  Supervisor& supervisor, Terminal& terminal) {
   const int64_t token = lease.fencing_token();
   const CommandEnd end = supervisor.Run();
   const bool was_killed = end.how != CommandEnd::How::kNotStarted && WIFSIGNALED(end.wait_status);
   if (was_killed || end.how == CommandEnd::How::kForLease) terminal.RestoreModes();
+  const Loss loss = lease.loss();
   const absl::StatusOr<ReleaseOutcome> released = lease.Release();
   switch (end.how) {
     case CommandEnd::How::kByItself:
       break;
     case CommandEnd::How::kForLease:
-      return LostReport(command, token);
+      return LostReport(command, token, CauseOf(loss, service, command.name));
     case CommandEnd::How::kNotStarted:
       return NotStartedReport(command, end.error);
     case CommandEnd::How::kGuardianGone:
@@ -141,8 +182,10 @@ Report RunHolding(Lease& lease, const RunCommand& command, Supervisor& superviso
 
 }  // namespace
 
-Report RunUnderLock(const std::vector<std::string>& servers, const RunCommand& command) {
-  if (absl::Status status = CheckServers(servers); !status.ok()) return ServerOptionReport(status);
+Report RunUnderLock(const Service& service, Progress& progress, const RunCommand& command) {
+  if (absl::Status status = CheckServers(service.servers); !status.ok()) {
+    return ServerOptionReport(status);
+  }
   const absl::StatusOr<milliseconds> grace = GraceOf(command);
   if (!grace.ok()) return UsageReport(std::string(grace.status().message()));
 
@@ -155,21 +198,30 @@ Report RunUnderLock(const std::vector<std::string>& servers, const RunCommand& c
   absl::StatusOr<GuardianLink> guardian = GuardianLink::Fork(setup);
   if (!guardian.ok()) return ErrorReport(guardian.status(), command.name);
   SignalQueue signals = SignalsOfRun();
-  absl::StatusOr<Client> client = NewClient(servers);
+  absl::StatusOr<Client> client =
+      NewClient(service, progress, DefaultOwner(getpid(), command.command[0]), command.wait);
   if (!client.ok()) return ServerOptionReport(client.status());
 
   std::variant<AcquireResult, Report> acquired = AcquireUntilSignal(
       *client, command.name,
       {.ttl = command.ttl,
        .wait_timeout = command.wait,
+       .owner = command.owner,
+       .labels = command.labels,
+       .lock_delay = command.lock_delay,
+       .max_hold = command.max_hold,
        .stop_margin = *grace + std::chrono::duration_cast<milliseconds>(kKillMargin)},
-      signals);
+      signals, progress);
   if (auto* report = std::get_if<Report>(&acquired)) return std::move(*report);
   auto& result = std::get<AcquireResult>(acquired);
-  if (!result) return OnStderr(NotAcquiredReport(result, command.name, command.conflict_exit_code));
+  if (!result) {
+    Report report = OnStderr(NotAcquiredReport(result, command.name, command.conflict_exit_code));
+    if (service.quiet && result.contention()) report.text.clear();
+    return report;
+  }
   Lease lease = std::move(result).TakeLease();
-  Supervisor supervisor(*guardian, signals, terminal, lease, *grace);
-  return RunHolding(lease, command, supervisor, terminal);
+  Supervisor supervisor(*guardian, signals, terminal, lease, *grace, progress);
+  return RunHolding(lease, command, service, supervisor, terminal);
 }
 
 }  // namespace lockkeeper::cli

@@ -4,15 +4,13 @@
 // how.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "cli/arguments.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 
 namespace lockkeeper::cli {
 
 // Runs it to its end. Requires: this process has one thread, and no gRPC.
-Report RunUnderLock(const std::vector<std::string>& servers, const RunCommand& command);
+Report RunUnderLock(const Service& service, Progress& progress, const RunCommand& command);
 
 }  // namespace lockkeeper::cli

@@ -14,6 +14,11 @@ milliseconds GraceMax(milliseconds ttl) {
   return std::chrono::floor<milliseconds>(std::min<Duration>(left, ttl / 2));
 }
 
+milliseconds GraceDefault(milliseconds ttl) {
+  constexpr milliseconds kMost = std::chrono::seconds(5);
+  return std::min({kMost, ttl / 4, GraceMax(ttl)});
+}
+
 StopTimes StopTimesOf(Instant lease_end, Duration grace) {
   const Instant kill_at = lease_end - kKillMargin;
   return {.term_at = kill_at - grace, .kill_at = kill_at};

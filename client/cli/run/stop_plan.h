@@ -17,8 +17,9 @@ using client::Instant;
 // How long before the lease's end SIGKILL is sent: for the kernel to carry it out.
 inline constexpr Duration kKillMargin = std::chrono::milliseconds(100);
 
-// Grace if none is asked for and the ttl has room for it.
-inline constexpr std::chrono::milliseconds kGraceDefault = std::chrono::seconds(5);
+// Grace if none is asked for: a quarter of the ttl, so that most of the lease is there for renewals
+// when the service is away; 5 s at most.
+std::chrono::milliseconds GraceDefault(std::chrono::milliseconds ttl);
 
 // Longest grace for a lease of `ttl`: at most half of it, and what the client can take as
 // stop_margin together with kKillMargin. Negative: such a lease is too short for `run`.

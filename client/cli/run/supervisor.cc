@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "cli/duration.h"
 #include "renewal/boot_clock.h"
 
 namespace lockkeeper::cli {
@@ -30,11 +31,21 @@ bool IsForGroup(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
 }  // namespace
 
 Supervisor::Supervisor(GuardianLink& guardian, SignalQueue& signals, Terminal& terminal,
-                       Lease& lease, Duration grace)
-    : guardian_(guardian), signals_(signals), terminal_(terminal), lease_(lease), grace_(grace) {}
+                       Lease& lease, Duration grace, Progress& progress)
+    : guardian_(guardian),
+      signals_(signals),
+      terminal_(terminal),
+      lease_(lease),
+      grace_(grace),
+      progress_(progress) {}
 
 CommandEnd Supervisor::Run() {
-  lease_.OnExtended([this] { lease_changed_.Notify(); });
+  const std::string renewed = "the lease of `" + lease_.grant().name + "` is renewed again";
+  progress_.SetOutlook([this] { return Outlook(); });
+  lease_.OnExtended([this, renewed] {
+    progress_.OnServed(renewed);
+    lease_changed_.Notify();
+  });
   lease_.OnLost([this] { lease_changed_.Notify(); });
   Order start{.kind = Order::Kind::kStart,
               .fencing_token = lease_.fencing_token(),
@@ -59,6 +70,7 @@ CommandEnd Supervisor::Run() {
     }
   }
   if (command_ != 0) terminal_.TakeBack(command_);
+  progress_.SetOutlook(nullptr);
   return *end_;
 }
 
@@ -66,6 +78,14 @@ StopTimes Supervisor::TimesOfLease() const {
   // The clock is read first: the end is then early by what lies between, never late.
   const Instant now = client::BootClock().Now();
   return StopTimesOf(now + lease_.remaining(), grace_);
+}
+
+std::string Supervisor::Outlook() const {
+  const Duration left = lease_.remaining() - kKillMargin - grace_;
+  return "unless the lease of `" + lease_.grant().name +
+         "` is renewed, the command is stopped in " +
+         FormatDuration(std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::max(left, Duration::zero())));
 }
 
 void Supervisor::OnLease() {

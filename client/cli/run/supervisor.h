@@ -5,7 +5,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
+#include "cli/progress.h"
 #include "cli/run/guardian_link.h"
 #include "cli/run/terminal.h"
 #include "cli/signals/signals.h"
@@ -32,13 +34,15 @@ struct CommandEnd {
 class Supervisor {
  public:
   Supervisor(GuardianLink& guardian, SignalQueue& signals, Terminal& terminal, Lease& lease,
-             Duration grace);
+             Duration grace, Progress& progress);
 
   // Starts the command and returns when it and its group are gone.
   CommandEnd Run();
 
  private:
   StopTimes TimesOfLease() const;
+  // What is told while renewals fail.
+  std::string Outlook() const;
   void OnLease();
   void OnSignal(int signal);
   void OnContinued();
@@ -51,6 +55,7 @@ class Supervisor {
   Terminal& terminal_;
   Lease& lease_;
   const Duration grace_;
+  Progress& progress_;
   const WakeUp lease_changed_;
   pid_t command_ = 0;
   bool is_lost_ = false;

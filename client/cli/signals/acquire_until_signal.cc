@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "cli/duration.h"
 #include "cli/signals/wake_up.h"
 
 namespace lockkeeper::cli {
@@ -32,12 +34,19 @@ Report InterruptedReport(const std::string& name, int signal, bool waited) {
 
 bool EndsAnAcquire(int signal) { return signal != SIGCONT && signal != SIGWINCH; }
 
-// Waits for `finished`. Answers the signal that comes first, and requests a stop then.
-std::optional<int> WaitFor(const WakeUp& finished, SignalQueue& signals, std::stop_source& cancel) {
+// Waits for `finished`. Answers the signal that comes first, and requests a stop then. Calls
+// `on_slow` once if there is neither for a while.
+std::optional<int> WaitFor(const WakeUp& finished, SignalQueue& signals, std::stop_source& cancel,
+                           absl::FunctionRef<void()> on_slow) {
+  int timeout_ms =
+      std::chrono::duration_cast<std::chrono::duration<int, std::milli>>(kPatience).count();
   std::array<pollfd, 2> fds{
       {{signals.descriptor(), POLLIN, 0}, {finished.descriptor(), POLLIN, 0}}};
   while (true) {
-    poll(fds.data(), fds.size(), -1);
+    if (poll(fds.data(), fds.size(), timeout_ms) == 0) {
+      timeout_ms = -1;
+      on_slow();
+    }
     while (const std::optional<int> signal = signals.Take()) {
       if (!EndsAnAcquire(*signal)) continue;
       cancel.request_stop();
@@ -51,8 +60,8 @@ std::optional<int> WaitFor(const WakeUp& finished, SignalQueue& signals, std::st
 }  // namespace
 
 std::variant<AcquireResult, Report> AcquireUntilSignal(Client& client, const std::string& name,
-                                                       AcquireOptions options,
-                                                       SignalQueue& signals) {
+                                                       AcquireOptions options, SignalQueue& signals,
+                                                       Progress& progress) {
   const bool waits = options.wait_timeout.count() > 0;
   const std::string own_lease_id = options.lease_id;
   const WakeUp finished;
@@ -63,7 +72,11 @@ std::variant<AcquireResult, Report> AcquireUntilSignal(Client& client, const std
     result.emplace(client.Acquire(name, options));
     finished.Notify();
   });
-  const std::optional<int> ended_by = WaitFor(finished, signals, cancel);
+  const std::optional<int> ended_by = WaitFor(finished, signals, cancel, [&] {
+    progress.OnPatienceEnded(waits ? "waiting for `" + name + "`, for up to " +
+                                         FormatDuration(options.wait_timeout)
+                                   : "");
+  });
   acquiring.join();
   if (!ended_by) return *std::move(result);
   // A lease that came all the same is released with its result. An id of its own is the caller's to

@@ -41,7 +41,7 @@ AcquireResult NotAcquired(std::string_view name, Contention contention) {
       message += "is held";
       break;
     case ContentionReason::kWaitTimedOut:
-      message += "was still held when the wait ended";
+      message += contention.holder_owner.empty() ? "did not become free in time" : "is still held";
       break;
     case ContentionReason::kCancelled:
       message += "was not acquired: its lease id was released while it waited";
@@ -49,6 +49,9 @@ AcquireResult NotAcquired(std::string_view name, Contention contention) {
   }
   if (!contention.holder_owner.empty() && contention.reason != ContentionReason::kCancelled) {
     message += " by `" + contention.holder_owner + "`";
+  }
+  if (contention.reason == ContentionReason::kWaitTimedOut && !contention.holder_owner.empty()) {
+    message += " at the end of the wait";
   }
   absl::Status status =
       ErrorWithReason(absl::StatusCode::kAborted, ErrorReason::kNotAcquired, message);
@@ -64,7 +67,8 @@ double RandomJitter::Next() {
 
 ClientCore::ClientCore(ClientOptions options, std::unique_ptr<Channels> channels)
     : options_(std::move(options)),
-      daemons_(std::move(channels), {clock_, timers_, jitter_}, options_.owner),
+      daemons_(std::move(channels), {clock_, timers_, jitter_}, options_.owner,
+               options_.on_unserved),
       lease_calls_(daemons_, clock_),
       releaser_(clock_, timers_, lease_calls_, jitter_) {}
 

@@ -25,6 +25,8 @@ std::chrono::nanoseconds Lease::remaining() const { return held_->kept().remaini
 
 bool Lease::lost() const { return held_->kept().lost(); }
 
+Loss Lease::loss() const { return held_->kept().loss(); }
+
 void Lease::OnLost(absl::AnyInvocable<void() &&> callback) {
   held_->kept().OnLost(std::move(callback));
 }

@@ -153,7 +153,10 @@ TEST_F(CliDaemonTest, FenceSaysTheVerdict) {
 }
 
 TEST_F(CliDaemonTest, GetShowsOneLock) {
-  ASSERT_EQ(Run({"acquire", "report", "--owner", "alice", "--label", "a=b"}).exit_code, 0);
+  ASSERT_EQ(Run({"acquire", "report", "--owner", "alice", "--label", "c=d", "--label", "a=b",
+                 "--label", "b=c"})
+                .exit_code,
+            0);
 
   const CliResult result = RunJson({"get", "report"});
   const CliResult text = Run({"get", "report"});
@@ -167,13 +170,34 @@ TEST_F(CliDaemonTest, GetShowsOneLock) {
   EXPECT_EQ(json.Text("holder_owner"), "alice");
   EXPECT_EQ(json.Number("ttl_ms"), 30'000);
   EXPECT_TRUE(json.Has("acquire_time"));
-  EXPECT_THAT(result.out, HasSubstr(R"("labels":{"a":"b"})"));
+  EXPECT_THAT(result.out, HasSubstr(R"("labels":{"a":"b","b":"c","c":"d"})"));
   EXPECT_FALSE(json.Has("lease_id")) << "a credential";
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_THAT(text.out, HasSubstr("`report` is held for another "));
+  EXPECT_THAT(text.out, HasSubstr("\n  owner          alice\n"));
+  EXPECT_THAT(text.out, HasSubstr("\n  labels         a=b b=c c=d\n  ttl            30s\n"));
+  ASSERT_EQ(Run({"force-release", "report", "--reason", "r", "--now"}).exit_code, 0);
+  EXPECT_THAT(Run({"get", "report"}).out, HasSubstr("\n  last owner     alice\n"));
   EXPECT_EQ(none.exit_code, 76);
   EXPECT_EQ(Json(none).Text("outcome"), "not_found");
   EXPECT_EQ(Run({"get", "nobody's"}).exit_code, 76);
+}
+
+TEST_F(CliDaemonTest, IsHeldTellsByItsExitCode) {
+  EXPECT_EQ(Run({"is-held", "report"}).exit_code, 76) << "it never was";
+  const std::string id = Hold("report");
+  const CliResult held = RunJson({"is-held", "report"});
+  ASSERT_EQ(Run({"release", "report", id}).exit_code, 0);
+  const CliResult released = RunJson({"is-held", "report"});
+  Hold("report");
+  ASSERT_EQ(Run({"force-release", "report", "--reason", "stuck"}).exit_code, 0);
+
+  EXPECT_EQ(held.exit_code, 0);
+  EXPECT_EQ(Json(held).Text("outcome"), "held");
+  EXPECT_EQ(Json(held).Text("state"), "held");
+  EXPECT_EQ(released.exit_code, 76);
+  EXPECT_EQ(Json(released).Text("outcome"), "not_held");
+  EXPECT_EQ(Run({"is-held", "report"}).exit_code, 76) << "closed, and nobody's";
 }
 
 TEST_F(CliDaemonTest, ListShowsTheLocksThatAreHeld) {

@@ -35,6 +35,7 @@ class CliForgettingTest : public CliDaemonTest {
     lose();
 
     ExpectQuarantined(RunJson({"acquire", "third"}));
+    EXPECT_EQ(Run({"is-held", "third"}).exit_code, 69) << "its holder may come back";
     EXPECT_EQ(RunJson({"acquire", "third", "--wait", "25s"}).exit_code, 0);
     const CliResult contention = RunJson({"acquire", "report"});
     EXPECT_EQ(contention.exit_code, 75) << contention.out;

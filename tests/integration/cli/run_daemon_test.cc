@@ -80,6 +80,8 @@ TEST_F(CliRunDaemonTest, ForcedReleaseStopsTheCommand) {
 
   EXPECT_EQ(result.exit_code, 70);
   EXPECT_EQ(Json(result).Text("outcome"), "lease_lost");
+  EXPECT_EQ(Json(result).Text("cause"), "FORCED");
+  EXPECT_THAT(Json(result).Text("message"), HasSubstr("an administrator ended it"));
 }
 
 TEST_F(CliRunDaemonTest, CommandGoesOnWhenItsDaemonStopsAndThereIsAnother) {

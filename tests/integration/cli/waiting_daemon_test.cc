@@ -113,7 +113,7 @@ TEST_F(CliWaitingTest, WaitThatEndsIs75AndSaysThePlace) {
   EXPECT_EQ(json.Number("position"), 2);
   EXPECT_GE(json.Number("waiters"), 1);
   EXPECT_EQ(text.exit_code, 75);
-  EXPECT_THAT(text.out, HasSubstr("`report` was still held when the wait ended"));
+  EXPECT_THAT(text.out, HasSubstr("`report` is still held by `alice` at the end of the wait"));
   EXPECT_TRUE(WaitForWaiters("report", 1)) << "only the one that waits on";
 }
 
@@ -186,7 +186,7 @@ TEST_F(CliWaitingTest, RunWhoseWaitEndsDoesNotRun) {
 
   EXPECT_EQ(result.exit_code, 75);
   EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, HasSubstr("was still held when the wait ended"));
+  EXPECT_THAT(result.err, HasSubstr("` at the end of the wait"));
   EXPECT_EQ(chosen.exit_code, 9);
   EXPECT_EQ(Json(chosen).Text("reason"), "WAIT_TIMED_OUT");
   EXPECT_EQ(Json(chosen).Number("position"), 1);

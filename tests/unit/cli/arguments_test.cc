@@ -33,6 +33,12 @@ class ArgumentsTest : public testing::Test {
     return command == nullptr ? Command() : *command;
   }
 
+  static std::string HelpOf(const Words& words) {
+    const ParsedArguments parsed = ParseArguments(words, "lockkeeper 1.2.3");
+    const auto* help = std::get_if<HelpText>(&parsed);
+    return help == nullptr ? "no help" : help->text;
+  }
+
   static std::string ErrorOf(const Words& words) {
     const ParsedArguments parsed = ParseArguments(words, "lockkeeper 1.2.3");
     const auto* error = std::get_if<UsageError>(&parsed);
@@ -56,6 +62,31 @@ TEST_F(ArgumentsTest, AcquireTakesAllItsOptions) {
   EXPECT_EQ(command.max_hold, 1h);
 }
 
+TEST_F(ArgumentsTest, RunTakesWhatGoesWithALeaseToo) {
+  const auto command =
+      CommandOf<RunCommand>({"run", "x", "--owner", "me", "--label", "a=b", "--lock-delay", "2s",
+                             "--max-hold", "1h", "--wait", "2h", "--", "true"});
+
+  EXPECT_EQ(command.owner, "me");
+  EXPECT_EQ(command.labels, (std::map<std::string, std::string>{{"a", "b"}}));
+  EXPECT_EQ(command.lock_delay, 2s);
+  EXPECT_EQ(command.max_hold, 1h);
+  EXPECT_EQ(command.wait, 2h);
+}
+
+TEST_F(ArgumentsTest, TimeoutAndQuietAreForAllCommands) {
+  const Arguments defaults = Parsed({"get", "x"});
+  EXPECT_EQ(defaults.service.timeout, 5s);
+  EXPECT_FALSE(defaults.service.quiet);
+
+  for (const Words& words : {Words{"--timeout", "20s", "--quiet", "run", "x", "--", "true"},
+                             Words{"run", "x", "--timeout=20s", "--quiet", "--", "true"}}) {
+    const Arguments arguments = Parsed(words);
+    EXPECT_EQ(arguments.service.timeout, 20s);
+    EXPECT_TRUE(arguments.service.quiet);
+  }
+}
+
 TEST_F(ArgumentsTest, LabelTakesOneWordOnly) {
   const auto command =
       CommandOf<AcquireCommand>({"acquire", "--label", "a=b", "report", "--label", "c=d"});
@@ -67,7 +98,7 @@ TEST_F(ArgumentsTest, LabelTakesOneWordOnly) {
 TEST_F(ArgumentsTest, DefaultsAreTheServers) {
   const Arguments arguments = Parsed({"acquire", "report"});
 
-  EXPECT_EQ(arguments.servers, Words{"127.0.0.1:7600"});
+  EXPECT_EQ(arguments.service.servers, Words{"127.0.0.1:7600"});
   EXPECT_EQ(arguments.output, OutputFormat::kText);
   EXPECT_EQ(std::get<AcquireCommand>(arguments.command).ttl, std::nullopt);
 }
@@ -77,7 +108,7 @@ TEST_F(ArgumentsTest, OptionsOfAllCommandsStandBeforeOrAfterTheCommand) {
                              Words{"get", "x", "--server", "db:1", "--output", "json"},
                              Words{"get", "--server=db:1", "x", "--output=json"}}) {
     const Arguments arguments = Parsed(words);
-    EXPECT_EQ(arguments.servers, Words{"db:1"});
+    EXPECT_EQ(arguments.service.servers, Words{"db:1"});
     EXPECT_EQ(arguments.output, OutputFormat::kJson);
     EXPECT_EQ(std::get<GetCommand>(arguments.command).name, "x");
     EXPECT_EQ(OutputAskedFor(words), OutputFormat::kJson);
@@ -87,8 +118,8 @@ TEST_F(ArgumentsTest, OptionsOfAllCommandsStandBeforeOrAfterTheCommand) {
 TEST_F(ArgumentsTest, ServerComesFromTheEnvironmentUnlessGiven) {
   setenv("LOCKKEEPER_SERVER", "unix:/run/lk.sock,db:2", 1);
 
-  EXPECT_EQ(Parsed({"health"}).servers, (Words{"unix:/run/lk.sock", "db:2"}));
-  EXPECT_EQ(Parsed({"health", "--server", "db:1"}).servers, Words{"db:1"});
+  EXPECT_EQ(Parsed({"health"}).service.servers, (Words{"unix:/run/lk.sock", "db:2"}));
+  EXPECT_EQ(Parsed({"health", "--server", "db:1"}).service.servers, Words{"db:1"});
 }
 
 TEST_F(ArgumentsTest, SeveralServersComeWithCommasOrOneByOne) {
@@ -98,7 +129,7 @@ TEST_F(ArgumentsTest, SeveralServersComeWithCommasOrOneByOne) {
         Words{"--server", "a:1", "--server=b:2,unix:/c", "get", "x"},
         Words{"--server", "a:1", "get", "--server", "b:2", "x", "--server", "unix:/c"}}) {
     const Arguments arguments = Parsed(words);
-    EXPECT_EQ(arguments.servers, all) << testing::PrintToString(words);
+    EXPECT_EQ(arguments.service.servers, all) << testing::PrintToString(words);
     EXPECT_EQ(std::get<GetCommand>(arguments.command).name, "x");
   }
   const auto run = CommandOf<RunCommand>(
@@ -154,6 +185,13 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
            Case{{}, "a command is missing"},
            Case{{"aquire", "x"}, "did you mean `acquire`?"},
            Case{{"frobnicate"}, "unknown command `frobnicate` ("},
+           Case{{"aquire", "x", "--ttl", "3s"},
+                "unknown command `aquire`; did you mean `acquire`?"},
+           Case{{"acquire", "x", "--ttl"}, "`--ttl` needs a value"},
+           Case{{"fence", "x", "99999999999999999999"}, "`99999999999999999999` is too large"},
+           Case{{"extend", "x", "id", "--token", "7x"}, "`7x` is not a whole number"},
+           Case{{"list", "--limit", "abc"}, "--limit: `abc` is not a whole number"},
+           Case{{"get", "x", "--timeout", "0s"}, "--timeout: has to be more than 0s"},
            Case{{"acquire"}, "NAME is required"},
            Case{{"acquire", "x", "--tll", "5s"}, "unknown option `--tll`; did you mean `--ttl`?"},
            Case{{"acquire", "--tll=5s"}, "unknown option `--tll=5s`; did you mean `--ttl`?"},
@@ -163,7 +201,7 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
            Case{{"acquire", "x", "--label", "a=1", "--label", "a=2"}, "`a` is given twice"},
            Case{{"acquire", "x", "y"}, "unexpected argument `y`"},
            Case{{"acquire", "\xFF"}, "not valid UTF-8"},
-           Case{{"fence", "x", "seven"}, "TOKEN"},
+           Case{{"fence", "x", "seven"}, "TOKEN: `seven` is not a whole number"},
            Case{{"force-release", "x"}, "--reason is required"},
            Case{{"list", "--limit", "0"}, "at least 1"},
            Case{{"run", "x", "true"}, "unexpected argument `true`"},
@@ -177,12 +215,30 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
   }
 }
 
+TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
+  for (const char* command : {"acquire", "extend", "release", "fence", "get", "is-held", "list",
+                              "force-release", "health", "run"}) {
+    const std::string help = HelpOf({command, "--help"});
+    for (const char* part :
+         {"--server ADDRESS", "--output FORMAT", "--timeout DURATION", "--quiet", "Exit codes: "}) {
+      EXPECT_NE(help.find(part), std::string::npos) << part << " is not in " << help;
+    }
+  }
+  EXPECT_EQ(HelpOf({"get", "--help"}).find("75"), std::string::npos) << "a code it never has";
+  const std::string run = HelpOf({"run", "--help"});
+  for (const char* part : {"NAME -- COMMAND", "LOCKKEEPER_FENCING_TOKEN", "126", "127", "70"}) {
+    EXPECT_NE(run.find(part), std::string::npos) << part << " is not in " << run;
+  }
+}
+
 TEST_F(ArgumentsTest, HelpAndVersionAreTextToPrint) {
   for (const Words& words : {Words{"--help"}, Words{"run", "--help"}, Words{"acquire", "-h"}}) {
     const ParsedArguments parsed = ParseArguments(words, "lockkeeper 1.2.3");
     ASSERT_TRUE(std::holds_alternative<HelpText>(parsed));
     EXPECT_NE(std::get<HelpText>(parsed).text.find("Usage: lockkeeper"), std::string::npos);
   }
+  EXPECT_EQ(HelpOf({"help", "run"}), HelpOf({"run", "--help"}));
+  EXPECT_EQ(HelpOf({"help"}), HelpOf({"--help"}));
   EXPECT_EQ(std::get<HelpText>(ParseArguments({"--version"}, "lockkeeper 1.2.3")).text,
             "lockkeeper 1.2.3");
 }

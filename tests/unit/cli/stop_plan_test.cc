@@ -92,5 +92,12 @@ TEST(GraceMaxTest, IsWhatTheClientCanTakeAndAtMostHalfOfTheTtl) {
   EXPECT_LT(GraceMax(100ms), 0ms);
 }
 
+TEST(StopPlanTest, DefaultGraceLeavesMostOfAShortLeaseToRenewals) {
+  EXPECT_EQ(GraceDefault(60s), 5s);
+  EXPECT_EQ(GraceDefault(10s), 2'500ms);
+  EXPECT_EQ(GraceDefault(4s), 1s);
+  EXPECT_LE(GraceDefault(300ms), GraceMax(300ms));
+}
+
 }  // namespace
 }  // namespace lockkeeper::cli

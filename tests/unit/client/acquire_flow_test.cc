@@ -53,7 +53,7 @@ class ScriptedCalls final : public AcquireCalls {
     return claim;
   }
 
-  void TryElsewhere() override { ++moves; }
+  void TryElsewhere(const absl::Status& /*why*/) override { ++moves; }
 
   bool Pause(Duration delay) override {
     pauses.push_back(delay);

@@ -46,6 +46,20 @@ enum class ReleaseOutcome {
   kWaiterRemoved,  // The lease id stood in line and has left it.
 };
 
+// Why a lease is lost.
+enum class LossCause {
+  kNotLost,
+  kEnded,       // The service says that it has ended.
+  kNotRenewed,  // Its end came near, and the renewals had failed.
+  kMaxHold,     // It reached its max_hold.
+  kPaused,      // Its end came near, and no renewal had been sent: this process stood still.
+};
+
+struct Loss {
+  LossCause cause = LossCause::kNotLost;
+  absl::Status error;  // Of the last renewal, for kEnded and kNotRenewed; else OK.
+};
+
 // Scope guard of one lease.
 //
 // The lease's end is counted from the moment at which the request that was granted was *sent*, on
@@ -58,7 +72,7 @@ enum class ReleaseOutcome {
 // What it cannot do: a process that is paused may wake up after the end and act before it looks at
 // `lost`. Only a resource that checks the fencing token stops that.
 //
-// Thread-safety: remaining, lost, OnLost, OnExtended, stop_token and Release are thread-safe;
+// Thread-safety: remaining, lost, loss, OnLost, OnExtended, stop_token and Release are thread-safe;
 // moving and destroying are not. Lifetime: may outlive its Client.
 class [[nodiscard]] Lease {
  public:
@@ -82,6 +96,9 @@ class [[nodiscard]] Lease {
 
   // Whether the lease is lost. Once true, always true. A released lease is not lost.
   bool lost() const;
+
+  // Why it is lost. Stays when the lease is released.
+  Loss loss() const;
 
   // Runs `callback` once when the lease is lost, at once if it is already.
   // Completion: on the client's callback thread, which all leases of the client share: return soon.

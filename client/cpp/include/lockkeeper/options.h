@@ -7,11 +7,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
+
+#include "absl/status/status.h"
 
 namespace lockkeeper {
 
@@ -35,6 +38,11 @@ struct ClientOptions {
   // Longest time that Release and the destructor of a Lease block. After it the release is tried in
   // the background, until the lease has ended by itself. Positive.
   std::chrono::milliseconds release_timeout{2'000};
+
+  // Runs each time that a daemon did not serve a call or a renewal which is tried again, there or
+  // at the next address, with the error: for people who wonder what takes so long. On any thread,
+  // so return soon. Empty: nothing runs.
+  std::function<void(const absl::Status& why)> on_unserved;
 };
 
 // How to acquire a lock.

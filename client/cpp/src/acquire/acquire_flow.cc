@@ -16,7 +16,7 @@ namespace {
 // its place, so that another daemon can go on with it.
 bool LeftNothing(const absl::Status& status) {
   const std::optional<ErrorReason> reason = ReasonOf(status);
-  if (!reason) return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
+  if (!reason) return absl::IsInvalidArgument(status);
   switch (*reason) {
     case ErrorReason::kInvalidField:
     case ErrorReason::kLeaseEnded:
@@ -77,7 +77,7 @@ void JoinWaits(Duration waited_before, AcquireAnswer& answer) {
     return;
   }
   auto& contention = std::get<Contention>(answer);
-  if (contention.reason == ContentionReason::kHeld) {
+  if (contention.reason != ContentionReason::kCancelled) {
     contention.reason = ContentionReason::kWaitTimedOut;
   }
 }
@@ -101,7 +101,7 @@ AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Cl
     if (tried.offered || !LeftNothing(tried.answer.status())) unresolved = true;
     const std::optional<Duration> delay = rule.DelayAfter(tried.answer.status(), now, clock.Now());
     if (!delay) return {std::move(tried.answer), tried.sent, unresolved};
-    if (!tried.offer_lapsed) calls.TryElsewhere();
+    if (!tried.offer_lapsed) calls.TryElsewhere(tried.answer.status());
     if (!calls.Pause(*delay)) {
       return {absl::CancelledError("the acquire was cancelled by its caller"), tried.sent,
               unresolved};

@@ -34,8 +34,8 @@ class AcquireCalls {
   // Claims the offer by an extend. LEASE_LOST: the offer has lapsed.
   virtual absl::StatusOr<Granted> Claim(Duration timeout) = 0;
 
-  // Uses the next address from now on.
-  virtual void TryElsewhere() = 0;
+  // Uses the next address from now on: this one did not serve.
+  virtual void TryElsewhere(const absl::Status& why) = 0;
 
   // Waits before the next try. False: the caller cancelled meanwhile.
   virtual bool Pause(Duration delay) = 0;

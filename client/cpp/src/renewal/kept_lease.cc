@@ -23,6 +23,12 @@ bool KeptLease::lost() {
   return LoseIfDue(ports_.clock.Now());
 }
 
+Loss KeptLease::loss() {
+  const std::lock_guard lock(mutex_);
+  LoseIfDue(ports_.clock.Now());
+  return loss_;
+}
+
 Duration KeptLease::remaining() {
   const std::lock_guard lock(mutex_);
   if (state_ == State::kDropped) return Duration::zero();
@@ -88,6 +94,7 @@ void KeptLease::OnExtendAnswered(Instant sent, const ExtendAnswer& answer) {
   const std::lock_guard lock(mutex_);
   const Instant now = ports_.clock.Now();
   if (state_ != State::kHeld || LoseIfDue(now)) return;
+  last_error_ = answer.error;
   life_.ExtendAnswered(now, sent, answer.outcome, answer.remaining_ttl, jitter);
   if (life_.lost()) {
     Lose(State::kLostByWord);
@@ -109,7 +116,7 @@ void KeptLease::PostCallbacks() {
 void KeptLease::RunCallbacks() {
   std::unique_lock lock(mutex_);
   if (state_ == State::kDropped) return;
-  const bool lost = was_lost_;
+  const bool lost = was_lost();
   std::vector<absl::AnyInvocable<void() &&>> on_lost;
   if (lost) on_lost.swap(on_lost_);
   const bool extended = std::exchange(extended_due_, false) && !lost;
@@ -129,14 +136,24 @@ void KeptLease::RunCallbacks() {
 
 bool KeptLease::LoseIfDue(Instant now) {
   if (state_ == State::kHeld && life_.LoseIfDue(now)) Lose(State::kLostInTime);
-  return was_lost_;
+  return was_lost();
 }
 
 void KeptLease::Lose(State state) {
   state_ = state;
-  was_lost_ = true;
+  loss_ = LossNow();
   ports_.scheduler.Cancel(std::exchange(timer_, Scheduler::kNoTimer));
   PostCallbacks();
+}
+
+Loss KeptLease::LossNow() const {
+  if (state_ == State::kLostByWord) return {LossCause::kEnded, last_error_};
+  if (life_.capped()) return {LossCause::kMaxHold, absl::OkStatus()};
+  if (!last_error_.ok()) return {LossCause::kNotRenewed, last_error_};
+  if (life_.asking()) {
+    return {LossCause::kNotRenewed, absl::DeadlineExceededError("no answer came in time")};
+  }
+  return {LossCause::kPaused, absl::OkStatus()};
 }
 
 void KeptLease::Reschedule() {

@@ -48,6 +48,7 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
 
   const LeaseRef& ref() const { return lease_; }
   bool lost();
+  Loss loss();
   Duration remaining();
   // As in Lease.
   void OnLost(absl::AnyInvocable<void() &&> callback);
@@ -72,10 +73,12 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
   void OnExtendAnswered(Instant sent, const ExtendAnswer& answer);
   // Runs on the callback thread what is due there.
   void RunCallbacks();
-  // Requires of the next four: mutex_ held.
+  // Requires of the next six: mutex_ held.
   void PostCallbacks();
   bool LoseIfDue(Instant now);
+  bool was_lost() const { return loss_.cause != LossCause::kNotLost; }
   void Lose(State state);
+  Loss LossNow() const;
   void Reschedule();
 
   const KeepingPorts ports_;
@@ -86,7 +89,8 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
   std::mutex mutex_;
   LeaseLife life_;  // Guarded by mutex_, as all below.
   State state_ = State::kHeld;
-  bool was_lost_ = false;
+  absl::Status last_error_;  // Of the extend that was answered last. OK: it was extended.
+  Loss loss_;                // Once it is lost.
   Scheduler::TimerId timer_ = Scheduler::kNoTimer;
   std::vector<absl::AnyInvocable<void() &&>> on_lost_;
   ExtendedCallback on_extended_;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "lockkeeper/lease.h"
 #include "renewal/lease_life.h"
@@ -26,6 +27,7 @@ struct LeaseRef {
 struct ExtendAnswer {
   ExtendOutcome outcome = ExtendOutcome::kNoAnswer;
   Duration remaining_ttl{0};  // Of kExtended.
+  absl::Status error = {};    // Of the others.
 };
 
 // Thread-safety: thread-safe. Completion: `done` runs exactly once, within about `timeout`, on any

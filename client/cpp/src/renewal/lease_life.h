@@ -66,6 +66,10 @@ class LeaseLife {
   bool LoseIfDue(Instant now);
 
   bool lost() const { return lost_; }
+  // Whether an extend is under way.
+  bool asking() const { return asking_; }
+  // Whether it has reached its max_hold, beyond which no extend moves the end.
+  bool capped() const { return capped_; }
   // When the lease ends, and when it has to be called lost.
   Instant end() const { return end_; }
   Instant lost_at() const { return end_ - terms_.stop_margin; }

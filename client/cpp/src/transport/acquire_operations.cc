@@ -33,7 +33,9 @@ absl::StatusOr<Granted> AcquireOperations::Claim(Duration timeout) {
   return ExtendedFrom(RunOnce(ports_, daemon_, std::move(request), timeout, cancel_));
 }
 
-void AcquireOperations::TryElsewhere() { ports_.daemons.Failed(daemon_); }
+void AcquireOperations::TryElsewhere(const absl::Status& why) {
+  ports_.daemons.Failed(daemon_, why);
+}
 
 bool AcquireOperations::Pause(Duration delay) { return PauseFor(delay, cancel_); }
 

@@ -21,7 +21,7 @@ class AcquireOperations final : public AcquireCalls {
   absl::StatusOr<AcquireAnswer> Acquire(int attempt, Duration wait_timeout,
                                         Duration timeout) override;
   absl::StatusOr<Granted> Claim(Duration timeout) override;
-  void TryElsewhere() override;
+  void TryElsewhere(const absl::Status& why) override;
   bool Pause(Duration delay) override;
 
  private:

@@ -64,7 +64,7 @@ AnsweredRequest RunUntilAnswered(const CallPorts& ports, Duration timeout,
     const std::optional<Duration> delay =
         rule.DelayAfter(answer.status(), began, ports.clock.Now());
     if (!delay) return {std::move(answer), began};
-    ports.daemons.Failed(daemon);
+    ports.daemons.Failed(daemon, answer.status());
     PauseFor(*delay, {});
   }
 }

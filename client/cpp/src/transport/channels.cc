@@ -70,7 +70,8 @@ std::unique_ptr<Channels> Channels::Open(const std::vector<std::string>& address
   std::vector<Daemon> daemons;
   for (const std::string& address : addresses) {
     auto others = NewChannel(address);
-    daemons.push_back({.acquires = v1::LockService::NewStub(NewChannel(address)),
+    daemons.push_back({.address = address,
+                       .acquires = v1::LockService::NewStub(NewChannel(address)),
                        .others = v1::LockService::NewStub(others),
                        .others_channel = others,
                        .sessions = sessions == Sessions::kUsed

@@ -39,6 +39,7 @@ class Channels {
 
   // One daemon.
   struct Daemon {
+    std::string address;
     std::unique_ptr<Stub> acquires;
     std::unique_ptr<Stub> others;  // Extend, Release, Fence.
     std::shared_ptr<grpc::Channel> others_channel;

@@ -8,8 +8,8 @@
 namespace lockkeeper::client {
 
 Daemons::Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports,
-                 const std::string& owner)
-    : channels_(std::move(channels)) {
+                 const std::string& owner, OnUnserved on_unserved)
+    : channels_(std::move(channels)), on_unserved_(std::move(on_unserved)) {
   for (size_t i = 0; i < channels_->size(); ++i) {
     const Channels::Daemon& daemon = (*channels_)[i];
     auto way = std::make_unique<Way>();
@@ -21,7 +21,8 @@ Daemons::Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports,
           [stub = daemon.sessions.get()](std::shared_ptr<SessionEvents> events) {
             return NewSessionStream(*stub, std::move(events));
           },
-          SessionOperations::Settings{.owner = owner, .on_draining = [this, i] { Failed(i); }});
+          SessionOperations::Settings{.owner = owner,
+                                      .on_draining = [this, i] { channels_->Failed(i); }});
       way->way = way->sessions.get();
     }
     ways_.push_back(std::move(way));

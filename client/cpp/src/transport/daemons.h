@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "transport/channels.h"
 #include "transport/operation.h"
 #include "transport/session_operations.h"
@@ -18,8 +20,11 @@ namespace lockkeeper::client {
 // Thread-safety: thread-safe, but for destroying. Lifetime: borrows the ports.
 class Daemons {
  public:
-  // `owner`: names the client for people.
-  Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports, const std::string& owner);
+  using OnUnserved = std::function<void(const absl::Status& why)>;
+
+  // `owner`: names the client for people. `on_unserved`: may be empty.
+  Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports, const std::string& owner,
+          OnUnserved on_unserved);
   // Requires: nothing is under way, see Close.
   ~Daemons() = default;
 
@@ -32,7 +37,10 @@ class Daemons {
   Operations& operator[](size_t number) { return *ways_[number]->way; }
 
   // The daemon `number` did not serve: the next one is used, unless that was already done.
-  void Failed(size_t number) { channels_->Failed(number); }
+  void Failed(size_t number, const absl::Status& why) {
+    channels_->Failed(number);
+    if (on_unserved_) on_unserved_(why);
+  }
 
   // Ends what is under way and waits until the last `done` has run. No call may come after it.
   void Close();
@@ -45,6 +53,7 @@ class Daemons {
   };
 
   const std::unique_ptr<Channels> channels_;
+  const OnUnserved on_unserved_;
   std::vector<std::unique_ptr<Way>> ways_;
 };
 

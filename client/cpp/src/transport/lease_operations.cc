@@ -29,7 +29,9 @@ void LeaseOperations::Run(v1::SessionOperation request, Duration timeout,
   operation->deadline = clock_.Now() + timeout;
   operation->done = [this, daemon, done = std::move(done)](OperationAnswer answer) mutable {
     const absl::Status& status = answer.status();
-    if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) daemons_.Failed(daemon);
+    if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+      daemons_.Failed(daemon, status);
+    }
     std::move(done)(std::move(answer));
   };
   daemons_[daemon].Run(std::move(operation));
@@ -46,7 +48,8 @@ void LeaseOperations::Extend(const LeaseRef& lease, std::optional<Duration> ttl,
   Run(std::move(request), timeout, [done = std::move(done)](const OperationAnswer& answer) mutable {
     const absl::StatusOr<Granted> extended = ExtendedFrom(answer);
     std::move(done)({.outcome = OutcomeOf(extended.status()),
-                     .remaining_ttl = extended.ok() ? extended->remaining_ttl : Duration::zero()});
+                     .remaining_ttl = extended.ok() ? extended->remaining_ttl : Duration::zero(),
+                     .error = extended.status()});
   });
 }
 

@@ -4,9 +4,11 @@
 #include <google/protobuf/unknown_field_set.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "status_payloads.h"
 #include "transport/convert.h"
@@ -88,6 +90,28 @@ void AddDetail(const std::string& any, absl::Status& status) {
   }
 }
 
+// What gRPC says of faults whose cause it does not call by its name.
+constexpr auto kConnectionFaults = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"Trying to connect an http1.x server", "a server for HTTP/1 answers there, not for gRPC"},
+    {"tcp handshaker shutdown", "no answer to the attempt to connect"},
+    {"connection attempt timed out before receiving SETTINGS frame",
+     "it takes connections, but does not answer"},
+    {"Socket closed", "the connection was closed"},
+});
+
+// gRPC's text goes from the general to the cause: "failed to connect to all addresses; last error:
+// UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused".
+std::string ConnectionFault(absl::string_view message) {
+  const size_t colon = message.rfind(": ");
+  std::string cause(colon == absl::string_view::npos ? message : message.substr(colon + 2));
+  for (const auto& [said, meant] : kConnectionFaults) {
+    if (cause == said) return std::string(meant);
+  }
+  const bool is_word = cause.size() > 1 && cause[1] >= 'a' && cause[1] <= 'z';
+  if (is_word && cause[0] >= 'A' && cause[0] <= 'Z') cause[0] = static_cast<char>(cause[0] + 32);
+  return cause;
+}
+
 }  // namespace
 
 absl::Status StatusFromGrpc(const grpc::Status& status) {
@@ -99,11 +123,23 @@ absl::Status StatusFromGrpc(const grpc::Status& status) {
   return result;
 }
 
-absl::Status StatusOfUncancelled(const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::CANCELLED) {
-    return absl::UnavailableError("the call was cut off: " + status.error_message());
+absl::Status StatusOfUncancelled(const grpc::Status& status, std::string_view address) {
+  const std::string peer(address);
+  absl::Status result = StatusFromGrpc(status);
+  if (result.ok() || !ReasonNameOf(result).empty()) return result;
+  switch (result.code()) {
+    case absl::StatusCode::kCancelled:
+      return absl::UnavailableError(peer + " cut the call off: " + status.error_message());
+    case absl::StatusCode::kUnimplemented:
+      return absl::UnavailableError("the server at " + peer +
+                                    " is no lockkeeperd, or an old one: " + status.error_message());
+    case absl::StatusCode::kUnavailable:
+      return WithMessage(result, "cannot reach " + peer + ": " + ConnectionFault(result.message()));
+    case absl::StatusCode::kDeadlineExceeded:
+      return WithMessage(result, peer + " does not answer");
+    default:
+      return result;
   }
-  return StatusFromGrpc(status);
 }
 
 absl::Status StatusFromOperation(const v1::OperationError& error) {

@@ -8,6 +8,8 @@
 
 #include <grpcpp/support/status.h>
 
+#include <string_view>
+
 #include "absl/status/status.h"
 #include "lockkeeper/v1/lock_service.pb.h"
 
@@ -16,9 +18,11 @@ namespace lockkeeper::client {
 // Thread-safety: thread-safe. Details that cannot be parsed are left out.
 absl::Status StatusFromGrpc(const grpc::Status& status);
 
-// Status of a call that nobody here has cancelled: a CANCELLED is then what gRPC makes of a server
-// that ends with the call in its hands, or of a proxy that cuts it off, and becomes UNAVAILABLE.
-absl::Status StatusOfUncancelled(const grpc::Status& status);
+// Status of a call to the daemon at `address` that nobody here has cancelled. A CANCELLED is then
+// what gRPC makes of a server that ends with the call in its hands, or of a proxy that cuts it off,
+// and an UNIMPLEMENTED comes from another kind of server: both become UNAVAILABLE. Errors of the
+// connection are told in plain words, with the address.
+absl::Status StatusOfUncancelled(const grpc::Status& status, std::string_view address);
 
 // The same of an operation that nobody has cancelled. Never OK.
 absl::Status StatusFromOperation(const v1::OperationError& error);

@@ -56,8 +56,8 @@ void UnaryOperations::Run(OperationPtr operation) {
   Begin(*call);
   const auto answered = [this, call](const grpc::Status& status) {
     auto done = std::move(call->operation->done);
-    absl::Status error =
-        call->operation->cancelled ? StatusFromGrpc(status) : StatusOfUncancelled(status);
+    absl::Status error = call->operation->cancelled ? StatusFromGrpc(status)
+                                                    : StatusOfUncancelled(status, daemon_.address);
     if (error.ok()) {
       std::move(done)(std::move(call->result));
     } else {

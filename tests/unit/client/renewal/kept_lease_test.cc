@@ -16,9 +16,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr ExtendAnswer kExtended{.outcome = ExtendOutcome::kExtended, .remaining_ttl = 30s};
-constexpr ExtendAnswer kNoAnswer{.outcome = ExtendOutcome::kNoAnswer};
-constexpr ExtendAnswer kLeaseLost{.outcome = ExtendOutcome::kLeaseLost};
+const ExtendAnswer kExtended{.outcome = ExtendOutcome::kExtended, .remaining_ttl = 30s};
+const ExtendAnswer kNoAnswer{.outcome = ExtendOutcome::kNoAnswer,
+                             .error = absl::UnavailableError("away")};
+const ExtendAnswer kLeaseLost{.outcome = ExtendOutcome::kLeaseLost,
+                              .error = absl::FailedPreconditionError("ended")};
 
 class KeptLeaseTest : public testing::Test {
  protected:
@@ -325,6 +327,42 @@ TEST_F(KeptLeaseTest, DropAndAnswersOnDifferentThreadsDoNotRace) {
     EXPECT_FALSE(raised_after_drop) << "round " << round;
     EXPECT_EQ(time_.timers(), 0u);
   }
+}
+
+TEST_F(KeptLeaseTest, LossTellsItsCause) {
+  const auto ended = Keep();
+  EXPECT_EQ(ended->loss().cause, LossCause::kNotLost);
+  time_.Advance(10s);
+  calls_.AnswerExtend(kLeaseLost);
+  EXPECT_EQ(ended->loss().cause, LossCause::kEnded);
+  EXPECT_EQ(ended->loss().error.message(), "ended");
+  ended->Drop();
+  EXPECT_EQ(ended->loss().cause, LossCause::kEnded) << "also when it is released";
+
+  const auto capped = Keep({.ttl = 30s, .max_hold = 30s});
+  time_.Advance(30s);
+  EXPECT_EQ(capped->loss().cause, LossCause::kMaxHold);
+}
+
+TEST_F(KeptLeaseTest, LossOfALeaseThatCouldNotBeRenewedHasTheLastError) {
+  const auto lease = Keep();
+  time_.Advance(10s);
+  calls_.AnswerExtend(kNoAnswer);
+  while (!lease->lost()) time_.Advance(100ms);
+  EXPECT_EQ(lease->loss().cause, LossCause::kNotRenewed);
+  EXPECT_EQ(lease->loss().error.message(), "away");
+
+  const auto silent = Keep();
+  time_.Advance(30s);
+  EXPECT_EQ(silent->loss().cause, LossCause::kNotRenewed);
+  EXPECT_EQ(silent->loss().error.message(), "no answer came in time");
+}
+
+TEST_F(KeptLeaseTest, LossWithoutARenewalMeansThatTheProcessStoodStill) {
+  const auto lease = Keep();
+  time_.Stall(60s);
+
+  EXPECT_EQ(lease->loss().cause, LossCause::kPaused);
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace lockkeeper::cli {
+namespace {
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(26); }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    if (app->get_name() != "run") return CLI::Formatter::make_usage(app, std::move(name));
+    return "Usage: " + name + " [OPTIONS] NAME -- COMMAND [ARGUMENT]...\n";
+  }
+
+  std::string make_footer(const CLI::App* app) const override {
+    const CLI::App* parent = app->get_parent();
+    if (parent == nullptr) return CLI::Formatter::make_footer(app);
+    return make_group("Options of all commands", false,
+                      parent->get_options([](const CLI::Option* option) {
+                        return !option->check_lname("help") && !option->check_lname("version");
+                      })) +
+           CLI::Formatter::make_footer(app);
+  }
+};
+
+constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"acquire",
+     "Exit codes: 0 acquired, 69 unavailable or outcome unknown, 74 acquired, but the answer could "
+     "not be\nwritten and the lock was released, 75 not acquired, 128 + N ended by signal N "
+     "before."},
+    {"extend", "Exit codes: 0 extended, 69 unavailable or outcome unknown, 70 lease lost."},
+    {"release", "Exit codes: 0 released, 69 unavailable or outcome unknown, 76 not released."},
+    {"fence", "Exit codes: 0 admitted, 69 unavailable, 76 stale, expired or unknown."},
+    {"get",
+     "Exit codes: 0 shown, 69 unavailable, 76 there is no record of it.\n"
+     "A free lock is shown for a while after it was held. Use is-held in scripts."},
+    {"is-held", "Exit codes: 0 held, 69 unavailable, 76 not held."},
+    {"list", "Exit codes: 0 listed, 69 unavailable."},
+    {"force-release", "Exit codes: 0 ended or opened, 69 unavailable, 76 no lease was live."},
+    {"health", "Exit codes: 0 serving, 69 not serving or unavailable."},
+    {"run",
+     "COMMAND gets LOCKKEEPER_LOCK, LOCKKEEPER_FENCING_TOKEN and LOCKKEEPER_LEASE_ID in its "
+     "environment.\n"
+     "Exit codes: that of COMMAND, 128 + N if signal N ended it, or\n"
+     "  70   the lease was lost, and COMMAND was stopped\n"
+     "  75   not acquired: somebody else has the lock (or --conflict-exit-code)\n"
+     "  69   unavailable or outcome unknown; COMMAND did not run\n"
+     "  126  COMMAND cannot be started, 127 it was not found"},
+});
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> NewHelpFormatter() { return std::make_shared<HelpFormatter>(); }
+
+std::string_view FooterOf(std::string_view command) {
+  const auto* footer = std::find_if(kFooters.begin(), kFooters.end(),
+                                    [&](const auto& each) { return each.first == command; });
+  return footer == kFooters.end() ? "" : footer->second;
+}
+
+}  // namespace lockkeeper::cli
