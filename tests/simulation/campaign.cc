@@ -15,6 +15,7 @@
 #include "redis/scripts.h"
 #include "simulation/even_schedule.h"
 #include "simulation/search.h"
+#include "simulation/small_scope.h"
 
 namespace lockkeeper::simulation {
 namespace {
@@ -58,7 +59,8 @@ class Campaign {
       DrawEvenSeeds();
       pieces_ = options.first.size() + seeds_.size();
     } else {
-      pieces_ = options.first.size() + (options.schedules + kSearchLength - 1) / kSearchLength;
+      const uint64_t length = PieceLength();
+      pieces_ = options.first.size() + (options.schedules + length - 1) / length;
     }
   }
 
@@ -77,6 +79,16 @@ class Campaign {
     }
   }
 
+  // How many schedules belong to one seed.
+  uint64_t PieceLength() const {
+    return options_.drawing == Drawing::kSteered ? kSearchLength : OrdersOf(options_.depth);
+  }
+
+  // How many of them are to be run of piece `number`.
+  uint64_t LengthOf(uint64_t number) const {
+    return std::min(PieceLength(), options_.schedules - number * PieceLength());
+  }
+
   void TakePieces() {
     CompiledScripts lua;
     while (!enough_failed_) {
@@ -88,8 +100,10 @@ class Campaign {
         const uint64_t seed = seeds_[piece - options_.first.size()];
         Try(DrawEven(seed), "--even --no-regression --schedules 1 --seed " + std::to_string(seed),
             lua);
-      } else {
+      } else if (options_.drawing == Drawing::kSteered) {
         RunSearch(piece - options_.first.size(), lua);
+      } else {
+        RunSmallScope(piece - options_.first.size(), lua);
       }
     }
   }
@@ -97,13 +111,24 @@ class Campaign {
   void RunSearch(uint64_t number, support::LuaScripts& lua) {
     const uint64_t seed = options_.seed + number;
     Search search(seed);
-    const uint64_t length = std::min(kSearchLength, options_.schedules - number * kSearchLength);
+    const uint64_t length = LengthOf(number);
     for (uint64_t i = 1; i <= length && !enough_failed_; ++i) {
       const Schedule schedule = search.Next();
-      const std::string drawn = "--steered --no-regression --seed " + std::to_string(seed) +
-                                " --schedules " + std::to_string(i);
+      const std::string drawn =
+          "--no-regression --seed " + std::to_string(seed) + " --schedules " + std::to_string(i);
       const Outcome outcome = Try(schedule, drawn, lua);
       if (outcome.violations.empty()) search.Learn(schedule, outcome.coverage);
+    }
+  }
+
+  void RunSmallScope(uint64_t number, support::LuaScripts& lua) {
+    const uint64_t seed = options_.seed + number;
+    const uint64_t length = LengthOf(number);
+    for (uint64_t order = 0; order < length && !enough_failed_; ++order) {
+      const std::string drawn = "--orders " + std::to_string(options_.depth) +
+                                " --no-regression --seed " + std::to_string(seed) +
+                                " --schedules " + std::to_string(order + 1);
+      Try(DrawSmallScope(seed, options_.depth, order), drawn, lua);
     }
   }
 

@@ -23,7 +23,8 @@ Schedule Shrink(const Schedule& failing, support::LuaScripts& lua);
 
 // How schedules are drawn: each from a seed of its own, or by searches (search.h), each of which
 // has a seed and draws kSearchLength of them.
-enum class Drawing { kEven, kSteered };
+// Or small scopes (small_scope.h), each with all orders of its messages.
+enum class Drawing { kEven, kSteered, kSmallScopes };
 inline constexpr uint64_t kSearchLength = 500;
 
 struct CampaignOptions {
@@ -31,6 +32,7 @@ struct CampaignOptions {
   Drawing drawing = Drawing::kSteered;
   uint64_t seed = 1;  // The first one.
   uint64_t schedules = 0;
+  unsigned depth = 7;         // Messages of small scopes whose orders are tried.
   bool only_guarded = false;  // Only schedules in which the store can lose something.
   unsigned jobs = 1;          // Threads.
   uint64_t failures_max = 5;  // No schedule begins after so many have failed.

@@ -36,10 +36,12 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
       number_(number),
       id_(core::Hex16(number)),
       process_(world.executor),
-      link_(world.server, world.clock, world.executor, process_, random,
-            [this](const auto& words, const auto& reply) {
-              world_.watch.Executed(id_, words, reply);
-            }),
+      link_(
+          world.server, world.clock, world.executor, process_, random,
+          [this](const auto& words, const auto& reply) {
+            world_.watch.Executed(id_, words, reply);
+          },
+          world.order),
       observer_(std::make_unique<Observer>(world.judge)) {
   redis::OperationQueueOptions queue_options;
   queue_options.record_retention = kRecordRetention;

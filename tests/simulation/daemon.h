@@ -58,6 +58,7 @@ class Daemon {
     Judge& judge;
     LineWatch& watch;
     bool guarded;
+    MessageOrder* order = nullptr;  // Null: as chance has it.
   };
 
   // `number` is that of this start.

@@ -47,7 +47,7 @@ void Rpc::SlowDown(Micros most, Micros duration) {
 Micros Rpc::Delay() {
   Micros delay(random_.Between(50, 2'000));
   if (clock_.Now() < slow_until_) delay += Micros(random_.Between(0, slow_most_.count()));
-  return delay;
+  return order_.Next(delay);
 }
 
 }  // namespace lockkeeper::simulation

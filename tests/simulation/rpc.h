@@ -14,6 +14,7 @@
 #include "core/errors.h"
 #include "simulation/daemon.h"
 #include "simulation/judge.h"
+#include "simulation/message_order.h"
 #include "support/manual_executor.h"
 #include "support/random.h"
 
@@ -22,8 +23,8 @@ namespace lockkeeper::simulation {
 class Rpc {
  public:
   Rpc(const core::Clock& clock, support::ManualExecutor& executor, Judge& judge,
-      support::Random random)
-      : clock_(clock), executor_(executor), judge_(judge), random_(random) {}
+      MessageOrder& order, support::Random random)
+      : clock_(clock), executor_(executor), judge_(judge), order_(order), random_(random) {}
 
   // The daemon that now runs at `index`; null while none does.
   void SetDaemon(size_t index, Daemon* daemon);
@@ -68,6 +69,7 @@ class Rpc {
   const core::Clock& clock_;
   support::ManualExecutor& executor_;
   Judge& judge_;
+  MessageOrder& order_;
   support::Random random_;
   std::vector<Daemon*> daemons_;
   std::vector<std::map<uint64_t, Open>> open_;  // By daemon and call.

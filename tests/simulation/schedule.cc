@@ -48,29 +48,36 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("careless_one_in", schedule.careless_one_in);
   visit("clinging_one_in", schedule.clinging_one_in);
   visit("faults_end", schedule.faults_end);
+  visit("order_from", schedule.order_from);
+  visit("order", schedule.order);
 }
 
-int NumberOf(bool value) { return value ? 1 : 0; }
-int64_t NumberOf(Micros value) { return value.count(); }
-int64_t NumberOf(core::Millis value) { return value.count(); }
+int Shown(bool value) { return value ? 1 : 0; }
+int64_t Shown(Micros value) { return value.count(); }
+int64_t Shown(core::Millis value) { return value.count(); }
+const std::string& Shown(const std::string& digits) { return digits; }
 template <typename Integer>
-Integer NumberOf(Integer value) {
+Integer Shown(Integer value) {
   return value;
 }
 
 template <typename Integer>
-bool ReadNumber(std::string_view text, Integer& number) {
+bool Read(std::string_view text, Integer& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
 }
 template <typename Rep, typename Period>
-bool ReadNumber(std::string_view text, std::chrono::duration<Rep, Period>& duration) {
+bool Read(std::string_view text, std::chrono::duration<Rep, Period>& duration) {
   Rep number = 0;
-  const bool read = ReadNumber(text, number);
+  const bool read = Read(text, number);
   duration = std::chrono::duration<Rep, Period>(number);
   return read;
 }
-bool ReadNumber(std::string_view text, bool& flag) {
+bool Read(std::string_view text, std::string& order) {
+  order = text;
+  return text.find_first_not_of("012") == std::string_view::npos;
+}
+bool Read(std::string_view text, bool& flag) {
   flag = text == "1";
   return flag || text == "0";
 }
@@ -86,9 +93,9 @@ std::optional<Fault> ParseFault(std::string_view text) {
   Fault fault;
   fault.kind = static_cast<FaultKind>(kind - kNames.begin());
   const bool read = target < text.size() &&
-                    ReadNumber(text.substr(at + 1, duration - at - 1), fault.at) &&
-                    ReadNumber(text.substr(duration + 1, target - duration - 1), fault.duration) &&
-                    ReadNumber(text.substr(target + 1), fault.target);
+                    Read(text.substr(at + 1, duration - at - 1), fault.at) &&
+                    Read(text.substr(duration + 1, target - duration - 1), fault.duration) &&
+                    Read(text.substr(target + 1), fault.target);
   return read ? std::optional(fault) : std::nullopt;
 }
 
@@ -97,7 +104,7 @@ bool ParseField(std::string_view word, Schedule& schedule) {
   bool read = false;
   ForFields(schedule, [&](std::string_view name, auto& field) {
     if (name == word.substr(0, equals)) {
-      read = ReadNumber(word.substr(std::min(equals + 1, word.size())), field);
+      read = Read(word.substr(std::min(equals + 1, word.size())), field);
     }
   });
   return read;
@@ -120,7 +127,7 @@ std::string WriteSchedule(const Schedule& schedule) {
   std::ostringstream text;
   const char* space = "";
   ForFields(schedule, [&](std::string_view name, const auto& field) {
-    text << std::exchange(space, " ") << name << "=" << NumberOf(field);
+    text << std::exchange(space, " ") << name << "=" << Shown(field);
   });
   for (const Fault& fault : schedule.faults) {
     std::string name(kNames[static_cast<size_t>(fault.kind)]);

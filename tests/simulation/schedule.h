@@ -84,6 +84,8 @@ struct Schedule {
   int careless_one_in = 10;    // Acquires whose client does not try again.
   int clinging_one_in = 0;     // Grants whose client proves them when they are over. 0: none.
   Micros faults_end{};         // Then everything heals.
+  Micros order_from{};         // From then on, how long each message takes (message_order.h):
+  std::string order;           // a digit for each; then they take what chance says.
   std::vector<Fault> faults;   // By time.
 };
 

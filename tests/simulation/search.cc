@@ -14,6 +14,8 @@ namespace {
 constexpr uint64_t kSwarmFirst = 50;
 constexpr uint64_t kSwarmOneIn = 3;
 constexpr size_t kFaultsMax = 16;
+constexpr int64_t kOrderMax = 16;
+constexpr std::array kOrderDigits = {'0', '0', '1', '2'};
 
 }  // namespace
 
@@ -76,12 +78,20 @@ Micros Search::PickMoment(const Pioneer& pioneer, const Schedule& schedule) {
 
 void Search::MutateOnce(const Pioneer& pioneer, Schedule& schedule) {
   std::vector<Fault>& faults = schedule.faults;
-  const uint64_t way = faults.empty() ? 0 : random_.Below(10);
+  const uint64_t way = faults.empty() ? random_.Below(2) : random_.Below(11);
   Fault* const fault = faults.empty() ? nullptr : &faults[random_.Below(faults.size())];
   switch (way) {
-    case 0:
+    case 0: {  // Other messages overtake each other,
+      schedule.order_from = PickMoment(pioneer, schedule);
+      schedule.order.clear();
+      for (int64_t left = random_.Between(2, kOrderMax); left > 0; --left) {
+        schedule.order += random_.Pick(kOrderDigits);
+      }
+      return;
+    }
     case 1:
-    case 2: {  // Another fault,
+    case 2:
+    case 10: {  // another fault comes,
       Fault added = DrawFault(schedule, random_);
       added.at = PickMoment(pioneer, schedule);
       if (fault && random_.OneIn(2)) added.target = fault->target;

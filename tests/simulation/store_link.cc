@@ -33,13 +33,14 @@ struct StoreLink::Request {
 
 StoreLink::StoreLink(support::RedisModel& server, const core::Clock& clock,
                      support::ManualExecutor& world, Process& process, support::Random random,
-                     ExecutionListener listener)
+                     ExecutionListener listener, MessageOrder* order)
     : server_(server),
       clock_(clock),
       world_(world),
       process_(process),
       random_(random),
-      listener_(std::move(listener)) {}
+      listener_(std::move(listener)),
+      order_(order) {}
 
 StoreLink::~StoreLink() {
   if (subscribed_) server_.Unsubscribe(subscription_);
@@ -57,7 +58,7 @@ core::Assurance StoreLink::assurance() const {
 Micros StoreLink::Delay() {
   Micros delay(random_.Between(kDelayMin, kDelayMax));
   if (clock_.Now() < slow_until_) delay += Micros(random_.Between(0, slow_most_.count()));
-  return delay;
+  return order_ ? order_->Next(delay) : delay;
 }
 
 // Messages come over a connection of their own, which need not be slow when the others are.
@@ -67,7 +68,7 @@ Micros StoreLink::MessageDelay() {
   if (clock_.Now() < messages_late_until_) {
     delay += Micros(random_.Between(0, messages_late_most_.count()));
   }
-  return delay;
+  return slow || !order_ ? delay : order_->Next(delay);
 }
 
 void StoreLink::Run(size_t lane, const redis::ScriptSource& script, redis::Command command,

@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/executor.h"
 #include "redis/node/node.h"
+#include "simulation/message_order.h"
 #include "simulation/process.h"
 #include "support/fake_node/redis_model.h"
 #include "support/manual_executor.h"
@@ -33,7 +34,8 @@ class StoreLink final : public redis::Node {
   static constexpr core::Micros kReplyTimeout{1'000'000};
 
   StoreLink(support::RedisModel& server, const core::Clock& clock, support::ManualExecutor& world,
-            Process& process, support::Random random, ExecutionListener listener);
+            Process& process, support::Random random, ExecutionListener listener,
+            MessageOrder* order = nullptr);
   ~StoreLink() override;
 
   size_t lanes() const override { return kLanes; }
@@ -81,6 +83,7 @@ class StoreLink final : public redis::Node {
   Process& process_;
   support::Random random_;
   ExecutionListener listener_;
+  MessageOrder* const order_;  // Null: as chance has it.
   std::vector<Lane> lanes_{kLanes};
   std::vector<std::shared_ptr<Request>> orphans_;
   std::string channel_;

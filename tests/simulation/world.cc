@@ -14,6 +14,7 @@
 #include "simulation/fenced_counter.h"
 #include "simulation/judge.h"
 #include "simulation/line_watch.h"
+#include "simulation/message_order.h"
 #include "simulation/rpc.h"
 #include "simulation/session_client.h"
 #include "simulation/stream.h"
@@ -52,7 +53,8 @@ class World {
         executor_(clock_),
         judge_(kRecordRetention),
         server_(lua, clock_),
-        rpc_(clock_, executor_, judge_, random_.Fork()),
+        order_(schedule, clock_),
+        rpc_(clock_, executor_, judge_, order_, random_.Fork()),
         streams_(clock_, rpc_, support::Random(schedule.seed ^ 0x9e3779b9)),
         watch_(server_, clock_, judge_),
         counters_(static_cast<size_t>(schedule.locks)) {
@@ -85,6 +87,7 @@ class World {
   support::ManualExecutor executor_;
   Judge judge_;
   support::RedisModel server_;
+  MessageOrder order_;
   Rpc rpc_;
   Streams streams_;
   LineWatch watch_;
@@ -112,8 +115,8 @@ void World::StartDaemon(size_t index) {
   }
   in_order_from_[index] = clock_.Now() + kSettled;
   daemons_[index] = std::make_unique<Daemon>(
-      Daemon::World{server_, clock_, executor_, judge_, watch_, schedule_.guarded}, next_daemon_++,
-      random_.Fork());
+      Daemon::World{server_, clock_, executor_, judge_, watch_, schedule_.guarded, &order_},
+      next_daemon_++, random_.Fork());
   if (clock_.Now() < losing_until_) {  // If the store is empty it waits for those that know more.
     judge_.Disturbed(daemons_[index]->id(), clock_.Now() + kFirstUseWait + kNoticedWithin);
   }

@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "simulation/even_schedule.h"
-#include "simulation/regressions.h"
+#include "simulation/message_order.h"
+#include "simulation/small_scope.h"
 #include "simulation/swarm.h"
+#include "support/manual_clock.h"
 #include "support/random.h"
 
 namespace lockkeeper::simulation {
@@ -18,6 +23,7 @@ void ExpectReadsBack(const Schedule& schedule) {
   EXPECT_EQ(WriteSchedule(*read), text);
   EXPECT_EQ(read->seed, schedule.seed);
   EXPECT_EQ(read->faults_end, schedule.faults_end);
+  EXPECT_EQ(read->order, schedule.order);
   ASSERT_EQ(read->faults.size(), schedule.faults.size());
   for (size_t i = 0; i < schedule.faults.size(); ++i) {
     EXPECT_EQ(Describe(read->faults[i]), Describe(schedule.faults[i]));
@@ -30,6 +36,7 @@ TEST(ScheduleTest, WrittenScheduleReadsBackTheSame) {
   for (int i = 0; i < 200; ++i) {
     ExpectReadsBack(DrawEven(random.Bits()));
     ExpectReadsBack(DrawSwarm(random));
+    ExpectReadsBack(DrawSmallScope(random.Bits(), 6, random.Below(OrdersOf(6))));
   }
 }
 
@@ -42,9 +49,9 @@ TEST(ScheduleTest, EachKindOfFaultReadsBack) {
 }
 
 TEST(ScheduleTest, WhatIsNoScheduleIsRejected) {
-  for (const char* text :
-       {"clients=", "clients=x", "nothing=1", "guarded=2", "word", "store_cut@1", "store_cut@1+2",
-        "store_cut@1+2/", "store_cut@1+2/-1", "no_fault@1+2/3", "clients=2 store_cut@1+2/3/4"}) {
+  for (const char* text : {"clients=", "clients=x", "order=3", "nothing=1", "guarded=2", "word",
+                           "store_cut@1", "store_cut@1+2", "store_cut@1+2/", "store_cut@1+2/-1",
+                           "no_fault@1+2/3", "clients=2 store_cut@1+2/3/4"}) {
     EXPECT_FALSE(ParseSchedule(text).ok()) << text;
   }
 }
@@ -61,6 +68,33 @@ TEST(ScheduleTest, FaultsThatOnlyAGuardNoticesBringOne) {
   EXPECT_EQ(schedule.faults.front().kind, FaultKind::kStoreCut);
 }
 
+TEST(ScheduleTest, SmallScopeHasEachOrderOfItsMessagesOnce) {
+  std::set<std::string> orders;
+  for (uint64_t number = 0; number < OrdersOf(5); ++number) {
+    const Schedule schedule = DrawSmallScope(3, 5, number);
+    EXPECT_EQ(schedule.clients, 2);
+    EXPECT_EQ(schedule.daemons, 2);
+    orders.insert(schedule.order);
+  }
+  EXPECT_EQ(orders.size(), 243U);
+  EXPECT_EQ(orders.begin()->size(), 5U);
+}
+
+TEST(ScheduleTest, OrderSaysHowLongMessagesTake) {
+  support::ManualClock clock;
+  Schedule schedule;
+  schedule.order_from = Micros(10);
+  schedule.order = "20";
+  MessageOrder order(schedule, clock);
+  EXPECT_EQ(order.Next(Micros(7)), Micros(7));
+
+  clock.AdvanceTo(clock.Now() + Micros(10));
+
+  EXPECT_EQ(order.Next(Micros(7)), MessageOrder::kDelays[2]);
+  EXPECT_EQ(order.Next(Micros(7)), MessageOrder::kDelays[0]);
+  EXPECT_EQ(order.Next(Micros(7)), Micros(7));
+}
+
 TEST(ScheduleTest, EvenDrawingStaysAsItWas) {
   // Else the seeds of regression_seeds.txt mean other schedules than those that once failed.
   EXPECT_EQ(
@@ -69,6 +103,7 @@ TEST(ScheduleTest, EvenDrawingStaysAsItWas) {
       "locks=1 ttl=4746 lock_delay=808 max_hold=0 scripts_loaded=1 durable=1 guarded=0 "
       "think_max=5916593 hold_max=1216664 wait_max=9026 cancel_one_in=8 confirm_one_in=4 "
       "careless_one_in=6 clinging_one_in=0 faults_end=19500000 "
+      "order_from=0 order= "
       "store_slow@1594637+4795218/0 daemon_pause@5989804+28199/0 "
       "stream_broken@13807644+314996/23");
 }
