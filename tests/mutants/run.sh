@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh [--schedules N] [NAME...]: proves that the simulator notices. Each *.patch here breaks one promise of the service, which its first
-# line says. This applies one after the other to a copy of the tree below build/mutants, builds the simulator there and runs up to N
-# schedules (default 10000) until a violation. Prints what became of each; the last line is `K of N found`. Fails unless all were
-# found; a patch that does not apply is not found. NAME: only these.
+# run.sh [--schedules N] [--compare R] [NAME...]: proves that the simulator notices. Each *.patch here breaks one promise of the service,
+# which its first line says. This applies one after the other to a copy of the tree below build/mutants, builds the simulator there and
+# runs up to N schedules (default 10000) until a violation. Prints what became of each; the last line is `K of N found`. Fails unless all
+# were found; a patch that does not apply is not found. NAME: only these. --compare: instead, says how many schedules a find takes drawn
+# evenly and by searches, the median of R seeds each.
 set -euo pipefail
 
 HERE=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")")
@@ -13,10 +14,15 @@ readonly HERE ROOT TREE=$ROOT/build/mutants/tree LOGS=$ROOT/build/mutants/logs
 readonly RUN_SECONDS=900
 
 schedules=10000
-if [ "${1:-}" = --schedules ]; then
-  schedules=$2
+repeats=0
+while [[ ${1:-} = --* ]]; do
+  case $1 in
+    --schedules) schedules=$2 ;;
+    --compare) repeats=$2 ;;
+    *) echo "run.sh: no such option: $1" >&2 && exit 2 ;;
+  esac
   shift 2
-fi
+done
 if [ $# -gt 0 ]; then
   patches=("${@/#/$HERE/}")
   patches=("${patches[@]/%/.patch}")
@@ -55,6 +61,28 @@ build() {
 # Not in the repository that the copy lies in.
 apply() { (cd "$TREE" && GIT_CEILING_DIRECTORIES=$ROOT/build/mutants git apply "$@"); }
 
+# simulate_until_found LOG OPTION...: runs the mutant's simulator.
+simulate_until_found() {
+  local log=$1
+  shift
+  timeout "$RUN_SECONDS" "$TREE/build/release/simulate" --no-regression --schedules "$schedules" --failures 1 "$@" >"$log" 2>&1 || true
+}
+
+# schedules_of LOG: how many schedules that took; empty if there was no violation.
+schedules_of() {
+  ! grep -q '^  violation: ' "$1" || sed -n 's/^\([0-9]*\) schedules, .*/\1/p' "$1"
+}
+
+# median_of NAME OPTION...: how many schedules a find takes, the median over some seeds.
+median_of() {
+  local repeat log=$LOGS/$1
+  shift
+  for ((repeat = 1; repeat <= repeats; ++repeat)); do
+    simulate_until_found "$log" "$@" --jobs 1 --seed "${repeat}00000000"
+    schedules_of "$log" | grep . || echo $((schedules + 1))
+  done | sort -n | sed -n "$(((repeats + 1) / 2))p"
+}
+
 # Says of one mutant whether it was found, and by what.
 try() {
   local patch=$1 name
@@ -67,11 +95,12 @@ try() {
   if ! build; then
     status=1
     echo "NOT FOUND  $name: does not build, see $LOGS/build"
+  elif [ "$repeats" -gt 0 ]; then
+    echo "$name: $(median_of "$name" --even) schedules drawn evenly, $(median_of "$name") by searches"
   else
-    timeout "$RUN_SECONDS" "$TREE/build/release/simulate" --no-regression --schedules "$schedules" --failures 1 >"$LOGS/$name" 2>&1 || true
+    simulate_until_found "$LOGS/$name" --seed 1
     if grep -q '^  violation: ' "$LOGS/$name"; then
-      echo "found      $name: after $(sed -n 's/^\([0-9]*\) schedules, .*/\1/p' "$LOGS/$name") schedules, seed" \
-        "$(sed -n 's/^FAILED:.*--seed //p' "$LOGS/$name" | head -1):$(sed -n 's/^  violation://p' "$LOGS/$name" | head -1)"
+      echo "found      $name: after $(schedules_of "$LOGS/$name") schedules:$(sed -n 's/^  violation://p' "$LOGS/$name" | head -1)"
     else
       status=1
       echo "NOT FOUND  $name: $(tail -1 "$LOGS/$name")"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// simulate [--schedules N] [--seed S] [--even] [--schedule TEXT] [--jobs J]: runs N schedules after
-// those that once failed. Exit code 0 only without a violation.
+// simulate [--schedules N] [--seed S] [--even | --orders DEPTH] [--schedule TEXT]: runs N schedules
+// after those that once failed. Exit code 0 only without a violation.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 
@@ -23,7 +24,7 @@ struct Arguments {
   std::optional<uint64_t> seed;
   std::string schedule;
   bool even = false;
-  bool steered = false;
+  unsigned orders = 0;
   bool no_regression = false;
 };
 
@@ -33,16 +34,19 @@ void Declare(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--seed", arguments.seed, "First seed; default: a new one")
       ->envname("LOCKKEEPER_SIM_SEED");
-  auto* even =
-      app.add_flag("--even", arguments.even, "Draw each evenly, from a seed of its own (default)");
-  app.add_flag("--steered", arguments.steered, "Go where the defects are")->excludes(even);
+  auto* even = app.add_flag("--even", arguments.even, "Draw each evenly, from a seed of its own");
+  app.add_option("--orders", arguments.orders,
+                 "Small scopes, each with all orders of so many messages")
+      ->excludes(even)
+      ->check(CLI::Range(1U, 12U));
   app.add_option("--schedule", arguments.schedule, "Run only this one, as a failure printed it");
   app.add_option("--jobs", options.jobs, "Schedules at a time")->capture_default_str();
   app.add_option("--failures", options.failures_max, "Stop after so many")->capture_default_str();
   app.add_flag("--trace", options.trace, "Show what the store did in each failure");
   app.add_flag("--no-regression", arguments.no_regression, "Leave out the seeds that once failed");
   app.add_flag("--losses", options.only_guarded,
-               "Only schedules in which the store can lose something");
+               "Only schedules in which the store can lose something")
+      ->needs(even);
 }
 
 }  // namespace
@@ -67,7 +71,14 @@ int main(int argc, char** argv) {
   } else if (!arguments.no_regression) {
     options.first = RegressionSchedules();
   }
-  options.drawing = arguments.steered ? Drawing::kSteered : Drawing::kEven;
-  options.seed = arguments.seed.value_or(1);
+  if (arguments.even) options.drawing = Drawing::kEven;
+  if (arguments.orders > 0) {
+    options.drawing = Drawing::kSmallScopes;
+    options.depth = arguments.orders;
+  }
+  if (arguments.schedule.empty()) {
+    options.seed = arguments.seed ? *arguments.seed : std::random_device()();
+    std::cout << "seed " << options.seed << (arguments.seed ? "" : ", drawn anew") << std::endl;
+  }
   return RunAll(options, std::cout) == 0 ? 0 : 1;
 }
