@@ -51,9 +51,8 @@ const std::vector<Faults::Fault>& Faults::All() {
       {"redis_link", false, [](Faults& f) { f.BreakLink(true); }},
       {"flush", true, [](Faults& f) { f.Flush(); }},
       {"restart_empty", true, [](Faults& f) { f.RestartEmpty(); }},
-      {"keep_data", true, [](Faults& f) { f.KeepData(); }},
-      {"older_restart", true, [](Faults& f) { f.PutOldDataBack(false); }},
-      {"older_alive", true, [](Faults& f) { f.PutOldDataBack(true); }},
+      {"older_restart", true, [](Faults& f) { f.KeepData(false); }},
+      {"older_alive", true, [](Faults& f) { f.KeepData(true); }},
       {"clock_forward", true, [](Faults& f) { f.SetClock(1); }},
       {"clock_back", true, [](Faults& f) { f.SetClock(-1); }},
   };
@@ -221,7 +220,8 @@ void Faults::RestartEmpty() {
   has_kept_ = false;
 }
 
-void Faults::KeepData() {
+void Faults::KeepData(bool alive) {
+  if (has_kept_) return;
   // Both ways back: the files of the AOF, and a snapshot that a running server loads.
   scene_.redis().Run({"SAVE"});
   scene_.redis().Pause();
@@ -229,12 +229,13 @@ void Faults::KeepData() {
   scene_.redis().Resume();
   kept_ = Clock::now();
   has_kept_ = true;
+  heals_.emplace(kept_ + kSnapshotAge + Upto(kStill), [this, alive] { PutOldDataBack(alive); });
 }
 
 void Faults::PutOldDataBack(bool alive) {
-  if (!has_kept_ || Clock::now() < kept_ + kSnapshotAge) return;
+  const bool kept = std::exchange(has_kept_, false);
+  if (!kept || Clock::now() < kept_ + kSnapshotAge || !MayForget()) return;
   Forgot(alive ? "older data in a running redis" : "restart redis with older data");
-  has_kept_ = false;
   if (alive) {
     scene_.redis().Run({"DEBUG", "RELOAD", "NOSAVE"});
     return;

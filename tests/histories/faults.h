@@ -59,7 +59,8 @@ class Faults {
   void BreakLink(bool to_redis);
   void Flush();
   void RestartEmpty();
-  void KeepData();
+  // For PutOldDataBack, some seconds later.
+  void KeepData(bool alive);
   void PutOldDataBack(bool alive);
   void SetClock(int direction);
   void Note(const std::string& text, bool forgets = false);
