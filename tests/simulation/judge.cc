@@ -96,6 +96,10 @@ void Judge::Refused(const Try& what, Instant now) {
   if (runs && state.turn.to.lease_id == what.lease_id && state.turn.to.keeper == what.keeper) {
     Violation(Shown(what.lease_id) + " was told that it has not got " + what.lock + ", but it has");
   }
+  // What made that so may be forgotten by now: then older data may have its place in line.
+  if (state.forgotten_ends.contains(what.lease_id) || state.forgotten_ends.contains(what.keeper)) {
+    return;
+  }
   state.refused[what.keeper] = {now, state.void_entries};
 }
 
@@ -196,7 +200,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
 void Judge::Repeated(const Try& what, int32_t attempt, Instant now) {
   Lock& state = locks_[what.lock];
   Turn& turn = state.turn;
-  if (turn.to.lease_id != what.lease_id) return;
+  if (turn.to.lease_id != what.lease_id || turn.asserted) return;
   CheckTurnOfGivenUp(state, now);
   const auto place = state.places.find(what.lease_id);
   if (place != state.places.end() && attempt >= turn.attempt) {
@@ -244,7 +248,10 @@ void Judge::Released(const std::string& lock, const std::string& lease_id, Insta
   CheckTurnOfGivenUp(state, now);
   Leave(state, lease_id, now);
   state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
-  if (state.turn.to.lease_id != lease_id || now >= EndOf(state) + tolerance_) return;
+  state.ends.insert(lease_id);
+  // In time by the node's clock, or by what its holder was told: a clock that was set parts them.
+  const Instant end = std::max(EndOf(state), state.turn.end);
+  if (state.turn.to.lease_id != lease_id || now >= end + tolerance_) return;
   if (state.phase == Phase::kLease || state.phase == Phase::kOffered) {
     state.phase = state.phase == Phase::kLease ? Phase::kReleased : Phase::kWithdrawn;
     state.over_at = now;
@@ -265,6 +272,7 @@ void Judge::Withdrawn(const Try& what, Instant now) {
   CheckTurnOfGivenUp(state, now);
   Leave(state, what.lease_id, now);
   ++state.void_entries;
+  state.ends.insert(what.keeper);
   // What is forgotten cannot be taken back: it was a place in an older line.
   if (state.turn.to.lease_id != what.lease_id || state.forgotten) return;
   if (state.phase != Phase::kLease && state.phase != Phase::kOffered) return;

@@ -43,6 +43,7 @@ struct Turn {
   Micros lock_delay{};         // That the lease asked for.
   bool max_hold = false;       // Its end is a time of the node's clock too.
   std::string given_by;        // Daemon whose script call gave it.
+  bool asserted = false;       // By its holder, after a loss: no call keeps it.
 };
 
 // What the store has forgotten when it cannot be trusted any more.
@@ -183,9 +184,11 @@ class Judge {
     Instant extends_from;            // Since when extends of this turn are counted.
     int extends = 0;
 
-    std::map<std::string, Waiter> line;                  // By lease id.
-    std::map<std::string, Place> places;                 // Of those that have not left.
-    std::unordered_map<std::string, Void> released;      // Lease ids,
+    std::map<std::string, Waiter> line;              // By lease id.
+    std::map<std::string, Place> places;             // Of those that have not left.
+    std::unordered_map<std::string, Void> released;  // Lease ids,
+    std::unordered_set<std::string> ends;  // lease ids that were released, keepers that withdrew,
+    std::unordered_set<std::string> forgotten_ends;      // those of before a loss,
     std::unordered_map<std::string, Void> refused;       // keepers,
     std::unordered_map<std::string, Instant> given_up;   // keepers,
     std::unordered_map<std::string, Instant> cancelled;  // keepers,

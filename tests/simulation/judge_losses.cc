@@ -35,6 +35,7 @@ void Judge::StoreLost(Forgot forgot, Instant now, uint64_t misled) {
     lock.released.clear();
     lock.refused.clear();
     lock.given_up.clear();
+    lock.forgotten_ends.merge(lock.ends);
   }
 }
 
@@ -81,6 +82,7 @@ void Judge::Reasserted(Turn turn, Instant now) {
   state.told_end = same ? std::max(state.told_end, turn.end) : turn.end;
   state.phase = Phase::kLease;
   state.turn = std::move(turn);
+  state.turn.asserted = true;
   state.over_before = state.doubted = state.forgotten = false;
   state.end_set_at = now;
   state.epoch = epochs_;

@@ -182,7 +182,7 @@ void SessionClient::Hold(const RoundPtr& round, const LinkPtr& link, Instant ask
   // What was claimed is a later offer than the one that came with the proof.
   if (round->token != round->proved_token) round->reassertion.clear();
   round->believed_end = asked + Trusted(lease.remaining_ttl);
-  if (now >= round->believed_end) return Release(round, 0);
+  if (now >= round->believed_end || round->lost) return Release(round, 0);
   round->believing = true;
   round->link = link;
   world_.judge.BeliefBegan(name, index_, round->token);

@@ -24,6 +24,10 @@ constexpr Micros kCloseTimeout{6'000'000};
 // docs/concepts/sessions.md.
 Micros KeptFor(Millis ttl) { return Micros(ttl) * 2 / 3 - Micros(10'000); }
 
+bool Names(const core::NotExtended& named, const Wish& wish) {
+  return named.name == wish.request.name && named.lease_id == wish.request.lease_id;
+}
+
 }  // namespace
 
 SessionClient::LinkPtr SessionClient::CurrentLink() {
@@ -79,6 +83,13 @@ void SessionClient::OnMessage(LinkPtr link, SessionMessage message) {
 
 void SessionClient::OnBeat(Link& link, const SessionMessage::Beat& beat) {
   const Instant now = world_.clock.Now();
+  // A lease is named once, perhaps in answer to a heartbeat that was sent before it was granted.
+  for (const core::NotExtended& named : beat.not_extended) {
+    if (named.reason != core::ErrorReason::kLeaseLost) continue;
+    for (const RoundPtr& round : rounds_) {
+      if (Names(named, *round) && !round->releasing && !round->lost) Lost(*round);
+    }
+  }
   while (!link.beats.empty() && link.beats.begin()->first <= beat.number) {
     const auto answered = link.beats.extract(link.beats.begin());
     const auto& [id, sent, holders] = answered.mapped();
@@ -87,18 +98,14 @@ void SessionClient::OnBeat(Link& link, const SessionMessage::Beat& beat) {
     if (answered.key() != beat.number) continue;
     for (const RoundPtr& round : holders) {
       if (round->releasing || round->over || round->lost) continue;
-      const auto named = std::find_if(
-          beat.not_extended.begin(), beat.not_extended.end(), [&round](const auto& lost) {
-            return lost.name == round->request.name && lost.lease_id == round->request.lease_id;
-          });
+      const auto named = std::find_if(beat.not_extended.begin(), beat.not_extended.end(),
+                                      [&round](const auto& lost) { return Names(lost, *round); });
       if (named == beat.not_extended.end()) {
         // The close may have released it, also if its client believed in it no more by then.
         if (link.closing) continue;
         const Micros kept_for = KeptFor(round->request.ttl);
         world_.judge.Assured(round->request.name, round->token, sent + kept_for, now);
         if (Believes(*round)) Prolong(*round, sent + Trusted(kept_for));
-      } else if (named->reason == core::ErrorReason::kLeaseLost) {
-        Lost(*round);
       } else if (named->reason == core::ErrorReason::kStoreQuarantined || random_.OneIn(2)) {
         Extend(round);
       }

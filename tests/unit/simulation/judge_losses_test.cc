@@ -15,6 +15,17 @@ class JudgeLossesTest : public JudgeHistory {
     judge.EpochBegan(At(now + kQuarantine));
   }
 
+  // A gets the lock at 0, with token 1.
+  void GiveWithLockDelay() {
+    Turn turn;
+    turn.to = TryOf('a');
+    turn.attempt = 1;
+    turn.token = 1;
+    turn.end = At(kTtl);
+    turn.lock_delay = core::Millis(300);
+    judge.TurnGiven(turn, At(0));
+  }
+
   void TakeBack(char id, int64_t token, int64_t now) {
     Turn turn;
     turn.to = {"a", IdOf(id), ""};
@@ -64,6 +75,65 @@ TEST_F(JudgeLossesTest, LeaseThatIsShorterThanItsOfferWasIsOverAtItsOwnEnd) {
   judge.StoreLost(Forgot::kNothing, At(20));
   Give(TryOf('b'), 2, 320);
   ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, LeaseIsReleasedInTimeByAClockThatWasSetBack) {
+  GiveWithLockDelay();
+  judge.ClockSet(-core::Millis(40), At(500));
+  Release('a', kTtl + 39);
+  Give(TryOf('b'), 2, kTtl + 40);
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, LeaseIsReleasedTooLateByAClockThatWasSetBack) {
+  GiveWithLockDelay();
+  judge.ClockSet(-core::Millis(40), At(500));
+  Release('a', kTtl + 40);
+  Give(TryOf('b'), 2, kTtl + 41);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
+TEST_F(JudgeLossesTest, OfferIsReleasedThatAClockSetBackMadeLonger) {
+  Offer(TryOf('a'), 1, 0);
+  judge.ClockSet(-core::Millis(60 * kTtl), At(500));
+  judge.EpochBegan(At(500 + kQuarantine));
+  Release('a', 2 * kTtl);
+  judge.Refused(TryOf('a'), At(2 * kTtl + 1));
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, OfferThatAClockSetBackMadeLongerIsRefusedWithoutARelease) {
+  Offer(TryOf('a'), 1, 0);
+  judge.ClockSet(-core::Millis(60 * kTtl), At(500));
+  judge.Refused(TryOf('a'), At(2 * kTtl + 1));
+  ExpectOne("was told that it has not got a, but it has");
+}
+
+TEST_F(JudgeLossesTest, OlderDataOfferALockToOneThatWasReleasedBeforeTheLoss) {
+  HolderAndTwoWaiters();
+  Release('b', 20);
+  Lose(Forgot::kSome, 30);
+  judge.Refused(TryOf('b', 2, 1), At(40));
+  Offer(TryOf('b', 2, 1), 2, 30 + kQuarantine);
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, LockIsOfferedToOneThatWasReleasedAndRefusedAfterTheLoss) {
+  HolderAndTwoWaiters();
+  Lose(Forgot::kSome, 30);
+  Release('b', 35);
+  judge.Refused(TryOf('b', 2, 1), At(40));
+  Offer(TryOf('b', 2, 1), 2, 30 + kQuarantine);
+  EXPECT_THAT(judge.violations(), testing::Contains(testing::HasSubstr("after it was refused")));
+}
+
+TEST_F(JudgeLossesTest, LeaseThatItsHolderHasProvedIsTakenBackByAnOldCallOfItsAcquire) {
+  Give(TryOf('a'), 1, 0);
+  Lose(Forgot::kSome, 10);
+  TakeBack('a', 1, 20);
+  judge.Repeated(TryOf('a', 2, 7), 1, At(30));
+  judge.Withdrawn(TryOf('a', 2, 7), At(40));
+  ExpectOne("was taken back from aaaaaaaa by a call that has not got it");
 }
 
 // Only answers tell of a small step: what it gives nobody may hear of.
