@@ -44,6 +44,17 @@ absl::StatusOr<admin::v1::GetServerInfoResponse> ServerInfo(AdminConnection& con
   return info;
 }
 
+// A store that may have forgotten leases does not know whether one of them is this lock's.
+Report NotKnown(const admin::v1::GetLockResponse& response, const std::string& name) {
+  const auto left =
+      std::chrono::duration_cast<milliseconds>(client::FromProto(response.quarantine_left()));
+  return ErrorReport(
+      absl::UnavailableError("whether `" + name + "` is held is not known for another " +
+                             FormatDuration(left) +
+                             ": the store may have forgotten leases, whose holders come back"),
+      name);
+}
+
 // No lease was live. Only a lock that was left closed for that is known to be so.
 Report NothingEnded(const ForceReleaseCommand& command, milliseconds closed) {
   std::string message = "`" + command.name + "` has no live lease";
@@ -60,8 +71,8 @@ Report NothingEnded(const ForceReleaseCommand& command, milliseconds closed) {
 
 }  // namespace
 
-absl::StatusOr<std::optional<admin::v1::Lock>> LookUp(AdminConnection& connection,
-                                                      const std::string& name) {
+absl::StatusOr<admin::v1::GetLockResponse> LookUp(AdminConnection& connection,
+                                                  const std::string& name) {
   const auto stub = AdminService::NewStub(connection.channel());
   admin::v1::GetLockRequest request;
   request.set_name(name);
@@ -69,43 +80,33 @@ absl::StatusOr<std::optional<admin::v1::Lock>> LookUp(AdminConnection& connectio
   const absl::Status status = connection.Call(
       [&](grpc::ClientContext& context) { return stub->GetLock(&context, request, &response); });
   if (!status.ok()) return status;
-  if (!response.has_lock()) return std::nullopt;
-  return std::move(*response.mutable_lock());
+  return response;
 }
 
 Report Get(AdminConnection& connection, const GetCommand& command) {
-  const auto lock = LookUp(connection, command.name);
-  if (!lock.ok()) return ErrorReport(lock.status(), command.name);
-  if (!*lock) {
+  const auto found = LookUp(connection, command.name);
+  if (!found.ok()) return ErrorReport(found.status(), command.name);
+  if (!found->has_lock() && found->has_quarantine_left()) return NotKnown(*found, command.name);
+  if (!found->has_lock()) {
     Report report("not_found", ExitCode::kRefuted,
                   "`" + command.name + "` is free, and there is no record of it");
     report.json.Set("name", command.name);
     return report;
   }
-  Report report("found", ExitCode::kDone, LockLines(**lock));
-  SetLock(**lock, report.json);
+  Report report("found", ExitCode::kDone, LockLines(found->lock()));
+  SetLock(found->lock(), report.json);
   return report;
 }
 
 Report IsHeld(AdminConnection& connection, const IsHeldCommand& command) {
-  const auto lock = LookUp(connection, command.name);
-  if (!lock.ok()) return ErrorReport(lock.status(), command.name);
-  const bool is_held = *lock && (*lock)->state() == admin::v1::LOCK_STATE_HELD;
-  if (!is_held) {
-    // A store that has forgotten leases does not know whether it was this one.
-    const auto info = ServerInfo(connection);
-    if (!info.ok()) return ErrorReport(info.status(), command.name);
-    if (!info->store().grant_problem().empty()) {
-      return ErrorReport(
-          absl::UnavailableError("whether `" + command.name +
-                                 "` is held is not known: " + info->store().grant_problem()),
-          command.name);
-    }
-  }
+  const auto found = LookUp(connection, command.name);
+  if (!found.ok()) return ErrorReport(found.status(), command.name);
+  const bool is_held = found->lock().state() == admin::v1::LOCK_STATE_HELD;
+  if (!is_held && found->has_quarantine_left()) return NotKnown(*found, command.name);
   Report report(is_held ? "held" : "not_held", is_held ? ExitCode::kDone : ExitCode::kRefuted,
-                *lock ? LockLines(**lock) : "`" + command.name + "` is free");
-  if (*lock) {
-    SetLock(**lock, report.json);
+                found->has_lock() ? LockLines(found->lock()) : "`" + command.name + "` is free");
+  if (found->has_lock()) {
+    SetLock(found->lock(), report.json);
   } else {
     report.json.Set("name", command.name);
   }

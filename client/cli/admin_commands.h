@@ -3,7 +3,6 @@
 // The commands that look at locks and break them: get, is-held, list, force-release, health.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,8 +19,8 @@ Report List(AdminConnection& connection, const ListCommand& command);
 Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& command);
 Report Health(AdminConnection& connection);
 
-// What the service knows of the lock. Nothing if it has no record of it.
-absl::StatusOr<std::optional<admin::v1::Lock>> LookUp(AdminConnection& connection,
-                                                      const std::string& name);
+// What the service knows of the lock.
+absl::StatusOr<admin::v1::GetLockResponse> LookUp(AdminConnection& connection,
+                                                  const std::string& name);
 
 }  // namespace lockkeeper::cli

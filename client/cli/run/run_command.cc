@@ -86,7 +86,7 @@ bool WasForced(const Service& service, const std::string& name) {
   absl::StatusOr<AdminConnection> connection = AdminConnection::Connect(asked);
   if (!connection.ok()) return false;
   const auto lock = LookUp(*connection, name);
-  return lock.ok() && *lock && (*lock)->last_end() == admin::v1::LEASE_END_FORCED;
+  return lock.ok() && lock->lock().last_end() == admin::v1::LEASE_END_FORCED;
 }
 
 StopCause CauseOf(const Loss& loss, const Service& service, const std::string& name) {
