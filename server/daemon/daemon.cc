@@ -174,7 +174,7 @@ redis::JudgePolicy Daemon::Parts::LossPolicy() const {
 std::optional<redis::NodeGuardOptions> Daemon::Parts::GuardOptions(
     const redis::KeyLayout& keys) const {
   if (guard == Guard::kOff) return std::nullopt;
-  return redis::NodeGuardOptions{.marker_key = keys.MarkerKey(),
+  return redis::NodeGuardOptions{.keys = keys,
                                  .call_lifetime = config.store.request_timeout,
                                  .policy = LossPolicy(),
                                  .new_store = NewStoreCheck(keys)};

@@ -11,6 +11,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "core/types.h"
+#include "redis/guard/node_guard.h"
 #include "redis/node/command.h"
 #include "redis/node/reply.h"
 
@@ -40,6 +41,8 @@ struct Operation {
   LineKey line_key = LineKey::kWhenAsked;
   // The longest that it may close the lock for, from its execution on: see NodeGuard.
   core::Millis closes_for{};
+  // Whether it may give the lock to somebody new, which a quarantine refuses.
+  Granting granting = Granting::kNothingNew;
   // What it answers holds even if the node's clock was set just before: it is the end of something,
   // or for people.
   bool true_by_any_clock = false;

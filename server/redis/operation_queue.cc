@@ -25,7 +25,8 @@ constexpr size_t kTimeDigits = 16;
 
 bool IsRefusedByGuard(const Reply& reply) {
   return reply.type == Reply::Type::kArray && reply.items.size() == 2 &&
-         reply.items[1].type == Reply::Type::kInteger && reply.items[1].integer == kOutcomeGuard;
+         reply.items[1].type == Reply::Type::kInteger &&
+         (reply.items[1].integer == kOutcomeGuard || reply.items[1].integer == kOutcomeOlder);
 }
 
 }  // namespace
@@ -177,7 +178,8 @@ bool OperationQueue::HeldBack(Lock& lock) {
 
 // Of its first operation.
 bool OperationQueue::IsPermitted(const Lock& lock) const {
-  return guard_ == nullptr || guard_->Permits(lock.lane, lock.first()->operation.closes_for);
+  const Operation& first = lock.first()->operation;
+  return guard_ == nullptr || guard_->Permits(lock.lane, first.closes_for, first.granting);
 }
 
 // The guard has come to something: those that were held back may ask again.
@@ -240,7 +242,7 @@ void OperationQueue::Send(std::unique_ptr<Call> call) {
     if (keys_per_lock == 2) command.Word(options_.keys.LineKey(pending->operation.lock_name));
   }
   if (guard_ != nullptr) command.Word(guard_->marker_key());
-  AddCommonArguments(keys_per_lock, command);
+  AddCommonArguments(*call, keys_per_lock, command);
   for (const PendingPtr& pending : call->operations) {
     command.Append(pending->operation.arguments);
   }
@@ -252,12 +254,22 @@ void OperationQueue::Send(std::unique_ptr<Call> call) {
             });
 }
 
-void OperationQueue::AddCommonArguments(size_t keys_per_lock, Command& command) const {
+void OperationQueue::AddCommonArguments(const Call& call, size_t keys_per_lock,
+                                        Command& command) const {
   const auto time = [&command](core::NodeTime at) { command.Word(Digits(at.micros, kTimeDigits)); };
-  const CallPermit permit = guard_ != nullptr ? guard_->Permit() : CallPermit{};
+  core::Millis closes_for{};
+  for (const PendingPtr& pending : call.operations) {
+    closes_for = std::max(closes_for, pending->operation.closes_for);
+  }
+  const CallPermit permit = guard_ != nullptr ? guard_->Permit(closes_for) : CallPermit{};
   command.Number(token_floor_.value()).Number(options_.record_retention.count());
   command.Word(permit.epoch).Number(static_cast<int64_t>(keys_per_lock));
-  command.Word(options_.keys.ChannelPrefix()).Word(permit.stamp);
+  command.Word(options_.keys.ChannelPrefix());
+  if (guard_ == nullptr) {
+    command.Word("");
+  } else {
+    command.Word(std::string(permit.stamp).append(" ").append(permit.beats));
+  }
   time(permit.grants_from);
   time(permit.earliest);
   time(permit.latest);
@@ -265,7 +277,7 @@ void OperationQueue::AddCommonArguments(size_t keys_per_lock, Command& command) 
 
 // A script found another store than the guard had said: it has done nothing. All go again, in their
 // order, once the guard knows more.
-void OperationQueue::OnGuardRefused(Call& call) {
+void OperationQueue::OnGuardRefused(Call& call, int64_t outcome) {
   for (const PendingPtr& pending : call.operations) pending->lock->busy = false;
   for (size_t i = call.operations.size(); i-- > 0;) {
     Lock& lock = *call.operations[i]->lock;
@@ -273,11 +285,14 @@ void OperationQueue::OnGuardRefused(Call& call) {
     if (!call.operations[i]->ended) lock.PushFront(std::move(call.operations[i]));
     Unbusy(lock);
   }
-  guard_->OnRefused(call.lane);
+  outcome == kOutcomeOlder ? guard_->OnOlderData(call.lane, call.sent)
+                           : guard_->OnRefused(call.lane);
 }
 
 void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
-  if (reply.ok() && guard_ != nullptr && IsRefusedByGuard(*reply)) return OnGuardRefused(call);
+  if (reply.ok() && guard_ != nullptr && IsRefusedByGuard(*reply)) {
+    return OnGuardRefused(call, reply->items[1].integer);
+  }
   absl::Status error = reply.status();
   if (error.ok() && reply->type == Reply::Type::kError) error = StatusOfErrorReply(reply->text);
   if (error.ok() && (reply->type != Reply::Type::kArray ||

@@ -78,8 +78,8 @@ class OperationQueue {
   void TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open);
   void Send(std::unique_ptr<Call> call);
   void OnReply(Call& call, absl::StatusOr<Reply> reply);
-  void OnGuardRefused(Call& call);
-  void AddCommonArguments(size_t keys_per_lock, Command& command) const;
+  void OnGuardRefused(Call& call, int64_t outcome);
+  void AddCommonArguments(const Call& call, size_t keys_per_lock, Command& command) const;
   bool WantsLine(const Pending& pending, const OperationReply& reply) const;
   void SendAgain(PendingPtr pending);
   void Complete(Pending& pending, absl::StatusOr<OperationReply> reply);

@@ -73,6 +73,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
            {EncodeRequest(request, text.size()), text, Digits(waiters_max, kWaitersDigits)}),
        .reply_width = kReplyWidth,
        .closes_for = request.ttl + request.lock_delay,
+       .granting = Granting::kAnew,
        .deadline = request.deadline,
        .done = [this, lease_id = request.lease_id,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
@@ -86,6 +87,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
              lease.previous_lease_expired = outcome == 2 || outcome == 7;
              lease.offered = outcome >= 6;
              token_floor_.SawToken(lease.token);
+             if (!lease.offered) Confirmed(lease);
              return std::move(done)(core::AcquireOutcome(std::move(lease)));
            }
            case 3: {
@@ -147,6 +149,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
            case 2: {
              Lease lease = ReadLease(*reply, again.lease_id, assurance());
              lease.previous_lease_expired = outcome == 2;
+             Confirmed(lease);
              return std::move(done)(std::move(lease));
            }
            case 3:
@@ -196,6 +199,7 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
            guard_->OnReassertion(ReassertionEnd::kTakenBack);
            Lease lease = ReadLease(*reply, lease_id, assurance());
            token_floor_.SawToken(lease.token);
+           Confirmed(lease);
            return std::move(done)(std::move(lease));
          }
          if (outcome == 3) {
@@ -204,6 +208,10 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
          }
          std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
        }});
+}
+
+void RedisLockStore::Confirmed(const Lease& lease) {
+  if (guard_ != nullptr) guard_->OnConfirmed(lease);
 }
 
 absl::Status RedisLockStore::NothingGranted() {

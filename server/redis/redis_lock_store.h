@@ -55,6 +55,7 @@ class RedisLockStore : public core::LockStore {
                     core::Done<core::Lease> done);
   // The store does not know the lease, but may have known it.
   void Reassert(const core::ExtendRequest& request, core::Done<core::Lease> done);
+  void Confirmed(const core::Lease& lease);
   absl::Status NothingGranted();
 
   // Takes a message that came on this daemon's channel. Those of other shards, and others than the

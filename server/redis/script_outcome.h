@@ -16,6 +16,8 @@ namespace lockkeeper::redis {
 inline constexpr int64_t kOutcomeLine = 80;
 // The guard's permit did not fit: the script answered {now, this} and has done nothing.
 inline constexpr int64_t kOutcomeGuard = 81;
+// The marker is an older one than the daemon has seen: the same.
+inline constexpr int64_t kOutcomeOlder = 82;
 inline constexpr int64_t kOutcomeCorrupt = 90;
 inline constexpr int64_t kOutcomeFormatTooNew = 91;
 

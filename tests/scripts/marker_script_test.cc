@@ -19,7 +19,7 @@ class MarkerScriptTest : public testing::TestWithParam<std::string> {
   MarkerScriptTest() { server_.Run({"SCRIPT", "LOAD", std::string(redis::kMarkerScript.text)}); }
 
   static Reply Look(RedisConnection& connection) {
-    return connection.Run({"EVALSHA", redis::kMarkerScript.sha1, "1", "lk:store", "", ""});
+    return connection.Run({"EVALSHA", redis::kMarkerScript.sha1, "1", "lk:store", "", "", "0"});
   }
 
   RedisServer server_{{.program = GetParam()}};

@@ -2,6 +2,8 @@
 #include "simulation/daemon.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -67,6 +69,13 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
 Daemon::~Daemon() {
   for (const auto& session : sessions_) session->Forget();
   queue_.reset();
+}
+
+int64_t Daemon::BeatsKnown() const {
+  const std::string_view digits = guard_->Permit().beats;
+  int64_t beats = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), beats);
+  return beats;
 }
 
 void Daemon::Kill() {

@@ -15,6 +15,7 @@ using core::Millis;
 // mostly for steps of the clock that only answers show.
 constexpr uint64_t kLossesOneIn = 6;
 constexpr uint64_t kGuardedOneIn = 9;
+constexpr uint64_t kDataReplacedFromSeed = 80'000'000;
 
 // Mostly few, sometimes many.
 int Skewed(support::Random& random, int low, int high) {
@@ -81,6 +82,11 @@ void AddLosses(support::Random random, Schedule& schedule) {
     fault.at = Micros(random.Between(1'000'000, schedule.faults_end.count()));
     fault.duration = Micros(random.Between(1'000, random.OneIn(3) ? 6'000'000 : 1'000'000));
     fault.target = static_cast<uint32_t>(random.Below(1000));
+    // So that the seeds of before mean what they meant.
+    if (fault.kind == FaultKind::kRestartOlder && schedule.seed >= kDataReplacedFromSeed &&
+        fault.target % 2 == 0) {
+      fault.kind = FaultKind::kDataReplaced;
+    }
     if (fault.kind == FaultKind::kRestartOlder || fault.kind == FaultKind::kRestartUnproved) {
       schedule.durable = false;
     }

@@ -81,7 +81,8 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   ++executed_;
   if (words[0] != "EVALSHA" || reply.type != redis::Reply::Type::kArray) return;
   if (words[1] == redis::kMarkerScript.sha1) {
-    const char* const does = words.back().empty() ? " looks at marker: " : " writes marker: ";
+    const char* const does =
+        words[words.size() - 2].empty() ? " looks at marker: " : " writes marker: ";
     Trace("daemon " + Shown(daemon) + does + reply.items[1].text);
     return OnMarker(reply);
   }
@@ -90,7 +91,8 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   const auto& [script, name, arguments, replies] = known->second;
   const auto keys = static_cast<size_t>(Number(words[2]));
   const size_t common_at = 3 + keys;
-  if (reply.items.size() == 2 && reply.items[1].integer == redis::kOutcomeGuard) {
+  if (reply.items.size() == 2 && (reply.items[1].integer == redis::kOutcomeGuard ||
+                                  reply.items[1].integer == redis::kOutcomeOlder)) {
     return Trace("daemon " + Shown(daemon) + " " + std::string(name) + ": refused by the guard");
   }
   const auto keys_per_lock = static_cast<size_t>(Number(words[common_at + kKeysPerLockArgument]));
@@ -291,6 +293,13 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   turn.max_hold = Number(record.substr(kMaxHoldColumn, kDelayLength)) > 0;
   turn.given_by = daemon;
   judge_.TurnGiven(std::move(turn), clock_.Now());
+}
+
+int64_t LineWatch::BeatsInStore() {
+  const std::string marker = keys_.MarkerKey();
+  const std::vector<std::string_view> get = {"GET", marker};
+  const auto seen = redis::ParseMarker(server_.Execute(get).text);
+  return seen ? seen->beat.count : 0;
 }
 
 int64_t LineWatch::KeysInStore() {

@@ -38,6 +38,8 @@ class LineWatch {
   void Trace(std::string_view what);
 
   int64_t KeysInStore();
+  // Of the marker that is there; 0 if there is none.
+  int64_t BeatsInStore();
   uint64_t executed() const { return executed_; }
   // What came about in the store, and what the world adds to it.
   Coverage& coverage() { return coverage_; }

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, kAllFaultKinds> kNames = {
     "node clock back",   "stream broken",    "stream half-open",  "stream dead",
     "reader still",      "store flushed",    "restart empty",     "restart older",
     "restart unproved",  "clock forward",    "clock far back",    "clock slewed",
-    "clock nudged"};
+    "clock nudged",      "data replaced"};
 
 // Shows each field of a schedule, but its faults, with its name to `visit`.
 template <typename Visited, typename Visit>

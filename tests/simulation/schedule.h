@@ -47,12 +47,13 @@ enum class FaultKind {
   kNodeClockFarBack,   // The same, back.
   kNodeClockSlewed,    // The node's clock runs 0.05 % fast or slow for the duration.
   kNodeClockNudged,    // The node's clock is set by the duration, mostly forward.
+  kDataReplaced,       // By older data, while all connections go on.
 };
 inline constexpr int kFaultKinds = 17;  // Those before the ones of streams.
 inline constexpr int kStreamFaultKinds = 4;
-inline constexpr int kLossFaultKinds = 7;    // Of which a loss is drawn; then come nudges.
+inline constexpr int kLossFaultKinds = 7;    // Of which a loss is drawn; then come others.
 inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
-inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 1;
+inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 2;
 
 struct Fault {
   FaultKind kind = FaultKind::kDaemonCrash;

@@ -16,9 +16,9 @@ constexpr int kLossesMax = 4;
 constexpr int kNudgesMax = 4;
 
 // Half of the faults are of these: what clocks do is behind most of what was ever found.
-constexpr std::array kLossKinds = {kStoreFlushed,    kRestartEmpty,     kRestartOlder,
-                                   kRestartUnproved, kNodeClockForward, kNodeClockFarBack,
-                                   kNodeClockSlewed, kNodeClockNudged,  kNodeClockBack};
+constexpr std::array kLossKinds = {
+    kStoreFlushed,     kRestartEmpty,    kRestartOlder,    kRestartUnproved, kNodeClockForward,
+    kNodeClockFarBack, kNodeClockSlewed, kNodeClockNudged, kNodeClockBack,   kDataReplaced};
 constexpr std::array kDaemonKinds = {kDaemonCrash,  kDaemonPause,  kDaemonDrain,
                                      kStoreCut,     kStoreSlow,    kStoreReplyLost,
                                      kMessagesLost, kMessagesLate, kSubscriptionDown};
@@ -54,7 +54,7 @@ Micros DrawDuration(const Schedule& schedule, support::Random& random) {
 }
 
 bool IsLoss(FaultKind kind) {
-  return (kind >= kStoreFlushed && kind < kNodeClockNudged && kind != kNodeClockSlewed);
+  return kind >= kStoreFlushed && kind != kNodeClockSlewed && kind != kNodeClockNudged;
 }
 
 // Half of the faults follow on another one.

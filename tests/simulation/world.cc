@@ -64,6 +64,11 @@ class World {
   Outcome Run();
 
  private:
+  struct OlderData {
+    support::Keyspace::Snapshot data;
+    int64_t beats = 0;
+  };
+
   void StartDaemon(size_t index);
   void StopDaemon(size_t index, Micros away);
   void StartClient(size_t index);
@@ -74,6 +79,7 @@ class World {
   void SetClock(Micros by);
   void RestartNode(const Fault& fault);
   bool HasWitness(size_t besides) const;
+  bool AllKnowMoreThan(const OlderData& older) const;
   bool SomebodyIsNew() const;
   void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
   void Heal();
@@ -98,8 +104,8 @@ class World {
   std::vector<std::unique_ptr<Daemon>> former_daemons_;
   std::vector<std::unique_ptr<AnyClient>> former_clients_;
   std::vector<Instant> in_order_from_;  // Each daemon, as far as its own faults go.
-  std::map<Micros, support::Keyspace::Snapshot> snapshots_;  // By the time of their fault.
-  Instant losing_until_;      // Something was lost, and not everybody knows.
+  std::map<Micros, OlderData> older_;   // By the time of their fault.
+  Instant losing_until_;                // Something was lost, and not everybody knows.
   Instant misleading_until_;  // And a daemon that starts would take what it finds for right.
   Instant node_away_until_;
   Micros set_back_{};  // The node's clock, in all.
@@ -197,6 +203,7 @@ void World::Strike(const Fault& fault) {
     case FaultKind::kNodeClockFarBack:
     case FaultKind::kNodeClockSlewed:
     case FaultKind::kNodeClockNudged:
+    case FaultKind::kDataReplaced:
       return StrikeStore(fault);
     default:
       if (daemons_[daemon]) StrikeDaemon(fault, *daemons_[daemon], daemon);
@@ -262,6 +269,13 @@ bool World::HasWitness(size_t besides) const {
   return false;
 }
 
+// Older data that have all beats that a daemon has seen, it cannot tell from what it knew.
+bool World::AllKnowMoreThan(const OlderData& older) const {
+  return std::all_of(daemons_.begin(), daemons_.end(), [&older](const auto& daemon) {
+    return !daemon || daemon->BeatsKnown() > older.beats;
+  });
+}
+
 // Whether a daemon has just started and would take what it finds for right.
 bool World::SomebodyIsNew() const {
   return std::any_of(daemons_.begin(), daemons_.end(),
@@ -288,6 +302,7 @@ void World::StrikeStore(const Fault& fault) {
   const size_t absent =
       fault.target % 2 == 0 ? daemons_.size() : fault.target / 2 % daemons_.size();
   if (!HasWitness(absent) || SomebodyIsNew()) return;
+  if (fault.kind == FaultKind::kDataReplaced && !AllKnowMoreThan(older_[fault.at])) return;
   const bool emptied =
       fault.kind == FaultKind::kStoreFlushed || fault.kind == FaultKind::kRestartEmpty;
   if (absent >= daemons_.size() || !daemons_[absent]) {
@@ -322,8 +337,9 @@ void World::StrikeStore(const Fault& fault) {
       server_.RestartEmpty();
       break;
     case FaultKind::kRestartOlder:
-      server_.RestoreSnapshot(snapshots_[fault.at]);
-      server_.Restart();
+    case FaultKind::kDataReplaced:
+      server_.RestoreSnapshot(older_[fault.at].data);
+      if (fault.kind == FaultKind::kRestartOlder) server_.Restart();
       break;
     default:
       server_.Restart();
@@ -335,7 +351,7 @@ void World::StrikeStore(const Fault& fault) {
                                     [now](Instant from) { return now < from; });
   judge_.StoreLost(all_there ? Forgot::kNothing : Forgot::kSome, now,
                    static_cast<uint64_t>(misled));
-  if (fault.kind != FaultKind::kStoreFlushed) {
+  if (fault.kind != FaultKind::kStoreFlushed && fault.kind != FaultKind::kDataReplaced) {
     losing_until_ += fault.duration;
     if (misleading) misleading_until_ = losing_until_;
     return RestartNode(fault);
@@ -421,9 +437,12 @@ Outcome World::Run() {
   for (size_t i = 0; i < clients_.size(); ++i) StartClient(i);
   for (const Fault& fault : schedule_.faults) {
     executor_.Later(fault.at, [this, &fault] { Strike(fault); });
-    if (fault.kind != FaultKind::kRestartOlder) continue;
-    executor_.Later(fault.at - std::min(fault.at, fault.duration / 2),
-                    [this, &fault] { snapshots_[fault.at] = server_.TakeSnapshot(); });
+    const bool replaced = fault.kind == FaultKind::kDataReplaced;
+    if (!replaced && fault.kind != FaultKind::kRestartOlder) continue;
+    const Micros age = fault.duration / 2 + (replaced ? kNoticedWithin : Micros(0));
+    executor_.Later(fault.at - std::min(fault.at, age), [this, &fault] {
+      older_[fault.at] = {server_.TakeSnapshot(), watch_.BeatsInStore()};
+    });
   }
   executor_.AdvanceBy(schedule_.faults_end);
   Heal();

@@ -14,7 +14,7 @@ namespace lockkeeper::support {
 // Of the daemon with that id, 16 hex digits. An empty store is taken for a new one at once.
 inline redis::NodeGuardOptions GuardOptionsOf(const std::string& daemon_id) {
   const redis::KeyLayout keys("lk:");
-  return {.marker_key = keys.MarkerKey(),
+  return {.keys = keys,
           .policy = {.ceiling_max = std::chrono::minutes(2),
                      .new_service_id = daemon_id,
                      .new_reassertion_key = daemon_id + daemon_id},

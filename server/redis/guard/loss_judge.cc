@@ -53,6 +53,16 @@ bool QuarantineEndsTooLate(const Sighting& s) {
          After(s.now, QuarantineAfterLoss(s.seen->marker.ttl_ceiling));
 }
 
+// Of a marker that another daemon has written: whether that one knew of all steps of the clock that
+// this one has noticed. It did if there was none since; if there was one in between, which both are
+// seen in the same answer, it did if the marker has a beat by the clock as it is. Of two steps such
+// a marker may tell only of the first.
+bool TellsOfTheSteps(const Sighting& s) {
+  const ClockSteps& steps = s.clock_steps;
+  return steps.count == 0 || steps.epoch < s.seen->marker.epoch ||
+         (steps.count == 1 && HasBeatenByThisClock(s));
+}
+
 std::optional<LossKind> LossSince(const Sighting& s) {
   if (s.unreadable) return LossKind::kUnreadable;
   if (!s.seen) {
@@ -65,15 +75,13 @@ std::optional<LossKind> LossSince(const Sighting& s) {
   const StoreMarker& seen = s.seen->marker;
   if (seen.service_id != known.service_id) return LossKind::kAnotherStore;
   if (seen.epoch > known.epoch) {
-    // Another daemon has noticed something: this step too, if one has beaten by the clock as it is.
-    return s.clock_stepped && !HasBeatenByThisClock(s) ? std::optional(LossKind::kClockStep)
-                                                       : std::nullopt;
+    return TellsOfTheSteps(s) ? std::nullopt : std::optional(LossKind::kClockStep);
   }
-  if (seen.epoch < known.epoch || s.seen->beat.count < s.known->beat.count ||
+  if (s.older_data || seen.epoch < known.epoch || s.seen->beat.count < s.known->beat.count ||
       seen.ttl_ceiling < known.ttl_ceiling) {
     return LossKind::kOlderData;
   }
-  if (s.clock_stepped) return LossKind::kClockStep;
+  if (s.clock_steps.count > 0) return LossKind::kClockStep;
   const int64_t evicted_before = s.life.run_id == known.run_id ? s.evicted_before : 0;
   if (s.life.evicted_keys > evicted_before) return LossKind::kEvicted;
   return std::nullopt;
@@ -245,9 +253,12 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
   marker.home = policy.home;
   marker.token_floor = std::max(marker.token_floor, s.token_floor);
   if (judgement.kind != Judgement::Kind::kTrusted) return judgement;
-  // Another daemon noticed a loss, and did not know how long this one's leases are.
-  if (s.known && s.known->marker.ttl_ceiling > marker.ttl_ceiling) {
-    marker.ttl_ceiling = s.known->marker.ttl_ceiling;
+  // Another daemon noticed a loss, and did not know how long this one's leases are; or nobody knew
+  // how long those are that holders prove. There may be others like them.
+  const Millis ceiling =
+      std::max(s.ceiling_wanted, s.known ? s.known->marker.ttl_ceiling : Millis(0));
+  if (ceiling > marker.ttl_ceiling) {
+    marker.ttl_ceiling = ceiling;
     marker.quarantine_end =
         std::max(marker.quarantine_end, After(s.now, QuarantineOf(marker.ttl_ceiling)));
   }

@@ -60,16 +60,27 @@ struct JudgePolicy {
   std::string new_reassertion_key;
 };
 
+// Steps of the node's clock that this daemon has noticed since it confirmed a marker.
+struct ClockSteps {
+  int count = 0;
+  int64_t epoch = 0;  // Of the marker that was there when it noticed the last one.
+};
+
 // What there is to judge by.
 struct Sighting {
-  std::optional<SeenMarker> known;  // What this daemon has confirmed last.
-  std::optional<SeenMarker> seen;   // What is there now. Nothing if it is no marker.
-  bool unreadable = false;          // Something is there that is none.
+  // What this daemon had confirmed last when it asked.
+  std::optional<SeenMarker> known;
+  std::optional<SeenMarker> seen;  // What is there now. Nothing if it is no marker.
+  bool unreadable = false;         // Something is there that is none.
   // What records of locks tell, if nothing is seen and nothing known: only then they are searched.
   std::optional<LossKind> records;
-  NodeLife life;               // Of the server.
-  int64_t evicted_before = 0;  // Keys that it had evicted when it was confirmed last.
-  bool clock_stepped = false;
+  NodeLife life;                   // Of the server.
+  int64_t evicted_before = 0;      // Keys that it had evicted when it was confirmed last.
+  ClockSteps clock_steps;
+  // The store has lost a write that it had confirmed to this daemon, whatever its marker says.
+  bool older_data = false;
+  // A holder has proved a lease that is so long, in a quarantine that may be too short for it.
+  core::Millis ceiling_wanted{};
   // Whether the marker may say that the server is durable again. Only now and then: daemons that do
   // not see the same, for want of a right or because one has looked earlier, would write in turn.
   bool may_improve = false;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "config/duration.h"
-#include "core/errors.h"
 #include "redis/format/lock_record.h"
 #include "redis/node/command.h"
 #include "redis/node/daemon_channels.h"
@@ -15,7 +14,6 @@
 namespace lockkeeper::redis {
 namespace {
 
-using core::ErrorReason;
 using core::Instant;
 using core::Micros;
 using core::Millis;
@@ -27,6 +25,7 @@ constexpr Millis kRetryInterval{50};
 // Grants are refused for so long at a time because of a setting.
 constexpr Micros kProblemLasts = std::chrono::seconds(5);
 constexpr size_t kEpochDigits = 10;
+constexpr size_t kBeatsDigits = 16;
 
 Millis InWholeSeconds(Millis time) { return std::chrono::ceil<std::chrono::seconds>(time); }
 
@@ -40,6 +39,7 @@ NodeGuard::NodeGuard(Node& node, const core::Clock& clock, core::Executor& execu
       token_floor_(token_floor),
       observer_(observer),
       options_(std::move(options)),
+      marker_key_(options_.keys.MarkerKey()),
       new_store_(node, clock, options_.new_store) {
   BeatLater();
 }
@@ -51,7 +51,7 @@ bool NodeGuard::IsConfirmed(size_t lane) const {
   return trusted_ && life.evicted_keys <= evicted_ && life.run_id == known_->marker.run_id;
 }
 
-bool NodeGuard::Permits(size_t lane, Millis closes_for) {
+bool NodeGuard::Permits(size_t lane, Millis closes_for, Granting granting) {
   if (node_.life(lane).run_id.empty()) return true;
   if (!IsConfirmed(lane)) {
     Check(lane);
@@ -59,6 +59,9 @@ bool NodeGuard::Permits(size_t lane, Millis closes_for) {
   }
   if (node_.life(lane).problem != told_.problem) UpdateTrust();
   if (closes_for > known_->marker.ttl_ceiling) {
+    // Nothing is granted now anyway. And a ceiling that rises in a quarantine would hide from other
+    // daemons that it does not cover the leases which they know of: see Permit.
+    if (granting == Granting::kAnew && InQuarantine()) return true;
     ceiling_wanted_ = std::max(ceiling_wanted_, InWholeSeconds(closes_for));
     RaiseCeiling(lane);
     return false;
@@ -66,11 +69,17 @@ bool NodeGuard::Permits(size_t lane, Millis closes_for) {
   return true;
 }
 
-CallPermit NodeGuard::Permit() const {
+bool NodeGuard::InQuarantine() const {
+  return known_ && node_clock_.known() &&
+         node_clock_.Latest(clock_.Now()) < known_->marker.quarantine_end;
+}
+
+CallPermit NodeGuard::Permit(Millis closes_for) const {
   if (!known_ || !node_clock_.known()) return {.stamp = "unknown"};
   const Instant now = clock_.Now();
   const StoreMarker& marker = known_->marker;
   CallPermit permit{.stamp = stamp_,
+                    .beats = beats_,
                     .epoch = epoch_,
                     .grants_from = marker.quarantine_end,
                     .earliest = node_clock_.Earliest(now),
@@ -78,6 +87,9 @@ CallPermit NodeGuard::Permit() const {
   if (!told_.problem.empty()) {
     permit.grants_from = std::max(permit.grants_from,
                                   NodeTime{node_clock_.Latest(now).micros + kProblemLasts.count()});
+  }
+  if (closes_for > marker.ttl_ceiling) {
+    permit.grants_from = std::max(permit.grants_from, NodeTime{permit.latest.micros + 1});
   }
   return permit;
 }
@@ -87,20 +99,26 @@ void NodeGuard::OnRefused(size_t lane) {
   Check(lane);
 }
 
+void NodeGuard::OnOlderData(size_t lane, Instant sent) {
+  if (sent >= confirmed_at_) older_data_ = true;
+  OnRefused(lane);
+}
+
 // As long as the node's clock, had nobody set it, could not have read `node` by now, leases that
 // were over for the script run still. Once it could have, they are over in truth.
 bool NodeGuard::OnAnswered(size_t lane, Instant sent, NodeTime node) {
   if (sent < clock_learned_) return false;  // Whichever clock it was, it was noticed.
-  if (LearnClock(sent, node)) return true;
+  if (LearnClock(sent, node, known_->marker.epoch)) return true;
   OnRefused(lane);
   return false;
 }
 
 // False if the clock was set.
-bool NodeGuard::LearnClock(Instant sent, NodeTime node) {
+bool NodeGuard::LearnClock(Instant sent, NodeTime node, int64_t epoch) {
   token_floor_.SawClock(node);
   if (node_clock_.Saw(sent, clock_.Now(), node)) return true;
-  clock_stepped_ = true;
+  ++clock_steps_.count;
+  clock_steps_.epoch = epoch;
   LearnClockAnew(sent, node);
   return false;
 }
@@ -112,49 +130,12 @@ void NodeGuard::LearnClockAnew(Instant sent, NodeTime node) {
   node_clock_.Saw(sent, clock_learned_, node);
 }
 
-std::string NodeGuard::HeldBackBecause() const {
-  return waiting_.empty() ? "" : "the store " + waiting_;
-}
-
-absl::Status NodeGuard::Refusal() {
-  observer_.OnGrantRefused();
-  const StoreTrust now = trust();
-  if (now.quarantine_left > Micros(0)) {
-    const auto left = std::chrono::ceil<Millis>(now.quarantine_left);
-    std::string text = "the store may have forgotten leases";
-    if (now.loss) text.append(": ").append(ExplanationOf(*now.loss));
-    text += "; nothing new is granted for another " + std::to_string(left.count()) + " ms";
-    return core::ErrorWithDelay(ErrorReason::kStoreQuarantined, text, left);
-  }
-  return core::Error(ErrorReason::kStoreUnavailable,
-                     now.problem.empty() ? "the store has just been checked: try again"
-                                         : "nothing is granted: the store " + now.problem);
-}
-
-NodeTime NodeGuard::NodeNow() const {
-  if (!node_clock_.known()) return {};
-  const Instant now = clock_.Now();
-  return {node_clock_.Earliest(now).micros / 2 + node_clock_.Latest(now).micros / 2};
-}
-
-StoreTrust NodeGuard::trust() const {
-  StoreTrust trust{
-      .loss = last_loss_, .noticed = noticed_, .problem = told_.problem, .waiting = waiting_};
-  if (!known_) return trust;
-  trust.epoch = known_->marker.epoch;
-  trust.quarantine_end = known_->marker.quarantine_end;
-  if (!node_clock_.known()) return trust;
-  trust.quarantine_left =
-      std::max(Micros(trust.quarantine_end.micros - NodeNow().micros), Micros(0));
-  return trust;
-}
-
 void NodeGuard::RunMarkerScript(size_t lane, const std::string& expected,
-                                const std::string& replacement,
+                                const std::string& replacement, int64_t beats,
                                 absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done) {
-  Command command(6);
-  command.Word("EVALSHA").Word(kMarkerScript.sha1).Number(1).Word(options_.marker_key);
-  command.Word(expected).Word(replacement);
+  Command command(7);
+  command.Word("EVALSHA").Word(kMarkerScript.sha1).Number(1).Word(marker_key_);
+  command.Word(expected).Word(replacement).Number(beats);
   node_.Run(lane, kMarkerScript, std::move(command),
             [alive = alive_, done = std::move(done)](absl::StatusOr<Reply> reply) mutable {
               if (*alive) std::move(done)(std::move(reply));
@@ -166,9 +147,11 @@ void NodeGuard::Check(size_t lane, MayImprove may_improve) {
   if (checking_) return;
   checking_ = true;
   const Instant sent = clock_.Now();
-  RunMarkerScript(lane, "", "", [this, lane, sent, may_improve](absl::StatusOr<Reply> reply) {
-    OnSeen(lane, sent, may_improve, std::move(reply));
-  });
+  const int64_t beats = known_ ? known_->beat.count : 0;
+  RunMarkerScript(lane, "", "", 0,
+                  [this, lane, sent, beats, may_improve](absl::StatusOr<Reply> reply) {
+                    OnSeen(lane, sent, beats, may_improve, std::move(reply));
+                  });
 }
 
 void NodeGuard::EndCheck() {
@@ -178,7 +161,11 @@ void NodeGuard::EndCheck() {
 }
 
 void NodeGuard::CheckAgainSoon() {
-  retry_timer_ = executor_.After(kRetryInterval, [this] { EndCheck(); });
+  retry_timer_ = executor_.After(kRetryInterval, [this] {
+    EndCheck();
+    const std::optional<size_t> lane = ConnectedLane();
+    if (!trusted_ && lane) Check(*lane);  // Also if nobody waits for it: time is what tells steps.
+  });
 }
 
 // Redis refuses to be looked at, for want of rights above all: that does not pass by itself.
@@ -197,11 +184,12 @@ std::optional<std::string> NodeGuard::TakeReply(size_t lane, Instant sent,
     return std::nullopt;
   }
   if (sent < clock_learned_) return std::nullopt;  // By the clock as it was, or as it is.
-  LearnClock(sent, {reply->items[0].integer});
+  const std::optional<SeenMarker> seen = ParseMarker(reply->items[1].text);
+  LearnClock(sent, {reply->items[0].integer}, seen ? seen->marker.epoch : 0);
   return reply->items[1].text;
 }
 
-void NodeGuard::OnSeen(size_t lane, Instant sent, MayImprove may_improve,
+void NodeGuard::OnSeen(size_t lane, Instant sent, int64_t beats, MayImprove may_improve,
                        absl::StatusOr<Reply> reply) {
   const std::optional<std::string> raw = TakeReply(lane, sent, reply);
   if (!raw) return CheckAgainSoon();
@@ -209,10 +197,13 @@ void NodeGuard::OnSeen(size_t lane, Instant sent, MayImprove may_improve,
                     .seen = ParseMarker(*raw),
                     .life = node_.life(lane),
                     .evicted_before = evicted_,
-                    .clock_stepped = clock_stepped_,
+                    .clock_steps = clock_steps_,
+                    .older_data = older_data_,
+                    .ceiling_wanted = InQuarantine() ? ceiling_wanted_ : Millis(0),
                     .may_improve = may_improve == MayImprove::kYes,
                     .now = {reply->items[0].integer},
                     .token_floor = {token_floor_.value()}};
+  if (sighting.known) sighting.known->beat.count = beats;
   // Another daemon noticed something: perhaps that the clock was set, by less than a slow answer
   // tells.
   if (known_ && sighting.seen && sighting.seen->marker.epoch > known_->marker.epoch) {
@@ -220,7 +211,28 @@ void NodeGuard::OnSeen(size_t lane, Instant sent, MayImprove may_improve,
   }
   sighting.unreadable = !sighting.seen && !raw->empty();
   if (!known_ && raw->empty()) return AskWhetherNew(lane, std::move(sighting));
+  if (IsRestarted(sighting)) return AskForLastLease(lane, std::move(sighting), *raw);
   Decide(lane, sighting, *raw);
+}
+
+// Whether the server was started anew since it confirmed the last lease, and nobody has beaten
+// after that: what is lost of a log is its end, so a later beat would prove that the lease is
+// there.
+bool NodeGuard::IsRestarted(const Sighting& s) const {
+  return s.known && s.seen && s.seen->marker.epoch == s.known->marker.epoch &&
+         s.seen->marker.run_id != s.life.run_id && clock_steps_.count == 0 &&
+         last_lease_.IsWanted(s.seen->beat.at, s.now);
+}
+
+void NodeGuard::AskForLastLease(size_t lane, Sighting sighting, std::string raw) {
+  node_.Send(last_lease_.Ask(options_.keys),
+             [this, alive = alive_, lane, asked = last_lease_, sighting = std::move(sighting),
+              raw = std::move(raw)](absl::StatusOr<Reply> reply) mutable {
+               if (!*alive) return;
+               if (!reply.ok() || reply->type != Reply::Type::kText) return CheckAgainSoon();
+               if (!asked.IsIn(reply->text)) sighting.older_data = true;
+               Decide(lane, sighting, raw);
+             });
 }
 
 void NodeGuard::AskWhetherNew(size_t lane, Sighting sighting) {
@@ -256,22 +268,29 @@ void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string&
     Confirm(*sighting.seen, judgement);
     return EndCheck();
   }
-  Replace(lane, std::string(WithoutBeat(raw)), std::move(judgement));
+  const int64_t beats = sighting.seen ? sighting.seen->beat.count : 0;
+  Replace(lane, std::string(WithoutBeat(raw)), beats, std::move(judgement));
 }
 
 // Nothing is permitted meanwhile: on another lane a call would come before the new marker.
-void NodeGuard::Replace(size_t lane, const std::string& expected, Judgement judgement) {
+void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
+                        Judgement judgement) {
   trusted_ = false;
   std::string text = judgement.marker.Text();
   const Instant sent = clock_.Now();
-  RunMarkerScript(lane, expected, text,
-                  [this, lane, sent, text, step_judged = clock_stepped_,
+  RunMarkerScript(lane, expected, text, beats,
+                  [this, lane, sent, text, beats, steps_judged = clock_steps_.count,
                    judgement = std::move(judgement)](absl::StatusOr<Reply> reply) {
                     const std::optional<std::string> raw = TakeReply(lane, sent, reply);
                     const std::optional<SeenMarker> seen = raw ? ParseMarker(*raw) : std::nullopt;
-                    if (!seen || WithoutBeat(*raw) != text)
-                      return CheckAgainSoon();  // Another one was first.
-                    if (clock_stepped_ && !step_judged) return CheckAgainSoon();  // Meanwhile.
+                    if (seen && seen->beat.count < beats) older_data_ = true;
+                    // Another one was first.
+                    if (!seen || WithoutBeat(*raw) != text) return CheckAgainSoon();
+                    if (clock_steps_.count > steps_judged) {
+                      // By a clock that was set meanwhile: the marker does not tell of that.
+                      known_ = seen;
+                      return CheckAgainSoon();
+                    }
                     Confirm(*seen, judgement);
                     TellOfMarker(node_, options_.new_store.channel_pattern, stamp_);
                     EndCheck();
@@ -280,14 +299,18 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, Judgement judg
 
 void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
   const bool another_epoch = known_ && seen.marker.epoch > known_->marker.epoch;
+  if (another_epoch || judgement.kind == Judgement::Kind::kLoss) last_lease_ = {};
   known_ = seen;
   trusted_ = true;
   check_problem_.clear();
   waiting_.clear();
-  clock_stepped_ = false;
+  clock_steps_ = {};
+  older_data_ = false;
+  confirmed_at_ = clock_.Now();
   evicted_ = judgement.evicted_keys;  // Not those evicted since: nobody has judged them.
   stamp_ = seen.marker.Stamp();
   epoch_ = Digits(seen.marker.epoch, kEpochDigits);
+  beats_ = Digits(seen.beat.count, kBeatsDigits);
   reassertion_key_ = seen.marker.reassertion_key;
   token_floor_.SawClock({seen.marker.token_floor.value});
   switch (judgement.kind) {
@@ -311,12 +334,13 @@ void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
 }
 
 void NodeGuard::RaiseCeiling(size_t lane) {
+  if (InQuarantine()) return Check(lane);  // It may have to last longer.
   if (checking_) return;
   checking_ = true;
   Judgement judgement{
       .kind = Judgement::Kind::kRewrite, .marker = known_->marker, .evicted_keys = evicted_};
   judgement.marker.ttl_ceiling = std::max(judgement.marker.ttl_ceiling, ceiling_wanted_);
-  Replace(lane, known_->marker.Text(), std::move(judgement));
+  Replace(lane, known_->marker.Text(), known_->beat.count, std::move(judgement));
 }
 
 void NodeGuard::BeatLater() {
@@ -350,47 +374,25 @@ void NodeGuard::Beat() {
   beating_ = true;
   const Instant sent = clock_.Now();
   const std::string text = known_->marker.Text();
-  RunMarkerScript(lane, text, text, [this, lane, sent, text](absl::StatusOr<Reply> reply) {
-    beating_ = false;
-    const std::optional<std::string> raw = TakeReply(lane, sent, reply);
-    if (!trusted_) return;
-    if (!raw) {
-      if (!check_problem_.empty()) OnRefused(lane);  // Another look tells whether that lasts.
-      return;
-    }
-    const std::optional<SeenMarker> seen = ParseMarker(*raw);
-    if (seen && WithoutBeat(*raw) == text && !clock_stepped_) {
-      known_->beat = seen->beat;
-    } else {
-      OnRefused(lane);
-    }
-  });
-}
-
-// Tells when the quarantine is over, which is when acquires that wait are worth another look.
-void NodeGuard::WatchQuarantine() {
-  quarantine_timer_.reset();
-  const Micros left = trust().quarantine_left;
-  if (left == Micros(0)) return;
-  quarantine_timer_ = executor_.After(left, [this] {
-    UpdateTrust();
-    WatchQuarantine();
-  });
-}
-
-void NodeGuard::UpdateTrust() {
-  const auto comparable = [](StoreTrust trust) {
-    trust.quarantine_left = Micros(trust.quarantine_left > Micros(0) ? 1 : 0);
-    return trust;
-  };
-  StoreTrust now = trust();
-  now.problem = check_problem_;
-  for (size_t lane = 0; lane < node_.lanes(); ++lane) {
-    if (now.problem.empty()) now.problem = node_.life(lane).problem;
-  }
-  if (comparable(now) == comparable(told_)) return;
-  told_ = now;
-  observer_.OnTrustChanged(now);
+  const int64_t beats = known_->beat.count;
+  RunMarkerScript(lane, text, text, beats,
+                  [this, lane, sent, text, beats](absl::StatusOr<Reply> reply) {
+                    beating_ = false;
+                    const std::optional<std::string> raw = TakeReply(lane, sent, reply);
+                    if (!trusted_) return;
+                    if (!raw) {
+                      if (!check_problem_.empty())
+                        OnRefused(lane);  // Another look tells whether that lasts.
+                      return;
+                    }
+                    const std::optional<SeenMarker> seen = ParseMarker(*raw);
+                    if (!seen || WithoutBeat(*raw) != text || clock_steps_.count > 0)
+                      return OnRefused(lane);
+                    if (seen->beat.count <= beats) return OnOlderData(lane, sent);
+                    if (seen->beat.count < known_->beat.count) return;
+                    known_->beat = seen->beat;
+                    beats_ = Digits(seen->beat.count, kBeatsDigits);
+                  });
 }
 
 }  // namespace lockkeeper::redis

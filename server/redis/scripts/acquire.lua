@@ -8,7 +8,7 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+-- ARGV[6]    stamp and beats that the marker of the store has to have, or '' without a guard: with one the
 --            marker is the last key
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
@@ -23,7 +23,7 @@
 --            6 offered, 7 offered after a lease that expired: token, remaining (us), ttl (ms)
 --            8 the line is full: 0, 0, 0; 9 nothing is granted now, see ARGV[7]: 0, 0, 0
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format: 0, 0, 0
---            Or {now, 81}: marker or clock are not as expected, and nothing was done
+--            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        A repeat is a real write too, so that waiting for replicas means something after it.
 --            It moves the keeper to the newest attempt: only that call may withdraw the grant.

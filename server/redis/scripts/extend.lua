@@ -8,7 +8,7 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons, not used
--- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+-- ARGV[6]    stamp and beats that the marker of the store has to have, or '' without a guard: with one the
 --            marker is the last key
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
@@ -18,7 +18,7 @@
 --            3 the lease is lost; 4 it has to be re-asserted; 80 the line has to be seen, for a claim
 --            5 the stamp tells of shorter leases: what it has to tell of at least (ms), 0, 0
 --            90 record corrupt; 91 record of a newer format: 0, 0, 0
---            Or {now, 81}: marker or clock are not as expected, and nothing was done
+--            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        After a loss only a proof tells a lease from one that was granted further: in a
 --            quarantine what the record does not say for itself is left to reassert.lua. An ended lease is never revived: another holder may have come and gone since. The
@@ -34,7 +34,7 @@ local function claim(key, line, record, ttl)
   local max_hold_end = max_hold > 0 and now + max_hold * 1000 or 0
   if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
   local lock_delay, lease_id = lock_delay_of(record), lease_id_of(record)
-  if lock_delay > 0 and is_beyond_ceiling(ttl, lock_delay) then return 5, ttl + lock_delay end
+  if is_beyond_ceiling(ttl, lock_delay) then return 5, ttl + lock_delay end
   local closed_until = lease_end + lock_delay * 1000
   local number = number_of(line, lease_id)
   if number then remove(line, lease_id, number) end

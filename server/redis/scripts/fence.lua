@@ -8,7 +8,7 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1)
 -- ARGV[5]    beginning of the channels of daemons, not used
--- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+-- ARGV[6]    stamp and beats that the marker of the store has to have, or '' without a guard: with one the
 --            marker is the last key
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
@@ -16,7 +16,7 @@
 -- Returns    {now (us), then for each lock: outcome, newest token}
 --            1 admitted; 2 stale; 3 the newest, but its lease is over; 4 unknown token
 --            90 record corrupt; 91 record of a newer format
---            Or {now, 81}: marker or clock are not as expected, and nothing was done
+--            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS
 -- Why        A lease that was granted before a loss and not re-asserted since is nobody's: its lock may
 --            have been granted further, which was forgotten too. Not declared as no-writes: a replica or an isolated primary must refuse it. The token

@@ -8,7 +8,7 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+-- ARGV[6]    stamp and beats that the marker of the store has to have, or '' without a guard: with one the
 --            marker is the last key
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
@@ -16,7 +16,7 @@
 -- Returns    {now (us), then for each lock: outcome, token, closed for (us), owner}
 --            1 ended, or opened if it was only closed; 2 there was nothing to end
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
---            Or {now, 81}: marker or clock are not as expected, and nothing was done
+--            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        The holder does not know yet: the lock stays closed as long as it may believe in its
 --            lease, unless the administrator knows better. An offer is no lease: it is left alone.

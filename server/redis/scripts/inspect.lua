@@ -8,13 +8,13 @@
 -- ARGV[3]    epoch (10 digits), not used
 -- ARGV[4]    keys per lock (1)
 -- ARGV[5]    beginning of the channels of daemons, not used
--- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+-- ARGV[6]    stamp and beats that the marker of the store has to have, or '' without a guard: with one the
 --            marker is the last key
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- Returns    {now (us), then for each lock: record}
 --            an empty text if there is none; 90 record corrupt; 91 record of a newer format
---            Or {now, 81}: marker or clock are not as expected, and nothing was done
+--            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS
 -- Why        One place reads the clock together with the records, so that what is left of a lease
 --            is never guessed.

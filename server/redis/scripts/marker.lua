@@ -4,10 +4,12 @@
 -- KEYS[1]    marker (string)
 -- ARGV[1]    the marker that is expected, without its beat; an empty text if none is
 -- ARGV[2]    the marker to be written, without its beat; an empty text to look only
+-- ARGV[3]    the beats that the marker has to have, or nothing is written
 -- Returns    {now (us), marker with its beat}: what is there now; an empty text if there is none
 -- Errors     that of a user who may not read it
 -- Why        Daemons agree by this: of several that want to replace one marker, one does. Writing
---            what is there already is a beat: its count tells an older marker from a newer one.
+--            what is there already is a beat: its count tells an older marker from a newer one. An
+--            older one must not catch up by the beats of those who know that it is older.
 
 local BEAT_LENGTH = 34 -- ' <count, 16 digits> <time, 16 digits>'
 
@@ -20,9 +22,9 @@ elseif not text then
 end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-if ARGV[2] ~= '' and string.sub(text, 1, -BEAT_LENGTH - 1) == ARGV[1] then
-  local count = (tonumber(string.sub(text, -33, -18)) or 0) + 1
-  text = ARGV[2] .. string.format(' %016d %016d', count, now)
+local count = tonumber(string.sub(text, -33, -18)) or 0
+if ARGV[2] ~= '' and string.sub(text, 1, -BEAT_LENGTH - 1) == ARGV[1] and count >= tonumber(ARGV[3]) then
+  text = ARGV[2] .. string.format(' %016d %016d', count + 1, now)
   redis.call('SET', KEYS[1], text)
 end
 return {now, text}

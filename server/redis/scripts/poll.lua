@@ -8,7 +8,7 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+-- ARGV[6]    stamp and beats that the marker of the store has to have, or '' without a guard: with one the
 --            marker is the last key
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
@@ -21,7 +21,7 @@
 --            3 the same, and there are more parked waiters to go through: b is the next number
 --            4 the line was lost: its waiters have to stand again: 0, 0, ''
 --            90 record corrupt; 91 record of a newer format
---            Or {now, 81}: marker or clock are not as expected, and nothing was done
+--            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        Messages are hints. Whatever one told is here again, for whoever asks.
 

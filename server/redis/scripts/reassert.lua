@@ -8,7 +8,7 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (2)
 -- ARGV[5]    beginning of the channels of daemons, not used
--- ARGV[6]    stamp that the marker of the store has to have: the marker is the last key
+-- ARGV[6]    stamp and beats that the marker of the store has to have: the marker is the last key
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us), not used
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id and digest (41 digits), token (16 digits), ttl (8 digits, ms),
@@ -16,7 +16,7 @@
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
 --            1 held again: token, remaining (us), ttl (ms)
 --            3 the lease is lost; 90 record corrupt; 91 record of a newer format: 0, 0, 0
---            Or {now, 81}: marker or clock are not as expected, and nothing was done
+--            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        The daemon has checked the proof: this lease was granted with this token. Of several the
 --            highest token wins, and what is known to have ended stays ended. The attempt is

@@ -35,7 +35,7 @@ local TOKEN_MAX = 9007199254740991
 local FOR_GOOD, NOBODY = '999999', '00000000000000000000000000000000'
 -- Keeper of a lease that its holder has asserted. No call has it, and none takes it over.
 local HOLDER = 'ffffffffffffffffffffffffffffffff'
-local LINE, GUARD, CORRUPT, FORMAT_TOO_NEW = 80, 81, 90, 91
+local LINE, GUARD, OLDER, CORRUPT, FORMAT_TOO_NEW = 80, 81, 82, 90, 91
 -- Where SETRANGE overwrites: the column before.
 local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT = '2', '6', '32', '153'
 

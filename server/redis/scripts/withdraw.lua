@@ -9,7 +9,7 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6]    stamp that the marker of the store has to have, or '' without a guard: with one the
+-- ARGV[6]    stamp and beats that the marker of the store has to have, or '' without a guard: with one the
 --            marker is the last key
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
@@ -24,7 +24,7 @@
 --            position: place in line that was left, else 0
 --            seen: 0; or, if a place was left, "<waiters that stay> <free by itself in (us)> <owner of
 --            the holder>"
---            Or {now, 81}: marker or clock are not as expected, and nothing was done
+--            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        A late clean-up must not free a lease that a retry elsewhere already gave to the
 --            client: the retry has moved the keeper. The attempt becomes void, so that its acquire,

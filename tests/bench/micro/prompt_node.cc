@@ -37,7 +37,8 @@ Reply Marked(const redis::NodeLife& life, int64_t now) {
                                   .durable = life.durable,
                                   .home = std::string(16, '0'),
                                   .reassertion_key = std::string(32, '2')};
-  const std::string beat = " " + redis::Digits(1, 16) + " " + redis::Digits(now, 16);
+  const std::string time = redis::Digits(now, 16);  // Which rises, as the count does.
+  const std::string beat = " " + time + " " + time;
   return {.type = Reply::Type::kArray,
           .items = {Integer(now), {.type = Reply::Type::kText, .text = marker.Text() + beat}}};
 }

@@ -51,7 +51,7 @@ class ShardAlone {
   redis::TokenFloor token_floor_;
   support::SilentGuardObserver guard_observer_;
   redis::NodeGuard guard_{node_,        clock_,          executor_,
-                          token_floor_, guard_observer_, {.marker_key = "lk:store"}};
+                          token_floor_, guard_observer_, redis::NodeGuardOptions{}};
   redis::OperationQueue queue_{node_, clock_, executor_, token_floor_, {}, guard_in_use()};
   redis::RedisLockStore store_{
       node_, queue_, token_floor_, clock_, {.daemon_id = "0123456789abcdef"}, guard_in_use()};

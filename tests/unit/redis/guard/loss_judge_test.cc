@@ -193,7 +193,7 @@ TEST_F(LossJudgeTest, WhatADaemonSeesOfARunningServerIsWrittenOnlyNowAndThen) {
 }
 
 TEST_F(LossJudgeTest, ClockStepIsALossOnce) {
-  sighting_.clock_stepped = true;
+  sighting_.clock_steps = {.count = 1, .epoch = 4};
   ExpectLoss(LossKind::kClockStep);
 
   // Another daemon has noticed the same step already.
@@ -203,7 +203,7 @@ TEST_F(LossJudgeTest, ClockStepIsALossOnce) {
 }
 
 TEST_F(LossJudgeTest, ClockStepAfterTheLossThatAnotherNoticedIsOneToo) {
-  sighting_.clock_stepped = true;
+  sighting_.clock_steps = {.count = 1, .epoch = 4};
   sighting_.seen->marker.epoch = 4;
   sighting_.seen->marker.quarantine_end = {kNow - 1};  // By the clock as it is, not in truth.
   for (const int64_t step : {3'600'000'000, -3'600'000'000}) {
@@ -216,7 +216,7 @@ TEST_F(LossJudgeTest, ClockStepAfterTheLossThatAnotherNoticedIsOneToo) {
               kNow + core::Micros(QuarantineOf(30s)).count());
   }
 
-  sighting_.clock_stepped = false;
+  sighting_.clock_steps = {};
   EXPECT_EQ(Judged().kind, Kind::kTrusted) << "nobody has beaten for long, and no clock was set";
 }
 
@@ -238,6 +238,26 @@ TEST_F(LossJudgeTest, ShortestQuarantineIsNoSignOfAClockThatWasSet) {
   sighting_.known->marker.ttl_ceiling = sighting_.seen->marker.ttl_ceiling = 1s;
   sighting_.seen->marker.epoch = 4;
   sighting_.seen->marker.quarantine_end = {kNow + 1'500'000};
+  EXPECT_EQ(Judged().kind, Kind::kTrusted);
+}
+
+// Its marker was written between the two, or after both.
+TEST_F(LossJudgeTest, SecondClockStepIsALossUnlessAnotherHasNoticedItSince) {
+  sighting_.seen->marker.epoch = 4;
+  sighting_.seen->beat.at = sighting_.now;
+  sighting_.clock_steps = {.count = 2, .epoch = 4};
+  ExpectLoss(LossKind::kClockStep);
+
+  sighting_.clock_steps = {.count = 2, .epoch = 3};
+  EXPECT_EQ(Judged().kind, Kind::kTrusted);
+}
+
+TEST_F(LossJudgeTest, LostWriteIsALossWhateverTheMarkerSays) {
+  sighting_.older_data = true;
+  ExpectLoss(LossKind::kOlderData);
+
+  // Another daemon has noticed it already.
+  sighting_.seen->marker.epoch = 4;
   EXPECT_EQ(Judged().kind, Kind::kTrusted);
 }
 

@@ -48,6 +48,20 @@ TEST_F(NodeGuardChangeTest, KeysEvictedAfterARestartWasJudgedAreALoss) {
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "evicted 2"));
 }
 
+// The end of the quarantine that is being written was worked out by the clock as it was.
+TEST_F(NodeGuardChangeTest, ClockSetWhileALossIsBeingWrittenIsALoss) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  server_.life().evicted_keys = 1;
+
+  EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+  AwaitRequests(daemon, 1);
+  server_.clock().StepBy(1'000ms);
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "clock_step 3"));
+}
+
 TEST_F(NodeGuardChangeTest, KeysEvictedBeforeARestartWasNoticedAreALoss) {
   Guarded& one = Another();
   Guarded& two = Another();

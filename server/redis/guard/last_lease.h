@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lease that a store has confirmed last to this daemon. What a store loses in a restart is the
+// end of its log: if this lease is there, so is everything that was confirmed before it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/requests.h"
+#include "redis/format/key_layout.h"
+#include "redis/node/command.h"
+
+namespace lockkeeper::redis {
+
+// Thread-safety: not thread-safe.
+class LastLease {
+ public:
+  // Of several that come in another order than the store confirmed them, the last stays.
+  void Confirmed(const core::Lease& lease);
+
+  // Whether a store whose newest beat is of `beat` must have it at `now`. A beat after the lease
+  // tells that it is there, and a record is not kept for ever.
+  bool IsWanted(core::NodeTime beat, core::NodeTime now) const;
+
+  // Asks for its record, and whether the answer tells of it or of what came after it.
+  Command Ask(const KeyLayout& keys) const;
+  bool IsIn(std::string_view record) const;
+
+ private:
+  std::string name_;
+  core::FencingToken token_;
+  core::NodeTime end_;
+  core::NodeTime confirmed_;
+};
+
+}  // namespace lockkeeper::redis

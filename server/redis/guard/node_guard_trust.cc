@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a guard tells others of its store.
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "core/errors.h"
+#include "redis/guard/node_guard.h"
+
+namespace lockkeeper::redis {
+
+using core::ErrorReason;
+using core::Instant;
+using core::Micros;
+using core::Millis;
+using core::NodeTime;
+
+std::string NodeGuard::HeldBackBecause() const {
+  return waiting_.empty() ? "" : "the store " + waiting_;
+}
+
+absl::Status NodeGuard::Refusal() {
+  observer_.OnGrantRefused();
+  const StoreTrust now = trust();
+  if (now.quarantine_left > Micros(0)) {
+    const auto left = std::chrono::ceil<Millis>(now.quarantine_left);
+    std::string text = "the store may have forgotten leases";
+    if (now.loss) text.append(": ").append(ExplanationOf(*now.loss));
+    text += "; nothing new is granted for another " + std::to_string(left.count()) + " ms";
+    return core::ErrorWithDelay(ErrorReason::kStoreQuarantined, text, left);
+  }
+  return core::Error(ErrorReason::kStoreUnavailable,
+                     now.problem.empty() ? "the store has just been checked: try again"
+                                         : "nothing is granted: the store " + now.problem);
+}
+
+NodeTime NodeGuard::NodeNow() const {
+  if (!node_clock_.known()) return {};
+  const Instant now = clock_.Now();
+  return {node_clock_.Earliest(now).micros / 2 + node_clock_.Latest(now).micros / 2};
+}
+
+StoreTrust NodeGuard::trust() const {
+  StoreTrust trust{
+      .loss = last_loss_, .noticed = noticed_, .problem = told_.problem, .waiting = waiting_};
+  if (!known_) return trust;
+  trust.epoch = known_->marker.epoch;
+  trust.quarantine_end = known_->marker.quarantine_end;
+  if (!node_clock_.known()) return trust;
+  trust.quarantine_left =
+      std::max(Micros(trust.quarantine_end.micros - NodeNow().micros), Micros(0));
+  return trust;
+}
+
+// Tells when the quarantine is over, which is when acquires that wait are worth another look.
+void NodeGuard::WatchQuarantine() {
+  quarantine_timer_.reset();
+  const Micros left = trust().quarantine_left;
+  if (left == Micros(0)) return;
+  quarantine_timer_ = executor_.After(left, [this] {
+    UpdateTrust();
+    WatchQuarantine();
+  });
+}
+
+void NodeGuard::UpdateTrust() {
+  const auto comparable = [](StoreTrust trust) {
+    trust.quarantine_left = Micros(trust.quarantine_left > Micros(0) ? 1 : 0);
+    return trust;
+  };
+  StoreTrust now = trust();
+  now.problem = check_problem_;
+  for (size_t lane = 0; lane < node_.lanes(); ++lane) {
+    if (now.problem.empty()) now.problem = node_.life(lane).problem;
+  }
+  if (comparable(now) == comparable(told_)) return;
+  told_ = now;
+  observer_.OnTrustChanged(now);
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data of a server are replaced by older ones: under connections that go on, or by a restart
+// after which it says that it kept everything.
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "core/errors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "redis/operation_queue.h"
+#include "redis/redis_lock_store.h"
+#include "unit/redis/guard/node_guard_fixture.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using core::ErrorReason;
+using testing::ElementsAre;
+using testing::Optional;
+
+class OlderDataTest : public NodeGuardTest {
+ protected:
+  OlderDataTest() { server_.life().durable = true; }
+
+  static core::LeaseId Id(uint64_t number) { return core::LeaseId::FromBits(number, number); }
+
+  template <typename T, typename Ask>
+  absl::StatusOr<T> Await(Ask ask) {
+    std::optional<absl::StatusOr<T>> answer;
+    ask([&answer](absl::StatusOr<T> result) { answer = std::move(result); });
+    EXPECT_TRUE(executor_.AdvanceUntil([&answer] { return answer.has_value(); }, 5s));
+    return answer.value_or(absl::InternalError("never answered"));
+  }
+
+  absl::StatusOr<core::AcquireOutcome> Acquire(uint64_t id) {
+    return Await<core::AcquireOutcome>([this, id](core::Done<core::AcquireOutcome> done) {
+      store_.Acquire({.name = "a",
+                      .lease_id = Id(id),
+                      .ttl = 10s,
+                      .principal = "someone",
+                      .keeper = core::Keeper(1, id),
+                      .deadline = clock_.Now() + 4s},
+                     std::move(done));
+    });
+  }
+
+  absl::StatusOr<core::Lease> Extend(uint64_t id) {
+    return Await<core::Lease>([this, id](core::Done<core::Lease> done) {
+      store_.Extend({.name = "a",
+                     .lease_id = Id(id),
+                     .ttl = 20s,
+                     .principal = "someone",
+                     .deadline = clock_.Now() + 4s},
+                    std::move(done));
+    });
+  }
+
+  void Release(uint64_t id) {
+    const auto answer = Await<core::ReleaseAnswer>([this,
+                                                    id](core::Done<core::ReleaseAnswer> done) {
+      store_.Release(
+          {.name = "a", .lease_id = Id(id), .principal = "someone", .deadline = clock_.Now() + 4s},
+          std::move(done));
+    });
+    EXPECT_TRUE(answer.ok());
+  }
+
+  void Restart() {
+    server_.Restart();
+    server_.LoadCompiledScripts();
+  }
+
+  bool IsQuarantined(uint64_t id) {
+    const auto answer = Acquire(id);
+    return core::ReasonOf(answer.status()) == ErrorReason::kStoreQuarantined;
+  }
+
+  void ExpectOlderDataThoughBeatsCatchUp();
+
+  Guarded& daemon_ = Another();
+  OperationQueue queue_{daemon_.node,  clock_, executor_, daemon_.floor, {.record_retention = 60s},
+                        &daemon_.guard};
+  RedisLockStore store_{
+      daemon_.node,  queue_, daemon_.floor, clock_, {.daemon_id = std::string(16, '1')},
+      &daemon_.guard};
+};
+
+void OlderDataTest::ExpectOlderDataThoughBeatsCatchUp() {
+  const auto snapshot = server_.TakeSnapshot();
+  executor_.AdvanceBy(1500ms);
+  ASSERT_LT(ParseMarker(Marker())->beat.count, 99);
+  server_.RestoreSnapshot(snapshot);
+  daemon_.node.SetNetwork([](support::Words) { return support::Delivery{.reply_delay = 5ms}; });
+  std::optional<absl::StatusOr<core::AcquireOutcome>> answer;
+  store_.Acquire({.name = "a",
+                  .lease_id = Id(1),
+                  .ttl = 10s,
+                  .keeper = core::Keeper(1, 1),
+                  .deadline = clock_.Now() + 4s},
+                 [&answer](absl::StatusOr<core::AcquireOutcome> result) { answer = result; });
+  executor_.AdvanceBy(2ms);  // The call was refused, and its answer is under way.
+  ASSERT_FALSE(answer.has_value());
+  ASSERT_THAT(Run({"GET", "lk:{a}"}).text, testing::IsEmpty());
+  const std::string marker = Marker();
+  const std::string ahead = marker.substr(0, 166) + "0000000000000099" + marker.substr(182);
+  Run({"SET", "lk:store", ahead});
+
+  ASSERT_TRUE(executor_.AdvanceUntil([&answer] { return answer.has_value(); }, 5s));
+  EXPECT_THAT(core::ReasonOf(answer->status()), Optional(ErrorReason::kStoreQuarantined));
+}
+
+// --- under connections that go on
+
+TEST_F(OlderDataTest, NextCallFindsThatTheStoreHasOlderData) {
+  ASSERT_TRUE(Acquire(1).ok());
+  Release(1);
+  executor_.AdvanceBy(1s);
+  const auto snapshot = server_.TakeSnapshot();
+  executor_.AdvanceBy(1s);
+  ASSERT_TRUE(Acquire(2).ok());
+  server_.RestoreSnapshot(snapshot);
+
+  EXPECT_TRUE(IsQuarantined(3));
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
+TEST_F(OlderDataTest, NextBeatFindsThatTheStoreHasOlderData) {
+  ASSERT_TRUE(PermitsSoon(daemon_));
+  const auto snapshot = server_.TakeSnapshot();
+  executor_.AdvanceBy(1s);
+  server_.RestoreSnapshot(snapshot);
+
+  executor_.AdvanceBy(1100ms);
+
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"))
+      << "though its own beat is as many as it knew";
+}
+
+// What a daemon has found is not hidden by those that beat meanwhile and know less.
+TEST_F(OlderDataTest, BeatsThatCatchUpWhileTheCeilingIsRaisedDoNotHideIt) {
+  ASSERT_TRUE(PermitsSoon(daemon_));
+  ExpectOlderDataThoughBeatsCatchUp();
+}
+
+TEST_F(OlderDataTest, BeatsOfOthersAreNoLoss) {
+  Another();
+  Another();
+  ASSERT_TRUE(PermitsSoon(daemon_));
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_TRUE(Acquire(1).ok());
+    executor_.AdvanceBy(333ms);
+  }
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use"));
+}
+
+// --- by a restart of a durable server
+
+TEST_F(OlderDataTest, ServerThatLostALeaseInARestartIsNotBelieved) {
+  ASSERT_TRUE(Acquire(1).ok());
+  Run({"DEL", "lk:{a}"});
+  Restart();
+
+  EXPECT_TRUE(IsQuarantined(2));
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
+TEST_F(OlderDataTest, ServerThatLostAnExtendInARestartIsNotBelieved) {
+  ASSERT_TRUE(Acquire(1).ok());
+  ASSERT_TRUE(PermitsSoon(daemon_, 20s));  // So that nothing but the record tells of it.
+  const std::string record = Run({"GET", "lk:{a}"}).text;
+  ASSERT_TRUE(Extend(1).ok());
+  Run({"SET", "lk:{a}", record});
+  Restart();
+
+  EXPECT_TRUE(IsQuarantined(2));
+}
+
+TEST_F(OlderDataTest, ServerThatKeptTheLastLeaseInARestartIsBelieved) {
+  ASSERT_TRUE(Acquire(1).ok());
+  Restart();
+
+  const auto answer = Acquire(2);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(std::holds_alternative<core::Contention>(*answer));
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use"));
+}
+
+TEST_F(OlderDataTest, ReleaseBeforeARestartIsNoLoss) {
+  ASSERT_TRUE(Acquire(1).ok());
+  Release(1);
+  Restart();
+
+  const auto answer = Acquire(2);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(std::holds_alternative<core::Lease>(*answer));
+}
+
+TEST_F(OlderDataTest, RecordThatIsOverSinceLongIsNoLoss) {
+  ASSERT_TRUE(Acquire(1).ok());
+  daemon_.node.GoAway(support::InFlight::kLost);
+  executor_.AdvanceBy(75s);
+  Run({"DEL", "lk:{a}"});  // As Redis does, a minute after its lease.
+  Restart();
+  daemon_.node.ComeBack();
+
+  const auto answer = Acquire(2);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(std::holds_alternative<core::Lease>(*answer));
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis

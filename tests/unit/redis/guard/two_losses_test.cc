@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one daemon does about a loss must not hide another loss, or longer leases, from the others.
+#include <chrono>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "redis/guard/node_guard.h"
+#include "support/fake_node/fake_node.h"
+#include "unit/redis/guard/node_guard_fixture.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using support::InFlight;
+
+using TwoLossesTest = NodeGuardTest;
+
+// Whoever wants a long lease from the daemon that noticed the loss must not make it look as if the
+// quarantine had been made for such leases.
+TEST_F(TwoLossesTest, CeilingIsNotRaisedForAGrantInAQuarantine) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  one.node.GoAway(InFlight::kLost);
+  ASSERT_TRUE(PermitsSoon(two, 5s));
+  two.node.GoAway(InFlight::kLost);
+  Run({"FLUSHALL"});
+  one.node.ComeBack();
+  one.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(one));
+  ASSERT_EQ(ParseMarker(Marker())->marker.ttl_ceiling, 0s);
+  const core::NodeTime lost = server_.clock().Now();
+
+  executor_.AdvanceBy(800ms);
+  EXPECT_TRUE(one.guard.Permits(0, 5s, Granting::kAnew));
+  EXPECT_GT(one.guard.Permit(5s).grants_from, one.guard.Permit(5s).latest) << "nothing is granted";
+  EXPECT_LT(one.guard.Permit().grants_from, one.guard.Permit(5s).grants_from);
+  two.node.ComeBack();
+  two.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(two));
+
+  EXPECT_GE(ParseMarker(Marker())->marker.quarantine_end.micros, lost.micros + 5'000'000);
+}
+
+TEST_F(TwoLossesTest, ProofOfALongerLeaseMakesTheQuarantineLonger) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  Run({"FLUSHALL"});
+  daemon.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_FALSE(daemon.guard.Permits(0, 5s));
+  ASSERT_TRUE(PermitsSoon(daemon, 5s));
+
+  const int64_t now = server_.clock().Now().micros;
+  EXPECT_GE(ParseMarker(Marker())->marker.quarantine_end.micros, now + 5'000'000);
+  EXPECT_LT(ParseMarker(Marker())->marker.quarantine_end.micros, now + 5'300'000);
+}
+
+TEST_F(TwoLossesTest, DaemonThatWasNotTheFirstToSayLooksAgainByItself) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  server_.clock().StepBy(500ms);
+  one.guard.OnRefused(0);
+  two.guard.OnRefused(0);
+
+  executor_.AdvanceBy(100ms);
+
+  EXPECT_EQ(one.guard.trust().epoch, 2);
+  EXPECT_EQ(two.guard.trust().epoch, 2);
+  EXPECT_TRUE(one.guard.Permits(0, 0ms) && two.guard.Permits(0, 0ms));
+}
+
+TEST_F(TwoLossesTest, SecondStepBeforeTheFirstWasAgreedOnIsNoticed) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  server_.clock().StepBy(500ms);
+  one.guard.OnRefused(0);
+  two.guard.OnRefused(0);
+  executor_.AdvanceBy(10ms);
+  ASSERT_EQ(ParseMarker(Marker())->marker.epoch, 2);
+
+  server_.clock().StepBy(1'400ms);
+  executor_.AdvanceBy(100ms);
+
+  EXPECT_EQ(ParseMarker(Marker())->marker.epoch, 3);
+  EXPECT_GT(ParseMarker(Marker())->marker.quarantine_end.micros,
+            server_.clock().Now().micros + 1'400'000);
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis
