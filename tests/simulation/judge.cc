@@ -151,14 +151,15 @@ void Judge::TurnGiven(Turn turn, Instant now) {
     Violation("the store gave " + turn.to.lock + " the token " + std::to_string(turn.token) +
               " after " + std::to_string(state.token));
   }
-  if (now + tolerance_ < quarantine_end_ && !ClockGivesTooEarly()) {
+  // By a clock that was set, which only the answer tells: nobody may hear of it.
+  const Micros early = tolerance_ + (ClockGivesTooEarly() ? clock_ahead_ : Micros(0));
+  if (now + early < quarantine_end_) {
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " in a quarantine, " +
               Seconds(Between(now, quarantine_end_)) + " before its end");
   }
-  // By a clock that was set, which only the answer tells: nobody may hear of it.
   const Instant not_before =
       ClockGivesTooEarly() ? std::max(FreeSince(state), quarantine_end_) : Instant::min();
-  if (now + tolerance_ < FreeSince(state) && !ClockGivesTooEarly()) {
+  if (now + early < FreeSince(state)) {
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " " +
               Seconds(Between(now, FreeSince(state))) + " before the turn of " +
               Shown(state.turn.to.lease_id) + " was over");

@@ -45,7 +45,9 @@ void Judge::ClockSet(Micros by, Instant now) {
     lock.turn.end -= by;
     if (lock.turn.max_hold) lock.unproved = lock.turn.token;
   }
-  clock_ahead_ += by;
+  // A step back that nobody noticed does not make up for one forward after it: a lease from in
+  // between ends early by the whole of that.
+  clock_ahead_ = std::max(Micros(0), clock_ahead_ + by);
   // A daemon that was away meanwhile, and finds no beat by the clock as it is, notices it again.
   constexpr uint64_t kLate = 1;
   StoreLost(by > kKeepsRecords ? Forgot::kSome : Forgot::kNothing, now, kLate);

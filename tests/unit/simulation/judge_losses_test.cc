@@ -161,6 +161,21 @@ TEST_F(JudgeLossesTest, ClockThatIsSetBackABitIsStillWrong) {
   ExpectNone();
 }
 
+TEST_F(JudgeLossesTest, LeaseEndsEarlyByAStepForwardThatFollowsOnALargerOneBack) {
+  judge.ClockSet(core::Millis(-10), At(0));
+  Give(TryOf('a'), 1, 10);
+  judge.ClockSet(core::Millis(7), At(20));
+  Give(TryOf('b'), 2, 10 + kTtl - 7);
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, LeaseEndsEarlierThanTheClockWasSetForward) {
+  Give(TryOf('a'), 1, 0);
+  judge.ClockSet(core::Millis(7), At(20));
+  Give(TryOf('b'), 2, kTtl - 8);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
 TEST_F(JudgeLossesTest, SlewedClockMayTakeALateReleaseForNoneOrAnEarlyOneForLate) {
   judge.ClockSlewed();
   Give(TryOf('a'), 1, 0);
