@@ -100,7 +100,7 @@ void NodeGuard::OnRefused(size_t lane) {
 }
 
 void NodeGuard::OnOlderData(size_t lane, Instant sent) {
-  if (sent >= confirmed_at_) older_data_ = true;
+  if (sent >= epoch_known_at_) older_data_ = true;
   OnRefused(lane);
 }
 
@@ -166,13 +166,6 @@ void NodeGuard::CheckAgainSoon() {
     const std::optional<size_t> lane = ConnectedLane();
     if (!trusted_ && lane) Check(*lane);  // Also if nobody waits for it: time is what tells steps.
   });
-}
-
-// Redis refuses to be looked at, for want of rights above all: that does not pass by itself.
-void NodeGuard::NoteRefusal(const std::string& answer) {
-  if (answer.empty()) return;
-  check_problem_ = "answered the look at its marker with: " + answer +
-                   " (docs/operating/redis.md lists the rights that the daemon needs)";
 }
 
 // The text of the marker that scripts/marker.lua answered.
@@ -263,6 +256,9 @@ void NodeGuard::AskWhetherNew(size_t lane, Sighting sighting) {
 }
 
 void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string& raw) {
+  if (clock_steps_.count > sighting.clock_steps.count || (older_data_ && !sighting.older_data)) {
+    return CheckAgainSoon();  // Noticed since it looked.
+  }
   Judgement judgement = Judge(sighting, options_.policy);
   if (judgement.kind == Judgement::Kind::kTrusted) {
     Confirm(*sighting.seen, judgement);
@@ -286,8 +282,9 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
                     if (seen && seen->beat.count < beats) older_data_ = true;
                     // Another one was first.
                     if (!seen || WithoutBeat(*raw) != text) return CheckAgainSoon();
-                    if (clock_steps_.count > steps_judged) {
-                      // By a clock that was set meanwhile: the marker does not tell of that.
+                    const bool covered = judgement.kind == Judgement::Kind::kLoss || !older_data_;
+                    if (clock_steps_.count > steps_judged || !covered) {
+                      // Noticed meanwhile: the marker does not tell of that.
                       known_ = seen;
                       return CheckAgainSoon();
                     }
@@ -299,14 +296,16 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
 
 void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
   const bool another_epoch = known_ && seen.marker.epoch > known_->marker.epoch;
-  if (another_epoch || judgement.kind == Judgement::Kind::kLoss) last_lease_ = {};
+  if (!known_ || another_epoch || judgement.kind == Judgement::Kind::kLoss) {
+    last_lease_ = {};
+    epoch_known_at_ = clock_.Now();
+  }
   known_ = seen;
   trusted_ = true;
   check_problem_.clear();
   waiting_.clear();
   clock_steps_ = {};
   older_data_ = false;
-  confirmed_at_ = clock_.Now();
   evicted_ = judgement.evicted_keys;  // Not those evicted since: nobody has judged them.
   stamp_ = seen.marker.Stamp();
   epoch_ = Digits(seen.marker.epoch, kEpochDigits);
@@ -379,16 +378,16 @@ void NodeGuard::Beat() {
                   [this, lane, sent, text, beats](absl::StatusOr<Reply> reply) {
                     beating_ = false;
                     const std::optional<std::string> raw = TakeReply(lane, sent, reply);
+                    const std::optional<SeenMarker> seen = raw ? ParseMarker(*raw) : std::nullopt;
+                    const bool as_known = seen && WithoutBeat(*raw) == text;
+                    if (as_known && seen->beat.count <= beats) return OnOlderData(lane, sent);
                     if (!trusted_) return;
                     if (!raw) {
                       if (!check_problem_.empty())
                         OnRefused(lane);  // Another look tells whether that lasts.
                       return;
                     }
-                    const std::optional<SeenMarker> seen = ParseMarker(*raw);
-                    if (!seen || WithoutBeat(*raw) != text || clock_steps_.count > 0)
-                      return OnRefused(lane);
-                    if (seen->beat.count <= beats) return OnOlderData(lane, sent);
+                    if (!as_known || clock_steps_.count > 0) return OnRefused(lane);
                     if (seen->beat.count < known_->beat.count) return;
                     known_->beat = seen->beat;
                     beats_ = Digits(seen->beat.count, kBeatsDigits);

@@ -150,7 +150,7 @@ class NodeGuard {
   bool beating_ = false;
   ClockSteps clock_steps_;
   bool older_data_ = false;
-  core::Instant confirmed_at_;
+  core::Instant epoch_known_at_;  // Since then calls carry the epoch that is known.
   core::Instant clock_learned_ = core::Instant::min();  // Anew, after it was set.
   int64_t evicted_ = 0;                                 // By the server when it was judged last.
   core::Millis ceiling_wanted_{};

@@ -16,6 +16,13 @@ using core::Micros;
 using core::Millis;
 using core::NodeTime;
 
+// Redis refuses to be looked at, for want of rights above all: that does not pass by itself.
+void NodeGuard::NoteRefusal(const std::string& answer) {
+  if (answer.empty()) return;
+  check_problem_ = "answered the look at its marker with: " + answer +
+                   " (docs/operating/redis.md lists the rights that the daemon needs)";
+}
+
 std::string NodeGuard::HeldBackBecause() const {
   return waiting_.empty() ? "" : "the store " + waiting_;
 }

@@ -20,6 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using core::ErrorReason;
+using core::Instant;
 using testing::ElementsAre;
 using testing::Optional;
 
@@ -80,6 +81,24 @@ class OlderDataTest : public NodeGuardTest {
     return core::ReasonOf(answer.status()) == ErrorReason::kStoreQuarantined;
   }
 
+  // As other daemons do that know less.
+  void LetBeatsCatchUp() {
+    const std::string marker = Marker();
+    Run({"SET", "lk:store", marker.substr(0, 166) + "0000000000000099" + marker.substr(182)});
+  }
+
+  // After a restart. The marker is known, and the lease has been asked for. Returns when a call was
+  // sent before.
+  Instant LookForTheLastLease() {
+    EXPECT_TRUE(Acquire(1).ok());
+    const Instant sent = clock_.Now();
+    Restart();
+    daemon_.node.SetNetwork([](support::Words) { return support::Delivery{.reply_delay = 5ms}; });
+    EXPECT_FALSE(daemon_.guard.Permits(0, 10s));
+    executor_.AdvanceBy(7ms);
+    return sent;
+  }
+
   void ExpectOlderDataThoughBeatsCatchUp();
 
   Guarded& daemon_ = Another();
@@ -106,9 +125,7 @@ void OlderDataTest::ExpectOlderDataThoughBeatsCatchUp() {
   executor_.AdvanceBy(2ms);  // The call was refused, and its answer is under way.
   ASSERT_FALSE(answer.has_value());
   ASSERT_THAT(Run({"GET", "lk:{a}"}).text, testing::IsEmpty());
-  const std::string marker = Marker();
-  const std::string ahead = marker.substr(0, 166) + "0000000000000099" + marker.substr(182);
-  Run({"SET", "lk:store", ahead});
+  LetBeatsCatchUp();
 
   ASSERT_TRUE(executor_.AdvanceUntil([&answer] { return answer.has_value(); }, 5s));
   EXPECT_THAT(core::ReasonOf(answer->status()), Optional(ErrorReason::kStoreQuarantined));
@@ -142,9 +159,87 @@ TEST_F(OlderDataTest, NextBeatFindsThatTheStoreHasOlderData) {
 }
 
 // What a daemon has found is not hidden by those that beat meanwhile and know less.
+TEST_F(OlderDataTest, BeatsThatCatchUpDoNotHideThatTheStoreHadOlderData) {
+  ASSERT_TRUE(Acquire(2).ok());  // So that the ceiling is high enough, and Redis knows the script.
+  Run({"DEL", "lk:{a}"});
+  ExpectOlderDataThoughBeatsCatchUp();
+}
+
 TEST_F(OlderDataTest, BeatsThatCatchUpWhileTheCeilingIsRaisedDoNotHideIt) {
   ASSERT_TRUE(PermitsSoon(daemon_));
   ExpectOlderDataThoughBeatsCatchUp();
+}
+
+TEST_F(OlderDataTest, MarkerThatIsReplacedMeanwhileDoesNotHideIt) {
+  ASSERT_TRUE(PermitsSoon(daemon_, 10s));
+  executor_.AdvanceBy(100ms);
+  const Instant sent = clock_.Now();
+  ASSERT_FALSE(daemon_.guard.Permits(1, 20s));  // The ceiling is being raised.
+  daemon_.guard.OnOlderData(0, sent);
+
+  executor_.AdvanceBy(100ms);
+
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
+TEST_F(OlderDataTest, MarkerThatWasReplacedBeforeTheAnswerDoesNotHideIt) {
+  ASSERT_TRUE(PermitsSoon(daemon_, 10s));
+  executor_.AdvanceBy(100ms);
+  const Instant sent = clock_.Now();
+  executor_.AdvanceBy(1ms);
+  ASSERT_TRUE(PermitsSoon(daemon_, 20s));
+
+  daemon_.guard.OnOlderData(0, sent);
+  executor_.AdvanceBy(100ms);
+
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
+TEST_F(OlderDataTest, AnswerFromBeforeTheQuarantineBeginsNoOther) {
+  ASSERT_TRUE(PermitsSoon(daemon_, 10s));
+  executor_.AdvanceBy(100ms);
+  const Instant sent = clock_.Now();
+  executor_.AdvanceBy(1ms);
+  for (int i = 0; i < 2; ++i) {
+    daemon_.guard.OnOlderData(0, sent);
+    executor_.AdvanceBy(100ms);
+  }
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
+TEST_F(OlderDataTest, BeatTellsOfItWhileTheMarkerIsReplaced) {
+  ASSERT_TRUE(PermitsSoon(daemon_, 10s));
+  executor_.AdvanceBy(100ms);
+  const auto snapshot = server_.TakeSnapshot();
+  executor_.AdvanceBy(1s);
+  server_.RestoreSnapshot(snapshot);
+  daemon_.node.SetNetwork([](support::Words) { return support::Delivery{.reply_delay = 5ms}; });
+  executor_.AdvanceBy(952ms);  // The beat was not written, and its answer is under way.
+  LetBeatsCatchUp();
+  ASSERT_FALSE(daemon_.guard.Permits(1, 20s));
+
+  executor_.AdvanceBy(100ms);
+
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
+TEST_F(OlderDataTest, LookForTheLastLeaseDoesNotHideIt) {
+  const Instant sent = LookForTheLastLease();
+  daemon_.guard.OnOlderData(0, sent);
+
+  executor_.AdvanceBy(100ms);
+
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
+TEST_F(OlderDataTest, LookForTheLastLeaseDoesNotHideThatTheClockWasSet) {
+  const Instant sent = LookForTheLastLease();
+  server_.clock().StepBy(4s);
+  EXPECT_FALSE(daemon_.guard.OnAnswered(1, sent, {server_.clock().Now().micros}));
+
+  executor_.AdvanceBy(100ms);
+
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "clock_step 2"));
 }
 
 TEST_F(OlderDataTest, BeatsOfOthersAreNoLoss) {
