@@ -142,11 +142,13 @@ Report Extend(Client& client, const ExtendCommand& command) {
 
   Report report("extended", ExitCode::kDone,
                 "extended " + Quoted(command.name) + "\n" + LeaseLines(grant));
+  if (!grant.reassertion.empty()) report.text += "\n  reassertion    " + grant.reassertion;
   report.json.Set("name", grant.name)
       .Set("lease_id", lease_id)
       .Set("fencing_token", grant.fencing_token)
       .Set("ttl_ms", grant.ttl.count())
-      .Set("remaining_ttl_ms", grant.remaining_ttl.count());
+      .Set("remaining_ttl_ms", grant.remaining_ttl.count())
+      .Set("reassertion", grant.reassertion);
   return report;
 }
 

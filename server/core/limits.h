@@ -85,6 +85,10 @@ inline constexpr int32_t kSessionRefusalsMax = 16'384;
 // Leases of one session in one shard, about 250 bytes for each. Beyond it LEASE_LIMIT.
 inline constexpr size_t kLeasesPerSessionMax = 1'000'000;
 
+// Leases that one shard has ended and remembers, so that no proof of them is taken: about 20 bytes
+// for each. Beyond it the older half is forgotten.
+inline constexpr size_t kEndedLeasesMax = 1'000'000;
+
 // Grants that one shard is trying to withdraw. Beyond it the oldest is left to its ttl.
 inline constexpr size_t kWithdrawalsMax = 65'536;
 

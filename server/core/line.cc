@@ -101,7 +101,7 @@ void Line::StartDraining() {
   draining_ = true;
   polls_due_.CancelAll();
   for (auto& [name, line] : lines_) {
-    SayLeaving(name, line->FirstNumber());
+    SayLeaving(name);
     std::erase_if(line->waiters, [this](const std::unique_ptr<LineWaiter>& entry) {
       LineWaiter& waiter = *entry;
       if (waiter.state == LineWaiter::State::kLeaving) return false;  // Its own answer comes soon.
@@ -113,10 +113,10 @@ void Line::StartDraining() {
   std::erase_if(lines_, [](const auto& entry) { return entry.second->waiters.empty(); });
 }
 
-void Line::SayLeaving(const std::string& name, int64_t number) {
+void Line::SayLeaving(const std::string& name) {
   store_.Poll({.name = name,
                .mode = PollMode::kLeaving,
-               .number = number,
+               .line = 0,
                .unpark_from = 0,
                .deadline = clock_.Now() + kStoreTimeout},
               [](absl::StatusOr<PollAnswer>) {});
@@ -259,8 +259,6 @@ void Line::AnswerWith(LineWaiter& waiter, Lease lease) {
 }
 
 void Line::Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
-  Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
-  if (lease != nullptr) lease->reassertion = store_.Reassertion(waiter.request, *lease);
   Done<AcquireAnswer> done = std::move(waiter.done);
   const Keeper keeper = waiter.request.keeper;
   const Instant arrived = waiter.arrived;

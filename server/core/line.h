@@ -116,7 +116,7 @@ class Line : public LineListener {
   void StandAgain(LocalLine& line);
   void StandAgain(LineWaiter& waiter);
   void StandAgainAfter(const std::string& name, const LeaseId& lease_id);
-  void SayLeaving(const std::string& name, int64_t number);
+  void SayLeaving(const std::string& name);
 
   LockStore& store_;
   const Clock& clock_;

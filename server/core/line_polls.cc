@@ -55,7 +55,7 @@ void Line::Poll(LocalLine& line) {
   line.polling = true;
   store_.Poll({.name = line.name,
                .mode = PollMode::kWaiting,
-               .number = line.FirstNumber(),
+               .line = line.CommonLine(),
                .unpark_from = line.unpark_from,
                .deadline = clock_.Now() + kStoreTimeout},
               [this, alive = alive_, name = line.name](absl::StatusOr<PollAnswer> answer) {
@@ -117,6 +117,7 @@ void Line::StandAgain(LineWaiter& waiter) {
   waiter.stood_again = true;
   AcquireRequest request = waiter.request;
   request.name = waiter.line->name;
+  request.place = waiter.place.number;
   request.deadline = clock_.Now() + kStoreTimeout;
   store_.Acquire(request, [this, alive = alive_, name = request.name, lease_id = request.lease_id,
                            keeper = request.keeper](const auto& outcome) {

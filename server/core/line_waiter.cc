@@ -3,13 +3,15 @@
 
 namespace lockkeeper::core {
 
-int64_t LocalLine::FirstNumber() const {
-  int64_t first = 0;
+int64_t LocalLine::CommonLine() const {
+  int64_t common = 0;
   for (const OwnedWaiter& waiter : waiters) {
-    const int64_t number = waiter->place.number;
-    if (number > 0 && (first == 0 || number < first)) first = number;
+    const int64_t line = waiter->place.line;
+    if (line == 0) continue;
+    if (common != 0 && line != common) return 0;
+    common = line;
   }
-  return first;
+  return common;
 }
 
 }  // namespace lockkeeper::core

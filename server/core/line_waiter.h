@@ -69,9 +69,9 @@ struct LocalLine {
   int64_t unpark_from = 0;
   int32_t length = 0;  // As the store said last.
 
-  // Number of the waiter that came first. It is the last one to be known to a line that was lost.
-  // 0 if none is known: the store tells no number to one whose turn it was at once.
-  int64_t FirstNumber() const;
+  // The line in the store that all of them stand in. 0 if they do not, or if it is not known: the
+  // store tells none to one whose turn it was at once.
+  int64_t CommonLine() const;
 };
 
 }  // namespace lockkeeper::core

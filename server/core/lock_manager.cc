@@ -118,7 +118,6 @@ void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Leas
   if (!lease.offered || request.claim == ClaimMode::kByClient) {
     if (lease.previous_lease_expired) observer_.OnExpiredLeaseReplaced(request.name, lease.token);
     if (lease.offered) line_.Offered(lease.lease_id);
-    lease.reassertion = store_.Reassertion(request, lease);
     return std::move(done)(AcquireAnswer(std::move(lease)));
   }
   // It was this acquire's turn already: the daemon claims, as for an offer that comes later.

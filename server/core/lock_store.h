@@ -41,6 +41,7 @@ struct Waiting {
   int64_t number = 0;    // Arrival number: the order in which waiters are served.
   int32_t position = 0;  // 1 is next.
   Micros free_in{};      // Time until the lock can become free by itself.
+  int64_t line = 0;      // Tells this line of the lock from a later one.
 };
 
 using AcquireOutcome = std::variant<Lease, Contention, Waiting>;
@@ -78,7 +79,7 @@ enum class PollMode {
 struct PollRequest {
   std::string name;
   PollMode mode = PollMode::kWaiting;
-  int64_t number = 0;       // Of any waiter of this daemon; tells one line from a later one.
+  int64_t line = 0;         // That all waiters of this daemon stand in. 0: they do not.
   int64_t unpark_from = 0;  // Number from which on this daemon's parked waiters go back to their
                             // places. 0: they do not.
   Instant deadline;
@@ -128,10 +129,6 @@ class LockStore {
 
   // What the store confirms of each grant.
   virtual Assurance assurance() const = 0;
-
-  // Proof of a lease that was granted to `request`, for Extend after the store has forgotten it.
-  // Empty from a store that gives none.
-  virtual std::string Reassertion(const AcquireRequest& request, const Lease& lease) = 0;
 };
 
 // Looks at locks and breaks them, for administrators. Same contract as LockStore.

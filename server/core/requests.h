@@ -33,6 +33,7 @@ struct AcquireRequest {
   Assurance min_assurance = Assurance::kNone;
   std::string principal;  // Empty without authentication.
   Keeper keeper;          // Of the call or session that carries this acquire.
+  int64_t place = 0;      // Number that it had in a line that was lost, and takes with it. 0: none.
   Instant deadline;       // Of the rpc; Instant::max() if it has none.
 };
 
@@ -47,7 +48,7 @@ struct Lease {
   bool previous_lease_expired = false;
   bool offered = false;
   Assurance assurance = Assurance::kNone;
-  std::string reassertion;
+  std::string reassertion;  // Proof of it until it ends. Empty in an offer.
 };
 
 enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3 };

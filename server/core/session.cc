@@ -29,8 +29,8 @@ struct Session::Round {
   Instant began;
   size_t under_way = 0;
   std::vector<SessionLeases::Ref> put_back;
-  std::vector<NotExtended> not_extended;
-  Done<std::vector<NotExtended>> beaten;
+  HeartbeatAnswer answer;
+  Done<HeartbeatAnswer> beaten;
   int32_t released = 0;
   Done<int32_t> all_released;
 };
@@ -181,7 +181,7 @@ void Session::Adopt(ExtendRequest request, Done<Lease> done) {
   });
 }
 
-void Session::Heartbeat(Done<std::vector<NotExtended>> done) {
+void Session::Heartbeat(Done<HeartbeatAnswer> done) {
   auto round = std::make_shared<Round>();
   round->began = clock_.Now();
   round->beaten = std::move(done);
@@ -202,6 +202,9 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
     locks_.Extend(std::move(request), [self = shared_from_this(), round, held = *due,
                                        asked = clock_.Now()](absl::StatusOr<Lease> lease) {
       --round->under_way;
+      if (lease.ok() && !lease->reassertion.empty() && !held->dropped) {
+        round->answer.proofs.push_back({held->lease_id, lease->reassertion});
+      }
       if (lease.ok() && lease->remaining_ttl * 3 < lease->ttl * 2) {
         lease = Error(ErrorReason::kLeaseLimit, "it is at its max_hold");
       }
@@ -216,13 +219,13 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
   if (round->under_way > 0 || !round->beaten) return;
   for (const SessionLeases::Ref held : round->put_back) leases_.NotExtended(held);
   auto done = std::exchange(round->beaten, nullptr);
-  if (listener_ != nullptr) std::move(done)(std::move(round->not_extended));
+  if (listener_ != nullptr) std::move(done)(std::move(round->answer));
 }
 
 void Session::NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status) {
   const ErrorReason reason = ReasonOf(status).value_or(ErrorReason::kInvariantViolated);
   // Its client has released it meanwhile and does not ask for it any more, or it was kept anew.
-  if (!held->dropped) round.not_extended.push_back({held->name, held->lease_id, reason});
+  if (!held->dropped) round.answer.not_extended.push_back({held->name, held->lease_id, reason});
   if (reason == ErrorReason::kLeaseLost) {
     leases_.Ended(held);
   } else {

@@ -58,6 +58,16 @@ struct NotExtended {
   ErrorReason reason;
 };
 
+// What a heartbeat came to. Of the leases that it has extended each has a new proof.
+struct HeartbeatAnswer {
+  struct Proof {
+    LeaseId lease_id;
+    std::string reassertion;
+  };
+  std::vector<NotExtended> not_extended;
+  std::vector<Proof> proofs;
+};
+
 // Thread-safety: called on the shard's thread.
 class SessionListener {
  public:
@@ -91,7 +101,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Extends, each for its own ttl, the leases that have less than 2/3 of it left. Answers those
   // that have not got so much; the ended ones among them are kept no longer. Requires: no heartbeat
   // of this session is under way.
-  void Heartbeat(Done<std::vector<NotExtended>> done);
+  void Heartbeat(Done<HeartbeatAnswer> done);
 
   // Acquires that wait leave the line; they are answered.
   void LeaveLines();

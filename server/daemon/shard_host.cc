@@ -45,8 +45,8 @@ ShardHost::ShardHost(const ShardOptions& options, const ShardDeps& deps)
                                                      options.queue, guard_.get());
     store_ = std::make_unique<redis::RedisLockStore>(*node_, *queue_, deps.token_floor, loop_,
                                                      options.store, guard_.get());
-    admin_ =
-        std::make_unique<redis::RedisAdminStore>(*node_, *queue_, loop_, loop_, deps.token_floor);
+    admin_ = std::make_unique<redis::RedisAdminStore>(*node_, *queue_, loop_, loop_,
+                                                      deps.token_floor, store_->proofs());
     locks_ = std::make_unique<core::LockManager>(*store_, loop_, loop_, deps.lock_observer,
                                                  options.locks);
     connecting_ = node_->health().problem;

@@ -25,6 +25,7 @@ struct OperationReply {
   core::NodeTime now;
   std::span<const Reply> values;
   std::string_view lock_name;
+  bool by_right_clock = true;  // False: the node's clock was set just before.
 };
 
 // Whether the script gets the key of the line besides the record's. One key is enough for a lock

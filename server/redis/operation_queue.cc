@@ -313,7 +313,7 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
   const auto reply_of = [&](size_t i) {
     const std::span<const Reply> items = reply->items;
     return OperationReply{now, items.subspan(1 + i * call.reply_width, call.reply_width),
-                          call.operations[i]->operation.lock_name};
+                          call.operations[i]->operation.lock_name, by_right_clock};
   };
 
   // Locks first: what `done` submits has to find them free, and behind what is sent again. From the

@@ -18,6 +18,7 @@ namespace lockkeeper::redis {
 namespace {
 
 using core::ErrorReason;
+using core::LeaseId;
 using core::LockInfo;
 
 // Keys that one SCAN looks at, and SCANs that one page may take. A listing that finds nothing among
@@ -95,8 +96,14 @@ struct RedisAdminStore::Listing {
 };
 
 RedisAdminStore::RedisAdminStore(Node& node, OperationQueue& queue, const core::Clock& clock,
-                                 core::Executor& executor, TokenFloor& token_floor)
-    : node_(node), queue_(queue), clock_(clock), executor_(executor), token_floor_(token_floor) {}
+                                 core::Executor& executor, TokenFloor& token_floor,
+                                 LeaseProofs& proofs)
+    : node_(node),
+      queue_(queue),
+      clock_(clock),
+      executor_(executor),
+      token_floor_(token_floor),
+      proofs_(proofs) {}
 
 void RedisAdminStore::Get(const std::string& name, core::Instant deadline,
                           core::Done<std::optional<LockInfo>> done) {
@@ -203,7 +210,11 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
                    answer.released = outcome == 1;
                    answer.token.value = reply->values[1].integer;
                    answer.closed_for = core::Micros(reply->values[2].integer);
-                   answer.holder_owner = reply->values[3].text;
+                   const std::string_view ended = reply->values[3].text;
+                   if (const auto lease_id = LeaseId::Parse(ended.substr(0, LeaseId::kLength))) {
+                     proofs_.Ended(*lease_id);
+                     answer.holder_owner = ended.substr(LeaseId::kLength);
+                   }
                    if (answer.released) token_floor_.SawToken(answer.token);
                    std::move(done)(std::move(answer));
                  }});

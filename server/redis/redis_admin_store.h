@@ -13,6 +13,7 @@
 #include "core/executor.h"
 #include "core/lock_store.h"
 #include "redis/guard/token_floor.h"
+#include "redis/lease_proofs.h"
 #include "redis/node/node.h"
 #include "redis/operation_queue.h"
 
@@ -22,7 +23,7 @@ namespace lockkeeper::redis {
 class RedisAdminStore : public core::AdminStore {
  public:
   RedisAdminStore(Node& node, OperationQueue& queue, const core::Clock& clock,
-                  core::Executor& executor, TokenFloor& token_floor);
+                  core::Executor& executor, TokenFloor& token_floor, LeaseProofs& proofs);
 
   void Get(const std::string& name, core::Instant deadline,
            core::Done<std::optional<core::LockInfo>> done) override;
@@ -41,6 +42,7 @@ class RedisAdminStore : public core::AdminStore {
   const core::Clock& clock_;
   core::Executor& executor_;
   TokenFloor& token_floor_;
+  LeaseProofs& proofs_;
 };
 
 }  // namespace lockkeeper::redis

@@ -59,23 +59,32 @@ RedisLockStore::RedisLockStore(Node& node, OperationQueue& queue, TokenFloor& to
       token_floor_(token_floor),
       clock_(clock),
       options_(std::move(options)),
-      guard_(guard) {}
+      guard_(guard),
+      proofs_(clock, guard) {}
+
+Lease RedisLockStore::ReadLease(const OperationReply& reply, const LeaseId& lease_id,
+                                const std::string& principal) {
+  Lease lease = redis::ReadLease(reply, lease_id, assurance());
+  lease.reassertion = proofs_.Make(lease, principal, ReadTerms(reply));
+  return lease;
+}
 
 void RedisLockStore::Acquire(const core::AcquireRequest& request,
                              core::Done<core::AcquireOutcome> done) {
   constexpr size_t kWaitersDigits = 6;
   const int32_t waiters_max = request.wait_timeout > Millis(0) ? options_.waiters_per_lock_max : 0;
   const std::string text = EncodeText(request);
+  std::string waiting = Digits(waiters_max, kWaitersDigits);
+  if (request.place > 0) waiting.append(" ").append(std::to_string(request.place));
   queue_.Submit(
       {.script = &kAcquireScript,
        .lock_name = request.name,
-       .arguments = CommandPart(
-           {EncodeRequest(request, text.size()), text, Digits(waiters_max, kWaitersDigits)}),
+       .arguments = CommandPart({EncodeRequest(request, text.size()), text, waiting}),
        .reply_width = kReplyWidth,
        .closes_for = request.ttl + request.lock_delay,
        .granting = Granting::kAnew,
        .deadline = request.deadline,
-       .done = [this, lease_id = request.lease_id,
+       .done = [this, lease_id = request.lease_id, principal = request.principal,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
          switch (const int64_t outcome = OutcomeOf(*reply)) {
@@ -83,7 +92,9 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
            case 2:
            case 6:
            case 7: {
-             Lease lease = ReadLease(*reply, lease_id, assurance());
+             // An offer is no lease: its claim is answered with a proof.
+             Lease lease = outcome < 6 ? ReadLease(*reply, lease_id, principal)
+                                       : redis::ReadLease(*reply, lease_id, assurance());
              lease.previous_lease_expired = outcome == 2 || outcome == 7;
              lease.offered = outcome >= 6;
              token_floor_.SawToken(lease.token);
@@ -97,9 +108,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
              return std::move(done)(core::AcquireOutcome(std::move(contention)));
            }
            case 5:
-             return std::move(done)(core::AcquireOutcome(core::Waiting{
-                 reply->values[1].integer, static_cast<int32_t>(reply->values[2].integer),
-                 Micros(reply->values[3].integer)}));
+             return std::move(done)(core::AcquireOutcome(ReadWaiting(*reply)));
            case 8:
              return std::move(done)(
                  core::Error(ErrorReason::kWaiterLimit,
@@ -147,7 +156,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
          switch (const int64_t outcome = OutcomeOf(*reply)) {
            case 1:
            case 2: {
-             Lease lease = ReadLease(*reply, again.lease_id, assurance());
+             Lease lease = ReadLease(*reply, again.lease_id, again.principal);
              lease.previous_lease_expired = outcome == 2;
              Confirmed(lease);
              return std::move(done)(std::move(lease));
@@ -168,10 +177,8 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
 }
 
 void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lease> done) {
-  reassertions_.SetKey(guard_->reassertion_key());
-  const auto terms = reassertions_.Check(
-      {request.name, request.lease_id, request.token, request.principal}, request.reassertion);
-  if (!terms) {
+  const std::optional<LeaseProofs::Proved> proved = proofs_.Check(request);
+  if (!proved) {
     guard_->OnReassertion(ReassertionEnd::kNotProved);
     return std::move(done)(core::Error(
         ErrorReason::kLeaseLost,
@@ -179,25 +186,27 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
   }
   constexpr size_t kMillisDigits = 8;
   constexpr size_t kNumberDigits = 16;
-  const Millis ttl = request.ttl > Millis(0) ? request.ttl : terms->ttl;
+  const LeaseTerms& terms = proved->terms;
+  const Millis ttl = request.ttl > Millis(0) ? request.ttl : terms.ttl;
   queue_.Submit(
       {.script = &kReassertScript,
        .lock_name = request.name,
        .arguments = CommandPart(
            {EncodeLeaseId(request.lease_id), Digits(request.token.value, kNumberDigits),
-            Digits(ttl.count(), kMillisDigits), Digits(terms->lock_delay.count(), kMillisDigits),
-            Digits(terms->max_hold_end.micros, kNumberDigits), request.principal}),
+            Digits(ttl.count(), kMillisDigits), Digits(terms.lock_delay.count(), kMillisDigits),
+            Digits(terms.max_hold_end.micros, kNumberDigits),
+            Digits(proved->lease_end.micros, kNumberDigits), request.principal}),
        .reply_width = kReplyWidth,
        .line_key = LineKey::kAlways,
-       .closes_for = ttl + terms->lock_delay,
+       .closes_for = ttl + terms.lock_delay,
        .deadline = request.deadline,
-       .done = [this, lease_id = request.lease_id,
+       .done = [this, lease_id = request.lease_id, principal = request.principal,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
          const int64_t outcome = OutcomeOf(*reply);
          if (outcome == 1) {
            guard_->OnReassertion(ReassertionEnd::kTakenBack);
-           Lease lease = ReadLease(*reply, lease_id, assurance());
+           Lease lease = ReadLease(*reply, lease_id, principal);
            token_floor_.SawToken(lease.token);
            Confirmed(lease);
            return std::move(done)(std::move(lease));
@@ -219,45 +228,38 @@ absl::Status RedisLockStore::NothingGranted() {
   return core::Error(ErrorReason::kInvariantViolated, "a store without a guard was quarantined");
 }
 
-std::string RedisLockStore::Reassertion(const core::AcquireRequest& request, const Lease& lease) {
-  if (guard_ == nullptr) return "";
-  reassertions_.SetKey(guard_->reassertion_key());
-  ProvedTerms terms{.ttl = lease.ttl, .lock_delay = request.lock_delay};
-  if (request.max_hold > Millis(0)) {
-    const NodeTime now = guard_->NodeNow();
-    terms.max_hold_end = {now.micros + Micros(request.max_hold).count()};
-  }
-  return reassertions_.Make({lease.name, lease.lease_id, lease.token, request.principal}, terms);
-}
-
 void RedisLockStore::Release(const core::ReleaseRequest& request,
                              core::Done<core::ReleaseAnswer> done) {
   constexpr size_t kReleaseReplyWidth = 2;
-  queue_.Submit(
-      {.script = &kReleaseScript,
-       .lock_name = request.name,
-       .arguments = CommandPart({EncodeLeaseId(request.lease_id), request.principal}),
-       .reply_width = kReleaseReplyWidth,
-       .line_key = request.has_line ? LineKey::kAlways : LineKey::kWhenAsked,
-       .true_by_any_clock = true,
-       .deadline = request.deadline,
-       .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
-         using core::NotReleasedReason;
-         if (!reply.ok()) return std::move(done)(reply.status());
-         if (reply->values[1].integer == 1) GoOnHandingOver(std::string(reply->lock_name));
-         switch (const int64_t outcome = OutcomeOf(*reply)) {
-           case 1:
-             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNone});
-           case 2:
-             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kExpired});
-           case 3:
-             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNotHolder});
-           case 4:
-             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kWaiterRemoved});
-           default:
-             return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
-         }
-       }});
+  queue_.Submit({.script = &kReleaseScript,
+                 .lock_name = request.name,
+                 .arguments = CommandPart({EncodeLeaseId(request.lease_id), request.principal}),
+                 .reply_width = kReleaseReplyWidth,
+                 .line_key = request.has_line ? LineKey::kAlways : LineKey::kWhenAsked,
+                 .true_by_any_clock = true,
+                 .deadline = request.deadline,
+                 .done = [this, lease_id = request.lease_id,
+                          done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+                   using core::NotReleasedReason;
+                   if (!reply.ok()) return std::move(done)(reply.status());
+                   if (reply->values[1].integer == 1)
+                     GoOnHandingOver(std::string(reply->lock_name));
+                   const int64_t outcome = OutcomeOf(*reply);
+                   if (outcome == 1) proofs_.Ended(lease_id);
+                   switch (outcome) {
+                     case 1:
+                       return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNone});
+                     case 2:
+                       return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kExpired});
+                     case 3:
+                       return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNotHolder});
+                     case 4:
+                       return std::move(done)(
+                           core::ReleaseAnswer{NotReleasedReason::kWaiterRemoved});
+                     default:
+                       return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+                   }
+                 }});
 }
 
 void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
@@ -318,7 +320,7 @@ void RedisLockStore::Poll(const core::PollRequest& request, core::Done<core::Pol
       {.script = &kPollScript,
        .lock_name = request.name,
        .arguments = CommandPart({options_.daemon_id, ModeOf(request.mode),
-                                 Digits(request.number, kNumberDigits),
+                                 Digits(request.line, kNumberDigits),
                                  Digits(request.unpark_from, kNumberDigits)}),
        .reply_width = kReplyWidth,
        .line_key = LineKey::kAlways,
@@ -353,7 +355,7 @@ void RedisLockStore::ListenToLine(core::LineListener& listener) {
 void RedisLockStore::GoOnHandingOver(const std::string& name) {
   Poll({.name = name,
         .mode = core::PollMode::kHandOver,
-        .number = 0,
+        .line = 0,
         .unpark_from = 0,
         .deadline = clock_.Now() + kHandOverTimeout},
        [this, name](absl::StatusOr<core::PollAnswer> answer) {

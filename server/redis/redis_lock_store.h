@@ -12,9 +12,9 @@
 #include "core/clock.h"
 #include "core/limits.h"
 #include "core/lock_store.h"
-#include "redis/format/reassertion.h"
 #include "redis/guard/node_guard.h"
 #include "redis/guard/token_floor.h"
+#include "redis/lease_proofs.h"
 #include "redis/node/node.h"
 #include "redis/operation_queue.h"
 
@@ -47,7 +47,8 @@ class RedisLockStore : public core::LockStore {
   void Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) override;
   void ListenToLine(core::LineListener& listener) override;
   core::Assurance assurance() const override { return node_.assurance(); }
-  std::string Reassertion(const core::AcquireRequest& request, const core::Lease& lease) override;
+
+  LeaseProofs& proofs() { return proofs_; }
 
  private:
   // Extends with an operation that may close the lock for as long as `closes_for`.
@@ -57,6 +58,9 @@ class RedisLockStore : public core::LockStore {
   void Reassert(const core::ExtendRequest& request, core::Done<core::Lease> done);
   void Confirmed(const core::Lease& lease);
   absl::Status NothingGranted();
+  // What a script has answered, with its proof.
+  core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
+                        const std::string& principal);
 
   // Takes a message that came on this daemon's channel. Those of other shards, and others than the
   // scripts write, are ignored.
@@ -71,7 +75,7 @@ class RedisLockStore : public core::LockStore {
   const core::Clock& clock_;
   const RedisLockStoreOptions options_;
   NodeGuard* const guard_;
-  Reassertions reassertions_;
+  LeaseProofs proofs_;
   core::LineListener* listener_ = nullptr;
 };
 

@@ -1,9 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/script_reply.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <string_view>
 
 namespace lockkeeper::redis {
+namespace {
+
+// Numbers with a space between; 0 for those that are missing.
+template <size_t kCount>
+std::array<int64_t, kCount> ReadNumbers(std::string_view text) {
+  std::array<int64_t, kCount> numbers{};
+  for (int64_t& number : numbers) {
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    text.remove_prefix(static_cast<size_t>(read.ptr - text.data()));
+    text.remove_prefix(std::min<size_t>(1, text.size()));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+LeaseTerms ReadTerms(const OperationReply& reply) {
+  const Reply& told = reply.values[3];
+  if (told.type == Reply::Type::kInteger) return {.ttl = core::Millis(told.integer)};
+  const auto [ttl, lock_delay, max_hold_end] = ReadNumbers<3>(told.text);
+  return {core::Millis(ttl), core::Millis(lock_delay), {max_hold_end}};
+}
+
+core::Waiting ReadWaiting(const OperationReply& reply) {
+  const auto [free_in, line] = ReadNumbers<2>(reply.values[3].text);
+  return {.number = reply.values[1].integer,
+          .position = static_cast<int32_t>(reply.values[2].integer),
+          .free_in = core::Micros(free_in),
+          .line = line};
+}
 
 core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
                       core::Assurance assurance) {
@@ -12,7 +45,7 @@ core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id
   lease.lease_id = lease_id;
   lease.token = core::FencingToken{reply.values[1].integer};
   lease.remaining_ttl = core::Micros(reply.values[2].integer);
-  lease.ttl = core::Millis(reply.values[3].integer);
+  lease.ttl = ReadTerms(reply).ttl;
   lease.lease_end = core::NodeTime{reply.now.micros + lease.remaining_ttl.count()};
   lease.assurance = assurance;
   return lease;

@@ -3,14 +3,26 @@
 // Reads what scripts answer for one operation; which script answers what is in its header.
 #pragma once
 
+#include "core/lock_store.h"
 #include "core/requests.h"
 #include "redis/operation.h"
 
 namespace lockkeeper::redis {
 
-// Outcome, token, remaining, ttl: of acquire.lua, extend.lua and reassert.lua.
+// What was asked of a lease, as scripts answer it.
+struct LeaseTerms {
+  core::Millis ttl{};
+  core::Millis lock_delay{};
+  core::NodeTime max_hold_end;  // 0: none.
+};
+LeaseTerms ReadTerms(const OperationReply& reply);
+
+// Outcome, token, remaining, terms: of acquire.lua, extend.lua and reassert.lua.
 core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
                       core::Assurance assurance);
+
+// Outcome, number, position, "<free in us> <line>": of acquire.lua.
+core::Waiting ReadWaiting(const OperationReply& reply);
 
 // Outcome, free in (us), waiters, owner: of acquire.lua.
 core::Contention ReadContention(const OperationReply& reply);

@@ -2,6 +2,7 @@
 #include "rpc/session_operation.h"
 
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "core/errors.h"
@@ -107,6 +108,17 @@ void ToProto(const absl::StatusOr<core::SessionAnswer>& from, v1::SessionResult&
         }
       },
       *from);
+}
+
+void AddTo(v1::SessionHeartbeatResult& to, core::HeartbeatAnswer from) {
+  for (core::NotExtended& failed : from.not_extended) {
+    v1::SessionLeaseLost& lost = *to.add_not_extended();
+    lost.set_name(std::move(failed.name));
+    lost.set_lease_id(std::string(failed.lease_id.digits()));
+    lost.set_reason(static_cast<v1::ErrorReason>(failed.reason));
+  }
+  auto& proofs = *to.mutable_reassertions();
+  for (auto& [id, proof] : from.proofs) proofs[std::string(id.digits())] = std::move(proof);
 }
 
 telemetry::Outcome OutcomeOf(const absl::StatusOr<core::SessionAnswer>& answer) {

@@ -38,6 +38,9 @@ void ToProto(const absl::Status& from, v1::OperationError& to);
 // All but the operation's id.
 void ToProto(const absl::StatusOr<core::SessionAnswer>& from, v1::SessionResult& to);
 
+// What one shard's part of a session has to tell of a heartbeat, added to what the others told.
+void AddTo(v1::SessionHeartbeatResult& to, core::HeartbeatAnswer from);
+
 telemetry::Outcome OutcomeOf(const absl::StatusOr<core::SessionAnswer>& answer);
 
 // The lease that an acquire was granted, or an extend extended. Null if there is none.

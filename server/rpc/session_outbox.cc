@@ -95,6 +95,9 @@ void SessionOutbox::AddHeartbeatResult(v1::SessionHeartbeatResult result) {
       *heartbeat_->add_not_extended() = std::move(lost);
     }
   }
+  for (auto& [lease_id, proof] : *result.mutable_reassertions()) {
+    heartbeat_->mutable_reassertions()->insert({lease_id, proof});  // Unless there is a newer one.
+  }
 }
 
 void SessionOutbox::SetClosed(v1::SessionClosed closed) { closed_ = closed; }
@@ -128,8 +131,14 @@ void SessionOutbox::TakeHeartbeatResult(v1::SessionHeartbeatResult& message) {
     *message.add_not_extended() = std::move(*left.rbegin());
     left.RemoveLast();
   }
-  message.set_more(!left.empty());
-  if (left.empty()) heartbeat_.reset();
+  auto& proofs = *heartbeat_->mutable_reassertions();
+  for (int i = 0; i < kLeasesMax && !proofs.empty(); ++i) {
+    const auto proof = proofs.begin();
+    message.mutable_reassertions()->insert({proof->first, std::move(proof->second)});
+    proofs.erase(proof);
+  }
+  message.set_more(!left.empty() || !proofs.empty());
+  if (!message.more()) heartbeat_.reset();
 }
 
 void SessionOutbox::Sent() { spare_ = std::exchange(sending_, nullptr); }

@@ -65,8 +65,8 @@ void SessionPart::Adopt(core::ExtendRequest request, v1::SessionAdoptResult resu
 
 void SessionPart::Heartbeat() {
   Post([this] {
-    session_->Heartbeat([this](absl::StatusOr<std::vector<core::NotExtended>> not_extended) {
-      stream_->OnBeat(*std::move(not_extended));
+    session_->Heartbeat([this](absl::StatusOr<core::HeartbeatAnswer> answer) {
+      stream_->OnBeat(*std::move(answer));
       AdvanceSoon();
     });
   });

@@ -28,7 +28,7 @@ class SessionStream {
   virtual void OnAnswer(const core::AnsweredOperation& operation,
                         absl::StatusOr<core::SessionAnswer> answer) = 0;
   virtual void OnAdopted(v1::SessionAdoptResult result) = 0;
-  virtual void OnBeat(std::vector<core::NotExtended> not_extended) = 0;
+  virtual void OnBeat(core::HeartbeatAnswer answer) = 0;
   virtual void OnEnded(int32_t released) = 0;
 
   // At the end of a turn with any of these.

@@ -211,16 +211,11 @@ void SessionReactor::StartBeat() {
   for (const PartPtr& part : parts_) part->Heartbeat();
 }
 
-void SessionReactor::OnBeat(std::vector<core::NotExtended> not_extended) {
+void SessionReactor::OnBeat(core::HeartbeatAnswer answer) {
   bool again = false;
   {
     const std::lock_guard lock(mutex_);
-    for (core::NotExtended& failed : not_extended) {
-      v1::SessionLeaseLost& lost = *beat_->result.add_not_extended();
-      lost.set_name(std::move(failed.name));
-      lost.set_lease_id(std::string(failed.lease_id.digits()));
-      lost.set_reason(static_cast<v1::ErrorReason>(failed.reason));
-    }
+    AddTo(beat_->result, std::move(answer));
     if (--beat_->parts > 0) return;
     beat_->result.set_number(beat_->number);
     outbox_.AddHeartbeatResult(std::move(beat_->result));

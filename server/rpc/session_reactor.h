@@ -91,7 +91,7 @@ class SessionReactor final
   void OnAnswer(const core::AnsweredOperation& operation,
                 absl::StatusOr<core::SessionAnswer> answer) override;
   void OnAdopted(v1::SessionAdoptResult result) override;
-  void OnBeat(std::vector<core::NotExtended> not_extended) override;
+  void OnBeat(core::HeartbeatAnswer answer) override;
   void OnEnded(int32_t released) override;
   void OnBroken() override;
 

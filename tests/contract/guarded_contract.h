@@ -28,7 +28,7 @@ class GuardedContract : public StoreContract {
     core::ExtendRequest request = ExtendOf(of.name, of.lease_id);
     request.principal = of.principal;
     request.token = lease.token;
-    world_->OnLoop([&] { request.reassertion = world_->daemon(0).locks.Reassertion(of, lease); });
+    request.reassertion = lease.reassertion;
     return request;
   }
 
@@ -45,6 +45,21 @@ class GuardedContract : public StoreContract {
   void Meet(size_t daemon) {
     Grant(AcquireOf("met", Id(900 + daemon)), daemon);
     Release("met", Id(900 + daemon));
+  }
+
+  // A daemon asks about its waiters.
+  core::PollAnswer Poll(const std::string& name, int64_t line, size_t daemon = 0) {
+    Daemon& asked = world_->daemon(daemon);
+    const auto answer = AskOnLoop<core::PollAnswer>([&](core::Done<core::PollAnswer> done) {
+      asked.locks.Poll({.name = name,
+                        .mode = core::PollMode::kWaiting,
+                        .line = line,
+                        .unpark_from = 0,
+                        .deadline = Deadline()},
+                       std::move(done));
+    });
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.value_or(core::PollAnswer());
   }
 
   std::vector<redis::LossKind> Noticed(size_t daemon = 0) {

@@ -21,7 +21,7 @@ class LineContract : public StoreContract {
     const auto answer = AskOnLoop<PollAnswer>([&](core::Done<PollAnswer> done) {
       world_->daemon(0).locks.Poll({.name = "a",
                                     .mode = PollMode::kWaiting,
-                                    .number = number_,
+                                    .line = line_,
                                     .unpark_from = unpark_from,
                                     .deadline = Deadline()},
                                    std::move(done));
@@ -44,6 +44,7 @@ class LineContract : public StoreContract {
     ASSERT_TRUE(outcome.ok()) << outcome.status();
     ASSERT_TRUE(std::holds_alternative<core::Waiting>(*outcome));
     number_ = std::get<core::Waiting>(*outcome).number;
+    line_ = std::get<core::Waiting>(*outcome).line;
   }
 
   // Lets `request` wait behind a lease that then ends, and be offered the lock.
@@ -78,7 +79,8 @@ class LineContract : public StoreContract {
   };
 
   static inline DeafListener listener_;  // Messages may come until the daemon is gone.
-  int64_t number_ = 0;
+  int64_t number_ = 0;                   // Of the last one that stood in line,
+  int64_t line_ = 0;                     // and its line.
 };
 
 // The hand-over took the daemon for stuck in the very call in which it showed that it lives: no

@@ -25,17 +25,13 @@ class QuarantineContract : public GuardedContract {
     return request;
   }
 
-  PollAnswer Poll(const std::string& name, int64_t number) {
-    const auto answer = AskOnLoop<PollAnswer>([&](core::Done<PollAnswer> done) {
-      world_->daemon(0).locks.Poll({.name = name,
-                                    .mode = core::PollMode::kWaiting,
-                                    .number = number,
-                                    .unpark_from = 0,
-                                    .deadline = Deadline()},
-                                   std::move(done));
-    });
-    EXPECT_TRUE(answer.ok()) << answer.status();
-    return answer.value_or(PollAnswer());
+  core::Waiting Stand(const AcquireRequest& request, size_t daemon = 0) {
+    const auto outcome = Ask(request, daemon);
+    EXPECT_TRUE(outcome.ok() && std::holds_alternative<core::Waiting>(*outcome))
+        << outcome.status();
+    return outcome.ok() && std::holds_alternative<core::Waiting>(*outcome)
+               ? std::get<core::Waiting>(*outcome)
+               : core::Waiting();
   }
 
   void ExpectQuarantined(const AcquireRequest& request) {
@@ -97,22 +93,20 @@ TEST_P(QuarantineContract, RepeatOfALeaseOfBeforeIsRefused) {
 
 TEST_P(QuarantineContract, HandOverIsHeldBack) {
   Grant("a", Id(1));
-  const auto outcome = Ask(WaiterOf("a", Id(2)));
-  ASSERT_TRUE(outcome.ok() && std::holds_alternative<core::Waiting>(*outcome));
-  const int64_t number = std::get<core::Waiting>(*outcome).number;
+  const int64_t line = Stand(WaiterOf("a", Id(2))).line;
   SetTheClock();
 
   EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
 
-  const PollAnswer early = Poll("a", number);
+  const PollAnswer early = Poll("a", line);
   EXPECT_FALSE(early.offer.has_value());
   EXPECT_GT(early.free_in, kQuarantine - Millis(100));
   ExpectQuarantined(AcquireOf("b", Id(3)));
   for (Micros left = kQuarantine; left > Micros(0); left -= Millis(1'000)) {
-    Poll("a", number);  // As the daemon does, to keep its waiters in line.
+    Poll("a", line);  // As the daemon does, to keep its waiters in line.
     Pass(std::min<Micros>(left, Millis(1'000)));
   }
-  const PollAnswer late = Poll("a", number);
+  const PollAnswer late = Poll("a", line);
   ASSERT_TRUE(late.offer.has_value());
   EXPECT_EQ(late.offer->lease_id, Id(2));
 }
@@ -126,6 +120,80 @@ TEST_P(QuarantineContract, ReleaseWorksAsEver) {
   EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
   EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
   EXPECT_EQ(Release("c", Id(3)), core::NotReleasedReason::kNotHolder);
+}
+
+// The waiters of a line that was lost stand again in a new one, in which they have their order over
+// all daemons. Nobody else may stand there before the quarantine is over.
+TEST_P(QuarantineContract, WaitersTakeTheirPlacesAlongToAnotherLine) {
+  Meet(1);
+  Grant("a", Id(1));
+  AcquireRequest first = WaiterOf("a", Id(2));
+  AcquireRequest second = WaiterOf("a", Id(3));
+  second.keeper = core::Keeper(2, 1);
+  const core::Waiting old_first = Stand(first);
+  const core::Waiting old_second = Stand(second, 1);
+  ASSERT_LT(old_first.number, old_second.number);
+  ForgetEverything();
+  Pass(Millis(1));
+  ExpectQuarantined(WaiterOf("a", Id(4)));
+  EXPECT_TRUE(Poll("a", old_first.line).lost);
+
+  second = Now(second);
+  second.place = old_second.number;
+  const core::Waiting new_second = Stand(second, 1);
+  EXPECT_TRUE(Poll("a", old_first.line).lost) << "another line is there now";
+  first = Now(first);
+  first.place = old_first.number;
+  const core::Waiting new_first = Stand(first);
+
+  EXPECT_EQ(new_first.number, old_first.number);
+  EXPECT_EQ(new_first.position, 1);
+  EXPECT_EQ(new_first.line, new_second.line);
+  EXPECT_EQ(new_second.number, old_second.number);
+  ExpectQuarantined(AcquireOf("a", Id(5)));
+  ExpectQuarantined(WaiterOf("a", Id(5)));
+  for (Micros left = kQuarantine; left > Micros(0); left -= Millis(1'000)) {
+    EXPECT_FALSE(Poll("a", new_first.line).lost);
+    EXPECT_FALSE(Poll("a", new_first.line, 1).lost);
+    Pass(std::min<Micros>(left, Millis(1'000)));
+  }
+  const PollAnswer answer = Poll("a", new_first.line);
+  ASSERT_TRUE(answer.offer.has_value());
+  EXPECT_EQ(answer.offer->lease_id, Id(2));
+}
+
+// The lease may run: the clock that says otherwise was set.
+TEST_P(QuarantineContract, ReleaseDoesNotSayExpiredByAClockThatWasSet) {
+  Grant("a", Id(1));
+  Grant("b", Id(2));
+  const AcquireRequest repeated = AcquireOf("b", Id(2));
+  StepBy(kTtl);
+
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
+
+  EXPECT_THAT(Noticed(), ElementsAre(LossKind::kClockStep));
+  Pass(kQuarantine);
+  EXPECT_EQ(Release("b", Id(2)), core::NotReleasedReason::kNotHolder);
+  EXPECT_THAT(ReasonOf(Ask(Now(repeated))), Optional(ErrorReason::kLeaseEnded)) << "it is void";
+}
+
+// Older data may show its place in line, or the offer, of a lease that runs.
+TEST_P(QuarantineContract, ReleaseDoesNotSayThatAWaiterWasRemoved) {
+  Grant(AcquireOf("b", Id(2)));
+  Pass(Millis(1));
+  Grant("a", Id(1));
+  Stand(WaiterOf("a", Id(3)));
+  const int64_t line = Stand(WaiterOf("b", Id(4))).line;
+  Pass(kTtl - Millis(1));
+  Poll("b", line);
+  ASSERT_EQ(Get("b").state, core::LockState::kOffered);
+  SetTheClock();
+
+  EXPECT_EQ(Release("a", Id(3)), core::NotReleasedReason::kNotHolder);
+  EXPECT_EQ(Release("b", Id(4)), core::NotReleasedReason::kNotHolder);
+  for (const auto& [name, id] : {std::pair("a", Id(3)), std::pair("b", Id(4))}) {
+    EXPECT_THAT(ReasonOf(Ask(AcquireOf(name, id))), Optional(ErrorReason::kLeaseEnded));
+  }
 }
 
 TEST_P(QuarantineContract, LongerLeaseRaisesTheCeilingFirst) {
@@ -154,10 +222,9 @@ TEST_P(QuarantineContract, ClaimOfALongerLeaseRaisesTheCeilingFirst) {
   Grant("a", Id(1));
   AcquireRequest waiter = WaiterOf("a", Id(2));
   waiter.lock_delay = Millis(9'000);
-  const auto outcome = Ask(waiter);
-  ASSERT_TRUE(outcome.ok() && std::holds_alternative<core::Waiting>(*outcome));
+  const int64_t line = Stand(waiter).line;
   Pass(kTtl);
-  ASSERT_TRUE(Poll("a", std::get<core::Waiting>(*outcome).number).offer.has_value());
+  ASSERT_TRUE(Poll("a", line).offer.has_value());
 
   Extend(ExtendOf("a", Id(2), Millis(50'000)));
 

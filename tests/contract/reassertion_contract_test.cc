@@ -75,7 +75,7 @@ TEST_P(ReassertionContract, ProofOfSomethingElseIsNone) {
   for (const std::string& proof :
        {std::string("1"), std::string("."), right.reassertion.substr(1), right.reassertion + "0",
         right.reassertion.substr(0, right.reassertion.rfind('.') + 1),
-        "1.60000" + right.reassertion.substr(right.reassertion.find('.', 2))}) {
+        "2.60000" + right.reassertion.substr(right.reassertion.find('.', 2))}) {
     wrong = right;
     wrong.reassertion = proof;
     ExpectLost(wrong, proof.c_str());
@@ -104,7 +104,7 @@ TEST_P(ReassertionContract, ProofOfAStoreOfBeforeIsNone) {
 TEST_P(ReassertionContract, HigherTokenWins) {
   const AcquireRequest lower = AcquireOf("a", Id(1)), higher = AcquireOf("a", Id(2));
   const ExtendRequest of_lower = ProvedExtendOf(lower, Grant(lower));
-  Pass(kTtl);
+  world_->Run({"DEL", "lk:{a}"});
   const ExtendRequest of_higher = ProvedExtendOf(higher, Grant(Now(higher)));
   ForgetEverything();
 
@@ -207,6 +207,115 @@ TEST_P(ReassertionContract, NoCopyOfItsAcquireBecomesItsKeeper) {
   EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
 }
 
+TEST_P(ReassertionContract, ProofIsGoodUntilTheEndThatItCameWith) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const ExtendRequest of_grant = ProvedExtendOf(request, Grant(request));
+  Pass(Millis(20'000));
+  const ExtendRequest of_extend = ProvedExtendOf(request, Extend(ExtendOf("a", Id(1))));
+  ForgetEverything();
+  EXPECT_FALSE(Ask(AcquireOf("b", Id(2))).ok()) << "the loss is noticed";
+
+  Pass(Millis(10'000));
+  ExpectLost(of_grant, "the lease would have ended without the extend");
+  Pass(Millis(20'000) - Micros(1));
+  const ExtendRequest of_reassert = ProvedExtendOf(request, Extend(Now(of_extend)));
+  ForgetEverything();
+  Pass(Micros(1));
+  ExpectLost(of_extend, "it has ended by now");
+  EXPECT_TRUE(Extended(of_reassert).ok()) << "the answer brought a proof of its own";
+}
+
+TEST_P(ReassertionContract, LeaseThatHadEndedStaysEndedWhereNobodyRemembersIt) {
+  const AcquireRequest expired = AcquireOf("a", Id(1)), released = AcquireOf("b", Id(2)),
+                       forced = AcquireOf("c", Id(3));
+  std::vector<ExtendRequest> ended = {ProvedExtendOf(expired, Grant(expired))};
+  Pass(kTtl);
+  for (const AcquireRequest& request : {released, forced}) {
+    ended.push_back(ProvedExtendOf(request, Grant(Now(request))));
+  }
+  Release("b", Id(2));
+  ForceRelease("c");
+  for (const ExtendRequest& extend : ended) {
+    Grant(extend.name == "c" ? "d" : extend.name, Id(4));
+    Release(extend.name, Id(4));
+  }
+  ForgetEverything();
+
+  for (const ExtendRequest& extend : ended) {
+    ExpectLost(extend, extend.name.c_str());
+    EXPECT_EQ(Fence(FenceOf(extend.name, extend.token)).verdict, core::Verdict::kUnknownToken);
+  }
+}
+
+TEST_P(ReassertionContract, EndedLeasesAreRememberedAsLongAsTheirProofsAreGood) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  Release("a", Id(1));
+  Pass(kTtl - Millis(1'000));
+  Grant("b", Id(2));
+  Release("b", Id(2));
+  ForgetEverything();
+  ExpectLost(extend, "released almost a ttl ago");
+}
+
+// The steps are larger than what is left of the lease.
+TEST_P(ReassertionContract, ProofIsGoodForAsLongWhateverTheClockIsSetTo) {
+  for (const Micros step : {Micros(std::chrono::hours(1)), Micros(-std::chrono::hours(1)),
+                            Micros(std::chrono::seconds(31)), Micros(-std::chrono::seconds(31))}) {
+    const uint64_t number =
+        static_cast<uint64_t>(std::chrono::abs(step).count()) * 8 + (step < Micros(0) ? 4 : 0);
+    AcquireRequest request = AcquireOf("a", Id(number));
+    request.max_hold = Millis(600'000);
+    const AcquireRequest other = AcquireOf("b", Id(number + 1));
+    const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+    const ExtendRequest late = ProvedExtendOf(other, Grant(other));
+    StepBy(step);
+    Pass(kTtl - Millis(100));
+
+    EXPECT_EQ(Extend(Now(extend)).remaining_ttl, kTtl) << step.count();
+    Pass(Millis(200));
+    ExpectLost(late, "it has ended by now");
+    Release("a", request.lease_id);
+    Pass(kQuarantine);
+    Grant("b", Id(number + 3));
+    Release("b", Id(number + 3));
+  }
+}
+
+TEST_P(ReassertionContract, ClaimIsAnsweredWithAProofOfItsOwn) {
+  Grant("a", Id(1));
+  AcquireRequest waiter = AcquireOf("a", Id(2));
+  waiter.wait_timeout = Millis(60'000);
+  waiter.keeper = core::Keeper(1, 1);  // Of the first daemon.
+  waiter.lock_delay = Millis(1'000);
+  const auto waiting = Ask(waiter);
+  ASSERT_TRUE(waiting.ok() && std::holds_alternative<core::Waiting>(*waiting));
+  Pass(kTtl);
+  ASSERT_TRUE(Poll("a", std::get<core::Waiting>(*waiting).line).offer.has_value());
+  const Lease lease = Extend(ExtendOf("a", Id(2)));
+  const ExtendRequest extend = ProvedExtendOf(waiter, lease);
+  ForgetEverything();
+
+  EXPECT_EQ(Extend(Now(extend)).token, lease.token);
+  EXPECT_EQ(RecordOf("a").substr(202, 8), "00001000") << "the lock_delay is proved too";
+}
+
+TEST_P(ReassertionContract, RepeatIsAnsweredWithAProofOfTheFirstGrant) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  request.lock_delay = Millis(1'000);
+  request.max_hold = Millis(40'000);
+  Grant(request);
+  AcquireRequest repeat = request;
+  repeat.lock_delay = Millis(5'000);
+  repeat.max_hold = Millis(0);
+  const ExtendRequest extend = ProvedExtendOf(repeat, Grant(repeat));
+  Pass(Millis(20'000));
+  ForgetEverything();
+
+  EXPECT_EQ(Extend(Now(extend)).remaining_ttl, Millis(20'000)) << "max_hold counts from the grant";
+  EXPECT_EQ(RecordOf("a").substr(202, 8), "00001000");
+}
+
 TEST_P(ReassertionContract, LockDelayIsKept) {
   AcquireRequest request = AcquireOf("a", Id(1));
   request.lock_delay = Millis(5'000);
@@ -225,9 +334,9 @@ TEST_P(ReassertionContract, LockDelayIsKept) {
 TEST_P(ReassertionContract, MaxHoldIsKept) {
   AcquireRequest request = AcquireOf("a", Id(1));
   request.max_hold = Millis(50'000);
-  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  Grant(request);
   Pass(Millis(25'000));
-  Extend(ExtendOf("a", Id(1)));
+  const ExtendRequest extend = ProvedExtendOf(request, Extend(ExtendOf("a", Id(1))));
   Pass(Millis(10'000));
   ForgetEverything();
 

@@ -54,7 +54,7 @@ struct Daemon {
                                                        support::GuardOptionsOf(daemon_id))),
         queue(node, clock, executor, floor, {.record_retention = kRetention}, guard.get()),
         locks(node, queue, floor, clock, {.daemon_id = daemon_id}, guard.get()),
-        admin(node, queue, clock, executor, floor) {}
+        admin(node, queue, clock, executor, floor, locks.proofs()) {}
 
   redis::TokenFloor floor;
   CountingObserver noticed;

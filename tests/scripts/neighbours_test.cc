@@ -52,6 +52,18 @@ class NeighboursTest : public testing::TestWithParam<std::string> {
     return outcomes;
   }
 
+  // What a script says of the terms of the lease of the lock with this number.
+  static std::string TermsIn(const Reply& reply, size_t number) {
+    const Reply& told = reply.items.at(4 + 4 * number);
+    return told.type == Reply::Type::kInteger ? std::to_string(told.integer) : told.text;
+  }
+
+  static std::string Terms(int64_t ttl, int64_t lock_delay, int64_t max_hold_end) {
+    std::string terms = std::to_string(ttl);
+    if (lock_delay == 0 && max_hold_end == 0) return terms;
+    return terms + " " + std::to_string(lock_delay) + " " + std::to_string(max_hold_end);
+  }
+
   // Each for a lease id of its own.
   std::vector<int64_t> Acquire(size_t keys_per_lock, const Strings& names,
                                const std::vector<uint64_t>& ids) {
@@ -194,7 +206,7 @@ TEST_P(NeighboursTest, EachLeaseHasItsOwnTerms) {
     const int64_t lease_end = now + lasting[i] * 1000;
     const int64_t delay = i == 2 ? 2'000 : 0;
     EXPECT_EQ(reply.items.at(3 + 4 * i).integer, lasting[i] * 1000) << i;
-    EXPECT_EQ(reply.items.at(4 + 4 * i).integer, i == 1 ? 60'000 : 30'000) << i;
+    EXPECT_EQ(TermsIn(reply, i), Terms(i == 1 ? 60'000 : 30'000, delay, i == 4 ? lease_end : 0));
     EXPECT_EQ(record.substr(32, 16), std::to_string(lease_end)) << i;
     EXPECT_EQ(record.substr(49, 16), std::to_string(lease_end + delay * 1000)) << i;
     EXPECT_EQ(record.substr(83, 16), i == 4 ? std::to_string(lease_end) : std::string(16, '0'))
@@ -235,7 +247,7 @@ TEST_P(NeighboursTest, EachExtendHasItsOwnTerms) {
     const int64_t lease_end = now + lasting[i] * 1000;
     const int64_t delay = i == 2 ? 2'000 : 0;
     EXPECT_EQ(reply.items.at(3 + 4 * i).integer, lasting[i] * 1000) << i;
-    EXPECT_EQ(reply.items.at(4 + 4 * i).integer, asked[i]) << i;
+    EXPECT_EQ(TermsIn(reply, i), Terms(asked[i], delay, i == 3 ? lease_end : 0));
     EXPECT_EQ(record.substr(32, 16), std::to_string(lease_end)) << i;
     EXPECT_EQ(record.substr(49, 16), std::to_string(lease_end + delay * 1000)) << i;
     EXPECT_EQ(Run({"PTTL", keys[i]}).integer, lasting[i] + delay + 60'000) << i;

@@ -32,7 +32,9 @@ void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
 void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, const absl::Status& answer,
                        core::Instant now) {
   const auto reason = core::ReasonOf(answer);
-  if (reason == ErrorReason::kLeaseLost) judge.ToldLost(request.name, request.token.value, now);
+  if (reason == ErrorReason::kLeaseLost) {
+    judge.ToldLost(request.name, request.token.value, core::Instant::max(), now);
+  }
   if (reason == ErrorReason::kStoreQuarantined && !request.reassertion.empty()) {
     judge.Violation("a proved lease of " + request.name + " was not taken back in a quarantine");
   }

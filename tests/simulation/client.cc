@@ -31,9 +31,8 @@ Micros Trusted(Micros remaining) { return remaining - remaining / 100 - Micros(5
 struct Client::Round : Wish {
   Instant give_up;  // Of acquiring.
   int64_t token = 0;
-  std::string reassertion;   // Of the grant,
-  int64_t proved_token = 0;  // which it proves.
-  Instant believed_end;      // Of the lease, by this client's clock.
+  std::string reassertion;  // The newest.
+  Instant believed_end;     // Of the lease, by this client's clock.
   bool believing = false;
   bool releasing = false;
   bool over = false;
@@ -47,6 +46,7 @@ Client::Client(const World& world, int index, support::Random random)
     : world_(world),
       index_(index),
       random_(random),
+      impatience_(~world.schedule.seed + static_cast<uint64_t>(index)),
       process_(world.executor),
       daemon_(static_cast<int>(random_.Below(world.schedule.entrances))) {}
 
@@ -101,9 +101,27 @@ void Client::Send(const RoundPtr& round) {
       [request](Daemon& daemon, const CallPtr& call, Reply<core::AcquireAnswer> reply) {
         daemon.Acquire(call, request, std::move(reply));
       },
-      [this, round, sent](absl::StatusOr<core::AcquireAnswer> answer) {
-        OnAnswer(round, sent, std::move(answer));
+      [this, round, sent, attempt = request.attempt](absl::StatusOr<core::AcquireAnswer> answer) {
+        if (attempt == round->request.attempt) OnAnswer(round, sent, std::move(answer));
       });
+  SendAnewAtRandom(round);
+}
+
+// Sends the acquire to another daemon while the first one still works at it, over a connection that
+// stands half-open: that daemon hears late that nobody waits there any more.
+void Client::SendAnewAtRandom(const RoundPtr& round) {
+  const int one_in = world_.schedule.impatient_one_in;
+  if (one_in == 0 || last_lap_ || !impatience_.OneIn(static_cast<uint64_t>(one_in))) return;
+  const Micros patience(impatience_.Between(1'000, 1'000'000));
+  process_.Later(patience, [this, round, left = round->acquire_call] {
+    if (round->over || left == nullptr || round->acquire_call != left) return;
+    world_.rpc.AfterWorldTime(
+        Micros(impatience_.Between(0, 6'000'000)),
+        [this, daemon = round->daemon, left] { world_.rpc.Cancel(daemon, left); });
+    ++daemon_;
+    ++round->request.attempt;
+    Send(round);
+  });
 }
 
 void Client::OnAnswer(const RoundPtr& round, Instant sent,
@@ -116,8 +134,6 @@ void Client::OnAnswer(const RoundPtr& round, Instant sent,
   }
   if (std::holds_alternative<core::Contention>(*answer)) return Done(round);
   const Lease& lease = std::get<Lease>(*answer);
-  round->reassertion = lease.reassertion;
-  round->proved_token = lease.token.value;
   if (lease.offered) return Claim(round, 0);
   Hold(round, sent, lease);
 }
@@ -178,8 +194,7 @@ void Client::Hold(const RoundPtr& round, Instant asked, const Lease& lease) {
   world_.judge.Granted(name, lease.token.value, lease.previous_lease_expired, asked, now);
   if (round->releasing) return;
   round->token = lease.token.value;
-  // What was claimed is a later offer than the one that came with the proof.
-  if (round->token != round->proved_token) round->reassertion.clear();
+  round->reassertion = lease.reassertion;
   round->believed_end = asked + Trusted(lease.remaining_ttl);
   if (now >= round->believed_end) return Release(round, 0);
   round->believing = true;
@@ -232,6 +247,7 @@ void Client::Renew(const RoundPtr& round) {
         if (!Believes(*round) || round->releasing) return;
         TellJudgeOfExtend(world_.judge, extend, lease.status(), world_.clock.Now());
         if (lease.ok()) {
+          round->reassertion = lease->reassertion;
           round->believed_end = std::max(round->believed_end, sent + Trusted(lease->remaining_ttl));
         } else if (absl::IsUnavailable(lease.status())) {
           ++daemon_;

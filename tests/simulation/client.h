@@ -55,6 +55,7 @@ class Client final : public AnyClient {
   void Retry(const RoundPtr& round, const absl::Status& why);
   void Claim(const RoundPtr& round, int tries);
   void GiveUpAtRandom(const RoundPtr& round);
+  void SendAnewAtRandom(const RoundPtr& round);
   void Hold(const RoundPtr& round, core::Instant asked, const core::Lease& lease);
   void Renew(const RoundPtr& round);
   void Cling(const RoundPtr& round, core::Instant until);
@@ -70,6 +71,7 @@ class Client final : public AnyClient {
   const World world_;
   const int index_;
   support::Random random_;
+  support::Random impatience_;
   Process process_;
   int daemon_ = 0;  // Where the next acquire goes, modulo their number.
   bool stopping_ = false;

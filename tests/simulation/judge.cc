@@ -123,6 +123,12 @@ void Judge::GivenUp(const Try& what, Instant now) {
 
 // --- what the store did
 
+// Whether this lease id comes with the number that it had. Its daemon takes a line that ended while
+// it did not hear of its turn, or of the release, for one that was lost; or older data have it.
+bool Judge::HasAgain(const Lock& lock, const std::string& lease_id, int64_t number) const {
+  return lock.numbers.contains({lease_id, number});
+}
+
 void Judge::Joined(const Try& what, int64_t number, Instant now) {
   Lock& state = locks_[what.lock];
   CheckVoid(state, what, "was let into the line of", now);
@@ -134,14 +140,16 @@ void Judge::Joined(const Try& what, int64_t number, Instant now) {
   }
   if (known != state.places.end()) {
     CheckPlaceOfGivenUp(state, what.lease_id, known->second, now);
-  } else {
+  } else if (!HasAgain(state, what.lease_id, number)) {
     for (const auto& [other_id, other] : state.line) {
       if (other.number < number || state.line_from_before) continue;
       Violation(Shown(what.lease_id) + " joined the line of " + what.lock + " before " +
                 Shown(other_id) + ", which had come before");
     }
   }
+  CheckPlaceBefore(state, what, number);
   state.places[what.lease_id] = {number, what.keeper, now};
+  state.numbers.emplace(what.lease_id, number);
   state.line[what.lease_id] = {number, what.keeper, now};
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -78,9 +79,10 @@ class Judge {
   void GivenUp(const Try& what, Instant now);
 
   // What clients hear over sessions. A heartbeat's answer did not name a lease, so that it runs at
-  // least until `until`; or they are told that a lease has ended.
+  // least until `until`; or they are told that a lease has ended, which they believed in until
+  // `believed_end`.
   void Assured(const std::string& lock, int64_t token, Instant until, Instant now);
-  void ToldLost(const std::string& lock, int64_t token, Instant now);
+  void ToldLost(const std::string& lock, int64_t token, Instant believed_end, Instant now);
 
   // The caller of a waiting acquire cancels it, and hears what becomes of it.
   void Cancelled(const Try& what, Instant now);
@@ -93,6 +95,8 @@ class Judge {
   void Repeated(const Try& what, int32_t attempt, Instant now);
   void Extended(const std::string& lock, const std::string& lease_id, Instant end, Instant now);
   void Released(const std::string& lock, const std::string& lease_id, Instant now);
+  // A release was told that its lease had expired, or that it stood in line.
+  void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now);
   void Withdrawn(const Try& what, Instant now);
   void WithdrawalKept(const std::string& lock);
   void Declined(const Try& what);
@@ -174,7 +178,6 @@ class Judge {
     bool doubted = false;    // The store may have forgotten it.
     bool forgotten = false;  // And has forgotten something.
     bool line_from_before = false;  // Older data may have brought places back.
-    int64_t unproved = 0;  // Token of a lease whose proof a step of the clock has made void.
     Phase phase = Phase::kNone;
     bool over_before = false;  // The turn was over before it ran again: the clock was set back.
     std::optional<bool> previous_expired = false;  // Before `turn`.
@@ -184,9 +187,11 @@ class Judge {
     Instant extends_from;            // Since when extends of this turn are counted.
     int extends = 0;
 
-    std::map<std::string, Waiter> line;              // By lease id.
-    std::map<std::string, Place> places;             // Of those that have not left.
-    std::unordered_map<std::string, Void> released;  // Lease ids,
+    std::map<std::string, Waiter> line;                 // By lease id.
+    std::map<std::string, Place> places;                // Of those that have not left,
+    std::map<std::string, Place> places_before;         // and had them before the line was lost.
+    std::set<std::pair<std::string, int64_t>> numbers;  // That each has had.
+    std::unordered_map<std::string, Void> released;     // Lease ids,
     std::unordered_set<std::string> ends;  // lease ids that were released, keepers that withdrew,
     std::unordered_set<std::string> forgotten_ends;      // those of before a loss,
     std::unordered_map<std::string, Void> refused;       // keepers,
@@ -214,6 +219,8 @@ class Judge {
   Instant DoneBy(const std::string& keeper, Instant since) const;
   std::optional<bool> PreviousExpired(const Lock& lock, Instant now) const;
   bool IsVoid(const Lock& lock, const Void& entry, Instant now) const;
+  bool HasAgain(const Lock& lock, const std::string& lease_id, int64_t number) const;
+  void CheckPlaceBefore(Lock& lock, const Try& what, int64_t number);
   void CheckVoid(const Lock& lock, const Try& what, const char* event, Instant now);
   void CheckOrder(const Lock& lock, const Turn& turn, Instant now);
   void CheckReceiver(const Turn& turn);

@@ -18,6 +18,8 @@ constexpr Micros kKeepsRecords{30'000'000};
 constexpr Micros kUnseenMax{1'200'000};
 // A heartbeat is answered within this.
 constexpr Micros kHeartbeatMax{10'000'000};
+// How wrong daemons may be about a step of the clock: as slow as an answer can be.
+constexpr Micros kStepUnknown{1'000'000};
 // What a slewed clock makes of the longest time that matters.
 constexpr Micros kSlewed{10'000};
 
@@ -31,6 +33,7 @@ void Judge::StoreLost(Forgot forgot, Instant now, uint64_t misled) {
     if (forgot == Forgot::kNothing) continue;
     lock.forgotten = lock.line_from_before = true;
     lock.line.clear();
+    lock.places_before.merge(lock.places);
     lock.places.clear();
     lock.released.clear();
     lock.refused.clear();
@@ -43,7 +46,6 @@ void Judge::ClockSet(Micros by, Instant now) {
   for (auto& [name, lock] : locks_) {
     if (now >= lock.turn.end && by < Micros(0)) lock.over_before = true;
     lock.turn.end -= by;
-    if (lock.turn.max_hold) lock.unproved = lock.turn.token;
   }
   // A step back that nobody noticed does not make up for one forward after it: a lease from in
   // between ends early by the whole of that.
@@ -65,6 +67,24 @@ void Judge::EpochBegan(Instant quarantine_end) {
   if (++epochs_ > losses_) Violation("a quarantine began although nothing was lost");
 }
 
+// A waiter takes its place along to the line that comes after one that was lost.
+void Judge::CheckPlaceBefore(Lock& lock, const Try& what, int64_t number) {
+  const auto before = lock.places_before.extract(what.lease_id);
+  if (before.empty() || before.mapped().keeper != what.keeper) return;
+  if (HasAgain(lock, what.lease_id, number)) return;
+  Violation(what.lease_id.substr(0, 8) + " has another place in the new line of " + what.lock);
+}
+
+void Judge::ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now) {
+  const Lock& state = locks_[lock];
+  if (state.phase != Phase::kLease || state.turn.to.lease_id != lease_id || state.over_before ||
+      ClockGivesTooEarly() || now + tolerance_ >= EndOf(state)) {
+    return;
+  }
+  Violation("the release of " + lease_id.substr(0, 8) + " was told that it has not " + lock +
+            ", but its lease runs");
+}
+
 void Judge::Reasserted(Turn turn, Instant now) {
   Lock& state = locks_[turn.to.lock];
   const std::string shown = turn.to.lease_id.substr(0, 8);
@@ -81,6 +101,13 @@ void Judge::Reasserted(Turn turn, Instant now) {
               std::to_string(turn.token) + " after " + std::to_string(state.turn.token));
   }
   const bool same = state.turn.token == turn.token;
+  // What the holder was told last, or the beginning of the next turn.
+  const Instant over_at = same                         ? state.told_end
+                          : given != state.given.end() ? given->second.over_at
+                                                       : now;
+  if (over_at != Instant() && over_at + tolerance_ + kStepUnknown < now) {
+    Violation(shown + " was given " + turn.to.lock + " back after its lease had ended");
+  }
   state.told_end = same ? std::max(state.told_end, turn.end) : turn.end;
   state.phase = Phase::kLease;
   state.turn = std::move(turn);

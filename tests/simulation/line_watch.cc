@@ -71,7 +71,7 @@ LineWatch::LineWatch(support::RedisModel& server, const core::Clock& clock, Judg
   know(redis::kExtendScript, {Script::kExtend, "extend", 3, 4});
   know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
   know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
-  know(redis::kReassertScript, {Script::kReassert, "reassert", 6, 4});
+  know(redis::kReassertScript, {Script::kReassert, "reassert", 7, 4});
   know(redis::kReleaseScript, {Script::kRelease, "release", 2, 2});
   know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 4, 4});
 }
@@ -187,6 +187,9 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
       if (outcome == 1) OnReassert(operation);
       return;
     case Script::kRelease:
+      if (outcome == 2 || outcome == 4) {
+        judge_.ReleaseDenied(operation.lock, operation.lease_id(), operation.now);
+      }
       if (outcome >= 1 && outcome <= 4) {
         judge_.Released(operation.lock, operation.lease_id(), operation.now);
       }

@@ -47,6 +47,7 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("confirm_one_in", schedule.confirm_one_in);
   visit("careless_one_in", schedule.careless_one_in);
   visit("clinging_one_in", schedule.clinging_one_in);
+  visit("impatient_one_in", schedule.impatient_one_in);
   visit("faults_end", schedule.faults_end);
   visit("order_from", schedule.order_from);
   visit("order", schedule.order);

@@ -119,8 +119,6 @@ void SessionClient::OnAcquired(const RoundPtr& round, const LinkPtr& link, Insta
   const auto& outcome = std::get<core::AcquireAnswer>(*answer);
   if (std::holds_alternative<core::Contention>(outcome)) return Done(round);
   const Lease& lease = std::get<Lease>(outcome);
-  round->reassertion = lease.reassertion;
-  round->proved_token = lease.token.value;
   if (link->closing) return Release(round, 0);
   if (lease.offered) return Claim(round, link);
   Hold(round, link, sent, lease);
@@ -179,8 +177,7 @@ void SessionClient::Hold(const RoundPtr& round, const LinkPtr& link, Instant ask
   const std::string& name = round->request.name;
   world_.judge.Granted(name, lease.token.value, lease.previous_lease_expired, asked, now);
   round->token = lease.token.value;
-  // What was claimed is a later offer than the one that came with the proof.
-  if (round->token != round->proved_token) round->reassertion.clear();
+  round->reassertion = lease.reassertion;
   round->believed_end = asked + Trusted(lease.remaining_ttl);
   if (now >= round->believed_end || round->lost) return Release(round, 0);
   round->believing = true;
@@ -210,6 +207,7 @@ void SessionClient::Extend(const RoundPtr& round) {
                if (round->releasing || round->over || round->lost) return;
                if (core::ReasonOf(answer.status()) == core::ErrorReason::kLeaseLost) Lost(*round);
                if (!Believes(*round) || !answer.ok()) return;
+               round->reassertion = std::get<Lease>(*answer).reassertion;
                Prolong(*round, sent + Trusted(std::get<Lease>(*answer).remaining_ttl));
              }});
 }
@@ -236,7 +234,7 @@ void SessionClient::StopBelieving(Round& round) {
 
 void SessionClient::Lost(Round& round) {
   round.lost = true;
-  world_.judge.ToldLost(round.request.name, round.token, world_.clock.Now());
+  world_.judge.ToldLost(round.request.name, round.token, round.believed_end, world_.clock.Now());
   StopBelieving(round);
 }
 

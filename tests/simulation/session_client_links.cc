@@ -84,10 +84,15 @@ void SessionClient::OnMessage(LinkPtr link, SessionMessage message) {
 void SessionClient::OnBeat(Link& link, const SessionMessage::Beat& beat) {
   const Instant now = world_.clock.Now();
   // A lease is named once, perhaps in answer to a heartbeat that was sent before it was granted.
-  for (const core::NotExtended& named : beat.not_extended) {
+  for (const core::NotExtended& named : beat.answer.not_extended) {
     if (named.reason != core::ErrorReason::kLeaseLost) continue;
     for (const RoundPtr& round : rounds_) {
       if (Names(named, *round) && !round->releasing && !round->lost) Lost(*round);
+    }
+  }
+  for (const core::HeartbeatAnswer::Proof& proof : beat.answer.proofs) {
+    for (const RoundPtr& round : rounds_) {
+      if (round->request.lease_id == proof.lease_id) round->reassertion = proof.reassertion;
     }
   }
   while (!link.beats.empty() && link.beats.begin()->first <= beat.number) {
@@ -98,9 +103,10 @@ void SessionClient::OnBeat(Link& link, const SessionMessage::Beat& beat) {
     if (answered.key() != beat.number) continue;
     for (const RoundPtr& round : holders) {
       if (round->releasing || round->over || round->lost) continue;
-      const auto named = std::find_if(beat.not_extended.begin(), beat.not_extended.end(),
-                                      [&round](const auto& lost) { return Names(lost, *round); });
-      if (named == beat.not_extended.end()) {
+      const auto named =
+          std::find_if(beat.answer.not_extended.begin(), beat.answer.not_extended.end(),
+                       [&round](const auto& lost) { return Names(lost, *round); });
+      if (named == beat.answer.not_extended.end()) {
         // The close may have released it, also if its client believed in it no more by then.
         if (link.closing) continue;
         const Micros kept_for = KeptFor(round->request.ttl);
@@ -208,6 +214,7 @@ void SessionClient::Adopt(const RoundPtr& round) {
                if (link->closing) return Release(round, 0);
                if (answer.ok()) {
                  round->link = link;
+                 round->reassertion = std::get<Lease>(*answer).reassertion;
                  if (Believes(*round)) {
                    Prolong(*round, sent + Trusted(std::get<Lease>(*answer).remaining_ttl));
                  }

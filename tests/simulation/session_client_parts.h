@@ -26,8 +26,7 @@ inline core::Micros Trusted(core::Micros remaining) {
 struct SessionClient::Round : Wish {
   core::Instant give_up;  // Of acquiring.
   int64_t token = 0;
-  std::string reassertion;     // Of the grant,
-  int64_t proved_token = 0;    // which it proves.
+  std::string reassertion;     // The newest.
   core::Instant believed_end;  // Of the lease, by this client's clock.
   bool believing = false;
   bool releasing = false;

@@ -54,20 +54,22 @@ void SessionServer::Heartbeat(uint64_t number) {
 
 void SessionServer::StartBeat(uint64_t number) {
   beating_ = true;
-  session_->Heartbeat([this, number](absl::StatusOr<std::vector<NotExtended>> not_extended) {
-    if (!SpeaksTooLate()) OnBeat(number, *std::move(not_extended));
+  session_->Heartbeat([this, number](absl::StatusOr<core::HeartbeatAnswer> answer) {
+    if (!SpeaksTooLate()) OnBeat(number, *std::move(answer));
   });
 }
 
-void SessionServer::OnBeat(uint64_t number, std::vector<NotExtended> not_extended) {
+void SessionServer::OnBeat(uint64_t number, core::HeartbeatAnswer answer) {
   beating_ = false;
   // As the outbox: what is left of an older one; the newest tells of the leases that still run.
   if (outbox_.beat) {
-    for (NotExtended& lost : outbox_.beat->not_extended) {
-      if (lost.reason == ErrorReason::kLeaseLost) not_extended.push_back(std::move(lost));
+    core::HeartbeatAnswer& older = outbox_.beat->answer;
+    for (NotExtended& lost : older.not_extended) {
+      if (lost.reason == ErrorReason::kLeaseLost) answer.not_extended.push_back(std::move(lost));
     }
+    answer.proofs.insert(answer.proofs.begin(), older.proofs.begin(), older.proofs.end());
   }
-  outbox_.beat = {number, std::move(not_extended)};
+  outbox_.beat = {number, std::move(answer)};
   if (next_beat_) StartBeat(*std::exchange(next_beat_, std::nullopt));
   AdvanceSoon();
 }

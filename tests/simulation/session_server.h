@@ -25,7 +25,7 @@ struct SessionMessage {
   };
   struct Beat {
     uint64_t number = 0;
-    std::vector<core::NotExtended> not_extended;
+    core::HeartbeatAnswer answer;
   };
 
   std::vector<Result> results;  // Of operations, offers and adoptions.
@@ -89,7 +89,7 @@ class SessionServer final : public core::SessionListener,
   void Answer(uint64_t id, absl::StatusOr<core::SessionAnswer> answer);
   void TellJudge(uint64_t id, const absl::StatusOr<core::SessionAnswer>& answer);
   void StartBeat(uint64_t number);
-  void OnBeat(uint64_t number, std::vector<core::NotExtended> not_extended);
+  void OnBeat(uint64_t number, core::HeartbeatAnswer answer);
   void AdvanceSoon();
   void Advance();
   bool Idle() const { return unanswered_ == 0 && !beating_; }

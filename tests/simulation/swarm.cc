@@ -146,6 +146,7 @@ Schedule DrawSwarm(support::Random& random) {
   if (schedule.guarded && random.OneIn(3)) {
     schedule.clinging_one_in = static_cast<int>(random.Between(1, 4));
   }
+  if (random.OneIn(4)) schedule.impatient_one_in = static_cast<int>(random.Between(1, 4));
   return schedule;
 }
 

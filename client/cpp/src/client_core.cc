@@ -140,7 +140,6 @@ absl::StatusOr<Lease> ClientCore::Adopt(std::string_view name, std::string_view 
   const AnsweredRequest answered = RunUntilAnswered(call_ports(), options_.call_timeout, request);
   absl::StatusOr<Granted> extended = ExtendedFrom(answered.answer);
   if (!extended.ok()) return extended.status();
-  extended->grant.reassertion = options.reassertion;  // An extend is answered without.
   return Hold({.granted = *std::move(extended),
                .sent = answered.sent,
                .terms = {.stop_margin = options.stop_margin},

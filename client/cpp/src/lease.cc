@@ -21,6 +21,8 @@ Lease::~Lease() {
 
 const Grant& Lease::grant() const { return held_->grant(); }
 
+std::string Lease::reassertion() const { return held_->kept().reassertion(); }
+
 std::chrono::nanoseconds Lease::remaining() const { return held_->kept().remaining(); }
 
 bool Lease::lost() const { return held_->kept().lost(); }

@@ -13,7 +13,7 @@
 namespace lockkeeper::redis {
 namespace {
 
-constexpr std::string_view kFormat = "1";
+constexpr std::string_view kFormat = "2";
 constexpr size_t kKeyBytes = 16;
 constexpr size_t kDigestBytes = 16;
 constexpr char kSeparator = '.';
@@ -46,10 +46,10 @@ std::optional<std::array<unsigned char, kKeyBytes>> KeyOf(std::string_view digit
 
 std::string TextOf(const ProvedTerms& terms) {
   std::string text(kFormat);
-  constexpr size_t kBytesOfProof = 96;  // With the digest that will follow.
+  constexpr size_t kBytesOfProof = 112;  // With the digest that will follow.
   text.reserve(kBytesOfProof);
-  for (const int64_t number :
-       {terms.ttl.count(), terms.lock_delay.count(), terms.max_hold_end.micros}) {
+  for (const int64_t number : {terms.ttl.count(), terms.lock_delay.count(),
+                               terms.max_hold_end.micros, terms.lease_end.micros}) {
     text += kSeparator;
     AppendNumber(text, number);
   }
@@ -59,7 +59,7 @@ std::string TextOf(const ProvedTerms& terms) {
 std::optional<ProvedTerms> ReadTerms(std::string_view text) {
   if (!text.starts_with(kFormat)) return std::nullopt;
   text.remove_prefix(kFormat.size());
-  std::array<int64_t, 3> numbers{};
+  std::array<int64_t, 4> numbers{};
   for (int64_t& number : numbers) {
     if (text.empty() || text.front() != kSeparator) return std::nullopt;
     text.remove_prefix(1);
@@ -68,7 +68,8 @@ std::optional<ProvedTerms> ReadTerms(std::string_view text) {
     text.remove_prefix(static_cast<size_t>(read.ptr - text.data()));
   }
   if (!text.empty()) return std::nullopt;
-  return ProvedTerms{core::Millis(numbers[0]), core::Millis(numbers[1]), {numbers[2]}};
+  return ProvedTerms{
+      core::Millis(numbers[0]), core::Millis(numbers[1]), {numbers[2]}, {numbers[3]}};
 }
 
 }  // namespace

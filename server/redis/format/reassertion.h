@@ -18,11 +18,19 @@
 
 namespace lockkeeper::redis {
 
+// Point on the node's clock as if nobody had ever set it: what is left of a lease by it does not
+// change when the clock is set. NodeGuard::clock_offset() is the difference.
+struct ServiceTime {
+  int64_t micros = 0;
+  auto operator<=>(const ServiceTime&) const = default;
+};
+
 // What a proof carries by itself.
 struct ProvedTerms {
   core::Millis ttl{};
   core::Millis lock_delay{};
-  core::NodeTime max_hold_end;  // 0: none.
+  ServiceTime max_hold_end;  // 0: none.
+  ServiceTime lease_end;     // It proves nothing any more afterwards.
 
   bool operator==(const ProvedTerms&) const = default;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include "redis/format/lock_record.h"
 
@@ -73,7 +74,8 @@ std::string StoreMarker::Stamp() const {
 
 std::string StoreMarker::Text() const {
   return Stamp() + " " + home + " " + reassertion_key + " " +
-         Digits(token_floor.value, kNumberDigits);
+         Digits(token_floor.value, kNumberDigits) + (clock_offset < core::Micros(0) ? " -" : " +") +
+         Digits(std::abs(clock_offset.count()), kNumberDigits);
 }
 
 std::optional<SeenMarker> ParseMarker(std::string_view text) {
@@ -92,6 +94,13 @@ std::optional<SeenMarker> ParseMarker(std::string_view text) {
   marker.home = columns.Hex(kIdDigits);
   marker.reassertion_key = columns.Hex(kKeyDigits);
   marker.token_floor.value = columns.Number(kNumberDigits);
+  const std::string_view offset = columns.Next(1 + kNumberDigits);
+  const bool is_ahead = offset.starts_with('+');
+  if (!is_ahead && !offset.starts_with('-')) columns.Refuse();
+  Columns digits(offset.substr(std::min<size_t>(1, offset.size())));
+  const int64_t micros = digits.Number(kNumberDigits);
+  if (!digits.ok()) columns.Refuse();
+  marker.clock_offset = core::Micros(is_ahead ? micros : -micros);
   seen.beat.count = columns.Number(kNumberDigits);
   seen.beat.at.micros = columns.Number(kNumberDigits);
   if (!columns.ok()) return std::nullopt;

@@ -26,6 +26,9 @@ struct StoreMarker {
   std::string home;      // 16 hex digits: the embedded store's folder; zeros for any other.
   std::string reassertion_key;  // 32 hex digits: what leases are proved with.
   core::FencingToken token_floor;
+  // How far the node's clock is ahead of service time, by the steps that were noticed since the
+  // reassertion key was made.
+  core::Micros clock_offset{};
 
   // What scripts compare.
   std::string Stamp() const;

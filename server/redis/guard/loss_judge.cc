@@ -114,6 +114,7 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   const auto take = [&marker](const StoreMarker& from) {
     marker.service_id = from.service_id;
     marker.reassertion_key = from.reassertion_key;
+    marker.clock_offset = from.clock_offset;
     marker.epoch = std::max(marker.epoch, from.epoch);
     marker.ttl_ceiling = std::max(marker.ttl_ceiling, from.ttl_ceiling);
     marker.token_floor = std::max(marker.token_floor, from.token_floor);
@@ -121,9 +122,11 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   if (s.seen) take(s.seen->marker);
   if (s.known) {
     take(s.known->marker);  // Last, so that its key and its id stay.
+    marker.clock_offset += s.clock_steps.by;
     if (IsToBeFollowed(s, policy)) {
       marker.service_id = s.seen->marker.service_id;
       marker.reassertion_key = s.seen->marker.reassertion_key;
+      marker.clock_offset = s.seen->marker.clock_offset;
     }
   } else {
     // Nobody here knows what was granted last.

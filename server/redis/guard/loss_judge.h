@@ -64,6 +64,7 @@ struct JudgePolicy {
 struct ClockSteps {
   int count = 0;
   int64_t epoch = 0;  // Of the marker that was there when it noticed the last one.
+  core::Micros by{};  // In sum.
 };
 
 // What there is to judge by.
@@ -74,8 +75,8 @@ struct Sighting {
   bool unreadable = false;         // Something is there that is none.
   // What records of locks tell, if nothing is seen and nothing known: only then they are searched.
   std::optional<LossKind> records;
-  NodeLife life;                   // Of the server.
-  int64_t evicted_before = 0;      // Keys that it had evicted when it was confirmed last.
+  NodeLife life;               // Of the server.
+  int64_t evicted_before = 0;  // Keys that it had evicted when it was confirmed last.
   ClockSteps clock_steps;
   // The store has lost a write that it had confirmed to this daemon, whatever its marker says.
   bool older_data = false;

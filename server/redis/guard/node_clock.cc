@@ -41,6 +41,12 @@ bool NodeClock::Saw(core::Instant sent, core::Instant received, core::NodeTime n
   return true;
 }
 
+core::Micros NodeClock::SetBy(core::Instant sent, core::Instant received,
+                              core::NodeTime node) const {
+  const int64_t ahead = node.micros - MicrosOf(sent) / 2 - MicrosOf(received) / 2;
+  return core::Micros(ahead - low_ / 2 - high_ / 2);
+}
+
 core::NodeTime NodeClock::Earliest(core::Instant at) const {
   return {MicrosOf(at) + low_ - Slack(at)};
 }

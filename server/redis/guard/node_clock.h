@@ -18,6 +18,9 @@ class NodeClock {
   // False if the clock was set since the reply before, by more than ordinary drift and 50 ms.
   bool Saw(core::Instant sent, core::Instant received, core::NodeTime node);
 
+  // By how much a reply that cannot be true says that the clock was set. Requires: known().
+  core::Micros SetBy(core::Instant sent, core::Instant received, core::NodeTime node) const;
+
   // Believes the next reply whatever it says.
   void Forget() { known_ = false; }
 

@@ -119,6 +119,7 @@ bool NodeGuard::LearnClock(Instant sent, NodeTime node, int64_t epoch) {
   if (node_clock_.Saw(sent, clock_.Now(), node)) return true;
   ++clock_steps_.count;
   clock_steps_.epoch = epoch;
+  clock_steps_.by += node_clock_.SetBy(sent, clock_.Now(), node);
   LearnClockAnew(sent, node);
   return false;
 }
@@ -275,7 +276,7 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
   std::string text = judgement.marker.Text();
   const Instant sent = clock_.Now();
   RunMarkerScript(lane, expected, text, beats,
-                  [this, lane, sent, text, beats, steps_judged = clock_steps_.count,
+                  [this, lane, sent, text, beats, judged = clock_steps_,
                    judgement = std::move(judgement)](absl::StatusOr<Reply> reply) {
                     const std::optional<std::string> raw = TakeReply(lane, sent, reply);
                     const std::optional<SeenMarker> seen = raw ? ParseMarker(*raw) : std::nullopt;
@@ -283,9 +284,10 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
                     // Another one was first.
                     if (!seen || WithoutBeat(*raw) != text) return CheckAgainSoon();
                     const bool covered = judgement.kind == Judgement::Kind::kLoss || !older_data_;
-                    if (clock_steps_.count > steps_judged || !covered) {
+                    if (clock_steps_.count > judged.count || !covered) {
                       // Noticed meanwhile: the marker does not tell of that.
                       known_ = seen;
+                      clock_steps_.by -= judged.by;
                       return CheckAgainSoon();
                     }
                     Confirm(*seen, judgement);

@@ -100,6 +100,14 @@ class NodeGuard {
 
   // The node's clock, as far as it is known: 0 before the first answer.
   core::NodeTime NodeNow() const;
+  // How far the node's clock is ahead of service time, as far as that is known.
+  core::Micros clock_offset() const {
+    return known_ ? known_->marker.clock_offset : core::Micros(0);
+  }
+  // With its lock_delay, of those that this store has granted. 0 before it has been looked at.
+  core::Millis longest_lease() const {
+    return known_ ? known_->marker.ttl_ceiling : core::Millis(0);
+  }
   // What leases are proved with. Empty until the store has been looked at.
   const std::string& reassertion_key() const { return reassertion_key_; }
   StoreTrust trust() const;

@@ -14,12 +14,13 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: request (115 bytes: the columns of the record from the lease id on), text
 --            (principal, owner and labels, a line each), waiters that the line may have (6 digits,
---            0: do not wait)
+--            0: do not wait), and behind a space its number in a line that was lost
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
---            1 granted, 2 granted after a lease that expired: token, remaining (us), ttl (ms)
+--            1 granted, 2 granted after a lease that expired: token, remaining (us), terms (ms, see
+--            terms_text)
 --            3 contention: free by itself in (us), waiters, owner of the holder
 --            4 lease id is void or used up, or a later attempt of it waits: 0, 0, 0
---            5 waits: arrival number, position, free by itself in (us)
+--            5 waits: arrival number, position, "<free by itself in (us)> <line>"
 --            6 offered, 7 offered after a lease that expired: token, remaining (us), ttl (ms)
 --            8 the line is full: 0, 0, 0; 9 nothing is granted now, see ARGV[7]: 0, 0, 0
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format: 0, 0, 0
@@ -40,14 +41,15 @@ local RELEASED, OPEN = '1 R - - ', '0000000000000000'
 local function is_open(record) return sub(record, 50, 65) == OPEN and #record > HEADER_LENGTH end
 
 -- What the terms of the last grant (ttl, lock_delay, max_hold) came to: most of a call are the same.
-local terms, ttl, remaining, closed_until, columns, kept_until
+local terms, told, remaining, closed_until, columns, kept_until
 
 -- `voids` and `ended` are the void list that the new record gets. `is_new`: there should be no value
 -- of any type.
 local function grant(key, is_new, last_token, previous, voids, ended, request, text)
   if sub(request, 83, 108) ~= terms then
-    ttl = number_at(request, 83, 90)
+    local ttl = number_at(request, 83, 90)
     local lease_end, delay, max_hold_digits = now + ttl * 1000, 0, '0000000000000000'
+    told = ttl
     if sub(request, 92, 108) ~= '00000000 00000000' then
       delay = number_at(request, 92, 99)
       local max_hold = number_at(request, 101, 108)
@@ -56,6 +58,7 @@ local function grant(key, is_new, last_token, previous, voids, ended, request, t
         if max_hold_end < lease_end then lease_end = max_hold_end end
         max_hold_digits = digits(max_hold_end)
       end
+      told = terms_text(ttl, delay, max_hold_digits + 0)
     end
     remaining, closed_until = lease_end - now, lease_end + delay * 1000
     local lease_end_digits = digits(lease_end)
@@ -73,7 +76,7 @@ local function grant(key, is_new, last_token, previous, voids, ended, request, t
   elseif not redis.call('SET', key, record, 'PXAT', kept, 'NX') then
     return CORRUPT
   end
-  return previous == 'X' and 2 or 1, token, remaining, ttl
+  return previous == 'X' and 2 or 1, token, remaining, told
 end
 
 -- Somebody else has the lock.
@@ -82,9 +85,9 @@ local function contention(record, closed_for)
 end
 
 -- Brings a waiter in, or a repeat of one to its place: then the newest attempt is the one that
--- waits. `parked` is PARKED if it has the offer, else 0. Answers its number; nil if a later attempt
--- stands there.
-local function stand(line, entry, known_number, parked)
+-- waits. `parked` is PARKED if it has the offer, else 0. One that stood in a line that was lost has its
+-- `old_number` again. Answers its number; nil if a later attempt stands there.
+local function stand(line, entry, known_number, parked, old_number)
   local lease_id, attempt = sub(entry, 1, 32), number_at(entry, 43, 48)
   local number = known_number
   if number then
@@ -92,9 +95,11 @@ local function stand(line, entry, known_number, parked)
     if standing and number_at(standing, 43, 48) > attempt then return nil end
     if standing then redis.call('ZREM', line, standing) end
   else
-    number = max(-(score_of(line, 'n') or 0) + 1, now)
-    if not score_of(line, 'g') then add(line, -number, 'g') end
-    add(line, -number, 'n')
+    local last = -(score_of(line, 'n') or 0)
+    number = old_number
+    if not number or entry_at(line, number) then number = max(last + 1, now) end
+    if last == 0 then add(line, -now, 'g') end
+    add(line, -max(last, number), 'n')
     add(line, -number, 'i' .. lease_id)
   end
   add(line, parked + number, entry)
@@ -123,11 +128,11 @@ local function repeated(key, line, record, request, text)
   overwrite(key, ATTEMPT_AT, format('%06d %s', max(attempt, known), keeper), end_of(record))
   local outcome = state_of(record) == 'O' and 6 or 1
   return previous_of(record) == 'X' and outcome + 1 or outcome, token_of(record),
-    lease_end_of(record) - now, ttl_of(record)
+    lease_end_of(record) - now, terms_of(record, ttl_of(record))
 end
 
 -- The lock is not to be had now: the acquire waits, or hears who is before it.
-local function wait_or_leave(key, line, record, entry, number, waiters_max)
+local function wait_or_leave(key, line, record, entry, number, waiters_max, old_number)
   local lease_id = sub(entry, 1, 32)
   local closed_for = free_in(record)
   if waiters_max == 0 then
@@ -138,20 +143,23 @@ local function wait_or_leave(key, line, record, entry, number, waiters_max)
   if not number and redis.call('ZCOUNT', line, '(0', WAITING_END) >= waiters_max then
     return 8, 0, 0, 0
   end
-  number = stand(line, entry, number, 0)
+  number = stand(line, entry, number, 0, old_number)
   if not number then return 4, 0, 0, 0 end
-  settle(key, line, record)
-  return 5, number, redis.call('ZCOUNT', line, '(0', format('(%d', number)) + 1, closed_for
+  if not record then write_empty(key, '') end
+  settle(key, line, true)
+  return 5, number, redis.call('ZCOUNT', line, '(0', format('(%d', number)) + 1,
+    format('%d %d', closed_for, -score_of(line, 'g'))
 end
 
 -- An acquire of a lock that may have a line, not the holder's own.
-local function acquire_with_line(key, line, record, entry, waiters_max)
+local function acquire_with_line(key, line, record, entry, waiters_max, old_number)
   local lease_id = sub(entry, 1, 32)
   local number = number_of(line, lease_id)
-  if record and is_closed(record) then
-    return wait_or_leave(key, line, record, entry, number, waiters_max)
+  local held_back = now_digits < grants_from
+  if record and is_closed(record) or held_back and old_number then
+    return wait_or_leave(key, line, record, entry, number, waiters_max, old_number)
   end
-  if now_digits < grants_from then return 9, 0, 0, 0 end
+  if held_back then return 9, 0, 0, 0 end
   if number and not stand(line, entry, number, 0) then return 4, 0, 0, 0 end
 
   local offer, more = hand_over(key, line, record, daemon_of(entry), false)
@@ -161,7 +169,7 @@ local function acquire_with_line(key, line, record, entry, waiters_max)
       ttl_of(offer)
   end
   if offer or more then
-    return wait_or_leave(key, line, offer or record, entry, number, waiters_max)
+    return wait_or_leave(key, line, offer or record, entry, number, waiters_max, old_number)
   end
   if number then remove(line, lease_id, number) end
   local last_token, previous, voids, ended = 0, '-', '', ''
@@ -172,10 +180,10 @@ local function acquire_with_line(key, line, record, entry, waiters_max)
   local outcome, token =
     grant(key, false, last_token, previous, voids, ended, sub(entry, 1, 115), sub(entry, 116))
   settle(key, line, true)
-  return outcome, token, remaining, ttl
+  return outcome, token, remaining, told
 end
 
-return each({115, 0, 6}, 4, function(key, at, line)
+return each({115, 0, 0}, 4, function(key, at, line)
   local request, text, waiters_max = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   taken = taken + 1 -- one key
   local record = records[taken] -- one key
@@ -209,7 +217,8 @@ return each({115, 0, 6}, 4, function(key, at, line)
   end
 
   if line then -- two keys
-    return acquire_with_line(key, line, record, request .. text, tonumber(waiters_max)) -- two keys
+    local old_number = #waiters_max > 6 and sub(waiters_max, 8) + 0 -- two keys
+    return acquire_with_line(key, line, record, request .. text, sub(waiters_max, 1, 6) + 0, old_number) -- two keys
   end -- two keys
   local last_token, previous, voids, void_entry = 0, '-', '', ''
   if record then
@@ -218,7 +227,7 @@ return each({115, 0, 6}, 4, function(key, at, line)
       if has_line(record) then return LINE end
       local closed_for = closed_until_of(record) - now
       if closed_for > 0 and is_current(record) then
-        if tonumber(waiters_max) > 0 then return LINE end
+        if waiters_max ~= '000000' then return LINE end
         return contention(record, closed_for)
       end
       state = state_of(record)
@@ -226,6 +235,6 @@ return each({115, 0, 6}, 4, function(key, at, line)
     local how, list, entry = retire(record, state, ended, voids_from, digest)
     last_token, previous, voids, void_entry = token_of(record), how, list, entry
   end
-  if now_digits < grants_from then return 9 end
+  if now_digits < grants_from then return #waiters_max > 6 and LINE or 9 end
   return grant(key, is_new, last_token, previous, voids, void_entry, request, text)
 end)

@@ -14,7 +14,8 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id (32 digits), ttl (8 digits, ms, 0: as granted), principal
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
---            1 extended, 2 extended, the lease before it expired: token, remaining (us), ttl (ms)
+--            1 extended, 2 extended, the lease before it expired: token, remaining (us), terms (ms, see
+--            terms_text)
 --            3 the lease is lost; 4 it has to be re-asserted; 80 the line has to be seen, for a claim
 --            5 the stamp tells of shorter leases: what it has to tell of at least (ms), 0, 0
 --            90 record corrupt; 91 record of a newer format: 0, 0, 0
@@ -42,7 +43,8 @@ local function claim(key, line, record, ttl)
     format('%016d %016d %016d %016d', lease_end, closed_until, now, max_hold_end),
     max(token_of(record), closed_until))
   settle(key, line, record)
-  return previous_of(record) == 'X' and 2 or 1, token_of(record), lease_end - now, ttl
+  return previous_of(record) == 'X' and 2 or 1, token_of(record), lease_end - now,
+    terms_text(ttl, lock_delay, max_hold_end)
 end
 
 -- What the ttl of the last extend comes to now: most of a call are the same.
@@ -55,6 +57,7 @@ local function extend(key, record, old_lease_end, ttl)
     asked_columns, asked_kept = asked_digits .. ' ' .. asked_digits, collect_at(asked_end)
   end
   local token, lease_end, columns, kept = token_of(record), asked_end, asked_columns, asked_kept
+  local told = ttl
   if old_lease_end > lease_end or token > lease_end or has_max_hold(record) or
     has_lock_delay(record) then
     local max_hold_end = max_hold_end_of(record)
@@ -65,10 +68,11 @@ local function extend(key, record, old_lease_end, ttl)
     if lock_delay > 0 and is_beyond_ceiling(ttl, lock_delay) then return 5, ttl + lock_delay end
     columns = format('%016d %016d', lease_end, closed_until)
     kept = collect_at(max(token, closed_until))
+    told = terms_text(ttl, lock_delay, max_hold_end)
   end
   redis.call('SETRANGE', key, LEASE_END_AT, columns)
   redis.call('PEXPIREAT', key, kept)
-  return previous_of(record) == 'X' and 2 or 1, token, lease_end - now, ttl
+  return previous_of(record) == 'X' and 2 or 1, token, lease_end - now, told
 end
 
 return each({32, 8, 0}, 4, function(key, at, line)

@@ -13,8 +13,9 @@
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: delay (0: free at once, 1: closed for the rest of the lease)
--- Returns    {now (us), then for each lock: outcome, token, closed for (us), owner}
---            1 ended, or opened if it was only closed; 2 there was nothing to end
+-- Returns    {now (us), then for each lock: outcome, token, closed for (us), lease id and owner}
+--            1 ended, or opened if it was only closed: lease id and owner of a lease that was ended
+--            2 there was nothing to end
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
@@ -37,5 +38,5 @@ return each({1}, 4, function(key, at, line)
   overwrite(key, STATE_AT, 'F' .. sub(record, 4, 15) ..
     format('%016d %016d %016d', token, now, closed_until), max(token, closed_until))
   if line then hand_over_ended(key, line) end
-  return 1, token, max(closed_until - now, 0), live and owner_of(record) or ''
+  return 1, token, max(closed_until - now, 0), live and lease_id_of(record) .. owner_of(record) or ''
 end)

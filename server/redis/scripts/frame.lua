@@ -66,12 +66,12 @@ local seconds, micros = clock[1], clock[2]
 local now, now_digits = seconds * 1000000 + micros, seconds .. string.sub('000000', #micros + 1) .. micros
 if marker_key then
   -- `stamp` is how the marker begins, and, 100 to 115, the beats that it has at least.
-  local marker, sub = redis.pcall('GETRANGE', marker_key, '0', '181'), string.sub
+  local marker, sub = redis.pcall('GETRANGE', marker_key, '0', '199'), string.sub
   if now < arguments[8] + 0 or now > arguments[9] + 0 or type(marker) ~= 'string' or
     sub(marker, 1, 98) ~= sub(stamp, 1, 98) then
     return {now, GUARD}
   end
-  if sub(marker, 167, 182) < sub(stamp, 100) then return {now, OLDER} end
+  if sub(marker, 185, 200) < sub(stamp, 100) then return {now, OLDER} end
 end
 -- The arguments give it its size, since growing costs more than filling. `run` ends it where it ends.
 local reply, from = {now, unpack(arguments)}, 1

@@ -7,8 +7,8 @@
 --                    the lock
 --   i<lease id>      where a lease id stands. Score: -number
 --   d<daemon id>     liveness mark of a daemon. Score: -time until which it is taken for alive
---   n, g             the last and the first number given. Score: -number. Another first number is
---                    another line: the old one was lost
+--   n, g             the highest number given, and when the line began. Score: -number, -time. Another
+--                    beginning is another line: the old one was lost
 --
 -- A hand-over offers the lock to the first waiter whose daemon lives. The offered waiter is parked
 -- until it claims, so that an offer that lapses, a pause, a drain and a crash are one case: the
@@ -64,7 +64,7 @@ local function settle(key, line, record)
   if waiters == 0 and redis.call('ZCOUNT', line, PARKED_BEGIN, '+inf') == 0 then
     redis.call('DEL', line)
     columns = '- 000000'
-  elseif record and retention < LINE_KEPT and redis.call('PTTL', key) <= LINE_KEPT then
+  elseif record and redis.call('PTTL', key) <= LINE_KEPT then
     redis.call('PEXPIREAT', key, format('%d', now / 1000 + LINE_KEPT + 1000))
   end
   if record then redis.call('SETRANGE', key, LINE_AT, columns) end

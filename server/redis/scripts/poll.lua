@@ -13,7 +13,7 @@
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: daemon (16 digits), mode (W: has waiters, L: leaves its waiters parked,
---            H: has none, only hands over), number of a waiter of the daemon (16 digits, 0: none),
+--            H: has none, only hands over), line that its waiters stand in (16 digits, 0: none),
 --            number from which on the daemon's parked waiters go back (16 digits, 0: they do not)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
 --            1 in line: free by itself in (us), waiters, offer to this daemon (lease id and text) or ''
@@ -60,12 +60,12 @@ end
 
 return each({16, 1, 16, 16}, 4, function(key, at, line)
   local daemon, mode = ARGV[at], ARGV[at + 1]
-  local number, from = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local known_line, from = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local record, fault = read(key)
   if fault then return fault, 0, 0, '' end
-  local first_number = -(score_of(line, 'g') or 0)
-  if mode == 'W' and (first_number == 0 or first_number > number) then return 4, 0, 0, '' end
-  if first_number == 0 then return 1, 0, 0, '' end
+  local began = -(score_of(line, 'g') or 0)
+  if mode == 'W' and (began == 0 or began ~= known_line) then return 4, 0, 0, '' end
+  if began == 0 then return 1, 0, 0, '' end
 
   local outcome, go_on = 1, 0
   local offered = record and runs(record, 'O') and lease_id_of(record) or ''

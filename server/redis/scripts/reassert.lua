@@ -12,13 +12,15 @@
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us), not used
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id and digest (41 digits), token (16 digits), ttl (8 digits, ms),
---            lock_delay (8 digits, ms), end by max_hold (16 digits, us, 0: none), principal
+--            lock_delay (8 digits, ms), end by max_hold (16 digits, us, 0: none), end of the lease that
+--            is proved (16 digits, us), principal
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
---            1 held again: token, remaining (us), ttl (ms)
+--            1 held again: token, remaining (us), terms (ms, see terms_text)
 --            3 the lease is lost; 90 record corrupt; 91 record of a newer format: 0, 0, 0
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
--- Why        The daemon has checked the proof: this lease was granted with this token. Of several the
+-- Why        The daemon has checked the proof: this lease was granted with this token, and ran until this
+--            end by this clock. One that has ended since is not revived. Of several the
 --            highest token wins, and what is known to have ended stays ended. The attempt is
 --            forgotten, so nobody can tell a stale copy of its acquire from a retry: no call may
 --            withdraw a lease that its holder has asserted, nor become its keeper.
@@ -35,12 +37,12 @@ local function is_against(record, who, token)
   return state ~= 'H' and state ~= 'O'
 end
 
-return each({41, 16, 8, 8, 16, 0}, 4, function(key, at, line)
+return each({41, 16, 8, 8, 16, 16, 0}, 4, function(key, at, line)
   local who, token, ttl = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2] + 0
-  local lock_delay, max_hold_end, principal = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 5]
+  local lock_delay, max_hold_end, principal = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 6]
   local record, fault = read(key)
   if fault then return fault end
-  if not in_quarantine() or record and is_against(record, who, token) then return 3 end
+  if not in_quarantine() or ARGV[at + 5] <= now_digits or record and is_against(record, who, token) then return 3 end
 
   local lease_end = now + ttl * 1000
   if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
@@ -61,5 +63,5 @@ return each({41, 16, 8, 8, 16, 0}, 4, function(key, at, line)
     now, max_hold_end, epoch) .. who .. ' 000000 ' .. HOLDER .. format(' %08d %08d 00000000 %04d D\n', ttl,
     lock_delay, #text) .. text .. voids, max(token, closed_until))
   settle(key, line, true)
-  return 1, token, lease_end - now, ttl
+  return 1, token, lease_end - now, terms_text(ttl, lock_delay, max_hold_end)
 end)

@@ -71,6 +71,16 @@ local function is_readable(text) return sub(text, 1, 2) == '1 ' and sub(text, 22
 local function is_newer(text) return sub(text, 1, 2) ~= '1 ' and find(text, '^[1-9]%d* ') end
 local function fault_of(text) return is_newer(text) and FORMAT_TOO_NEW or CORRUPT end
 
+-- The terms of a lease as daemons are told them: its ttl, or "<ttl> <lock_delay> <end by max_hold>" if
+-- it has any of the other two.
+local function terms_text(ttl, delay, max_hold_end)
+  if delay == 0 and max_hold_end == 0 then return ttl end
+  return format('%d %d %d', ttl, delay, max_hold_end)
+end
+
+-- Those of the lease in `record`, whose ttl was given as `ttl`.
+local function terms_of(record, ttl) return terms_text(ttl, lock_delay_of(record), max_hold_end_of(record)) end
+
 -- Record at `key`; false and a fault if there is none or it cannot be read.
 local function read(key)
   local record = redis.call('GET', key)
@@ -121,6 +131,12 @@ end
 local function is_full(record, at) return #record - at + 1 >= VOIDS_MAX * VOID_LENGTH end
 local function second_void(record, at) return (find(record, ' ', at + 1, true)) end
 
+-- Writes a record of a lock of which no lease is known.
+local function write_empty(key, voids)
+  write(key, format('1 N - - 000000 %016d %016d %016d %016d %016d %s ', 0, 0, 0, 0, 0, epoch) ..
+    NOBODY .. ' 00000000 000000 ' .. NOBODY .. ' 00000000 00000000 00000000 0003 D\n\n\n\n' .. voids, 0)
+end
+
 -- Makes a lease id void in `record`, or in a new one if there is none.
 local function write_void(key, record, entry)
   if record then
@@ -129,9 +145,7 @@ local function write_void(key, record, entry)
     if is_full(record, at) then at = second_void(record, at) end
     write(key, head .. sub(record, at) .. entry, end_of(record))
   else
-    write(key, format('1 N - - 000000 %016d %016d %016d %016d %016d %s ', 0, 0, 0, 0, 0, epoch) ..
-      NOBODY .. ' 00000000 000000 ' .. NOBODY .. ' 00000000 00000000 00000000 0003 D\n\n\n\n' .. entry,
-      0)
+    write_empty(key, entry)
   end
 end
 

@@ -16,7 +16,7 @@
 -- Returns    {now (us), then for each lock: outcome, more}
 --            1 released, now or by an earlier release of this lease id
 --            2 the lease had ended without a release; 3 the lease id does not hold the lock
---            4 the lease id stood in line and has left it
+--            4 the lease id stood in line and has left it; 3 in a quarantine
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
@@ -36,8 +36,12 @@ local function lost_by(how) return (how == 'X' or how == 'F') and 2 end
 local function void_by(how) return (how == 'U' or how == 'W' or how == 'N') and 3 end
 local function outcome_of(how) return how == 'R' and 1 or lost_by(how) or void_by(how) end
 
--- Makes the lease id of the record, whose lease has expired, void for good.
-local function make_void(key) return redis.call('SETRANGE', key, ATTEMPT_AT, FOR_GOOD) end
+-- Makes the lease id of the record, whose lease has expired, void for good. Answers so, unless the lease
+-- is of an earlier epoch: what the clock says of it may be wrong.
+local function end_expired(key, record)
+  redis.call('SETRANGE', key, ATTEMPT_AT, FOR_GOOD)
+  return is_current(record) and 2 or 3
+end
 
 -- Ends the lease or offer in `record`, which was to end at `lease_end`, as `state` says, and answers
 -- `outcome`. Without a line Redis keeps the record for as long as it would have with the lease, since
@@ -52,6 +56,10 @@ local function end_lease(key, line, record, lease_end, state, outcome)
   return outcome
 end
 
+-- What is answered for a lease id that has left the line, or its offer. Older data may show a place or an
+-- offer that has become a lease since.
+local function left_line() return in_quarantine() and 3 or 4 end
+
 -- Takes the offered lease id out: its acquire ends as cancelled.
 local function release_offered(key, line, record)
   local lease_id = lease_id_of(record)
@@ -59,7 +67,7 @@ local function release_offered(key, line, record)
   if number then remove(line, lease_id, number) end
   tell(daemon_of_record(record), CANCELLED, lease_id, '-', key)
   overwrite(key, ATTEMPT_AT, FOR_GOOD, end_of(record))
-  return end_lease(key, line, record, lease_end_of(record), 'W', 4)
+  return end_lease(key, line, record, lease_end_of(record), 'W', left_line())
 end
 
 -- The lease of this lease id has ended, or is an offer.
@@ -90,7 +98,9 @@ end
 local function release_other(key, line, who, principal)
   local record = read(key)
   if record and has_line(record) and not line then return LINE end
-  if line and release_waiter(key, line, record, who, principal) then return 4 end -- two keys
+  if line and release_waiter(key, line, record, who, principal) then -- two keys
+    return left_line() -- two keys
+  end -- two keys
   local kind = record and find_void(record, sub(who, 33)) or 'W'
   if kind == 'W' then write_void(key, record, sub(who, 33) .. 'U') end
   return outcome_of(kind)
@@ -104,8 +114,7 @@ local function release_any(key, line, record, who, principal)
   local state = state_of(record)
   if state ~= 'H' then return release_again(key, line, record, state) end
   if lease_end_of(record) <= now then
-    make_void(key)
-    return 2
+    return end_expired(key, record)
   end
   if not line then return LINE end
   return end_lease(key, line, record, lease_end_of(record), 'R', 1) -- two keys
@@ -121,8 +130,7 @@ return each({41, 0}, 2, function(key, at, line)
   end
   local lease_end = lease_end_of(record)
   if lease_end <= now then
-    make_void(key)
-    return 2
+    return end_expired(key, record)
   end
   return end_lease(key, line, record, lease_end, 'R', 1)
 end)

@@ -116,6 +116,7 @@ TEST_F(CliLockCommandsTest, ExtendAndRelease) {
   ExpectOneObject(extended);
   EXPECT_TRUE(Has(extended.out, R"("outcome":"extended","name":"report")")) << extended.out;
   EXPECT_TRUE(Has(extended.out, R"("remaining_ttl_ms":12000)")) << extended.out;
+  EXPECT_TRUE(Has(extended.out, R"("reassertion":"proof of 1.1")")) << extended.out;
   EXPECT_EQ(server_.extend.seen().at(0).fencing_token(), 1);
   EXPECT_EQ(server_.extend.seen().at(0).reassertion(), "proof of 1");
   const CliResult extended_text = Run({"extend", "report", kId});

@@ -137,6 +137,7 @@ void Keeper::Run() {
     if (extended.ok()) {
       ++extends_;
       held_.over = EndOf(extended.response.lease(), sent);
+      lease_.set_reassertion(extended.response.lease().reassertion());
       if (extended.response.lease().fencing_token() != lease_.fencing_token()) {
         lost_ = "the token has changed";
       }

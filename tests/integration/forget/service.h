@@ -79,7 +79,7 @@ class Service {
 
   // Columns of the marker, see docs/reference/marker.md.
   int64_t Epoch() const { return MarkerNumber(20, 29); }
-  int64_t Beat() const { return MarkerNumber(167, 182); }
+  int64_t Beat() const { return MarkerNumber(185, 200); }
 
   bool AnyLogHas(const std::string& text) const {
     for (const auto& daemon : daemons) {

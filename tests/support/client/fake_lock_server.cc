@@ -174,6 +174,9 @@ void FakeLockServer::Fill(const std::string& name, const Held& held, v1::Lease* 
   lease->set_fencing_token(held.token);
   *lease->mutable_ttl() = held.ttl;
   *lease->mutable_remaining_ttl() = held.ttl;
+  std::string proof = "proof of " + std::to_string(held.token);
+  if (held.extends > 0) proof += "." + std::to_string(held.extends);
+  lease->set_reassertion(std::move(proof));
 }
 
 grpc::Status FakeLockServer::HonestAcquire(const v1::AcquireRequest& request,
@@ -187,11 +190,10 @@ grpc::Status FakeLockServer::HonestAcquire(const v1::AcquireRequest& request,
     return grpc::Status::OK;
   }
   if (held.lease_id.empty()) {
-    held = {request.lease_id(), request.owner(), ++last_token_, request.ttl()};
+    held = {request.lease_id(), request.owner(), ++last_token_, request.ttl(), 0};
     if (!request.has_ttl()) held.ttl.set_seconds(30);
   }
   Fill(request.name(), held, response->mutable_lease());
-  response->mutable_lease()->set_reassertion("proof of " + std::to_string(held.token));
   return grpc::Status::OK;
 }
 
@@ -202,6 +204,7 @@ grpc::Status FakeLockServer::HonestExtend(const v1::ExtendRequest& request,
   if (held.lease_id.empty() || held.lease_id != request.lease_id()) {
     return StatusOf({grpc::StatusCode::FAILED_PRECONDITION, "LEASE_LOST"});
   }
+  ++held.extends;
   Fill(request.name(), held, response->mutable_lease());
   if (request.has_ttl()) *response->mutable_lease()->mutable_remaining_ttl() = request.ttl();
   return grpc::Status::OK;
@@ -228,7 +231,7 @@ std::string FakeLockServer::HolderOf(const std::string& name) const {
 
 void FakeLockServer::Steal(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  locks_[name] = {"somebody else's", "thief", ++last_token_, {}};
+  locks_[name] = {"somebody else's", "thief", ++last_token_, {}, 0};
 }
 
 }  // namespace lockkeeper::support

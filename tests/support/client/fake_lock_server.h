@@ -2,8 +2,8 @@
 //
 // A LockService in this process whose answers a test can choose: one at a time or for good. Without
 // a choice it grants, extends and releases like a service that has one honest client; the proof of
-// the lease with token 7 is "proof of 7". An operation of a session is answered as the call of the
-// same kind.
+// the lease with token 7 is "proof of 7", after two extends "proof of 7.2". An operation of a
+// session is answered as the call of the same kind.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -101,6 +101,7 @@ class FakeLockServer {
     std::string owner;
     int64_t token = 0;
     google::protobuf::Duration ttl;
+    int extends = 0;
   };
   void Fill(const std::string& name, const Held& held, v1::Lease* lease) const;
 

@@ -34,7 +34,6 @@ class ScriptedStore final : public core::LockStore, public core::AdminStore {
   Script<core::ListRequest, core::LockPage> on_list;
   Script<core::ForceReleaseRequest, core::ForceReleaseAnswer> on_force_release;
   core::Assurance given = core::Assurance::kMemory;
-  std::string reassertion;
   core::LineListener* listener = nullptr;  // Who hears of offers. On the shard's thread.
 
   // Answers as a store has to: not before the call that asked has returned.
@@ -66,9 +65,6 @@ class ScriptedStore final : public core::LockStore, public core::AdminStore {
     Play(on_poll, request, std::move(done));
   }
   void ListenToLine(core::LineListener& to) override { listener = &to; }
-  std::string Reassertion(const core::AcquireRequest&, const core::Lease&) override {
-    return reassertion;
-  }
   core::Assurance assurance() const override { return given; }
 
   void Get(const std::string& name, core::Instant /*deadline*/,

@@ -327,14 +327,15 @@ class AcquireFlowOfferTest : public AcquireFlowTest {
     offer.remaining_ttl = 900ms;
     offer.grant.waited = 5s;
     offer.grant.previous_lease_expired = true;
-    offer.grant.reassertion = "proof";
     return offer;
   }
 };
 
 TEST_F(AcquireFlowOfferTest, OfferIsClaimedAndTheLeaseCountedFromTheClaim) {
   calls_.replies.push_back({Offer(), 20s});
-  calls_.claims.push_back(std::get<Granted>(GrantedAnswer(9)));
+  Granted claimed = std::get<Granted>(GrantedAnswer(9));
+  claimed.grant.reassertion = "proof";
+  calls_.claims.push_back(claimed);
 
   const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
 
@@ -343,7 +344,7 @@ TEST_F(AcquireFlowOfferTest, OfferIsClaimedAndTheLeaseCountedFromTheClaim) {
   EXPECT_EQ(granted.remaining_ttl, 30s);
   EXPECT_EQ(granted.grant.waited, 5s);
   EXPECT_TRUE(granted.grant.previous_lease_expired);
-  EXPECT_EQ(granted.grant.reassertion, "proof") << "an extend is answered without";
+  EXPECT_EQ(granted.grant.reassertion, "proof") << "an offer has none";
   EXPECT_EQ(calls_.claim_timeouts, (std::vector<Duration>{900ms}));
 }
 

@@ -49,10 +49,12 @@ TEST_P(ClientLeaseTest, EveryRenewalProvesTheLease) {
 
   ASSERT_TRUE(server_.extend.WaitForCalls(2));
 
-  for (const v1::ExtendRequest& request : server_.extend.seen()) {
-    EXPECT_EQ(request.fencing_token(), 1);
-    EXPECT_EQ(request.reassertion(), "proof of 1");
-  }
+  const auto seen = server_.extend.seen();
+  EXPECT_EQ(seen[0].reassertion(), "proof of 1");
+  EXPECT_EQ(seen[1].reassertion(), "proof of 1.1") << "the newest";
+  for (const v1::ExtendRequest& request : seen) EXPECT_EQ(request.fencing_token(), 1);
+  EXPECT_TRUE(result->reassertion().starts_with("proof of 1."));
+  EXPECT_EQ(result->grant().reassertion, "proof of 1");
 }
 
 TEST_P(ClientLeaseTest, QuarantineChangesNothingAndRenewalsGoOnHoweverLongItLasts) {
@@ -258,12 +260,12 @@ TEST_P(ClientLeaseTest, DetachedLeaseLivesOnAndCanBeAdopted) {
   EXPECT_EQ(adopted->fencing_token(), 1);
   EXPECT_GT(adopted->remaining(), 0s);
   EXPECT_LT(adopted->remaining(), 40s);
-  EXPECT_EQ(adopted->grant().reassertion, "proof of 1") << "for whoever adopts it next";
+  EXPECT_EQ(adopted->grant().reassertion, "proof of 1.1") << "for whoever adopts it next";
   ASSERT_TRUE(server_.extend.WaitForCalls(2));
   EXPECT_EQ(server_.extend.seen()[1].ttl().seconds(), 40);
   for (const v1::ExtendRequest& request : server_.extend.seen()) {
     EXPECT_EQ(request.fencing_token(), 1);
-    EXPECT_EQ(request.reassertion(), "proof of 1");
+    EXPECT_TRUE(request.reassertion().starts_with("proof of 1"));
   }
 }
 

@@ -127,7 +127,7 @@ TEST_F(LineEarlyTest, TurnAtOnceDoesNotMakeTheLineLookLost) {
 
   executor_.AdvanceUntil([&] { return store_.polls.size() > 0; }, seconds(2));
 
-  EXPECT_EQ(store_.polls.front().number, PlaceOf(Request(1)).number);
+  EXPECT_EQ(store_.polls.front().line, PlaceOf(Request(1)).line);
 }
 
 // A lease counts from the request, which may be long ago.

@@ -38,7 +38,8 @@ class LineTest : public testing::Test {
   static Waiting PlaceOf(const AcquireRequest& request) {
     return {.number = static_cast<int64_t>(request.keeper == Keeper(7, 1) ? 100 : 200),
             .position = 2,
-            .free_in = std::chrono::seconds(30)};
+            .free_in = std::chrono::seconds(30),
+            .line = 50};
   }
 
   void StandInLine(const AcquireRequest& request, Caught<AcquireAnswer>& answer) {

@@ -66,8 +66,10 @@ TEST_F(LinePollsTest, WaitersOfALostLineStandAgainInTheirOrder) {
 
   ASSERT_EQ(store_.acquires.size(), 2U);
   EXPECT_EQ(store_.acquires.front().lease_id, Request(1).lease_id);
+  EXPECT_EQ(store_.acquires.front().place, PlaceOf(Request(1)).number) << "for the other daemons";
   store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
   EXPECT_EQ(store_.acquires.front().lease_id, Request(2).lease_id);
+  EXPECT_EQ(store_.acquires.front().place, PlaceOf(Request(2)).number);
   EXPECT_FALSE(answer_.came() || second.came());
 }
 

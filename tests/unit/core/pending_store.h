@@ -73,9 +73,6 @@ class PendingStore final : public LockStore {
     polls.Add(request, std::move(done));
   }
   void ListenToLine(LineListener& to) override { listener = &to; }
-  std::string Reassertion(const AcquireRequest& request, const Lease& lease) override {
-    return "proof of " + request.name + " " + std::to_string(lease.token.value);
-  }
   Assurance assurance() const override { return given; }
 };
 

@@ -2,19 +2,11 @@
 //
 // A session in its shard: what it keeps alive, what a heartbeat does, and what becomes of its work
 // when the stream breaks.
-#include "core/session.h"
-
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <memory>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "support/manual_executor.h"
-#include "unit/core/pending_store.h"
+#include "unit/core/session_fixture.h"
 
 namespace lockkeeper::core {
 namespace {
@@ -22,115 +14,6 @@ namespace {
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr Millis kTtl = seconds(30);
-
-class RecordingListener final : public SessionListener {
- public:
-  struct Answered {
-    uint64_t id;
-    OperationKind kind;
-    absl::StatusOr<SessionAnswer> answer;
-  };
-  std::vector<Answered> answered;
-
-  void OnAnswer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer) override {
-    answered.push_back({operation.id, operation.kind, std::move(answer)});
-  }
-};
-
-class SessionTest : public testing::Test {
- protected:
-  static LeaseId Id(const std::string& name) { return LeaseId::FromBits(1, name.front()); }
-
-  static AcquireRequest Acquire(const std::string& name, Millis wait_timeout = Millis(0)) {
-    AcquireRequest request;
-    request.name = name;
-    request.lease_id = Id(name);
-    request.attempt = 1;
-    request.ttl = kTtl;
-    request.wait_timeout = wait_timeout;
-    request.keeper = Keeper(7, static_cast<uint64_t>(name.front()));
-    request.deadline = Instant::max();
-    return request;
-  }
-
-  static ExtendRequest Extend(const std::string& name) {
-    ExtendRequest request;
-    request.name = name;
-    request.lease_id = Id(name);
-    request.deadline = Instant::max();
-    return request;
-  }
-
-  static ExtendRequest Proved(const std::string& name) {
-    ExtendRequest request = Extend(name);
-    request.token = FencingToken{42};
-    request.reassertion = "proof";
-    return request;
-  }
-
-  static ReleaseRequest Release(const std::string& name) {
-    return {.name = name, .lease_id = Id(name), .principal = {}, .deadline = Instant::max()};
-  }
-
-  static Lease Granted(const std::string& name) {
-    Lease lease;
-    lease.name = name;
-    lease.lease_id = Id(name);
-    lease.token = FencingToken{42};
-    lease.ttl = kTtl;
-    lease.remaining_ttl = kTtl;
-    return lease;
-  }
-
-  static absl::Status Lost() { return Error(ErrorReason::kLeaseLost, "it has ended"); }
-  static absl::Status Quarantined() { return Error(ErrorReason::kStoreQuarantined, "a loss"); }
-  static absl::Status Away() { return Error(ErrorReason::kStoreUnavailable, "away"); }
-
-  void Hold(const std::string& name) {
-    session_->Run({1, Acquire(name)});
-    store_.acquires.Answer(AcquireOutcome(Granted(name)));
-  }
-
-  // The client has been told of an offer, and may claim it.
-  void TellOffer(const std::string& name) {
-    AcquireRequest request = Acquire(name, seconds(60));
-    request.claim = ClaimMode::kByClient;
-    session_->Run({1, request});
-    Lease offer = Granted(name);
-    offer.offered = true;
-    offer.remaining_ttl = seconds(1);
-    store_.acquires.Answer(AcquireOutcome(offer));
-  }
-
-  void StartHeartbeat() {
-    session_->Heartbeat([this](absl::StatusOr<std::vector<NotExtended>> not_extended) {
-      EXPECT_FALSE(beaten_);
-      beaten_ = *std::move(not_extended);
-    });
-  }
-
-  std::vector<std::string> NotExtendedNames() {
-    std::vector<std::string> names;
-    for (const NotExtended& lease : beaten_.value_or(std::vector<NotExtended>{})) {
-      names.push_back(lease.name);
-    }
-    return names;
-  }
-
-  void Pass(Millis time) { executor_.AdvanceBy(time); }
-
-  support::ManualClock clock_;
-  support::ManualExecutor executor_{clock_};
-  PendingStore store_;
-  RecordingObserver observer_;
-  LockManager locks_{store_, clock_, executor_, observer_, {}};
-  RecordingListener listener_;
-  std::shared_ptr<Session> session_ =
-      std::make_shared<Session>(locks_, clock_, "someone", listener_);
-  std::optional<std::vector<NotExtended>> beaten_;
-};
 
 TEST_F(SessionTest, OperationsReachTheStoreInTheirOrderAndAreAnswered) {
   session_->Run({1, Acquire("a")});
@@ -180,8 +63,8 @@ TEST_F(SessionTest, HeartbeatTellsWhatItCouldNotExtend) {
   store_.extends.Answer(Lost());
   store_.extends.Answer(Away());
   ASSERT_TRUE(beaten_);
-  EXPECT_EQ((*beaten_)[0].reason, ErrorReason::kLeaseLost);
-  EXPECT_EQ((*beaten_)[1].reason, ErrorReason::kStoreUnavailable);
+  EXPECT_EQ(beaten_->not_extended[0].reason, ErrorReason::kLeaseLost);
+  EXPECT_EQ(beaten_->not_extended[1].reason, ErrorReason::kStoreUnavailable);
   EXPECT_EQ(session_->leases(), 1U) << "the lost one is kept no longer";
 
   beaten_.reset();
@@ -232,8 +115,8 @@ TEST_F(SessionTest, LeaseAtItsMaxHoldIsNamedAndTriedOnlyOnce) {
   store_.extends.Answer(at_its_end);
   EXPECT_EQ(store_.extends.size(), 0U) << "it would go on until the lease has ended";
   ASSERT_TRUE(beaten_);
-  ASSERT_EQ(beaten_->size(), 1U);
-  EXPECT_EQ(beaten_->front().reason, ErrorReason::kLeaseLimit);
+  ASSERT_EQ(beaten_->not_extended.size(), 1U);
+  EXPECT_EQ(beaten_->not_extended.front().reason, ErrorReason::kLeaseLimit);
   EXPECT_EQ(session_->leases(), 1U) << "it still runs";
 }
 
@@ -310,8 +193,8 @@ TEST_F(SessionTest, ForgottenLeaseIsNamedUntilItsClientProvesItAndThenKept) {
   EXPECT_EQ(store_.extends.front().reassertion, "");
   store_.extends.Answer(Quarantined());
   ASSERT_TRUE(beaten_);
-  ASSERT_EQ(beaten_->size(), 1U);
-  EXPECT_EQ(beaten_->front().reason, ErrorReason::kStoreQuarantined);
+  ASSERT_EQ(beaten_->not_extended.size(), 1U);
+  EXPECT_EQ(beaten_->not_extended.front().reason, ErrorReason::kStoreQuarantined);
   EXPECT_EQ(session_->leases(), 1U);
 
   session_->Run({2, Proved("a")});

@@ -71,6 +71,7 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kSessionOperationsMax),
           LOCKKEEPER_LIMIT(kSessionRefusalsMax),
           LOCKKEEPER_LIMIT(kLeasesPerSessionMax),
+          LOCKKEEPER_LIMIT(kEndedLeasesMax),
           LOCKKEEPER_LIMIT(kWithdrawalsMax)};
 }
 

@@ -93,6 +93,44 @@ TEST_F(SessionOutboxTest, OfHeartbeatsTheNewestIsAnsweredWithAllLostLeases) {
       << "the newer one has extended them, or would say so";
 }
 
+TEST_F(SessionOutboxTest, OfProofsTheNewestOfEachLeaseIsTold) {
+  v1::SessionHeartbeatResult older = Beat(1, 0), newer = Beat(2, 0);
+  (*older.mutable_reassertions())["a"] = "older";
+  (*older.mutable_reassertions())["b"] = "older";
+  (*newer.mutable_reassertions())["b"] = "newer";
+  (*newer.mutable_reassertions())["c"] = "newer";
+  outbox_.AddHeartbeatResult(older);
+  outbox_.AddHeartbeatResult(newer);
+
+  const v1::SessionResponse both = Send();
+  const auto& proofs = both.heartbeat_result().reassertions();
+  EXPECT_EQ(proofs.size(), 3U);
+  EXPECT_EQ(proofs.at("a"), "older");
+  EXPECT_EQ(proofs.at("b"), "newer");
+  EXPECT_TRUE(outbox_.empty());
+}
+
+TEST_F(SessionOutboxTest, ManyProofsTakeSeveralMessages) {
+  constexpr size_t kLeases = 10'000;
+  v1::SessionHeartbeatResult result = Beat(1, 5);
+  for (size_t i = 0; i < kLeases; ++i)
+    (*result.mutable_reassertions())[std::to_string(i)] = "proof";
+  outbox_.AddHeartbeatResult(result);
+  size_t seen = 0;
+  int lost = 0;
+  bool more = true;
+  while (more) {
+    const v1::SessionResponse message = Send();
+    EXPECT_LE(message.heartbeat_result().reassertions().size(), 4'096U);
+    seen += message.heartbeat_result().reassertions().size();
+    lost += message.heartbeat_result().not_extended_size();
+    more = message.heartbeat_result().more();
+  }
+  EXPECT_EQ(seen, kLeases);
+  EXPECT_EQ(lost, 5);
+  EXPECT_TRUE(outbox_.empty());
+}
+
 TEST_F(SessionOutboxTest, ManyLostLeasesTakeSeveralMessages) {
   constexpr int kLeases = 10'000;
   outbox_.AddHeartbeatResult(Beat(1, kLeases));

@@ -257,6 +257,35 @@ TEST_F(SessionTest, HeartbeatTellsOfLostLeases) {
   EXPECT_EQ(message->heartbeat_result().not_extended(0).reason(), v1::ERROR_REASON_LEASE_LOST);
 }
 
+TEST_F(SessionTest, HeartbeatIsAnsweredWithTheNewProofs) {
+  session_.Open();
+  store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
+    core::Lease lease;
+    lease.name = request.name;
+    lease.lease_id = request.lease_id;
+    lease.ttl = request.ttl;
+    lease.remaining_ttl = request.ttl / 3;
+    store().AnswerLater<AcquireOutcome>(std::move(done), AcquireOutcome(lease));
+  };
+  store().on_extend = [this](const core::ExtendRequest& request, auto done) {
+    core::Lease lease;
+    lease.name = request.name;
+    lease.lease_id = request.lease_id;
+    lease.ttl = request.ttl;
+    lease.remaining_ttl = request.ttl;
+    lease.reassertion = "newest";
+    store().AnswerLater<core::Lease>(std::move(done), lease);
+  };
+  session_.Send({AcquireOperation(5, "a", kLeaseId)});
+  ASSERT_TRUE(session_.ReadResult());
+  session_.Heartbeat(7);
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_heartbeat_result());
+  EXPECT_EQ(message->heartbeat_result().not_extended_size(), 0);
+  ASSERT_EQ(message->heartbeat_result().reassertions().size(), 1U);
+  EXPECT_EQ(message->heartbeat_result().reassertions().at(kLeaseId), "newest");
+}
+
 TEST_F(SessionTest, LeaseIsAdopted) {
   store().on_extend = [this](const core::ExtendRequest& request, auto done) {
     core::Lease lease;

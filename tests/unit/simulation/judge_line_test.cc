@@ -25,6 +25,17 @@ TEST_F(JudgeLineTest, WaitersAreServedInTheOrderOfTheirNumbers) {
   ExpectNone();
 }
 
+// The line had ended meanwhile, and another had begun.
+TEST_F(JudgeLineTest, WaiterThatLeftComesAgainWithItsNumber) {
+  HolderAndTwoWaiters();
+  judge.LeftLine("a", IdOf('b'), At(50));
+  judge.Joined(TryOf('b', 2, 1), 10, At(60));
+  ExpectNone();
+  judge.LeftLine("a", IdOf('b'), At(70));
+  judge.Joined(TryOf('b', 2, 1), 9, At(80));
+  ExpectOne("bbbbbbbb joined the line of a before cccccccc, which had come before");
+}
+
 TEST_F(JudgeLineTest, LaterWaiterIsServedFirst) {
   HolderAndTwoWaiters();
   Release('a', 100);

@@ -266,8 +266,47 @@ TEST_F(JudgeLossesTest, HigherTokenIsTakenBackAfterALowerOne) {
 TEST_F(JudgeLossesTest, HolderIsToldThatItsForgottenLeaseIsLost) {
   Give(TryOf('a'), 1, 0);
   Lose(Forgot::kSome, 10);
-  judge.ToldLost("a", 1, At(20));
+  judge.ToldLost("a", 1, Instant::max(), At(20));
   ExpectOne("is lost, but it runs");
+}
+
+// The answers of its last extends were lost, and its proof was over.
+TEST_F(JudgeLossesTest, HolderThatBelievesNoMoreIsToldAfterALossThatItsLeaseIsLost) {
+  Give(TryOf('a'), 1, 0);
+  judge.Extended("a", IdOf('a'), At(kTtl + 500), At(500));
+  judge.StoreLost(Forgot::kNothing, At(600));
+  judge.ToldLost("a", 1, At(kTtl - 50), At(kTtl + 10));
+  ExpectNone();
+  judge.ToldLost("a", 1, At(kTtl + 50), At(kTtl + 10));
+  ExpectOne("is lost, but it runs");
+}
+
+TEST_F(JudgeLossesTest, LeaseIsTakenBackLongAfterItsEnd) {
+  Give(TryOf('a'), 1, 0);
+  Lose(Forgot::kSome, 10);
+  TakeBack('a', 1, kTtl + 1'100);
+  ExpectOne("back after its lease had ended");
+}
+
+TEST_F(JudgeLossesTest, WaiterHasAnotherPlaceInTheNewLine) {
+  judge.Joined(TryOf('a'), 7, At(0));
+  judge.Joined(TryOf('b'), 8, At(1));
+  Lose(Forgot::kSome, 10);
+  judge.Joined(TryOf('b'), 8, At(20));
+  judge.Joined(TryOf('a'), 7, At(21));
+  ExpectNone();
+  Lose(Forgot::kSome, 30);
+  judge.Joined(TryOf('a'), 9, At(40));
+  ExpectOne("has another place in the new line");
+}
+
+TEST_F(JudgeLossesTest, ReleaseIsDeniedWhileTheLeaseRuns) {
+  Give(TryOf('a'), 1, 0);
+  judge.ReleaseDenied("a", IdOf('a'), At(kTtl));
+  judge.ReleaseDenied("a", IdOf('b'), At(10));
+  ExpectNone();
+  judge.ReleaseDenied("a", IdOf('a'), At(10));
+  ExpectOne("but its lease runs");
 }
 
 TEST_F(JudgeLossesTest, TokenIsAdmittedWithoutAProof) {

@@ -49,15 +49,15 @@ TEST_F(JudgeSessionsTest, WordOfAHeartbeatMayComeWhenTheLeaseIsOver) {
 
 TEST_F(JudgeSessionsTest, ClientIsToldThatItsLeaseIsLostButItRuns) {
   Give(TryOf('a'), 1, 0);
-  judge.ToldLost("a", 1, At(kTtl - 1));
+  judge.ToldLost("a", 1, Instant::max(), At(kTtl - 1));
   ExpectOne("was told that its lease of a with token 1 is lost, but it runs");
 }
 
 TEST_F(JudgeSessionsTest, ClientIsToldThatItsLeaseIsLost) {
   Give(TryOf('a'), 1, 0);
-  judge.ToldLost("a", 1, At(kTtl));
+  judge.ToldLost("a", 1, Instant::max(), At(kTtl));
   Give(TryOf('b'), 2, kTtl + 10);
-  judge.ToldLost("a", 1, At(kTtl + 20));
+  judge.ToldLost("a", 1, Instant::max(), At(kTtl + 20));
   ExpectNone();
 }
 
@@ -65,7 +65,7 @@ TEST_F(JudgeSessionsTest, ClientIsToldThatItsLeaseIsLost) {
 TEST_F(JudgeSessionsTest, ClientIsToldThatItsLeaseIsLostAndThenTheClockIsSetBack) {
   Give(TryOf('a'), 1, 0);
   judge.ClockSet(-core::Millis(500), At(kTtl));
-  judge.ToldLost("a", 1, At(kTtl + 1));
+  judge.ToldLost("a", 1, Instant::max(), At(kTtl + 1));
   ExpectNone();
 }
 
@@ -73,7 +73,7 @@ TEST_F(JudgeSessionsTest, ClientIsToldThatANewLeaseIsLostAfterTheClockWasSetBack
   Give(TryOf('a'), 1, 0);
   judge.ClockSet(-core::Millis(500), At(kTtl));
   Give(TryOf('b'), 2, kTtl + 500);
-  judge.ToldLost("a", 2, At(kTtl + 501));
+  judge.ToldLost("a", 2, Instant::max(), At(kTtl + 501));
   ExpectOne("was told that its lease of a with token 2 is lost, but it runs");
 }
 

@@ -32,9 +32,9 @@ struct Grant {
   // The lease before this one ended without a release: what the lock guards may be half done.
   bool previous_lease_expired = false;
   Assurance assurance = Assurance::kUnspecified;
-  // Proof of this lease, with which it is taken back into a store that has lost its state. The
-  // client sends it by itself; keep it, with the token, to adopt the lease later. Empty: the server
-  // gives none.
+  // Proof of this lease until the end that it has here, with which it is taken back into a store
+  // that has lost its state. The client sends the newest by itself, see Lease::reassertion. Empty:
+  // the server gives none.
   std::string reassertion;
 };
 
@@ -72,8 +72,8 @@ struct Loss {
 // What it cannot do: a process that is paused may wake up after the end and act before it looks at
 // `lost`. Only a resource that checks the fencing token stops that.
 //
-// Thread-safety: remaining, lost, loss, OnLost, OnExtended, stop_token and Release are thread-safe;
-// moving and destroying are not. Lifetime: may outlive its Client.
+// Thread-safety: reassertion, remaining, lost, loss, OnLost, OnExtended, stop_token and Release are
+// thread-safe; moving and destroying are not. Lifetime: may outlive its Client.
 class [[nodiscard]] Lease {
  public:
   explicit Lease(std::unique_ptr<client::HeldLease> held);  // For the client.
@@ -90,6 +90,10 @@ class [[nodiscard]] Lease {
 
   // Pass it to every resource that the lock guards.
   int64_t fencing_token() const { return grant().fencing_token; }
+
+  // The newest proof of this lease: each renewal brings one. Keep it, with the token, to adopt the
+  // lease later. Empty: the server gives none.
+  std::string reassertion() const;
 
   // Time until the lease's end, as counted above. Zero once released, or lost by the server's word.
   std::chrono::nanoseconds remaining() const;
@@ -122,7 +126,7 @@ class [[nodiscard]] Lease {
 
   // Stops renewing without releasing, for handing the lease to somebody else (see Client::Adopt).
   // The lease then lives for what remains of its ttl. Returns the lease id. Whoever adopts it
-  // should have the token and the reassertion of grant().
+  // should have its fencing_token() and reassertion().
   // Requires: not released.
   std::string Detach() &&;
 

@@ -48,7 +48,6 @@ void Claim(AcquireCalls& calls, Duration timeout, const Clock& clock, Try& tried
   if (claimed.ok()) {
     claimed->grant.waited = offer.grant.waited;
     claimed->grant.previous_lease_expired = offer.grant.previous_lease_expired;
-    claimed->grant.reassertion = offer.grant.reassertion;  // An extend is answered without.
     tried.answer = AcquireAnswer(*std::move(claimed));
     return;
   }

@@ -16,7 +16,16 @@ std::shared_ptr<KeptLease> KeptLease::Keep(const KeepingPorts& ports, LeaseRef l
 
 KeptLease::KeptLease(const KeepingPorts& ports, LeaseRef lease, const LeaseLife& life,
                      std::optional<Duration> extend_ttl)
-    : ports_(ports), lease_(std::move(lease)), extend_ttl_(extend_ttl), life_(life) {}
+    : ports_(ports),
+      lease_(std::move(lease)),
+      extend_ttl_(extend_ttl),
+      life_(life),
+      reassertion_(lease_.reassertion) {}
+
+std::string KeptLease::reassertion() {
+  const std::lock_guard lock(mutex_);
+  return reassertion_;
+}
 
 bool KeptLease::lost() {
   const std::lock_guard lock(mutex_);
@@ -83,7 +92,9 @@ void KeptLease::OnTimer() {
 void KeptLease::SendExtend(Duration timeout) {
   // Taken before the request leaves: the store counts the ttl from a later moment.
   const Instant sent = ports_.clock.Now();
-  ports_.calls.Extend(lease_, extend_ttl_, timeout,
+  LeaseRef proved = lease_;
+  proved.reassertion = reassertion();
+  ports_.calls.Extend(proved, extend_ttl_, timeout,
                       [weak = weak_from_this(), sent](ExtendAnswer answer) {
                         if (const auto self = weak.lock()) self->OnExtendAnswered(sent, answer);
                       });
@@ -96,6 +107,7 @@ void KeptLease::OnExtendAnswered(Instant sent, const ExtendAnswer& answer) {
   if (state_ != State::kHeld || LoseIfDue(now)) return;
   last_error_ = answer.error;
   life_.ExtendAnswered(now, sent, answer.outcome, answer.remaining_ttl, jitter);
+  if (!answer.reassertion.empty()) reassertion_ = answer.reassertion;
   if (life_.lost()) {
     Lose(State::kLostByWord);
     return;

@@ -46,7 +46,9 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
   KeptLease(const KeptLease&) = delete;
   KeptLease& operator=(const KeptLease&) = delete;
 
+  // As it was granted; the newest proof is the next.
   const LeaseRef& ref() const { return lease_; }
+  std::string reassertion();
   bool lost();
   Loss loss();
   Duration remaining();
@@ -88,6 +90,7 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
 
   std::mutex mutex_;
   LeaseLife life_;  // Guarded by mutex_, as all below.
+  std::string reassertion_;
   State state_ = State::kHeld;
   absl::Status last_error_;  // Of the extend that was answered last. OK: it was extended.
   Loss loss_;                // Once it is lost.

@@ -26,8 +26,9 @@ struct LeaseRef {
 
 struct ExtendAnswer {
   ExtendOutcome outcome = ExtendOutcome::kNoAnswer;
-  Duration remaining_ttl{0};  // Of kExtended.
-  absl::Status error = {};    // Of the others.
+  Duration remaining_ttl{0};     // Of kExtended.
+  std::string reassertion = {};  // The same: in place of the one before, unless it is empty.
+  absl::Status error = {};       // Of the others.
 };
 
 // Thread-safety: thread-safe. Completion: `done` runs exactly once, within about `timeout`, on any

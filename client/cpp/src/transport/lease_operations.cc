@@ -47,9 +47,12 @@ void LeaseOperations::Extend(const LeaseRef& lease, std::optional<Duration> ttl,
   if (ttl) *request.mutable_extend()->mutable_ttl() = ToProto(*ttl);
   Run(std::move(request), timeout, [done = std::move(done)](const OperationAnswer& answer) mutable {
     const absl::StatusOr<Granted> extended = ExtendedFrom(answer);
-    std::move(done)({.outcome = OutcomeOf(extended.status()),
-                     .remaining_ttl = extended.ok() ? extended->remaining_ttl : Duration::zero(),
-                     .error = extended.status()});
+    ExtendAnswer told{.outcome = OutcomeOf(extended.status()), .error = extended.status()};
+    if (extended.ok()) {
+      told.remaining_ttl = extended->remaining_ttl;
+      told.reassertion = extended->grant.reassertion;
+    }
+    std::move(done)(std::move(told));
   });
 }
 

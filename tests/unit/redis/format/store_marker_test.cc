@@ -17,14 +17,16 @@ StoreMarker AMarker() {
           .durable = true,
           .home = "0123456789abcdef",
           .reassertion_key = "73dac6cf9d7b10be627ce72498986a5d",
-          .token_floor = {1'795'292'917'098'722}};
+          .token_floor = {1'795'292'917'098'722},
+          .clock_offset = core::Micros(-60'000'123)};
 }
 
 const std::string kStamp =
     "1 5e050c7dcb0aeec3 0000000002 7653712581541b622f618525e459592410337254 00005000 "
     "1795292922149722 D";
-const std::string kText =
-    kStamp + " 0123456789abcdef 73dac6cf9d7b10be627ce72498986a5d 1795292917098722";
+const std::string kText = kStamp +
+                          " 0123456789abcdef 73dac6cf9d7b10be627ce72498986a5d 1795292917098722 "
+                          "-0000000060000123";
 const std::string kBeat = " 0000000000000007 1795292917123857";
 
 TEST(StoreMarkerTest, TextIsTheStampAndWhatDaemonsRead) {
@@ -40,6 +42,14 @@ TEST(StoreMarkerTest, IsReadAsItWasWritten) {
   EXPECT_EQ(seen->beat.count, 7);
   EXPECT_EQ(seen->beat.at.micros, 1'795'292'917'123'857);
   EXPECT_EQ(WithoutBeat(kText + kBeat), kText);
+}
+
+TEST(StoreMarkerTest, ClockThatIsAheadIsReadAsItWasWritten) {
+  StoreMarker marker = AMarker();
+  for (const core::Micros offset : {core::Micros(0), core::Micros(3'600'000'000)}) {
+    marker.clock_offset = offset;
+    EXPECT_EQ(ParseMarker(marker.Text() + kBeat)->marker, marker);
+  }
 }
 
 // The scripts cut the quarantine end and the ceiling out of the stamp.

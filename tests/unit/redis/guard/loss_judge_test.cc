@@ -121,6 +121,32 @@ TEST_F(LossJudgeTest, MarkerOfAnotherServiceIsALoss) {
   EXPECT_EQ(Judged().marker.reassertion_key, std::string(32, '1'));
 }
 
+// What proofs say of the ends of leases stays true, whatever the store has lost besides.
+TEST_F(LossJudgeTest, ServiceTimeGoesOnOverALossAndAStep) {
+  sighting_.known->marker.clock_offset = sighting_.seen->marker.clock_offset = 7s;
+  sighting_.clock_steps = {.count = 1, .by = -60s};
+  ExpectLoss(LossKind::kClockStep);
+  EXPECT_EQ(Judged().marker.clock_offset, -53s);
+  sighting_.seen->marker.clock_offset = 3s;
+  sighting_.seen->beat.count = 9;
+  ExpectLoss(LossKind::kOlderData);
+  EXPECT_EQ(Judged().marker.clock_offset, -53s);
+  sighting_.seen.reset();
+  ExpectLoss(LossKind::kEmptied);
+  EXPECT_EQ(Judged().marker.clock_offset, -53s);
+  sighting_.clock_steps = {};
+  EXPECT_EQ(Judged().marker.clock_offset, 7s);
+}
+
+TEST_F(LossJudgeTest, OffsetGoesWithTheKeyThatProofsAreMadeWith) {
+  sighting_.known->marker.clock_offset = 7s;
+  sighting_.seen->marker.service_id = "3333333333333333";
+  sighting_.seen->marker.clock_offset = 9s;
+  EXPECT_EQ(Judged().marker.clock_offset, 7s);
+  sighting_.seen->marker.epoch = 7;
+  EXPECT_EQ(Judged().marker.clock_offset, 9s);
+}
+
 // Two daemons that insisted on their own would call each other's marker a loss for ever.
 TEST_F(LossJudgeTest, WhoseEpochIsBehindTakesTheOthersIdAndKey) {
   sighting_.seen->marker.service_id = "3333333333333333";

@@ -84,7 +84,7 @@ class OlderDataTest : public NodeGuardTest {
   // As other daemons do that know less.
   void LetBeatsCatchUp() {
     const std::string marker = Marker();
-    Run({"SET", "lk:store", marker.substr(0, 166) + "0000000000000099" + marker.substr(182)});
+    Run({"SET", "lk:store", marker.substr(0, 184) + "0000000000000099" + marker.substr(200)});
   }
 
   // After a restart. The marker is known, and the lease has been asked for. Returns when a call was

@@ -15,7 +15,14 @@ namespace {
 using namespace std::chrono_literals;
 using support::InFlight;
 
-using TwoLossesTest = NodeGuardTest;
+using testing::AllOf;
+using testing::Gt;
+using testing::Lt;
+
+class TwoLossesTest : public NodeGuardTest {
+ protected:
+  core::Micros StepsThatMarkerTells() { return ParseMarker(Marker())->marker.clock_offset; }
+};
 
 // Whoever wants a long lease from the daemon that noticed the loss must not make it look as if the
 // quarantine had been made for such leases.
@@ -72,6 +79,7 @@ TEST_F(TwoLossesTest, DaemonThatWasNotTheFirstToSayLooksAgainByItself) {
   EXPECT_EQ(one.guard.trust().epoch, 2);
   EXPECT_EQ(two.guard.trust().epoch, 2);
   EXPECT_TRUE(one.guard.Permits(0, 0ms) && two.guard.Permits(0, 0ms));
+  EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(499ms), Lt(501ms))) << "the same step";
 }
 
 TEST_F(TwoLossesTest, SecondStepBeforeTheFirstWasAgreedOnIsNoticed) {
@@ -90,6 +98,22 @@ TEST_F(TwoLossesTest, SecondStepBeforeTheFirstWasAgreedOnIsNoticed) {
   EXPECT_EQ(ParseMarker(Marker())->marker.epoch, 3);
   EXPECT_GT(ParseMarker(Marker())->marker.quarantine_end.micros,
             server_.clock().Now().micros + 1'400'000);
+  EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(1'898ms), Lt(1'902ms)));
+}
+
+// At any time while the daemon looks at the marker and writes it anew.
+TEST_F(TwoLossesTest, StepAfterAStepIsCountedOnce) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  for (core::Micros later{0}; later < 5ms; later += 100us) {
+    const core::Micros before = StepsThatMarkerTells();
+    server_.clock().StepBy(500ms);
+    daemon.guard.OnRefused(0);
+    executor_.AdvanceBy(later);
+    server_.clock().StepBy(1'400ms);
+    executor_.AdvanceBy(2'000ms);
+    EXPECT_THAT(StepsThatMarkerTells() - before, AllOf(Gt(1'890ms), Lt(1'910ms))) << later.count();
+  }
 }
 
 }  // namespace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/lease_proofs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include "core/limits.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+uint64_t DigestOf(const core::LeaseId& lease_id) {
+  return std::hash<std::string_view>()(lease_id.digits());
+}
+
+}  // namespace
+
+std::string LeaseProofs::Make(const core::Lease& lease, const std::string& principal,
+                              const LeaseTerms& terms) {
+  if (guard_ == nullptr) return "";
+  reassertions_.SetKey(guard_->reassertion_key());
+  ProvedTerms proved{.ttl = terms.ttl,
+                     .lock_delay = terms.lock_delay,
+                     .lease_end = {lease.lease_end.micros - guard_->clock_offset().count()}};
+  if (terms.max_hold_end.micros > 0) {
+    proved.max_hold_end = {terms.max_hold_end.micros - guard_->clock_offset().count()};
+  }
+  return reassertions_.Make({lease.name, lease.lease_id, lease.token, principal}, proved);
+}
+
+std::optional<LeaseProofs::Proved> LeaseProofs::Check(const core::ExtendRequest& shown) {
+  ForgetOld(0);
+  const uint64_t digest = DigestOf(shown.lease_id);
+  if (guard_ == nullptr || ended_.contains(digest) || ended_before_.contains(digest)) {
+    return std::nullopt;
+  }
+  reassertions_.SetKey(guard_->reassertion_key());
+  const std::optional<ProvedTerms> said = reassertions_.Check(
+      {shown.name, shown.lease_id, shown.token, shown.principal}, shown.reassertion);
+  if (!said) return std::nullopt;
+  const auto by_node = [ahead = guard_->clock_offset().count()](ServiceTime time) {
+    return core::NodeTime{std::max<int64_t>(time.micros + ahead, 1)};
+  };
+  Proved proved{.terms = {.ttl = said->ttl, .lock_delay = said->lock_delay},
+                .lease_end = by_node(said->lease_end)};
+  if (said->max_hold_end.micros > 0) proved.terms.max_hold_end = by_node(said->max_hold_end);
+  return proved;
+}
+
+void LeaseProofs::Ended(const core::LeaseId& lease_id) {
+  if (guard_ == nullptr) return;
+  ForgetOld(1);
+  ended_.insert(DigestOf(lease_id));
+}
+
+void LeaseProofs::ForgetOld(size_t more) {
+  const core::Instant now = clock_.Now();
+  if (now < half_end_ && ended_.size() + more <= core::limits::kEndedLeasesMax / 2) return;
+  const core::Millis longest = guard_ == nullptr ? core::Millis(0) : guard_->longest_lease();
+  if (now >= half_end_ + longest) ended_.clear();  // The older half is as old by now.
+  ended_before_ = std::exchange(ended_, {});
+  half_end_ = now + longest;
+}
+
+}  // namespace lockkeeper::redis
