@@ -77,14 +77,15 @@ std::optional<LossKind> LossSince(const Sighting& s) {
   if (seen.epoch > known.epoch) {
     return TellsOfTheSteps(s) ? std::nullopt : std::optional(LossKind::kClockStep);
   }
-  if (s.older_data || seen.epoch < known.epoch || s.seen->beat.count < s.known->beat.count ||
+  if (seen.epoch < known.epoch || s.seen->beat.count < s.known->beat.count ||
       seen.ttl_ceiling < known.ttl_ceiling) {
     return LossKind::kOlderData;
   }
   if (s.clock_steps.count > 0) return LossKind::kClockStep;
   const int64_t evicted_before = s.life.run_id == known.run_id ? s.evicted_before : 0;
   if (s.life.evicted_keys > evicted_before) return LossKind::kEvicted;
-  return std::nullopt;
+  // Last: a lease that is missing after a restart may have been evicted.
+  return s.older_data ? std::optional(LossKind::kOlderData) : std::nullopt;
 }
 
 // Of a marker that nobody contradicts: whether this start of the server has kept everything.

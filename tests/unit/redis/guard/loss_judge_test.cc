@@ -309,6 +309,13 @@ TEST_F(LossJudgeTest, KeysThatARestartedServerHasEvictedAreALoss) {
   ExpectLoss(LossKind::kEvicted, 2min);
 }
 
+TEST_F(LossJudgeTest, LeaseThatIsMissingAfterARestartMayHaveBeenEvicted) {
+  sighting_.life.run_id = kLaterRun;
+  sighting_.life.evicted_keys = 1;
+  sighting_.older_data = true;  // The last lease was not found.
+  ExpectLoss(LossKind::kEvicted);
+}
+
 // Another daemon found the restart harmless, and keys were evicted since.
 TEST_F(LossJudgeTest, KeysEvictedSinceARestartThatAnotherHasConfirmedAreALoss) {
   sighting_.life.run_id = sighting_.seen->marker.run_id = kLaterRun;
