@@ -65,7 +65,7 @@ TEST_P(NewcomerAfterLossTest, DoesNotGrantWhatALivingDaemonHasGranted) {
   const auto early = client.Acquire(request());
   ASSERT_EQ(early.reason, "STORE_UNAVAILABLE");
   EXPECT_THAT(early.status.error_message(),
-              testing::HasSubstr("unless, within 1m, another daemon"));
+              testing::HasSubstr("in 1m it counts as new, unless another daemon"));
   newcomer.WaitForLog("event=guard.first_use_waits");
   for (size_t i = 0; i < 2; ++i) service.daemons[i]->Resume();
 

@@ -42,7 +42,7 @@ struct ClientOptions {
   // Runs each time that a daemon did not serve a call or a renewal which is tried again, there or
   // at the next address, with the error: for people who wonder what takes so long. On any thread,
   // so return soon. Empty: nothing runs.
-  std::function<void(const absl::Status& why)> on_unserved;
+  std::function<void(const absl::Status& why)> on_unserved{};
 };
 
 // How to acquire a lock.
