@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <optional>
 #include <utility>
 
@@ -105,6 +106,7 @@ struct Daemon::Parts {
   std::optional<redis::NodeGuardOptions> GuardOptions(const redis::KeyLayout& keys) const;
   redis::NewStoreCheckOptions NewStoreCheck(const redis::KeyLayout& keys) const;
   absl::Status StartShards();
+  void WaitForFirstLook();
   absl::Status StartHttp();
   absl::Status StartRpc();
   redis::EventLoop& loop() { return shards.front()->loop(); }
@@ -232,7 +234,20 @@ absl::Status Daemon::Parts::StartShards() {
       return core::Error(core::ErrorReason::kStoreUnavailable, contact->problem);
     }
   }
+  WaitForFirstLook();
   return absl::OkStatus();
+}
+
+// A store that can be reached is looked at within milliseconds: the start waits for that, so that a
+// daemon that says that it is ready is.
+void Daemon::Parts::WaitForFirstLook() {
+  std::promise<void> looked;
+  bool told = false;
+  const auto subscription = health.Subscribe([&](const telemetry::Health& now) {
+    if (now.store.reachable && !now.grants.looked) return;
+    if (!std::exchange(told, true)) looked.set_value();
+  });
+  looked.get_future().wait_for(kFirstContactMargin);
 }
 
 absl::Status Daemon::Parts::StartHttp() {

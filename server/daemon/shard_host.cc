@@ -38,6 +38,7 @@ ShardHost::ShardHost(const ShardOptions& options, const ShardDeps& deps)
   loop_.RunAndWait([&] {
     node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
     if (options.guard) {
+      health_.ReportGrants(number_, {.looked = false, .granting = false});  // Until the guard does.
       guard_ = std::make_unique<redis::NodeGuard>(*node_, loop_, loop_, deps.token_floor,
                                                   guard_telemetry_, *options.guard);
     }

@@ -20,7 +20,7 @@ std::string InSeconds(core::Instant::duration time) {
 }
 
 auto Gravity(const GrantHealth& shard) {
-  return std::tuple(!shard.granting, !shard.setting_problem.empty(), shard.epoch,
+  return std::tuple(!shard.looked, !shard.granting, !shard.setting_problem.empty(), shard.epoch,
                     shard.quarantine_end, !shard.loss.empty());
 }
 

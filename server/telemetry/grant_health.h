@@ -13,6 +13,7 @@
 namespace lockkeeper::telemetry {
 
 struct GrantHealth {
+  bool looked = true;  // The guard has looked at the store. Calls wait until it has.
   bool granting = true;
   int64_t epoch = 0;  // Of the store. 0: not known yet.
   core::NodeTime

@@ -34,6 +34,7 @@ constexpr double kMicrosPerSecond = 1e6;
 std::string Health::problem() const {
   if (draining) return "draining: the daemon is about to stop";
   if (!store.reachable) return "store away: " + store.problem;
+  if (!grants.looked) return "the guard has not looked at the store yet";
   return "";
 }
 

@@ -36,7 +36,7 @@ struct Health {
   bool draining = false;
 
   // Ready for requests.
-  bool serving() const { return store.reachable && !draining; }
+  bool serving() const { return store.reachable && grants.looked && !draining; }
   // Why it is not serving, in one line; empty if it is.
   std::string problem() const;
 

@@ -52,6 +52,20 @@ TEST_F(HealthTest, StoreAwayAtTheStartIsWaitedFor) {
   EXPECT_TRUE(client.Acquire(AcquireOf("n")).response.has_lease());
 }
 
+TEST_F(HealthTest, DaemonIsNotReadyBeforeItsGuardHasLooked) {
+  redis_.Run({"CLIENT", "PAUSE", "600000", "WRITE"});  // The guard cannot write its marker.
+
+  const auto daemon = Start({"--redis", redis_.url()});
+
+  EXPECT_EQ(Get(*daemon, "/readyz").status, 503);
+  EXPECT_THAT(Get(*daemon, "/readyz").body, HasSubstr("has not looked at the store"));
+
+  redis_.Run({"CLIENT", "UNPAUSE"});
+
+  ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
+  EXPECT_EQ(Get(*daemon, "/readyz").status, 200);
+}
+
 TEST_F(HealthTest, StoreThatDiesAndComesBackIsFoundAgain) {
   const auto daemon = Start({"--redis", redis_.url()});
   LockClient client(daemon->GrpcAddress());

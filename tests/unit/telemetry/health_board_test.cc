@@ -73,6 +73,24 @@ TEST_F(HealthBoardTest, StoreThatIsNotDurableIsWarnedOf) {
   EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("event=store.not_durable")));
 }
 
+TEST_F(HealthBoardTest, ServesNotBeforeTheGuardHasLooked) {
+  HealthBoard board(2, log_.logger(), metrics_);
+  for (size_t shard = 0; shard < 2; ++shard) {
+    board.ReportGrants(shard, {.looked = false, .granting = false});
+    board.ReportStore(shard, Up());
+  }
+  board.ReportGrants(0, {});
+
+  EXPECT_FALSE(board.Current().serving()) << "one shard is not enough";
+  EXPECT_FALSE(board.Current().granting());
+  EXPECT_THAT(board.Current().problem(), HasSubstr("not looked"));
+
+  board.ReportGrants(1, {.granting = false});
+
+  EXPECT_TRUE(board.Current().serving()) << "holders go on in a quarantine";
+  EXPECT_EQ(board.Current().problem(), "");
+}
+
 TEST_F(HealthBoardTest, StoreThatIsAwayFromTheStartIsLogged) {
   HealthBoard board(1, log_.logger(), metrics_);
 
