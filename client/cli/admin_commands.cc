@@ -164,11 +164,12 @@ Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& comm
       std::chrono::duration_cast<milliseconds>(client::FromProto(response.closed_for()));
   if (!response.released()) return NothingEnded(command, closed);
   Report report("force_released", ExitCode::kDone,
-                "ended the lease of `" + command.name + "`" +
+                (response.opened() ? "opened `" : "ended the lease of `") + command.name + "`" +
                     (closed.count() > 0 ? ", which stays closed for " + FormatDuration(closed)
                                         : std::string()));
   report.json.Set("name", command.name)
       .Set("fencing_token", response.fencing_token())
+      .Set("opened", response.opened())
       .Set("holder_owner", response.holder_owner())
       .Set("closed_for_ms", closed.count());
   return report;

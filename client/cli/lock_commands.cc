@@ -25,6 +25,8 @@ std::string NameOf(ContentionReason reason) {
       return "WAIT_TIMED_OUT";
     case ContentionReason::kCancelled:
       return "CANCELLED";
+    case ContentionReason::kClosed:
+      return "CLOSED";
   }
   return "HELD";
 }
@@ -72,8 +74,8 @@ Report NotAcquiredReport(const AcquireResult& result, std::string_view name, int
   const Contention& contention = *result.contention();
   std::string message(result.status().message());
   if (contention.remaining_ttl.count() > 0) {
-    message += ", for at most another " + FormatDuration(contention.remaining_ttl) +
-               " if nobody extends it";
+    message += ", for at most another " + FormatDuration(contention.remaining_ttl);
+    if (contention.reason != ContentionReason::kClosed) message += " if nobody extends it";
   }
   Report report("contention", ExitCode::kNotAcquired, message);
   report.exit_code = code;

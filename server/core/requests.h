@@ -51,7 +51,7 @@ struct Lease {
   std::string reassertion;  // Proof of it until it ends. Empty in an offer.
 };
 
-enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3 };
+enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3, kClosed = 4 };
 
 struct Contention {
   ContentionReason reason = ContentionReason::kHeld;
@@ -136,6 +136,7 @@ struct ForceReleaseAnswer {
   FencingToken token;
   Micros closed_for{};
   std::string holder_owner;
+  bool opened = false;  // No lease was live: the lock was only closed.
 };
 
 enum class LockState { kHeld = 1, kOffered = 2, kEnded = 3 };

@@ -204,10 +204,11 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
                    if (!reply.ok()) return std::move(done)(reply.status());
                    const int64_t outcome = OutcomeOf(*reply);
-                   if (outcome != 1 && outcome != 2)
+                   if (outcome < 1 || outcome > 3)
                      return std::move(done)(StatusOfOutcome(outcome, name));
                    core::ForceReleaseAnswer answer;
-                   answer.released = outcome == 1;
+                   answer.released = outcome != 2;
+                   answer.opened = outcome == 3;
                    answer.token.value = reply->values[1].integer;
                    answer.closed_for = core::Micros(reply->values[2].integer);
                    const std::string_view ended = reply->values[3].text;

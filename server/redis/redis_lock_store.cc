@@ -101,8 +101,10 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
              if (!lease.offered) Confirmed(lease);
              return std::move(done)(core::AcquireOutcome(std::move(lease)));
            }
-           case 3: {
+           case 3:
+           case 10: {
              core::Contention contention = ReadContention(*reply);
+             if (outcome == 10) contention.reason = core::ContentionReason::kClosed;
              if (contention.remaining_ttl == Micros(0))
                GoOnHandingOver(std::string(reply->lock_name));
              return std::move(done)(core::AcquireOutcome(std::move(contention)));

@@ -66,6 +66,7 @@ void ToProto(const core::LockPage& from, admin::v1::ListLocksResponse& to) {
 
 void ToProto(const core::ForceReleaseAnswer& from, admin::v1::ForceReleaseResponse& to) {
   to.set_released(from.released);
+  to.set_opened(from.opened);
   to.set_fencing_token(from.token.value);
   ToProto(from.closed_for, *to.mutable_closed_for());
   to.set_holder_owner(from.holder_owner);

@@ -198,6 +198,7 @@ TEST_P(AcquireContract, LockDelayKeepsAnExpiredLockClosed) {
 
   StepBy(kTtl);
   const Contention closed = Contend("a", Id(2));
+  EXPECT_EQ(closed.reason, ContentionReason::kClosed);
   EXPECT_EQ(closed.holder_owner, "");
   EXPECT_EQ(closed.remaining_ttl, Millis(5'000));
   StepBy(Millis(5'000) - Micros(1));

@@ -22,7 +22,9 @@ TEST_P(ForceReleaseContract, LockStaysClosedForTheHoldersRemainingTtl) {
   EXPECT_GT(answer.token, lease.token);
   EXPECT_EQ(answer.closed_for, kTtl - Millis(10'000));
   EXPECT_EQ(answer.holder_owner, AcquireOf("a", Id(1)).owner);
+  EXPECT_FALSE(answer.opened);
   const core::Contention closed = Contend("a", Id(2));
+  EXPECT_EQ(closed.reason, core::ContentionReason::kClosed);
   EXPECT_EQ(closed.remaining_ttl, answer.closed_for);
   EXPECT_EQ(closed.holder_owner, "");
 
@@ -62,6 +64,7 @@ TEST_P(ForceReleaseContract, ClosedLockCanBeOpened) {
   const ForceReleaseAnswer second = ForceRelease("a", ReleaseDelay::kNone);
 
   EXPECT_TRUE(second.released);
+  EXPECT_TRUE(second.opened);
   EXPECT_GT(second.token, first.token);
   EXPECT_EQ(second.holder_owner, "");
   EXPECT_TRUE(Grant("a", Id(2)).previous_lease_expired);
@@ -75,6 +78,7 @@ TEST_P(ForceReleaseContract, ClosedLockIsNotClosedAgain) {
   const ForceReleaseAnswer second = ForceRelease("a");
 
   EXPECT_FALSE(second.released);
+  EXPECT_FALSE(second.opened);
   EXPECT_EQ(second.token, first.token);
   EXPECT_EQ(second.closed_for, first.closed_for - Millis(1'000));
 }

@@ -106,6 +106,26 @@ TEST_P(LineContract, OfferIsDeclined) {
   Grant("a", Id(3));
 }
 
+TEST_P(LineContract, OfferedLockIsNotClosed) {
+  Offer(WaiterOf(Id(1)), Id(2));
+
+  EXPECT_EQ(Contend("a", Id(3)).reason, core::ContentionReason::kHeld);
+}
+
+TEST_P(LineContract, ClosedLockWithALineIsClosed) {
+  core::AcquireRequest holder = AcquireOf("a", Id(2));
+  holder.lock_delay = Millis(5'000);
+  Grant(holder);
+  Stand(WaiterOf(Id(1)));
+  EXPECT_EQ(Contend("a", Id(3)).reason, core::ContentionReason::kHeld);
+
+  StepBy(kTtl);
+
+  const core::Contention closed = Contend("a", Id(3));
+  EXPECT_EQ(closed.reason, core::ContentionReason::kClosed);
+  EXPECT_EQ(closed.waiters, 1);
+}
+
 TEST_P(LineContract, OfferThatWasClaimedIsNoLongerDeclined) {
   Offer(WaiterOf(Id(1)), Id(2));
   ASSERT_TRUE(Ask(ExtendOf("a", Id(1))).ok());

@@ -220,6 +220,7 @@ void LineWatch::OnAcquire(const Operation& operation) {
           what, static_cast<int32_t>(Number(request.substr(kAttemptInRequest, kAttemptLength))),
           operation.now);
     case 3:
+    case 10:
       return judge_.LeftLine(what.lock, what.lease_id, operation.now);
     case 5:
       return judge_.Joined(what, operation.replies[1].integer, operation.now);

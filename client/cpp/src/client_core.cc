@@ -40,6 +40,9 @@ AcquireResult NotAcquired(std::string_view name, Contention contention) {
     case ContentionReason::kHeld:
       message += "is held";
       break;
+    case ContentionReason::kClosed:
+      message = "nobody holds `" + std::string(name) + "`, but it is closed after its last lease";
+      break;
     case ContentionReason::kWaitTimedOut:
       message += contention.holder_owner.empty() ? "did not become free in time" : "is still held";
       break;

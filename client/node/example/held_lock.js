@@ -51,7 +51,7 @@ const Stub = grpc.loadPackageDefinition(messages).lockkeeper.v1.LockService;
 /** Somebody else has the lock: `contention` says who. */
 export class NotAcquired extends Error {
   constructor(contention) {
-    super(`held by '${contention.holder_owner}'`);
+    super(contention.holder_owner ? `held by '${contention.holder_owner}'` : 'not free');
     this.contention = contention;
   }
 }

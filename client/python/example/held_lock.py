@@ -37,7 +37,8 @@ class NotAcquired(Exception):
     """Somebody else has the lock: `contention` says who."""
 
     def __init__(self, contention):
-        super().__init__(f"held by '{contention.holder_owner}'")
+        owner = contention.holder_owner
+        super().__init__(f"held by '{owner}'" if owner else "not free")
         self.contention = contention
 
 

@@ -18,7 +18,8 @@
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
 --            1 granted, 2 granted after a lease that expired: token, remaining (us), terms (ms, see
 --            terms_text)
---            3 contention: free by itself in (us), waiters, owner of the holder
+--            3 contention: free by itself in (us), waiters, owner of the holder; 10 the same of a lock
+--            that nobody holds, and that stays closed after its last lease
 --            4 lease id is void or used up, or a later attempt of it waits: 0, 0, 0
 --            5 waits: arrival number, position, "<free by itself in (us)> <line>"
 --            6 offered, 7 offered after a lease that expired: token, remaining (us), ttl (ms)
@@ -79,9 +80,11 @@ local function grant(key, is_new, last_token, previous, voids, ended, request, t
   return previous == 'X' and 2 or 1, token, remaining, told
 end
 
--- Somebody else has the lock.
-local function contention(record, closed_for)
-  return 3, closed_for, 0, is_live(record) and owner_of(record) or ''
+-- The lock is not to be had now.
+local function contention(record, closed_for, waiters)
+  if record and is_live(record) then return 3, closed_for, waiters, owner_of(record) end
+  local is_only_closed = record and is_closed(record) and not runs(record, 'O')
+  return is_only_closed and 10 or 3, closed_for, waiters, ''
 end
 
 -- Brings a waiter in, or a repeat of one to its place: then the newest attempt is the one that
@@ -137,8 +140,7 @@ local function wait_or_leave(key, line, record, entry, number, waiters_max, old_
   local closed_for = free_in(record)
   if waiters_max == 0 then
     if number then remove(line, lease_id, number) end
-    local waiters = settle(key, line, record)
-    return 3, closed_for, waiters, record and is_live(record) and owner_of(record) or ''
+    return contention(record, closed_for, settle(key, line, record))
   end
   if not number and redis.call('ZCOUNT', line, '(0', WAITING_END) >= waiters_max then
     return 8, 0, 0, 0
@@ -228,7 +230,7 @@ return each({115, 0, 0}, 4, function(key, at, line)
       local closed_for = closed_until_of(record) - now
       if closed_for > 0 and is_current(record) then
         if waiters_max ~= '000000' then return LINE end
-        return contention(record, closed_for)
+        return contention(record, closed_for, 0)
       end
       state = state_of(record)
     end

@@ -14,8 +14,8 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: delay (0: free at once, 1: closed for the rest of the lease)
 -- Returns    {now (us), then for each lock: outcome, token, closed for (us), lease id and owner}
---            1 ended, or opened if it was only closed: lease id and owner of a lease that was ended
---            2 there was nothing to end
+--            1 ended: lease id and owner of the lease; 2 there was nothing to end; 3 opened: it was
+--            only closed
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
@@ -38,5 +38,6 @@ return each({1}, 4, function(key, at, line)
   overwrite(key, STATE_AT, 'F' .. sub(record, 4, 15) ..
     format('%016d %016d %016d', token, now, closed_until), max(token, closed_until))
   if line then hand_over_ended(key, line) end
-  return 1, token, max(closed_until - now, 0), live and lease_id_of(record) .. owner_of(record) or ''
+  if not live then return 3, token, max(closed_until - now, 0), '' end
+  return 1, token, max(closed_until - now, 0), lease_id_of(record) .. owner_of(record)
 end)

@@ -13,6 +13,7 @@ namespace {
 using support::CliResult;
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::Not;
 
 constexpr char kNobodysId[] = "ffffffffffffffffffffffffffffffff";
 
@@ -57,6 +58,26 @@ TEST_F(CliDaemonTest, AcquireOfALockThatSomebodyHasIs75) {
   EXPECT_FALSE(json.Has("lease_id"));
   EXPECT_EQ(text.exit_code, 75);
   EXPECT_THAT(text.out, HasSubstr("`report` is held by `alice`"));
+}
+
+TEST_F(CliDaemonTest, ClosedLockIsNotCalledHeld) {
+  Hold("report");
+  ASSERT_EQ(Run({"force-release", "report", "--reason", "test"}).exit_code, 0);
+
+  const CliResult json_result = RunJson({"acquire", "report"});
+  const CliResult text = Run({"acquire", "report"});
+  const CliResult opened = RunJson({"force-release", "report", "--reason", "test", "--now"});
+
+  EXPECT_EQ(json_result.exit_code, 75);
+  EXPECT_EQ(Json(json_result).Text("reason"), "CLOSED");
+  EXPECT_EQ(Json(json_result).Text("holder_owner"), "");
+  EXPECT_EQ(text.exit_code, 75);
+  EXPECT_THAT(text.out,
+              HasSubstr("nobody holds `report`, but it is closed after its last lease, for "
+                        "at most another "));
+  EXPECT_THAT(text.out, Not(HasSubstr("extends")));
+  EXPECT_TRUE(Json(opened).Flag("opened"));
+  EXPECT_EQ(Json(opened).Text("holder_owner"), "");
 }
 
 TEST_F(CliDaemonTest, AcquireWithALeaseIdMayBeRepeatedUntilItIsReleased) {

@@ -78,6 +78,21 @@ TEST_P(ClientTest, ContentionIsNeitherALeaseNorOk) {
   EXPECT_EQ(second.contention()->remaining_ttl, 30s);
 }
 
+TEST_P(ClientTest, ClosedLockIsSaidToBeHeldByNobody) {
+  server_.acquire.Next([](const support::FakeCall&, const auto&, auto* response) {
+    response->mutable_contention()->set_reason(v1::CONTENTION_REASON_CLOSED);
+    return grpc::Status::OK;
+  });
+  Client client = NewClient();
+
+  AcquireResult result = client.Acquire("report");
+
+  ASSERT_TRUE(result.contention().has_value());
+  EXPECT_EQ(result.contention()->reason, ContentionReason::kClosed);
+  EXPECT_EQ(result.status().message(),
+            "nobody holds `report`, but it is closed after its last lease");
+}
+
 TEST_P(ClientTest, DroppedResultReleasesTheLock) {
   Client client = NewClient();
 

@@ -39,6 +39,12 @@ TEST(ConvertTest, ResponseWithoutLeaseIsNeverAGrant) {
   EXPECT_EQ(std::get<Contention>(*answer).reason, ContentionReason::kHeld);
 }
 
+TEST(ConvertTest, ClosedLockIsNotTakenForAHeldOne) {
+  v1::Contention contention;
+  contention.set_reason(v1::CONTENTION_REASON_CLOSED);
+  EXPECT_EQ(FromProto(contention).reason, ContentionReason::kClosed);
+}
+
 TEST(ConvertTest, UnknownEnumValuesOfANewerServerAreTheSafeOnes) {
   v1::Contention contention;
   contention.set_reason(static_cast<v1::ContentionReason>(77));

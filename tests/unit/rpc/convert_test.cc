@@ -315,6 +315,7 @@ TEST(ConvertTest, EnumsHaveTheNumbersOfTheirMessages) {
   EXPECT_EQ(static_cast<int>(core::ContentionReason::kWaitTimedOut),
             v1::CONTENTION_REASON_WAIT_TIMED_OUT);
   EXPECT_EQ(static_cast<int>(core::ContentionReason::kCancelled), v1::CONTENTION_REASON_CANCELLED);
+  EXPECT_EQ(static_cast<int>(core::ContentionReason::kClosed), v1::CONTENTION_REASON_CLOSED);
   EXPECT_EQ(static_cast<int>(core::NotReleasedReason::kNone), v1::NOT_RELEASED_REASON_UNSPECIFIED);
   EXPECT_EQ(static_cast<int>(core::NotReleasedReason::kExpired), v1::NOT_RELEASED_REASON_EXPIRED);
   EXPECT_EQ(static_cast<int>(core::NotReleasedReason::kNotHolder),

@@ -13,10 +13,12 @@
 
 namespace lockkeeper {
 
-// Why somebody else has the lock. The numbers are those of lockkeeper.v1.ContentionReason.
-enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3 };
+// Why the lock was not granted. kClosed: nobody holds it, but it stays closed for a time after its
+// last lease, whose holder may still be working. The numbers are those of
+// lockkeeper.v1.ContentionReason.
+enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3, kClosed = 4 };
 
-// Says who has the lock, and for how long.
+// Says who has the lock, if anybody, and for how long.
 struct Contention {
   ContentionReason reason = ContentionReason::kHeld;
   std::string holder_owner;                    // Owner text of the holder. Empty if it gave none.

@@ -57,6 +57,9 @@ Contention FromProto(const v1::Contention& contention) {
     case v1::CONTENTION_REASON_WAIT_TIMED_OUT:
       result.reason = ContentionReason::kWaitTimedOut;
       break;
+    case v1::CONTENTION_REASON_CLOSED:
+      result.reason = ContentionReason::kClosed;
+      break;
     case v1::CONTENTION_REASON_CANCELLED:
       result.reason = ContentionReason::kCancelled;
       break;
