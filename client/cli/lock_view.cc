@@ -65,6 +65,12 @@ std::string Line(const char* title, const std::string& value) {
   return value.empty() ? "" : line + value;
 }
 
+// What the holder asked for. Nothing of a lease that has ended, or if it asked for nothing.
+std::string Term(const char* title, const Lock& lock, const google::protobuf::Duration& term) {
+  const auto length = Millis(term);
+  return HasEnded(lock) || length.count() == 0 ? "" : Line(title, FormatDuration(length));
+}
+
 }  // namespace
 
 void SetLock(const Lock& lock, JsonObject& json) {
@@ -75,6 +81,8 @@ void SetLock(const Lock& lock, JsonObject& json) {
       .Set("remaining_ttl_ms", Millis(lock.remaining_ttl()).count())
       .Set("closed_for_ms", Millis(lock.closed_for()).count())
       .Set("ttl_ms", Millis(lock.ttl()).count())
+      .Set("lock_delay_ms", Millis(lock.lock_delay()).count())
+      .Set("max_hold_ms", Millis(lock.max_hold()).count())
       .Set("waiters", lock.waiters());
   if (!lock.principal().empty()) json.Set("principal", lock.principal());
   if (!LastEndOf(lock).empty()) json.Set("last_end", LastEndOf(lock));
@@ -94,8 +102,8 @@ std::string LockLines(const Lock& lock) {
          Line("fencing token", std::to_string(lock.fencing_token())) +
          Line(HasEnded(lock) ? "last owner" : "owner", lock.owner()) +
          Line("principal", lock.principal()) + Line("labels", labels) +
-         Line("ttl", HasEnded(lock) ? "" : FormatDuration(Millis(lock.ttl()))) +
-         Line("waiters", std::to_string(lock.waiters())) +
+         Term("ttl", lock, lock.ttl()) + Term("lock delay", lock, lock.lock_delay()) +
+         Term("max hold", lock, lock.max_hold()) + Line("waiters", std::to_string(lock.waiters())) +
          Line("acquired",
               lock.has_acquire_time() ? TimeUtil::ToString(lock.acquire_time()) : std::string()) +
          Line("last lease", LastEndOf(lock));

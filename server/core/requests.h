@@ -151,6 +151,8 @@ struct LockInfo {
   std::string principal;
   Labels labels;
   Millis ttl{};
+  Millis lock_delay{};
+  Millis max_hold{};  // Zero: no bound.
   Micros remaining_ttl{};
   Micros closed_for{};
   NodeTime acquired;

@@ -17,6 +17,8 @@ void FillLock(const core::LockInfo& from, admin::v1::Lock& to) {
   to.set_principal(from.principal);
   to.mutable_labels()->insert(from.labels.begin(), from.labels.end());
   ToProto(from.ttl, *to.mutable_ttl());
+  ToProto(from.lock_delay, *to.mutable_lock_delay());
+  ToProto(from.max_hold, *to.mutable_max_hold());
   ToProto(from.remaining_ttl, *to.mutable_remaining_ttl());
   ToProto(from.closed_for, *to.mutable_closed_for());
   ToProto(from.acquired, *to.mutable_acquire_time());

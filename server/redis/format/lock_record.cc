@@ -33,6 +33,8 @@ constexpr Columns kLeaseEnd{33, 48};
 constexpr Columns kClosedUntil{50, 65};
 constexpr Columns kAcquired{67, 82};
 constexpr Columns kTtl{194, 201};
+constexpr Columns kLockDelay{203, 210};
+constexpr Columns kMaxHold{212, 219};
 constexpr Columns kTextBytes{221, 224};
 
 // Reads numbers from columns and remembers whether one of them was none.
@@ -175,6 +177,8 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
   info.lease_end.micros = number(kLeaseEnd);
   info.acquired.micros = number(kAcquired);
   info.ttl = Millis(number(kTtl));
+  info.lock_delay = Millis(number(kLockDelay));
+  info.max_hold = Millis(number(kMaxHold));
   info.waiters = static_cast<int32_t>(number(kWaiters));
   info.closed_for = Micros(std::max<int64_t>(number(kClosedUntil) - now.micros, 0));
   const auto text_bytes = static_cast<size_t>(number(kTextBytes));

@@ -35,6 +35,8 @@ TEST_F(CliDaemonTest, AcquireGrants) {
   EXPECT_EQ(lock.state(), admin::v1::LOCK_STATE_HELD);
   EXPECT_EQ(lock.owner(), "me");
   EXPECT_EQ(lock.labels().at("job"), "7");
+  EXPECT_EQ(lock.lock_delay().seconds(), 2);
+  EXPECT_EQ(lock.max_hold().seconds(), 3600);
 
   const CliResult text = Run({"acquire", "other"});
   EXPECT_EQ(text.exit_code, 0);
@@ -175,7 +177,7 @@ TEST_F(CliDaemonTest, FenceSaysTheVerdict) {
 
 TEST_F(CliDaemonTest, GetShowsOneLock) {
   ASSERT_EQ(Run({"acquire", "report", "--owner", "alice", "--label", "c=d", "--label", "a=b",
-                 "--label", "b=c"})
+                 "--label", "b=c", "--lock-delay", "2s", "--max-hold", "1h"})
                 .exit_code,
             0);
 
@@ -196,9 +198,14 @@ TEST_F(CliDaemonTest, GetShowsOneLock) {
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_THAT(text.out, HasSubstr("`report` is held for another "));
   EXPECT_THAT(text.out, HasSubstr("\n  owner          alice\n"));
-  EXPECT_THAT(text.out, HasSubstr("\n  labels         a=b b=c c=d\n  ttl            30s\n"));
+  EXPECT_THAT(text.out, HasSubstr("\n  labels         a=b b=c c=d\n  ttl            30s\n"
+                                  "  lock delay     2s\n  max hold       1h\n"));
+  EXPECT_EQ(json.Number("lock_delay_ms"), 2'000);
+  EXPECT_EQ(json.Number("max_hold_ms"), 3'600'000);
   ASSERT_EQ(Run({"force-release", "report", "--reason", "r", "--now"}).exit_code, 0);
-  EXPECT_THAT(Run({"get", "report"}).out, HasSubstr("\n  last owner     alice\n"));
+  const std::string ended = Run({"get", "report"}).out;
+  EXPECT_THAT(ended, HasSubstr("\n  last owner     alice\n"));
+  EXPECT_THAT(ended, Not(HasSubstr("max hold")));
   EXPECT_EQ(none.exit_code, 76);
   EXPECT_EQ(Json(none).Text("outcome"), "not_found");
   EXPECT_EQ(Run({"get", "nobody's"}).exit_code, 76);

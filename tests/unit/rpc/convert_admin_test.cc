@@ -100,6 +100,8 @@ core::LockInfo HeldLock() {
       .principal = "alice",
       .labels = {{"k", "v"}},
       .ttl = Millis(30'000),
+      .lock_delay = Millis(5'000),
+      .max_hold = Millis(60'000),
       .remaining_ttl = core::Micros(20'000'001),
       .closed_for = core::Micros(25'000'000),
       .acquired = {1'700'000'000'000'000},
@@ -122,6 +124,8 @@ TEST(ConvertAdminTest, LockCarriesAllFields) {
   EXPECT_EQ(lock.principal(), "alice");
   EXPECT_EQ(lock.labels().at("k"), "v");
   EXPECT_EQ(lock.ttl().seconds(), 30);
+  EXPECT_EQ(lock.lock_delay().seconds(), 5);
+  EXPECT_EQ(lock.max_hold().seconds(), 60);
   EXPECT_EQ(lock.remaining_ttl().nanos(), 1'000);
   EXPECT_EQ(lock.closed_for().seconds(), 25);
   EXPECT_EQ(lock.acquire_time().seconds(), 1'700'000'000);
