@@ -96,7 +96,7 @@ TEST_P(QuarantineContract, HandOverIsHeldBack) {
   const int64_t line = Stand(WaiterOf("a", Id(2))).line;
   SetTheClock();
 
-  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
 
   const PollAnswer early = Poll("a", line);
   EXPECT_FALSE(early.offer.has_value());
@@ -111,15 +111,29 @@ TEST_P(QuarantineContract, HandOverIsHeldBack) {
   EXPECT_EQ(late.offer->lease_id, Id(2));
 }
 
-TEST_P(QuarantineContract, ReleaseWorksAsEver) {
-  Grant("a", Id(1));
-  Grant("b", Id(2));
-  Release("b", Id(2));
-  SetTheClock();
+TEST_P(QuarantineContract, ReleaseOfAnUnknownLeaseIsNoError) {
+  ForgetEverything();
 
-  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
-  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
-  EXPECT_EQ(Release("c", Id(3)), core::NotReleasedReason::kNotHolder);
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
+}
+
+// The clock that its end was told by was set back since: it may have ended.
+TEST_P(QuarantineContract, ReleaseDoesNotSayReleasedOfALeaseThatMayBeOver) {
+  Grant("a", Id(1));
+  const core::ExtendRequest extend = ExtendOf("a", Id(1));
+  const AcquireRequest repeated = AcquireOf("a", Id(1));
+  Pass(kTtl - Millis(1));
+  StepBy(-Millis(20'000));
+  ASSERT_FALSE(Extended(extend).ok());
+
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
+
+  EXPECT_EQ(Get("a").state, core::LockState::kEnded);
+  Pass(kQuarantine);
+  EXPECT_THAT(ReasonOf(Ask(Now(repeated))), Optional(ErrorReason::kLeaseEnded)) << "it is void";
+  Grant("a", Id(2));
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
 }
 
 // The waiters of a line that was lost stand again in a new one, in which they have their order over

@@ -36,11 +36,10 @@ local function lost_by(how) return (how == 'X' or how == 'F') and 2 end
 local function void_by(how) return (how == 'U' or how == 'W' or how == 'N') and 3 end
 local function outcome_of(how) return how == 'R' and 1 or lost_by(how) or void_by(how) end
 
--- Makes the lease id of the record, whose lease has expired, void for good. Answers so, unless the lease
--- is of an earlier epoch: what the clock says of it may be wrong.
-local function end_expired(key, record)
+-- Makes the lease id of the record, whose lease has expired, void for good.
+local function end_expired(key)
   redis.call('SETRANGE', key, ATTEMPT_AT, FOR_GOOD)
-  return is_current(record) and 2 or 3
+  return 2
 end
 
 -- Ends the lease or offer in `record`, which was to end at `lease_end`, as `state` says, and answers
@@ -54,6 +53,13 @@ local function end_lease(key, line, record, lease_end, state, outcome)
   end
   if line then return outcome, hand_over_ended(key, line) end -- two keys
   return outcome
+end
+
+-- Ends the lease in `record`, of an earlier epoch. It may be over: the clock that its end was told by may
+-- have been set since, or the record may be older data.
+local function end_forgotten(key, record)
+  redis.call('SETRANGE', key, ATTEMPT_AT, FOR_GOOD)
+  return end_lease(key, nil, record, lease_end_of(record), 'W', 3)
 end
 
 -- What is answered for a lease id that has left the line, or its offer. Older data may show a place or an
@@ -113,8 +119,9 @@ local function release_any(key, line, record, who, principal)
   if not principal_is(record, principal) then return 3 end
   local state = state_of(record)
   if state ~= 'H' then return release_again(key, line, record, state) end
+  if not is_current(record) then return end_forgotten(key, record) end
   if lease_end_of(record) <= now then
-    return end_expired(key, record)
+    return end_expired(key)
   end
   if not line then return LINE end
   return end_lease(key, line, record, lease_end_of(record), 'R', 1) -- two keys
@@ -125,12 +132,12 @@ return each({41, 0}, 2, function(key, at, line)
   local record = read_header(key, principal)
   local begin, text = sub(record, 1, 8), '\n' .. principal .. '\n'
   if begin ~= HELD and begin ~= HELD_AFTER_EXPIRED or not is_of(record, who) or
-    sub(record, 227, 228 + #principal) ~= text then
+    not is_current(record) or sub(record, 227, 228 + #principal) ~= text then
     return release_any(key, line, record, who, principal)
   end
   local lease_end = lease_end_of(record)
   if lease_end <= now then
-    return end_expired(key, record)
+    return end_expired(key)
   end
   return end_lease(key, line, record, lease_end, 'R', 1)
 end)
