@@ -31,23 +31,15 @@ std::string LeaseProofs::Make(const core::Lease& lease, const std::string& princ
   return reassertions_.Make({lease.name, lease.lease_id, lease.token, principal}, proved);
 }
 
-std::optional<LeaseProofs::Proved> LeaseProofs::Check(const core::ExtendRequest& shown) {
+std::optional<ProvedTerms> LeaseProofs::Check(const core::ExtendRequest& shown) {
   ForgetOld(0);
   const uint64_t digest = DigestOf(shown.lease_id);
   if (guard_ == nullptr || ended_.contains(digest) || ended_before_.contains(digest)) {
     return std::nullopt;
   }
   reassertions_.SetKey(guard_->reassertion_key());
-  const std::optional<ProvedTerms> said = reassertions_.Check(
-      {shown.name, shown.lease_id, shown.token, shown.principal}, shown.reassertion);
-  if (!said) return std::nullopt;
-  const auto by_node = [ahead = guard_->clock_offset().count()](ServiceTime time) {
-    return core::NodeTime{std::max<int64_t>(time.micros + ahead, 1)};
-  };
-  Proved proved{.terms = {.ttl = said->ttl, .lock_delay = said->lock_delay},
-                .lease_end = by_node(said->lease_end)};
-  if (said->max_hold_end.micros > 0) proved.terms.max_hold_end = by_node(said->max_hold_end);
-  return proved;
+  return reassertions_.Check({shown.name, shown.lease_id, shown.token, shown.principal},
+                             shown.reassertion);
 }
 
 void LeaseProofs::Ended(const core::LeaseId& lease_id) {

@@ -29,13 +29,8 @@ class LeaseProofs {
   // Proof of a lease with these terms that the store has just answered.
   std::string Make(const core::Lease& lease, const std::string& principal, const LeaseTerms& terms);
 
-  // A lease as its proof says it was.
-  struct Proved {
-    LeaseTerms terms;
-    core::NodeTime lease_end;
-  };
-  // Nothing if what is shown does not prove the lease.
-  std::optional<Proved> Check(const core::ExtendRequest& shown);
+  // The lease as its proof says it was. Nothing if what is shown does not prove it.
+  std::optional<ProvedTerms> Check(const core::ExtendRequest& shown);
 
   // The lease has been released, or forced out: nothing proves it any more, here. Remembered for as
   // long as a proof of it can be good, unless there are more than kEndedLeasesMax of them.

@@ -179,7 +179,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
 }
 
 void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lease> done) {
-  const std::optional<LeaseProofs::Proved> proved = proofs_.Check(request);
+  const std::optional<ProvedTerms> proved = proofs_.Check(request);
   if (!proved) {
     guard_->OnReassertion(ReassertionEnd::kNotProved);
     return std::move(done)(core::Error(
@@ -188,19 +188,18 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
   }
   constexpr size_t kMillisDigits = 8;
   constexpr size_t kNumberDigits = 16;
-  const LeaseTerms& terms = proved->terms;
-  const Millis ttl = request.ttl > Millis(0) ? request.ttl : terms.ttl;
+  const Millis ttl = request.ttl > Millis(0) ? request.ttl : proved->ttl;
   queue_.Submit(
       {.script = &kReassertScript,
        .lock_name = request.name,
        .arguments = CommandPart(
            {EncodeLeaseId(request.lease_id), Digits(request.token.value, kNumberDigits),
-            Digits(ttl.count(), kMillisDigits), Digits(terms.lock_delay.count(), kMillisDigits),
-            Digits(terms.max_hold_end.micros, kNumberDigits),
+            Digits(ttl.count(), kMillisDigits), Digits(proved->lock_delay.count(), kMillisDigits),
+            Digits(proved->max_hold_end.micros, kNumberDigits),
             Digits(proved->lease_end.micros, kNumberDigits), request.principal}),
        .reply_width = kReplyWidth,
        .line_key = LineKey::kAlways,
-       .closes_for = ttl + terms.lock_delay,
+       .closes_for = ttl + proved->lock_delay,
        .deadline = request.deadline,
        .done = [this, lease_id = request.lease_id, principal = request.principal,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {

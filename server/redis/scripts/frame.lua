@@ -20,7 +20,7 @@ local doing = 0
 
 -- Does the operations from the one with key number `from` on. One function for all of them, and one
 -- pcall: each costs as much as reading a record.
-local function run(reply, from, now, now_digits, token_floor, retention)
+local function run(reply, from, now, now_digits, token_floor, retention, marker)
   local string, keys, redis = string, KEYS, redis
   local sub, find, format, max = string.sub, string.find, string.format, math.max
   local epoch, channel, grants_from = ARGV[3], ARGV[5], ARGV[7]
@@ -64,9 +64,11 @@ end
 local clock = redis.call('TIME')
 local seconds, micros = clock[1], clock[2]
 local now, now_digits = seconds * 1000000 + micros, seconds .. string.sub('000000', #micros + 1) .. micros
+local marker
 if marker_key then
   -- `stamp` is how the marker begins, and, 100 to 115, the beats that it has at least.
-  local marker, sub = redis.pcall('GETRANGE', marker_key, '0', '199'), string.sub
+  local sub = string.sub
+  marker = redis.pcall('GETRANGE', marker_key, '0', '199')
   if now < arguments[8] + 0 or now > arguments[9] + 0 or type(marker) ~= 'string' or
     sub(marker, 1, 98) ~= sub(stamp, 1, 98) then
     return {now, GUARD}
@@ -76,7 +78,7 @@ end
 -- The arguments give it its size, since growing costs more than filling. `run` ends it where it ends.
 local reply, from = {now, unpack(arguments)}, 1
 while true do
-  local done, fault = pcall(run, reply, from, now, now_digits, token_floor, retention)
+  local done, fault = pcall(run, reply, from, now, now_digits, token_floor, retention, marker)
   if done then return reply end
   if doing < from then return redis.error_reply(fault) end
   local filled = 1 + (doing - 1) / KEYS_PER_LOCK * RESULTS

@@ -13,17 +13,21 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id and digest (41 digits), token (16 digits), ttl (8 digits, ms),
 --            lock_delay (8 digits, ms), end by max_hold (16 digits, us, 0: none), end of the lease that
---            is proved (16 digits, us), principal
+--            is proved (16 digits, us), both in service time, principal
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
 --            1 held again: token, remaining (us), terms (ms, see terms_text)
 --            3 the lease is lost; 90 record corrupt; 91 record of a newer format: 0, 0, 0
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        The daemon has checked the proof: this lease was granted with this token, and ran until this
---            end by this clock. One that has ended since is not revived. Of several the
+--            end. One that has ended since is not revived. How far this node's clock is ahead of service
+--            time says the marker: what the daemon knew may be old when the script runs. Of several the
 --            highest token wins, and what is known to have ended stays ended. The attempt is
 --            forgotten, so nobody can tell a stale copy of its acquire from a retry: no call may
 --            withdraw a lease that its holder has asserted, nor become its keeper.
+
+-- A point in service time by this node's clock.
+local function by_node(time) return time + sub(marker, 167, 183) end
 
 -- Whether the record speaks against a lease with this token.
 local function is_against(record, who, token)
@@ -42,8 +46,11 @@ return each({41, 16, 8, 8, 16, 16, 0}, 4, function(key, at, line)
   local lock_delay, max_hold_end, principal = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 6]
   local record, fault = read(key)
   if fault then return fault end
-  if not in_quarantine() or ARGV[at + 5] <= now_digits or record and is_against(record, who, token) then return 3 end
+  if not in_quarantine() or by_node(ARGV[at + 5]) <= now or record and is_against(record, who, token) then
+    return 3
+  end
 
+  if max_hold_end > 0 then max_hold_end = by_node(max_hold_end) end
   local lease_end = now + ttl * 1000
   if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
   if lease_end <= now then return 3 end

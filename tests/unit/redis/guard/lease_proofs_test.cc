@@ -40,9 +40,9 @@ TEST_F(LeaseProofsTest, ProofSaysWhatWasGranted) {
   const auto proved = proofs_.Check(Grant(1, {now + 60'000'000}));
 
   ASSERT_TRUE(proved);
-  EXPECT_EQ(proved->terms.ttl, kTtl);
-  EXPECT_EQ(proved->terms.lock_delay, 500ms);
-  EXPECT_EQ(proved->terms.max_hold_end.micros, now + 60'000'000);
+  EXPECT_EQ(proved->ttl, kTtl);
+  EXPECT_EQ(proved->lock_delay, 500ms);
+  EXPECT_EQ(proved->max_hold_end.micros, now + 60'000'000);
   EXPECT_EQ(proved->lease_end.micros, now + 10'000'000);
 }
 
