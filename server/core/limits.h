@@ -62,6 +62,10 @@ inline constexpr size_t kRequestBytesMax = 64 * 1024;
 // a second of work, more would only wait for its deadline.
 inline constexpr size_t kOperationsOutstandingMax = 65'536;
 
+// Operations on one lock that wait for their script call. A lock is asked with one call of 32 at a
+// time: so many take half a second. An acquire beyond it gets RATE_LIMIT.
+inline constexpr size_t kOperationsPerLockMax = 16'384;
+
 // Waiters in the line of one lock, by default. A hand-over costs the same for any number; what
 // grows is the node's memory, about 400 bytes for each.
 inline constexpr int32_t kWaitersPerLockDefault = 20'000;

@@ -108,7 +108,8 @@ class LockStore {
   virtual ~LockStore() = default;
 
   // With a wait_timeout the acquire stands in line if it cannot be granted, and the answer says
-  // where; a repeat finds its place again. Errors: LEASE_ENDED, WAITER_LIMIT besides.
+  // where; a repeat finds its place again. Errors: LEASE_ENDED, WAITER_LIMIT, RATE_LIMIT (too much
+  // is asked of this lock: no effect, and there will be none) besides.
   virtual void Acquire(const AcquireRequest& request, Done<AcquireOutcome> done) = 0;
 
   // Extends a lease, or claims an offer. Errors: LEASE_LOST besides.

@@ -32,6 +32,13 @@ struct OperationReply {
 // without waiters; the script asks for the other one when it finds that it needs it.
 enum class LineKey { kWhenAsked, kAlways };
 
+// What becomes of an operation while its lock has many others.
+enum class Rank {
+  kNewcomer,  // May be answered RATE_LIMIT.
+  kOther,
+  kRenewal,  // Does not wait for operations of other leases.
+};
+
 using OperationDone = absl::AnyInvocable<void(absl::StatusOr<OperationReply>) &&>;
 
 struct Operation {
@@ -39,6 +46,8 @@ struct Operation {
   std::string lock_name;
   CommandPart arguments;  // As many as the script takes for each lock.
   size_t reply_width = 1;
+  Rank rank = Rank::kOther;
+  core::LeaseId lease_id;  // All zeros: of no lease.
   LineKey line_key = LineKey::kWhenAsked;
   // The longest that it may close the lock for, from its execution on: see NodeGuard.
   core::Millis closes_for{};

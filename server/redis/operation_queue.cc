@@ -6,10 +6,12 @@
 #include <deque>
 
 #include "core/errors.h"
+#include "core/limits.h"
 #include "core/shard.h"
 #include "redis/format/lock_record.h"
 #include "redis/node/command.h"
 #include "redis/node/error_reply.h"
+#include "redis/queued_operation.h"
 #include "redis/script_outcome.h"
 #include "redis/scripts.h"
 
@@ -17,6 +19,7 @@ namespace lockkeeper::redis {
 namespace {
 
 using core::ErrorReason;
+using core::limits::kOperationsPerLockMax;
 
 // What scripts/frame.lua takes before the arguments of the operations.
 constexpr size_t kCommonArguments = 9;
@@ -29,68 +32,11 @@ bool IsRefusedByGuard(const Reply& reply) {
          (reply.items[1].integer == kOutcomeGuard || reply.items[1].integer == kOutcomeOlder);
 }
 
+absl::Status TooManyOfLock(ErrorReason reason) {
+  return core::Error(reason, "more is asked of this lock than the store carries out in time");
+}
+
 }  // namespace
-
-struct OperationQueue::Pending {
-  Operation operation;
-  Lock* lock = nullptr;
-  uint64_t number = 0;  // By age.
-  size_t place = 0;     // In deadlines_.
-  bool sent = false;
-  bool ended = false;  // `done` has run: at the deadline, before the reply.
-  PendingPtr next;     // Of the lock's, while it waits.
-
-  CallKind kind() const { return {operation.script, operation.line_key}; }
-
-  // By age if it is the same: no order in the domain may depend on addresses.
-  bool Before(const Pending& other) const {
-    return operation.deadline != other.operation.deadline
-               ? operation.deadline < other.operation.deadline
-               : number < other.number;
-  }
-};
-
-// The operations on one lock that are not in a call, in the order of arrival.
-struct OperationQueue::Lock {
-  const std::string* name = nullptr;  // In `locks_`.
-  size_t lane = 0;
-  bool busy = false;   // Operations of this lock are in a call.
-  bool ready = false;  // Stands in `ready_`.
-
-  Lock() = default;
-
-  Pending* first() const { return first_.get(); }
-
-  void PushBack(PendingPtr pending) {
-    Pending* const added = pending.get();
-    (last_ == nullptr ? first_ : last_->next) = std::move(pending);
-    last_ = added;
-  }
-
-  void PushFront(PendingPtr pending) {
-    if (last_ == nullptr) last_ = pending.get();
-    pending->next = std::move(first_);
-    first_ = std::move(pending);
-  }
-
-  PendingPtr PopFront() {
-    PendingPtr popped = std::move(first_);
-    first_ = std::move(popped->next);
-    if (!first_) last_ = nullptr;
-    return popped;
-  }
-
-  // A long list would otherwise be destroyed by as deep a recursion.
-  ~Lock() {
-    while (first_) PopFront();
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  PendingPtr first_;
-  Pending* last_ = nullptr;
-};
 
 struct OperationQueue::Call {
   CallKind kind;
@@ -130,12 +76,44 @@ void OperationQueue::Submit(Operation operation) {
     slot->second.name = &slot->first;
     slot->second.lane = core::HashOfName(operation.lock_name) % node_.lanes();
   }
+  if (operation.rank == Rank::kNewcomer && slot->second.waiting >= kOperationsPerLockMax) {
+    return executor_.Post([done = std::move(operation.done)]() mutable {
+      std::move(done)(TooManyOfLock(ErrorReason::kRateLimit));
+    });
+  }
   auto pending = std::make_unique<Pending>();
   pending->operation = std::move(operation);
   pending->lock = &slot->second;
   WatchDeadline(*pending);
-  slot->second.PushBack(std::move(pending));
+  Add(slot->second, std::move(pending));
   Unbusy(slot->second);
+}
+
+// An extend goes ahead, so that its holder does not lose the lease because of many acquires. What
+// was asked of the same lease before stays before it.
+void OperationQueue::Add(Lock& lock, PendingPtr pending) {
+  const Operation& operation = pending->operation;
+  const bool ahead = operation.rank == Rank::kRenewal && !waiting_.contains(operation.lease_id);
+  if (operation.lease_id != core::LeaseId()) ++waiting_[operation.lease_id];
+  ++lock.waiting;
+  (ahead ? lock.ahead : lock.in_order).PushBack(std::move(pending));
+}
+
+// To be first of its lock again.
+void OperationQueue::PutBack(PendingPtr pending) {
+  const core::LeaseId& lease_id = pending->operation.lease_id;
+  if (lease_id != core::LeaseId()) ++waiting_[lease_id];
+  Lock& lock = *pending->lock;
+  ++lock.waiting;
+  lock.ahead.PushFront(std::move(pending));
+}
+
+OperationQueue::PendingPtr OperationQueue::TakeFirst(Lock& lock) {
+  PendingPtr taken = lock.next().PopFront();
+  if (!taken->ended) --lock.waiting;
+  const auto count = waiting_.find(taken->operation.lease_id);
+  if (count != waiting_.end() && --count->second == 0) waiting_.erase(count);
+  return taken;
 }
 
 // Lets the lock's next operations go, if none is in a call.
@@ -170,14 +148,14 @@ void OperationQueue::Flush() {
 
 // Puts a lock aside whose first operation may not go now.
 bool OperationQueue::HeldBack(Lock& lock) {
-  while (lock.first() != nullptr && lock.first()->ended) lock.PopFront();
+  while (lock.first() != nullptr && lock.first()->ended) TakeFirst(lock);
   if (lock.first() == nullptr || IsPermitted(lock)) return false;
   held_.push_back(&lock);
   return true;
 }
 
 // Of its first operation.
-bool OperationQueue::IsPermitted(const Lock& lock) const {
+bool OperationQueue::IsPermitted(Lock& lock) const {
   const Operation& first = lock.first()->operation;
   return guard_ == nullptr || guard_->Permits(lock.lane, first.closes_for, first.granting);
 }
@@ -209,7 +187,7 @@ void OperationQueue::TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& o
   Call& call = **slot;
   lock.busy = true;
   do {
-    PendingPtr pending = lock.PopFront();
+    PendingPtr pending = TakeFirst(lock);
     if (pending->ended) continue;
     pending->sent = true;
     call.operations.push_back(std::move(pending));
@@ -282,7 +260,7 @@ void OperationQueue::OnGuardRefused(Call& call, int64_t outcome) {
   for (size_t i = call.operations.size(); i-- > 0;) {
     Lock& lock = *call.operations[i]->lock;
     call.operations[i]->sent = false;
-    if (!call.operations[i]->ended) lock.PushFront(std::move(call.operations[i]));
+    if (!call.operations[i]->ended) PutBack(std::move(call.operations[i]));
     Unbusy(lock);
   }
   outcome == kOutcomeOlder ? guard_->OnOlderData(call.lane, call.sent)
@@ -318,7 +296,10 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
 
   // Locks first: what `done` submits has to find them free, and behind what is sent again. From the
   // last to the first, so that those that are sent again keep their order.
-  for (const PendingPtr& pending : call.operations) pending->lock->busy = false;
+  for (const PendingPtr& pending : call.operations) {
+    pending->lock->busy = false;
+    if (error.ok()) pending->lock->answered = next_number_;
+  }
   for (size_t i = call.operations.size(); i-- > 0;) {
     Lock& lock = *call.operations[i]->lock;
     if (error.ok() && WantsLine(*call.operations[i], reply_of(i))) {
@@ -348,13 +329,13 @@ bool OperationQueue::WantsLine(const Pending& pending, const OperationReply& rep
 void OperationQueue::SendAgain(PendingPtr pending) {
   pending->operation.line_key = LineKey::kAlways;
   pending->sent = false;
-  Lock& lock = *pending->lock;
-  lock.PushFront(std::move(pending));
+  PutBack(std::move(pending));
 }
 
 void OperationQueue::Complete(Pending& pending, absl::StatusOr<OperationReply> reply) {
   deadlines_.Remove(pending);
   pending.ended = true;
+  if (!pending.sent) --pending.lock->waiting;
   OperationDone done = std::move(pending.operation.done);
   std::move(done)(std::move(reply));
 }
@@ -377,10 +358,18 @@ void OperationQueue::ArmTimer(core::Instant at) {
   });
 }
 
-std::string OperationQueue::WhyNotSent() const {
+// Why an operation that was not sent ends at its deadline.
+absl::Status OperationQueue::NotSent(const Pending& pending) const {
   const std::string held = guard_ == nullptr ? "" : guard_->HeldBackBecause();
-  if (!held.empty()) return held;
-  return "the call's deadline was over before Redis could be asked: give it at least a second";
+  if (!held.empty()) return core::Error(ErrorReason::kStoreUnavailable, held);
+  if (pending.number < pending.lock->answered) {  // So it does answer, and answers others.
+    return TooManyOfLock(pending.operation.rank == Rank::kNewcomer
+                             ? ErrorReason::kRateLimit
+                             : ErrorReason::kStoreUnavailable);
+  }
+  return core::Error(ErrorReason::kStoreUnavailable,
+                     "Redis could not be asked within store.request_timeout, or within the "
+                     "deadline of the call: give it at least a second");
 }
 
 void OperationQueue::ExpireDue() {
@@ -390,7 +379,7 @@ void OperationQueue::ExpireDue() {
     Pending& pending = deadlines_.First();
     Complete(pending, pending.sent ? core::Error(ErrorReason::kOutcomeUnknown,
                                                  "the store did not answer in time")
-                                   : core::Error(ErrorReason::kStoreUnavailable, WhyNotSent()));
+                                   : NotSent(pending));
   }
 }
 

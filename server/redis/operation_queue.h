@@ -5,7 +5,8 @@
 // All operations of one loop turn leave together at its end, up to kOperationsPerCall of one kind
 // in a script call. A lock has operations of one kind in one call at a time; later ones wait for
 // the reply, so neither another kind nor a call that has to be sent again can overtake. An
-// operation that has to see the line of waiters goes again, first of its lock, with the line's key.
+// extend goes ahead of what is asked for other leases. An operation that has to see the line of
+// waiters goes again, first of its lock, with the line's key.
 // A lock keeps to one lane. While the guard of the store does not permit calls, operations wait for
 // it until their deadlines.
 #pragma once
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/clock.h"
 #include "core/executor.h"
 #include "core/indexed_heap.h"
@@ -47,7 +49,8 @@ struct CallKind {
 
 // Completion: the operation's `done` runs exactly once, on the loop's thread, at its deadline at
 // the latest, never before Submit returned.
-// Errors: STORE_UNAVAILABLE (not executed, and it will not be), OUTCOME_UNKNOWN.
+// Errors: STORE_UNAVAILABLE (not executed, and it will not be), OUTCOME_UNKNOWN; RATE_LIMIT of one
+// that may be refused (not executed: the store answers, but its lock has too many operations).
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators; operations that have not
 // ended when it is destroyed end with OUTCOME_UNKNOWN or STORE_UNAVAILABLE.
 class OperationQueue {
@@ -66,14 +69,18 @@ class OperationQueue {
 
  private:
   struct Pending;
+  class PendingList;
   struct Lock;
   struct Call;
   using PendingPtr = std::unique_ptr<Pending>;
 
+  void Add(Lock& lock, PendingPtr pending);
+  void PutBack(PendingPtr pending);
+  PendingPtr TakeFirst(Lock& lock);
   void FlushAtEndOfTurn();
   void Flush();
   bool HeldBack(Lock& lock);
-  bool IsPermitted(const Lock& lock) const;
+  bool IsPermitted(Lock& lock) const;
   void ReleaseHeld();
   void TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open);
   void Send(std::unique_ptr<Call> call);
@@ -88,7 +95,7 @@ class OperationQueue {
   void WatchDeadline(Pending& pending);
   void ArmTimer(core::Instant at);
   void ExpireDue();
-  std::string WhyNotSent() const;
+  absl::Status NotSent(const Pending& pending) const;
 
   Node& node_;
   const core::Clock& clock_;
@@ -98,6 +105,8 @@ class OperationQueue {
   NodeGuard* const guard_;  // Null without one.
 
   std::unordered_map<std::string, Lock> locks_;
+  // How many operations of a lease wait, of those that are of one.
+  absl::flat_hash_map<core::LeaseId, uint32_t, core::HashOfHexId> waiting_;
   std::vector<Lock*> ready_;
   std::vector<Lock*> flushing_;  // Empty but in Flush(): keeps its room from turn to turn.
   std::vector<Lock*> held_;      // Ready, but for the guard's permission.

@@ -18,14 +18,14 @@ void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
                        const absl::StatusOr<core::AcquireAnswer>& answer, core::Instant now) {
   const auto reason = core::ReasonOf(answer.status());
   const bool contention = answer.ok() && std::holds_alternative<core::Contention>(*answer);
-  if (contention || reason == ErrorReason::kStoreUnavailable) judge.Refused(what, now);
+  const bool refused =
+      reason == ErrorReason::kStoreUnavailable || reason == ErrorReason::kRateLimit;
+  if (contention || refused) judge.Refused(what, now);
   const bool granted = answer.ok() && !contention;
   if (granted && caller == Caller::kListens) judge.Delivered(what);
   if (reason == ErrorReason::kOutcomeUnknown) judge.GivenUp(what, now);
   if (reason == ErrorReason::kServerDraining) judge.Drained(what);
-  const bool away =
-      reason == ErrorReason::kStoreUnavailable || reason == ErrorReason::kOutcomeUnknown;
-  if (!away) judge.Settled(what);
+  if (!refused && reason != ErrorReason::kOutcomeUnknown) judge.Settled(what);
   judge.Answered(what, now);
 }
 

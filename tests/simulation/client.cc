@@ -129,7 +129,7 @@ void Client::OnAnswer(const RoundPtr& round, Instant sent,
   round->acquire_call = nullptr;
   if (round->over) return;
   if (!answer.ok()) {
-    if (absl::IsUnavailable(answer.status())) return Retry(round, answer.status());
+    if (GoesAgain(answer.status())) return Retry(round, answer.status());
     return Done(round);
   }
   if (std::holds_alternative<core::Contention>(*answer)) return Done(round);

@@ -113,7 +113,7 @@ void SessionClient::Send(const RoundPtr& round) {
 void SessionClient::OnAcquired(const RoundPtr& round, const LinkPtr& link, Instant sent,
                                const Answer& answer) {
   if (!answer.ok()) {
-    if (absl::IsUnavailable(answer.status())) return Retry(round, answer.status());
+    if (GoesAgain(answer.status())) return Retry(round, answer.status());
     return Done(round);
   }
   const auto& outcome = std::get<core::AcquireAnswer>(*answer);

@@ -41,6 +41,10 @@ Wish DrawWish(const Schedule& schedule, Lap lap, int client, support::Random& ra
   return wish;
 }
 
+bool GoesAgain(const absl::Status& why) {
+  return absl::IsUnavailable(why) || core::ReasonOf(why) == core::ErrorReason::kRateLimit;
+}
+
 core::Micros PauseAfter(const absl::Status& why, support::Random& random) {
   const Micros pause(random.Between(5'000, 150'000));
   if (core::ReasonOf(why) != core::ErrorReason::kStoreQuarantined) return pause;

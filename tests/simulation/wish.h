@@ -22,7 +22,10 @@ struct Wish {
 // Draws one for the client `client`.
 Wish DrawWish(const Schedule& schedule, Lap lap, int client, support::Random& random);
 
-// How long a client waits before its acquire goes again after `why`.
+// Whether an acquire that ended with `why` goes again: see client/README.md.
+bool GoesAgain(const absl::Status& why);
+
+// How long a client waits before that.
 core::Micros PauseAfter(const absl::Status& why, support::Random& random);
 
 }  // namespace lockkeeper::simulation

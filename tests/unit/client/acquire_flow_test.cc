@@ -244,6 +244,20 @@ TEST_F(AcquireFlowTest, DelayThatTheServerNamesIsKeptTo) {
   EXPECT_EQ(calls_.pauses, (std::vector<Duration>{4s}));
 }
 
+TEST_F(AcquireFlowTest, LockThatHasTooManyAcquiresIsAskedAgain) {
+  absl::Status too_many =
+      ErrorWithReason(absl::StatusCode::kResourceExhausted, ErrorReason::kRateLimit, "scripted");
+  SetRetryDelay(too_many, 100ms);
+  calls_.replies.push_back({too_many});
+  calls_.replies.push_back({GrantedAnswer()});
+
+  const AcquireEnd end = Run();
+
+  EXPECT_TRUE(end.answer.ok());
+  EXPECT_FALSE(end.unresolved);
+  EXPECT_EQ(calls_.pauses, (std::vector<Duration>{100ms}));
+}
+
 TEST_F(AcquireFlowTest, DelayBeyondTheDeadlineEndsTheCallAtOnce) {
   absl::Status quarantined = Unavailable(ErrorReason::kStoreQuarantined);
   SetRetryDelay(quarantined, 30s);

@@ -63,6 +63,7 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kPageTokenBytesMax),
           LOCKKEEPER_LIMIT(kRequestBytesMax),
           LOCKKEEPER_LIMIT(kOperationsOutstandingMax),
+          LOCKKEEPER_LIMIT(kOperationsPerLockMax),
           LOCKKEEPER_LIMIT(kWaitersPerLockDefault),
           LOCKKEEPER_LIMIT(kWaitersPerLockMax),
           LOCKKEEPER_LIMIT(kWaitersPerPrincipalDefault),

@@ -17,7 +17,9 @@ Duration RetryRule::TryTimeout(Instant now) const {
 
 std::optional<Duration> RetryRule::DelayAfter(const absl::Status& status, Instant began,
                                               Instant now) {
-  if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return std::nullopt;
+  const bool may_pass = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+                        ReasonOf(status) == ErrorReason::kRateLimit;
+  if (!may_pass) return std::nullopt;
   if (now - began > kBackoffMax) failures_ = 0;
   ++failures_;
   Duration delay{0};

@@ -25,10 +25,10 @@ class RetryRule {
   Duration TryTimeout(Instant now) const;
 
   // Delay before sending again after a try that began at `began` and ended with `status`; nothing
-  // if it must not be sent again: it is not UNAVAILABLE or a try without an answer, or the deadline
-  // comes first. The next address is tried without delay until all were tried; a delay that the
-  // server names is kept to. A try that lasted, as one that stood in line, begins a new row of
-  // failures: its place in line is not to be lost by a long delay.
+  // if it must not be sent again: it is not UNAVAILABLE, RATE_LIMIT or a try without an answer, or
+  // the deadline comes first. The next address is tried without delay until all were tried; a delay
+  // that the server names is kept to. A try that lasted, as one that stood in line, begins a new
+  // row of failures: its place in line is not to be lost by a long delay.
   std::optional<Duration> DelayAfter(const absl::Status& status, Instant began, Instant now);
 
  private:
