@@ -25,13 +25,14 @@ class LuaWriter {
  public:
   explicit LuaWriter(Random& random) : random_(random) {}
 
-  // A whole script without its first line.
+  // A whole script without its first line. It returns no call as it is: the in-process host forgets
+  // the place of what fails in there.
   std::string Script() {
     switch (random_.Below(12)) {
       case 0:
-        return "return redis.call(" + Call() + ")";
+        return "return (redis.call(" + Call() + "))";
       case 1:
-        return "return redis.pcall(" + Call() + ")";
+        return "return (redis.pcall(" + Call() + "))";
       case 2:
         return "local r = redis.pcall(" + Call() + ")\nreturn {type(r), r}";
       case 3:
@@ -50,7 +51,7 @@ class LuaWriter {
       case 9:
         return "nosuchglobal = " + Value();
       default:
-        return "return " + Value();
+        return "return (" + Value() + ")";
     }
   }
 
@@ -70,6 +71,12 @@ class LuaWriter {
                                     "9007199254740993"};
     if (random_.OneIn(2)) return std::to_string(random_.Between(-1000, 1000));
     return random_.Pick(numbers);
+  }
+
+  // In a text. Those of LuaJIT have 32 bits.
+  std::string Position() {
+    static const Strings fractions = {"1.5", "-1.5", "2.9375", "-1e3"};
+    return random_.OneIn(2) ? std::to_string(random_.Between(-10, 10)) : random_.Pick(fractions);
   }
 
   // A literal of printable text or of any bytes.
@@ -108,7 +115,7 @@ class LuaWriter {
       case 5:
         return "math.max(" + Number() + ", " + Number() + ")";
       case 6:
-        return "string.sub(" + Text() + ", " + Number() + ", " + Number() + ")";
+        return "string.sub(" + Text() + ", " + Position() + ", " + Position() + ")";
       case 7:
         return "redis.sha1hex(" + Text() + ")";
       case 8:

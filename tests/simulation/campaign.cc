@@ -171,6 +171,7 @@ std::string OneDigit(double number) {
 
 CompiledScripts::CompiledScripts() {
   for (const redis::ScriptSource& script : redis::AllScripts()) Compile(script.text);
+  ExpectNoMore();
 }
 
 Schedule Shrink(const Schedule& failing, support::LuaScripts& lua) {

@@ -15,6 +15,10 @@
 #include "simulation/regressions.h"
 #include "simulation/schedule.h"
 
+#ifdef LOCKKEEPER_MIMALLOC  // A schedule allocates ten thousand times.
+#include <mimalloc-new-delete.h>
+#endif
+
 namespace {
 
 using namespace lockkeeper::simulation;  // NOLINT: it is all about this

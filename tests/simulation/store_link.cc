@@ -16,6 +16,8 @@ namespace {
 
 constexpr int64_t kDelayMin = 30;
 constexpr int64_t kDelayMax = 600;
+// Longer than a daemon remembers that it told of an offer.
+constexpr Micros kMessageDelayMax{7'000'000};
 
 }  // namespace
 
@@ -66,7 +68,7 @@ Micros StoreLink::MessageDelay() {
   const bool slow = clock_.Now() < slow_until_ && random_.OneIn(2);
   Micros delay = slow ? Delay() : Micros(random_.Between(kDelayMin, kDelayMax));
   if (clock_.Now() < messages_late_until_) {
-    delay += Micros(random_.Between(0, messages_late_most_.count()));
+    delay += Micros(random_.Between(0, kMessageDelayMax.count()));
   }
   return slow || !order_ ? delay : order_->Next(delay);
 }
@@ -165,24 +167,34 @@ void StoreLink::Cut(Micros duration) {
   DropSubscription(duration);
 }
 
-void StoreLink::SlowDown(Micros most, Micros duration) {
-  slow_most_ = most;
-  slow_until_ = clock_.Now() + duration;
-}
-
-void StoreLink::LoseReplies(Micros duration) { replies_lost_until_ = clock_.Now() + duration; }
-
-void StoreLink::LoseMessages(Micros duration) { messages_lost_until_ = clock_.Now() + duration; }
-
-void StoreLink::DelayMessages(Micros most, Micros duration) {
-  messages_late_most_ = most;
-  messages_late_until_ = clock_.Now() + duration;
-}
-
 void StoreLink::DropSubscription(Micros duration) {
   if (subscribed_) server_.Unsubscribe(subscription_);
   subscribed_ = false;
   At(clock_.Now() + duration, [this] { Listen(); });
+}
+
+void StoreLink::Strike(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::kStoreCut:
+      return Cut(fault.duration);
+    case FaultKind::kStoreSlow:
+      slow_most_ = fault.duration;
+      slow_until_ = clock_.Now() + fault.duration;
+      return;
+    case FaultKind::kStoreReplyLost:
+      replies_lost_until_ = clock_.Now() + fault.duration;
+      return;
+    case FaultKind::kMessagesLost:
+      messages_lost_until_ = clock_.Now() + fault.duration;
+      return;
+    case FaultKind::kMessagesLate:
+      messages_late_until_ = clock_.Now() + fault.duration;
+      return;
+    case FaultKind::kSubscriptionDown:
+      return DropSubscription(fault.duration);
+    default:
+      return;
+  }
 }
 
 void StoreLink::Subscribe(const std::string& channel, redis::MessageListener listener) {

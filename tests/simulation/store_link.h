@@ -16,6 +16,7 @@
 #include "redis/node/node.h"
 #include "simulation/message_order.h"
 #include "simulation/process.h"
+#include "simulation/schedule.h"
 #include "support/fake_node/redis_model.h"
 #include "support/manual_executor.h"
 #include "support/random.h"
@@ -50,12 +51,9 @@ class StoreLink final : public redis::Node {
   // The process has been killed: what it sent is executed or not, as chance has it.
   void Orphan();
 
+  // What a fault of a daemon's connections does to these.
+  void Strike(const Fault& fault);
   void Cut(core::Micros duration);
-  void SlowDown(core::Micros most, core::Micros duration);
-  void LoseReplies(core::Micros duration);
-  void LoseMessages(core::Micros duration);
-  void DelayMessages(core::Micros most, core::Micros duration);
-  void DropSubscription(core::Micros duration);
 
  private:
   static constexpr size_t kLanes = 2;
@@ -72,6 +70,7 @@ class StoreLink final : public redis::Node {
   void Reply(size_t lane, const std::shared_ptr<Request>& request);
   void BreakLane(size_t lane);
   void Finish(const std::shared_ptr<Request>& request, absl::StatusOr<redis::Reply> reply);
+  void DropSubscription(core::Micros duration);
   void Listen();
   core::Micros Delay();
   core::Micros MessageDelay();
@@ -98,7 +97,6 @@ class StoreLink final : public redis::Node {
   core::Instant replies_lost_until_;
   core::Instant messages_lost_until_;
   core::Instant messages_late_until_;
-  core::Micros messages_late_most_{};
 };
 
 }  // namespace lockkeeper::simulation

@@ -5,7 +5,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "redis/format/key_layout.h"
@@ -27,8 +26,6 @@ namespace {
 
 constexpr Micros kLastLapMax{40'000'000};
 constexpr Micros kStopMax{40'000'000};
-// Longer than a daemon remembers that it told of an offer.
-constexpr Micros kMessageDelayMax{7'000'000};
 // What daemons have to do ends by itself within this, but for calls that wait: a repeated one whose
 // client has stopped.
 constexpr Micros kEverythingEnded{10'000'000};
@@ -69,6 +66,13 @@ class World {
     int64_t beats = 0;
   };
 
+  // In daemons.
+  struct Left {
+    size_t operations = 0;
+    size_t sessions = 0;
+    bool operator==(const Left&) const = default;
+  };
+
   void StartDaemon(size_t index);
   void StopDaemon(size_t index, Micros away);
   void StartClient(size_t index);
@@ -84,7 +88,7 @@ class World {
   void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
   void Heal();
   bool AllIdle() const;
-  size_t Outstanding() const;
+  Left WhatIsLeft() const;
   void Check();
 
   const Schedule& schedule_;
@@ -382,20 +386,8 @@ void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
       return executor_.Later(fault.duration, [this, index, &daemon] {
         if (daemons_[index].get() == &daemon) StopDaemon(index, Micros(1000));
       });
-    case FaultKind::kStoreCut:
-      return daemon.link().Cut(fault.duration);
-    case FaultKind::kStoreSlow:
-      return daemon.link().SlowDown(fault.duration, fault.duration);
-    case FaultKind::kStoreReplyLost:
-      return daemon.link().LoseReplies(fault.duration);
-    case FaultKind::kMessagesLost:
-      return daemon.link().LoseMessages(fault.duration);
-    case FaultKind::kMessagesLate:
-      return daemon.link().DelayMessages(kMessageDelayMax, fault.duration);
-    case FaultKind::kSubscriptionDown:
-      return daemon.link().DropSubscription(fault.duration);
     default:
-      return;
+      return daemon.link().Strike(fault);
   }
 }
 
@@ -411,10 +403,17 @@ bool World::AllIdle() const {
                      [](const auto& client) { return client->idle(); });
 }
 
-size_t World::Outstanding() const {
-  return std::accumulate(
-      daemons_.begin(), daemons_.end(), size_t{0},
-      [](size_t sum, const auto& daemon) { return sum + daemon->outstanding(); });
+World::Left World::WhatIsLeft() const {
+  Left left;
+  for (const auto& daemon : daemons_) {
+    if (!daemon) {  // Comes back soon.
+      ++left.operations;
+      continue;
+    }
+    left.operations += daemon->outstanding();
+    left.sessions += daemon->remaining_sessions();
+  }
+  return left;
 }
 
 Outcome World::Run() {
@@ -461,8 +460,8 @@ Outcome World::Run() {
   Outcome outcome;
   outcome.virtual_time =
       std::chrono::duration_cast<Micros>(clock_.Now() - support::ManualClock().Now());
-  executor_.AdvanceBy(kEverythingEnded);
-  executor_.AdvanceUntil([this] { return Outstanding() == 0; }, schedule_.wait_max);
+  executor_.AdvanceUntil([this] { return WhatIsLeft() == Left(); },
+                         std::max<Micros>(kEverythingEnded, schedule_.wait_max));
   Check();
   outcome.violations = judge_.violations();
   outcome.executed = watch_.executed();
@@ -479,15 +478,13 @@ void World::Check() {
                        " of " + std::to_string(counter.writes()) + " updates");
     }
   }
-  const size_t outstanding = Outstanding();
-  size_t sessions = 0;
-  for (const auto& daemon : daemons_) sessions += daemon->remaining_sessions();
+  const Left left = WhatIsLeft();
   // Their beats would go on for ever.
   for (const auto& daemon : daemons_) daemon->Kill();
   executor_.AdvanceBy(kEverythingExpired);
   // Tokens that are ahead of the clock keep their records.
   if (set_back_ > Micros(0)) server_.clock().StepBy(set_back_ + kTokensAheadMax);
-  judge_.Remains(watch_.KeysInStore(), outstanding, sessions);
+  judge_.Remains(watch_.KeysInStore(), left.operations, left.sessions);
 }
 
 }  // namespace

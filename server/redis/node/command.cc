@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/node/command.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "redis/format/append_number.h"
@@ -12,9 +13,10 @@ constexpr std::string_view kEnd = "\r\n";
 constexpr size_t kDigitsMax = 20;
 
 void AppendWord(std::string& to, std::string_view word) {
-  to.push_back('$');
-  AppendNumber(to, static_cast<int64_t>(word.size()));
-  to.append(kEnd).append(word).append(kEnd);
+  char head[1 + kDigitsMax + kEnd.size()];
+  head[0] = '$';
+  char* const end = std::to_chars(head + 1, head + 1 + kDigitsMax, word.size()).ptr;
+  to.append(head, std::copy(kEnd.begin(), kEnd.end(), end)).append(word).append(kEnd);
 }
 
 // Reads "<mark><number>\r\n" off the front of `wire`.

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace lockkeeper::support {
 namespace {
 
@@ -49,9 +51,12 @@ bool IsKeyword(std::string_view word, std::string_view keyword) {
 }
 
 const CommandSpec* FindCommand(std::string_view name) {
-  for (const CommandSpec& spec : kCommands) {
-    if (name == spec.name) return &spec;
-  }
+  static const auto* const by_name = [] {
+    auto* made = new absl::flat_hash_map<std::string_view, const CommandSpec*>;
+    for (const CommandSpec& spec : kCommands) made->emplace(spec.name, &spec);
+    return made;
+  }();
+  if (const auto found = by_name->find(name); found != by_name->end()) return found->second;
   for (const CommandSpec& spec : kCommands) {
     if (IsKeyword(name, spec.name)) return &spec;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lua reports errors with longjmp, which skips destructors: functions that may raise an error keep
-// their C++ objects in a function of their own, which has returned by then.
+// Whether an error of Lua runs destructors on its way depends on the machine: functions that may
+// raise one keep their C++ objects in a function of their own, which has returned by then.
 #include "support/fake_node/lua_sandbox.h"
 
 #include <array>
@@ -21,14 +21,11 @@ constexpr std::array kBaseFunctions = {
     "rawequal", "rawget", "rawset",       "select", "setmetatable", "tonumber",
     "tostring", "type",   "unpack",       "xpcall", "_VERSION"};
 constexpr std::array kLibraries = {"string", "table", "math"};
-constexpr std::array kNotInMath = {"random", "randomseed"};
-
-// A script of n operations takes some hundred instructions for each. One that gets here is stuck.
-constexpr int kInstructionsMax = 20'000'000;
+// In any of them.
+constexpr std::array kNotThere = {"random", "randomseed", "move"};
 
 // Addresses of these are keys of the Lua registry.
 const char kGlobalsKey = 0;
-const char kEnvironmentKey = 0;
 
 void* KeyOf(const char& key) { return const_cast<char*>(&key); }
 
@@ -37,10 +34,6 @@ int RefuseWrite(lua_State* lua) { return luaL_error(lua, "Attempt to modify a re
 int RefuseRead(lua_State* lua) {
   return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'",
                     luaL_checkstring(lua, 2));
-}
-
-void RefuseToGoOn(lua_State* lua, lua_Debug* /*where*/) {
-  luaL_error(lua, "the script does not end");
 }
 
 // As Redis has it since 7.0: an error that is a table is handed out as its text.
@@ -148,18 +141,6 @@ int RedisSha1Hex(lua_State* lua) {
   return 1;
 }
 
-// Replaces the table on top by an empty one that shows it and refuses writes.
-void MakeReadOnly(lua_State* lua) {
-  lua_newtable(lua);
-  lua_createtable(lua, 0, 2);
-  lua_pushvalue(lua, -3);
-  lua_setfield(lua, -2, "__index");
-  lua_pushcfunction(lua, RefuseWrite);
-  lua_setfield(lua, -2, "__newindex");
-  lua_setmetatable(lua, -2);
-  lua_remove(lua, -2);
-}
-
 void OpenLibrary(lua_State* lua, const char* name, lua_CFunction open) {
   lua_pushcfunction(lua, open);
   lua_pushstring(lua, name);
@@ -179,7 +160,6 @@ void AddRedisLibrary(lua_State* lua, ScriptHost* const* host) {
     lua_pushcclosure(lua, entry.func, 1);
     lua_setfield(lua, -2, entry.name);
   }
-  MakeReadOnly(lua);
   lua_setfield(lua, -2, "redis");
 }
 
@@ -193,13 +173,10 @@ void AddGlobals(lua_State* lua) {
   lua_setfield(lua, -2, "pcall");
   for (const char* name : kLibraries) {
     lua_getglobal(lua, name);
-    if (std::strcmp(name, "math") == 0) {
-      for (const char* field : kNotInMath) {
-        lua_pushnil(lua);
-        lua_setfield(lua, -2, field);
-      }
+    for (const char* field : kNotThere) {
+      lua_pushnil(lua);
+      lua_setfield(lua, -2, field);
     }
-    MakeReadOnly(lua);
     lua_setfield(lua, -2, name);
   }
 }
@@ -214,28 +191,23 @@ void OpenSandbox(lua_State* lua, ScriptHost* const* host) {
 
   lua_pushlightuserdata(lua, KeyOf(kGlobalsKey));
   lua_newtable(lua);
+  for (const char* name : {"KEYS", "ARGV"}) {
+    lua_newtable(lua);
+    lua_setfield(lua, -2, name);
+  }
   AddGlobals(lua);
   AddRedisLibrary(lua, host);
-  lua_createtable(lua, 0, 1);
+  lua_createtable(lua, 0, 2);
   lua_pushcfunction(lua, RefuseRead);
   lua_setfield(lua, -2, "__index");
+  lua_pushcfunction(lua, RefuseWrite);
+  lua_setfield(lua, -2, "__newindex");
   lua_setmetatable(lua, -2);
-  lua_pushvalue(lua, -1);
-  lua_insert(lua, -3);
   lua_rawset(lua, LUA_REGISTRYINDEX);
-
-  MakeReadOnly(lua);
-  lua_pushlightuserdata(lua, KeyOf(kEnvironmentKey));
-  lua_insert(lua, -2);
-  lua_rawset(lua, LUA_REGISTRYINDEX);
-}
-
-void LimitInstructions(lua_State* lua) {
-  lua_sethook(lua, RefuseToGoOn, LUA_MASKCOUNT, kInstructionsMax);
 }
 
 void EnterSandbox(lua_State* lua) {
-  lua_pushlightuserdata(lua, KeyOf(kEnvironmentKey));
+  lua_pushlightuserdata(lua, KeyOf(kGlobalsKey));
   lua_rawget(lua, LUA_REGISTRYINDEX);
   lua_setfenv(lua, -2);
 }

@@ -24,10 +24,6 @@ void EnterSandbox(lua_State* lua);
 // Takes the value on top of the stack for a global of the sandbox.
 void SetSandboxGlobal(lua_State* lua, const char* name);
 
-// Lets what runs next go on for so many instructions that only a script that never ends reaches
-// them. Counts from now on.
-void LimitInstructions(lua_State* lua);
-
 // Error handler for lua_pcall: what Redis makes of an error, a table with its place.
 int DescribeError(lua_State* lua);
 

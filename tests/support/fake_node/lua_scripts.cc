@@ -75,6 +75,7 @@ LuaScripts::Compilation LuaScripts::Compile(std::string_view text) {
   const size_t shebang_end = text.find('\n');
   if (shebang_end == std::string_view::npos) return {nullptr, "ERR Invalid script shebang"};
 
+  if (std::exchange(forgets_calls_, false)) lua_gc(lua_.get(), LUA_GCRESTART, 0);
   auto script = std::make_unique<CompiledScript>();
   std::string error = ParseShebang(text.substr(0, shebang_end), *script);
   if (!error.empty()) return {nullptr, std::move(error)};
@@ -94,6 +95,13 @@ LuaScripts::Compilation LuaScripts::Compile(std::string_view text) {
   return {compiled_.emplace(std::move(sha1), std::move(script)).first->second.get(), ""};
 }
 
+void LuaScripts::ExpectNoMore() {
+  lua_gc(lua_.get(), LUA_GCCOLLECT, 0);
+  lua_gc(lua_.get(), LUA_GCSTOP, 0);
+  memory_.Keep();
+  forgets_calls_ = true;
+}
+
 std::vector<const CompiledScript*> LuaScripts::compiled() const {
   std::vector<const CompiledScript*> scripts;
   for (const auto& [sha1, script] : compiled_) scripts.push_back(script.get());
@@ -111,11 +119,11 @@ redis::Reply LuaScripts::Run(const CompiledScript& script, ScriptArguments argum
 
   lua_pushcfunction(lua, DescribeError);
   lua_rawgeti(lua, LUA_REGISTRYINDEX, script.function);
-  LimitInstructions(lua);
   const int failed = lua_pcall(lua, 0, 1, -2);
   redis::Reply reply = failed ? ReplyOfError(lua, script.sha1) : ReplyOfValue(lua);
   lua_settop(lua, 0);
   host_ = nullptr;
+  if (forgets_calls_) memory_.ForgetRest();
   return reply;
 }
 
