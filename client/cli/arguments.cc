@@ -94,8 +94,8 @@ Grammar::Grammar(const std::string& version) {
       ->take_all()
       ->type_name("ADDRESS")
       ->default_str(kDefaultServer);
-  app.add_option("--output", output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+  app.add_option("--output", output, "text, json, or shell: variables for eval")
+      ->check(CLI::IsMember({"text", "json", "shell"}).description(""))
       ->type_name("FORMAT")
       ->capture_default_str();
   AddDuration(
@@ -199,7 +199,7 @@ void Grammar::AddRun() {
   command
       ->add_option("--conflict-exit-code", run.conflict_exit_code,
                    "exit code if somebody else has the lock (default 75)")
-      ->check(CLI::Range(0, 255))
+      ->check(CLI::Range(0, 255).description(""))
       ->type_name("N");
   AddLeaseOptions(*command, "user@host/pid and the program", run);
 }
@@ -216,6 +216,11 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "force-release") return force_release;
   if (name == "run") return run;
   return HealthCommand();
+}
+
+OutputFormat FormatOf(std::string_view name) {
+  if (name == "json") return OutputFormat::kJson;
+  return name == "shell" ? OutputFormat::kShell : OutputFormat::kText;
 }
 
 std::vector<std::string> OptionNames(const CLI::App& app) {
@@ -307,9 +312,14 @@ std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::st
 }  // namespace
 
 OutputFormat OutputAskedFor(const std::vector<std::string>& words) {
+  constexpr std::string_view kOption = "--output";
   for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
-    const bool split = words[i] == "--output" && i + 1 < words.size() && words[i + 1] == "json";
-    if (split || words[i] == "--output=json") return OutputFormat::kJson;
+    std::string_view value = words[i];
+    if (!value.starts_with(kOption)) continue;
+    value.remove_prefix(kOption.size());
+    if (value.empty() && i + 1 < words.size()) value = words[i + 1];
+    if (value.starts_with("=")) value.remove_prefix(1);
+    if (FormatOf(value) != OutputFormat::kText) return FormatOf(value);
   }
   return OutputFormat::kText;
 }
@@ -329,11 +339,14 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
   if (used->get_name() == "run") {
     if (!has_command) return WithHint("`run` needs `--` before the command", used);
     if (command.empty()) return WithHint("the command after `--` is missing", used);
+    if (grammar.output == "shell") {
+      return WithHint("--output shell is not for `run`, whose command has the variables", used);
+    }
     grammar.run.command = std::move(command);
   }
   grammar.service.servers = ServersOf(grammar.service.servers);
   return Arguments{.service = std::move(grammar.service),
-                   .output = grammar.output == "json" ? OutputFormat::kJson : OutputFormat::kText,
+                   .output = FormatOf(grammar.output),
                    .command = grammar.Used(*used)};
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/json.h"
 
+#include <utility>
+
 #include "utf8.h"
 
 namespace lockkeeper::cli {
@@ -29,6 +31,27 @@ std::string Escaped(char character) {
   return std::string("\\u00") + kDigits[code >> 4] + kDigits[code & 15];
 }
 
+// As `run` calls it in the environment of its command.
+std::string VariableOf(std::string_view key) {
+  std::string name = "LOCKKEEPER_";
+  if (key == "name") return name + "LOCK";
+  for (const char c : key) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return name;
+}
+
+// Nothing has a meaning between single quotes but another one.
+std::string ShellQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += R"('\'')";
+    } else if (c != '\0') {  // Which no variable can hold.
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::string JsonString(std::string_view text) {
@@ -54,10 +77,26 @@ JsonObject& JsonObject::Set(std::string_view key, const std::vector<JsonObject>&
   return SetRaw(key, array + "]");
 }
 
-JsonObject& JsonObject::SetRaw(std::string_view key, std::string_view value) {
-  if (!members_.empty()) members_ += ",";
-  members_ += JsonString(key) + ":";
-  members_ += value;
+std::string JsonObject::ToString() const {
+  std::string text = "{";
+  for (const Member& member : members_) {
+    if (text.size() > 1) text += ",";
+    text += JsonString(member.key) + ":" + member.json;
+  }
+  return text + "}";
+}
+
+std::string JsonObject::ToShell() const {
+  std::string text;
+  for (const Member& member : members_) {
+    if (!text.empty()) text += "\n";
+    text += VariableOf(member.key) + "=" + ShellQuoted(member.plain);
+  }
+  return text;
+}
+
+JsonObject& JsonObject::SetRaw(std::string_view key, std::string json, std::string plain) {
+  members_.push_back({std::string(key), std::move(json), std::move(plain)});
   return *this;
 }
 

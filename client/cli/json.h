@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON objects to print. Writing only, and only what the command line prints: no library is worth
-// it.
+// What the command line prints for programs, as JSON or as variables of a shell. Writing only, and
+// only what the command line prints: no library is worth it.
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,7 @@ std::string JsonString(std::string_view text);
 class JsonObject {
  public:
   JsonObject& Set(std::string_view key, std::string_view value) {
-    return SetRaw(key, JsonString(value));
+    return SetRaw(key, JsonString(value), std::string(value));
   }
   JsonObject& Set(std::string_view key, const char* value) {
     return Set(key, std::string_view(value));
@@ -36,12 +36,25 @@ class JsonObject {
   JsonObject& Set(std::string_view key, const std::vector<JsonObject>& values);
 
   // As one line without an end of line.
-  std::string ToString() const { return "{" + members_ + "}"; }
+  std::string ToString() const;
+
+  // One assignment for each member, to be evaluated by a POSIX shell: LOCKKEEPER_LEASE_ID='...' for
+  // `lease_id`. Objects and lists have their JSON text.
+  std::string ToShell() const;
 
  private:
-  JsonObject& SetRaw(std::string_view key, std::string_view value);
+  struct Member {
+    std::string key;
+    std::string json;
+    std::string plain;
+  };
 
-  std::string members_;
+  JsonObject& SetRaw(std::string_view key, const std::string& value) {
+    return SetRaw(key, value, value);
+  }
+  JsonObject& SetRaw(std::string_view key, std::string json, std::string plain);
+
+  std::vector<Member> members_;
 };
 
 }  // namespace lockkeeper::cli

@@ -41,6 +41,19 @@ std::string InWordsOfTheCommandLine(const absl::Status& status) {
   return std::string(known->second) + message.substr(field.size());
 }
 
+std::string OnStdout(const Report& report, OutputFormat format) {
+  switch (format) {
+    case OutputFormat::kJson:
+      return report.json.ToString();
+    case OutputFormat::kShell:
+      return report.exit_code == 0 ? report.json.ToShell()
+                                   : "(exit " + std::to_string(report.exit_code) + ")";
+    case OutputFormat::kText:
+      break;
+  }
+  return report.is_error ? "" : report.text;
+}
+
 }  // namespace
 
 ExitCode ExitCodeOf(const absl::Status& status) {
@@ -94,13 +107,13 @@ Report UsageReport(std::string_view message) {
 }
 
 int Print(Report report, OutputFormat format) {
-  const bool is_json = format == OutputFormat::kJson;
-  const std::string text = is_json ? report.json.ToString() : report.text;
-  if (text.empty()) return report.exit_code;
-  if (report.is_error && !is_json) {
-    WriteLine(stderr, text).IgnoreError();  // There is nobody else to tell.
-    return report.exit_code;
+  const bool has_failed = format == OutputFormat::kShell && report.exit_code != 0;
+  const bool is_for_stderr = has_failed || (format == OutputFormat::kText && report.is_error);
+  if (is_for_stderr && !report.text.empty()) {
+    WriteLine(stderr, report.text).IgnoreError();  // There is nobody else to tell.
   }
+  const std::string text = OnStdout(report, format);
+  if (text.empty()) return report.exit_code;
   const absl::Status written = WriteLine(stdout, text);
   if (written.ok()) {
     if (report.lease) std::move(*report.lease).Detach();

@@ -27,7 +27,7 @@ enum class ExitCode {
   kNotAllowed = 77,
 };
 
-enum class OutputFormat { kText, kJson };
+enum class OutputFormat { kText, kJson, kShell };
 
 // One outcome. Set what applies, in the order of the reference.
 struct Report {
@@ -56,8 +56,10 @@ Report UsageReport(std::string_view message);
 // Exit code of an error of a call.
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// Prints the report, as one JSON object on stdout or as text, and returns the exit code. An outcome
-// that cannot be written is an error that is told on stderr.
+// Prints the report and returns the exit code: as text, as one JSON object on stdout, or as
+// variables to be evaluated by a shell. A shell that evaluates anything but success fails with the
+// exit code; what happened is then told on stderr. An outcome that cannot be written is an error
+// that is told on stderr.
 int Print(Report report, OutputFormat format);
 
 }  // namespace lockkeeper::cli

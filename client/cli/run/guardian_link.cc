@@ -11,6 +11,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "cli/run/process_title.h"
+
 namespace lockkeeper::cli {
 namespace {
 
@@ -21,7 +23,10 @@ absl::Status SystemError(const char* what) {
 [[noreturn]] void BecomeGuardian(const GuardianSetup& setup, Descriptor socket) {
   // Out of run's group: whoever kills that group must not kill the guardian along with it.
   setpgid(0, 0);
+  // Not the command line of run: whoever looks for the command by its name must not find the
+  // guardian.
   prctl(PR_SET_NAME, "lockkeeper-run");
+  SetProcessTitle("lockkeeper-run: guardian of " + setup.lock_name);
   // Orphans of the command come to us, so that its group can be seen to end.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // A parent that ignores SIGCHLD would hide the end of our children.

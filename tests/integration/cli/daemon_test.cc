@@ -44,6 +44,34 @@ TEST_F(CliDaemonTest, AcquireGrants) {
   EXPECT_THAT(text.out, HasSubstr("\n  fencing token  "));
 }
 
+TEST_F(CliDaemonTest, ShellEvaluatesWhatAcquirePrints) {
+  const std::string name = "it's $(touch /) \"odd\"";
+
+  const CliResult result = Run({"acquire", name, "--output", "shell"});
+  const CliResult evaluated = support::RunCli(
+      "/bin/sh", "",
+      {"-c", result.out + "printf '%s|%s|%s' \"$LOCKKEEPER_LOCK\" \"$LOCKKEEPER_LEASE_ID\" "
+                          "\"$LOCKKEEPER_FENCING_TOKEN\""});
+
+  EXPECT_EQ(result.exit_code, 0);
+  const admin::v1::Lock lock = Look(name);
+  EXPECT_THAT(evaluated.out,
+              MatchesRegex(".*\\|[0-9a-f]{32}\\|" + std::to_string(lock.fencing_token())));
+  EXPECT_THAT(evaluated.out, testing::StartsWith(name + "|"));
+}
+
+TEST_F(CliDaemonTest, ShellThatEvaluatesAFailureFails) {
+  Hold("report");
+
+  const CliResult contention = Run({"acquire", "report", "--output", "shell"});
+  const CliResult usage = Run({"acquire", "--output", "shell"});
+
+  EXPECT_EQ(contention.exit_code, 75);
+  EXPECT_EQ(contention.out, "(exit 75)\n");
+  EXPECT_THAT(contention.err, HasSubstr("`report` is held"));
+  EXPECT_EQ(usage.out, "(exit 64)\n");
+}
+
 TEST_F(CliDaemonTest, AcquireOfALockThatSomebodyHasIs75) {
   ASSERT_EQ(Run({"acquire", "report", "--owner", "alice"}).exit_code, 0);
 

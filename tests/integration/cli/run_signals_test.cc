@@ -120,6 +120,19 @@ TEST_F(CliRunSignalsTest, KillOfTheWholeGroupOfRunKillsTheCommand) {
   EXPECT_TRUE(WaitUntil([&] { return !IsAlive(-group); }));
 }
 
+TEST_F(CliRunSignalsTest, GuardianDoesNotLookLikeTheCommand) {
+  CliProcess process = Start("echo up $$; sleep 1000");
+  ASSERT_NE(NumberAfter(process, "up"), 0);
+
+  std::ifstream file("/proc/" + std::to_string(GuardianOf(process)) + "/cmdline");
+  std::string title;
+  std::getline(file, title, '\0');
+
+  EXPECT_TRUE(title.starts_with("lockkeeper-run: guardian of ")) << title;
+  std::string rest{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(rest.find_first_not_of('\0'), std::string::npos) << rest;
+}
+
 TEST_F(CliRunSignalsTest, KillOfTheGuardianKillsTheCommandAndEndsRun) {
   CliProcess process = Start("sleep 1000 & echo up $$; wait");
   const pid_t group = NumberAfter(process, "up");

@@ -115,6 +115,17 @@ TEST_F(ArgumentsTest, OptionsOfAllCommandsStandBeforeOrAfterTheCommand) {
   }
 }
 
+TEST_F(ArgumentsTest, OutputForAShellIsNotForRun) {
+  for (const Words& words :
+       {Words{"get", "x", "--output", "shell"}, Words{"--output=shell", "get", "x"}}) {
+    EXPECT_EQ(Parsed(words).output, OutputFormat::kShell);
+    EXPECT_EQ(OutputAskedFor(words), OutputFormat::kShell);
+  }
+  const ParsedArguments run =
+      ParseArguments({"--output", "shell", "run", "x", "--", "true"}, "lockkeeper 1.2.3");
+  EXPECT_TRUE(std::holds_alternative<UsageError>(run));
+}
+
 TEST_F(ArgumentsTest, ServerComesFromTheEnvironmentUnlessGiven) {
   setenv("LOCKKEEPER_SERVER", "unix:/run/lk.sock,db:2", 1);
 

@@ -45,6 +45,24 @@ TEST(JsonObjectTest, MembersStayInOrder) {
             R"("inner":{"k":"v"},"none":[],"locks":[{"k":"v"},{}]})");
 }
 
+TEST(JsonObjectTest, ShellGetsOneQuotedVariableForEachMember) {
+  JsonObject inner;
+  inner.Set("k", "it's");
+  JsonObject object;
+  object.Set("outcome", "granted")
+      .Set("name", "a'b $(c) `d` \"e\"\nf\\")
+      .Set("fencing_token", 7)
+      .Set("previous_lease_expired", false)
+      .Set("labels", inner);
+
+  EXPECT_EQ(object.ToShell(),
+            "LOCKKEEPER_OUTCOME='granted'\n"
+            "LOCKKEEPER_LOCK='a'\\''b $(c) `d` \"e\"\nf\\'\n"
+            "LOCKKEEPER_FENCING_TOKEN='7'\n"
+            "LOCKKEEPER_PREVIOUS_LEASE_EXPIRED='false'\n"
+            "LOCKKEEPER_LABELS='{\"k\":\"it'\\''s\"}'");
+}
+
 TEST(Utf8Test, OnlyWellFormedTextIsUtf8) {
   for (const char* text : {"", "a", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
                            "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
