@@ -39,7 +39,7 @@ inline constexpr Millis kTtlDefault = seconds(30);
 // Highest value that lease.max_ttl may be configured to.
 inline constexpr Millis kTtlCeiling = hours(24);
 
-inline constexpr Millis kWaitTimeoutMax = minutes(10);
+inline constexpr Millis kWaitTimeoutMax = hours(24);
 inline constexpr Millis kLockDelayMax = minutes(1);
 inline constexpr Millis kMaxHoldMin = kTtlMin;
 inline constexpr Millis kMaxHoldMax = hours(24);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/duration_text.h"
 #include "core/errors.h"
 #include "core/limits.h"
 #include "core/utf8.h"
@@ -10,12 +11,17 @@
 namespace lockkeeper::core {
 namespace {
 
-std::string Text(Millis duration) { return std::to_string(duration.count()) + " ms"; }
-
-absl::Status ValidateRange(std::string_view field, Millis value, Millis low, Millis high) {
+// `setting`: what `high` is configured by. Empty: nothing.
+absl::Status ValidateRange(std::string_view field, Millis value, Millis low, Millis high,
+                           const std::string& setting = "") {
   if (value >= low && value <= high) return absl::OkStatus();
-  return InvalidField(field,
-                      "has to be from " + Text(low) + " to " + Text(high) + ", is " + Text(value));
+  return InvalidField(field, "has to be from " + InWords(low) + " to " + InWords(high) +
+                                 (setting.empty() ? "" : " (the server's " + setting + ")") +
+                                 ", is " + InWords(value));
+}
+
+absl::Status ValidateTtl(Millis ttl, const ConfiguredLimits& configured) {
+  return ValidateRange("ttl", ttl, limits::kTtlMin, configured.max_ttl, "lease.max_ttl");
 }
 
 absl::Status ValidateLabels(const Labels& labels) {
@@ -45,10 +51,7 @@ absl::Status ValidateToken(std::string_view field, FencingToken token, int64_t l
 
 absl::Status ValidateAcquireTimes(const AcquireRequest& request,
                                   const ConfiguredLimits& configured) {
-  if (auto status = ValidateRange("ttl", request.ttl, limits::kTtlMin, configured.max_ttl);
-      !status.ok()) {
-    return status;
-  }
+  if (auto status = ValidateTtl(request.ttl, configured); !status.ok()) return status;
   if (auto status =
           ValidateRange("wait_timeout", request.wait_timeout, Millis(0), limits::kWaitTimeoutMax);
       !status.ok()) {
@@ -108,10 +111,7 @@ absl::Status Validate(const AcquireRequest& request, const ConfiguredLimits& con
 absl::Status Validate(const ExtendRequest& request, const ConfiguredLimits& configured) {
   if (auto status = ValidateName("name", request.name); !status.ok()) return status;
   if (request.ttl != Millis(0)) {
-    if (auto status = ValidateRange("ttl", request.ttl, limits::kTtlMin, configured.max_ttl);
-        !status.ok()) {
-      return status;
-    }
+    if (auto status = ValidateTtl(request.ttl, configured); !status.ok()) return status;
   }
   if (auto status = ValidateToken("fencing_token", request.token, 0); !status.ok()) return status;
   return ValidateText("reassertion", request.reassertion, limits::kReassertionBytesMax);

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "core/duration_text.h"
 #include "core/errors.h"
 #include "redis/node/error_reply.h"
 
@@ -24,8 +25,6 @@ constexpr std::array<std::string_view, 4> kJudgeAnew = {"READONLY", "LOADING", "
 
 // The first byte of what a TLS server says to words in the clear: an alert, or a handshake.
 bool IsTlsRecord(char byte) { return byte == 0x15 || byte == 0x16; }
-
-std::string InWords(core::Millis duration) { return std::to_string(duration.count()) + " ms"; }
 
 }  // namespace
 
@@ -75,7 +74,7 @@ void Connection::Establish() {
 }
 
 void Connection::OnSetupTimer() {
-  const std::string limit = " within " + InWords(options_.connect_timeout);
+  const std::string limit = " within " + core::InWords(options_.connect_timeout);
   if (state_ == State::kHandshaking || !options_.tls || !transport_) {
     return BreakUnreachable(" does not finish the handshake" + limit);
   }
@@ -229,7 +228,7 @@ void Connection::OnStallTimer() {
   if (transport_) OnSocket();
   if (state_ == State::kBroken || pending_.empty()) return;
   if (loop_.Now() - pending_.front().since >= options_.request_timeout) {
-    return BreakUnreachable(" does not answer within " + InWords(options_.request_timeout));
+    return BreakUnreachable(" does not answer within " + core::InWords(options_.request_timeout));
   }
   WatchForStall();
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "core/duration_text.h"
 #include "core/errors.h"
 #include "redis/guard/node_guard.h"
 
@@ -34,7 +35,7 @@ absl::Status NodeGuard::Refusal() {
     const auto left = std::chrono::ceil<Millis>(now.quarantine_left);
     std::string text = "the store may have forgotten leases";
     if (now.loss) text.append(": ").append(ExplanationOf(*now.loss));
-    text += "; nothing new is granted for another " + std::to_string(left.count()) + " ms";
+    text += "; nothing new is granted for another " + core::InWords(left);
     return core::ErrorWithDelay(ErrorReason::kStoreQuarantined, text, left);
   }
   return core::Error(ErrorReason::kStoreUnavailable,

@@ -351,7 +351,7 @@ TEST_F(CliDaemonTest, FieldBeyondItsLimitIs65AndNamed) {
   };
   for (const Case& each :
        {Case{{"acquire", "report", "--ttl", "1ms"}, "ttl"},
-        Case{{"acquire", "report", "--wait", "11m"}, "wait_timeout"},
+        Case{{"acquire", "report", "--wait", "25h"}, "wait_timeout"},
         Case{{"acquire", "report", "--lease-id", "short"}, "lease_id"},
         Case{{"acquire", "a{b}"}, "name"}, Case{{"release", "report", "short"}, "lease_id"},
         Case{{"fence", "report", "0"}, "fencing_token"}, Case{{"get", "a{b}"}, "name"}}) {

@@ -163,8 +163,8 @@ TEST(RecoveryTest, ServerThatStandsStillIsGivenUpAndTakenBack) {
   server.Pause();
   const auto answer = harness.Ask({"PING"});
   EXPECT_EQ(ReasonName(answer), "OUTCOME_UNKNOWN");
-  EXPECT_EQ(answer.status().message(), "the store did not answer: " + server.socket_path() +
-                                           " does not answer within 1500 ms");
+  EXPECT_EQ(answer.status().message(),
+            "the store did not answer: " + server.socket_path() + " does not answer within 1.5s");
   harness.AwaitHealth([&](const NodeHealth& health) {
     return health.problem == server.socket_path() + " does not finish the handshake within 1500 ms";
   });
@@ -183,7 +183,7 @@ TEST(RecoveryTest, IdleConnectionToAServerThatStandsStillIsNoticedByTheProbe) {
   harness.AwaitReachable();
 
   server.Pause();
-  EXPECT_THAT(harness.AwaitAway().problem, HasSubstr("does not answer within 100 ms"));
+  EXPECT_THAT(harness.AwaitAway().problem, HasSubstr("does not answer within 100ms"));
 
   server.Resume();
   harness.AwaitReachable();

@@ -251,7 +251,8 @@ TEST(ValidationTest, RefusalNamesTheLimit) {
   request.ttl = Millis(50);
 
   const absl::Status status = Validate(request, {.max_ttl = kMaxTtl});
-  EXPECT_EQ(status.message(), "ttl: has to be from 100 ms to 60000 ms, is 50 ms");
+  EXPECT_EQ(status.message(),
+            "ttl: has to be from 100ms to 1m (the server's lease.max_ttl), is 50ms");
 }
 
 }  // namespace
