@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -14,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "config/config_loader.h"
+#include "config/near_miss.h"
 #include "config/settings.h"
 #include "daemon/daemon.h"
 #include "daemon/signals.h"
@@ -66,12 +69,45 @@ void AddSettings(CLI::App& app, std::vector<config::FlagValue>& flags) {
       app.add_flag_callback(flag.flag, [&flag] { flag.values = {"true"}; }, meaning);
       continue;
     }
-    CLI::Option* option = app.add_option(flag.flag, flag.values, meaning)->type_name("TEXT");
+    CLI::Option* option = app.add_option(flag.flag, flag.values, meaning)
+                              ->type_name(setting.is_secret()             ? "URL"
+                                          : setting.key.ends_with("_dir") ? "DIR"
+                                                                          : "ADDRESS");
+    const config::Config defaults;
+    const std::string usual = absl::StrJoin(config::Show(setting, defaults).texts, ",");
+    if (!usual.empty()) option->default_str(usual);
     // Each --listen takes one address, so that nothing else on the line is taken for one.
     option->expected(1)->allow_extra_args(false)->required(false);
     option->multi_option_policy(setting.is_list() ? CLI::MultiOptionPolicy::TakeAll
                                                   : CLI::MultiOptionPolicy::Throw);
   }
+}
+
+// What is wrong with a command line that CLI11 refuses, in one line.
+std::string ProblemOf(const CLI::App& app, const CLI::ParseError& error) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
+  for (const std::string& word : app.remaining()) {
+    if (!word.starts_with("--")) continue;
+    const std::string given = word.substr(0, word.find('='));
+    std::string problem = "unknown option `" + given + "`";
+    if (const auto nearest = config::NearMiss(given, known)) {
+      return problem + "; did you mean `" + *nearest + "`?";
+    }
+    // Most settings have no option: --log-level is log.level.
+    std::string key = given.substr(2);
+    if (const size_t dash = key.find('-'); dash != std::string::npos) key[dash] = '.';
+    std::replace(key.begin(), key.end(), '-', '_');
+    const config::Setting* const setting = config::FindByKey(key);
+    if (setting == nullptr) return problem;
+    return problem + "; set " + key + " in the file of --config, or " +
+           config::EnvironmentName(*setting) + " in the environment";
+  }
+  const std::string said = error.what();
+  const bool has_no_value = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
+  if (has_no_value) return "`" + said.substr(0, said.find(':')) + "` needs a value";
+  const std::vector<std::string> words = app.remaining();
+  return words.empty() ? said : "unexpected argument `" + words.front() + "`";
 }
 
 // Nothing if the command line is dealt with; then `exit_code` says how.
@@ -91,12 +127,19 @@ std::optional<CommandLine> ParseCommandLine(int argc, char** argv, int& exit_cod
                "Print the configuration with the origin of each value, and exit");
   app.set_version_flag("--version", VersionText());
   app.footer(
+      "Every setting, those without an option too, stands in the file of --config, or in a "
+      "variable: "
+      "LOCKKEEPERD_STORE_REDIS\nis store.redis. --print-config shows them all.\n"
       "Exit codes: 0 drained, 64 usage, 69 cannot listen or store refused, 78 bad "
       "configuration, 1 other.");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    exit_code = app.exit(help_or_version);
+    return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    exit_code = app.exit(error) == 0 ? kDrained : kUsage;
+    std::cerr << "lockkeeperd: " << ProblemOf(app, error) << " (see `lockkeeperd --help`)\n";
+    exit_code = kUsage;
     return std::nullopt;
   }
   if (check) line.action = Action::kCheckConfig;

@@ -51,6 +51,9 @@ class Checker {
     const StoreConfig& store = config_.store;
     if (store.redis_password_file.empty()) return;
     const std::string named = Named("store.redis_password_file");
+    if (!loaded_.password_problem.empty()) {
+      problems_.push_back(named + ": " + loaded_.password_problem);
+    }
     if (store.redis.empty()) {
       problems_.push_back(named + ": is for store.redis, which is not given");
     } else if (HasPassword(store.redis)) {
@@ -99,8 +102,9 @@ class Checker {
       problems_.push_back(
           Named(key) + ": " + text +
           " can be reached from other machines, and there is no transport security yet; listen on "
-          "127.0.0.1, [::1], localhost or unix:/path, or say server.allow_insecure: true "
-          "(LOCKKEEPERD_SERVER_ALLOW_INSECURE=true) if the network keeps everybody else out");
+          "127.0.0.1, [::1], localhost or unix:/path, or say --allow-insecure "
+          "(server.allow_insecure: true, LOCKKEEPERD_SERVER_ALLOW_INSECURE=true) if the network "
+          "keeps everybody else out");
     }
   }
 

@@ -130,9 +130,7 @@ class Loader {
     if (store.redis_password_file.empty()) return;
     std::string password;
     if (const Problem problem = ReadPasswordFile(store.redis_password_file, password)) {
-      problems_.push_back(loaded_.origins.at("store.redis_password_file") +
-                          ": store.redis_password_file: " + Quoted(store.redis_password_file) +
-                          " " + *problem);
+      loaded_.password_problem = Quoted(store.redis_password_file) + " " + *problem;
       return;
     }
     store.redis_password = Secret(std::move(password));

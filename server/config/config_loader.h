@@ -39,6 +39,8 @@ struct LoadedConfig {
   // By key, where its value is from: "default", "lockkeeper.yaml:12",
   // "environment LOCKKEEPERD_STORE_REDIS" or "flag --listen".
   std::map<std::string, std::string, std::less<>> origins;
+  // Why the password file cannot be read. Empty: it was, or there is none.
+  std::string password_problem;
 };
 
 // Reads all sources and checks each value by itself.

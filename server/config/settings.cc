@@ -79,6 +79,7 @@ constexpr Setting kSettings[] = {
                 "nowhere."},
     {.key = "server.allow_insecure",
      .field = At<&Config::server, &ServerConfig::allow_insecure>(),
+     .flag = "--allow-insecure",
      .meaning = "Listen beyond loopback without transport security. Whoever reaches the port can "
                 "lock."},
     {.key = "server.shards",
@@ -92,8 +93,8 @@ constexpr Setting kSettings[] = {
      .check = CheckStoreUrl,
      .flag = "--redis",
      .meaning = "redis://[user:password@]host:port[/db], rediss://... (the same through TLS) or "
-                "unix:///path?db=N, percent-encoded. Either this or store.embedded has to be "
-                "given."},
+                "unix:///path?db=N, percent-encoded. Either this or the embedded store has to "
+                "be chosen."},
     {.key = "store.redis_password_file",
      .field = At<&Config::store, &StoreConfig::redis_password_file>(),
      .environment_alias = "LOCKKEEPERD_REDIS_PASSWORD_FILE",
@@ -121,7 +122,8 @@ constexpr Setting kSettings[] = {
     {.key = "store.embedded",
      .field = At<&Config::store, &StoreConfig::embedded>(),
      .flag = "--embedded",
-     .meaning = "Run a private redis-server in store.data_dir. Only this daemon knows its locks."},
+     .meaning =
+         "Run a private redis-server in the data directory. Only this daemon knows its locks."},
     {.key = "store.data_dir",
      .field = At<&Config::store, &StoreConfig::data_dir>(),
      .flag = "--data-dir",

@@ -94,6 +94,23 @@ TEST_F(ExitCodeTest, ListeningBeyondLoopbackHasToBeAllowed) {
             "server.allow_insecure");
 }
 
+TEST_F(ExitCodeTest, FlagAllowsListeningBeyondLoopback) {
+  const auto allowed = Launch({"--embedded", "--data-dir", directory_.Path("d"), "--listen",
+                               "0.0.0.0:0", "--allow-insecure", "--check-config"});
+  EXPECT_EQ(allowed->ExitCode(), 0) << allowed->Stderr();
+}
+
+TEST_F(ExitCodeTest, WrongOptionIsNamedWithTheRightOne) {
+  ExpectEnd(*Launch({"--embeded"}), kUsage,
+            "unknown option `--embeded`; did you mean `--embedded`?");
+  ExpectEnd(*Launch({"--log-level", "debug"}), kUsage,
+            "unknown option `--log-level`; set log.level in the file of --config, or "
+            "LOCKKEEPERD_LOG_LEVEL in the environment");
+  ExpectEnd(*Launch({"--port", "5"}), kUsage, "unknown option `--port` (see");
+  ExpectEnd(*Launch({"--listen"}), kUsage, "`--listen` needs a value");
+  ExpectEnd(*Launch({"serve"}), kUsage, "unexpected argument `serve`");
+}
+
 TEST_F(ExitCodeTest, AllowedListeningBeyondLoopbackWorks) {
   const RedisServer redis;
   const std::string file = WriteConfig("server:\n  allow_insecure: true\n");

@@ -56,11 +56,11 @@ TEST(CheckConfigTest, ListeningBeyondLoopbackNeedsConsent) {
     for (const std::string variable :
          {"LOCKKEEPERD_SERVER_LISTEN", "LOCKKEEPERD_SERVER_HTTP_LISTEN"}) {
       Environment environment = {kRedis, {variable, address}};
-      EXPECT_THAT(
-          ProblemsOf(From(environment)),
-          AllOf(HasSubstr("(environment " + variable + "): " + address + " can be reached"),
-                HasSubstr("no transport security yet"),
-                HasSubstr("server.allow_insecure: true (LOCKKEEPERD_SERVER_ALLOW_INSECURE=true)")));
+      EXPECT_THAT(ProblemsOf(From(environment)),
+                  AllOf(HasSubstr("(environment " + variable + "): " + address + " can be reached"),
+                        HasSubstr("no transport security yet"),
+                        HasSubstr("--allow-insecure (server.allow_insecure: true, "
+                                  "LOCKKEEPERD_SERVER_ALLOW_INSECURE=true)")));
 
       environment.emplace_back("LOCKKEEPERD_SERVER_ALLOW_INSECURE", "true");
       EXPECT_EQ(ProblemsOf(From(environment)), "none");
@@ -99,6 +99,16 @@ TEST(CheckConfigTest, PasswordBelongsToRedis) {
   loaded.config.store.redis_password_file = "/run/password";
 
   EXPECT_THAT(ProblemsOf(loaded), HasSubstr("is for store.redis, which is not given"));
+}
+
+TEST(CheckConfigTest, UnusablePasswordFileHidesNoOtherProblem) {
+  LoadedConfig loaded = From({kRedis, {"LOCKKEEPERD_SERVER_LISTEN", "0.0.0.0:7600"}});
+  loaded.config.store.redis_password_file = "/run/password";
+  loaded.password_problem = "\"/run/password\" is empty";
+
+  EXPECT_THAT(ProblemsOf(loaded),
+              AllOf(HasSubstr("store.redis_password_file (default): \"/run/password\" is empty"),
+                    HasSubstr("--allow-insecure")));
 }
 
 TEST(CheckConfigTest, TwoPasswordsAreRefusedWithoutShowingThem) {
