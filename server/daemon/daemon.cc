@@ -75,6 +75,10 @@ void LogEmbeddedEvent(const telemetry::Logger& logger, const embedded::EmbeddedE
   switch (event.kind) {
     case embedded::EmbeddedEvent::Kind::kStarted:
       logger.Info("embedded.started", "The embedded store's server runs",
+    case embedded::EmbeddedEvent::Kind::kWaiting:
+      logger.Warn("embedded.waiting", "The data directory is in use: the start waits",
+                  {field::Detail(event.text)});
+      break;
                   {field::Detail(event.text)});
       break;
     case embedded::EmbeddedEvent::Kind::kEnded:

@@ -59,7 +59,8 @@ void NodeTelemetry::OnConnectionLost(size_t lane, const redis::StoreProblem& pro
 }
 
 void NodeTelemetry::OnConnectFailed(size_t lane, const redis::StoreProblem& problem) {
-  if (!telling_) return;
+  const bool is_refused = problem.kind == redis::StoreProblem::Kind::kRefused;
+  if (!telling_ || (is_refused && !telling_refusals_)) return;
   logger_.WriteLimited(failed_limit_, LogLevel::kWarn, "redis.connect_failed",
                        "A connection to Redis cannot be made; it is tried again",
                        {field::Shard(shard_), field::Lane(lane), field::Problem(problem.text)});

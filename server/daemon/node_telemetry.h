@@ -18,6 +18,9 @@ class NodeTelemetry final : public redis::NodeObserver {
  public:
   NodeTelemetry(size_t shard, telemetry::Logger logger, telemetry::Metrics& metrics);
 
+  // A refusal at the start ends it, and is told by whoever starts. From now on it is told here.
+  void StartTellingRefusals() { telling_refusals_ = true; }
+
   // From now on the daemon ends its connections itself, which is nothing to tell.
   void StopTelling() { telling_ = false; }
 
@@ -31,6 +34,7 @@ class NodeTelemetry final : public redis::NodeObserver {
  private:
   const size_t shard_;
   bool telling_ = true;
+  bool telling_refusals_ = false;
   const telemetry::Logger logger_;
   const telemetry::Counter reconnects_;
   const telemetry::Counter script_reloads_;

@@ -74,14 +74,25 @@ ShardHost::~ShardHost() {
 }
 
 std::optional<redis::NodeHealth> ShardHost::WaitForFirstContact(core::Millis limit) {
-  if (first_contact_.wait_for(limit) != std::future_status::ready) return std::nullopt;
-  return first_contact_.get();
+  const auto is_known = [this](core::Millis time) {
+    return first_contact_.wait_for(time) == std::future_status::ready;
+  };
+  std::optional<redis::NodeHealth> contact;
+  if (is_known(limit)) contact = first_contact_.get();
+  if (contact && contact->refused) return contact;
+  loop_.RunAndWait([this] {
+    is_starting_ = false;
+    node_telemetry_.StartTellingRefusals();
+  });
+  if (!contact && is_known(core::Millis(0))) contact = first_contact_.get();
+  return contact;
 }
 
 void ShardHost::OnHealth(const redis::NodeHealth& health) {
   // Lanes get ready one after another; until the last one is, nothing is known yet.
   if (contact_ && !health.reachable && health.problem == connecting_) return;
-  health_.ReportStore(number_, ToStoreHealth(health));
+  const bool ends_start = is_starting_ && contact_ && health.refused;
+  if (!ends_start) health_.ReportStore(number_, ToStoreHealth(health));
   if (!contact_) return;
   contact_->set_value(health);
   contact_.reset();

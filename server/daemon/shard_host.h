@@ -60,7 +60,8 @@ class ShardHost {
   redis::EventLoop& loop() { return loop_; }
 
   // What came of the first try to reach the store: reachable, refused or away. Nothing if that is
-  // not known after `limit`.
+  // not known after `limit`. A refusal is not logged then: it ends the start, and whoever starts
+  // tells it.
   std::optional<redis::NodeHealth> WaitForFirstContact(core::Millis limit);
 
   // Acquires answer SERVER_DRAINING from now on.
@@ -93,6 +94,7 @@ class ShardHost {
   std::unique_ptr<redis::RedisAdminStore> admin_;
   std::unique_ptr<core::LockManager> locks_;
   std::optional<std::promise<redis::NodeHealth>> contact_;  // Until it is kept.
+  bool is_starting_ = true;                                 // Somebody may wait for it.
   std::string connecting_;  // What the node says before anything is known.
   std::unique_ptr<core::Timer> lag_timer_;
 };

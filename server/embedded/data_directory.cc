@@ -58,7 +58,8 @@ std::string HolderOf(int lock) {
   return std::string(pid.substr(0, pid.find('\n')));
 }
 
-absl::StatusOr<posix::Descriptor> TakeLock(const std::string& path, core::Millis patience) {
+absl::StatusOr<posix::Descriptor> TakeLock(const std::string& path, core::Millis patience,
+                                           absl::FunctionRef<void(const std::string&)> on_wait) {
   posix::Descriptor lock(open((path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock.valid()) return Problem(path, "cannot open its lock file: " + InWords(errno));
   core::Millis waited{0};
@@ -68,6 +69,7 @@ absl::StatusOr<posix::Descriptor> TakeLock(const std::string& path, core::Millis
       return Problem(path, "is in use by the lockkeeperd with process id " + HolderOf(lock.get()) +
                                ", or by the server that it left; each daemon needs its own");
     }
+    if (waited == core::Millis(0)) on_wait(HolderOf(lock.get()));
     poll(nullptr, 0, static_cast<int>(kNap.count()));  // flock knows no time limit.
     waited += kNap;
   }
@@ -115,13 +117,15 @@ absl::StatusOr<std::string> SocketPath(const std::string& data_directory) {
 DataDirectory::DataDirectory(std::string path, std::string socket_path, posix::Descriptor lock)
     : path_(std::move(path)), socket_path_(std::move(socket_path)), lock_(std::move(lock)) {}
 
-absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path, core::Millis patience) {
+absl::StatusOr<DataDirectory> DataDirectory::Open(
+    const std::string& path, core::Millis patience,
+    absl::FunctionRef<void(const std::string& holder)> on_wait) {
   std::error_code error;
   std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
-  if (error || path.empty()) return Problem(path, "is no path");
+  if (error || path.empty()) return Problem(path, "is not a path");
   while (absolute.size() > 1 && absolute.ends_with('/')) absolute.pop_back();
   if (absl::Status status = MakeFolder(absolute); !status.ok()) return status;
-  absl::StatusOr<posix::Descriptor> lock = TakeLock(absolute, patience);
+  absl::StatusOr<posix::Descriptor> lock = TakeLock(absolute, patience, on_wait);
   if (!lock.ok()) return lock.status();
   absl::StatusOr<std::string> socket_path = SocketPath(absolute);
   if (!socket_path.ok()) return socket_path.status();

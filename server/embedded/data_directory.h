@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "core/types.h"
 #include "posix/descriptor.h"
@@ -18,7 +19,9 @@ class DataDirectory {
   // Makes the folder (mode 0700) if it is not there, and takes its lock; waits up to `patience` for
   // the server of a daemon that has just died.
   // Errors: STORE_UNAVAILABLE that names the folder and the remedy.
-  static absl::StatusOr<DataDirectory> Open(const std::string& path, core::Millis patience);
+  static absl::StatusOr<DataDirectory> Open(
+      const std::string& path, core::Millis patience,
+      absl::FunctionRef<void(const std::string& holder)> on_wait = [](const std::string&) {});
 
   // Absolute.
   const std::string& path() const { return path_; }

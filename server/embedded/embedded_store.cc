@@ -20,6 +20,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/duration_text.h"
 #include "core/errors.h"
 #include "embedded/data_directory.h"
 #include "embedded/server_log.h"
@@ -172,7 +173,7 @@ absl::Status EmbeddedStore::Supervisor::AwaitAnswer(ServerProcess& server) {
   }
   if (answer == ServerProcess::Answer::kLoading) return absl::OkStatus();
   return Problem(WithLastWords(program_ + " does not answer within " +
-                               std::to_string(options_.start_patience.count()) + " ms"));
+                               core::InWords(options_.start_patience)));
 }
 
 EmbeddedStore::Supervisor::Next EmbeddedStore::Supervisor::WatchServer(ServerProcess& server) {
@@ -211,8 +212,13 @@ absl::StatusOr<std::unique_ptr<EmbeddedStore>> EmbeddedStore::Start(
   absl::StatusOr<std::string> program =
       FindServerProgram(options.program, search_path == nullptr ? "" : search_path);
   if (!program.ok()) return program.status();
-  absl::StatusOr<DataDirectory> directory =
-      DataDirectory::Open(options.data_directory, options.lock_patience);
+  absl::StatusOr<DataDirectory> directory = DataDirectory::Open(
+      options.data_directory, options.lock_patience, [&](const std::string& holder) {
+        if (!listener) return;
+        listener({EmbeddedEvent::Kind::kWaiting,
+                  "process " + holder + " has " + options.data_directory + " for itself; it gets " +
+                      core::InWords(options.lock_patience) + " to end"});
+      });
   if (!directory.ok()) return directory.status();
   absl::StatusOr<DataHome> home = LookAtHome(directory->path());
   if (!home.ok()) return home.status();

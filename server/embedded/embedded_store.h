@@ -29,12 +29,12 @@ enum class EmbeddedState { kStarting, kRunning, kDown, kStopped };
 
 // What happened to the server, for the log.
 struct EmbeddedEvent {
-  enum class Kind { kStarted, kEnded, kStartFailed };
+  enum class Kind { kWaiting, kStarted, kEnded, kStartFailed };
   Kind kind;
   std::string text;  // For people.
 };
 
-// Called on the store's own thread; must not block.
+// Called on the store's own thread, kWaiting on that of Start; must not block.
 using EmbeddedListener = absl::AnyInvocable<void(const EmbeddedEvent&)>;
 
 // Thread-safety: thread-safe.

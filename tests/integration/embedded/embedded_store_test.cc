@@ -242,7 +242,7 @@ TEST_F(EmbeddedStoreTest, ProgramThatNeverAnswersIsKilledAndReported) {
   options.start_patience = milliseconds(50);
   options.program = MakeProgram("exec sleep 1000");
 
-  EXPECT_EQ(StartProblem(options), options.program + " does not answer within 50 ms");
+  EXPECT_EQ(StartProblem(options), options.program + " does not answer within 50ms");
 }
 
 TEST_F(EmbeddedStoreTest, ProgramThatIsNoneIsReported) {

@@ -99,7 +99,7 @@ TEST_F(DataDirectoryTest, WhatCannotBeAFolderIsNamed) {
 
   EXPECT_EQ(Problem(file), "data directory " + file + ": is not a directory");
   EXPECT_THAT(Problem(file + "/data"), HasSubstr(": cannot make its parent: Not a directory"));
-  EXPECT_THAT(Problem(""), HasSubstr("is no path"));
+  EXPECT_THAT(Problem(""), HasSubstr("is not a path"));
 }
 
 TEST_F(DataDirectoryTest, FolderInUseIsRefusedNamingTheProcess) {
@@ -110,6 +110,19 @@ TEST_F(DataDirectoryTest, FolderInUseIsRefusedNamingTheProcess) {
   EXPECT_THAT(Problem(path), StartsWith("data directory " + path +
                                         ": is in use by the lockkeeperd with process id " +
                                         std::to_string(getpid())));
+}
+
+TEST_F(DataDirectoryTest, WhoWaitsIsToldForWhomOnce) {
+  const std::string path = directory_.Path("data");
+  const auto first = DataDirectory::Open(path, kAtOnce);
+  ASSERT_TRUE(first.ok());
+  std::vector<std::string> told;
+
+  const auto second = DataDirectory::Open(
+      path, core::Millis(60), [&](const std::string& holder) { told.push_back(holder); });
+
+  EXPECT_FALSE(second.ok());
+  EXPECT_THAT(told, testing::ElementsAre(std::to_string(getpid())));
 }
 
 TEST_F(DataDirectoryTest, FolderIsFreeAgainWhenTheLastCopyOfTheLockIsClosed) {
