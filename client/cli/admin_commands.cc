@@ -192,6 +192,8 @@ Report Health(AdminConnection& connection) {
   if (!problem.empty()) report.text += ": " + problem;
   if (info.ok()) {
     report.text += "\n  daemon         " + info->version() + StoreLine(info->store());
+    for (const std::string& note : info->store().notes())
+      report.text += "\n  note           " + note;
     report.json.Set("version", info->version())
         .Set("draining", info->draining())
         .Set("store", info->store().kind())
@@ -203,6 +205,8 @@ Report Health(AdminConnection& connection) {
                                                 client::FromProto(info->store().quarantine_left()))
                                                 .count());
     }
+    report.json.Set("notes", std::vector<std::string>(info->store().notes().begin(),
+                                                      info->store().notes().end()));
     if (!info->store().last_loss().empty()) report.json.Set("last_loss", info->store().last_loss());
   }
   if (!problem.empty()) report.json.Set("message", problem);

@@ -31,6 +31,16 @@ std::string Escaped(char character) {
   return std::string("\\u00") + kDigits[code >> 4] + kDigits[code & 15];
 }
 
+template <typename Values, typename Write>
+std::string ArrayOf(const Values& values, Write write) {
+  std::string array = "[";
+  for (const auto& value : values) {
+    if (array.size() > 1) array += ",";
+    array += write(value);
+  }
+  return array + "]";
+}
+
 // As `run` calls it in the environment of its command.
 std::string VariableOf(std::string_view key) {
   std::string name = "LOCKKEEPER_";
@@ -69,12 +79,11 @@ std::string JsonString(std::string_view text) {
 }
 
 JsonObject& JsonObject::Set(std::string_view key, const std::vector<JsonObject>& values) {
-  std::string array = "[";
-  for (const JsonObject& value : values) {
-    if (array.size() > 1) array += ",";
-    array += value.ToString();
-  }
-  return SetRaw(key, array + "]");
+  return SetRaw(key, ArrayOf(values, [](const JsonObject& value) { return value.ToString(); }));
+}
+
+JsonObject& JsonObject::Set(std::string_view key, const std::vector<std::string>& values) {
+  return SetRaw(key, ArrayOf(values, JsonString));
 }
 
 std::string JsonObject::ToString() const {

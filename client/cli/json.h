@@ -34,6 +34,7 @@ class JsonObject {
     return SetRaw(key, value.ToString());
   }
   JsonObject& Set(std::string_view key, const std::vector<JsonObject>& values);
+  JsonObject& Set(std::string_view key, const std::vector<std::string>& values);
 
   // As one line without an end of line.
   std::string ToString() const;

@@ -41,29 +41,31 @@ redis::Assumptions AssumptionsOf(const config::StoreConfig& store) {
   return {.no_eviction = has("no_eviction"), .durable = has("durable")};
 }
 
-// Who reads the log after a lock was held twice shall find it.
-void LogGivenUp(const telemetry::Logger& logger, const config::StoreConfig& store) {
-  const auto log = [&](std::string_view what) {
-    logger.Warn("daemon.promise_given_up", "By a setting a lock may get two holders",
-                {field::Detail(what)});
-  };
+// By which settings a lock may get two holders.
+std::vector<std::string> GivenUp(const config::StoreConfig& store) {
+  std::vector<std::string> given_up;
   const redis::Assumptions assumed = AssumptionsOf(store);
   if (assumed.no_eviction) {
-    log("store.assume has no_eviction: an eviction policy of Redis is not refused; if it evicts a "
+    given_up.emplace_back(
+        "store.assume has no_eviction: an eviction policy of Redis is not refused; if it evicts a "
         "lock, that is free");
   }
   if (assumed.durable) {
-    log("store.assume has durable: a restart or failover of Redis is taken to lose nothing; if it "
+    given_up.emplace_back(
+        "store.assume has durable: a restart or failover of Redis is taken to lose nothing; if it "
         "loses a lock, that is free");
   }
   if (store.quarantine == config::Quarantine::kOff) {
-    log("store.quarantine is off: a loss of Redis is logged, and what it lost is free at once");
+    given_up.emplace_back(
+        "store.quarantine is off: a loss of Redis is logged, and what it lost is free at once");
   }
   if (!store.embedded && store.first_use == config::FirstUse::kGrant &&
       store.first_use_wait == Millis(0)) {
-    log("store.first_use_wait is 0s: an empty Redis is taken for a new one at once; if it was "
+    given_up.emplace_back(
+        "store.first_use_wait is 0s: an empty Redis is taken for a new one at once; if it was "
         "emptied a moment ago, what it lost is free");
   }
+  return given_up;
 }
 
 core::NodeTime WallClock() {
@@ -73,12 +75,12 @@ core::NodeTime WallClock() {
 
 void LogEmbeddedEvent(const telemetry::Logger& logger, const embedded::EmbeddedEvent& event) {
   switch (event.kind) {
-    case embedded::EmbeddedEvent::Kind::kStarted:
-      logger.Info("embedded.started", "The embedded store's server runs",
     case embedded::EmbeddedEvent::Kind::kWaiting:
       logger.Warn("embedded.waiting", "The data directory is in use: the start waits",
                   {field::Detail(event.text)});
       break;
+    case embedded::EmbeddedEvent::Kind::kStarted:
+      logger.Info("embedded.started", "The embedded store's server runs",
                   {field::Detail(event.text)});
       break;
     case embedded::EmbeddedEvent::Kind::kEnded:
@@ -109,6 +111,7 @@ struct Daemon::Parts {
   redis::JudgePolicy LossPolicy() const;
   std::optional<redis::NodeGuardOptions> GuardOptions(const redis::KeyLayout& keys) const;
   redis::NewStoreCheckOptions NewStoreCheck(const redis::KeyLayout& keys) const;
+  void TellGivenUp();
   absl::Status StartShards();
   void WaitForFirstLook();
   absl::Status StartHttp();
@@ -195,11 +198,21 @@ redis::NewStoreCheckOptions Daemon::Parts::NewStoreCheck(const redis::KeyLayout&
       .wait = embedded_store ? core::Millis(0) : config.store.first_use_wait};
 }
 
+// Who reads the log after a lock was held twice shall find it.
+void Daemon::Parts::TellGivenUp() {
+  std::vector<std::string> given_up = GivenUp(config.store);
+  for (const std::string& what : given_up) {
+    logger.Warn("daemon.promise_given_up", "By a setting a lock may get two holders",
+                {field::Detail(what)});
+  }
+  health.ReportGivenUp(std::move(given_up));
+}
+
 absl::Status Daemon::Parts::StartShards() {
   const absl::StatusOr<daemon::StoreAccess> access = FindStore();
   if (!access.ok()) return access.status();
   store_url = access->url;
-  LogGivenUp(logger, config.store);
+  TellGivenUp();
   const redis::Assumptions assumed = AssumptionsOf(config.store);
   const redis::KeyLayout keys(config.store.key_prefix);
   std::vector<core::Shard> map;

@@ -2,6 +2,7 @@
 #include "http/endpoints.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockkeeper::http {
 namespace {
@@ -18,11 +19,13 @@ std::string OneLine(std::string text) {
 }
 
 Page Readiness(const telemetry::Health& health, core::Instant now) {
-  if (health.granting()) return {.content_type = kPlainText, .body = "ready\n"};
-  if (health.serving()) {
-    return {.content_type = kPlainText, .body = OneLine("ready; " + health.grants.Problem(now))};
+  if (!health.serving()) {
+    return {.status = 503, .content_type = kPlainText, .body = OneLine(health.problem())};
   }
-  return {.status = 503, .content_type = kPlainText, .body = OneLine(health.problem())};
+  std::string body =
+      health.granting() ? "ready\n" : OneLine("ready; " + health.grants.Problem(now));
+  for (const std::string& note : health.notes()) body += OneLine("note: " + note);
+  return {.content_type = kPlainText, .body = std::move(body)};
 }
 
 }  // namespace

@@ -29,6 +29,11 @@ constexpr core::Millis kProblemInterval = std::chrono::seconds(10);
 
 constexpr double kMicrosPerSecond = 1e6;
 
+constexpr char kNotDurable[] =
+    "Redis answers before a grant is on its disk: when it restarts, nothing is granted until every "
+    "lease that it may have forgotten is over; `appendonly yes` and `appendfsync always` prevent "
+    "that";
+
 }  // namespace
 
 std::string Health::problem() const {
@@ -36,6 +41,13 @@ std::string Health::problem() const {
   if (!store.reachable) return "store away: " + store.problem;
   if (!grants.looked) return "the guard has not looked at the store yet";
   return "";
+}
+
+std::vector<std::string> Health::notes() const {
+  std::vector<std::string> notes = given_up;
+  if (store.reachable && store.assurance == core::Assurance::kMemory)
+    notes.emplace_back(kNotDurable);
+  return notes;
 }
 
 HealthBoard::HealthBoard(size_t shards, Logger logger, Metrics& metrics)
@@ -66,6 +78,13 @@ void HealthBoard::ReportGrants(size_t shard, GrantHealth health) {
   grants_.at(shard) = std::move(health);
   Health after = Current();
   after.grants = Merged(grants_);
+  Update(std::move(after));
+}
+
+void HealthBoard::ReportGivenUp(std::vector<std::string> given_up) {
+  const std::lock_guard lock(changing_);
+  Health after = Current();
+  after.given_up = std::move(given_up);
   Update(std::move(after));
 }
 
@@ -147,11 +166,7 @@ void HealthBoard::LogStore(const StoreHealth& before, const StoreHealth& after) 
 void HealthBoard::WarnIfNotDurable(core::Assurance assurance) {
   if (std::exchange(warned_of_, assurance) == assurance) return;
   if (assurance != core::Assurance::kMemory) return;
-  logger_.Warn("store.not_durable",
-               "Redis answers before a grant is on its disk: when it restarts, nothing is granted "
-               "until every lease that it may have forgotten is over; `appendonly yes` and "
-               "`appendfsync always` prevent that",
-               {field::Assurance(NameOf(assurance))});
+  logger_.Warn("store.not_durable", kNotDurable, {field::Assurance(NameOf(assurance))});
 }
 
 }  // namespace lockkeeper::telemetry

@@ -34,6 +34,11 @@ struct Health {
   StoreHealth store;  // Reachable if every shard reaches it.
   GrantHealth grants;
   bool draining = false;
+  std::vector<std::string> given_up;  // Promises that settings give up, a sentence each.
+
+  // What an operator should know although all is well: what is given up, and that the store
+  // forgets.
+  std::vector<std::string> notes() const;
 
   // Ready for requests.
   bool serving() const { return store.reachable && grants.looked && !draining; }
@@ -74,6 +79,9 @@ class HealthBoard {
  public:
   // Requires: at least one shard.
   HealthBoard(size_t shards, Logger logger, Metrics& metrics);
+
+  // What Health::given_up says from now on.
+  void ReportGivenUp(std::vector<std::string> given_up);
 
   // Shard `shard` finds its store like this.
   void ReportStore(size_t shard, StoreHealth health);

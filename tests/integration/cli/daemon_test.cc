@@ -308,6 +308,9 @@ TEST_F(CliDaemonTest, HealthSaysWhetherTheDaemonServes) {
   EXPECT_TRUE(Json(serving).Flag("store_reachable"));
   EXPECT_FALSE(Json(serving).Flag("draining"));
   EXPECT_THAT(Run({"health"}).out, MatchesRegex("serving\n  daemon         0\\.[^ ]*\n.*"));
+  EXPECT_GT(Json(serving).ItemsOf("notes"), 0);
+  EXPECT_THAT(Run({"health"}).out,
+              HasSubstr("\n  note           Redis answers before a grant is on"));
 
   EXPECT_TRUE(Json(serving).Flag("granting"));
 

@@ -38,11 +38,12 @@ TEST(JsonObjectTest, MembersStayInOrder) {
       .Set("no", false)
       .Set("inner", inner)
       .Set("none", std::vector<JsonObject>())
+      .Set("words", std::vector<std::string>{"a\"", "b"})
       .Set("locks", std::vector<JsonObject>{inner, JsonObject()});
 
   EXPECT_EQ(object.ToString(),
             R"({"outcome":"listed","token":9223372036854775807,"count":-1,"yes":true,"no":false,)"
-            R"("inner":{"k":"v"},"none":[],"locks":[{"k":"v"},{}]})");
+            R"("inner":{"k":"v"},"none":[],"words":["a\"","b"],"locks":[{"k":"v"},{}]})");
 }
 
 TEST(JsonObjectTest, ShellGetsOneQuotedVariableForEachMember) {

@@ -129,6 +129,8 @@ TEST_F(HttpServerTest, ReadinessIsThatOfStoreAndDaemon) {
   expect(200, "ready; nothing new is granted: the store may evict\n");
   health_.ReportGrants(0, {});
   expect(200, "ready\n");
+  health_.ReportGivenUp({"store.quarantine\nis off"});
+  expect(200, "ready\nnote: store.quarantine is off\n");
   health_.StartDraining();
   expect(503, "draining: the daemon is about to stop\n");
 }

@@ -73,6 +73,19 @@ TEST_F(HealthBoardTest, StoreThatIsNotDurableIsWarnedOf) {
   EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("event=store.not_durable")));
 }
 
+TEST_F(HealthBoardTest, NotesSayWhatIsGivenUpAndThatTheStoreForgets) {
+  HealthBoard board(1, logger_, metrics_);
+  EXPECT_TRUE(board.Current().notes().empty());
+  board.ReportGivenUp({"store.quarantine is off"});
+  board.ReportStore(0, Up(Assurance::kDisk));
+  EXPECT_THAT(board.Current().notes(), testing::ElementsAre("store.quarantine is off"));
+  board.ReportStore(0, Up(Assurance::kMemory));
+  EXPECT_THAT(board.Current().notes(),
+              testing::ElementsAre("store.quarantine is off", HasSubstr("`appendfsync always`")));
+  board.ReportStore(0, Down("connection refused"));
+  EXPECT_EQ(board.Current().notes().size(), 1u) << "whether it forgets is not known";
+}
+
 TEST_F(HealthBoardTest, ServesNotBeforeTheGuardHasLooked) {
   HealthBoard board(2, log_.logger(), metrics_);
   for (size_t shard = 0; shard < 2; ++shard) {
