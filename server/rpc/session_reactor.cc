@@ -9,6 +9,7 @@
 #include "core/validation.h"
 #include "rpc/convert.h"
 #include "rpc/convert_duration.h"
+#include "rpc/session_log.h"
 #include "rpc/session_operation.h"
 #include "rpc/status_convert.h"
 
@@ -191,6 +192,7 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
 }
 
 void SessionReactor::OnAdopted(v1::SessionAdoptResult result) {
+  LogAdoption(context_, owner_, result);
   const std::lock_guard lock(mutex_);
   outbox_.AddAdoptResult() = std::move(result);
 }
@@ -246,6 +248,7 @@ void SessionReactor::OnEnded(int32_t released) {
   v1::SessionClosed closed;
   closed.set_released(released_);
   outbox_.SetClosed(std::move(closed));
+  if (release_on_close_) LogReleaseAtClose(context_, owner_, released_);
 }
 
 void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,

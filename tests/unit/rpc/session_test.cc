@@ -316,6 +316,10 @@ TEST_F(SessionTest, LeaseIsAdopted) {
       EXPECT_EQ(result.error().reason(), v1::ERROR_REASON_INVALID_FIELD);
     }
   }
+  EXPECT_THAT(server_.log().LinesWith("event=session.adopted"),
+              ElementsAre(HasSubstr("lock_name=a fencing_token=42")));
+  EXPECT_THAT(server_.log().LinesWith("event=session.not_adopted"),
+              ElementsAre(HasSubstr("lock_name=a"), HasSubstr("lock_name=a")));
 }
 
 TEST_F(SessionTest, ExtendAndAdoptCarryTheProofOfTheLease) {
@@ -363,6 +367,8 @@ TEST_F(SessionTest, CloseAnswersEverythingAndReleases) {
   const auto message = session_.Read();
   ASSERT_TRUE(message && message->has_closed());
   EXPECT_EQ(message->closed().released(), 2);
+  EXPECT_THAT(server_.log().LinesWith("event=session.released"),
+              ElementsAre(HasSubstr("leases released: 2")));
   EXPECT_FALSE(session_.Read());
   EXPECT_TRUE(session_.Finish().ok());
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/session_log.h"
+
+#include <string>
+#include <vector>
+
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper::rpc {
+
+namespace field = telemetry::field;
+
+void LogAdoption(CallContext& context, std::string_view owner,
+                 const v1::SessionAdoptResult& result) {
+  const telemetry::Logger& logger = context.kind().recorder.logger();
+  if (!logger.Enabled(telemetry::LogLevel::kDebug)) return;
+  const std::string peer = context.Peer();
+  std::vector<telemetry::LogField> fields = {field::RequestId(context.RequestId()),
+                                             field::Peer(peer), field::OwnerId(owner),
+                                             field::LockName(result.name())};
+  if (result.has_lease()) {
+    fields.push_back(field::FencingToken({result.lease().fencing_token()}));
+    logger.Debug("session.adopted", "A session keeps a lease that was granted before", fields);
+  } else {
+    fields.push_back(field::Problem(result.error().message()));
+    logger.Debug("session.not_adopted", "A session wanted to keep a lease, and cannot", fields);
+  }
+}
+
+void LogReleaseAtClose(CallContext& context, std::string_view owner, int32_t released) {
+  const std::string detail = "leases released: " + std::to_string(released);
+  context.kind().recorder.logger().Debug(
+      "session.released", "A session that was closed has released its leases",
+      {field::RequestId(context.RequestId()), field::OwnerId(owner), field::Detail(detail)});
+}
+
+}  // namespace lockkeeper::rpc
