@@ -134,7 +134,7 @@ void HealthBoard::Update(Health after) {
     const std::lock_guard lock(mutex_);
     health_ = after;
   }
-  LogStore(before.store, after.store);
+  if (before.store != after.store) LogStore(before.store, after.store);
   store_up_.Set(after.store.reachable ? 1 : 0);
   draining_gauge_.Set(after.draining ? 1 : 0);
   granting_.Set(after.granting() ? 1 : 0);

@@ -74,7 +74,7 @@ TEST_F(HealthBoardTest, StoreThatIsNotDurableIsWarnedOf) {
 }
 
 TEST_F(HealthBoardTest, NotesSayWhatIsGivenUpAndThatTheStoreForgets) {
-  HealthBoard board(1, logger_, metrics_);
+  HealthBoard board(1, log_.logger(), metrics_);
   EXPECT_TRUE(board.Current().notes().empty());
   board.ReportGivenUp({"store.quarantine is off"});
   board.ReportStore(0, Up(Assurance::kDisk));
@@ -102,6 +102,15 @@ TEST_F(HealthBoardTest, ServesNotBeforeTheGuardHasLooked) {
 
   EXPECT_TRUE(board.Current().serving()) << "holders go on in a quarantine";
   EXPECT_EQ(board.Current().problem(), "");
+}
+
+TEST_F(HealthBoardTest, StoreThatNothingIsKnownOfIsNotCalledAway) {
+  HealthBoard board(1, log_.logger(), metrics_);
+
+  board.ReportGivenUp({"store.quarantine is off"});
+  board.ReportGrants(0, {.looked = false, .granting = false});
+
+  EXPECT_THAT(log_.Take(), IsEmpty());
 }
 
 TEST_F(HealthBoardTest, StoreThatIsAwayFromTheStartIsLogged) {
