@@ -22,8 +22,8 @@ namespace {
 constexpr int kExitSignal = 128;
 
 Report InterruptedReport(const std::string& name, int signal, bool waited) {
-  const std::string message = std::string("ended by signal ") + strsignal(signal) +
-                              " before the lock was acquired" +
+  const std::string message = std::string("SIG") + sigabbrev_np(signal) +
+                              " came before the lock was acquired" +
                               (waited ? "; the place in line is given up" : "");
   Report report("error", ExitCode::kOther, "lockkeeper: " + message);
   report.exit_code = kExitSignal + signal;
