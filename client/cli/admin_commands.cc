@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/admin_commands.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/duration.h"
+#include "cli/lock_commands.h"
 #include "cli/lock_view.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
@@ -155,6 +158,7 @@ Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& comm
   request.set_name(command.name);
   request.set_reason(command.reason);
   request.set_now(command.now);
+  request.set_owner(DefaultOwner(getppid()));
   admin::v1::ForceReleaseResponse response;
   const absl::Status status = connection.Call([&](grpc::ClientContext& context) {
     return stub->ForceRelease(&context, request, &response);

@@ -109,8 +109,8 @@ void ForceReleaseCall::Audit(CallContext& context, const absl::StatusOr<Answer>&
     logger.Warn("audit.force_release_failed",
                 "An administrator could not end a lease, or it is unknown whether",
                 {field::RequestId(context.RequestId()), field::Peer(peer),
-                 field::LockName(asked.request.name), field::AuditReason(asked.reason),
-                 field::Problem(problem)});
+                 field::OwnerId(asked.owner), field::LockName(asked.request.name),
+                 field::AuditReason(asked.reason), field::Problem(problem)});
     return;
   }
   const auto outcome = field::Outcome(
@@ -119,16 +119,16 @@ void ForceReleaseCall::Audit(CallContext& context, const absl::StatusOr<Answer>&
     logger.Info(
         "audit.force_release_found_none",
         "An administrator wanted to end a lease, and none was live",
-        {field::RequestId(context.RequestId()), field::Peer(peer),
+        {field::RequestId(context.RequestId()), field::Peer(peer), field::OwnerId(asked.owner),
          field::LockName(asked.request.name), field::AuditReason(asked.reason),
          field::FencingToken(answer->token), field::ClosedFor(answer->closed_for), outcome});
     return;
   }
   logger.Info("audit.force_release", "An administrator ended a lease, or opened a closed lock",
               {field::RequestId(context.RequestId()), field::Peer(peer),
-               field::LockName(asked.request.name), field::HolderOwner(answer->holder_owner),
-               field::AuditReason(asked.reason), field::FencingToken(answer->token),
-               field::ClosedFor(answer->closed_for), outcome});
+               field::OwnerId(asked.owner), field::LockName(asked.request.name),
+               field::HolderOwner(answer->holder_owner), field::AuditReason(asked.reason),
+               field::FencingToken(answer->token), field::ClosedFor(answer->closed_for), outcome});
 }
 
 void FillStore(const telemetry::StoreHealth& health, const ServerFacts& facts,

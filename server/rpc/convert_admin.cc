@@ -47,10 +47,15 @@ absl::Status ToCore(const admin::v1::ForceReleaseRequest& from, AuditedForceRele
   to.request.delay =
       from.now() ? core::ReleaseDelay::kNone : core::ReleaseDelay::kHoldersRemainingTtl;
   to.reason = from.reason();
+  to.owner = from.owner();
   if (auto status = core::ValidateName("name", to.request.name); !status.ok()) return status;
   if (to.reason.empty()) {
     return core::InvalidField(
         "reason", "has to be 1 to " + std::to_string(core::limits::kReasonBytesMax) + " bytes");
+  }
+  if (auto status = core::ValidateText("owner", to.owner, core::limits::kOwnerBytesMax);
+      !status.ok()) {
+    return status;
   }
   return core::ValidateText("reason", to.reason, core::limits::kReasonBytesMax);
 }

@@ -24,6 +24,7 @@ struct GetLockRequest {
 struct AuditedForceRelease {
   core::ForceReleaseRequest request;
   std::string reason;
+  std::string owner;  // Of the administrator.
 };
 
 absl::Status ToCore(const admin::v1::GetLockRequest& from, GetLockRequest& to);

@@ -23,6 +23,7 @@ class AdminServiceTest : public testing::Test {
     admin::v1::ForceReleaseRequest request;
     request.set_name("n");
     request.set_reason("stuck since noon");
+    request.set_owner("ada@desk");
     return request;
   }
 
@@ -128,6 +129,7 @@ TEST_F(AdminServiceTest, ForceReleaseLeavesAnAuditRecord) {
   EXPECT_THAT(lines[0], HasSubstr("request_id=ticket-17"));
   EXPECT_THAT(lines[0], HasSubstr("peer=unix:"));
   EXPECT_THAT(lines[0], HasSubstr("lock_name=n"));
+  EXPECT_THAT(lines[0], HasSubstr("owner_id=ada@desk"));
   EXPECT_THAT(lines[0], HasSubstr("audit_reason=\"stuck since noon\""));
   EXPECT_THAT(lines[0], HasSubstr("holder_owner=host-1"));
   EXPECT_THAT(lines[0], HasSubstr("fencing_token=8"));
@@ -151,6 +153,7 @@ TEST_F(AdminServiceTest, AuditTellsThatThereWasNoLeaseToEnd) {
   const auto lines = server_.log().LinesWith("event=audit.force_release_found_none ");
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_THAT(lines[0], HasSubstr("lock_name=n"));
+  EXPECT_THAT(lines[0], HasSubstr("owner_id=ada@desk"));
   EXPECT_THAT(lines[0], HasSubstr("audit_reason=\"stuck since noon\""));
   EXPECT_THAT(lines[0], HasSubstr("closed_for_ms=1500"));
   EXPECT_THAT(lines[0], HasSubstr("outcome=not_released"));
@@ -169,6 +172,7 @@ TEST_F(AdminServiceTest, ForceReleaseOfUnknownOutcomeIsAuditedToo) {
   const auto lines = server_.log().LinesWith("event=audit.force_release_failed ");
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_THAT(lines[0], HasSubstr("lock_name=n"));
+  EXPECT_THAT(lines[0], HasSubstr("owner_id=ada@desk"));
   EXPECT_THAT(lines[0], HasSubstr("problem=\"no reply\""));
 }
 

@@ -76,6 +76,18 @@ TEST(ConvertAdminTest, ForceReleaseNeedsNameAndReason) {
   EXPECT_EQ(core::FieldOf(ToCore(from, request)), "reason");
 }
 
+TEST(ConvertAdminTest, ForceReleaseTakesWhoAsks) {
+  admin::v1::ForceReleaseRequest from;
+  AuditedForceRelease request;
+  from.set_name("n");
+  from.set_reason("r");
+  from.set_owner("ada@desk");
+  ASSERT_TRUE(ToCore(from, request).ok());
+  EXPECT_EQ(request.owner, "ada@desk");
+  from.set_owner(std::string(core::limits::kOwnerBytesMax + 1, 'o'));
+  EXPECT_EQ(core::FieldOf(ToCore(from, request)), "owner");
+}
+
 TEST(ConvertAdminTest, ForceReleaseWaitsForTheHolderUnlessTold) {
   admin::v1::ForceReleaseRequest from;
   from.set_name("n");
