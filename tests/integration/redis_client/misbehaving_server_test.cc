@@ -80,7 +80,7 @@ TEST(MisbehavingServerTest, SilentServerIsGivenUpAfterTheConnectTimeout) {
       server.url(), [](RedisNodeOptions& options) { options.connect_timeout = milliseconds(50); });
 
   harness.AwaitHealth([](const NodeHealth& health) {
-    return health.problem.ends_with(" does not finish the handshake within 50 ms");
+    return health.problem.ends_with(" does not finish the handshake within 50ms");
   });
 }
 

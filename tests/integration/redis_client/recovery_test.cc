@@ -166,7 +166,7 @@ TEST(RecoveryTest, ServerThatStandsStillIsGivenUpAndTakenBack) {
   EXPECT_EQ(answer.status().message(),
             "the store did not answer: " + server.socket_path() + " does not answer within 1.5s");
   harness.AwaitHealth([&](const NodeHealth& health) {
-    return health.problem == server.socket_path() + " does not finish the handshake within 1500 ms";
+    return health.problem == server.socket_path() + " does not finish the handshake within 1.5s";
   });
 
   server.Resume();

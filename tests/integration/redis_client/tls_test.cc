@@ -313,7 +313,7 @@ TEST_F(TlsTest, ServerInTheClearBehindRedissIsNamedAndTriedAgain) {
       [](const NodeHealth& health) { return !health.problem.starts_with("connecting to"); });
 
   EXPECT_THAT(away.problem,
-              AnyOf(EndsWith(" does not finish the TLS handshake within 1000 ms: does it speak TLS "
+              AnyOf(EndsWith(" does not finish the TLS handshake within 1s: does it speak TLS "
                              "there (redis:// is without)?"),
                     EndsWith(" answers, but not in TLS: is this its port for redis://?")));
   EXPECT_FALSE(away.refused);
