@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,15 +48,20 @@ absl::StatusOr<admin::v1::GetServerInfoResponse> ServerInfo(AdminConnection& con
   return info;
 }
 
-// A store that may have forgotten leases does not know whether one of them is this lock's.
+milliseconds Millis(const google::protobuf::Duration& duration) {
+  return std::chrono::duration_cast<milliseconds>(client::FromProto(duration));
+}
+
+// Why what is not seen is not known: the store may have forgotten leases.
+std::string NotKnownFor(const google::protobuf::Duration& quarantine_left) {
+  return " not known for another " + FormatDuration(Millis(quarantine_left)) +
+         ": the store may have forgotten leases, whose holders come back";
+}
+
 Report NotKnown(const admin::v1::GetLockResponse& response, const std::string& name) {
-  const auto left =
-      std::chrono::duration_cast<milliseconds>(client::FromProto(response.quarantine_left()));
-  return ErrorReport(
-      absl::UnavailableError("whether `" + name + "` is held is not known for another " +
-                             FormatDuration(left) +
-                             ": the store may have forgotten leases, whose holders come back"),
-      name);
+  return ErrorReport(absl::UnavailableError("whether `" + name + "` is held is" +
+                                            NotKnownFor(response.quarantine_left())),
+                     name);
 }
 
 // No lease was live. Only a lock that was left closed for that is known to be so.
@@ -123,6 +129,7 @@ Report List(AdminConnection& connection, const ListCommand& command) {
   std::vector<JsonObject> locks;
   std::string lines;
   int64_t unreadable = 0;
+  std::optional<google::protobuf::Duration> quarantine_left;
   while (true) {
     const int64_t left =
         command.limit ? *command.limit - static_cast<int64_t>(locks.size()) : kPageSize;
@@ -137,6 +144,7 @@ Report List(AdminConnection& connection, const ListCommand& command) {
       lines += (lines.empty() ? "" : "\n") + LockLine(lock);
     }
     unreadable += response.unreadable();
+    if (response.has_quarantine_left()) quarantine_left = response.quarantine_left();
     request.set_page_token(response.next_page_token());
     const bool is_full = command.limit && static_cast<int64_t>(locks.size()) >= *command.limit;
     if (response.next_page_token().empty() || is_full) break;
@@ -147,8 +155,13 @@ Report List(AdminConnection& connection, const ListCommand& command) {
   }
   const bool has_more = !request.page_token().empty();
   if (has_more) lines += "\nthere are more";
+  if (quarantine_left) {
+    lines += (lines.empty() ? "" : "\n") + std::string("whether others are held is") +
+             NotKnownFor(*quarantine_left);
+  }
   Report report("listed", ExitCode::kDone, lines);
   report.json.Set("locks", locks).Set("unreadable", unreadable).Set("more", has_more);
+  if (quarantine_left) report.json.Set("quarantine_left_ms", Millis(*quarantine_left).count());
   return report;
 }
 
@@ -164,8 +177,7 @@ Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& comm
     return stub->ForceRelease(&context, request, &response);
   });
   if (!status.ok()) return ErrorReport(status, command.name);
-  const auto closed =
-      std::chrono::duration_cast<milliseconds>(client::FromProto(response.closed_for()));
+  const auto closed = Millis(response.closed_for());
   if (!response.released()) return NothingEnded(command, closed);
   Report report("force_released", ExitCode::kDone,
                 (response.opened() ? "opened `" : "ended the lease of `") + command.name + "`" +
@@ -205,9 +217,7 @@ Report Health(AdminConnection& connection) {
         .Set("store_epoch", info->store().epoch())
         .Set("granting", is_serving && info->store().grant_problem().empty());
     if (info->store().has_quarantine_left()) {
-      report.json.Set("quarantine_left_ms", std::chrono::duration_cast<milliseconds>(
-                                                client::FromProto(info->store().quarantine_left()))
-                                                .count());
+      report.json.Set("quarantine_left_ms", Millis(info->store().quarantine_left()).count());
     }
     report.json.Set("notes", std::vector<std::string>(info->store().notes().begin(),
                                                       info->store().notes().end()));

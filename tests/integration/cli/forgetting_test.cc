@@ -38,7 +38,12 @@ class CliForgettingTest : public CliDaemonTest {
     for (const char* command : {"is-held", "get"}) {
       EXPECT_EQ(Run({command, "third"}).exit_code, 69) << "its holder may come back: " << command;
     }
+    const Json listed(RunJson({"list"}));
+    EXPECT_GT(listed.Number("quarantine_left_ms"), 0) << "locks may be missing";
+    EXPECT_NE(Run({"list"}).out.find("whether others are held is not known for another "),
+              std::string::npos);
     EXPECT_EQ(RunJson({"acquire", "third", "--wait", "25s"}).exit_code, 0);
+    EXPECT_FALSE(Json(RunJson({"list"})).Has("quarantine_left_ms"));
     const CliResult contention = RunJson({"acquire", "report"});
     EXPECT_EQ(contention.exit_code, 75) << contention.out;
     EXPECT_EQ(Json(contention).Text("reason"), "HELD");
