@@ -23,7 +23,12 @@ using testing::StartsWith;
 
 class QuarantineTest : public DaemonTest {
  protected:
-  std::string Readiness() const { return Get(*daemon_, "/readyz").body; }
+  // Without the notes below it.
+  static std::string ReadinessOf(const support::DaemonProcess& daemon) {
+    const std::string body = Get(daemon, "/readyz").body;
+    return body.substr(0, body.find('\n') + 1);
+  }
+  std::string Readiness() const { return ReadinessOf(*daemon_); }
   std::string Metrics() const { return Get(*daemon_, "/metrics").body; }
   Serving HealthOf(const std::string& name) { return CheckHealth(client_.channel(), name); }
   admin::v1::StoreInfo StoreInfo() { return client_.GetServerInfo().response.store(); }
@@ -43,6 +48,7 @@ class QuarantineTest : public DaemonTest {
 TEST_F(QuarantineTest, EmptiedStoreIsToldEverywhereWithSinceUntilAndWhatToDo) {
   Hold("n", std::chrono::seconds(60));
   EXPECT_EQ(Readiness(), "ready\n");
+  EXPECT_THAT(Get(*daemon_, "/readyz").body, HasSubstr("\nnote: Redis answers before a grant"));
   EXPECT_EQ(StoreInfo().epoch(), 1);
 
   redis_.Run({"FLUSHALL"});
@@ -124,11 +130,11 @@ TEST_F(QuarantineTest, MissingRightIsTold) {
   poor->WaitForLog("event=guard.setting_refused");
 
   EXPECT_THAT(poor->Stderr(), HasSubstr("NOPERM"));
-  EXPECT_THAT(Get(*poor, "/readyz").body, HasSubstr("docs/operating/redis.md"));
+  EXPECT_THAT(ReadinessOf(*poor), HasSubstr("docs/operating/redis.md"));
 
   redis_.Run({"ACL", "SETUSER", "poor", "+scan"});
   poor->WaitForLog("event=guard.grants_resumed");
-  EXPECT_EQ(Get(*poor, "/readyz").body, "ready\n");
+  EXPECT_EQ(ReadinessOf(*poor), "ready\n");
 }
 
 TEST_F(QuarantineTest, WaitForOtherDaemonsIsTold) {
@@ -141,7 +147,7 @@ TEST_F(QuarantineTest, WaitForOtherDaemonsIsTold) {
   newcomer.WaitUntilReady();
   newcomer.WaitForLog("event=guard.first_use_waits");
 
-  EXPECT_EQ(Get(newcomer, "/readyz").body,
+  EXPECT_EQ(ReadinessOf(newcomer),
             "ready; nothing new is granted: the store is empty: in 1m it counts as new, unless "
             "another daemon reports that it held data\n");
   EXPECT_THAT(newcomer.Stderr(), testing::Not(HasSubstr("guard.setting_refused")));
