@@ -112,7 +112,7 @@ TEST(ConvertTest, BadAcquireFieldsAreNamed) {
       {"ttl", [](auto& r) { r.mutable_ttl()->set_nanos(99'000'000); }},
       {"ttl", [](auto& r) { r.mutable_ttl()->set_seconds(61); }},
       {"wait_timeout", [](auto& r) { r.mutable_wait_timeout()->set_seconds(-1); }},
-      {"wait_timeout", [](auto& r) { r.mutable_wait_timeout()->set_seconds(601); }},
+      {"wait_timeout", [](auto& r) { r.mutable_wait_timeout()->set_seconds(86'401); }},
       {"owner", [](auto& r) { r.set_owner(std::string(257, 'o')); }},
       {"labels", [](auto& r) { (*r.mutable_labels())[""] = "v"; }},
       {"labels",
@@ -140,7 +140,7 @@ TEST(ConvertTest, BadAcquireFieldsAreNamed) {
 
 TEST(ConvertTest, AcquireMayWaitForTheLongestTime) {
   v1::AcquireRequest from = ValidAcquire();
-  from.mutable_wait_timeout()->set_seconds(600);
+  from.mutable_wait_timeout()->set_seconds(86'400);
   from.set_confirm(true);
   core::AcquireRequest request;
 
