@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "acquire/lease_id.h"
 #include "held_lease.h"
 #include "status_payloads.h"
 #include "transport/acquire_operations.h"
@@ -83,20 +82,19 @@ ClientCore::~ClientCore() {
 
 AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return AcquireResult(status);
-  const bool is_our_id = options.lease_id.empty();
-  const LeaseRef lease{std::string(name), is_our_id ? NewLeaseId() : options.lease_id};
   Duration left_behind_for = options.ttl.value_or(kTtlDefault);
   if (options.wait_timeout > milliseconds(0)) left_behind_for += kPlaceKept;
 
   v1::AcquireRequest request =
       ToProto(name, options, options.owner.empty() ? options_.owner : options.owner);
-  request.set_lease_id(lease.lease_id);
+  request.set_lease_id(options.lease_id);
   AcquireOperations calls(call_ports(), std::move(request), options.cancel);
   AcquireEnd end = RunAcquire(calls,
                               {.wait_timeout = options.wait_timeout,
                                .call_timeout = options_.call_timeout,
                                .addresses = static_cast<int>(daemons_.size())},
                               clock_, jitter_);
+  const LeaseRef lease{std::string(name), calls.lease_id()};
 
   auto* granted = end.answer.ok() ? std::get_if<Granted>(&*end.answer) : nullptr;
   if (granted != nullptr) {
@@ -110,7 +108,7 @@ AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& o
     Abandon(lease, left_behind_for);
     return AcquireResult(held.status());
   }
-  if (end.unresolved && is_our_id) Abandon(lease, left_behind_for);
+  if (end.unresolved && options.lease_id.empty()) Abandon(lease, left_behind_for);
   if (!end.answer.ok()) return AcquireResult(end.answer.status());
   return NotAcquired(name, std::get<Contention>(*end.answer));
 }

@@ -119,7 +119,9 @@ export class LockService {
       try {
         return await this.#tryAcquire(request, Math.max(waitEnd - now(), 0));
       } catch (error) {
-        const again = mayBeRepeated(error) || reasonOf(error) === 'LEASE_LOST';
+        // A lock that changes hands often does not know the tries before.
+        const forgotten = reasonOf(error) === 'LEASE_ENDED' && request.attempt > 1;
+        const again = mayBeRepeated(error) || reasonOf(error) === 'LEASE_LOST' || forgotten;
         const delay = Math.max(pause(), secondsOf(detailOf(error, 'RetryInfo')?.retry_delay));
         if (!again || now() + delay > waitEnd + GIVE_UP_AFTER) {
           // A try without an answer may have been granted.
@@ -127,6 +129,9 @@ export class LockService {
             await this.release(request).catch(() => {});
           }
           throw error;
+        }
+        if (forgotten) {
+          Object.assign(request, { lease_id: randomBytes(16).toString('hex'), attempt: 0 });
         }
         await sleep(delay * 1000);
       }

@@ -93,7 +93,10 @@ class LockService:
                 try:
                     return self._try_acquire(request, max(wait_end - now(), 0))
                 except grpc.RpcError as error:
-                    if not may_be_repeated(error) and reason_of(error) != "LEASE_LOST":
+                    if reason_of(error) == "LEASE_ENDED" and request.attempt > 1:
+                        # The lock changes hands often: it does not know the tries before.
+                        request.lease_id, request.attempt = secrets.token_hex(16), 0
+                    elif not may_be_repeated(error) and reason_of(error) != "LEASE_LOST":
                         raise
                     asked = detail_of(error, error_details_pb2.RetryInfo()).retry_delay
                     pause = max(random.uniform(0.1, 0.5), asked.ToTimedelta().total_seconds())

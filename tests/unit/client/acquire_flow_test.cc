@@ -55,6 +55,11 @@ class ScriptedCalls final : public AcquireCalls {
 
   void TryElsewhere(const absl::Status& /*why*/) override { ++moves; }
 
+  bool TakeNewLeaseId() override {
+    if (is_our_id) ++new_ids;
+    return is_our_id;
+  }
+
   bool Pause(Duration delay) override {
     pauses.push_back(delay);
     time_.Advance(delay);
@@ -64,6 +69,8 @@ class ScriptedCalls final : public AcquireCalls {
   std::deque<Reply> replies;
   std::deque<absl::StatusOr<Granted>> claims;
   bool cancelled = false;
+  bool is_our_id = true;
+  int new_ids = 0;
   std::vector<Try> tries;
   std::vector<Duration> claim_timeouts;
   std::vector<Duration> pauses;
@@ -102,6 +109,44 @@ class AcquireFlowTest : public testing::Test {
   FixedJitter jitter_;
   ScriptedCalls calls_{time_};
 };
+
+absl::Status LeaseEnded() {
+  return ErrorWithReason(absl::StatusCode::kFailedPrecondition, ErrorReason::kLeaseEnded,
+                         "scripted");
+}
+
+// A lock that changes hands often does not know what became of the try before.
+TEST_F(AcquireFlowTest, RetryWhoseLeaseIdIsUsedUpGoesOnWithANewOne) {
+  calls_.replies.push_back({Unavailable(ErrorReason::kOutcomeUnknown), 1s});
+  calls_.replies.push_back({LeaseEnded(), 1s});
+  calls_.replies.push_back({GrantedAnswer(), 1s});
+
+  const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
+
+  ASSERT_TRUE(end.answer.ok()) << end.answer.status();
+  EXPECT_FALSE(end.unresolved) << "nothing is granted to the old lease id any more";
+  EXPECT_EQ(calls_.new_ids, 1);
+  ASSERT_EQ(calls_.tries.size(), 3u);
+  EXPECT_EQ(calls_.tries[1].attempt, 2);
+  EXPECT_EQ(calls_.tries[2].attempt, 1);
+  EXPECT_LT(calls_.tries[2].wait_timeout, calls_.tries[1].wait_timeout) << "one wait for all";
+}
+
+TEST_F(AcquireFlowTest, FirstTryWhoseLeaseIdIsUsedUpIsNotRepeated) {
+  calls_.replies.push_back({LeaseEnded()});
+
+  EXPECT_EQ(ReasonOf(Run().answer.status()), ErrorReason::kLeaseEnded);
+  EXPECT_EQ(calls_.new_ids, 0);
+}
+
+TEST_F(AcquireFlowTest, LeaseIdOfTheCallerIsNotReplaced) {
+  calls_.is_our_id = false;
+  calls_.replies.push_back({Unavailable(ErrorReason::kOutcomeUnknown)});
+  calls_.replies.push_back({LeaseEnded()});
+
+  EXPECT_EQ(ReasonOf(Run().answer.status()), ErrorReason::kLeaseEnded);
+  EXPECT_EQ(calls_.tries.size(), 2u);
+}
 
 TEST_F(AcquireFlowTest, GrantIsCountedFromTheTimeItsRequestWasSent) {
   calls_.replies.push_back({GrantedAnswer(), 4s});

@@ -97,6 +97,12 @@ AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Cl
       if (limits.wait_timeout > Duration::zero()) JoinWaits(tried.began - begin, *tried.answer);
       return {std::move(tried.answer), tried.sent, unresolved};
     }
+    if (attempt > 1 && ReasonOf(tried.answer.status()) == ErrorReason::kLeaseEnded &&
+        calls.TakeNewLeaseId()) {
+      attempt = 0;
+      unresolved = false;  // Nothing is granted to the old one any more.
+      continue;
+    }
     if (tried.offered || !LeftNothing(tried.answer.status())) unresolved = true;
     const std::optional<Duration> delay = rule.DelayAfter(tried.answer.status(), now, clock.Now());
     if (!delay) return {std::move(tried.answer), tried.sent, unresolved};

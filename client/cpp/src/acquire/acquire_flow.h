@@ -22,7 +22,7 @@ struct Granted {
 
 using AcquireAnswer = std::variant<Granted, Contention>;
 
-// What an acquire needs from the world. All calls are about one lease id, and block.
+// What an acquire needs from the world. All calls are about one lease id at a time, and block.
 class AcquireCalls {
  public:
   virtual ~AcquireCalls() = default;
@@ -36,6 +36,9 @@ class AcquireCalls {
 
   // Uses the next address from now on: this one did not serve.
   virtual void TryElsewhere(const absl::Status& why) = 0;
+
+  // Goes on with a new lease id. False: the caller chose the one that is used up.
+  virtual bool TakeNewLeaseId() = 0;
 
   // Waits before the next try. False: the caller cancelled meanwhile.
   virtual bool Pause(Duration delay) = 0;
@@ -59,7 +62,8 @@ struct AcquireEnd {
 // Every try has the next attempt's number and what is left of the wait; a daemon that does not
 // serve is left for the next address. An offer that lapsed is no failure of its daemon: the acquire
 // goes on waiting there. A contention that ends a wait says kWaitTimedOut, also if the last try had
-// no time left to wait.
+// no time left to wait. A retry that finds its lease id used up, or forgotten by a lock that
+// changes hands often, goes on with a new one.
 AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Clock& clock,
                       Jitter& jitter);
 

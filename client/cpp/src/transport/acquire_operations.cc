@@ -3,14 +3,16 @@
 
 #include <utility>
 
+#include "acquire/lease_id.h"
 #include "transport/convert.h"
 
 namespace lockkeeper::client {
 
 AcquireOperations::AcquireOperations(const CallPorts& ports, v1::AcquireRequest request,
                                      std::stop_token cancel)
-    : ports_(ports), cancel_(std::move(cancel)) {
+    : ports_(ports), is_our_id_(request.lease_id().empty()), cancel_(std::move(cancel)) {
   *request_.mutable_acquire() = std::move(request);
+  AcquireOperations::TakeNewLeaseId();
 }
 
 absl::StatusOr<AcquireAnswer> AcquireOperations::Acquire(int attempt, Duration wait_timeout,
@@ -35,6 +37,11 @@ absl::StatusOr<Granted> AcquireOperations::Claim(Duration timeout) {
 
 void AcquireOperations::TryElsewhere(const absl::Status& why) {
   ports_.daemons.Failed(daemon_, why);
+}
+
+bool AcquireOperations::TakeNewLeaseId() {
+  if (is_our_id_) request_.mutable_acquire()->set_lease_id(NewLeaseId());
+  return is_our_id_;
 }
 
 bool AcquireOperations::Pause(Duration delay) { return PauseFor(delay, cancel_); }

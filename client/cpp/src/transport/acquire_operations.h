@@ -15,18 +15,23 @@ namespace lockkeeper::client {
 // Thread-safety: thread-compatible.
 class AcquireOperations final : public AcquireCalls {
  public:
-  // `request`: with name and lease id. Lifetime: borrows what `ports` does.
+  // `request`: with name, and with the lease id if the caller chose it. Lifetime: borrows what
+  // `ports` does.
   AcquireOperations(const CallPorts& ports, v1::AcquireRequest request, std::stop_token cancel);
+
+  const std::string& lease_id() const { return request_.acquire().lease_id(); }
 
   absl::StatusOr<AcquireAnswer> Acquire(int attempt, Duration wait_timeout,
                                         Duration timeout) override;
   absl::StatusOr<Granted> Claim(Duration timeout) override;
   void TryElsewhere(const absl::Status& why) override;
+  bool TakeNewLeaseId() override;
   bool Pause(Duration delay) override;
 
  private:
   const CallPorts ports_;
   v1::SessionOperation request_;
+  const bool is_our_id_;
   const std::stop_token cancel_;
   size_t daemon_ = 0;
 };
