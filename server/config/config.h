@@ -73,7 +73,7 @@ struct StoreConfig {
   std::vector<std::string> assume;
   // How long the record of an ended lock is kept, 1 s to 24 h. Repeats are recognised, and tokens
   // compared, as long as the record is there.
-  Millis record_retention{300'000};
+  Millis record_retention{60'000};
 };
 
 struct LeaseConfig {

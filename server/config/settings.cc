@@ -179,7 +179,7 @@ constexpr Setting kSettings[] = {
      .low = kSecond,
      .high = 24 * kHour,
      .meaning = "How long the record of an ended lock is kept. As long as it is there, repeats are "
-                "recognised and tokens compared."},
+                "recognised and tokens compared. Below 1m repeats may be granted anew."},
 
     {.key = "lease.max_ttl",
      .field = At<&Config::lease, &LeaseConfig::max_ttl>(),

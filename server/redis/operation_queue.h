@@ -37,7 +37,7 @@ inline constexpr size_t kOperationsPerCall = 32;
 
 struct OperationQueueOptions {
   KeyLayout keys{"lk:"};
-  core::Millis record_retention{300'000};
+  core::Millis record_retention{60'000};
 };
 
 // What decides whether operations may share a script call.

@@ -21,8 +21,8 @@ void FillLock(const core::LockInfo& from, admin::v1::Lock& to) {
   ToProto(from.max_hold, *to.mutable_max_hold());
   ToProto(from.remaining_ttl, *to.mutable_remaining_ttl());
   ToProto(from.closed_for, *to.mutable_closed_for());
-  ToProto(from.acquired, *to.mutable_acquire_time());
-  ToProto(from.lease_end, *to.mutable_expire_time());
+  if (from.acquired.micros > 0) ToProto(from.acquired, *to.mutable_acquire_time());
+  if (from.lease_end.micros > 0) ToProto(from.lease_end, *to.mutable_expire_time());
   to.set_waiters(from.waiters);
   to.set_last_end(static_cast<admin::v1::LeaseEnd>(from.last_end));
 }

@@ -36,9 +36,10 @@ TEST_P(CorruptRecordContract, GarbageIsSaidToBeCorruptAndLeftAsItIs) {
        {std::string("garbage"), std::string(" "), std::string("1"), std::string("1 "),
         std::string("0 H"), std::string("-1 H"), std::string(5'000, 'x'),
         std::string("\0\0\0\0", 4), "x" + valid, valid.substr(0, 100), valid.substr(0, 216),
-        valid.substr(0, 226), released.substr(0, 8),
-        released.substr(0, 8) + std::string(5'000, 'x'), released.substr(0, 100),
-        released.substr(0, 226)}) {
+        valid.substr(0, 226), released.substr(0, 8), released.substr(0, 15),
+        released.substr(0, 8) + std::string(5'000, 'x'),
+        released.substr(0, 15) + std::string(5'000, 'x'), released.substr(0, 31),
+        "2" + valid.substr(1)}) {
     PutRecord("a", garbage);
 
     SCOPED_TRACE(garbage.substr(0, 20));
@@ -56,7 +57,7 @@ TEST_P(CorruptRecordContract, ValueOfAnotherTypeIsSaidToBeCorruptAndLeftAsItIs) 
 
 TEST_P(CorruptRecordContract, NewerFormatIsSaidToBeNewAndLeftAsItIs) {
   Grant("a", Id(9));
-  for (const std::string format : {"2", "10", "99"}) {
+  for (const std::string format : {"3", "10", "99"}) {
     const std::string newer = RecordOf("a").replace(0, 1, format);
     world_->Run({"SET", KeyOf("b"), newer});
     PutRecord("a", newer);
@@ -78,7 +79,7 @@ TEST_P(CorruptRecordContract, RecordMayBeRepairedByRemovingIt) {
 TEST_P(CorruptRecordContract, NeighboursInTheSameCallAreServed) {
   PutRecord("corrupt", "garbage");
   world_->Run({"HSET", KeyOf("wrong type"), "field", "value"});
-  PutRecord("newer", "2 something else");
+  PutRecord("newer", "3 something else");
   const std::vector<std::string> names = {"first", "corrupt", "second", "wrong type",
                                           "third", "newer",   "last"};
   std::vector<Answer<core::AcquireOutcome>> answers(names.size());

@@ -21,6 +21,7 @@ using core::NodeTime;
 
 constexpr int kDigestLength = 8;
 constexpr size_t kHeaderLength = 226;
+constexpr size_t kStateColumn = 3;
 
 // Columns as scripts/record.lua counts them, from 1.
 struct Columns {
@@ -82,6 +83,33 @@ absl::Status Corrupt(std::string_view name) {
                      "the record of lock '" + std::string(name) + "' cannot be read");
 }
 
+// A record of format 2: of a lock whose last lease was released or withdrawn, or of which none is
+// known.
+absl::StatusOr<std::optional<core::LockInfo>> ReadShortRecord(std::string_view name,
+                                                              std::string_view record) {
+  if (record.size() <= kToken.last) return Corrupt(name);
+  core::LockInfo info;
+  switch (record[kStateColumn - 1]) {
+    case 'N':
+      return std::nullopt;
+    case 'R':
+      info.last_end = LeaseEnd::kReleased;
+      break;
+    case 'W':
+      info.last_end = LeaseEnd::kWithdrawn;
+      break;
+    default:
+      return Corrupt(name);
+  }
+  NumberReader number(record);
+  info.name = name;
+  info.state = LockState::kEnded;
+  info.token.value = number(kToken);
+  info.waiters = static_cast<int32_t>(number(kWaiters));
+  if (number.failed()) return Corrupt(name);
+  return info;
+}
+
 // State and end of the lease by the state column. Nothing for an unknown one.
 std::optional<std::pair<LockState, LeaseEnd>> ReadState(char column, bool live) {
   switch (column) {
@@ -90,12 +118,8 @@ std::optional<std::pair<LockState, LeaseEnd>> ReadState(char column, bool live) 
                   : std::pair(LockState::kEnded, LeaseEnd::kExpired);
     case 'O':
       return std::pair(LockState::kOffered, LeaseEnd::kNone);
-    case 'R':
-      return std::pair(LockState::kEnded, LeaseEnd::kReleased);
     case 'F':
       return std::pair(LockState::kEnded, LeaseEnd::kForced);
-    case 'W':
-      return std::pair(LockState::kEnded, LeaseEnd::kWithdrawn);
     default:
       return std::nullopt;
   }
@@ -166,10 +190,8 @@ std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes
 
 absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
                                                          std::string_view record, NodeTime now) {
+  if (record.starts_with("2 ")) return ReadShortRecord(name, record);
   if (record.size() <= kHeaderLength || record[kHeaderLength] != '\n') return Corrupt(name);
-  constexpr size_t kStateColumn = 3;
-  if (record[kStateColumn - 1] == 'N') return std::nullopt;
-
   NumberReader number(record);
   core::LockInfo info;
   info.name = name;

@@ -9,7 +9,8 @@
 namespace lockkeeper::redis {
 namespace {
 
-// The least that store.record_retention may be.
+// What store.record_retention is by default. With less, the record of a lease that was released may
+// be gone after a long outage, which then is taken for a loss.
 constexpr core::Micros kRecordsKept = std::chrono::minutes(1);
 
 // As scripts/record.lua: the columns of a record up to the end of its lease.
@@ -17,6 +18,7 @@ constexpr size_t kStateColumn = 2;
 constexpr size_t kTokenColumn = 15;
 constexpr size_t kLeaseEndColumn = 32;
 constexpr size_t kNumberDigits = 16;
+constexpr size_t kTokenEnd = kTokenColumn + kNumberDigits;
 constexpr size_t kColumns = kLeaseEndColumn + kNumberDigits;
 
 }  // namespace
@@ -41,7 +43,11 @@ Command LastLease::Ask(const KeyLayout& keys) const {
 }
 
 bool LastLease::IsIn(std::string_view record) const {
-  if (record.size() < kColumns || !record.starts_with("1 ")) return !record.empty();
+  const bool is_short = record.starts_with("2 ");
+  if (record.size() < (is_short ? kTokenEnd : kColumns) ||
+      !(is_short || record.starts_with("1 "))) {
+    return !record.empty();
+  }
   const std::string_view token = record.substr(kTokenColumn, kNumberDigits);
   const std::string wanted = Digits(token_.value, kNumberDigits);
   if (token != wanted) return token > wanted;

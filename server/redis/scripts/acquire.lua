@@ -36,17 +36,15 @@
 local records = from <= #keys and redis.call('MGET', unpack(keys, from)) or {} -- one key
 local seen, taken = from < #keys and {}, 0 -- one key
 
--- How the records begin that most acquires find, released and without a line; and that they are closed
--- no longer. Texts are compared faster than numbers are read.
-local RELEASED, OPEN = '1 R - - ', '0000000000000000'
-local function is_open(record) return sub(record, 50, 65) == OPEN and #record > HEADER_LENGTH end
+-- How the records begin that most acquires find: released and without a line. Texts are compared faster
+-- than numbers are read.
+local RELEASED = '2 R - - 000000 '
 
 -- What the terms of the last grant (ttl, lock_delay, max_hold) came to: most of a call are the same.
 local terms, told, remaining, closed_until, columns, kept_until
 
--- `voids` and `ended` are the void list that the new record gets. `is_new`: there should be no value
--- of any type.
-local function grant(key, is_new, last_token, previous, voids, ended, request, text)
+-- `is_new`: there should be no value of any type.
+local function grant(key, is_new, last_token, previous, voids, request, text)
   if sub(request, 83, 108) ~= terms then
     local ttl = number_at(request, 83, 90)
     local lease_end, delay, max_hold_digits = now + ttl * 1000, 0, '0000000000000000'
@@ -70,7 +68,7 @@ local function grant(key, is_new, last_token, previous, voids, ended, request, t
   end
   local token = next_token(last_token)
   local record = '1 H ' .. previous .. ' - 000000 ' .. digits(token) .. columns .. request .. '\n' ..
-    text .. voids .. ended
+    text .. voids
   local kept = token > closed_until and collect_at(token) or kept_until
   if not is_new then
     redis.call('SET', key, record, 'PXAT', kept)
@@ -174,13 +172,10 @@ local function acquire_with_line(key, line, record, entry, waiters_max, old_numb
     return wait_or_leave(key, line, offer or record, entry, number, waiters_max, old_number)
   end
   if number then remove(line, lease_id, number) end
-  local last_token, previous, voids, ended = 0, '-', '', ''
-  if record then
-    last_token, previous, voids, ended =
-      token_of(record), retire(record, state_of(record), digest_of(record), voids_at(record), sub(entry, 33, 41))
-  end
+  local last_token, previous, voids = 0, '-', ''
+  if record then last_token, previous, voids = token_of(record), retire(record) end
   local outcome, token =
-    grant(key, false, last_token, previous, voids, ended, sub(entry, 1, 115), sub(entry, 116))
+    grant(key, false, last_token, previous, voids, sub(entry, 1, 115), sub(entry, 116))
   settle(key, line, true)
   return outcome, token, remaining, told
 end
@@ -196,16 +191,19 @@ return each({115, 0, 0}, 4, function(key, at, line)
   local record = redis.call('GET', key) -- two keys
   local is_new = not record
   if record == '' then record = false end
-  local released = record and sub(record, 1, 8) == RELEASED and is_open(record)
+  local released = record and sub(record, 1, 15) == RELEASED and sub(record, 32, 32) == ' '
   if record and not released and not is_readable(record) then return fault_of(record) end
 
-  local digest, ended, voids_from = sub(request, 33, 41), '', 0
-  if record then ended, voids_from = digest_of(record), voids_at(record) end
-  if record and find(record, digest, voids_from, true) then
-    local kind, void_attempt = find_void(record, digest)
-    if kind and number_at(request, 43, 48) <= void_attempt then return 4 end
+  local digest, known, voids_from = sub(request, 33, 41), true, 0
+  if record then
+    voids_from = released and short_voids_at(record) or voids_at(record)
+    known = find(record, digest, voids_from, true)
+    if known then
+      local kind, void_attempt = find_void(record, digest)
+      if kind and number_at(request, 43, 48) <= void_attempt then return 4 end
+    end
   end
-  if ended == digest and lease_id_of(record) == sub(request, 1, 32) then
+  if record and not released and lease_id_of(record) == sub(request, 1, 32) then
     local principal = sub(text, 1, find(text, '\n', 1, true) - 1)
     local state = state_of(record)
     if (is_live(record) or runs(record, 'O')) and principal_is(record, principal) then
@@ -214,17 +212,26 @@ return each({115, 0, 0}, 4, function(key, at, line)
     if now_digits < grants_from and not is_current(record) and (state == 'H' or state == 'O') then
       return 9
     end
-    local withdrawn = state == 'W' and number_at(request, 43, 48) > attempt_of(record)
-    if not withdrawn and state ~= 'O' then return 4 end
+    if state ~= 'O' then return 4 end
+    known = true
+  end
+  -- A repeat of which nothing is known: what it repeats may have been granted, and may have ended.
+  if not known and sub(request, 43, 48) > '000001' and now_digits >= grants_from and
+    has_forgotten(record, voids_from) then
+    if not line then return LINE end
+    if not number_of(line, sub(request, 1, 32)) then -- two keys
+      write_void(key, record, digest .. 'U') -- two keys
+      settle(key, line, true) -- two keys
+      return 4 -- two keys
+    end -- two keys
   end
 
   if line then -- two keys
     local old_number = #waiters_max > 6 and sub(waiters_max, 8) + 0 -- two keys
     return acquire_with_line(key, line, record, request .. text, sub(waiters_max, 1, 6) + 0, old_number) -- two keys
   end -- two keys
-  local last_token, previous, voids, void_entry = 0, '-', '', ''
+  local last_token, previous, voids = 0, '-', ''
   if record then
-    local state = 'R'
     if not released then
       if has_line(record) then return LINE end
       local closed_for = closed_until_of(record) - now
@@ -232,11 +239,13 @@ return each({115, 0, 0}, 4, function(key, at, line)
         if waiters_max ~= '000000' then return LINE end
         return contention(record, closed_for, 0)
       end
-      state = state_of(record)
+      local how, list = retire(record)
+      previous, voids = how, list
+    else
+      voids = sub(record, voids_from)
     end
-    local how, list, entry = retire(record, state, ended, voids_from, digest)
-    last_token, previous, voids, void_entry = token_of(record), how, list, entry
+    last_token = token_of(record)
   end
   if now_digits < grants_from then return #waiters_max > 6 and LINE or 9 end
-  return grant(key, is_new, last_token, previous, voids, void_entry, request, text)
+  return grant(key, is_new, last_token, previous, voids, request, text)
 end)

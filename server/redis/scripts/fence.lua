@@ -22,6 +22,12 @@
 --            have been granted further, which was forgotten too. Not declared as no-writes: a replica or an isolated primary must refuse it. The token
 --            of a forced release is nobody's: it only makes the older ones stale.
 
+-- Whether the newest lease was granted, or asserted, in this epoch.
+local function is_of_epoch(record)
+  if not is_short(record) then return is_current(record) end
+  return sub(record, 33, (find(record, ' ', 33, true) or 0) - 1) + 0 == epoch + 0
+end
+
 return each({0, 1}, 2, function(key, at)
   local token, liveness = tonumber(ARGV[at]), ARGV[at + 1]
   local record = read_header(key, '')
@@ -30,7 +36,7 @@ return each({0, 1}, 2, function(key, at)
 
   local newest, state = token_of(record), state_of(record)
   if token < newest then return 2, newest end
-  if token > newest or state == 'F' or state == 'N' or not is_current(record) then return 4, newest end
+  if token > newest or state == 'F' or state == 'N' or not is_of_epoch(record) then return 4, newest end
   if liveness == '1' and not is_live(record) then return 3, newest end
   return 1, newest
 end)

@@ -88,10 +88,9 @@ end
 -- daemon that runs the script, if that is known; `is_told`, whether the reply tells it of the offer, so
 -- that it needs no message.
 local function hand_over(key, line, record, asking, is_told)
-  local last_token, previous, voids, ended = 0, '-', '', ''
+  local last_token, previous, voids = 0, '-', ''
   if record then
-    last_token, previous, voids, ended =
-      token_of(record), retire(record, state_of(record), digest_of(record), voids_at(record), '')
+    last_token, previous, voids = token_of(record), retire(record)
     -- Its daemon should have claimed at once, so it is stuck: it delays the line only once. Unless it
     -- is the one that asks: then it lives again. Or the offer was of an earlier epoch: then it could not.
     local daemon = daemon_of_record(record)
@@ -109,8 +108,7 @@ local function hand_over(key, line, record, asking, is_told)
     if mark_of(line, daemon) > now then
       local token, offer_end = next_token(last_token), now + OFFER_TTL
       local offer = format('1 O %s L 000000 %016d %016d %016d %016d %016d %s ', previous, token,
-        offer_end, offer_end, now, 0, epoch) .. sub(entry, 1, 115) .. '\n' .. sub(entry, 116) ..
-        voids .. ended
+        offer_end, offer_end, now, 0, epoch) .. sub(entry, 1, 115) .. '\n' .. sub(entry, 116) .. voids
       local knows = is_told and daemon == asking
       if knows or tell(daemon, OFFERED, sub(entry, 1, 32), offer_text(offer), key) then
         write(key, offer, max(token, offer_end))

@@ -5,6 +5,7 @@
 --
 -- A record is a string: a header of fixed columns, then principal, owner and labels, a line each,
 -- then the void list. Points in time are microseconds of this node's clock, durations milliseconds.
+-- Of a lock without a lease or an offer only the first columns are kept: format 2, below.
 --
 --     1 format     3 state      5 previous   7 line         9- 14 waiters    16- 31 token
 --    33- 48 lease end          50- 65 closed until         67- 82 acquired   84- 99 max_hold end
@@ -12,29 +13,39 @@
 --   161-192 keeper            194-201 ttl                 203-210 lock_delay
 --   212-219 max_hold          221-224 bytes of text       226 claim
 --
---   state     H held (until its lease end), O offered, or how the lease ended: R released,
---             F forced, W withdrawn; N if no lease is known and only void lease ids are kept
+--   state     H held (until its lease end), O offered, F forced
 --   previous  X if the lease before this one ended without a release, else -
 --   line      L if the lock may have a line, else -; waiters: those in it whose daemon lives
 --   digest    of the lease id, made by the daemon (lock_record.cc)
 --   claim     how an offer is claimed: D by the daemon, C by the client
 --   closed until: nobody is granted the lock before this time
 --
+-- Format 2 has the columns 1 to 31, a space, the epoch without leading zeros, and the void list. Its
+-- states: R released, W withdrawn or declined; N if no lease is known.
+--
 -- An entry of the void list: a space, the digest of the lease id, and how it ended (R X F W, or U:
--- released although unknown). Behind W, in six digits, the highest attempt that is void; the others
+-- unknown, but refused from now on). Behind W, in six digits, the highest attempt that is void; the others
 -- are void for good, and so is FOR_GOOD, which is beyond every attempt. Of two ids with one digest,
 -- which chance makes once in 2^48, one is refused as void though it is not: a client takes another.
+--
+-- A list that has grown to VOIDS_BYTES gets a mark, ' :' and the time in seconds, and goes on. At the next
+-- mark what stands before the mark before falls out: then the list begins with a mark, and everything
+-- that ended later is on it. A repeat that is not on such a list may have had a lease that has ended and
+-- fallen out.
 --
 -- What a script costs: Redis makes its functions anew in each call, hashes every byte of every string
 -- that Lua makes, and prints numbers given to a command slowly. Hence the short list; hence scripts
 -- that need the header only read and write only that, and numbers are read once and given as texts;
 -- and hence one-line functions and constants are written into their callers by cmake/link_lua.lua.
 
-local HEADER_LENGTH, TEXT_AT, VOID_LENGTH, VOIDS_MAX = 226, 228, 10, 12
+local TEXT_AT, VOID_LENGTH, VOIDS_BYTES = 228, 10, 92
+-- For how long (us) the repeat of an acquire is told that its lease has ended. A mark is in whole seconds.
+local RETRY_WINDOW = 61000000
 local TOKEN_MAX = 9007199254740991
 local FOR_GOOD, NOBODY = '999999', '00000000000000000000000000000000'
 -- Keeper of a lease that its holder has asserted. No call has it, and none takes it over.
 local HOLDER = 'ffffffffffffffffffffffffffffffff'
+local SHORT = '^2 [RWN] [X-] [L-] %d%d%d%d%d%d %d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d %d'
 local LINE, GUARD, OLDER, CORRUPT, FORMAT_TOO_NEW = 80, 81, 82, 90, 91
 -- Where SETRANGE overwrites: the column before.
 local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT = '2', '6', '32', '153'
@@ -44,12 +55,15 @@ local function digits(n) return n == now and now_digits or format('%016d', n) en
 
 local function number_at(text, first, last) return sub(text, first, last) + 0 end
 
+-- Whether only the first columns are there.
+local function is_short(record) return sub(record, 1, 2) == '2 ' end
+
 -- The columns. A bad record raises an error where its number is used.
 local function state_of(record) return sub(record, 3, 3) end
 local function previous_of(record) return sub(record, 5, 5) end
 local function token_of(record) return sub(record, 16, 31) + 0 end
 local function lease_end_of(record) return sub(record, 33, 48) + 0 end
-local function closed_until_of(record) return sub(record, 50, 65) + 0 end
+local function closed_until_of(record) return is_short(record) and 0 or sub(record, 50, 65) + 0 end
 local function max_hold_of(record) return sub(record, 212, 219) + 0 end
 local function max_hold_end_of(record) return sub(record, 84, 99) + 0 end
 local function lease_id_of(record) return sub(record, 112, 143) end
@@ -67,8 +81,9 @@ local function is_current(record) return sub(record, 101, 110) == epoch end
 local function has_line(record) return sub(record, 7, 7) == 'L' end
 
 -- Whether a text that Redis has is a record that can be read, and what to answer if it is not.
-local function is_readable(text) return sub(text, 1, 2) == '1 ' and sub(text, 227, 227) == '\n' end
-local function is_newer(text) return sub(text, 1, 2) ~= '1 ' and find(text, '^[1-9]%d* ') end
+local function is_long(text) return sub(text, 1, 2) == '1 ' and sub(text, 227, 227) == '\n' end
+local function is_readable(text) return is_long(text) or find(text, SHORT) end
+local function is_newer(text) return sub(text, 1, 2) ~= '1 ' and not is_short(text) and find(text, '^[1-9]%d* ') end
 local function fault_of(text) return is_newer(text) and FORMAT_TOO_NEW or CORRUPT end
 
 -- The terms of a lease as daemons are told them: its ttl, or "<ttl> <lock_delay> <end by max_hold>" if
@@ -109,9 +124,11 @@ local function overwrite(key, at, text, until_time)
 end
 
 -- The last point in time that matters to a record.
-local function end_of(r) return max(token_of(r), lease_end_of(r), closed_until_of(r)) end
+local function end_of(r) return is_short(r) and token_of(r) or max(token_of(r), lease_end_of(r), closed_until_of(r)) end
 
-local function voids_at(record) return TEXT_AT + text_bytes_of(record) end
+local function short_voids_at(record) return find(record, ' ', 33, true) or #record + 1 end
+local function long_voids_at(record) return TEXT_AT + text_bytes_of(record) end
+local function voids_at(record) return is_short(record) and short_voids_at(record) or long_voids_at(record) end
 
 -- How the lease id of `digest` ended and its highest void attempt; nil if it is not void.
 local function find_void(record, digest)
@@ -126,27 +143,41 @@ local function find_void(record, digest)
   return kind, attempt
 end
 
--- Whether the void list, which begins at `at`, is full; and where it goes on without its oldest entry.
--- Entries with an attempt are longer, so there may be less than VOIDS_MAX.
-local function is_full(record, at) return #record - at + 1 >= VOIDS_MAX * VOID_LENGTH end
-local function second_void(record, at) return (find(record, ' ', at + 1, true)) end
+-- The void list of `record`, which begins at `at`, with one more entry.
+local function add_void(record, at, entry)
+  local mark = find(record, ':', at + 2, true)
+  local from = mark and mark - 1 or at
+  if #record - from + 1 < VOIDS_BYTES then return sub(record, at) .. entry end
+  return sub(record, from) .. ' :' .. sub(now_digits, 1, 10) .. entry
+end
+
+-- Whether a lease that ended within the RETRY_WINDOW may have fallen out of the list.
+local function marked_at(record, at) return sub(record, at + 2, at + 11) * 1000000 end
+local function has_mark(record, at) return sub(record, at, at + 1) == ' :' end
+local function has_forgotten(record, at) return has_mark(record, at) and marked_at(record, at) + RETRY_WINDOW > now end
 
 -- Writes a record of a lock of which no lease is known.
 local function write_empty(key, voids)
-  write(key, format('1 N - - 000000 %016d %016d %016d %016d %016d %s ', 0, 0, 0, 0, 0, epoch) ..
-    NOBODY .. ' 00000000 000000 ' .. NOBODY .. ' 00000000 00000000 00000000 0003 D\n\n\n\n' .. voids, 0)
+  write(key, '2 N - - 000000 0000000000000000 ' .. (epoch + 0) .. voids, 0)
 end
 
 -- Makes a lease id void in `record`, or in a new one if there is none.
 local function write_void(key, record, entry)
   if record then
     local at = voids_at(record)
-    local head = sub(record, 1, at - 1)
-    if is_full(record, at) then at = second_void(record, at) end
-    write(key, head .. sub(record, at) .. entry, end_of(record))
+    write(key, sub(record, 1, at - 1) .. add_void(record, at, entry), end_of(record))
   else
     write_empty(key, entry)
   end
+end
+
+-- What is left of `record` when its lease or offer has ended; and the same written, its lease id void as
+-- `void` says.
+local function epoch_of(record) return sub(record, 101, 110) + 0 end
+local function short_record(record, state, previous, epoch, voids) return '2 ' .. state .. ' ' .. previous .. sub(record, 6, 32) .. epoch .. voids end
+local function write_ended(key, record, state, previous, void)
+  local voids = add_void(record, long_voids_at(record), digest_of(record) .. void)
+  write(key, short_record(record, state, previous, epoch_of(record), voids), token_of(record))
 end
 
 local function principal_is(record, who) return sub(record, TEXT_AT, TEXT_AT + #who) == who .. '\n' end
@@ -176,24 +207,14 @@ end
 -- Whether the quarantine that the stamp tells of runs.
 local function in_quarantine() return now_digits < sub(ARGV[6], 81, 96) end
 
--- What the next grant has to know of the lease in `record`, whose digest is `ended` and which is in
--- `state`: whether it ended without a release, the void list, which begins at `at`, and its entry there.
--- `coming` is the digest of the next. An offer was no lease: it leaves both as they were.
-local function retire(record, state, ended, at, coming)
-  local previous = '-'
-  if state == 'H' then
-    state, previous = 'X', 'X'
-  elseif state == 'F' then
-    previous = 'X'
-  elseif state ~= 'R' then
-    previous = previous_of(record)
-  end
-  if state == 'N' or state == 'O' or ended == coming then
-    return previous, sub(record, at), ''
-  end
-  if is_full(record, at) then at = second_void(record, at) end
-  if state == 'W' then state = 'W' .. sub(record, 154, 159) end
-  return previous, sub(record, at), ended .. state
+-- What the next grant has to know of `record`: whether the lease before it ended without a release, and the
+-- void list. An offer was no lease: it leaves both as they were.
+local function retire(record)
+  local state, at = state_of(record), voids_at(record)
+  local ended = state == 'H' and 'X' or state == 'F' and 'F'
+  if not ended then return previous_of(record), sub(record, at) end
+  local list = add_void(record, at, digest_of(record) .. ended)
+  return 'X', list
 end
 
 -- Beyond TOKEN_MAX two tokens could be the same number: better none than one twice.

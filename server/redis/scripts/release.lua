@@ -33,8 +33,15 @@ local HELD, HELD_AFTER_EXPIRED = '1 H - - ', '1 H X - '
 
 -- What is answered for a lease id that has ended before, by how it ended. False if nobody writes that.
 local function lost_by(how) return (how == 'X' or how == 'F') and 2 end
-local function void_by(how) return (how == 'U' or how == 'W' or how == 'N') and 3 end
+local function void_by(how) return (how == 'U' or how == 'W') and 3 end
 local function outcome_of(how) return how == 'R' and 1 or lost_by(how) or void_by(how) end
+
+-- Ends the lease in `record`, of an earlier epoch. It may be over: the clock that its end was told by may
+-- have been set since, or the record may be older data.
+local function end_forgotten(key, record)
+  write_ended(key, record, 'R', '-', 'U')
+  return 3
+end
 
 -- Makes the lease id of the record, whose lease has expired, void for good.
 local function end_expired(key)
@@ -42,24 +49,17 @@ local function end_expired(key)
   return 2
 end
 
--- Ends the lease or offer in `record`, which was to end at `lease_end`, as `state` says, and answers
--- `outcome`. Without a line Redis keeps the record for as long as it would have with the lease, since
--- that is one command less, unless that is more than a quarter longer than it has to.
-local function end_lease(key, line, record, lease_end, state, outcome)
-  redis.call('SETRANGE', key, STATE_AT,
-    state .. sub(record, 4, 32) .. now_digits .. ' 0000000000000000')
-  if line or (lease_end - now) / 1000 > retention / 4 or has_lock_delay(record) then
-    redis.call('PEXPIREAT', key, collect_at(token_of(record)))
-  end
-  if line then return outcome, hand_over_ended(key, line) end -- two keys
-  return outcome
-end
+-- What records of this epoch that end now have in common.
+local epoch_column, kept
 
--- Ends the lease in `record`, of an earlier epoch. It may be over: the clock that its end was told by may
--- have been set since, or the record may be older data.
-local function end_forgotten(key, record)
-  redis.call('SETRANGE', key, ATTEMPT_AT, FOR_GOOD)
-  return end_lease(key, nil, record, lease_end_of(record), 'W', 3)
+-- Ends the lease in `record`, of this epoch.
+local function end_lease(key, line, record)
+  epoch_column, kept = epoch_column or (epoch + 0) .. '', kept or collect_at(now)
+  local voids = add_void(record, long_voids_at(record), digest_of(record) .. 'R')
+  local kept_until = sub(record, 16, 31) > now_digits and collect_at(token_of(record)) or kept
+  redis.call('SET', key, short_record(record, 'R', '-', epoch_column, voids), 'PXAT', kept_until)
+  if line then return 1, hand_over_ended(key, line) end -- two keys
+  return 1
 end
 
 -- What is answered for a lease id that has left the line, or its offer. Older data may show a place or an
@@ -72,18 +72,8 @@ local function release_offered(key, line, record)
   local number = number_of(line, lease_id)
   if number then remove(line, lease_id, number) end
   tell(daemon_of_record(record), CANCELLED, lease_id, '-', key)
-  overwrite(key, ATTEMPT_AT, FOR_GOOD, end_of(record))
-  return end_lease(key, line, record, lease_end_of(record), 'W', left_line())
-end
-
--- The lease of this lease id has ended, or is an offer.
-local function release_again(key, line, record, state)
-  if state == 'O' then
-    if not line then return LINE end
-    return release_offered(key, line, record) -- two keys
-  end
-  if state == 'W' then overwrite(key, ATTEMPT_AT, FOR_GOOD, end_of(record)) end
-  return outcome_of(state)
+  write_ended(key, record, 'W', previous_of(record), 'U')
+  return left_line(), hand_over_ended(key, line)
 end
 
 -- Takes a waiter out of the line: its acquire ends as cancelled. False if it does not stand there,
@@ -118,26 +108,24 @@ local function release_any(key, line, record, who, principal)
   if not is_of(record, who) then return release_other(key, line, who, principal) end
   if not principal_is(record, principal) then return 3 end
   local state = state_of(record)
-  if state ~= 'H' then return release_again(key, line, record, state) end
-  if not is_current(record) then return end_forgotten(key, record) end
-  if lease_end_of(record) <= now then
-    return end_expired(key)
+  if state == 'O' then
+    if not line then return LINE end
+    return release_offered(key, line, record) -- two keys
   end
+  if state ~= 'H' then return outcome_of(state) end
+  if not is_current(record) then return end_forgotten(key, record) end
+  if lease_end_of(record) <= now then return end_expired(key) end
   if not line then return LINE end
-  return end_lease(key, line, record, lease_end_of(record), 'R', 1) -- two keys
+  return end_lease(key, line, record) -- two keys
 end
 
 return each({41, 0}, 2, function(key, at, line)
   local who, principal = ARGV[at], ARGV[at + 1]
-  local record = read_header(key, principal)
+  local record = redis.call('GET', key) or ''
   local begin, text = sub(record, 1, 8), '\n' .. principal .. '\n'
   if begin ~= HELD and begin ~= HELD_AFTER_EXPIRED or not is_of(record, who) or
-    not is_current(record) or sub(record, 227, 228 + #principal) ~= text then
+    not is_current(record) or sub(record, 227, 228 + #principal) ~= text or lease_end_of(record) <= now then
     return release_any(key, line, record, who, principal)
   end
-  local lease_end = lease_end_of(record)
-  if lease_end <= now then
-    return end_expired(key)
-  end
-  return end_lease(key, line, record, lease_end, 'R', 1)
+  return end_lease(key, line, record)
 end)

@@ -60,13 +60,9 @@ local function withdraw_holder(key, line, record, attempt, keeper, scope)
     if not line and (state == 'O' or has_line(record)) then return LINE end
     local number = line and number_of(line, lease_id_of(record)) -- two keys
     if number then remove(line, lease_id_of(record), number) end -- two keys
-    overwrite(key, STATE_AT, 'W' .. sub(record, 4, 32) .. now_digits .. ' 0000000000000000',
-      token_of(record))
+    write_ended(key, record, 'W', previous_of(record), 'W' .. sub(record, 154, 159))
     if line then return 1, hand_over_ended(key, line) end -- two keys
     return 1
-  end
-  if state == 'W' and tonumber(attempt) > attempt_of(record) then
-    overwrite(key, ATTEMPT_AT, attempt, end_of(record))
   end
   return 2
 end

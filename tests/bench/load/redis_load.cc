@@ -32,7 +32,7 @@ constexpr std::string_view kNoGuard;  // An empty stamp: no marker is looked at.
 constexpr std::string_view kNoTime = "0000000000000000";
 constexpr std::string_view kEndOfTime = "9999999999999999";
 constexpr std::string_view kEpoch = "0000000001";
-constexpr int64_t kRetentionMs = 300'000;
+constexpr int64_t kRetentionMs = 60'000;
 constexpr int64_t kKeysPerLock = 1;
 constexpr std::string_view kDoNotWait = "000000";
 constexpr size_t kAcquireReplyWidth = 4;

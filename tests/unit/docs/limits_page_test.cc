@@ -110,7 +110,9 @@ TEST(LimitsPageTest, ListOfThisTestIsThatOfTheHeader) {
 TEST(LimitsPageTest, TableOfTheStoreHasTheValuesOfTheCode) {
   const std::string script = support::ReadSourceFile("server/redis/scripts/record.lua");
   std::smatch voids;
-  ASSERT_TRUE(std::regex_search(script, voids, std::regex(R"(VOIDS_MAX = \d+, \d+, \d+, (\d+))")));
+  ASSERT_TRUE(std::regex_search(script, voids, std::regex(R"(VOIDS_BYTES = \d+, \d+, (\d+))")));
+  std::smatch window;
+  ASSERT_TRUE(std::regex_search(script, window, std::regex(R"(RETRY_WINDOW = (\d+))")));
 
   std::vector<std::string> values;
   const std::string section = support::SectionOf("docs/reference/limits.md", "## Of the store");
@@ -118,7 +120,8 @@ TEST(LimitsPageTest, TableOfTheStoreHasTheValuesOfTheCode) {
     values.push_back(support::CellsOf(row).at(1));
   }
 
-  EXPECT_THAT(values, testing::ElementsAre(voids[1], std::to_string(redis::kOperationsPerCall)));
+  EXPECT_THAT(values,
+              testing::ElementsAre(voids[1], window[1], std::to_string(redis::kOperationsPerCall)));
 }
 
 }  // namespace
