@@ -35,8 +35,12 @@ void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, const a
   if (reason == ErrorReason::kLeaseLost) {
     judge.ToldLost(request.name, request.token.value, core::Instant::max(), now);
   }
-  if (reason == ErrorReason::kStoreQuarantined && !request.reassertion.empty()) {
-    judge.Violation("a proved lease of " + request.name + " was not taken back in a quarantine");
+  CheckTakenBack(judge, request.name, answer);
+}
+
+void CheckTakenBack(Judge& judge, const std::string& lock, const absl::Status& answer) {
+  if (core::ReasonOf(answer) == ErrorReason::kStoreQuarantined) {
+    judge.Violation("the holder of " + lock + " could not have it back in a quarantine");
   }
 }
 

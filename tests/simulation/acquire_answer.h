@@ -21,4 +21,8 @@ void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
 void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, const absl::Status& answer,
                        core::Instant now);
 
+// The same of a client with a session, which says by itself that a lease is lost. Every answer with
+// a lease has brought its holder a proof, which takes the lease back.
+void CheckTakenBack(Judge& judge, const std::string& lock, const absl::Status& answer);
+
 }  // namespace lockkeeper::simulation

@@ -321,12 +321,16 @@ void Judge::Fenced(const std::string& lock, int64_t token, bool admitted) {
 
 void Judge::DaemonGone(const std::string& daemon, Instant now) { gone_.emplace(daemon, now); }
 
+size_t Judge::UnansweredCalls() const {
+  return static_cast<size_t>(std::count_if(calls_.begin(), calls_.end(),
+                                           [](const auto& call) { return call.second == 0; }));
+}
+
 void Judge::Remains(int64_t keys_in_store, size_t outstanding, size_t sessions) {
   if (keys_in_store != 0) Violation(std::to_string(keys_in_store) + " keys remain in the store");
   if (outstanding != 0) Violation(std::to_string(outstanding) + " operations never ended");
   if (sessions != 0) Violation(std::to_string(sessions) + " sessions never ended");
-  const auto unanswered = std::count_if(calls_.begin(), calls_.end(),
-                                        [](const auto& call) { return call.second == 0; });
+  const size_t unanswered = UnansweredCalls();
   if (unanswered != 0) Violation(std::to_string(unanswered) + " calls were never answered");
 }
 

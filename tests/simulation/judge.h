@@ -66,6 +66,7 @@ class Judge {
   void CallAsked(uint64_t call) { calls_[call] = 0; }
   void CallAnswered(uint64_t call);
   void CallGone(uint64_t call) { calls_.erase(call); }
+  size_t UnansweredCalls() const;
 
   // What daemons say of an acquire: the lock was definitely not got; it was got, and the caller
   // heard; the daemon drains; it was answered with what became of it, not for want of the store; in

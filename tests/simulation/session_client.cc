@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/errors.h"
+#include "simulation/acquire_answer.h"
 #include "simulation/session_client_parts.h"
 
 namespace lockkeeper::simulation {
@@ -206,7 +207,9 @@ void SessionClient::Extend(const RoundPtr& round) {
              [this, round, sent](const Answer& answer) {
                if (round->releasing || round->over || round->lost) return;
                if (core::ReasonOf(answer.status()) == core::ErrorReason::kLeaseLost) Lost(*round);
-               if (!Believes(*round) || !answer.ok()) return;
+               if (!Believes(*round)) return;
+               CheckTakenBack(world_.judge, round->request.name, answer.status());
+               if (!answer.ok()) return;
                round->reassertion = std::get<Lease>(*answer).reassertion;
                Prolong(*round, sent + Trusted(std::get<Lease>(*answer).remaining_ttl));
              }});

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/errors.h"
+#include "simulation/acquire_answer.h"
 #include "simulation/session_client.h"
 #include "simulation/session_client_parts.h"
 
@@ -222,6 +223,9 @@ void SessionClient::Adopt(const RoundPtr& round) {
                } else if (core::ReasonOf(answer.status()) == core::ErrorReason::kLeaseLost) {
                  Lost(*round);
                } else {
+                 if (Believes(*round)) {
+                   CheckTakenBack(world_.judge, round->request.name, answer.status());
+                 }
                  process_.Later(Micros(random_.Between(5'000, 100'000)), [this] { AdoptAll(); });
                }
              }});

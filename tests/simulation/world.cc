@@ -29,6 +29,8 @@ constexpr Micros kStopMax{40'000'000};
 // What daemons have to do ends by itself within this, but for calls that wait: a repeated one whose
 // client has stopped.
 constexpr Micros kEverythingEnded{10'000'000};
+// A call that was answered is not answered again after this.
+constexpr Micros kAnsweredTwiceWithin{1'000'000};
 // Records live for the ttl, the retention and what clocks were set back; lines for a minute.
 constexpr Micros kEverythingExpired{110'000'000};
 // How far losses let tokens run ahead of the furthest that the clock has been.
@@ -460,8 +462,9 @@ Outcome World::Run() {
   Outcome outcome;
   outcome.virtual_time =
       std::chrono::duration_cast<Micros>(clock_.Now() - support::ManualClock().Now());
-  executor_.AdvanceUntil([this] { return WhatIsLeft() == Left(); },
+  executor_.AdvanceUntil([this] { return WhatIsLeft() == Left() && judge_.UnansweredCalls() == 0; },
                          std::max<Micros>(kEverythingEnded, schedule_.wait_max));
+  executor_.AdvanceBy(kAnsweredTwiceWithin);
   Check();
   outcome.violations = judge_.violations();
   outcome.executed = watch_.executed();
