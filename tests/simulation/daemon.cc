@@ -71,11 +71,12 @@ Daemon::~Daemon() {
   queue_.reset();
 }
 
-int64_t Daemon::BeatsKnown() const {
+bool Daemon::KnowsMoreThan(int64_t beats) const {
+  if (link_.HasUnderWay(beats)) return false;
   const std::string_view digits = guard_->Permit().beats;
-  int64_t beats = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), beats);
-  return beats;
+  int64_t known = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), known);
+  return known > beats;
 }
 
 void Daemon::Kill() {

@@ -108,6 +108,7 @@ void Judge::Reasserted(Turn turn, Instant now) {
   if (over_at != Instant() && over_at + tolerance_ + kStepUnknown < now) {
     Violation(shown + " was given " + turn.to.lock + " back after its lease had ended");
   }
+  Leave(state, turn.to.lease_id, now);
   state.told_end = same ? std::max(state.told_end, turn.end) : turn.end;
   state.phase = Phase::kLease;
   state.turn = std::move(turn);

@@ -52,6 +52,13 @@ std::string TimeOf(const core::Clock& clock) {
 
 }  // namespace
 
+std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words) {
+  if (words[0] != "EVALSHA" || words[1] == redis::kMarkerScript.sha1) return std::nullopt;
+  const size_t at = 3 + static_cast<size_t>(Number(words[2])) + kStampArgument;
+  if (at >= words.size() || words[at].size() < kTimeLength) return std::nullopt;
+  return Number(words[at].substr(words[at].size() - kTimeLength));
+}
+
 struct LineWatch::Operation {
   const std::string& lock;
   const std::string_view* arguments;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@
 #include "support/fake_node/redis_model.h"
 
 namespace lockkeeper::simulation {
+
+// The beats that the marker has to have for this call to be executed. Nothing if it does not say.
+std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words);
 
 class LineWatch {
  public:

@@ -2,10 +2,12 @@
 #include "simulation/store_link.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/errors.h"
 #include "redis/scripts.h"
+#include "simulation/line_watch.h"
 
 namespace lockkeeper::simulation {
 
@@ -171,6 +173,18 @@ void StoreLink::DropSubscription(Micros duration) {
   if (subscribed_) server_.Unsubscribe(subscription_);
   subscribed_ = false;
   At(clock_.Now() + duration, [this] { Listen(); });
+}
+
+bool StoreLink::HasUnderWay(int64_t beats) const {
+  const auto may_be_executed = [beats](const std::shared_ptr<Request>& request) {
+    if (request->lost || request->reply.type != redis::Reply::Type::kNil) return false;
+    const std::optional<int64_t> carried = BeatsOfCall(request->command.Words());
+    return carried && *carried <= beats;
+  };
+  return std::any_of(orphans_.begin(), orphans_.end(), may_be_executed) ||
+         std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) {
+           return std::any_of(lane.open.begin(), lane.open.end(), may_be_executed);
+         });
 }
 
 void StoreLink::Strike(const Fault& fault) {

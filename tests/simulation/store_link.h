@@ -55,6 +55,9 @@ class StoreLink final : public redis::Node {
   void Strike(const Fault& fault);
   void Cut(core::Micros duration);
 
+  // Whether a call may still be executed that carries no more than so many beats of the marker.
+  bool HasUnderWay(int64_t beats) const;
+
  private:
   static constexpr size_t kLanes = 2;
   struct Request;

@@ -37,10 +37,8 @@ constexpr Micros kEverythingExpired{110'000'000};
 constexpr Micros kTokensAheadMax{900'000'000};
 // Within this a daemon in good order notices a loss: its beat, and a look at the marker.
 constexpr Micros kNoticedWithin{1'200'000};
-// A single daemon has taken the store for new within this.
-constexpr Micros kFirstUseMax{100'000};
-// One that is ended has a successor within this.
-constexpr Micros kRestartMax{20'000};
+constexpr Micros kFirstUseMax{100'000};  // A single daemon has taken the store for new.
+constexpr Micros kRestartMax{20'000};    // One that is ended has a successor.
 // A daemon knows the store well after this.
 constexpr Micros kSettled{2'000'000};
 
@@ -275,10 +273,13 @@ bool World::HasWitness(size_t besides) const {
   return false;
 }
 
-// Older data that have all beats that a daemon has seen, it cannot tell from what it knew.
+// Older data that have all beats that a daemon knows it cannot tell from what it knew.
 bool World::AllKnowMoreThan(const OlderData& older) const {
+  for (const auto& daemon : former_daemons_) {
+    if (daemon->link().HasUnderWay(older.beats)) return false;
+  }
   return std::all_of(daemons_.begin(), daemons_.end(), [&older](const auto& daemon) {
-    return !daemon || daemon->BeatsKnown() > older.beats;
+    return !daemon || daemon->KnowsMoreThan(older.beats);
   });
 }
 

@@ -42,6 +42,16 @@ TEST_F(JudgeLossesTest, LockIsGivenWhileAForgottenLeaseRuns) {
   ExpectOne("before the turn of aaaaaaaa was over");
 }
 
+TEST_F(JudgeLossesTest, WhoHasItsLeaseBackStandsInNoLine) {
+  Give(TryOf('a'), 1, 0);
+  Lose(Forgot::kSome, 10);
+  judge.Joined(TryOf('a', 2, 2), 10, At(20));  // A copy of its acquire stands again.
+  TakeBack('a', 1, 30);
+  judge.GivenUp(TryOf('a', 2, 2), At(40));
+  Release('a', 500);
+  ExpectNone();
+}
+
 TEST_F(JudgeLossesTest, LockIsGivenInAQuarantine) {
   Lose(Forgot::kSome, 0);
   Give(TryOf('a'), 1, kQuarantine - 1);
