@@ -131,7 +131,7 @@ void Line::OnOffer(const Offer& offer) {
 
 void Line::TakeUp(LineWaiter& waiter, const Offer& offer) {
   if (waiter.state != LineWaiter::State::kWaiting) return;
-  Offered(offer.lease_id);
+  Offered(offer.lease_id, offer.token);
   if (waiter.request.claim == ClaimMode::kByDaemon) return Claim(waiter);
 
   Lease lease;

@@ -22,7 +22,7 @@
 
 #include "core/clock.h"
 #include "core/executor.h"
-#include "core/expiring_set.h"
+#include "core/expiring_map.h"
 #include "core/line_waiter.h"
 #include "core/lock_store.h"
 #include "core/poll_schedule.h"
@@ -72,9 +72,13 @@ class Line : public LineListener {
   // What spares the store a look: acquires of this daemon wait for the lock; an offer to this lease
   // id was told to its caller, who may be about to claim it.
   bool HasWaiters(const std::string& name) const { return lines_.contains(name); }
-  bool WasOffered(const LeaseId& lease_id) const { return told_.Has(lease_id, clock_.Now()); }
+  bool WasOffered(const LeaseId& lease_id) const {
+    return told_.Find(lease_id, clock_.Now()) != nullptr;
+  }
   // It is told so now, without having waited here.
-  void Offered(const LeaseId& lease_id) { told_.Add(lease_id, clock_.Now()); }
+  void Offered(const LeaseId& lease_id, FencingToken token) {
+    told_.Put(lease_id, token, clock_.Now());
+  }
 
   size_t waiting() const { return by_keeper_.size(); }
 
@@ -125,8 +129,8 @@ class Line : public LineListener {
   const EndOfWait on_end_;
   std::unordered_map<std::string, std::unique_ptr<LocalLine>> lines_;
   std::unordered_map<Keeper, Expected, HashOfHexId> expected_;
-  // Offers that have been taken up and may yet be claimed.
-  ExpiringSet<LeaseId, HashOfHexId> told_;
+  // Offers that have been taken up and may yet be claimed: their tokens.
+  ExpiringMap<LeaseId, FencingToken, HashOfHexId> told_;
   // Keepers name calls, so each waiter has its own. Thousands of callers may leave at once, and are
   // known by their keepers only.
   std::unordered_set<LineWaiter*, HashOfWaiter, SameWaiter> by_keeper_;

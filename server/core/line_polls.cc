@@ -94,7 +94,7 @@ void Line::OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer) 
 void Line::OnGrantedAgain(LineWaiter& waiter, Lease lease) {
   if (waiter.request.claim == ClaimMode::kByClient) {
     lease.offered = true;
-    Offered(lease.lease_id);
+    Offered(lease.lease_id, lease.token);
   } else if (lease.offered) {
     return Claim(waiter);
   }

@@ -117,7 +117,7 @@ void LockManager::OnGranted(const AcquireRequest& request, Instant arrived, Leas
                             Done<AcquireAnswer> done) {
   if (!lease.offered || request.claim == ClaimMode::kByClient) {
     if (lease.previous_lease_expired) observer_.OnExpiredLeaseReplaced(request.name, lease.token);
-    if (lease.offered) line_.Offered(lease.lease_id);
+    if (lease.offered) line_.Offered(lease.lease_id, lease.token);
     return std::move(done)(AcquireAnswer(std::move(lease)));
   }
   // It was this acquire's turn already: the daemon claims, as for an offer that comes later.
@@ -199,6 +199,16 @@ void LockManager::Withdraw(const Lease& lease, int32_t attempt, const Keeper& ke
   const Instant now = clock_.Now();
   withdrawals_.Start({lease.name, lease.lease_id, attempt, keeper, now + options_.request_timeout},
                      now + lease.remaining_ttl, [](absl::StatusOr<WithdrawResult>) {});
+}
+
+void LockManager::ReleaseKept(std::string name, const LeaseId& lease_id, const Keeper& keeper,
+                              Done<WithdrawResult> done) {
+  if (RefusesAdmission(done)) return;
+  WithdrawRequest request{
+      std::move(name),        lease_id, 0, keeper, StoreDeadline(Instant::max(), kWholeShare),
+      WithdrawScope::kRelease};
+  request.in_line = line_.HasWaiters(request.name);
+  store_.Withdraw(request, Counted(std::move(done)));
 }
 
 void LockManager::StartDraining() {

@@ -49,6 +49,11 @@ class LockManager {
   // caller has it by now. Kept trying in the background until the lease has ended.
   void Withdraw(const Lease& lease, int32_t attempt, const Keeper& keeper);
 
+  // Releases a lease that a session has kept until its end, if `keeper` still keeps it: nobody else
+  // has adopted it or acquired it again. kKept if not, or if it has ended.
+  void ReleaseKept(std::string name, const LeaseId& lease_id, const Keeper& keeper,
+                   Done<WithdrawResult> done);
+
   // The caller of an acquire that may wait is gone: it leaves the line, or does not join it. Its
   // `done` still runs.
   void Abandon(const Keeper& keeper);

@@ -20,7 +20,7 @@ using Done = absl::AnyInvocable<void(absl::StatusOr<T>) &&>;
 
 struct WithdrawResult {
   enum Kind {
-    kWithdrawn,   // The grant was the keeper's and has been taken back.
+    kWithdrawn,   // The grant was the keeper's and has been taken back, or released.
     kNotGranted,  // Nothing is granted to this attempt, and now nothing can be.
     kKept,        // The grant has another keeper, or none, or was claimed: it stays.
   };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -75,6 +76,7 @@ struct ExtendRequest {
   std::string principal;
   Instant deadline;
   ExtendTarget target = ExtendTarget::kLease;
+  std::optional<Keeper> keeper;  // That the lease gets, which is adopted by this.
 };
 
 struct ReleaseRequest {
@@ -109,10 +111,17 @@ struct FenceAnswer {
   FencingToken newest;
 };
 
-// What a withdrawal takes back: anything, or a lease only as long as it is an offer.
-enum class WithdrawScope { kLeaseToo, kUnclaimedOnly };
+// What a withdrawal takes back.
+enum class WithdrawScope {
+  kLeaseToo,       // Anything.
+  kUnclaimedOnly,  // An offer or a place in line, not a lease.
+  kSetAside,  // An offer, as if it had lapsed: its place is kept, but not offered the lock again
+              // until its client acquires again.
+  kRelease,   // A lease, which ends as if its holder had released it.
+};
 
-// Takes back a grant whose caller is gone: acts only if `keeper` still keeps it.
+// Takes back a grant whose caller is gone, or that a session has had until its end: acts only if
+// `keeper` still keeps it.
 struct WithdrawRequest {
   std::string name;
   LeaseId lease_id;

@@ -90,9 +90,9 @@ void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, co
   if (Lease* lease = std::get_if<Lease>(&*answer)) {
     if (listener_ == nullptr) return locks_.Withdraw(*lease, attempt, keeper);
     if (lease->offered) {
-      offers_.Add(OfferKey(lease->name, lease->lease_id), clock_.Now());
+      offers_.Put(OfferKey(lease->name, lease->lease_id), keeper, clock_.Now());
     } else {
-      Keep(*lease, operation.arrived);
+      Keep(*lease, operation.arrived, keeper);
     }
   }
   Answer(operation, SessionAnswer(*std::move(answer)));
@@ -114,9 +114,10 @@ void Session::OnExtended(const AnsweredOperation& operation, absl::StatusOr<Leas
   const std::string& name = operation.name;
   const LeaseId& lease_id = *operation.lease_id;
   if (lease.ok()) {
-    if (leases_.Keeps(name, lease_id) || offers_.Take(OfferKey(name, lease_id), clock_.Now())) {
-      Keep(*lease, operation.arrived);
-    }
+    const SessionLeases::Held* const held = leases_.Find(name, lease_id);
+    const std::optional<Keeper> keeper =
+        held != nullptr ? held->keeper : offers_.Take(OfferKey(name, lease_id), clock_.Now());
+    if (keeper) Keep(*lease, operation.arrived, *keeper);
     return Answer(operation, SessionAnswer(*std::move(lease)));
   }
   if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) {
@@ -153,8 +154,8 @@ void Session::Carry(uint64_t id, FenceRequest request) {
   });
 }
 
-void Session::Keep(const Lease& lease, Instant asked) {
-  leases_.Keep(lease.name, lease.lease_id, lease.ttl, EndOf(lease, asked));
+void Session::Keep(const Lease& lease, Instant asked, const Keeper& keeper) {
+  leases_.Keep(lease.name, lease.lease_id, keeper, lease.ttl, EndOf(lease, asked));
 }
 
 Instant Session::EndOf(const Lease& lease, Instant asked) const {
@@ -170,13 +171,14 @@ void Session::Cancel(uint64_t operation_id) {
 
 void Session::Adopt(ExtendRequest request, Done<Lease> done) {
   const FencingToken token = request.token;
-  locks_.Extend(std::move(request), [self = shared_from_this(), token, asked = clock_.Now(),
+  const Keeper keeper = *request.keeper;
+  locks_.Extend(std::move(request), [self = shared_from_this(), token, keeper, asked = clock_.Now(),
                                      done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
     if (self->listener_ == nullptr) return;
     if (lease.ok() && lease->token != token) {
       lease = Error(ErrorReason::kLeaseLost, "this lease id has another fencing token");
     }
-    if (lease.ok()) self->Keep(*lease, asked);
+    if (lease.ok()) self->Keep(*lease, asked, keeper);
     std::move(done)(std::move(lease));
   });
 }
@@ -244,17 +246,14 @@ void Session::ReleaseNext(const std::shared_ptr<Round>& round) {
     std::optional<SessionLeases::Held> held = leases_.TakeAny();
     if (!held) break;
     ++round->under_way;
-    ReleaseRequest request;
-    request.name = std::move(held->name);
-    request.lease_id = held->lease_id;
-    request.principal = principal_;
-    request.deadline = Instant::max();
-    locks_.Release(std::move(request),
-                   [self = shared_from_this(), round](absl::StatusOr<ReleaseAnswer> answer) {
-                     --round->under_way;
-                     if (answer.ok() && answer->released()) ++round->released;
-                     self->ReleaseNext(round);
-                   });
+    locks_.ReleaseKept(std::move(held->name), held->lease_id, held->keeper,
+                       [self = shared_from_this(), round](absl::StatusOr<WithdrawResult> result) {
+                         --round->under_way;
+                         if (result.ok() && *result == WithdrawResult::kWithdrawn) {
+                           ++round->released;
+                         }
+                         self->ReleaseNext(round);
+                       });
   }
   if (round->under_way > 0 || !round->all_released) return;
   auto done = std::exchange(round->all_released, nullptr);

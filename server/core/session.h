@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "core/clock.h"
 #include "core/errors.h"
-#include "core/expiring_set.h"
+#include "core/expiring_map.h"
 #include "core/line.h"
 #include "core/lock_manager.h"
 #include "core/requests.h"
@@ -94,8 +94,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Ends a waiting acquire, which is answered CANCELLED, or with what came before.
   void Cancel(uint64_t operation_id);
 
-  // Extends a lease and keeps it from now on. Errors: those of Extend; LEASE_LOST if it has another
-  // token.
+  // Extends a lease and keeps it from now on, as the request's keeper: whoever had it before gives
+  // it up no more. Errors: those of Extend; LEASE_LOST if it has another token.
   void Adopt(ExtendRequest request, Done<Lease> done);
 
   // Extends, each for its own ttl, the leases that have less than 2/3 of it left. Answers those
@@ -106,7 +106,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Acquires that wait leave the line; they are answered.
   void LeaveLines();
 
-  // Releases all leases and answers how many.
+  // Releases all leases that nobody else has adopted or acquired again, and answers how many.
   void ReleaseAll(Done<int32_t> done);
 
   // The stream is gone: nobody is called any more, acquires that wait leave the line.
@@ -134,7 +134,7 @@ class Session : public std::enable_shared_from_this<Session> {
                 absl::StatusOr<AcquireAnswer> answer);
   void OnExtended(const AnsweredOperation& operation, absl::StatusOr<Lease> lease);
   // `asked` is when the store was asked for it at the earliest.
-  void Keep(const Lease& lease, Instant asked);
+  void Keep(const Lease& lease, Instant asked, const Keeper& keeper);
   Instant EndOf(const Lease& lease, Instant asked) const;
   void ExtendNext(const std::shared_ptr<Round>& round);
   void NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status);
@@ -147,9 +147,9 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionLeases leases_;
   size_t acquiring_ = 0;
   std::unordered_map<uint64_t, Waiting> waiting_;  // Acquires that may wait, by operation id.
-  // Offers that this session may claim, by lease id and name. Its client may be slow to read of
-  // one: the store makes it anew until the place in line has been left.
-  ExpiringSet<std::string> offers_{Line::kLeaveTriedFor};
+  // Keepers of offers that this session may claim, by lease id and name. Its client may be slow to
+  // read of one: the store makes it anew until the place in line has been left.
+  ExpiringMap<std::string, Keeper> offers_{Line::kLeaveTriedFor};
 };
 
 }  // namespace lockkeeper::core

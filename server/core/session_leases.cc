@@ -17,13 +17,14 @@ bool SessionLeases::IsSooner::operator()(const Due& a, const Due& b) const {
          std::tie(b.first, b.second->name, b.second->lease_id);
 }
 
-void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, Millis ttl,
-                         Instant end) {
+void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, const Keeper& keeper,
+                         Millis ttl, Instant end) {
   const auto known = by_key_.find(Key(name, lease_id));
   if (known != by_key_.end()) Remove(known);
   auto held = std::make_unique<Held>();
   held->name = name;
   held->lease_id = lease_id;
+  held->keeper = keeper;
   held->ttl = ttl;
   held->end = end;
   Stand(held.get());
@@ -42,8 +43,10 @@ void SessionLeases::FoundEnded(std::string_view name, const LeaseId& lease_id) {
   if (known != by_key_.end() && !(*known)->extending) Remove(known);
 }
 
-bool SessionLeases::Keeps(std::string_view name, const LeaseId& lease_id) const {
-  return by_key_.contains(Key(name, lease_id));
+const SessionLeases::Held* SessionLeases::Find(std::string_view name,
+                                               const LeaseId& lease_id) const {
+  const auto known = by_key_.find(Key(name, lease_id));
+  return known == by_key_.end() ? nullptr : known->get();
 }
 
 void SessionLeases::Remove(Table::iterator known) {
@@ -88,8 +91,7 @@ void SessionLeases::NotExtended(Ref held) {
 std::optional<SessionLeases::Held> SessionLeases::TakeAny() {
   if (by_key_.empty()) return std::nullopt;
   const auto any = by_key_.begin();
-  Held held{
-      .name = (*any)->name, .lease_id = (*any)->lease_id, .ttl = (*any)->ttl, .end = (*any)->end};
+  Held held = **any;
   Remove(any);
   return held;
 }

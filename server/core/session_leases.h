@@ -25,6 +25,7 @@ class SessionLeases {
   struct Held {
     std::string name;
     LeaseId lease_id;
+    Keeper keeper;  // That it had when this session got it.
     Millis ttl{};
     Instant end;             // Its own, or somewhat earlier.
     bool extending = false;  // Between NextDue and what follows it.
@@ -34,7 +35,8 @@ class SessionLeases {
   using Ref = Held*;
 
   // Keeps a lease, or keeps it anew.
-  void Keep(const std::string& name, const LeaseId& lease_id, Millis ttl, Instant end);
+  void Keep(const std::string& name, const LeaseId& lease_id, const Keeper& keeper, Millis ttl,
+            Instant end);
 
   // Keeps it no longer. False if it was not kept.
   bool Drop(std::string_view name, const LeaseId& lease_id);
@@ -43,7 +45,8 @@ class SessionLeases {
   // that asked for it tells of it.
   void FoundEnded(std::string_view name, const LeaseId& lease_id);
 
-  bool Keeps(std::string_view name, const LeaseId& lease_id) const;
+  // Null if it is not kept. Valid until it is kept anew, dropped or found ended.
+  const Held* Find(std::string_view name, const LeaseId& lease_id) const;
 
   // A lease that is due, which has less than 2/3 of its ttl left at `now`; nothing if there is
   // none. It is being extended until one of the next three is called for it.

@@ -72,6 +72,10 @@ class Keeper : public HexId {
   Keeper() = default;
   Keeper(uint64_t daemon_id, uint64_t number);
 
+  // Keeper of a lease that a session adopts; `number` is given to no other. Unlike that of a call,
+  // no attempt of the acquire takes it over.
+  static Keeper OfHolder(uint64_t number) { return {UINT64_MAX, number}; }
+
   // Reads 32 hex digits. Nothing if `text` is not that.
   static std::optional<Keeper> Parse(std::string_view text);
 };

@@ -34,20 +34,21 @@ absl::Status LeaseLost() {
   return core::Error(ErrorReason::kLeaseLost, "the lease has ended or was never held");
 }
 
+// The letters of poll.lua and withdraw.lua, in the order of the enumerators.
+std::string_view LetterOf(core::PollMode mode) {
+  return std::string_view("WLH").substr(static_cast<size_t>(mode), 1);
+}
+std::string_view LetterOf(core::WithdrawScope scope) {
+  return std::string_view("LUSR").substr(static_cast<size_t>(scope), 1);
+}
+
+// As a script takes one that need not be given.
+std::string_view DigitsOf(const std::optional<core::Keeper>& keeper) {
+  return keeper ? keeper->digits() : std::string_view();
+}
+
 // Time for one further step of a hand-over that nobody waits for.
 constexpr Millis kHandOverTimeout{1000};
-
-std::string_view ModeOf(core::PollMode mode) {
-  switch (mode) {
-    case core::PollMode::kWaiting:
-      return "W";
-    case core::PollMode::kLeaving:
-      return "L";
-    case core::PollMode::kHandOver:
-      return "H";
-  }
-  return "H";
-}
 
 }  // namespace
 
@@ -144,12 +145,13 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
                             .reassertion = request.reassertion,
                             .principal = request.principal,
                             .deadline = request.deadline,
-                            .target = request.target};
+                            .target = request.target,
+                            .keeper = request.keeper};
   queue_.Submit(
       {.script = &kExtendScript,
        .lock_name = request.name,
-       .arguments = CommandPart(
-           {request.lease_id.digits(), Digits(request.ttl.count(), kTtlDigits), request.principal}),
+       .arguments = CommandPart({request.lease_id.digits(), Digits(request.ttl.count(), kTtlDigits),
+                                 request.principal, DigitsOf(request.keeper)}),
        .reply_width = kReplyWidth,
        .rank = Rank::kRenewal,
        .lease_id = request.lease_id,
@@ -201,7 +203,8 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
            {EncodeLeaseId(request.lease_id), Digits(request.token.value, kNumberDigits),
             Digits(ttl.count(), kMillisDigits), Digits(proved->lock_delay.count(), kMillisDigits),
             Digits(proved->max_hold_end.micros, kNumberDigits),
-            Digits(proved->lease_end.micros, kNumberDigits), request.principal}),
+            Digits(proved->lease_end.micros, kNumberDigits), request.principal,
+            DigitsOf(request.keeper)}),
        .reply_width = kReplyWidth,
        .rank = Rank::kRenewal,
        .lease_id = request.lease_id,
@@ -277,31 +280,26 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
   queue_.Submit(
       {.script = &kWithdrawScript,
        .lock_name = request.name,
-       .arguments = CommandPart({EncodeLeaseId(request.lease_id),
-                                 Digits(request.attempt, kAttemptDigits), request.keeper.digits(),
-                                 request.scope == core::WithdrawScope::kUnclaimedOnly ? "U" : "L"}),
+       .arguments =
+           CommandPart({EncodeLeaseId(request.lease_id), Digits(request.attempt, kAttemptDigits),
+                        request.keeper.digits(), LetterOf(request.scope)}),
        .reply_width = kReplyWidth,
        .lease_id = request.lease_id,
        .line_key = request.in_line ? LineKey::kAlways : LineKey::kWhenAsked,
        .true_by_any_clock = true,
        .deadline = request.deadline,
-       .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+       .done = [this, scope = request.scope, lease_id = request.lease_id,
+                done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          using core::WithdrawResult;
          if (!reply.ok()) return std::move(done)(reply.status());
          if (reply->values[1].integer == 1) GoOnHandingOver(std::string(reply->lock_name));
-         switch (const int64_t outcome = OutcomeOf(*reply)) {
-           case 1:
-             return std::move(done)(WithdrawResult::kWithdrawn);
-           case 2: {
-             WithdrawResult result = WithdrawResult::kNotGranted;
-             result.seen = ReadSeen(*reply);
-             return std::move(done)(std::move(result));
-           }
-           case 3:
-             return std::move(done)(WithdrawResult::kKept);
-           default:
-             return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+         const std::optional<WithdrawResult> result = ReadWithdrawResult(*reply);
+         if (!result) {
+           return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
          }
+         if (scope == core::WithdrawScope::kRelease && *result == WithdrawResult::kWithdrawn)
+           proofs_.Ended(lease_id);
+         std::move(done)(*result);
        }});
 }
 
@@ -329,7 +327,7 @@ void RedisLockStore::Poll(const core::PollRequest& request, core::Done<core::Pol
   queue_.Submit(
       {.script = &kPollScript,
        .lock_name = request.name,
-       .arguments = CommandPart({options_.daemon_id, ModeOf(request.mode),
+       .arguments = CommandPart({options_.daemon_id, LetterOf(request.mode),
                                  Digits(request.line, kNumberDigits),
                                  Digits(request.unpark_from, kNumberDigits)}),
        .reply_width = kReplyWidth,

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "redis/script_outcome.h"
+
 namespace lockkeeper::redis {
 namespace {
 
@@ -59,6 +61,8 @@ core::Contention ReadContention(const OperationReply& reply) {
   return contention;
 }
 
+namespace {
+
 core::Contention ReadSeen(const OperationReply& reply) {
   core::Contention seen;
   seen.position = static_cast<int32_t>(reply.values[2].integer);
@@ -71,6 +75,24 @@ core::Contention ReadSeen(const OperationReply& reply) {
   seen.remaining_ttl = core::Micros(free_in);
   if (time.ptr != end) seen.holder_owner.assign(time.ptr + 1, end);
   return seen;
+}
+
+}  // namespace
+
+std::optional<core::WithdrawResult> ReadWithdrawResult(const OperationReply& reply) {
+  switch (OutcomeOf(reply)) {
+    case 1:
+      return core::WithdrawResult::kWithdrawn;
+    case 2: {
+      core::WithdrawResult result = core::WithdrawResult::kNotGranted;
+      result.seen = ReadSeen(reply);
+      return result;
+    }
+    case 3:
+      return core::WithdrawResult::kKept;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace lockkeeper::redis

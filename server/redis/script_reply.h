@@ -3,6 +3,8 @@
 // Reads what scripts answer for one operation; which script answers what is in its header.
 #pragma once
 
+#include <optional>
+
 #include "core/lock_store.h"
 #include "core/requests.h"
 #include "redis/operation.h"
@@ -27,8 +29,8 @@ core::Waiting ReadWaiting(const OperationReply& reply);
 // Outcome, free in (us), waiters, owner: of acquire.lua.
 core::Contention ReadContention(const OperationReply& reply);
 
-// Of withdraw.lua, for a place in line that was left: outcome, more, position,
-// "<waiters> <free in us> <owner>".
-core::Contention ReadSeen(const OperationReply& reply);
+// Of withdraw.lua: outcome, more; and, for a place in line that was left, position,
+// "<waiters> <free in us> <owner>". Nothing for outcomes that are common to all scripts.
+std::optional<core::WithdrawResult> ReadWithdrawResult(const OperationReply& reply);
 
 }  // namespace lockkeeper::redis

@@ -67,6 +67,7 @@ absl::Status ToCore(const v1::SessionAdopt& from, const SessionFacts& session,
   extend.set_fencing_token(from.fencing_token());
   extend.set_reassertion(from.reassertion());
   to.principal = session.principal;
+  to.keeper = session.keepers.NextHolder();
   to.deadline = core::Instant::max();
   absl::Status status = ToCore(extend, session.limits, to);
   if (status.ok() && from.fencing_token() == 0) {

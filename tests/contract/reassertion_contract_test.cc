@@ -207,6 +207,39 @@ TEST_P(ReassertionContract, NoCopyOfItsAcquireBecomesItsKeeper) {
   EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
 }
 
+TEST_P(ReassertionContract, SessionThatAdoptsWithAProofIsItsKeeper) {
+  const AcquireRequest granted = AcquireOf("a", Id(1));
+  ExtendRequest adoption = ProvedExtendOf(granted, Grant(granted));
+  adoption.keeper = core::Keeper::OfHolder(7);
+  ForgetEverything();
+  EXPECT_TRUE(Extended(adoption).ok());
+
+  EXPECT_EQ(ReleaseKept(Now(granted), granted.keeper), core::WithdrawResult::kKept);
+  EXPECT_EQ(ReleaseKept(Now(granted), *adoption.keeper), core::WithdrawResult::kWithdrawn);
+}
+
+// The record does not know who had adopted it.
+TEST_P(ReassertionContract, LeaseThatWasOnlyProvedIsReleasedByTheEndOfNoSession) {
+  const AcquireRequest granted = AcquireOf("a", Id(1));
+  const ExtendRequest extend = ProvedExtendOf(granted, Grant(granted));
+  ForgetEverything();
+  EXPECT_TRUE(Extended(extend).ok());
+
+  EXPECT_EQ(ReleaseKept(Now(granted), granted.keeper), core::WithdrawResult::kKept);
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone) << "by its lease id";
+}
+
+TEST_P(ReassertionContract, LeaseThatIsYetToBeProvedIsReleasedByTheEndOfNoSession) {
+  const AcquireRequest granted = AcquireOf("a", Id(1));
+  const ExtendRequest extend = ProvedExtendOf(granted, Grant(granted));
+  const std::string record = RecordOf("a");
+  ForgetEverything();
+  PutRecord("a", record);
+
+  EXPECT_EQ(ReleaseKept(Now(granted), granted.keeper), core::WithdrawResult::kKept);
+  EXPECT_TRUE(Extended(extend).ok());
+}
+
 TEST_P(ReassertionContract, ProofIsGoodUntilTheEndThatItCameWith) {
   const AcquireRequest request = AcquireOf("a", Id(1));
   const ExtendRequest of_grant = ProvedExtendOf(request, Grant(request));

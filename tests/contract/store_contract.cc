@@ -129,6 +129,17 @@ core::WithdrawResult StoreContract::Withdraw(const core::AcquireRequest& of) {
   return result.value_or(core::WithdrawResult::kKept);
 }
 
+core::WithdrawResult StoreContract::ReleaseKept(const core::AcquireRequest& of,
+                                                const core::Keeper& keeper) {
+  core::WithdrawRequest request = WithdrawOf(of);
+  request.attempt = 0;
+  request.keeper = keeper;
+  request.scope = core::WithdrawScope::kRelease;
+  const absl::StatusOr<core::WithdrawResult> result = Ask(request);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.value_or(core::WithdrawResult::kNotGranted);
+}
+
 core::FenceAnswer StoreContract::Fence(const core::FenceRequest& request) {
   const absl::StatusOr<core::FenceAnswer> answer = Ask(request);
   EXPECT_TRUE(answer.ok()) << answer.status();

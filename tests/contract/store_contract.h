@@ -92,6 +92,8 @@ class StoreContract : public testing::TestWithParam<WorldKind> {
   core::Lease Extend(const core::ExtendRequest& request);
   core::NotReleasedReason Release(const std::string& name, const LeaseId& id);
   core::WithdrawResult Withdraw(const core::AcquireRequest& of);
+  // As the end of a session that kept the lease as `keeper`.
+  core::WithdrawResult ReleaseKept(const core::AcquireRequest& of, const core::Keeper& keeper);
   core::FenceAnswer Fence(const core::FenceRequest& request);
   core::ForceReleaseAnswer ForceRelease(
       const std::string& name, core::ReleaseDelay delay = core::ReleaseDelay::kHoldersRemainingTtl);

@@ -20,6 +20,17 @@ class WithdrawContract : public StoreContract {
     return request;
   }
 
+  using StoreContract::ReleaseKept;
+  WithdrawResult ReleaseKept(const AcquireRequest& of) { return ReleaseKept(of, of.keeper); }
+
+  void Adopt(const AcquireRequest& of, const core::Keeper& adopter) {
+    core::ExtendRequest request = ExtendOf(of.name, of.lease_id);
+    request.keeper = adopter;
+    ASSERT_TRUE(Ask(request).ok());
+  }
+
+  const core::Keeper kAdopter = core::Keeper::OfHolder(7);
+
   bool IsHeldBy(const LeaseId& id) { return Ask(ExtendOf("a", id)).ok(); }
 };
 
@@ -234,6 +245,81 @@ TEST_P(WithdrawContract, OthersLeaseIsNotTouched) {
   EXPECT_EQ(Grant("a", Id(2)).token, lease.token);
   Release("a", Id(2));
   EXPECT_THAT(ReasonOf(Ask(Attempt(1, 1))), Optional(ErrorReason::kLeaseEnded));
+}
+
+// --- the end of a session
+
+TEST_P(WithdrawContract, LeaseOfASessionThatEndsIsReleased) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  Grant(request);
+
+  EXPECT_EQ(ReleaseKept(request), WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(Get("a").last_end, core::LeaseEnd::kReleased);
+  EXPECT_EQ(ReasonOf(Ask(AcquireOf("a", Id(1)))), ErrorReason::kLeaseEnded);
+  EXPECT_FALSE(Grant("a", Id(2)).previous_lease_expired);
+}
+
+// Another session had adopted it, and lost it with the end of the first one.
+TEST_P(WithdrawContract, LeaseThatWasAdoptedSinceIsNotReleasedByTheEndOfASession) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  Grant(request);
+  Adopt(request, kAdopter);
+
+  EXPECT_EQ(ReleaseKept(request), WithdrawResult::kKept);
+  EXPECT_TRUE(IsHeldBy(Id(1)));
+
+  EXPECT_EQ(ReleaseKept(request, kAdopter), WithdrawResult::kWithdrawn);
+  EXPECT_FALSE(IsHeldBy(Id(1)));
+}
+
+TEST_P(WithdrawContract, LeaseThatWasAcquiredAgainSinceIsNotReleasedByTheEndOfASession) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  Grant(request);
+  AcquireRequest again = request;
+  again.attempt = 2;
+  again.keeper = KeeperOf(2);
+  Grant(again);
+
+  EXPECT_EQ(ReleaseKept(request), WithdrawResult::kKept);
+  EXPECT_EQ(ReleaseKept(again), WithdrawResult::kWithdrawn);
+}
+
+// An extend is not an adoption: whoever knows the lease id may send it.
+TEST_P(WithdrawContract, LeaseThatWasExtendedElsewhereIsReleasedByTheEndOfASession) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  Grant(request);
+  ASSERT_TRUE(IsHeldBy(Id(1)));
+
+  EXPECT_EQ(ReleaseKept(request), WithdrawResult::kWithdrawn);
+}
+
+TEST_P(WithdrawContract, NoCallTakesAnAdoptedLeaseOver) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  Grant(request);
+  Adopt(request, kAdopter);
+  EXPECT_EQ(Withdraw(request), WithdrawResult::kKept) << "its own call";
+
+  for (const int32_t attempt : {1, 2}) {
+    AcquireRequest copy = request;
+    copy.attempt = attempt;
+    copy.keeper = KeeperOf(2);
+    Grant(copy);
+    EXPECT_EQ(Withdraw(copy), WithdrawResult::kKept) << "attempt " << attempt;
+  }
+
+  EXPECT_EQ(ReleaseKept(request, kAdopter), WithdrawResult::kWithdrawn);
+}
+
+TEST_P(WithdrawContract, EndOfASessionHidesNoExpiredLease) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  Grant(request);
+  StepBy(kTtl);
+
+  EXPECT_EQ(ReleaseKept(request), WithdrawResult::kKept);
+
+  EXPECT_TRUE(Grant("a", Id(2)).previous_lease_expired);
+  EXPECT_EQ(ReleaseKept(request), WithdrawResult::kKept) << "somebody else's lease";
 }
 
 TEST_P(WithdrawContract, WithdrawnGrantHidesNoExpiredLease) {

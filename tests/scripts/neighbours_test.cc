@@ -232,6 +232,7 @@ TEST_P(NeighboursTest, EachExtendHasItsOwnTerms) {
     extends.emplace_back(request.lease_id.digits());
     extends.push_back(ttls[keys.size()]);
     extends.emplace_back();
+    extends.emplace_back();
     keys.push_back(Key(std::to_string(keys.size())));
     for (auto& argument : AcquireArguments(request, 0)) acquires.push_back(std::move(argument));
   }

@@ -77,9 +77,9 @@ TEST_P(ScriptArgumentsTest, ArgumentOfAWrongLengthIsRefused) {
     for (size_t i = first; i < good.size(); ++i) {
       const bool any_length = shape.script->name != "inspect" &&
                               ((shape.script->name == "acquire" && i > first) ||
-                               (shape.script->name == "extend" && i == first + 2) ||
+                               (shape.script->name == "extend" && i >= first + 2) ||
                                (shape.script->name == "release" && i == first + 1) ||
-                               (shape.script->name == "reassert" && i == first + 6) ||
+                               (shape.script->name == "reassert" && i >= first + 6) ||
                                (shape.script->name == "fence" && i == first));
       if (any_length) continue;
       Strings call = good;

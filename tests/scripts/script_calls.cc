@@ -32,7 +32,7 @@ std::vector<ScriptShape> ScriptShapes() {
   const std::string keeper(core::Keeper(1, 1).digits());
   return {
       {&redis::kAcquireScript, AcquireArguments(ScriptAcquire(ScriptId(1)), 0), 1, 4, false},
-      {&redis::kExtendScript, {id, "00030000", ""}, 1, 4, true},
+      {&redis::kExtendScript, {id, "00030000", "", ""}, 1, 4, true},
       {&redis::kReleaseScript, {id_and_digest, ""}, 1, 2, true},
       {&redis::kWithdrawScript, {id_and_digest, "000001", keeper, "L"}, 1, 4, true},
       {&redis::kFenceScript, {"1", "0"}, 1, 2, false},
@@ -45,7 +45,7 @@ std::vector<ScriptShape> ScriptShapes() {
        true},
       {&redis::kReassertScript,
        {id_and_digest, "0000000000000001", "00030000", "00000000", "0000000000000000",
-        "9999999999999999", ""},
+        "9999999999999999", "", ""},
        2,
        4,
        true},

@@ -67,11 +67,14 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
     if (&script == &redis::kAcquireScript) {
       return AcquireArguments(Request(), random_.OneIn(2) ? 0 : 4);
     }
-    if (&script == &redis::kExtendScript) return {std::string(Id().digits()), Ttl(), Principal()};
+    if (&script == &redis::kExtendScript) {
+      return {std::string(Id().digits()), Ttl(), Principal(),
+              random_.OneIn(4) ? std::string(Keeper().digits()) : ""};
+    }
     if (&script == &redis::kReleaseScript) return {redis::EncodeLeaseId(Id()), Principal()};
     if (&script == &redis::kWithdrawScript) {
       return {redis::EncodeLeaseId(Id()), redis::Digits(Attempt(), 6),
-              std::string(Keeper().digits()), random_.OneIn(3) ? "U" : "L"};
+              std::string(Keeper().digits()), std::string(1, "LLUSR"[random_.Below(5)])};
     }
     if (&script == &redis::kFenceScript) {
       return {std::to_string(servers_.Now().micros - random_.Between(-5, 5)),

@@ -19,6 +19,8 @@ namespace {
 
 constexpr Micros kCallTimeout{1'000'000};
 constexpr int kTriesMax = 12;
+// An offer runs for a second.
+constexpr Micros kClaimedLateMax{4'000'000};
 // How long a client clings to a lease that is over.
 constexpr Micros kClingingMax{6'000'000};
 
@@ -134,8 +136,20 @@ void Client::OnAnswer(const RoundPtr& round, Instant sent,
   }
   if (std::holds_alternative<core::Contention>(*answer)) return Done(round);
   const Lease& lease = std::get<Lease>(*answer);
-  if (lease.offered) return Claim(round, 0);
+  if (lease.offered) return ClaimInTime(round);
   Hold(round, sent, lease);
+}
+
+// Or late, or never, as one that stands still or is dead.
+void Client::ClaimInTime(const RoundPtr& round) {
+  const int one_in = world_.schedule.slow_claim_one_in;
+  if (one_in == 0 || last_lap_ || !impatience_.OneIn(static_cast<uint64_t>(one_in))) {
+    return Claim(round, 0);
+  }
+  if (impatience_.OneIn(2)) return Done(round);
+  process_.Later(Micros(impatience_.Between(0, kClaimedLateMax.count())), [this, round] {
+    if (!round->over && !round->releasing) Claim(round, 0);
+  });
 }
 
 void Client::Retry(const RoundPtr& round, const absl::Status& why) {

@@ -53,6 +53,7 @@ class Client final : public AnyClient {
   void OnAnswer(const RoundPtr& round, core::Instant sent,
                 absl::StatusOr<core::AcquireAnswer> answer);
   void Retry(const RoundPtr& round, const absl::Status& why);
+  void ClaimInTime(const RoundPtr& round);
   void Claim(const RoundPtr& round, int tries);
   void GiveUpAtRandom(const RoundPtr& round);
   void SendAnewAtRandom(const RoundPtr& round);

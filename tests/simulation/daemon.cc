@@ -162,8 +162,10 @@ void Daemon::StartDraining() {
 std::shared_ptr<SessionServer> Daemon::OpenSession(SessionStream& stream) {
   std::erase_if(sessions_, [](const auto& session) { return !session->remains(); });
   sessions_.push_back(std::make_shared<SessionServer>(
-      SessionServer::World{world_.clock, world_.judge, process_, *manager_,
-                           [this] { return core::Keeper(number_, next_keeper_++); }},
+      SessionServer::World{
+          world_.clock, world_.judge, process_, *manager_,
+          [this] { return core::Keeper(number_, next_keeper_++); },
+          [this] { return core::Keeper::OfHolder((number_ << 32) + next_keeper_++); }},
       stream));
   return sessions_.back();
 }

@@ -16,9 +16,6 @@ constexpr Micros kTryingAgainMax{1'500'000};
 // What the void list of a record holds for certain, if all were withdrawn (scripts/record.lua has
 // one more).
 constexpr uint64_t kVoidsKept = 4;
-// Places of dead daemons are kept for 30 s.
-constexpr Micros kPlaceKept{25'000'000};
-
 // What an answer tells of the node's clock is as exact as this.
 constexpr Micros kClockTold{60'000};
 
@@ -135,7 +132,8 @@ void Judge::Joined(const Try& what, int64_t number, Instant now) {
   const auto known = state.places.find(what.lease_id);
   const auto standing = state.line.find(what.lease_id);
   const bool recent = standing == state.line.end() || now - standing->second.since < kPlaceKept;
-  if (known != state.places.end() && known->second.number != number && recent) {
+  const bool kept = known != state.places.end() && now < known->second.kept_until;
+  if (kept && known->second.number != number && recent) {
     Violation(Shown(what.lease_id) + " lost its place in the line of " + what.lock);
   }
   if (known != state.places.end()) {
@@ -173,6 +171,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
               Shown(state.turn.to.lease_id) + " was over");
   }
   CheckTurnOfGivenUp(state, now);
+  CheckTurnOfTold(state, now);
   CheckVoid(state, turn.to, "was given", now);
   NoteStuck(state, turn, now);
   CheckOrder(state, turn, now);
@@ -197,6 +196,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   if (!turn.offered) state.places.erase(turn.to.lease_id);
   state.phase = turn.offered ? Phase::kOffered : Phase::kLease;
   state.turn = std::move(turn);
+  state.told_before = state.turn.offered && state.delivered.contains(state.turn.to.keeper);
   state.over_before = false;
   state.end_set_at = now;
   state.told_end = state.turn.end;
@@ -218,6 +218,7 @@ void Judge::Repeated(const Try& what, int32_t attempt, Instant now) {
     place->second.keeper = what.keeper;
     place->second.since = now;
   }
+  state.told_before = false;
   if (attempt > turn.attempt) {
     turn.to.keeper = what.keeper;
   } else if (attempt == turn.attempt && turn.to.keeper != what.keeper) {
@@ -279,6 +280,7 @@ void Judge::Withdrawn(const Try& what, Instant now) {
               " in the line of " + what.lock);
   }
   CheckTurnOfGivenUp(state, now);
+  CheckTurnOfTold(state, now);
   Leave(state, what.lease_id, now);
   ++state.void_entries;
   state.ends.insert(what.keeper);

@@ -44,7 +44,7 @@ struct Turn {
   Micros lock_delay{};         // That the lease asked for.
   bool max_hold = false;       // Its end is a time of the node's clock too.
   std::string given_by;        // Daemon whose script call gave it.
-  bool asserted = false;       // By its holder, after a loss: no call keeps it.
+  bool asserted = false;       // By its holder, after a loss, or adopted: no call keeps it.
 };
 
 // What the store has forgotten when it cannot be trusted any more.
@@ -96,11 +96,17 @@ class Judge {
   void Repeated(const Try& what, int32_t attempt, Instant now);
   void Extended(const std::string& lock, const std::string& lease_id, Instant end, Instant now);
   void Released(const std::string& lock, const std::string& lease_id, Instant now);
+  // A session has adopted the lease: its keeper from now on.
+  void Adopted(const Try& what);
+  // The end of a session has released a lease of which it believed to be the keeper.
+  void ReleasedByEnd(const Try& what, Instant now);
   // A release was told that its lease had expired, or that it stood in line.
   void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now);
   void Withdrawn(const Try& what, Instant now);
   void WithdrawalKept(const std::string& lock);
   void Declined(const Try& what);
+  // An offer was ended early, since its client has not claimed an earlier one that it was told of.
+  void SetAside(const Try& what, Instant now);
   void LeftLine(const std::string& lock, const std::string& lease_id, Instant now);
   void Fenced(const std::string& lock, int64_t token, bool admitted);
 
@@ -160,6 +166,7 @@ class Judge {
     int64_t number = 0;
     std::string keeper;
     Instant since;
+    Instant kept_until = Instant::max();  // If it was set aside.
   };
   struct Given {
     std::string lease_id;
@@ -183,6 +190,7 @@ class Judge {
     bool over_before = false;  // The turn was over before it ran again: the clock was set back.
     std::optional<bool> previous_expired = false;  // Before `turn`.
     Instant over_at;                               // If it was ended.
+    bool told_before = false;  // It is an offer to a call that was told of another one.
     int64_t token = 0;
     std::map<int64_t, Given> given;  // By token.
     Instant extends_from;            // Since when extends of this turn are counted.
@@ -230,6 +238,7 @@ class Judge {
   void CheckCancelled(const Lock& lock, const Try& what, Instant now);
   void StandAgain(Lock& lock, const std::string& daemon, Instant now);
   void CheckTurnOfGivenUp(Lock& lock, Instant now);
+  void CheckTurnOfTold(Lock& lock, Instant now);
   void CheckPlaceOfGivenUp(Lock& lock, const std::string& lease_id, const Place& place,
                            Instant now);
   void Leave(Lock& lock, const std::string& lease_id, Instant now);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the judge makes of offers that nobody wanted.
+#include <algorithm>
+
 #include "simulation/judge.h"
+#include "simulation/judge_text.h"
 
 namespace lockkeeper::simulation {
 
@@ -14,6 +17,31 @@ void Judge::Settled(const Try& what) {
   if (!locks_[what.lock].declined.contains(what.keeper)) return;
   Violation("an offer of " + what.lock + " to " + what.lease_id.substr(0, 8) +
             " was declined while it waited");
+}
+
+void Judge::SetAside(const Try& what, Instant now) {
+  Lock& state = locks_[what.lock];
+  if (state.turn.to.lease_id != what.lease_id || state.phase != Phase::kOffered) return;
+  if (!state.answered.contains(what.keeper)) {
+    Violation("the place of " + Shown(what.lease_id) + " in the line of " + what.lock +
+              " was set aside while it waited");
+  }
+  CheckTurnOfTold(state, now);
+  if (const auto place = state.places.find(what.lease_id); place != state.places.end()) {
+    place->second.kept_until = now + kPlaceKept;
+  }
+  state.turn.end = std::min(state.turn.end, now);
+}
+
+// A client that has not claimed an offer may be dead. Another one must not cost the others a second
+// time what the first one did.
+void Judge::CheckTurnOfTold(Lock& lock, Instant now) {
+  if (!lock.told_before || lock.doubted || lock.phase != Phase::kOffered) return;
+  const Instant end = std::min(now, lock.turn.end);
+  if (end <= DoneBy(lock.turn.to.keeper, lock.end_set_at)) return;
+  lock.told_before = false;
+  Violation(Shown(lock.turn.to.lease_id) + " was offered " + lock.turn.to.lock + " for " +
+            Seconds(Between(lock.end_set_at, end)) + " after it had not claimed another offer");
 }
 
 }  // namespace lockkeeper::simulation

@@ -20,6 +20,22 @@ std::string Millis(Instant from, Instant to) {
 
 }  // namespace
 
+void Judge::Adopted(const Try& what) {
+  Turn& turn = locks_[what.lock].turn;
+  if (turn.to.lease_id != what.lease_id) return;
+  turn.to.keeper = what.keeper;
+  turn.asserted = true;
+}
+
+void Judge::ReleasedByEnd(const Try& what, Instant now) {
+  const Turn& turn = locks_[what.lock].turn;
+  if (turn.to.lease_id == what.lease_id && turn.to.keeper != what.keeper) {
+    Violation("the end of a session released " + what.lock + " of " + what.lease_id.substr(0, 8) +
+              ", which another one keeps");
+  }
+  Released(what.lock, what.lease_id, now);
+}
+
 // When the lease with this token was over, or will be by itself.
 Instant Judge::OverAt(const Lock& lock, int64_t token) const {
   if (token != lock.turn.token) {

@@ -14,6 +14,9 @@ namespace lockkeeper::simulation {
 inline constexpr size_t kDaemonDigits = 16;
 inline constexpr size_t kShownDigits = 8;
 
+// Places of dead daemons, and those that were set aside, are kept for 30 s.
+inline constexpr Micros kPlaceKept{25'000'000};
+
 inline std::string DaemonOf(const std::string& keeper) { return keeper.substr(0, kDaemonDigits); }
 inline std::string Shown(const std::string& lease_id) { return lease_id.substr(0, kShownDigits); }
 

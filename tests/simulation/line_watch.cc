@@ -75,10 +75,10 @@ LineWatch::LineWatch(support::RedisModel& server, const core::Clock& clock, Judg
     for (const size_t keys : {size_t{1}, size_t{2}}) scripts_[source.ForKeys(keys).sha1] = known;
   };
   know(redis::kAcquireScript, {Script::kAcquire, "acquire", 3, 4});
-  know(redis::kExtendScript, {Script::kExtend, "extend", 3, 4});
+  know(redis::kExtendScript, {Script::kExtend, "extend", 4, 4});
   know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
   know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
-  know(redis::kReassertScript, {Script::kReassert, "reassert", 7, 4});
+  know(redis::kReassertScript, {Script::kReassert, "reassert", 8, 4});
   know(redis::kReleaseScript, {Script::kRelease, "release", 2, 2});
   know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 4, 4});
 }
@@ -180,6 +180,10 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
         coverage_.Record(operation.lock, 'H', end);
         coverage_.Ends(Edge::kLease, end);
         judge_.Extended(operation.lock, operation.lease_id(), end, operation.now);
+        if (!operation.arguments[3].empty()) {
+          judge_.Adopted(
+              {operation.lock, operation.lease_id(), std::string(operation.arguments[3])});
+        }
       }
       return;
     case Script::kFence:
@@ -202,13 +206,7 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
       }
       return;
     case Script::kWithdraw:
-      if (outcome == 1 || outcome == 2) {
-        const Try what{operation.lock, operation.lease_id(), std::string(operation.arguments[2])};
-        judge_.Withdrawn(what, operation.now);
-        if (outcome == 1 && operation.arguments[3] == "U") judge_.Declined(what);
-      }
-      if (outcome == 3) judge_.WithdrawalKept(operation.lock);
-      return;
+      return OnWithdraw(operation);
     case Script::kOther:
       return;
   }
@@ -236,9 +234,25 @@ void LineWatch::OnAcquire(const Operation& operation) {
   }
 }
 
+void LineWatch::OnWithdraw(const Operation& operation) {
+  const Try what{operation.lock, operation.lease_id(), std::string(operation.arguments[2])};
+  const std::string_view scope = operation.arguments[3];
+  const int64_t outcome = operation.outcome();
+  if (scope == "S" || scope == "R") {
+    if (outcome == 1 && scope == "S") judge_.SetAside(what, operation.now);
+    if (outcome == 1 && scope == "R") judge_.ReleasedByEnd(what, operation.now);
+    return;
+  }
+  if (outcome == 1 || outcome == 2) {
+    judge_.Withdrawn(what, operation.now);
+    if (outcome == 1 && scope == "U") judge_.Declined(what);
+  }
+  if (outcome == 3) judge_.WithdrawalKept(operation.lock);
+}
+
 void LineWatch::OnReassert(const Operation& operation) {
   Turn turn;
-  turn.to = {operation.lock, operation.lease_id(), ""};
+  turn.to = {operation.lock, operation.lease_id(), std::string(operation.arguments[7])};
   turn.token = operation.replies[1].integer;
   turn.end = operation.now + Micros(operation.replies[2].integer);
   turn.lock_delay = core::Millis(Number(operation.arguments[3]));

@@ -63,6 +63,7 @@ class LineWatch {
              const Known& known);
   void TraceViolations();
   void OnAcquire(const Operation& operation);
+  void OnWithdraw(const Operation& operation);
   void OnReassert(const Operation& operation);
   void OnMarker(const redis::Reply& reply);
   std::string RecordOf(const std::string& lock);

@@ -48,6 +48,8 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("careless_one_in", schedule.careless_one_in);
   visit("clinging_one_in", schedule.clinging_one_in);
   visit("impatient_one_in", schedule.impatient_one_in);
+  visit("slow_claim_one_in", schedule.slow_claim_one_in);
+  visit("hand_on_one_in", schedule.hand_on_one_in);
   visit("faults_end", schedule.faults_end);
   visit("order_from", schedule.order_from);
   visit("order", schedule.order);

@@ -85,6 +85,8 @@ struct Schedule {
   int careless_one_in = 10;    // Acquires whose client does not try again.
   int clinging_one_in = 0;     // Grants whose client proves them when they are over. 0: none.
   int impatient_one_in = 0;    // Acquires sent anew while the call before is still open. 0: none.
+  int slow_claim_one_in = 0;   // Offers whose client claims late, or never. 0: none.
+  int hand_on_one_in = 0;      // Sessions left for another that are closed with a release. 0: none.
   Micros faults_end{};         // Then everything heals.
   Micros order_from{};         // From then on, how long each message takes (message_order.h):
   std::string order;           // a digit for each; then they take what chance says.

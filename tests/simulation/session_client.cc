@@ -19,6 +19,8 @@ using core::Millis;
 namespace {
 
 constexpr int kTriesMax = 12;
+// An offer runs for a second.
+constexpr Micros kClaimedLateMax{4'000'000};
 constexpr int64_t kPatienceMax = 3;
 constexpr int64_t kBeatsPerTtlMax = 8;
 
@@ -28,6 +30,7 @@ SessionClient::SessionClient(const World& world, int index, support::Random rand
     : world_(world),
       index_(index),
       random_(random),
+      oddity_(~world.schedule.seed + static_cast<uint64_t>(index)),
       process_(world.executor),
       daemon_(static_cast<int>(random_.Below(world.schedule.entrances))),
       patience_(static_cast<size_t>(random_.Between(1, kPatienceMax))),
@@ -121,7 +124,7 @@ void SessionClient::OnAcquired(const RoundPtr& round, const LinkPtr& link, Insta
   if (std::holds_alternative<core::Contention>(outcome)) return Done(round);
   const Lease& lease = std::get<Lease>(outcome);
   if (link->closing) return Release(round, 0);
-  if (lease.offered) return Claim(round, link);
+  if (lease.offered) return ClaimInTime(round, link);
   Hold(round, link, sent, lease);
 }
 
@@ -133,6 +136,20 @@ void SessionClient::Retry(const RoundPtr& round, const absl::Status& why) {
   }
   process_.Later(PauseAfter(why, random_), [this, round] {
     if (!round->over && !round->releasing) Send(round);
+  });
+}
+
+// Or late, or never, as one that stands still or is dead.
+void SessionClient::ClaimInTime(const RoundPtr& round, const LinkPtr& link) {
+  const int one_in = world_.schedule.slow_claim_one_in;
+  if (one_in == 0 || last_lap_ || !oddity_.OneIn(static_cast<uint64_t>(one_in))) {
+    return Claim(round, link);
+  }
+  if (oddity_.OneIn(2)) return Done(round);
+  process_.Later(Micros(oddity_.Between(0, kClaimedLateMax.count())), [this, round, link] {
+    if (round->over || round->releasing) return;
+    link->over ? Retry(round, core::Error(core::ErrorReason::kOutcomeUnknown, "the stream broke"))
+               : Claim(round, link);
   });
 }
 

@@ -67,6 +67,7 @@ class SessionClient final : public AnyClient {
   void Abandon(LinkPtr link);
   void MoveOn();
   void EndUnused();
+  void CloseHandedOn(LinkPtr link);
   void CloseIfDone();
   void CloseReleasing(const RoundPtr& round);
   void AdoptAll();
@@ -81,6 +82,7 @@ class SessionClient final : public AnyClient {
   void OnAcquired(const RoundPtr& round, const LinkPtr& link, core::Instant sent,
                   const Answer& answer);
   void Retry(const RoundPtr& round, const absl::Status& why);
+  void ClaimInTime(const RoundPtr& round, const LinkPtr& link);
   void Claim(const RoundPtr& round, const LinkPtr& link);
   void GiveUpAtRandom(const RoundPtr& round);
   void Hold(const RoundPtr& round, const LinkPtr& link, core::Instant asked,
@@ -98,6 +100,7 @@ class SessionClient final : public AnyClient {
   const World world_;
   const int index_;
   support::Random random_;
+  support::Random oddity_;  // Of what only some schedules have.
   Process process_;
   int daemon_ = 0;                // Where the next session goes, modulo their number.
   LinkPtr link_;                  // In use; null if there is none.

@@ -159,8 +159,20 @@ void SessionClient::EndUnused() {
     const bool used = std::any_of(rounds_.begin(), rounds_.end(), [&](const RoundPtr& round) {
       return round->link == link && round->believing;
     });
-    if (!used) Abandon(link);
+    if (!used) CloseHandedOn(link);
   }
+}
+
+// By hanging up; or, since all of its leases have been adopted elsewhere, with a release of what
+// the daemon takes for its leases.
+void SessionClient::CloseHandedOn(LinkPtr link) {
+  const int one_in = world_.schedule.hand_on_one_in;
+  if (one_in == 0 || last_lap_ || !oddity_.OneIn(static_cast<uint64_t>(one_in))) {
+    return Abandon(link);
+  }
+  link->closing = true;
+  link->stream->Send([](SessionServer& server) { server.Close(true); });
+  process_.Later(kCloseTimeout, [this, link] { Abandon(link); });
 }
 
 // Ends the session when nobody needs it any more, each time in another way.

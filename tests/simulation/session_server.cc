@@ -37,6 +37,7 @@ void SessionServer::Cancel(uint64_t id) {
 
 void SessionServer::Adopt(uint64_t id, core::ExtendRequest request) {
   ++unanswered_;
+  request.keeper = world_.next_holder();
   session_->Adopt(std::move(request), [this, id](absl::StatusOr<core::Lease> lease) {
     if (SpeaksTooLate()) return;
     if (!lease.ok()) return Answer(id, lease.status());

@@ -57,6 +57,7 @@ class SessionServer final : public core::SessionListener,
     Process& process;
     core::LockManager& locks;
     std::function<core::Keeper()> next_keeper;
+    std::function<core::Keeper()> next_holder;
   };
 
   SessionServer(World world, SessionStream& stream);

@@ -147,6 +147,8 @@ Schedule DrawSwarm(support::Random& random) {
     schedule.clinging_one_in = static_cast<int>(random.Between(1, 4));
   }
   if (random.OneIn(4)) schedule.impatient_one_in = static_cast<int>(random.Between(1, 4));
+  if (random.OneIn(4)) schedule.slow_claim_one_in = static_cast<int>(random.Between(1, 4));
+  if (random.OneIn(4)) schedule.hand_on_one_in = static_cast<int>(random.Between(1, 2));
   return schedule;
 }
 

@@ -118,8 +118,8 @@ local function repeated(key, line, record, request, text)
   end
   local attempt, known = number_at(request, 43, 48), attempt_of(record)
   local keeper = keeper_of(record)
-  -- Of an asserted lease nobody knows the attempt: this may be a stale copy.
-  if keeper == HOLDER then
+  -- Its holder has asserted or adopted it since: this is a stale copy, whatever its attempt.
+  if sub(keeper, 1, 16) == sub(HOLDER, 1, 16) then
     attempt = known
   elseif attempt > known then
     keeper = sub(request, 50, 81)

@@ -12,7 +12,8 @@
 --            marker is the last key
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
--- ARGV[10..] for each lock: lease id (32 digits), ttl (8 digits, ms, 0: as granted), principal
+-- ARGV[10..] for each lock: lease id (32 digits), ttl (8 digits, ms, 0: as granted), principal, keeper
+--            that the lease gets (32 digits, '': it has the one that it has)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
 --            1 extended, 2 extended, the lease before it expired: token, remaining (us), terms (ms, see
 --            terms_text)
@@ -21,7 +22,8 @@
 --            90 record corrupt; 91 record of a newer format: 0, 0, 0
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
--- Why        After a loss only a proof tells a lease from one that was granted further: in a
+-- Why        A session that adopts a lease becomes its keeper: whoever kept it before gives it up no
+--            more. After a loss only a proof tells a lease from one that was granted further: in a
 --            quarantine what the record does not say for itself is left to reassert.lua. An ended lease is never revived: another holder may have come and gone since. The
 --            record is written even if the end stays, as for a repeated acquire. The lease of a
 --            claim runs, and its max_hold counts, from the claim.
@@ -30,7 +32,7 @@
 local function is_beyond_ceiling(ttl, delay) return ARGV[6] ~= '' and ttl + delay > sub(ARGV[6], 72, 79) + 0 end
 
 -- The lease of an offer that is claimed: held, acquired now, with its own max_hold.
-local function claim(key, line, record, ttl)
+local function claim(key, line, record, ttl, keeper)
   local max_hold, lease_end = max_hold_of(record), now + ttl * 1000
   local max_hold_end = max_hold > 0 and now + max_hold * 1000 or 0
   if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
@@ -39,6 +41,7 @@ local function claim(key, line, record, ttl)
   local closed_until = lease_end + lock_delay * 1000
   local number = number_of(line, lease_id)
   if number then remove(line, lease_id, number) end
+  if keeper ~= '' then redis.call('SETRANGE', key, KEEPER_AT, keeper) end
   overwrite(key, STATE_AT, 'H' .. sub(record, 4, 32) ..
     format('%016d %016d %016d %016d', lease_end, closed_until, now, max_hold_end),
     max(token_of(record), closed_until))
@@ -50,7 +53,7 @@ end
 -- What the ttl of the last extend comes to now: most of a call are the same.
 local asked, asked_end, asked_columns, asked_kept
 
-local function extend(key, record, old_lease_end, ttl)
+local function extend(key, record, old_lease_end, ttl, keeper)
   if ttl ~= asked then
     asked, asked_end = ttl, now + ttl * 1000
     local asked_digits = digits(asked_end)
@@ -70,13 +73,14 @@ local function extend(key, record, old_lease_end, ttl)
     kept = collect_at(max(token, closed_until))
     told = terms_text(ttl, lock_delay, max_hold_end)
   end
+  if keeper ~= '' then redis.call('SETRANGE', key, KEEPER_AT, keeper) end
   redis.call('SETRANGE', key, LEASE_END_AT, columns)
   redis.call('PEXPIREAT', key, kept)
   return previous_of(record) == 'X' and 2 or 1, token, lease_end - now, told
 end
 
-return each({32, 8, 0}, 4, function(key, at, line)
-  local lease_id, ttl, principal = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2]
+return each({32, 8, 0, 0}, 4, function(key, at, line)
+  local lease_id, ttl, principal, keeper = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2], ARGV[at + 3]
   local record = read_header(key, principal)
   if record == '' then return in_quarantine() and 4 or 3 end
   if not is_readable(record) then return fault_of(record) end
@@ -88,8 +92,8 @@ return each({32, 8, 0}, 4, function(key, at, line)
   local state, lease_end = state_of(record), lease_end_of(record)
   if lease_end <= now then return 3 end
   if ttl == 0 then ttl = ttl_of(record) end
-  if state == 'H' then return extend(key, record, lease_end, ttl) end
+  if state == 'H' then return extend(key, record, lease_end, ttl, keeper) end
   if state ~= 'O' then return 3 end
   if not line then return LINE end
-  return claim(key, line, record, ttl) -- two keys
+  return claim(key, line, record, ttl, keeper) -- two keys
 end)

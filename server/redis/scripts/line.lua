@@ -4,7 +4,7 @@
 --
 --   <request><text>  a waiter, as acquire.lua takes it. Score: its arrival number, which is the time
 --                    of its arrival made unique; PARKED + number while it is passed over, or offered
---                    the lock
+--                    the lock. Behind the text, if it was set aside, the time of that (16 digits)
 --   i<lease id>      where a lease id stands. Score: -number
 --   d<daemon id>     liveness mark of a daemon. Score: -time until which it is taken for alive
 --   n, g             the highest number given, and when the line began. Score: -number, -time. Another
@@ -12,7 +12,9 @@
 --
 -- A hand-over offers the lock to the first waiter whose daemon lives. The offered waiter is parked
 -- until it claims, so that an offer that lapses, a pause, a drain and a crash are one case: the
--- waiter's daemon, if it lives again, puts it back in its place. The key goes with the last waiter.
+-- waiter's daemon, if it lives again, puts it back in its place. One whose client was told of an offer
+-- and did not claim it is set aside when its next turn comes: it stays parked until it is acquired again.
+-- The key goes with the last waiter.
 
 local PARKED, WAITING_END, PARKED_BEGIN = 4503599627370496, '(4503599627370496', '4503599627370496'
 local OFFER_TTL, MARK_TTL = 1000000, 3000000 -- us
@@ -23,6 +25,9 @@ local OFFERED, CANCELLED = 'O', 'C'
 -- Daemon that a waiter's entry, or a record's keeper, names.
 local function daemon_of(entry) return sub(entry, 50, 65) end
 local function daemon_of_record(record) return sub(record, 161, 176) end
+
+-- When a parked waiter was set aside; false if it was not. A text ends with a line break.
+local function set_aside_at(entry) return sub(entry, -1) ~= '\n' and sub(entry, -16) + 0 end
 
 local function add(line, score, member) redis.call('ZADD', line, format('%d', score), member) end
 

@@ -25,14 +25,15 @@
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        Messages are hints. Whatever one told is here again, for whoever asks.
 
--- Puts the parked waiters of a daemon back in their places, except the one that has the offer.
+-- Puts the parked waiters of a daemon back in their places, except the one that has the offer, and those
+-- that were set aside.
 -- Answers where to go on, or 0.
 local function unpark(line, daemon, offered, from)
   local parked = redis.call('ZRANGEBYSCORE', line, format('%d', PARKED + from), '+inf', 'WITHSCORES',
     'LIMIT', 0, PASSED_MAX)
   for i = 1, #parked, 2 do
     local entry = parked[i]
-    if daemon_of(entry) == daemon and sub(entry, 1, 32) ~= offered then
+    if daemon_of(entry) == daemon and sub(entry, 1, 32) ~= offered and not set_aside_at(entry) then
       add(line, parked[i + 1] - PARKED, entry)
     end
   end
@@ -46,12 +47,14 @@ local function has_parked(line, offered)
   return parked > 1 or parked == 1 and offered == ''
 end
 
--- Removes the parked waiters that come first if their daemons have been dead for long.
+-- Removes the parked waiters that come first if they were set aside, or their daemons have been dead, for
+-- long.
 local function forget_dead(line, offered)
   local parked = redis.call('ZRANGEBYSCORE', line, PARKED_BEGIN, '+inf', 'LIMIT', 0, PASSED_MAX)
   for i = 1, #parked do
     local entry = parked[i]
-    if mark_of(line, daemon_of(entry)) + PARKED_KEPT > now or sub(entry, 1, 32) == offered then
+    local heard_of = set_aside_at(entry) or mark_of(line, daemon_of(entry))
+    if heard_of + PARKED_KEPT > now or sub(entry, 1, 32) == offered then
       return
     end
     redis.call('ZREM', line, entry, 'i' .. sub(entry, 1, 32))

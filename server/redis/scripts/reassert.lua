@@ -13,7 +13,8 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id and digest (41 digits), token (16 digits), ttl (8 digits, ms),
 --            lock_delay (8 digits, ms), end by max_hold (16 digits, us, 0: none), end of the lease that
---            is proved (16 digits, us), both in service time, principal
+--            is proved (16 digits, us), both in service time, principal, keeper that the lease gets
+--            (32 digits, '': none)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
 --            1 held again: token, remaining (us), terms (ms, see terms_text)
 --            3 the lease is lost; 90 record corrupt; 91 record of a newer format: 0, 0, 0
@@ -41,9 +42,10 @@ local function is_against(record, who, token)
   return state ~= 'H' and state ~= 'O'
 end
 
-return each({41, 16, 8, 8, 16, 16, 0}, 4, function(key, at, line)
+return each({41, 16, 8, 8, 16, 16, 0, 0}, 4, function(key, at, line)
   local who, token, ttl = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2] + 0
   local lock_delay, max_hold_end, principal = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 6]
+  local keeper = ARGV[at + 7] == '' and HOLDER or ARGV[at + 7]
   local record, fault = read(key)
   if fault then return fault end
   if not in_quarantine() or by_node(ARGV[at + 5]) <= now or record and is_against(record, who, token) then
@@ -67,7 +69,7 @@ return each({41, 16, 8, 8, 16, 16, 0}, 4, function(key, at, line)
   if number then remove(line, sub(who, 1, 32), number) end
   local closed_until = lease_end + lock_delay * 1000
   write(key, format('1 H - - 000000 %016d %016d %016d %016d %016d %s ', token, lease_end, closed_until,
-    now, max_hold_end, epoch) .. who .. ' 000000 ' .. HOLDER .. format(' %08d %08d 00000000 %04d D\n', ttl,
+    now, max_hold_end, epoch) .. who .. ' 000000 ' .. keeper .. format(' %08d %08d 00000000 %04d D\n', ttl,
     lock_delay, #text) .. text .. voids, max(token, closed_until))
   settle(key, line, true)
   return 1, token, lease_end - now, terms_text(ttl, lock_delay, max_hold_end)

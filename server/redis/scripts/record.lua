@@ -43,12 +43,13 @@ local TEXT_AT, VOID_LENGTH, VOIDS_BYTES = 228, 10, 92
 local RETRY_WINDOW = 61000000
 local TOKEN_MAX = 9007199254740991
 local FOR_GOOD, NOBODY = '999999', '00000000000000000000000000000000'
--- Keeper of a lease that its holder has asserted. No call has it, and none takes it over.
+-- Keeper of a lease that its holder has asserted. No call has it, and none takes it over. The same goes
+-- for that of a session that has adopted a lease, which begins like it.
 local HOLDER = 'ffffffffffffffffffffffffffffffff'
 local SHORT = '^2 [RWN] [X-] [L-] %d%d%d%d%d%d %d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d %d'
 local LINE, GUARD, OLDER, CORRUPT, FORMAT_TOO_NEW = 80, 81, 82, 90, 91
 -- Where SETRANGE overwrites: the column before.
-local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT = '2', '6', '32', '153'
+local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT, KEEPER_AT = '2', '6', '32', '153', '160'
 
 -- Sixteen digits of a point in time or a token.
 local function digits(n) return n == now and now_digits or format('%016d', n) end

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- with frame.lua, record.lua, line.lua
 -- Takes grants, offers and places in line back that a daemon has given up, if the call that gives
--- up still keeps them.
+-- up still keeps them; ends leases of a session that is closed, if it still keeps them.
 -- KEYS       for each lock: record (string); with two keys per lock: line (sorted set)
 -- ARGV[1]    token floor (integer), for the next in line
 -- ARGV[2]    retention (ms) of a record beyond its last point in time that matters
@@ -14,10 +14,12 @@
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id (32 digits, a space and its digest: 8 characters), attempt
---            (6 digits), keeper (32 digits), scope (L: a lease too, U: only what is unclaimed)
+--            (6 digits), keeper (32 digits), scope (L: a lease too, U: only what is unclaimed, S: only an
+--            offer, whose place is set aside, R: only a lease, which is released)
 -- Returns    {now (us), then for each lock: outcome, more, position, seen}
---            1 withdrawn; 2 nothing is granted to this attempt, and now nothing can be
---            3 the grant, or the place in line, has another keeper, or was claimed and is out of scope;
+--            1 withdrawn, set aside or released; 2 nothing is granted to this attempt, and now nothing can be
+--            3 the grant, or the place in line, has another keeper, or was claimed and is out of scope,
+--            or there is nothing to set aside or to release;
 --            if it is that of an earlier attempt, nothing can be granted to this one
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
@@ -30,7 +32,8 @@
 --            client: the retry has moved the keeper. The attempt becomes void, so that its acquire,
 --            if it comes later still, grants nothing, and takes nothing over from an attempt before
 --            it; a later attempt may be granted. A daemon that declines an offer cannot know whether
---            it was claimed meanwhile: hence the scope.
+--            it was claimed meanwhile: hence the scope. What a session releases by its end another one
+--            may have adopted: hence the keeper there.
 
 local function make_void(key, record, digest, attempt)
   local kind, void_attempt
@@ -47,6 +50,30 @@ local function keep(key, line, record, attempt)
   make_void(key, record, digest_of(record), attempt)
   if line then settle(key, line, true) end -- two keys
   return 3
+end
+
+-- The lease id is the record's. Its client was told of an earlier offer and has not claimed it: this one
+-- lapses now, and its place is not offered the lock again until the client is heard of.
+local function set_aside(key, line, record, keeper)
+  if not runs(record, 'O') or keeper_of(record) ~= keeper or keeper == NOBODY then return 3 end
+  if not line then return LINE end
+  local number = number_of(line, lease_id_of(record)) -- two keys
+  local entry = number and entry_at(line, number) -- two keys
+  if entry then -- two keys
+    redis.call('ZREM', line, entry) -- two keys
+    add(line, PARKED + number, entry .. now_digits) -- two keys
+  end -- two keys
+  overwrite(key, LEASE_END_AT, now_digits .. ' ' .. now_digits, token_of(record)) -- two keys
+  return 1, hand_over_ended(key, line) -- two keys
+end
+
+-- The lease id is the record's. Its session is closed.
+local function release_kept(key, line, record, keeper)
+  if not is_live(record) or keeper_of(record) ~= keeper then return 3 end
+  if has_line(record) and not line then return LINE end
+  write_ended(key, record, 'R', '-', 'R')
+  if line then return 1, hand_over_ended(key, line) end -- two keys
+  return 1
 end
 
 -- The lease id is the record's.
@@ -88,9 +115,13 @@ return each({41, 6, 32, 1}, 4, function(key, at, line)
   local attempt, keeper = ARGV[at + 1], ARGV[at + 2]
   local record, fault = read(key)
   if fault then return fault end
+  local scope = ARGV[at + 3]
   if record and lease_id_of(record) == lease_id then
-    return withdraw_holder(key, line, record, attempt, keeper, ARGV[at + 3])
+    if scope == 'S' then return set_aside(key, line, record, keeper) end
+    if scope == 'R' then return release_kept(key, line, record, keeper) end
+    return withdraw_holder(key, line, record, attempt, keeper, scope)
   end
+  if scope == 'S' or scope == 'R' then return 3 end
   if record and has_line(record) and not line then return LINE end
   local waiting, position = nil, 0 -- two keys
   if line then waiting, position = withdraw_waiter(line, lease_id, keeper) end -- two keys

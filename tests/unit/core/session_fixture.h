@@ -58,6 +58,14 @@ class SessionTest : public testing::Test {
     return request;
   }
 
+  // Of another session, or of none.
+  static ExtendRequest Adoption(const std::string& name) {
+    ExtendRequest request = Extend(name);
+    request.token = FencingToken{42};
+    request.keeper = Keeper::OfHolder(static_cast<uint64_t>(name.front()));
+    return request;
+  }
+
   static ExtendRequest Proved(const std::string& name) {
     ExtendRequest request = Extend(name);
     request.token = FencingToken{42};

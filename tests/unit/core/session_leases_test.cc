@@ -22,7 +22,7 @@ constexpr Instant kStart{};
 class SessionLeasesTest : public testing::Test {
  protected:
   void Keep(const std::string& name, Instant end, Millis ttl = kTtl) {
-    leases_.Keep(name, kId, ttl, end);
+    leases_.Keep(name, kId, Keeper(), ttl, end);
   }
 
   // Names of the leases that are due; they stay as they are.
@@ -147,7 +147,7 @@ TEST_F(SessionLeasesTest, LeaseKeptAnewWhileItIsBeingExtendedStays) {
   const auto a = leases_.NextDue(kStart + seconds(15));
   Keep("a", kStart + seconds(45));
   leases_.Ended(*a);
-  EXPECT_TRUE(leases_.Keeps("a", kId));
+  EXPECT_NE(leases_.Find("a", kId), nullptr);
   EXPECT_THAT(Due(kStart + seconds(26)), ElementsAre("a"));
 }
 

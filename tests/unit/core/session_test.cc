@@ -236,7 +236,9 @@ TEST_F(SessionTest, ForgottenLeaseThatItsClientCannotProveStaysNamed) {
 
 TEST_F(SessionTest, ForgottenLeaseIsAdoptedWithItsProof) {
   Caught<Lease> adopted;
-  session_->Adopt(Proved("a"), adopted.Into());
+  ExtendRequest request = Adoption("a");
+  request.reassertion = "proof";
+  session_->Adopt(request, adopted.Into());
   EXPECT_EQ(store_.extends.front().reassertion, "proof");
   store_.extends.Answer(Granted("a"));
   EXPECT_TRUE(adopted.value().ok());
@@ -293,9 +295,7 @@ TEST_F(SessionTest, OfferThatWasReleasedOrLostIsNoneOfTheSession) {
 
 TEST_F(SessionTest, AdoptedLeaseIsKept) {
   Caught<Lease> adopted;
-  ExtendRequest request = Extend("a");
-  request.token = FencingToken{42};
-  session_->Adopt(request, adopted.Into());
+  session_->Adopt(Adoption("a"), adopted.Into());
   store_.extends.Answer(Granted("a"));
   EXPECT_TRUE(adopted.value().ok());
   EXPECT_EQ(session_->leases(), 1U);
@@ -303,7 +303,7 @@ TEST_F(SessionTest, AdoptedLeaseIsKept) {
 
 TEST_F(SessionTest, LeaseWithAnotherTokenIsNotAdopted) {
   Caught<Lease> adopted;
-  ExtendRequest request = Extend("a");
+  ExtendRequest request = Adoption("a");
   request.token = FencingToken{41};
   session_->Adopt(request, adopted.Into());
   store_.extends.Answer(Granted("a"));
@@ -356,11 +356,40 @@ TEST_F(SessionTest, ReleaseAllReleasesAllAndCountsThem) {
   Hold("b");
   Caught<int32_t> released;
   session_->ReleaseAll(released.Into());
-  store_.releases.Answer(ReleaseAnswer{});
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
   EXPECT_FALSE(released.came());
-  store_.releases.Answer(ReleaseAnswer{NotReleasedReason::kExpired});
-  EXPECT_EQ(*released.value(), 1) << "the other one had ended";
+  store_.withdrawals.Answer(WithdrawResult::kKept);
+  EXPECT_EQ(*released.value(), 1) << "the other one had ended, or somebody else has it";
   EXPECT_EQ(session_->leases(), 0U);
+}
+
+// Whatever way a lease came to this session, it releases it as who kept it then.
+TEST_F(SessionTest, ReleaseAllReleasesEachLeaseAsItsKeeper) {
+  const auto keeper_that_releases = [this] {
+    Caught<int32_t> released;
+    session_->ReleaseAll(released.Into());
+    const WithdrawRequest asked = store_.withdrawals.front();
+    EXPECT_EQ(asked.scope, WithdrawScope::kRelease);
+    EXPECT_EQ(asked.lease_id, Id("a"));
+    store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+    return asked.keeper;
+  };
+  Hold("a");
+  session_->Run({2, Extend("a")});
+  store_.extends.Answer(Granted("a"));
+  EXPECT_EQ(keeper_that_releases(), Acquire("a").keeper) << "granted, and extended since";
+
+  TellOffer("a");
+  session_->Run({3, Extend("a")});
+  store_.extends.Answer(Granted("a"));
+  EXPECT_EQ(keeper_that_releases(), Acquire("a").keeper) << "claimed";
+
+  Hold("a");
+  Caught<Lease> adopted;
+  session_->Adopt(Adoption("a"), adopted.Into());
+  EXPECT_EQ(store_.extends.front().keeper, Adoption("a").keeper);
+  store_.extends.Answer(Granted("a"));
+  EXPECT_EQ(keeper_that_releases(), *Adoption("a").keeper) << "adopted, though it was granted here";
 }
 
 TEST_F(SessionTest, LastAnswersMayComeWhenOnlyTheyHoldTheSession) {

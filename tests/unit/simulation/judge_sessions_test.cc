@@ -138,6 +138,21 @@ TEST_F(JudgeSessionsTest, LeaseThatTheClientKnowsOfIsTakenBackWithItsStream) {
   ExpectOne("which knows that it has it");
 }
 
+TEST_F(JudgeSessionsTest, EndOfASessionReleasesWhatAnotherHasAdopted) {
+  Give(TryOf('a'), 1, 0);
+  judge.Adopted(TryOf('a', 2, 1));
+  judge.ReleasedByEnd(TryOf('a'), At(50));
+  ExpectOne("the end of a session released a of aaaaaaaa, which another one keeps");
+}
+
+TEST_F(JudgeSessionsTest, EndOfASessionReleasesWhatItHasAdopted) {
+  Give(TryOf('a'), 1, 0);
+  judge.Adopted(TryOf('a', 2, 1));
+  judge.ReleasedByEnd(TryOf('a', 2, 1), At(50));
+  Give(TryOf('b'), 2, 50);
+  ExpectNone();
+}
+
 TEST_F(JudgeSessionsTest, SessionsRemain) {
   judge.Remains(0, 0, 2);
   ExpectOne("2 sessions never ended");

@@ -102,7 +102,8 @@ TEST(ScheduleTest, EvenDrawingStaysAsItWas) {
       "seed=68810 daemons=4 entrances=4 balanced=1 clients=3 session_clients=2 session_leases=1 "
       "locks=1 ttl=4746 lock_delay=808 max_hold=0 scripts_loaded=1 durable=1 guarded=0 "
       "think_max=5916593 hold_max=1216664 wait_max=9026 cancel_one_in=8 confirm_one_in=4 "
-      "careless_one_in=6 clinging_one_in=0 impatient_one_in=0 faults_end=19500000 "
+      "careless_one_in=6 clinging_one_in=0 impatient_one_in=0 slow_claim_one_in=0 hand_on_one_in=0 "
+      "faults_end=19500000 "
       "order_from=0 order= "
       "store_slow@1594637+4795218/0 daemon_pause@5989804+28199/0 "
       "stream_broken@13807644+314996/23");
