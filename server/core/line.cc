@@ -147,13 +147,16 @@ void Line::TakeUp(LineWaiter& waiter, const Offer& offer) {
 }
 
 // Nobody waits here any more in the place that has the offer: it could not be left in time, or its
-// client was told and did not claim. A message may be late, and the offer have been claimed
-// meanwhile: a lease is not taken back.
+// client was told of an offer and did not claim. If that was an earlier one, the client is slow or
+// dead, and its place is set aside until it acquires again. A message may be late, and the offer
+// have been claimed meanwhile: a lease is not taken back.
 void Line::Decline(const Offer& offer) {
-  if (draining_ || WasOffered(offer.lease_id)) return;
-  withdrawals_.Start({offer.name, offer.lease_id, offer.attempt, offer.keeper,
-                      clock_.Now() + kStoreTimeout, WithdrawScope::kUnclaimedOnly},
-                     clock_.Now() + kLeaveTriedFor, [](absl::StatusOr<WithdrawResult>) {});
+  const FencingToken* const told = told_.Find(offer.lease_id, clock_.Now());
+  if (draining_ || (told != nullptr && offer.token <= *told)) return;
+  withdrawals_.Start(
+      {offer.name, offer.lease_id, offer.attempt, offer.keeper, clock_.Now() + kStoreTimeout,
+       told != nullptr ? WithdrawScope::kSetAside : WithdrawScope::kUnclaimedOnly},
+      clock_.Now() + kLeaveTriedFor, [](absl::StatusOr<WithdrawResult>) {});
 }
 
 void Line::OnWaiterReleased(const std::string& name, const LeaseId& lease_id) {

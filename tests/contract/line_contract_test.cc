@@ -39,6 +39,13 @@ class LineContract : public StoreContract {
     return request;
   }
 
+  // The same, whose client claims.
+  AcquireRequest ConfirmingOf(const LeaseId& id, int32_t attempt = 1) {
+    AcquireRequest request = WaiterOf(id, attempt);
+    request.claim = core::ClaimMode::kByClient;
+    return request;
+  }
+
   void Stand(const AcquireRequest& request) {
     const auto outcome = Ask(request);
     ASSERT_TRUE(outcome.ok()) << outcome.status();
@@ -57,10 +64,24 @@ class LineContract : public StoreContract {
     EXPECT_EQ(answer.offer->lease_id, request.lease_id);
   }
 
-  WithdrawResult Decline(const AcquireRequest& of) {
+  WithdrawResult Decline(const AcquireRequest& of, core::WithdrawScope scope) {
     core::WithdrawRequest request = WithdrawOf(of);
-    request.scope = core::WithdrawScope::kUnclaimedOnly;
+    request.scope = scope;
     return Ask(request).value_or(WithdrawResult::kNotGranted);
+  }
+  WithdrawResult Decline(const AcquireRequest& of) {
+    return Decline(of, core::WithdrawScope::kUnclaimedOnly);
+  }
+  WithdrawResult SetAside(const AcquireRequest& of) {
+    return Decline(of, core::WithdrawScope::kSetAside);
+  }
+
+  // Who is offered the lock after the offer before has lapsed, and all who were parked are back.
+  std::optional<LeaseId> OfferedNext() {
+    StepBy(kOfferTtl);
+    Poll();
+    const PollAnswer answer = Poll(/*unpark_from=*/1);
+    return answer.offer ? std::optional(answer.offer->lease_id) : std::nullopt;
   }
 
   // The first daemon hears messages from now on, so that it can be offered the lock by another call
@@ -124,6 +145,67 @@ TEST_P(LineContract, ClosedLockWithALineIsClosed) {
   const core::Contention closed = Contend("a", Id(3));
   EXPECT_EQ(closed.reason, core::ContentionReason::kClosed);
   EXPECT_EQ(closed.waiters, 1);
+}
+
+// Its client had been told of the first offer. A second one cost the next waiter another second.
+TEST_P(LineContract, PlaceThatWasSetAsideIsOfferedTheLockAgainOnlyWhenItIsAcquiredAgain) {
+  Listen();
+  Grant("a", Id(9));
+  Stand(ConfirmingOf(Id(1)));
+  const int64_t number = number_;
+  Stand(ConfirmingOf(Id(2)));
+  StepBy(kTtl);
+  ASSERT_TRUE(Poll().offer.has_value());
+  ASSERT_EQ(OfferedNext(), Id(2))
+      << "the first one goes back behind the offer that follows its own";
+  ASSERT_EQ(OfferedNext(), Id(1));
+
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(ReasonOf(Ask(ExtendOf("a", Id(1)))), ErrorReason::kLeaseLost) << "its offer has lapsed";
+  EXPECT_EQ(OfferedNext(), Id(2));
+  EXPECT_EQ(OfferedNext(), Id(2)) << "the only one that is there";
+  Stand(ConfirmingOf(Id(1), 2));
+  EXPECT_EQ(number_, number) << "it has kept its place";
+  EXPECT_EQ(OfferedNext(), Id(1));
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, SettingAsideHandsTheLockOn) {
+  Listen();
+  Offer(ConfirmingOf(Id(1)), Id(9));
+  Stand(ConfirmingOf(Id(2)));
+
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kWithdrawn);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(2))).ok()) << "it has the offer at once";
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kKept) << "it has no offer any more";
+}
+
+TEST_P(LineContract, PlaceThatWasSetAsideIsForgottenAfterHalfAMinute) {
+  Offer(ConfirmingOf(Id(1)), Id(9));
+  Stand(ConfirmingOf(Id(2)));
+  const int64_t number = number_;
+  ASSERT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kWithdrawn);
+  ASSERT_EQ(OfferedNext(), Id(2));
+  ASSERT_TRUE(Ask(ExtendOf("a", Id(2), Millis(60'000))).ok());
+  StepBy(Millis(30'000));
+  Poll();
+
+  Stand(ConfirmingOf(Id(1), 2));
+
+  EXPECT_GT(number_, number) << "at the end of the line";
+}
+
+TEST_P(LineContract, OfferThatWasClaimedOrTakenOverIsNotSetAside) {
+  Offer(ConfirmingOf(Id(1)), Id(9));
+  ASSERT_TRUE(Ask(ConfirmingOf(Id(1), 2)).ok());
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kKept) << "its client was heard of";
+  ASSERT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1), 2)), WithdrawResult::kKept);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
 }
 
 TEST_P(LineContract, OfferThatWasClaimedIsNoLongerDeclined) {

@@ -30,10 +30,10 @@ class LineOfferTest : public testing::Test {
   }
 
   // The same offer comes as a message and in the answer of a poll, in any order and any time.
-  void HearOfOffer() {
+  void HearOfOffer(int64_t token = 8) {
     store_.listener->OnOffer({.name = "a",
                               .lease_id = LeaseId::FromBits(1, 2),
-                              .token = FencingToken{8},
+                              .token = FencingToken{token},
                               .remaining = seconds(1),
                               .ttl = seconds(30),
                               .previous_lease_expired = false,
@@ -95,6 +95,22 @@ TEST_F(LineOfferTest, OfferThatTheClientWasToldOfIsDeclinedOnceItHadTimeToClaim)
   HearOfOffer();
   EXPECT_EQ(store_.withdrawals.front().keeper, keeper_);
   EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kUnclaimedOnly);
+}
+
+// It cost those behind it a second for each offer.
+TEST_F(LineOfferTest, ClientThatLetAnOfferLapseIsSetAsideWhenItIsOfferedTheLockAgain) {
+  Wait(ClaimMode::kByClient);
+  HearOfOffer(8);
+  ASSERT_TRUE(answer_.came());
+
+  executor_.AdvanceBy(seconds(2));
+  HearOfOffer(9);
+
+  EXPECT_EQ(store_.withdrawals.front().keeper, keeper_);
+  EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kSetAside);
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+  HearOfOffer(8);
+  EXPECT_EQ(store_.withdrawals.size(), 0U) << "a late message of the first offer";
 }
 
 TEST_F(LineOfferTest, OfferToAPlaceThatCouldNotBeLeftIsDeclinedAtOnce) {

@@ -434,28 +434,6 @@ TEST_F(JudgeLineTest, ReleasedLeaseIdJoinsTheLine) {
   ExpectOne("bbbbbbbb was let into the line of a after it was released");
 }
 
-TEST_F(JudgeLineTest, OfferIsDeclinedWhileItsCallWaits) {
-  OfferToTheFirstWaiter();
-  judge.Declined(TryOf('b', 2, 1));
-  judge.Settled(TryOf('b', 2, 1));
-  ExpectOne("an offer of a to bbbbbbbb was declined while it waited");
-}
-
-TEST_F(JudgeLineTest, OfferIsDeclinedToOneThatIsToldThatNobodyKnows) {
-  OfferToTheFirstWaiter();
-  judge.Declined(TryOf('b', 2, 1));
-  judge.Answered(TryOf('b', 2, 1), At(30));
-  ExpectNone();
-}
-
-TEST_F(JudgeLineTest, OfferIsDeclinedOnceItsCallHasAnAnswer) {
-  OfferToTheFirstWaiter();
-  judge.Settled(TryOf('b', 2, 1));
-  judge.Answered(TryOf('b', 2, 1), At(30));
-  judge.Declined(TryOf('b', 2, 1));
-  ExpectNone();
-}
-
 TEST_F(JudgeLineTest, ShortVoidListMayForget) {
   Release('z', 0);
   for (int i = 0; i < 12; ++i) Release(static_cast<char>('a' + i), i + 1);
