@@ -90,15 +90,24 @@ class WaitingTest : public testing::Test {
  protected:
   using Settings = std::vector<std::pair<std::string, std::string>>;
 
-  // A daemon and a connection to it. `settings` are variables of its environment.
+  // A daemon and a connection to it. `settings` are variables of its environment; at `socket`, a
+  // path, it listens too.
   struct Replica {
-    explicit Replica(const support::RedisServer& redis, const Settings& settings = {})
+    explicit Replica(const support::RedisServer& redis, const Settings& settings = {},
+                     const std::string& socket = "")
         : daemon({.program = LOCKKEEPERD_PROGRAM,
-                  .arguments = {"--redis", redis.unix_url(), "--listen", "127.0.0.1:0",
-                                "--http-listen", "127.0.0.1:0"},
+                  .arguments = Arguments(redis, socket),
                   .environment = settings}) {
       daemon.WaitUntilReady();
       client = std::make_unique<support::LockClient>(daemon.GrpcAddress(), kPatience);
+    }
+
+    static std::vector<std::string> Arguments(const support::RedisServer& redis,
+                                              const std::string& socket) {
+      std::vector<std::string> arguments = {"--redis",     redis.unix_url(), "--listen",
+                                            "127.0.0.1:0", "--http-listen",  "127.0.0.1:0"};
+      if (!socket.empty()) arguments.insert(arguments.end(), {"--listen", "unix:" + socket});
+      return arguments;
     }
 
     support::DaemonProcess daemon;

@@ -6,6 +6,7 @@
 
 #include "integration/waiting/fixture.h"
 #include "support/process/child_process.h"
+#include "support/process/connection_gate.h"
 #include "support/random.h"
 
 namespace lockkeeper {
@@ -48,6 +49,29 @@ TEST_F(LeavingTest, KilledClientLeavesTheLine) {
 
   EXPECT_TRUE(WaitForWaiters(replica, 0));
   EXPECT_TRUE(LineIsGone());
+}
+
+// Its machine is gone: nobody hangs up. It would have been granted a whole lease.
+TEST_F(LeavingTest, CallerThatVanishedLeavesTheLineBeforeItsTurn) {
+  const support::TemporaryDirectory directory;
+  const std::string socket = directory.Path("socket");
+  Replica replica(redis_, {}, socket);
+  support::ConnectionGate gate(socket);
+  Hold(replica, "n", 1);
+  support::LockClient client(gate.address(), kPatience);
+  WaitingCall vanished(client, Request("n", 2));
+  ASSERT_TRUE(WaitForWaiters(replica, 1));
+  const auto next = StandInLine(replica, 3, 2);
+  const auto begin = std::chrono::steady_clock::now();
+
+  gate.Hold();
+
+  EXPECT_TRUE(WaitForWaiters(replica, 1));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10))
+      << "5 s, and the machine is busy";
+  Release(replica, "n", 1);
+  EXPECT_TRUE(next->response().has_lease()) << next->status().error_message();
+  EXPECT_LT(next->lease().waited().seconds(), 60) << "not after the ttl of the one that vanished";
 }
 
 // Each would have had the lock offered for a second. LOCKKEEPER_DEAD_WAITERS sets how many there
