@@ -169,26 +169,27 @@ void NodeGuard::CheckAgainSoon() {
   });
 }
 
-// The text of the marker that scripts/marker.lua answered.
-std::optional<std::string> NodeGuard::TakeReply(size_t lane, Instant sent,
-                                                const absl::StatusOr<Reply>& reply) {
+// What scripts/marker.lua answered.
+std::optional<NodeGuard::Found> NodeGuard::TakeReply(size_t lane, Instant sent,
+                                                     const absl::StatusOr<Reply>& reply) {
   if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2 ||
       node_.life(lane).run_id.empty()) {
     if (reply.ok() && reply->type == Reply::Type::kError) NoteRefusal(reply->text);
     return std::nullopt;
   }
   if (sent < clock_learned_) return std::nullopt;  // By the clock as it was, or as it is.
-  const std::optional<SeenMarker> seen = ParseMarker(reply->items[1].text);
-  LearnClock(sent, {reply->items[0].integer}, seen ? seen->marker.epoch : 0);
-  return reply->items[1].text;
+  Found found{reply->items[1].text, ParseMarker(reply->items[1].text)};
+  LearnClock(sent, {reply->items[0].integer}, found.marker ? found.marker->marker.epoch : 0);
+  return found;
 }
 
 void NodeGuard::OnSeen(size_t lane, Instant sent, int64_t beats, MayImprove may_improve,
                        absl::StatusOr<Reply> reply) {
-  const std::optional<std::string> raw = TakeReply(lane, sent, reply);
-  if (!raw) return CheckAgainSoon();
+  const std::optional<Found> found = TakeReply(lane, sent, reply);
+  if (!found) return CheckAgainSoon();
+  const std::string& raw = found->text;
   Sighting sighting{.known = known_,
-                    .seen = ParseMarker(*raw),
+                    .seen = found->marker,
                     .life = node_.life(lane),
                     .evicted_before = evicted_,
                     .clock_steps = clock_steps_,
@@ -203,10 +204,10 @@ void NodeGuard::OnSeen(size_t lane, Instant sent, int64_t beats, MayImprove may_
   if (known_ && sighting.seen && sighting.seen->marker.epoch > known_->marker.epoch) {
     LearnClockAnew(sent, sighting.now);
   }
-  sighting.unreadable = !sighting.seen && !raw->empty();
-  if (!known_ && raw->empty()) return AskWhetherNew(lane, std::move(sighting));
-  if (IsRestarted(sighting)) return AskForLastLease(lane, std::move(sighting), *raw);
-  Decide(lane, sighting, *raw);
+  sighting.unreadable = !sighting.seen && !raw.empty();
+  if (!known_ && raw.empty()) return AskWhetherNew(lane, std::move(sighting));
+  if (IsRestarted(sighting)) return AskForLastLease(lane, std::move(sighting), raw);
+  Decide(lane, sighting, raw);
 }
 
 // Whether the server was started anew since it confirmed the last lease, and nobody has beaten
@@ -278,11 +279,12 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
   RunMarkerScript(lane, expected, text, beats,
                   [this, lane, sent, text, beats, judged = clock_steps_,
                    judgement = std::move(judgement)](absl::StatusOr<Reply> reply) {
-                    const std::optional<std::string> raw = TakeReply(lane, sent, reply);
-                    const std::optional<SeenMarker> seen = raw ? ParseMarker(*raw) : std::nullopt;
-                    if (seen && seen->beat.count < beats) older_data_ = true;
+                    const std::optional<Found> found = TakeReply(lane, sent, reply);
+                    if (!found || !found->marker) return CheckAgainSoon();
+                    const SeenMarker& seen = *found->marker;
+                    if (seen.beat.count < beats) older_data_ = true;
                     // Another one was first.
-                    if (!seen || WithoutBeat(*raw) != text) return CheckAgainSoon();
+                    if (WithoutBeat(found->text) != text) return CheckAgainSoon();
                     const bool covered = judgement.kind == Judgement::Kind::kLoss || !older_data_;
                     if (clock_steps_.count > judged.count || !covered) {
                       // Noticed meanwhile: the marker does not tell of that.
@@ -290,7 +292,7 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
                       clock_steps_.by -= judged.by;
                       return CheckAgainSoon();
                     }
-                    Confirm(*seen, judgement);
+                    Confirm(seen, judgement);
                     TellOfMarker(node_, options_.new_store.channel_pattern, stamp_);
                     EndCheck();
                   });
@@ -376,24 +378,23 @@ void NodeGuard::Beat() {
   const Instant sent = clock_.Now();
   const std::string text = known_->marker.Text();
   const int64_t beats = known_->beat.count;
-  RunMarkerScript(lane, text, text, beats,
-                  [this, lane, sent, text, beats](absl::StatusOr<Reply> reply) {
-                    beating_ = false;
-                    const std::optional<std::string> raw = TakeReply(lane, sent, reply);
-                    const std::optional<SeenMarker> seen = raw ? ParseMarker(*raw) : std::nullopt;
-                    const bool as_known = seen && WithoutBeat(*raw) == text;
-                    if (as_known && seen->beat.count <= beats) return OnOlderData(lane, sent);
-                    if (!trusted_) return;
-                    if (!raw) {
-                      if (!check_problem_.empty())
-                        OnRefused(lane);  // Another look tells whether that lasts.
-                      return;
-                    }
-                    if (!as_known || clock_steps_.count > 0) return OnRefused(lane);
-                    if (seen->beat.count < known_->beat.count) return;
-                    known_->beat = seen->beat;
-                    beats_ = Digits(seen->beat.count, kBeatsDigits);
-                  });
+  RunMarkerScript(
+      lane, text, text, beats, [this, lane, sent, text, beats](absl::StatusOr<Reply> reply) {
+        beating_ = false;
+        const std::optional<Found> found = TakeReply(lane, sent, reply);
+        const SeenMarker* const seen = found && found->marker ? &*found->marker : nullptr;
+        const bool as_known = seen != nullptr && WithoutBeat(found->text) == text;
+        if (as_known && seen->beat.count <= beats) return OnOlderData(lane, sent);
+        if (!trusted_) return;
+        if (!found) {
+          if (!check_problem_.empty()) OnRefused(lane);  // Another look tells whether that lasts.
+          return;
+        }
+        if (!as_known || clock_steps_.count > 0) return OnRefused(lane);
+        if (seen->beat.count < known_->beat.count) return;
+        known_->beat = seen->beat;
+        beats_ = Digits(seen->beat.count, kBeatsDigits);
+      });
 }
 
 }  // namespace lockkeeper::redis

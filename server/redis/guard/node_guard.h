@@ -140,8 +140,13 @@ class NodeGuard {
                        int64_t beats, absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done);
   void EndCheck();
   void NoteRefusal(const std::string& answer);
-  std::optional<std::string> TakeReply(size_t lane, core::Instant sent,
-                                       const absl::StatusOr<Reply>& reply);
+  // What is where the marker should be: its text, and what that says if it is one.
+  struct Found {
+    std::string text;
+    std::optional<SeenMarker> marker;
+  };
+  std::optional<Found> TakeReply(size_t lane, core::Instant sent,
+                                 const absl::StatusOr<Reply>& reply);
 
   Node& node_;
   const core::Clock& clock_;
