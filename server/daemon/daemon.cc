@@ -68,7 +68,7 @@ std::vector<std::string> GivenUp(const config::StoreConfig& store) {
   return given_up;
 }
 
-core::NodeTime WallClock() {
+core::WallTime WallClock() {
   const auto since_epoch = telemetry::SystemLogTime().wall.time_since_epoch();
   return {std::chrono::duration_cast<core::Micros>(since_epoch).count()};
 }
@@ -124,7 +124,7 @@ struct Daemon::Parts {
   telemetry::Log& log;
   const telemetry::Logger logger{log, "daemon"};
   const uint64_t daemon_id = rpc::RandomBits();
-  const core::NodeTime started = WallClock();
+  const core::WallTime started = WallClock();
 
   telemetry::Metrics metrics;
   telemetry::HealthBoard health;

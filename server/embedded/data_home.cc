@@ -40,7 +40,7 @@ std::string IdOf(const struct statx& folder) {
   return core::Hex16(core::HashOfName(text));
 }
 
-core::NodeTime ChangeOf(const struct statx& file) {
+core::WallTime ChangeOf(const struct statx& file) {
   return {file.stx_ctime.tv_sec * kMicrosPerSecond + file.stx_ctime.tv_nsec / kNanosPerMicro};
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/types.h"
+#include "core/wall_time.h"
 
 namespace lockkeeper::embedded {
 
@@ -17,7 +17,7 @@ struct DataHome {
   std::string id;
   // When the folder or a file in it was changed last, also in its owner, its rights or its name, by
   // this machine's clock.
-  core::NodeTime changed;
+  core::WallTime changed;
 };
 
 // Of the folder of append-only files in `data_directory`, which is made (mode 0700) if it is not

@@ -39,4 +39,6 @@ void ToProto(core::Micros from, google::protobuf::Duration& to) { SetMicros(from
 
 void ToProto(core::NodeTime from, google::protobuf::Timestamp& to) { SetMicros(from.micros, to); }
 
+void ToProto(core::WallTime from, google::protobuf::Timestamp& to) { SetMicros(from.micros, to); }
+
 }  // namespace lockkeeper::rpc

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/types.h"
+#include "core/wall_time.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
 
@@ -24,5 +25,6 @@ void ToProto(core::Micros from, google::protobuf::Duration& to);
 
 // Requires: not before 1970.
 void ToProto(core::NodeTime from, google::protobuf::Timestamp& to);
+void ToProto(core::WallTime from, google::protobuf::Timestamp& to);
 
 }  // namespace lockkeeper::rpc

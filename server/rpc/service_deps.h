@@ -10,6 +10,7 @@
 #include "core/shard.h"
 #include "core/types.h"
 #include "core/validation.h"
+#include "core/wall_time.h"
 #include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -19,8 +20,8 @@ namespace lockkeeper::rpc {
 // What GetServerInfo tells and never changes.
 struct ServerFacts {
   std::string version;
-  uint64_t daemon_id = 0;     // Random, new at each start.
-  core::NodeTime started;     // By this machine's wall clock.
+  uint64_t daemon_id = 0;  // Random, new at each start.
+  core::WallTime started;
   std::string store_kind;     // "redis" or "embedded"
   std::string store_address;  // Without credentials.
   core::Millis record_retention{};

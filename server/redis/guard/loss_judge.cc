@@ -96,6 +96,7 @@ std::optional<LossKind> LossByRestart(const Sighting& s, const JudgePolicy& poli
   const bool proved = seen.durable && s.life.durable;
   if (!proved && !policy.assume_durable) return LossKind::kRestarted;
   const bool is_home = seen.home == policy.home;
+  // An embedded server reads the wall clock of this machine.
   const bool touched =
       policy.home_changed.micros > s.seen->beat.at.micros + kHomeChangeAfterBeat.count();
   if (!s.known && (!is_home || touched)) return LossKind::kDataTouched;

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/types.h"
+#include "core/wall_time.h"
 #include "redis/format/store_marker.h"
 #include "redis/node/node.h"
 
@@ -54,7 +55,7 @@ struct JudgePolicy {
   // Of the embedded store: its folder, as 16 hex digits, and when its files were changed last,
   // by the machine's clock, before its server was started. Zeros and 0 for any other store.
   std::string home = std::string(16, '0');
-  core::NodeTime home_changed;
+  core::WallTime home_changed;
   // Random, for a store that has none: 16 and 32 hex digits.
   std::string new_service_id;
   std::string new_reassertion_key;

@@ -32,9 +32,9 @@ class DataHomeTest : public testing::Test {
   std::string File(const std::string& name) const { return data_ + "/appendonlydir/" + name; }
 
   // Until the clock that files are stamped with has moved on.
-  core::NodeTime Write(const std::string& name, const std::string& text) const {
-    const core::NodeTime before = Look().changed;
-    core::NodeTime after = before;
+  core::WallTime Write(const std::string& name, const std::string& text) const {
+    const core::WallTime before = Look().changed;
+    core::WallTime after = before;
     while (after == before) {
       std::ofstream(File(name)) << text;
       after = Look().changed;
@@ -85,10 +85,10 @@ TEST_F(DataHomeTest, CopyIsAnotherOne) {
 }
 
 TEST_F(DataHomeTest, ChangesAreSeen) {
-  core::NodeTime before = Look().changed;
+  core::WallTime before = Look().changed;
 
   for (const std::string text : {"new", "changed"}) {
-    const core::NodeTime after = Write("a", text);
+    const core::WallTime after = Write("a", text);
     EXPECT_GT(after, before);
     EXPECT_EQ(Look().changed, after) << "looking changes nothing";
     before = after;
@@ -96,7 +96,7 @@ TEST_F(DataHomeTest, ChangesAreSeen) {
 }
 
 TEST_F(DataHomeTest, NewNameIsAChange) {
-  const core::NodeTime before = Write("a", "x");
+  const core::WallTime before = Write("a", "x");
 
   while (Look().changed == before) {
     fs::rename(File("a"), File("b"));
