@@ -22,6 +22,16 @@ std::string OfferKey(const std::string& name, const LeaseId& lease_id) {
   return std::string(lease_id.digits()) + name;
 }
 
+// What an answer has to tell of an operation whose request is gone by then.
+template <typename Request>
+AnsweredOperation OperationOf(uint64_t id, OperationKind kind, Instant arrived,
+                              const Request& request) {
+  AnsweredOperation operation{.id = id, .kind = kind, .arrived = arrived, .name = request.name};
+  if constexpr (requires { request.lease_id; }) operation.lease_id = request.lease_id;
+  if constexpr (requires { request.owner; }) operation.owner = request.owner;
+  return operation;
+}
+
 }  // namespace
 
 // A heartbeat, or a release of all, on its way through the leases.
@@ -44,12 +54,7 @@ void Session::Run(SessionOperation operation) {
 }
 
 void Session::Carry(uint64_t id, AcquireRequest request) {
-  AnsweredOperation operation{.id = id,
-                              .kind = OperationKind::kAcquire,
-                              .arrived = clock_.Now(),
-                              .name = request.name,
-                              .lease_id = request.lease_id,
-                              .owner = request.owner};
+  AnsweredOperation operation = OperationOf(id, OperationKind::kAcquire, clock_.Now(), request);
   if (leases_.size() + acquiring_ >= limits::kLeasesPerSessionMax) {
     return Answer(operation,
                   Error(ErrorReason::kLeaseLimit, "a session has at most " +
@@ -99,11 +104,7 @@ void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, co
 }
 
 void Session::Carry(uint64_t id, ExtendRequest request) {
-  AnsweredOperation operation{.id = id,
-                              .kind = OperationKind::kExtend,
-                              .arrived = clock_.Now(),
-                              .name = request.name,
-                              .lease_id = request.lease_id};
+  AnsweredOperation operation = OperationOf(id, OperationKind::kExtend, clock_.Now(), request);
   locks_.Extend(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
                                         absl::StatusOr<Lease> lease) {
     self->OnExtended(operation, std::move(lease));
@@ -128,11 +129,7 @@ void Session::OnExtended(const AnsweredOperation& operation, absl::StatusOr<Leas
 }
 
 void Session::Carry(uint64_t id, ReleaseRequest request) {
-  AnsweredOperation operation{.id = id,
-                              .kind = OperationKind::kRelease,
-                              .arrived = clock_.Now(),
-                              .name = request.name,
-                              .lease_id = request.lease_id};
+  AnsweredOperation operation = OperationOf(id, OperationKind::kRelease, clock_.Now(), request);
   // At once: its client gives the lease or the offer up, whatever comes of the release.
   if (!leases_.Drop(request.name, request.lease_id)) {
     offers_.Take(OfferKey(request.name, request.lease_id), clock_.Now());
@@ -145,8 +142,7 @@ void Session::Carry(uint64_t id, ReleaseRequest request) {
 }
 
 void Session::Carry(uint64_t id, FenceRequest request) {
-  AnsweredOperation operation{
-      .id = id, .kind = OperationKind::kFence, .arrived = clock_.Now(), .name = request.name};
+  AnsweredOperation operation = OperationOf(id, OperationKind::kFence, clock_.Now(), request);
   locks_.Fence(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
                                        absl::StatusOr<FenceAnswer> answer) {
     if (!answer.ok()) return self->Answer(operation, answer.status());

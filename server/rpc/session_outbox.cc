@@ -102,6 +102,8 @@ void SessionOutbox::AddHeartbeatResult(v1::SessionHeartbeatResult result) {
 
 void SessionOutbox::SetClosed(v1::SessionClosed closed) { closed_ = closed; }
 
+// Answers of heartbeats overtake results: leases that are lost must not wait behind thousands of
+// results that their client is slow to read.
 const v1::SessionResponse* SessionOutbox::Next() {
   if (!urgent_.empty()) {
     sending_ = std::move(urgent_.front());
