@@ -63,9 +63,9 @@ class OperationQueueTest : public testing::Test {
   support::RedisModel server_{lua_, clock_};
   support::FakeNode node_{server_, clock_, executor_, {.reply_timeout = 2 * kDeadline}};
   TokenFloor floor_;
-  OperationQueue queue_{node_, clock_, executor_, floor_, {}};
   std::map<std::string, int> answers_;
   size_t answered_ = 0;
+  OperationQueue queue_{node_, clock_, executor_, floor_, {}};  // Answers what is left as it ends.
 };
 
 TEST_F(OperationQueueTest, AcquireThatItsLockHasNoTimeForIsToldSo) {
