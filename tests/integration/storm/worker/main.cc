@@ -54,12 +54,18 @@ class Caller {
     const Clock::time_point asked = Clock::now();
     int retries = 0;
     auto answer = daemon_->Acquire(request);
-    while (answer.status.error_code() == grpc::StatusCode::UNAVAILABLE &&
-           Clock::now() < asked + kWait) {
-      ++at_;
-      ++retries;
-      Connect();
-      request.set_attempt(retries + 1);
+    while (Clock::now() < asked + kWait) {
+      if (answer.status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+        ++at_;
+        ++retries;
+        Connect();
+        request.set_attempt(request.attempt() + 1);
+      } else if (request.attempt() > 1 && answer.reason == "LEASE_ENDED") {
+        request.set_lease_id(NewLeaseId());  // The lock does not know what became of the tries.
+        request.set_attempt(1);
+      } else {
+        break;
+      }
       answer = daemon_->Acquire(request);
     }
     if (!answer.response.has_lease()) {
