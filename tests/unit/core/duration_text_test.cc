@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/types.h"
+
 namespace lockkeeper::core {
 namespace {
 
@@ -15,6 +17,10 @@ TEST(DurationTextTest, ReadsLikeWhatPeopleWrite) {
   EXPECT_EQ(InWords(Millis(60'000)), "1m");
   EXPECT_EQ(InWords(Millis(24 * 3'600'000)), "24h");
   EXPECT_EQ(InWords(Millis(90 * 60'000)), "1h30m");
+}
+
+TEST(DurationTextTest, ReadsWhatIsLongerThanMicrosecondsCount) {
+  EXPECT_EQ(InWords(Millis::max()), "2562047788015h12m55.9s");
 }
 
 }  // namespace
