@@ -71,12 +71,14 @@ Daemon::~Daemon() {
   queue_.reset();
 }
 
-bool Daemon::KnowsMoreThan(int64_t beats) const {
-  if (link_.HasUnderWay(beats)) return false;
+bool Daemon::KnowsMoreThan(const Life& older) const {
+  if (link_.HasUnderWay(older.beats)) return false;
+  const int64_t epoch = guard_->trust().epoch;
+  if (epoch != older.epoch) return epoch > older.epoch;
   const std::string_view digits = guard_->Permit().beats;
   int64_t known = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), known);
-  return known > beats;
+  return known > older.beats;
 }
 
 void Daemon::Kill() {

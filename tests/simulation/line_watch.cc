@@ -320,11 +320,11 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   judge_.TurnGiven(std::move(turn), clock_.Now());
 }
 
-int64_t LineWatch::BeatsInStore() {
+Life LineWatch::LifeInStore() {
   const std::string marker = keys_.MarkerKey();
   const std::vector<std::string_view> get = {"GET", marker};
   const auto seen = redis::ParseMarker(server_.Execute(get).text);
-  return seen ? seen->beat.count : 0;
+  return seen ? Life{.epoch = seen->marker.epoch, .beats = seen->beat.count} : Life{};
 }
 
 int64_t LineWatch::KeysInStore() {

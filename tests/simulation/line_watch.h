@@ -25,6 +25,12 @@ namespace lockkeeper::simulation {
 // The beats that the marker has to have for this call to be executed. Nothing if it does not say.
 std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words);
 
+// How long a store has lived.
+struct Life {
+  int64_t epoch = 0;
+  int64_t beats = 0;  // In this epoch.
+};
+
 class LineWatch {
  public:
   LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge);
@@ -42,8 +48,8 @@ class LineWatch {
   void Trace(std::string_view what);
 
   int64_t KeysInStore();
-  // Of the marker that is there; 0 if there is none.
-  int64_t BeatsInStore();
+  // As the marker that is there tells it; zeros if there is none.
+  Life LifeInStore();
   uint64_t executed() const { return executed_; }
   // What came about in the store, and what the world adds to it.
   Coverage& coverage() { return coverage_; }

@@ -63,7 +63,7 @@ class World {
  private:
   struct OlderData {
     support::Keyspace::Snapshot data;
-    int64_t beats = 0;
+    Life life;
   };
 
   // In daemons.
@@ -276,10 +276,10 @@ bool World::HasWitness(size_t besides) const {
 // Older data that have all beats that a daemon knows it cannot tell from what it knew.
 bool World::AllKnowMoreThan(const OlderData& older) const {
   for (const auto& daemon : former_daemons_) {
-    if (daemon->link().HasUnderWay(older.beats)) return false;
+    if (daemon->link().HasUnderWay(older.life.beats)) return false;
   }
   return std::all_of(daemons_.begin(), daemons_.end(), [&older](const auto& daemon) {
-    return !daemon || daemon->KnowsMoreThan(older.beats);
+    return !daemon || daemon->KnowsMoreThan(older.life);
   });
 }
 
@@ -443,7 +443,7 @@ Outcome World::Run() {
     if (!replaced && fault.kind != FaultKind::kRestartOlder) continue;
     const Micros age = fault.duration / 2 + (replaced ? kNoticedWithin : Micros(0));
     executor_.Later(fault.at - std::min(fault.at, age), [this, &fault] {
-      older_[fault.at] = {server_.TakeSnapshot(), watch_.BeatsInStore()};
+      older_[fault.at] = {server_.TakeSnapshot(), watch_.LifeInStore()};
     });
   }
   executor_.AdvanceBy(schedule_.faults_end);
