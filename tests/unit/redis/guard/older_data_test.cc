@@ -3,7 +3,6 @@
 // The data of a server are replaced by older ones: under connections that go on, or by a restart
 // after which it says that it kept everything.
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -11,9 +10,7 @@
 #include "core/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "redis/operation_queue.h"
-#include "redis/redis_lock_store.h"
-#include "unit/redis/guard/node_guard_fixture.h"
+#include "unit/redis/guard/guarded_store_fixture.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -24,52 +21,9 @@ using core::Instant;
 using testing::ElementsAre;
 using testing::Optional;
 
-class OlderDataTest : public NodeGuardTest {
+class OlderDataTest : public GuardedStoreTest {
  protected:
   OlderDataTest() { server_.life().durable = true; }
-
-  static core::LeaseId Id(uint64_t number) { return core::LeaseId::FromBits(number, number); }
-
-  template <typename T, typename Ask>
-  absl::StatusOr<T> Await(Ask ask) {
-    std::optional<absl::StatusOr<T>> answer;
-    ask([&answer](absl::StatusOr<T> result) { answer = std::move(result); });
-    EXPECT_TRUE(executor_.AdvanceUntil([&answer] { return answer.has_value(); }, 5s));
-    return answer.value_or(absl::InternalError("never answered"));
-  }
-
-  absl::StatusOr<core::AcquireOutcome> Acquire(uint64_t id) {
-    return Await<core::AcquireOutcome>([this, id](core::Done<core::AcquireOutcome> done) {
-      store_.Acquire({.name = "a",
-                      .lease_id = Id(id),
-                      .ttl = 10s,
-                      .principal = "someone",
-                      .keeper = core::Keeper(1, id),
-                      .deadline = clock_.Now() + 4s},
-                     std::move(done));
-    });
-  }
-
-  absl::StatusOr<core::Lease> Extend(uint64_t id) {
-    return Await<core::Lease>([this, id](core::Done<core::Lease> done) {
-      store_.Extend({.name = "a",
-                     .lease_id = Id(id),
-                     .ttl = 20s,
-                     .principal = "someone",
-                     .deadline = clock_.Now() + 4s},
-                    std::move(done));
-    });
-  }
-
-  void Release(uint64_t id) {
-    const auto answer = Await<core::ReleaseAnswer>([this,
-                                                    id](core::Done<core::ReleaseAnswer> done) {
-      store_.Release(
-          {.name = "a", .lease_id = Id(id), .principal = "someone", .deadline = clock_.Now() + 4s},
-          std::move(done));
-    });
-    EXPECT_TRUE(answer.ok());
-  }
 
   void Restart() {
     server_.Restart();
@@ -99,14 +53,19 @@ class OlderDataTest : public NodeGuardTest {
     return sent;
   }
 
-  void ExpectOlderDataThoughBeatsCatchUp();
+  // When a call of a daemon that trusts the store was sent.
+  Instant SendCall() {
+    EXPECT_TRUE(PermitsSoon(daemon_, 10s));
+    executor_.AdvanceBy(100ms);
+    return clock_.Now();
+  }
 
-  Guarded& daemon_ = Another();
-  OperationQueue queue_{daemon_.node,  clock_, executor_, daemon_.floor, {.record_retention = 60s},
-                        &daemon_.guard};
-  RedisLockStore store_{
-      daemon_.node,  queue_, daemon_.floor, clock_, {.daemon_id = std::string(16, '1')},
-      &daemon_.guard};
+  void ExpectOlderData() {
+    executor_.AdvanceBy(100ms);
+    EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+  }
+
+  void ExpectOlderDataThoughBeatsCatchUp();
 };
 
 void OlderDataTest::ExpectOlderDataThoughBeatsCatchUp() {
@@ -116,11 +75,7 @@ void OlderDataTest::ExpectOlderDataThoughBeatsCatchUp() {
   server_.RestoreSnapshot(snapshot);
   daemon_.node.SetNetwork([](support::Words) { return support::Delivery{.reply_delay = 5ms}; });
   std::optional<absl::StatusOr<core::AcquireOutcome>> answer;
-  store_.Acquire({.name = "a",
-                  .lease_id = Id(1),
-                  .ttl = 10s,
-                  .keeper = core::Keeper(1, 1),
-                  .deadline = clock_.Now() + 4s},
+  store_.Acquire(AcquireOf(1),
                  [&answer](absl::StatusOr<core::AcquireOutcome> result) { answer = result; });
   executor_.AdvanceBy(2ms);  // The call was refused, and its answer is under way.
   ASSERT_FALSE(answer.has_value());
@@ -135,7 +90,7 @@ void OlderDataTest::ExpectOlderDataThoughBeatsCatchUp() {
 
 TEST_F(OlderDataTest, NextCallFindsThatTheStoreHasOlderData) {
   ASSERT_TRUE(Acquire(1).ok());
-  Release(1);
+  ASSERT_TRUE(Release(1).ok());
   executor_.AdvanceBy(1s);
   const auto snapshot = server_.TakeSnapshot();
   executor_.AdvanceBy(1s);
@@ -171,40 +126,29 @@ TEST_F(OlderDataTest, BeatsThatCatchUpWhileTheCeilingIsRaisedDoNotHideIt) {
 }
 
 TEST_F(OlderDataTest, MarkerThatIsReplacedMeanwhileDoesNotHideIt) {
-  ASSERT_TRUE(PermitsSoon(daemon_, 10s));
-  executor_.AdvanceBy(100ms);
-  const Instant sent = clock_.Now();
+  const Instant sent = SendCall();
   ASSERT_FALSE(daemon_.guard.Permits(1, 20s));  // The ceiling is being raised.
   daemon_.guard.OnOlderData(0, sent);
 
-  executor_.AdvanceBy(100ms);
-
-  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+  ExpectOlderData();
 }
 
 TEST_F(OlderDataTest, MarkerThatWasReplacedBeforeTheAnswerDoesNotHideIt) {
-  ASSERT_TRUE(PermitsSoon(daemon_, 10s));
-  executor_.AdvanceBy(100ms);
-  const Instant sent = clock_.Now();
+  const Instant sent = SendCall();
   executor_.AdvanceBy(1ms);
   ASSERT_TRUE(PermitsSoon(daemon_, 20s));
-
   daemon_.guard.OnOlderData(0, sent);
-  executor_.AdvanceBy(100ms);
 
-  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+  ExpectOlderData();
 }
 
 TEST_F(OlderDataTest, AnswerFromBeforeTheQuarantineBeginsNoOther) {
-  ASSERT_TRUE(PermitsSoon(daemon_, 10s));
-  executor_.AdvanceBy(100ms);
-  const Instant sent = clock_.Now();
+  const Instant sent = SendCall();
   executor_.AdvanceBy(1ms);
   for (int i = 0; i < 2; ++i) {
     daemon_.guard.OnOlderData(0, sent);
-    executor_.AdvanceBy(100ms);
+    ExpectOlderData();
   }
-  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
 }
 
 TEST_F(OlderDataTest, BeatTellsOfItWhileTheMarkerIsReplaced) {
@@ -218,18 +162,14 @@ TEST_F(OlderDataTest, BeatTellsOfItWhileTheMarkerIsReplaced) {
   LetBeatsCatchUp();
   ASSERT_FALSE(daemon_.guard.Permits(1, 20s));
 
-  executor_.AdvanceBy(100ms);
-
-  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+  ExpectOlderData();
 }
 
 TEST_F(OlderDataTest, LookForTheLastLeaseDoesNotHideIt) {
   const Instant sent = LookForTheLastLease();
   daemon_.guard.OnOlderData(0, sent);
 
-  executor_.AdvanceBy(100ms);
-
-  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+  ExpectOlderData();
 }
 
 TEST_F(OlderDataTest, LookForTheLastLeaseDoesNotHideThatTheClockWasSet) {
@@ -268,7 +208,7 @@ TEST_F(OlderDataTest, ServerThatLostAnExtendInARestartIsNotBelieved) {
   ASSERT_TRUE(Acquire(1).ok());
   ASSERT_TRUE(PermitsSoon(daemon_, 20s));  // So that nothing but the record tells of it.
   const std::string record = Run({"GET", "lk:{a}"}).text;
-  ASSERT_TRUE(Extend(1).ok());
+  ASSERT_TRUE(Extend(1, 20s).ok());
   Run({"SET", "lk:{a}", record});
   Restart();
 
@@ -287,7 +227,7 @@ TEST_F(OlderDataTest, ServerThatKeptTheLastLeaseInARestartIsBelieved) {
 
 TEST_F(OlderDataTest, ReleaseBeforeARestartIsNoLoss) {
   ASSERT_TRUE(Acquire(1).ok());
-  Release(1);
+  ASSERT_TRUE(Release(1).ok());
   Restart();
 
   const auto answer = Acquire(2);

@@ -22,6 +22,14 @@ using testing::Lt;
 class TwoLossesTest : public NodeGuardTest {
  protected:
   core::Micros StepsThatMarkerTells() { return ParseMarker(Marker())->marker.clock_offset; }
+
+  // Both notice a step of the clock. One of them is first to say so.
+  void NoticeAStep(Guarded& one, Guarded& two) {
+    ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+    server_.clock().StepBy(500ms);
+    one.guard.OnRefused(0);
+    two.guard.OnRefused(0);
+  }
 };
 
 // Whoever wants a long lease from the daemon that noticed the loss must not make it look as if the
@@ -69,10 +77,7 @@ TEST_F(TwoLossesTest, ProofOfALongerLeaseMakesTheQuarantineLonger) {
 TEST_F(TwoLossesTest, DaemonThatWasNotTheFirstToSayLooksAgainByItself) {
   Guarded& one = Another();
   Guarded& two = Another();
-  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
-  server_.clock().StepBy(500ms);
-  one.guard.OnRefused(0);
-  two.guard.OnRefused(0);
+  NoticeAStep(one, two);
 
   executor_.AdvanceBy(100ms);
 
@@ -85,10 +90,7 @@ TEST_F(TwoLossesTest, DaemonThatWasNotTheFirstToSayLooksAgainByItself) {
 TEST_F(TwoLossesTest, SecondStepBeforeTheFirstWasAgreedOnIsNoticed) {
   Guarded& one = Another();
   Guarded& two = Another();
-  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
-  server_.clock().StepBy(500ms);
-  one.guard.OnRefused(0);
-  two.guard.OnRefused(0);
+  NoticeAStep(one, two);
   executor_.AdvanceBy(10ms);
   ASSERT_EQ(ParseMarker(Marker())->marker.epoch, 2);
 
