@@ -197,7 +197,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   state.phase = turn.offered ? Phase::kOffered : Phase::kLease;
   state.turn = std::move(turn);
   state.told_before = state.turn.offered && state.delivered.contains(state.turn.to.keeper);
-  state.over_before = false;
+  state.over_before = state.end_doubted = false;
   state.end_set_at = now;
   state.told_end = state.turn.end;
   state.epoch = epochs_;
@@ -361,10 +361,10 @@ bool Judge::MayHaveExpired(const Lock& lock) const {
 }
 
 std::optional<bool> Judge::PreviousExpired(const Lock& lock, Instant now) const {
-  if (lock.doubted) return std::nullopt;
+  if (lock.doubted && !lock.end_doubted) return std::nullopt;
   if (lock.phase == Phase::kNone) return false;
   if (now - FreeSince(lock) >= retention_) return std::nullopt;
-  if (lock.phase == Phase::kLease) return true;
+  if (lock.phase == Phase::kLease || lock.end_doubted) return true;
   if (MayHaveExpired(lock)) return std::nullopt;
   if (lock.phase == Phase::kReleased) return false;
   return lock.previous_expired;  // Nobody had a lease in this turn.

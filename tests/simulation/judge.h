@@ -102,6 +102,9 @@ class Judge {
   void ReleasedByEnd(const Try& what, Instant now);
   // A release was told that its lease had expired, or that it stood in line.
   void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now);
+  // A release, heard of next, was told that its lease id does not hold the lock: if it did, the
+  // store cannot know whether the lease ran until then.
+  void ReleaseDoubted(const std::string& lock, const std::string& lease_id, Instant now);
   void Withdrawn(const Try& what, Instant now);
   void WithdrawalKept(const std::string& lock);
   void Declined(const Try& what);
@@ -187,6 +190,8 @@ class Judge {
     bool forgotten = false;  // And has forgotten something.
     bool line_from_before = false;  // Older data may have brought places back.
     Phase phase = Phase::kNone;
+    bool end_doubted =
+        false;  // It was released, but the store cannot know whether it ran until then.
     bool over_before = false;  // The turn was over before it ran again: the clock was set back.
     std::optional<bool> previous_expired = false;  // Before `turn`.
     Instant over_at;                               // If it was ended.

@@ -30,6 +30,7 @@ void Judge::StoreLost(Forgot forgot, Instant now, uint64_t misled) {
   losses_matter_until_ = now + kHeartbeatMax;
   for (auto& [name, lock] : locks_) {
     lock.doubted = true;
+    lock.end_doubted = false;
     if (forgot == Forgot::kNothing) continue;
     lock.forgotten = lock.line_from_before = true;
     lock.line.clear();
@@ -85,6 +86,15 @@ void Judge::ReleaseDenied(const std::string& lock, const std::string& lease_id, 
             ", but its lease runs");
 }
 
+void Judge::ReleaseDoubted(const std::string& lock, const std::string& lease_id, Instant now) {
+  Lock& state = locks_[lock];
+  if (state.phase != Phase::kLease || state.turn.to.lease_id != lease_id) return;
+  state.end_doubted = !state.forgotten;
+  if (state.epoch != epochs_ || state.doubted || now + tolerance_ >= EndOf(state)) return;
+  Violation("the release of " + lease_id.substr(0, 8) + " was told that it does not hold " + lock +
+            ", but its lease runs");
+}
+
 void Judge::Reasserted(Turn turn, Instant now) {
   Lock& state = locks_[turn.to.lock];
   const std::string shown = turn.to.lease_id.substr(0, 8);
@@ -113,7 +123,7 @@ void Judge::Reasserted(Turn turn, Instant now) {
   state.phase = Phase::kLease;
   state.turn = std::move(turn);
   state.turn.asserted = true;
-  state.over_before = state.doubted = state.forgotten = false;
+  state.over_before = state.end_doubted = state.doubted = state.forgotten = false;
   state.end_set_at = now;
   state.epoch = epochs_;
 }

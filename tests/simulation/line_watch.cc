@@ -201,6 +201,9 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
       if (outcome == 2 || outcome == 4) {
         judge_.ReleaseDenied(operation.lock, operation.lease_id(), operation.now);
       }
+      if (outcome == 3) {
+        judge_.ReleaseDoubted(operation.lock, operation.lease_id(), operation.now);
+      }
       if (outcome >= 1 && outcome <= 4) {
         judge_.Released(operation.lock, operation.lease_id(), operation.now);
       }

@@ -14,7 +14,7 @@
 --   212-219 max_hold          221-224 bytes of text       226 claim
 --
 --   state     H held (until its lease end), O offered, F forced
---   previous  X if the lease before this one ended without a release, else -
+--   previous  X if the lease before this one ended without a release, or may have, else -
 --   line      L if the lock may have a line, else -; waiters: those in it whose daemon lives
 --   digest    of the lease id, made by the daemon (lock_record.cc)
 --   claim     how an offer is claimed: D by the daemon, C by the client

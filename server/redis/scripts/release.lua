@@ -39,7 +39,7 @@ local function outcome_of(how) return how == 'R' and 1 or lost_by(how) or void_b
 -- Ends the lease in `record`, of an earlier epoch. It may be over: the clock that its end was told by may
 -- have been set since, or the record may be older data.
 local function end_forgotten(key, record)
-  write_ended(key, record, 'R', '-', 'U')
+  write_ended(key, record, 'R', 'X', 'U')
   return 3
 end
 

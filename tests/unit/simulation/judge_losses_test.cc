@@ -319,6 +319,49 @@ TEST_F(JudgeLossesTest, ReleaseIsDeniedWhileTheLeaseRuns) {
   ExpectOne("but its lease runs");
 }
 
+// What is said of it once the quarantine is over.
+TEST_F(JudgeLossesTest, LeaseWhoseReleaseWasDoubtedIsNotSaidToHaveExpired) {
+  judge.StoreLost(Forgot::kNothing, At(0));
+  Give(TryOf('a'), 1, 10);  // By a daemon that has not noticed.
+  judge.EpochBegan(At(20 + kQuarantine));
+  judge.ReleaseDoubted("a", IdOf('a'), At(30));
+  Release('a', 30);
+  Give(TryOf('b'), 2, 20 + kQuarantine);
+  judge.Granted("a", 2, true, At(20 + kQuarantine), At(20 + kQuarantine));
+  ExpectNone();
+  judge.Granted("a", 2, false, At(20), At(20 + kQuarantine));
+  ExpectOne("had not expired, but it had");
+}
+
+TEST_F(JudgeLossesTest, ClientIsNotToldThatALeaseWhoseReleaseWasDoubtedMayHaveExpired) {
+  Give(TryOf('a'), 1, 0);
+  Lose(Forgot::kNothing, 10);
+  judge.ReleaseDoubted("a", IdOf('a'), At(20));
+  Release('a', 20);
+  Give(TryOf('b'), 2, 10 + kQuarantine);
+  judge.Granted("a", 2, false, At(20), At(10 + kQuarantine));
+  ExpectOne("had not expired, but it had");
+}
+
+TEST_F(JudgeLossesTest, ForgottenLeaseLeavesNothingToTell) {
+  Give(TryOf('a'), 1, 0);
+  Lose(Forgot::kSome, 10);
+  judge.ReleaseDoubted("a", IdOf('a'), At(20));
+  Release('a', 20);
+  Give(TryOf('b'), 2, 10 + kQuarantine);
+  judge.Granted("a", 2, false, At(20), At(10 + kQuarantine));
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, ReleaseIsDoubtedWithoutALoss) {
+  Give(TryOf('a'), 1, 0);
+  judge.ReleaseDoubted("a", IdOf('b'), At(10));
+  judge.ReleaseDoubted("a", IdOf('a'), At(kTtl));
+  ExpectNone();
+  judge.ReleaseDoubted("a", IdOf('a'), At(10));
+  ExpectOne("but its lease runs");
+}
+
 TEST_F(JudgeLossesTest, TokenIsAdmittedWithoutAProof) {
   Give(TryOf('a'), 1, 0);
   Lose(Forgot::kNothing, 10);
