@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // histories --checker PROGRAM [--minutes N | --runs N] [--run-seconds N] [--seed S]
-// [--output FOLDER] [--without FAULT...] [--no-losses] [--keep] [--daemon PROGRAM]: runs of a
-// Redis, daemons and clients as processes, with faults. Each leaves a history that the checker
-// accepts or refuses. Exit code 0 only if all were accepted.
+// [--output FOLDER] [--without FAULT...] [--keep] [--daemon PROGRAM]: runs of a Redis, daemons and
+// clients as processes, with faults. Each leaves a history that the checker accepts or refuses.
+// Exit code 0 only if all were accepted.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
@@ -40,7 +40,6 @@ struct Options {
   int run_seconds = 180;
   uint64_t seed = std::random_device{}();
   std::set<std::string> without;
-  bool no_losses = false;
   bool keep = false;
 };
 
@@ -58,8 +57,7 @@ bool Accepts(const Options& options, const std::string& folder,
 
 bool Run(const Options& options, uint64_t seed) {
   lockkeeper::support::Random random(seed);
-  const bool forgetting =
-      seed % 2 == 0 && !options.no_losses;  // So that two runs are one of each kind.
+  const bool forgetting = seed % 2 == 0;  // So that two runs are one of each kind.
   const std::string folder = options.output + "/" + std::to_string(seed);
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
@@ -115,7 +113,6 @@ int main(int argc, char** argv) {
   app.add_option("--output", options.output, "Folder for the histories")->capture_default_str();
   app.add_option("--without", options.without, "Faults that do not happen")
       ->check(CLI::IsMember(Faults::Names()));
-  app.add_flag("--no-losses", options.no_losses, "The store never forgets anything");
   app.add_flag("--keep", options.keep, "Keep histories that were accepted");
   CLI11_PARSE(app, argc, argv);
   try {
