@@ -5,7 +5,6 @@
 #include <charconv>
 #include <utility>
 
-#include "redis/format/store_marker.h"
 #include "redis/script_outcome.h"
 #include "support/manual_clock.h"
 
@@ -28,6 +27,9 @@ constexpr size_t kKeeperColumn = 160;
 constexpr size_t kLockDelayColumn = 202;
 constexpr size_t kMaxHoldColumn = 211;
 constexpr size_t kClaimColumn = 225;
+// As redis/guard/loss_judge.cc, in us.
+constexpr int64_t kTokensUnseen = 100'000'000;
+constexpr int64_t kFloorsAhead = 1'100'000;
 constexpr size_t kIdLength = 32;
 constexpr size_t kAttemptLength = 6;
 constexpr size_t kDelayLength = 8;
@@ -271,13 +273,27 @@ void LineWatch::OnMarker(const redis::Reply& reply) {
   const std::optional<redis::SeenMarker> seen = redis::ParseMarker(text);
   if (!seen) return;
   const Instant now = clock_.Now();
+  const int64_t node_now = reply.items[0].integer;
   coverage_.Ends(Edge::kBeat, now);
-  const int64_t left = seen->marker.quarantine_end.micros - reply.items[0].integer;
+  const int64_t left = seen->marker.quarantine_end.micros - node_now;
   const bool begins = !stamp_.empty() && seen->marker.epoch > epoch_;
+  if (begins) LookAtFloor(seen->marker, node_now);
   stamp_ = seen->marker.Stamp();
   epoch_ = std::max(epoch_, seen->marker.epoch);
   coverage_.Ends(Edge::kQuarantine, now + Micros(left));
   begins ? judge_.EpochBegan(now + Micros(left)) : judge_.QuarantineLasts(now + Micros(left));
+}
+
+// A daemon that has learned the clock from a slow answer takes it for kFloorsAhead further ahead,
+// at most, than it is. If the clock may not have come that far when the quarantine ends, or is
+// behind the tokens, a loss raises them.
+void LineWatch::LookAtFloor(const redis::StoreMarker& marker, int64_t node_now) {
+  const int64_t before = marker.token_floor.value - kTokensUnseen;
+  if (before < node_now - kFloorsAhead) return;
+  tokens_raised_ += Micros(kTokensUnseen);
+  if (before > marker.quarantine_end.micros - kFloorsAhead) return;
+  judge_.Violation("a loss raised the tokens " + std::to_string(kTokensUnseen) +
+                   " us beyond a clock that was not behind them");
 }
 
 void LineWatch::StoreChanged() {

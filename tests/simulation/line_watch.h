@@ -14,6 +14,7 @@
 
 #include "core/clock.h"
 #include "redis/format/key_layout.h"
+#include "redis/format/store_marker.h"
 #include "redis/node/reply.h"
 #include "redis/scripts.h"
 #include "simulation/coverage.h"
@@ -48,6 +49,8 @@ class LineWatch {
   void Trace(std::string_view what);
 
   int64_t KeysInStore();
+  // By how much losses have raised the tokens, so that they are ahead of the clock.
+  core::Micros tokens_raised() const { return tokens_raised_; }
   // As the marker that is there tells it; zeros if there is none.
   Life LifeInStore();
   uint64_t executed() const { return executed_; }
@@ -72,6 +75,7 @@ class LineWatch {
   void OnWithdraw(const Operation& operation);
   void OnReassert(const Operation& operation);
   void OnMarker(const redis::Reply& reply);
+  void LookAtFloor(const redis::StoreMarker& marker, int64_t node_now);
   std::string RecordOf(const std::string& lock);
   void LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now);
 
@@ -83,6 +87,7 @@ class LineWatch {
   std::unordered_map<std::string, int64_t> tokens_;      // Last seen in each record.
   std::string stamp_;                                    // Of the marker, as last seen.
   int64_t epoch_ = 0;
+  core::Micros tokens_raised_{};
   uint64_t executed_ = 0;
   Coverage coverage_;
   std::ostream* trace_ = nullptr;

@@ -33,8 +33,6 @@ constexpr Micros kEverythingEnded{10'000'000};
 constexpr Micros kAnsweredTwiceWithin{1'000'000};
 // Records live for the ttl, the retention and what clocks were set back; lines for a minute.
 constexpr Micros kEverythingExpired{110'000'000};
-// How far losses let tokens run ahead of the furthest that the clock has been.
-constexpr Micros kTokensAheadMax{900'000'000};
 // Within this a daemon in good order notices a loss: its beat, and a look at the marker.
 constexpr Micros kNoticedWithin{1'200'000};
 constexpr Micros kFirstUseMax{100'000};  // A single daemon has taken the store for new.
@@ -487,7 +485,7 @@ void World::Check() {
   for (const auto& daemon : daemons_) daemon->Kill();
   executor_.AdvanceBy(kEverythingExpired);
   // Tokens that are ahead of the clock keep their records.
-  if (set_back_ > Micros(0)) server_.clock().StepBy(set_back_ + kTokensAheadMax);
+  server_.clock().StepBy(set_back_ + watch_.tokens_raised());
   judge_.Remains(watch_.KeysInStore(), left.operations, left.sessions);
 }
 
