@@ -182,6 +182,17 @@ TEST_P(LineContract, SettingAsideHandsTheLockOn) {
   EXPECT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kKept) << "it has no offer any more";
 }
 
+// Older data may bring back the place of a call that its daemon claimed for.
+TEST_P(LineContract, DaemonThatSetsAPlaceAsideIsNotTakenForStuck) {
+  Listen();
+  Offer(WaiterOf(Id(1)), Id(9));
+  Stand(WaiterOf(Id(2)));
+
+  EXPECT_EQ(SetAside(WaiterOf(Id(1))), WithdrawResult::kWithdrawn);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(2))).ok()) << "it has the offer at once";
+}
+
 TEST_P(LineContract, PlaceThatWasSetAsideIsForgottenAfterHalfAMinute) {
   Offer(ConfirmingOf(Id(1)), Id(9));
   Stand(ConfirmingOf(Id(2)));

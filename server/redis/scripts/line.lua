@@ -126,14 +126,14 @@ local function hand_over(key, line, record, asking, is_told)
 end
 
 -- Hands over after the lease in `record` was ended by the caller; the record is written already.
--- Answers 1 if the hand-over has to go on in another call, else 0.
-local function hand_over_ended(key, line)
+-- Answers 1 if the hand-over has to go on in another call, else 0. `asking` as in hand_over.
+local function hand_over_ended(key, line, asking)
   local record = read(key)
   if not record or free_in(record) > 0 then
     settle(key, line, record)
     return 0
   end
-  local offer, more = hand_over(key, line, record)
+  local offer, more = hand_over(key, line, record, asking)
   settle(key, line, offer or record)
   return more and 1 or 0
 end

@@ -64,7 +64,7 @@ local function set_aside(key, line, record, keeper)
     add(line, PARKED + number, entry .. now_digits) -- two keys
   end -- two keys
   overwrite(key, LEASE_END_AT, now_digits .. ' ' .. now_digits, token_of(record)) -- two keys
-  return 1, hand_over_ended(key, line) -- two keys
+  return 1, hand_over_ended(key, line, daemon_of_record(record)) -- two keys
 end
 
 -- The lease id is the record's. Its session is closed.
