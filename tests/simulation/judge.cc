@@ -173,6 +173,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   CheckTurnOfGivenUp(state, now);
   CheckTurnOfTold(state, now);
   CheckVoid(state, turn.to, "was given", now);
+  CheckRepeat(state, turn, now);
   NoteStuck(state, turn, now);
   CheckOrder(state, turn, now);
   CheckReceiver(turn);
@@ -258,6 +259,7 @@ void Judge::Released(const std::string& lock, const std::string& lease_id, Insta
   CheckTurnOfGivenUp(state, now);
   Leave(state, lease_id, now);
   state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
+  state.ended.emplace(lease_id, now);
   state.ends.insert(lease_id);
   // In time by the node's clock, or by what its holder was told: a clock that was set parts them.
   const Instant end = std::max(EndOf(state), state.turn.end);
@@ -284,6 +286,7 @@ void Judge::Withdrawn(const Try& what, Instant now) {
   Leave(state, what.lease_id, now);
   ++state.void_entries;
   state.ends.insert(what.keeper);
+  state.ended.erase(what.lease_id);  // Its newest entry in the void list lets later attempts in.
   // What is forgotten cannot be taken back: it was a place in an older line.
   if (state.turn.to.lease_id != what.lease_id || state.forgotten) return;
   if (state.phase != Phase::kLease && state.phase != Phase::kOffered) return;
@@ -383,6 +386,17 @@ void Judge::CheckVoid(const Lock& lock, const Try& what, const char* event, Inst
   if (refused != lock.refused.end() && IsVoid(lock, refused->second, now)) {
     Violation(Shown(what.lease_id) + " " + event + " " + what.lock + " after it was refused");
   }
+}
+
+// A lock may forget which first attempts are void, but then it refuses all repeats that it does not
+// know. The lease before ends as this turn is given, if it has not been released.
+void Judge::CheckRepeat(Lock& lock, const Turn& turn, Instant now) {
+  if (lock.phase == Phase::kLease && !lock.forgotten)
+    lock.ended.emplace(lock.turn.to.lease_id, now);
+  const auto ended = lock.ended.find(turn.to.lease_id);
+  if (turn.attempt < 2 || ended == lock.ended.end() || now - ended->second >= retention_) return;
+  Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock +
+            " by a repeat of its acquire, after its lease had ended");
 }
 
 // When a place or a turn that `keeper` has had `since` has to be gone if its acquire was given up.

@@ -205,7 +205,8 @@ class Judge {
     std::map<std::string, Place> places;                // Of those that have not left,
     std::map<std::string, Place> places_before;         // and had them before the line was lost.
     std::set<std::pair<std::string, int64_t>> numbers;  // That each has had.
-    std::unordered_map<std::string, Void> released;     // Lease ids,
+    std::unordered_map<std::string, Instant> ended;     // Lease ids that no repeat gets again,
+    std::unordered_map<std::string, Void> released;     // lease ids,
     std::unordered_set<std::string> ends;  // lease ids that were released, keepers that withdrew,
     std::unordered_set<std::string> forgotten_ends;      // those of before a loss,
     std::unordered_map<std::string, Void> refused;       // keepers,
@@ -236,6 +237,7 @@ class Judge {
   bool HasAgain(const Lock& lock, const std::string& lease_id, int64_t number) const;
   void CheckPlaceBefore(Lock& lock, const Try& what, int64_t number);
   void CheckVoid(const Lock& lock, const Try& what, const char* event, Instant now);
+  void CheckRepeat(Lock& lock, const Turn& turn, Instant now);
   void CheckOrder(const Lock& lock, const Turn& turn, Instant now);
   void CheckReceiver(const Turn& turn);
   void CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter, Instant now);

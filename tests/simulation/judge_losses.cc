@@ -31,6 +31,7 @@ void Judge::StoreLost(Forgot forgot, Instant now, uint64_t misled) {
   for (auto& [name, lock] : locks_) {
     lock.doubted = true;
     lock.end_doubted = false;
+    lock.ended.clear();
     if (forgot == Forgot::kNothing) continue;
     lock.forgotten = lock.line_from_before = true;
     lock.line.clear();

@@ -87,6 +87,37 @@ TEST_F(JudgeTest, LockIsGivenWhileAnExtendedLeaseRuns) {
   ExpectOne("before the turn of aaaaaaaa was over");
 }
 
+TEST_F(JudgeTest, RepeatIsGivenTheLockAfterItsLeaseWasReleased) {
+  Give(TryOf('a'), 1, 0);
+  Release('a', 1);
+  for (int64_t token = 2; token < 20; ++token) {  // Long out of any list.
+    const char id = static_cast<char>('a' + token);
+    Give(TryOf(id), token, token);
+    Release(id, token);
+  }
+  Turn repeat = TurnOf(TryOf('a'), 20, 20);
+  repeat.attempt = 2;
+  judge.TurnGiven(repeat, At(20));
+  ExpectOne("by a repeat of its acquire");
+}
+
+TEST_F(JudgeTest, RepeatIsGivenTheLockAfterItsLeaseExpired) {
+  Give(TryOf('a'), 1, 0);
+  Turn repeat = TurnOf(TryOf('a'), 2, kTtl);
+  repeat.attempt = 2;
+  judge.TurnGiven(repeat, At(kTtl));
+  ExpectOne("by a repeat of its acquire");
+}
+
+TEST_F(JudgeTest, RepeatOfWhatWasWithdrawnIsGivenTheLock) {
+  Give(TryOf('a'), 1, 0);
+  judge.Withdrawn(TryOf('a'), At(1));
+  Turn repeat = TurnOf(TryOf('a', 2), 2, 2);
+  repeat.attempt = 2;
+  judge.TurnGiven(repeat, At(2));
+  ExpectNone();
+}
+
 TEST_F(JudgeTest, LockIsGivenWithinTheLockDelay) {
   Turn turn = Give(TryOf('a'), 1, 0);
   Release('a', 10);
