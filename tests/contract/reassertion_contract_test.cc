@@ -321,15 +321,19 @@ TEST_P(ReassertionContract, ClaimIsAnsweredWithAProofOfItsOwn) {
   waiter.wait_timeout = Millis(60'000);
   waiter.keeper = core::Keeper(1, 1);  // Of the first daemon.
   waiter.lock_delay = Millis(1'000);
+  waiter.max_hold = Millis(5'000);
   const auto waiting = Ask(waiter);
   ASSERT_TRUE(waiting.ok() && std::holds_alternative<core::Waiting>(*waiting));
   Pass(kTtl);
   ASSERT_TRUE(Poll("a", std::get<core::Waiting>(*waiting).line).offer.has_value());
+  Pass(Millis(500));
   const Lease lease = Extend(ExtendOf("a", Id(2)));
   const ExtendRequest extend = ProvedExtendOf(waiter, lease);
   ForgetEverything();
 
-  EXPECT_EQ(Extend(Now(extend)).token, lease.token);
+  const Lease again = Extend(Now(extend));
+  EXPECT_EQ(again.token, lease.token);
+  EXPECT_EQ(again.remaining_ttl, Millis(5'000)) << "max_hold counts from the claim";
   EXPECT_EQ(RecordOf("a").substr(202, 8), "00001000") << "the lock_delay is proved too";
 }
 

@@ -3,7 +3,8 @@
 #
 # run.sh [--schedules N] [--compare R] [NAME...]: proves that the simulator notices. Each *.patch here breaks one promise of the service,
 # which its first line says. This applies one after the other to a copy of the tree below build/mutants, builds the simulator there and
-# runs up to N schedules (default 10000) until a violation. Prints what became of each; the last line is `K of N found`. Fails unless all
+# runs up to N schedules (default 10000) until a violation. A promise that is out of the simulator's reach has a second line,
+# `Found by: TARGET TEST...`: then these tests have to fail. Prints what became of each; the last line is `K of N found`. Fails unless all
 # were found; a patch that does not apply is not found. NAME: only these. --compare: instead, says how many schedules a find takes drawn
 # evenly and by searches, the median of R seeds each.
 set -euo pipefail
@@ -46,7 +47,7 @@ copy_tree() {
   done
 }
 
-# The same flags and, seen from the build folder, the same paths as in build/release: ccache knows most of it already.
+# build TARGET: the same flags and, seen from the build folder, the same paths as in build/release: ccache knows most of it already.
 build() {
   export CCACHE_BASEDIR=$TREE CCACHE_NOHASHDIR=1
   if [ ! -f "$TREE/build/release/build.ninja" ]; then
@@ -55,7 +56,7 @@ build() {
       exit 1
     }
   fi
-  cmake --build "$TREE/build/release" --target simulate >"$LOGS/build" 2>&1
+  cmake --build "$TREE/build/release" --target "$1" >"$LOGS/build" 2>&1
 }
 
 # Not in the repository that the copy lies in.
@@ -83,18 +84,35 @@ median_of() {
   done | sort -n | sed -n "$(((repeats + 1) / 2))p"
 }
 
+# try_tests NAME TARGET TEST...: whether each of these tests fails.
+try_tests() {
+  local name=$1 program test
+  program=$TREE/build/release/tests/$2
+  shift 2
+  for test in "$@"; do
+    if timeout "$RUN_SECONDS" "$program" --gtest_filter="$test" >"$LOGS/$name" 2>&1 || ! grep -q "^\[  FAILED  \] $test" "$LOGS/$name"; then
+      echo "NOT FOUND  $name: $test does not fail"
+      return 1
+    fi
+  done
+  echo "found      $name: by $*"
+}
+
 # Says of one mutant whether it was found, and by what.
 try() {
-  local patch=$1 name
+  local patch=$1 name tests
   name=$(basename "$patch" .patch)
+  read -ra tests < <(sed -n '2s/^Found by: //p' "$patch")
   if ! apply "$patch" 2>"$LOGS/apply"; then
     echo "NOT FOUND  $name: the patch does not apply"
     return 1
   fi
   local status=0
-  if ! build; then
+  if ! build "${tests[0]:-simulate}"; then
     status=1
     echo "NOT FOUND  $name: does not build, see $LOGS/build"
+  elif [ ${#tests[@]} -gt 0 ]; then
+    try_tests "$name" "${tests[@]}" || status=1
   elif [ "$repeats" -gt 0 ]; then
     echo "$name: $(median_of "$name" --even) schedules drawn evenly, $(median_of "$name") by searches"
   else
@@ -111,7 +129,7 @@ try() {
 }
 
 copy_tree
-build || {
+build simulate || {
   tail -30 "$LOGS/build"
   exit 1
 }
