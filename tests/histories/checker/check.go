@@ -80,10 +80,11 @@ func leasesOf(operations []*operation) map[string]*lease {
 				l.released = o.End
 			}
 		}
-		// The lowest one: of two, the model refuses the other.
-		if (o.Kind == "acquire" || o.Kind == "extend") && o.Outcome == "ok" && !o.Offered &&
-			(l.token == 0 || o.Token < l.token) {
-			l.token = o.Token
+		if (o.Kind == "acquire" || o.Kind == "extend") && o.Outcome == "ok" && !o.Offered {
+			l.tokens = l.tokens || l.token != 0 && o.Token != l.token
+			if l.token == 0 || o.Token < l.token {
+				l.token = o.Token // Of several, the model refuses the others while nothing is forgotten.
+			}
 		}
 	}
 	for _, o := range operations {

@@ -5,7 +5,8 @@ package main
 
 // A lease is what a whole history says of one lease id, whatever the order of its operations.
 type lease struct {
-	token    int64   // its only one; 0: no answer has told it
+	token    int64   // its only one, unless the store forgets it: the lowest; 0: no answer has told it
+	tokens   bool    // answers have told several
 	attempt  int     // the highest of those that were answered with a grant
 	begin    int64   // its first acquire was sent
 	unsure   bool    // it may run for longer than was answered: a session keeps it, or an acquire or extend had no answer
@@ -130,11 +131,18 @@ func (m *model) extended(s state, o *operation) state {
 	return s
 }
 
+// grantedAnew says whether a lease that had ended may have been granted once more, by the time of the answer: the
+// store has forgotten it, and an acquire of it may have come to the store since.
+func (m *model) grantedAnew(l *lease, o *operation) bool {
+	return o.End >= m.forgotten && (l.tokens || l.open)
+}
+
 func (m *model) granted(s state, o *operation) (state, string) {
-	if o.Token != m.leases[o.Lease].token {
+	l := m.leases[o.Lease]
+	if o.Token != l.token && !m.grantedAnew(l, o) {
 		return s, "its lease was answered with another token"
 	}
-	if s.lease != o.Lease {
+	if s.lease != o.Lease || s.token != 0 && o.Token != s.token {
 		if o.Token <= s.high {
 			return s, "its token is not above those before, or its lease had ended"
 		}
@@ -151,13 +159,21 @@ func (m *model) holds(s state, o *operation, holder string) (state, string) {
 	if l == nil {
 		return s, "nobody has asked for the lease that holds the lock"
 	}
-	if o.Kind == "extend" && l.token != 0 && o.Token != l.token {
+	token, told := l.token, o.Kind == "extend"
+	if m.grantedAnew(l, o) {
+		token = 0
+	}
+	if told && token != 0 && o.Token != token {
 		return s, "its lease was answered with another token"
 	}
-	if s.lease == holder && (s.now <= s.last || o.End >= m.forgotten) {
+	if told {
+		token = o.Token
+	}
+	isSame := s.lease == holder && (!told || s.token == token || s.token == 0 && token >= s.high)
+	if isSame && (s.now <= s.last || o.End >= m.forgotten) {
 		return s, ""
 	}
-	if l.token != 0 && l.token <= s.high {
+	if token != 0 && token <= s.high {
 		return s, "the lease that is said to hold the lock had ended"
 	}
 	s = m.free(s)
