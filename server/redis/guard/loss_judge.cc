@@ -31,15 +31,8 @@ constexpr Millis kFloorsAhead{1'100};
 // loss too, and says so; nothing is granted before.
 constexpr Millis kOthersSayWithin{1'500};
 
-// Between the beats of a living daemon there is about a second.
-constexpr Micros kBeatsApartMax = std::chrono::seconds(3);
-
 NodeTime After(NodeTime time, Millis delay) {
   return {time.micros + std::chrono::duration_cast<Micros>(delay).count()};
-}
-
-bool HasBeatenByThisClock(const Sighting& s) {
-  return std::chrono::abs(Micros(s.now.micros - s.seen->beat.at.micros)) <= kBeatsApartMax;
 }
 
 // For how long nothing new is granted after a loss.
@@ -51,16 +44,6 @@ Millis QuarantineAfterLoss(Millis ceiling) {
 bool QuarantineEndsTooLate(const Sighting& s) {
   return s.seen->marker.quarantine_end >
          After(s.now, QuarantineAfterLoss(s.seen->marker.ttl_ceiling));
-}
-
-// Of a marker that another daemon has written: whether that one knew of all steps of the clock that
-// this one has noticed. It did if there was none since; if there was one in between, which both are
-// seen in the same answer, it did if the marker has a beat by the clock as it is. Of two steps such
-// a marker may tell only of the first.
-bool TellsOfTheSteps(const Sighting& s) {
-  const ClockSteps& steps = s.clock_steps;
-  return steps.count == 0 || steps.epoch < s.seen->marker.epoch ||
-         (steps.count == 1 && HasBeatenByThisClock(s));
 }
 
 std::optional<LossKind> LossSince(const Sighting& s) {
@@ -75,7 +58,8 @@ std::optional<LossKind> LossSince(const Sighting& s) {
   const StoreMarker& seen = s.seen->marker;
   if (seen.service_id != known.service_id) return LossKind::kAnotherStore;
   if (seen.epoch > known.epoch) {
-    return TellsOfTheSteps(s) ? std::nullopt : std::optional(LossKind::kClockStep);
+    const bool is_told = s.clock_steps.count == 0 || s.clock_steps.epoch < seen.epoch;
+    return is_told ? std::nullopt : std::optional(LossKind::kClockStep);
   }
   if (seen.epoch < known.epoch || s.seen->beat.count < s.known->beat.count ||
       seen.ttl_ceiling < known.ttl_ceiling) {
@@ -124,7 +108,7 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   if (s.seen) take(s.seen->marker);
   if (s.known) {
     take(s.known->marker);  // Last, so that its key and its id stay.
-    marker.clock_offset += s.clock_steps.by;
+    marker.clock_offset = s.clock_offset;
     if (IsToBeFollowed(s, policy)) {
       marker.service_id = s.seen->marker.service_id;
       marker.reassertion_key = s.seen->marker.reassertion_key;

@@ -64,8 +64,7 @@ struct JudgePolicy {
 // Steps of the node's clock that this daemon has noticed since it confirmed a marker.
 struct ClockSteps {
   int count = 0;
-  int64_t epoch = 0;  // Of the marker that was there when it noticed the last one.
-  core::Micros by{};  // In sum.
+  int64_t epoch = 0;  // No marker of this epoch or of one before tells of the last one.
 };
 
 // What there is to judge by.
@@ -79,6 +78,7 @@ struct Sighting {
   NodeLife life;               // Of the server.
   int64_t evicted_before = 0;  // Keys that it had evicted when it was confirmed last.
   ClockSteps clock_steps;
+  core::Micros clock_offset{};  // Of what is known: how far the node's clock is ahead now.
   // The store has lost a write that it had confirmed to this daemon, whatever its marker says.
   bool older_data = false;
   // A holder has proved a lease that is so long, in a quarantine that may be too short for it.

@@ -7,7 +7,6 @@
 namespace lockkeeper::redis {
 namespace {
 
-constexpr int64_t kNeverAStep = 50'000;   // us
 constexpr int64_t kDriftDivisor = 1'000;  // A clock that is being slewed runs 0.05 % off at most.
 
 int64_t MicrosOf(core::Instant at) {
@@ -16,22 +15,24 @@ int64_t MicrosOf(core::Instant at) {
 
 }  // namespace
 
-int64_t NodeClock::Slack(core::Instant at) const {
-  return kNeverAStep + std::max<int64_t>(0, MicrosOf(at) - MicrosOf(at_)) / kDriftDivisor;
+int64_t NodeClock::Drift(core::Instant at) const {
+  return std::max<int64_t>(0, MicrosOf(at) - MicrosOf(at_)) / kDriftDivisor;
 }
 
-bool NodeClock::Saw(core::Instant sent, core::Instant received, core::NodeTime node) {
+bool NodeClock::Saw(core::Instant sent, core::Instant received, core::NodeTime node,
+                    core::Micros never_a_step) {
   const int64_t low = node.micros - MicrosOf(received);
   const int64_t high = node.micros - MicrosOf(sent);
   if (known_) {
-    const int64_t slack = Slack(received);
+    const int64_t drift = Drift(received);
+    const int64_t slack = drift + never_a_step.count();
     if (high < low_ - slack || low > high_ + slack) return false;
-    const int64_t drift = slack - kNeverAStep;
-    // Both bounds hold, unless the clock is being slewed: then the newer ones do.
-    const int64_t both_low = std::max(low, low_ - drift);
-    const int64_t both_high = std::min(high, high_ + drift);
-    low_ = both_low <= both_high ? both_low : low;
-    high_ = both_low <= both_high ? both_high : high;
+    // Both bounds hold, unless the clock was set by what is no step: then the older ones hold as
+    // far as that goes. A slow answer does not make them wide, or it would hide a step.
+    const bool both_hold = low <= high_ + drift && high >= low_ - drift;
+    const int64_t older = both_hold ? drift : slack;
+    low_ = std::max(low, low_ - older);
+    high_ = std::min(high, high_ + older);
   } else {
     low_ = low;
     high_ = high;
@@ -47,12 +48,19 @@ core::Micros NodeClock::SetBy(core::Instant sent, core::Instant received,
   return core::Micros(ahead - low_ / 2 - high_ / 2);
 }
 
+NodeClock NodeClock::AheadBy(core::Micros by) const {
+  NodeClock clock = *this;
+  clock.low_ += by.count();
+  clock.high_ += by.count();
+  return clock;
+}
+
 core::NodeTime NodeClock::Earliest(core::Instant at) const {
-  return {MicrosOf(at) + low_ - Slack(at)};
+  return {MicrosOf(at) + low_ - Drift(at) - kNeverAStep.count()};
 }
 
 core::NodeTime NodeClock::Latest(core::Instant at) const {
-  return {MicrosOf(at) + high_ + Slack(at)};
+  return {MicrosOf(at) + high_ + Drift(at) + kNeverAStep.count()};
 }
 
 }  // namespace lockkeeper::redis

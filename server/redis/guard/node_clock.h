@@ -14,12 +14,20 @@ namespace lockkeeper::redis {
 
 class NodeClock {
  public:
+  // What is never called a step.
+  static constexpr core::Micros kNeverAStep{50'000};
+
   // A reply, received now, to what was sent at `sent`: in between the node's clock read `node`.
-  // False if the clock was set since the reply before, by more than ordinary drift and 50 ms.
-  bool Saw(core::Instant sent, core::Instant received, core::NodeTime node);
+  // False if the clock was set since the reply before, by more than ordinary drift and
+  // `never_a_step`.
+  bool Saw(core::Instant sent, core::Instant received, core::NodeTime node,
+           core::Micros never_a_step = kNeverAStep);
 
   // By how much a reply that cannot be true says that the clock was set. Requires: known().
   core::Micros SetBy(core::Instant sent, core::Instant received, core::NodeTime node) const;
+
+  // A clock that is ahead of this one by so much.
+  NodeClock AheadBy(core::Micros by) const;
 
   // Believes the next reply whatever it says.
   void Forget() { known_ = false; }
@@ -31,8 +39,8 @@ class NodeClock {
   core::NodeTime Latest(core::Instant at) const;
 
  private:
-  // What clocks may have drifted apart since the reply before, and what is never called a step.
-  int64_t Slack(core::Instant at) const;
+  // What clocks may have drifted apart since the reply before, in microseconds.
+  int64_t Drift(core::Instant at) const;
 
   bool known_ = false;
   core::Instant at_;  // Of the last reply.

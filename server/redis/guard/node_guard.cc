@@ -113,24 +113,6 @@ bool NodeGuard::OnAnswered(size_t lane, Instant sent, NodeTime node) {
   return false;
 }
 
-// False if the clock was set.
-bool NodeGuard::LearnClock(Instant sent, NodeTime node, int64_t epoch) {
-  token_floor_.SawClock(node);
-  if (node_clock_.Saw(sent, clock_.Now(), node)) return true;
-  ++clock_steps_.count;
-  clock_steps_.epoch = epoch;
-  clock_steps_.by += node_clock_.SetBy(sent, clock_.Now(), node);
-  LearnClockAnew(sent, node);
-  return false;
-}
-
-void NodeGuard::LearnClockAnew(Instant sent, NodeTime node) {
-  clock_learned_ = clock_.Now();
-  token_floor_.SawClock(node_clock_.Latest(clock_learned_));  // What others were granted before.
-  node_clock_.Forget();
-  node_clock_.Saw(sent, clock_learned_, node);
-}
-
 void NodeGuard::RunMarkerScript(size_t lane, const std::string& expected,
                                 const std::string& replacement, int64_t beats,
                                 absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done) {
@@ -169,9 +151,10 @@ void NodeGuard::CheckAgainSoon() {
   });
 }
 
-// What scripts/marker.lua answered.
+// What scripts/marker.lua answered that was to write `written`.
 std::optional<NodeGuard::Found> NodeGuard::TakeReply(size_t lane, Instant sent,
-                                                     const absl::StatusOr<Reply>& reply) {
+                                                     const absl::StatusOr<Reply>& reply,
+                                                     std::string_view written) {
   if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2 ||
       node_.life(lane).run_id.empty()) {
     if (reply.ok() && reply->type == Reply::Type::kError) NoteRefusal(reply->text);
@@ -179,7 +162,12 @@ std::optional<NodeGuard::Found> NodeGuard::TakeReply(size_t lane, Instant sent,
   }
   if (sent < clock_learned_) return std::nullopt;  // By the clock as it was, or as it is.
   Found found{reply->items[1].text, ParseMarker(reply->items[1].text)};
-  LearnClock(sent, {reply->items[0].integer}, found.marker ? found.marker->marker.epoch : 0);
+  const NodeTime node{reply->items[0].integer};
+  if (found.marker && IsNewer(found.marker->marker) && WithoutBeat(found.text) != written) {
+    LearnClockOfNewEpoch(sent, node, *found.marker);
+  } else {
+    LearnClock(sent, node, found.marker ? found.marker->marker.epoch : 0);
+  }
   return found;
 }
 
@@ -193,17 +181,13 @@ void NodeGuard::OnSeen(size_t lane, Instant sent, int64_t beats, MayImprove may_
                     .life = node_.life(lane),
                     .evicted_before = evicted_,
                     .clock_steps = clock_steps_,
+                    .clock_offset = ClockOffset(sent, {reply->items[0].integer}, found->marker),
                     .older_data = older_data_,
                     .ceiling_wanted = InQuarantine() ? ceiling_wanted_ : Millis(0),
                     .may_improve = may_improve == MayImprove::kYes,
                     .now = {reply->items[0].integer},
                     .token_floor = {token_floor_.value()}};
   if (sighting.known) sighting.known->beat.count = beats;
-  // Another daemon noticed something: perhaps that the clock was set, by less than a slow answer
-  // tells.
-  if (known_ && sighting.seen && sighting.seen->marker.epoch > known_->marker.epoch) {
-    LearnClockAnew(sent, sighting.now);
-  }
   sighting.unreadable = !sighting.seen && !raw.empty();
   if (!known_ && raw.empty()) return AskWhetherNew(lane, std::move(sighting));
   if (IsRestarted(sighting)) return AskForLastLease(lane, std::move(sighting), raw);
@@ -274,12 +258,16 @@ void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string&
 void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
                         Judgement judgement) {
   trusted_ = false;
+  if (!known_ || known_->marker.service_id != judgement.marker.service_id) {
+    service_clock_ = node_clock_.AheadBy(-judgement.marker.clock_offset);
+    service_clock_since_ = clock_.Now();
+  }
   std::string text = judgement.marker.Text();
   const Instant sent = clock_.Now();
   RunMarkerScript(lane, expected, text, beats,
                   [this, lane, sent, text, beats, judged = clock_steps_,
                    judgement = std::move(judgement)](absl::StatusOr<Reply> reply) {
-                    const std::optional<Found> found = TakeReply(lane, sent, reply);
+                    const std::optional<Found> found = TakeReply(lane, sent, reply, text);
                     if (!found || !found->marker) return CheckAgainSoon();
                     const SeenMarker& seen = *found->marker;
                     if (seen.beat.count < beats) older_data_ = true;
@@ -289,7 +277,6 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
                     if (clock_steps_.count > judged.count || !covered) {
                       // Noticed meanwhile: the marker does not tell of that.
                       known_ = seen;
-                      clock_steps_.by -= judged.by;
                       return CheckAgainSoon();
                     }
                     Confirm(seen, judgement);
@@ -300,11 +287,13 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
 
 void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
   const bool another_epoch = known_ && seen.marker.epoch > known_->marker.epoch;
+  if (!known_) service_clock_since_ = clock_.Now();
   if (!known_ || another_epoch || judgement.kind == Judgement::Kind::kLoss) {
     last_lease_ = {};
     epoch_known_at_ = clock_.Now();
   }
   known_ = seen;
+  service_clock_ = node_clock_.AheadBy(-seen.marker.clock_offset);
   trusted_ = true;
   check_problem_.clear();
   waiting_.clear();
@@ -393,6 +382,7 @@ void NodeGuard::Beat() {
         if (!as_known || clock_steps_.count > 0) return OnRefused(lane);
         if (seen->beat.count < known_->beat.count) return;
         known_->beat = seen->beat;
+        service_clock_ = node_clock_.AheadBy(-known_->marker.clock_offset);
         beats_ = Digits(seen->beat.count, kBeatsDigits);
       });
 }

@@ -120,6 +120,10 @@ class NodeGuard {
   // `epoch` is that of the marker that was there when the node's clock read `node`.
   bool LearnClock(core::Instant sent, core::NodeTime node, int64_t epoch);
   void LearnClockAnew(core::Instant sent, core::NodeTime node);
+  bool IsNewer(const StoreMarker& marker) const;
+  void LearnClockOfNewEpoch(core::Instant sent, core::NodeTime node, const SeenMarker& seen);
+  core::Micros ClockOffset(core::Instant sent, core::NodeTime node,
+                           const std::optional<SeenMarker>& seen) const;
   void Check(size_t lane, MayImprove may_improve = MayImprove::kNo);
   void CheckAgainSoon();
   void OnSeen(size_t lane, core::Instant sent, int64_t beats, MayImprove may_improve,
@@ -146,7 +150,7 @@ class NodeGuard {
     std::optional<SeenMarker> marker;
   };
   std::optional<Found> TakeReply(size_t lane, core::Instant sent,
-                                 const absl::StatusOr<Reply>& reply);
+                                 const absl::StatusOr<Reply>& reply, std::string_view written = "");
 
   Node& node_;
   const core::Clock& clock_;
@@ -168,6 +172,10 @@ class NodeGuard {
   int64_t evicted_ = 0;                                 // By the server when it was judged last.
   core::Millis ceiling_wanted_{};
   NodeClock node_clock_;
+  // Service time: the node's clock less the offset of the marker that is known, whatever steps have
+  // been noticed since; and since when it was taken from others.
+  NodeClock service_clock_;
+  core::Instant service_clock_since_;
   std::string stamp_;  // Of the marker that is known, and its epoch, as calls carry them.
   std::string epoch_;
   std::string beats_;

@@ -57,6 +57,14 @@ TEST(NodeClockTest, SmallStepsAndSlowAnswersAreNone) {
   EXPECT_TRUE(patient.Saw(At(14s), At(16s), Node(14s)));
 }
 
+// It is slower than the step, by what is no step. The next answer tells.
+TEST(NodeClockTest, SlowAnswerDoesNotHideAStep) {
+  NodeClock clock;
+  ASSERT_TRUE(clock.Saw(At(10s), At(10s + 1ms), Node(10s)));
+  ASSERT_TRUE(clock.Saw(At(11s), At(11s + 480ms), Node(11s - 20ms)));
+  EXPECT_FALSE(clock.Saw(At(12s), At(12s + 1ms), Node(12s - 500ms)));
+}
+
 TEST(NodeClockTest, SlewedClockIsFollowed) {
   NodeClock clock;
   for (int second = 0; second < 100'000; ++second) {

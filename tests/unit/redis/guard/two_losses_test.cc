@@ -103,6 +103,148 @@ TEST_F(TwoLossesTest, SecondStepBeforeTheFirstWasAgreedOnIsNoticed) {
   EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(1'898ms), Lt(1'902ms)));
 }
 
+// The daemon that was away sees both steps and the marker of the first in one answer.
+TEST_F(TwoLossesTest, SecondStepIsNoticedByADaemonThatSawNeither) {
+  struct Steps {
+    core::Millis first;
+    core::Millis second;
+  };
+  for (const Steps steps : {Steps{-1h, 1h}, {1h, -1h}, {-500ms, 500ms}, {-1h, 500ms}, {1h, 2s}}) {
+    Guarded& one = Another();
+    Guarded& two = Another();
+    ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+    executor_.AdvanceBy(2s);
+    const core::Micros before = StepsThatMarkerTells();
+    two.node.GoAway(InFlight::kLost);
+    server_.clock().StepBy(steps.first);
+    one.guard.OnRefused(0);
+    ASSERT_TRUE(PermitsSoon(one));
+    one.node.GoAway(InFlight::kLost);
+    const int64_t epoch = ParseMarker(Marker())->marker.epoch;
+    executor_.AdvanceBy(400ms);
+    server_.clock().StepBy(steps.second);
+    two.node.ComeBack();
+
+    two.guard.OnRefused(0);
+    ASSERT_TRUE(PermitsSoon(two));
+
+    const StoreMarker marker = ParseMarker(Marker())->marker;
+    EXPECT_EQ(marker.epoch, epoch + 1) << steps.second.count();
+    EXPECT_GT(marker.quarantine_end.micros, server_.clock().Now().micros + 1'400'000);
+    const core::Micros both = steps.first + steps.second;
+    EXPECT_THAT(marker.clock_offset - before, AllOf(Gt(both - 10ms), Lt(both + 10ms)));
+    one.node.ComeBack();
+    executor_.AdvanceBy(5s);
+    EXPECT_EQ(ParseMarker(Marker())->marker.epoch, epoch + 1) << "the other one agrees";
+    daemons_.clear();
+  }
+}
+
+// One daemon has just called it a step, and the other one took it for drift.
+TEST_F(TwoLossesTest, StepThatOneTakesForDriftIsOneLoss) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  executor_.AdvanceBy(2s);
+  two.node.GoAway(InFlight::kLost);
+  executor_.AdvanceBy(3s);
+  server_.clock().StepBy(52ms);
+  two.node.ComeBack();
+  EXPECT_TRUE(two.guard.OnAnswered(0, clock_.Now(), server_.clock().Now()));
+  EXPECT_FALSE(one.guard.OnAnswered(0, clock_.Now(), server_.clock().Now()));
+
+  executor_.AdvanceBy(5s);
+
+  EXPECT_EQ(one.guard.trust().epoch, 2);
+  EXPECT_EQ(two.guard.trust().epoch, 2);
+}
+
+TEST_F(TwoLossesTest, SlowAnswerDoesNotHideTheSecondStep) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  executor_.AdvanceBy(2s);
+  two.node.GoAway(InFlight::kLost);
+  server_.clock().StepBy(-1h);
+  one.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(one));
+  one.node.GoAway(InFlight::kLost);
+  server_.clock().StepBy(-300ms);
+  two.node.ComeBack();
+  two.node.PlanNext({.request_delay = 400ms});
+  two.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(two));
+  ASSERT_EQ(two.guard.trust().epoch, 2) << "the answer was as slow";
+
+  executor_.AdvanceBy(2s);
+
+  EXPECT_EQ(two.guard.trust().epoch, 3);
+}
+
+// It finds by the end of a quarantine that the clock was set back, and not by how much.
+TEST_F(TwoLossesTest, DaemonThatKnewTheClockCorrectsOneThatDidNot) {
+  Guarded& one = Another();
+  ASSERT_TRUE(PermitsSoon(one, 5s));
+  executor_.AdvanceBy(2s);
+  Run({"FLUSHALL"});
+  one.guard.OnRefused(0);
+  ASSERT_TRUE(PermitsSoon(one));
+  one.node.GoAway(InFlight::kLost);
+  server_.clock().StepBy(-1h);
+  Guarded& new_one = Another();
+  ASSERT_TRUE(PermitsSoon(new_one));
+  ASSERT_EQ(new_one.guard.trust().epoch, 3);
+  ASSERT_EQ(StepsThatMarkerTells(), 0s);
+
+  one.node.ComeBack();
+  executor_.AdvanceBy(5s);
+
+  EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(-1h - 10ms), Lt(-1h + 10ms)));
+  EXPECT_EQ(one.guard.trust().epoch, 4);
+  EXPECT_EQ(new_one.guard.trust().epoch, 4);
+}
+
+// The new one has known the store for so long that it contradicts, once.
+TEST_F(TwoLossesTest, DaemonThatStartedAfterTheStepFollowsTheOneThatKnewTheClock) {
+  Guarded& one = Another();
+  ASSERT_TRUE(PermitsSoon(one));
+  executor_.AdvanceBy(2s);
+  one.node.GoAway(InFlight::kLost);
+  server_.clock().StepBy(1h);
+  Guarded& new_one = Another();
+  ASSERT_TRUE(PermitsSoon(new_one));
+  executor_.AdvanceBy(5s);
+
+  one.node.ComeBack();
+  executor_.AdvanceBy(1s);
+
+  EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(1h - 10ms), Lt(1h + 10ms)));
+  const int64_t epoch = one.guard.trust().epoch;
+  EXPECT_EQ(epoch, 4);
+  executor_.AdvanceBy(10s);
+  EXPECT_EQ(one.guard.trust().epoch, epoch);
+  EXPECT_EQ(new_one.guard.trust().epoch, epoch);
+  EXPECT_TRUE(one.guard.Permits(0, 0ms) && new_one.guard.Permits(0, 0ms));
+}
+
+TEST_F(TwoLossesTest, StepWhileTheFirstMarkerIsWrittenIsCountedOnce) {
+  for (core::Micros later{0}; later < 5ms; later += 100us) {
+    Run({"FLUSHALL"});
+    Guarded& daemon = Another();
+    EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+    executor_.AdvanceBy(later);
+    server_.clock().StepBy(500ms);
+    executor_.AdvanceBy(2s);
+    const core::Micros told = StepsThatMarkerTells();
+    if (ParseMarker(Marker())->marker.epoch == 1) {
+      EXPECT_EQ(told, 0s) << later.count();
+    } else {
+      EXPECT_THAT(told, AllOf(Gt(490ms), Lt(510ms))) << later.count();
+    }
+    daemons_.clear();
+  }
+}
+
 // At any time while the daemon looks at the marker and writes it anew.
 TEST_F(TwoLossesTest, StepAfterAStepIsCountedOnce) {
   Guarded& daemon = Another();

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a guard learns of its node's clock: whether it was set, and whether the marker tells of
+// that. docs/internals/clocks.md explains.
+#include <algorithm>
+#include <chrono>
+
+#include "redis/guard/node_guard.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using core::Instant;
+using core::Micros;
+using core::Millis;
+using core::NodeTime;
+
+// Between the beats of a living daemon there is about a second.
+constexpr Micros kBeatsApartMax = std::chrono::seconds(3);
+// Whoever knew more of the clock when this daemon learned of service time has said so within this.
+constexpr Millis kOthersSayWithin{1'500};
+
+// A step that one daemon notices by a hair, and another takes for drift, is none to this one.
+constexpr Micros kMayBeTheSame = 2 * NodeClock::kNeverAStep;
+
+NodeTime Less(NodeTime time, Micros offset) { return {time.micros - offset.count()}; }
+
+}  // namespace
+
+// False if the clock was set.
+bool NodeGuard::LearnClock(Instant sent, NodeTime node, int64_t epoch) {
+  token_floor_.SawClock(node);
+  if (node_clock_.Saw(sent, clock_.Now(), node)) return true;
+  ++clock_steps_.count;
+  clock_steps_.epoch = known_ ? std::max(epoch, known_->marker.epoch) : epoch;
+  LearnClockAnew(sent, node);
+  return false;
+}
+
+void NodeGuard::LearnClockAnew(Instant sent, NodeTime node) {
+  clock_learned_ = clock_.Now();
+  token_floor_.SawClock(node_clock_.Latest(clock_learned_));  // What others were granted before.
+  node_clock_.Forget();
+  node_clock_.Saw(sent, clock_learned_, node);
+}
+
+// Whether another daemon has noticed something since.
+bool NodeGuard::IsNewer(const StoreMarker& marker) const {
+  return known_ && marker.service_id == known_->marker.service_id &&
+         marker.epoch > known_->marker.epoch;
+}
+
+// The marker tells of all steps if service time continues by its offset. If not, this daemon says
+// so once and then follows the others: two that disagree would contradict each other for ever. One
+// that has just learned of service time may have done so between a step and its notice by others.
+// So for a while it takes one step for the one that the marker tells of, if the marker has a beat
+// by the clock as it is.
+void NodeGuard::LearnClockOfNewEpoch(Instant sent, NodeTime node, const SeenMarker& seen) {
+  const Instant now = clock_.Now();
+  const Micros offset = seen.marker.clock_offset;
+  token_floor_.SawClock(node);
+  if (now - service_clock_since_ >= kOthersSayWithin) {
+    if (service_clock_.Saw(sent, now, Less(node, offset), kMayBeTheSame)) {
+      clock_steps_.epoch = 0;
+      clock_learned_ = now;
+      token_floor_.SawClock(node_clock_.Latest(now));
+      node_clock_ = service_clock_.AheadBy(offset);
+      return;
+    }
+    ++clock_steps_.count;
+    clock_steps_.epoch = seen.marker.epoch;
+  } else if (!node_clock_.Saw(sent, now, node)) {
+    const bool has_beaten =
+        std::chrono::abs(Micros(node.micros - seen.beat.at.micros)) <= kBeatsApartMax;
+    clock_steps_.epoch = clock_steps_.count == 0 && has_beaten ? 0 : seen.marker.epoch;
+    ++clock_steps_.count;
+  }
+  service_clock_since_ = now;
+  LearnClockAnew(sent, node);
+}
+
+// How far the node's clock is ahead of service time: the newest marker says so, unless the clock
+// was set since.
+Micros NodeGuard::ClockOffset(Instant sent, NodeTime node,
+                              const std::optional<SeenMarker>& seen) const {
+  if (!known_) return {};
+  const StoreMarker& newest = seen && IsNewer(seen->marker) ? seen->marker : known_->marker;
+  if (clock_steps_.count == 0 || clock_steps_.epoch < newest.epoch) return newest.clock_offset;
+  return service_clock_.SetBy(sent, clock_.Now(), node);
+}
+
+}  // namespace lockkeeper::redis
