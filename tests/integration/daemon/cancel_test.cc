@@ -8,6 +8,7 @@
 #include "integration/daemon/fixture.h"
 #include "support/rpc/deadline.h"
 #include "support/rpc/lock_requests.h"
+#include "support/rpc/raw_http2.h"
 
 namespace lockkeeper {
 namespace {
@@ -74,6 +75,21 @@ TEST_F(CancelTest, CallPastItsDeadlineWhileTheStoreIsFrozenLeavesNoLock) {
   const auto answer = client.Acquire(Request("n"));
   EXPECT_FALSE(answer.response.has_lease());
   redis_.Resume();
+
+  EXPECT_TRUE(BecomesFree("n"));
+}
+
+// gRPC has the answer, and the client's window has no room for it: it has not left.
+TEST_F(CancelTest, CallCancelledBeforeItsAnswerIsWrittenLeavesNoLock) {
+  support::RawHttp2 caller(PortOf(*daemon_), 0);
+  const uint32_t call =
+      caller.Call("/lockkeeper.v1.LockService/Acquire", Request("n").SerializeAsString());
+  ASSERT_TRUE(caller.Flush());
+  LockClient other(daemon_->GrpcAddress());
+  while (!other.GetLock("n").response.has_lock()) ASSERT_TRUE(caller.ReadFor(milliseconds(1)));
+
+  caller.Reset(call);
+  ASSERT_TRUE(caller.Flush());
 
   EXPECT_TRUE(BecomesFree("n"));
 }

@@ -48,6 +48,11 @@ class DaemonTest : public testing::Test {
     return daemon;
   }
 
+  static uint16_t PortOf(const support::DaemonProcess& daemon) {
+    const std::string address = daemon.GrpcAddress();
+    return static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  }
+
   static HttpAnswer Get(const support::DaemonProcess& daemon, const std::string& path) {
     httplib::Client client("http://" + daemon.HttpAddress());
     const httplib::Result result = client.Get(path);
