@@ -93,6 +93,15 @@ inline constexpr size_t kLeasesPerSessionMax = 1'000'000;
 // for each. Beyond it the older half is forgotten.
 inline constexpr size_t kEndedLeasesMax = 1'000'000;
 
+// Calls of ListLocks at a time, until their clients have read: some 6 MB for each at most. Beyond
+// it the oldest is cancelled.
+inline constexpr size_t kListsMax = 16;
+
+// Operations of all sessions without a result, or with one that is unread, up to 1 KiB for each.
+// Beyond it a session with more than a batch of them gets RATE_LIMIT, and is ended if they are
+// unread.
+inline constexpr int64_t kOperationsOfSessionsMax = 131'072;
+
 // Grants that one shard is trying to withdraw. Beyond it the oldest is left to its ttl.
 inline constexpr size_t kWithdrawalsMax = 65'536;
 

@@ -77,6 +77,26 @@ struct ListLocksCall {
   const ServiceDeps* deps = nullptr;
 };
 
+// Counts as open for as long as its answer takes memory.
+class ListLocksReactor final : public UnaryReactor<ListLocksCall> {
+ public:
+  ListLocksReactor(const RpcKind& kind, const ServiceDeps& deps, OpenLists& open,
+                   const grpc::CallbackServerContext& context, const Request& request,
+                   Response& response)
+      : UnaryReactor(kind, deps, context, request, response), open_(open), context_(context) {
+    open_.Enter(context_);
+  }
+
+  void OnDone() override {
+    open_.Leave(context_);
+    UnaryReactor::OnDone();
+  }
+
+ private:
+  OpenLists& open_;
+  const grpc::CallbackServerContext& context_;
+};
+
 struct ForceReleaseCall {
   using Request = admin::v1::ForceReleaseRequest;
   using Response = admin::v1::ForceReleaseResponse;
@@ -185,7 +205,10 @@ grpc::ServerUnaryReactor* AdminService::GetLock(grpc::CallbackServerContext* con
 grpc::ServerUnaryReactor* AdminService::ListLocks(grpc::CallbackServerContext* context,
                                                   const admin::v1::ListLocksRequest* request,
                                                   admin::v1::ListLocksResponse* response) {
-  return StartCall<ListLocksCall>(list_locks_, deps_, *context, *request, *response);
+  auto* reactor =
+      new ListLocksReactor(list_locks_, deps_, open_lists_, *context, *request, *response);
+  reactor->Start();
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* AdminService::ForceRelease(grpc::CallbackServerContext* context,

@@ -48,6 +48,11 @@ class SessionOutbox {
   // Operations that have a place and no answer yet.
   int32_t unanswered() const { return unanswered_; }
 
+  // Operations without an answer, and answers and refusals that are not on their way.
+  int32_t kept() const { return taken_ + refusals_; }
+  // Of these, those with an answer.
+  int32_t unread() const { return kept() - unanswered_; }
+
   // Whether nothing is left to send and nothing is on its way.
   bool empty() const;
 

@@ -11,27 +11,14 @@
 #include "rpc/convert_duration.h"
 #include "rpc/session_log.h"
 #include "rpc/session_operation.h"
+#include "rpc/session_refusals.h"
 #include "rpc/status_convert.h"
 
 namespace lockkeeper::rpc {
 namespace {
 
+using core::limits::kOperationsOfSessionsMax;
 using core::limits::kSessionBatchMax;
-
-absl::Status TooManyUnread() {
-  return core::Error(core::ErrorReason::kRateLimit,
-                     "the client goes on sending and does not read its results");
-}
-
-absl::Status OverLimit() {
-  return core::Error(core::ErrorReason::kRateLimit,
-                     "more than " + std::to_string(core::limits::kSessionOperationsMax) +
-                         " operations of this session have no result yet, or one that is unread");
-}
-
-absl::Status Draining() {
-  return core::Error(core::ErrorReason::kServerDraining, "this daemon is stopping");
-}
 
 }  // namespace
 
@@ -48,7 +35,10 @@ SessionReactor::SessionReactor(const SessionKinds& kinds, const ServiceDeps& dep
   StartRead(request_);
 }
 
-SessionReactor::~SessionReactor() { registry_.Remove(*this); }
+SessionReactor::~SessionReactor() {
+  registry_.AddKept(-kept_);
+  registry_.Remove(*this);
+}
 
 void SessionReactor::OnReadDone(bool ok) {
   if (!ok) {
@@ -59,11 +49,7 @@ void SessionReactor::OnReadDone(bool ok) {
     return Advance();
   }
   const absl::Status status = Handle(*request_);
-  if (!status.ok()) {
-    End({.status = status});
-    if (cut_off_) call_.TryCancel();  // A status would wait behind what is not read.
-    return;
-  }
+  if (!status.ok()) return cut_off_ ? CutOff(status) : End({.status = status});
   request_arena_.Reset();
   request_ = google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&request_arena_);
   StartRead(request_);
@@ -134,7 +120,8 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
   {
     const std::lock_guard lock(mutex_);
     if (closing_ != Closing::kNo) return core::InvalidField("batch", "comes after close");
-    while (taken < batch.operations_size() && outbox_.TakePlace()) ++taken;
+    const bool full = Crowded() && outbox_.kept() > kSessionBatchMax;
+    while (!full && taken < batch.operations_size() && outbox_.TakePlace()) ++taken;
     for (int i = taken; i < batch.operations_size(); ++i) {
       v1::SessionResult* refusal = outbox_.AddRefusal();
       if (refusal == nullptr) {
@@ -333,6 +320,11 @@ void SessionReactor::End(Ending end) {
   Advance();
 }
 
+void SessionReactor::CutOff(const absl::Status& status) {
+  End({.status = status});
+  call_.TryCancel();  // A status would wait behind what is not read.
+}
+
 void SessionReactor::OnBroken() {
   std::optional<Ending> finish;
   {
@@ -350,8 +342,15 @@ std::optional<SessionReactor::Ending> SessionReactor::TakeFinish() {
   return end_;
 }
 
+// Each session is bounded, but there may be many.
+bool SessionReactor::Crowded() {
+  const int64_t kept = outbox_.kept();
+  return registry_.AddKept(kept - std::exchange(kept_, kept)) > kOperationsOfSessionsMax;
+}
+
 void SessionReactor::Advance() {
   bool release = false;
+  bool cut_off = false;
   bool done = false;
   const v1::SessionResponse* message = nullptr;
   std::optional<Ending> finish;
@@ -366,6 +365,7 @@ void SessionReactor::Advance() {
       }
       if (!writing_) message = outbox_.Next();
       if (message != nullptr) writing_ = true;
+      cut_off = Crowded() && message == nullptr && outbox_.unread() > kSessionBatchMax;
       const bool no_more =
           closing_ == Closing::kDone || (half_closed_ && closing_ == Closing::kNo && Idle());
       if (!no_more && Drained()) good_end = Draining();
@@ -378,7 +378,9 @@ void SessionReactor::Advance() {
     for (const PartPtr& part : parts_) part->End(release_on_close_);
   }
   // One of these at most, and the last thing done: it may bring the end of this object about.
-  if (message != nullptr) {
+  if (cut_off) {
+    CutOff(TooManyUnread());
+  } else if (message != nullptr) {
     StartWrite(message);
   } else if (done) {
     End({.status = good_end});

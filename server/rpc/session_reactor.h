@@ -98,8 +98,12 @@ class SessionReactor final
   // Takes the session as far as it can go: sends, releases, ends. Not with the mutex held.
   void Advance() override;
   void End(Ending end);
+  // The same for a client that does not read. While gRPC or a shard calls this object.
+  void CutOff(const absl::Status& status);
   // With the mutex held. If it is time to finish: how, for the caller to do. Told once.
   std::optional<Ending> TakeFinish();
+  // The same: whether all sessions together keep too much. Tells the registry what this one keeps.
+  bool Crowded();
   void FinishWith(const Ending& end);
 
   void StartBeat();
@@ -127,6 +131,7 @@ class SessionReactor final
 
   std::mutex mutex_;  // Guards the rest.
   SessionOutbox outbox_;
+  int64_t kept_ = 0;  // As the registry knows it.
   bool writing_ = false;
   bool half_closed_ = false;
   enum class Closing { kNo, kWaiting, kReleasing, kDone } closing_ = Closing::kNo;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sessions that are open, so that each hears when the daemon is about to stop.
+// The sessions that are open, so that each hears when the daemon is about to stop, and how much
+// they all keep.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <unordered_set>
 #include <utility>
@@ -42,6 +45,9 @@ class SessionRegistry {
     count_.Set(static_cast<double>(sessions_.size()));
   }
 
+  // What one session keeps, see SessionOutbox, has become more by `change`. Answers what all keep.
+  int64_t AddKept(int64_t change) { return change == 0 ? kept_.load() : kept_ += change; }
+
   // Tells all sessions, once.
   void StartDraining(core::Millis remaining) {
     const std::lock_guard lock(mutex_);
@@ -53,6 +59,7 @@ class SessionRegistry {
   const telemetry::Gauge count_;
   std::mutex mutex_;
   std::unordered_set<DrainListener*> sessions_;
+  std::atomic<int64_t> kept_ = 0;
   bool draining_ = false;
 };
 

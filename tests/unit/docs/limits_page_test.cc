@@ -73,6 +73,8 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kSessionRefusalsMax),
           LOCKKEEPER_LIMIT(kLeasesPerSessionMax),
           LOCKKEEPER_LIMIT(kEndedLeasesMax),
+          LOCKKEEPER_LIMIT(kListsMax),
+          LOCKKEEPER_LIMIT(kOperationsOfSessionsMax),
           LOCKKEEPER_LIMIT(kWithdrawalsMax)};
 }
 
