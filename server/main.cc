@@ -3,6 +3,7 @@
 // lockkeeperd: flags, signals, exit codes; everything else is in daemon/daemon.cc.
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -221,6 +222,14 @@ int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemet
   return kDrained;
 }
 
+// As many descriptors as the process may have: each connection takes one. Answers how many.
+size_t RaiseDescriptorLimit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
 int Serve(const config::Config& config) {
   daemon::Signals signals;  // Before any other thread.
   const auto log_output = telemetry::MakeStderrOutput();
@@ -228,7 +237,7 @@ int Serve(const config::Config& config) {
   const telemetry::Logger logger(log, "daemon");
   logger.Info("daemon.starting", "lockkeeperd starts",
               {field::Build(GetBuildInfo().version), field::Commit(GetBuildInfo().git_commit),
-               field::Pid(getpid())});
+               field::Pid(getpid()), field::Descriptors(RaiseDescriptorLimit())});
 
   auto daemon = Daemon::Start(config, log);
   if (!daemon.ok()) {

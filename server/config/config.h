@@ -25,6 +25,8 @@ struct ServerConfig {
   bool allow_insecure = false;
   // Event-loop threads that locks are spread over, 1 to 64. More cut the batches smaller.
   int shards = 1;
+  // Connections to gRPC at a time, 1 to 1,000,000.
+  int connections_max = core::limits::kConnectionsDefault;
 };
 
 // What is done with a store that has no marker and no locks.

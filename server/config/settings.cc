@@ -87,6 +87,12 @@ constexpr Setting kSettings[] = {
      .low = 1,
      .high = 64,
      .meaning = "Event-loop threads that locks are spread over. More cut the batches smaller."},
+    {.key = "server.connections_max",
+     .field = At<&Config::server, &ServerConfig::connections_max>(),
+     .low = 1,
+     .high = core::limits::kConnectionsMax,
+     .meaning = "Connections to gRPC at a time, fewer if the process may not open so many files. "
+                "Beyond it those that have sent the least are closed."},
 
     {.key = "store.redis",
      .field = At<&Config::store, &StoreConfig::redis>(),

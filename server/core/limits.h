@@ -93,6 +93,14 @@ inline constexpr size_t kLeasesPerSessionMax = 1'000'000;
 // for each. Beyond it the older half is forgotten.
 inline constexpr size_t kEndedLeasesMax = 1'000'000;
 
+// Connections to gRPC, by default. One that does nothing takes about 30 KiB.
+inline constexpr int kConnectionsDefault = 4'096;
+inline constexpr int kConnectionsMax = 1'000'000;
+
+// Descriptors that the connections of clients do not get, for Redis, HTTP and files. If the process
+// may have fewer than twice as many: the half.
+inline constexpr size_t kDescriptorReserve = 128;
+
 // Calls of ListLocks at a time, until their clients have read: some 6 MB for each at most. Beyond
 // it the oldest is cancelled.
 inline constexpr size_t kListsMax = 16;

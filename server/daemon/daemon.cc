@@ -286,20 +286,22 @@ absl::Status Daemon::Parts::StartRpc() {
     if (!address.ok()) return address.status();
     listen.push_back(*std::move(address));
   }
-  auto server = rpc::Server::Start(
-      listen, {.shards = *shard_map,
-               .clock = loop(),
-               .limits = {.max_ttl = config.lease.max_ttl},
-               .health = health,
-               .metrics = metrics,
-               .logger = {log, "rpc"},
-               .facts = {.version = std::string(GetBuildInfo().version),
-                         .daemon_id = daemon_id,
-                         .started = started,
-                         .store_kind = config.store.embedded ? "embedded" : "redis",
-                         .store_address = store_url.Address(),
-                         .record_retention = config.store.record_retention},
-               .drain_timeout = config.drain.timeout});
+  auto server =
+      rpc::Server::Start(listen,
+                         {.shards = *shard_map,
+                          .clock = loop(),
+                          .limits = {.max_ttl = config.lease.max_ttl},
+                          .health = health,
+                          .metrics = metrics,
+                          .logger = {log, "rpc"},
+                          .facts = {.version = std::string(GetBuildInfo().version),
+                                    .daemon_id = daemon_id,
+                                    .started = started,
+                                    .store_kind = config.store.embedded ? "embedded" : "redis",
+                                    .store_address = store_url.Address(),
+                                    .record_retention = config.store.record_retention},
+                          .drain_timeout = config.drain.timeout},
+                         static_cast<size_t>(config.server.connections_max));
   if (!server.ok()) return server.status();
   rpc_server = std::move(*server);
   return absl::OkStatus();

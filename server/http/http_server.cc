@@ -16,7 +16,7 @@
 
 #include "http/connection.h"
 #include "http/endpoints.h"
-#include "http/listener.h"
+#include "listen/listener.h"
 #include "telemetry/log_fields.h"
 
 namespace lockkeeper::http {
@@ -34,7 +34,7 @@ bool IsShortage(int error) {
 // Owned by the server; all but its construction and `stop_` belong to its thread.
 class HttpServer::Loop {
  public:
-  Loop(HttpServerOptions options, HttpServerDeps deps, Listener listener)
+  Loop(HttpServerOptions options, HttpServerDeps deps, listen::Listener listener)
       : options_(std::move(options)),
         deps_(deps),
         listener_(std::move(listener)),
@@ -131,7 +131,7 @@ class HttpServer::Loop {
 
   const HttpServerOptions options_;
   const HttpServerDeps deps_;
-  const Listener listener_;
+  const listen::Listener listener_;
   RequestHandler handler_;
   std::list<Connection> connections_;  // The oldest first.
   core::Instant accept_from_ = core::Instant::min();
@@ -143,7 +143,7 @@ class HttpServer::Loop {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
                                                               HttpServerDeps deps) {
-  absl::StatusOr<Listener> listener = Listen(options.listen);
+  absl::StatusOr<listen::Listener> listener = listen::Listen(options.listen);
   if (!listener.ok()) return listener.status();
   return std::unique_ptr<HttpServer>(
       new HttpServer(std::make_unique<Loop>(std::move(options), deps, *std::move(listener))));

@@ -12,8 +12,9 @@
 #include <optional>
 #include <utility>
 
+#include "listen/listener.h"
 #include "rpc/admin_service.h"
-#include "rpc/bind_problem.h"
+#include "rpc/connection_acceptor.h"
 #include "rpc/grpc_log.h"
 #include "rpc/lock_service.h"
 #include "rpc/server_settings.h"
@@ -40,7 +41,9 @@ struct Server::Impl {
 
   absl::Status ClaimUnixSockets(const std::vector<ListenAddress>& listen);
   absl::Status Listen(const std::vector<ListenAddress>& listen);
+  absl::Status Serve();
   void FollowHealth();
+  void Accept(size_t connections_max);
 
   const ServiceDeps deps;
   GrpcLogRedirect grpc_log;
@@ -49,7 +52,10 @@ struct Server::Impl {
   AdminService admin;
   std::vector<std::unique_ptr<UnixSocketClaim>> unix_sockets;
   std::vector<ListenAddress> addresses;
+  std::vector<posix::Descriptor> listening;  // Until they are accepted on.
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections;
   std::unique_ptr<grpc::Server> server;
+  std::optional<ConnectionAcceptor> acceptor;
   std::optional<telemetry::HealthSubscription> health_subscription;
 };
 
@@ -64,24 +70,40 @@ absl::Status Server::Impl::ClaimUnixSockets(const std::vector<ListenAddress>& li
 }
 
 absl::Status Server::Impl::Listen(const std::vector<ListenAddress>& listen) {
+  for (const ListenAddress& address : listen) {
+    absl::StatusOr<listen::Listener> listener = listen::Listen(address);
+    if (!listener.ok()) return listener.status();
+    addresses.push_back(address);
+    addresses.back().port = listener->address.port;
+    for (posix::Descriptor& socket : listener->sockets) listening.push_back(std::move(socket));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::Serve() {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   ApplyServerSettings(builder);
   builder.RegisterService(&locks);
   builder.RegisterService(&admin);
-  std::vector<int> ports(listen.size(), 0);
-  for (size_t i = 0; i < listen.size(); ++i) {
-    builder.AddListeningPort(listen[i].ToString(), grpc::InsecureServerCredentials(), &ports[i]);
-  }
+  connections = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
   server = builder.BuildAndStart();
-  for (size_t i = 0; i < listen.size(); ++i) {
-    if (ports[i] == 0) return {absl::StatusCode::kUnavailable, BindProblem(listen[i])};
-    addresses.push_back(listen[i]);
-    if (!listen[i].is_unix()) addresses.back().port = static_cast<uint16_t>(ports[i]);
-  }
   if (server == nullptr) return {absl::StatusCode::kUnavailable, "gRPC cannot start"};
   return absl::OkStatus();
+}
+
+void Server::Impl::Accept(size_t connections_max) {
+  acceptor.emplace(
+      std::move(listening), connections_max,
+      [this](int socket) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.fd = socket;
+        connections->HandleNewConnection(&connection);
+      },
+      deps.clock, deps.metrics, deps.logger);
 }
 
 void Server::Impl::FollowHealth() {
@@ -97,11 +119,13 @@ void Server::Impl::FollowHealth() {
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
-    const std::vector<config::ListenAddress>& listen, ServiceDeps deps) {
+    const std::vector<config::ListenAddress>& listen, ServiceDeps deps, size_t connections_max) {
   auto impl = std::make_unique<Impl>(std::move(deps));
   if (auto status = impl->ClaimUnixSockets(listen); !status.ok()) return status;
   if (auto status = impl->Listen(listen); !status.ok()) return status;
+  if (auto status = impl->Serve(); !status.ok()) return status;
   impl->FollowHealth();
+  impl->Accept(connections_max);
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -114,6 +138,7 @@ const std::vector<config::ListenAddress>& Server::addresses() const { return imp
 void Server::Shutdown(core::Millis grace) {
   if (impl_->server == nullptr) return;
   impl_->recorder.gate().Close(grace);
+  impl_->acceptor.reset();
   const core::Millis goodbye = std::min(grace, kGoodbyeTime);
   impl_->server->Shutdown(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                                        gpr_time_from_millis(goodbye.count(), GPR_TIMESPAN)));

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "config/listen_address.h"
+#include "core/limits.h"
 #include "core/types.h"
 #include "rpc/service_deps.h"
 
@@ -22,7 +23,8 @@ class Server {
  public:
   // Errors: UNAVAILABLE with a text for people that names the address that cannot be listened on.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
-      const std::vector<config::ListenAddress>& listen, ServiceDeps deps);
+      const std::vector<config::ListenAddress>& listen, ServiceDeps deps,
+      size_t connections_max = core::limits::kConnectionsDefault);
 
   // Shuts down at once, cancelling what is in flight.
   ~Server();

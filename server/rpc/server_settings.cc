@@ -35,8 +35,6 @@ void LimitThreads(grpc::ServerBuilder& builder) {
 }  // namespace
 
 void ApplyServerSettings(grpc::ServerBuilder& builder) {
-  // Otherwise a second daemon gets half of the connections to our port.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(core::limits::kRequestBytesMax);
   SetKeepalive(builder);
   LimitThreads(builder);

@@ -62,6 +62,8 @@ inline LogField Address(std::string_view address) { return {"address", address};
 inline LogField Path(std::string_view path) { return {"path", path}; }
 inline LogField Shard(size_t number) { return {"shard", number}; }
 inline LogField Limit(Millis time) { return {"limit_ms", time.count()}; }
+inline LogField Connections(size_t number) { return {"connections", number}; }
+inline LogField Descriptors(size_t number) { return {"descriptors", number}; }
 inline LogField Outstanding(int64_t operations) { return {"outstanding", operations}; }
 
 // Of the log itself: records left out before this one.

@@ -68,6 +68,9 @@ inline constexpr MetricInfo kInvariantViolatedTotal{kCounter, "lockkeeper_invari
 inline constexpr MetricInfo kEventLoopLagSeconds{kHistogram, "lockkeeper_event_loop_lag_seconds",
                                                  "shard",
                                                  "How late a shard's event loop ran a timer"};
+inline constexpr MetricInfo kConnectionsClosedTotal{
+    kCounter, "lockkeeper_connections_closed_total", "reason",
+    "Connections of clients that the daemon closed to protect itself"};
 // Names that every Prometheus client library uses.
 inline constexpr MetricInfo kProcessCpuSecondsTotal{kCounter, "process_cpu_seconds_total", "",
                                                     "CPU time used, user and system"};
@@ -103,6 +106,7 @@ inline constexpr std::array kAll = {
     kLeaseExpiredTotal,
     kInvariantViolatedTotal,
     kEventLoopLagSeconds,
+    kConnectionsClosedTotal,
     kProcessCpuSecondsTotal,
     kProcessResidentMemoryBytes,
     kProcessOpenFds,

@@ -201,6 +201,8 @@ struct Metrics::Registered {
   Family<prometheus::Counter>& withdrawal_total = Counters(catalog::kWithdrawalTotal, registry);
   Family<prometheus::Counter>& store_loss_total = Counters(catalog::kStoreLossTotal, registry);
   Family<prometheus::Counter>& reassertion_total = Counters(catalog::kReassertionTotal, registry);
+  Family<prometheus::Counter>& connections_closed =
+      Counters(catalog::kConnectionsClosedTotal, registry);
   Family<prometheus::Gauge>& build_info = Gauges(catalog::kBuildInfo, registry);
 
   prometheus::Gauge& store_up = Gauges(catalog::kStoreUp, registry).Add({});
@@ -265,6 +267,10 @@ Histogram Metrics::EventLoopLag(size_t shard) {
 
 Counter Metrics::StoreLosses(std::string_view loss) {
   return Counter(registered_->store_loss_total.Add({{"loss", std::string(loss)}}));
+}
+
+Counter Metrics::ConnectionsClosed(std::string_view reason) {
+  return Counter(registered_->connections_closed.Add({{"reason", std::string(reason)}}));
 }
 
 Counter Metrics::Reassertions(std::string_view end) {

@@ -91,6 +91,8 @@ class Metrics {
   // The same for one kind of loss ("emptied") and one end of a reassertion ("taken_back").
   Counter StoreLosses(std::string_view loss);
   Counter Reassertions(std::string_view end);
+  // The same for why: "too_many".
+  Counter ConnectionsClosed(std::string_view reason);
 
   Gauge store_up() const;
   Gauge draining() const;

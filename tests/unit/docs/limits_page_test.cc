@@ -73,6 +73,9 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kSessionRefusalsMax),
           LOCKKEEPER_LIMIT(kLeasesPerSessionMax),
           LOCKKEEPER_LIMIT(kEndedLeasesMax),
+          LOCKKEEPER_LIMIT(kConnectionsDefault),
+          LOCKKEEPER_LIMIT(kConnectionsMax),
+          LOCKKEEPER_LIMIT(kDescriptorReserve),
           LOCKKEEPER_LIMIT(kListsMax),
           LOCKKEEPER_LIMIT(kOperationsOfSessionsMax),
           LOCKKEEPER_LIMIT(kWithdrawalsMax)};

@@ -64,21 +64,24 @@ TEST_F(ServerTest, TakenPortIsNamed) {
   const auto second = Server::Start({{.host = "127.0.0.1"}, taken}, server_.Deps());
 
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(second.status().message(), taken.ToString() + ": Address already in use");
+  EXPECT_EQ(second.status().message(),
+            "cannot listen on " + taken.ToString() + ": Address already in use");
 }
 
 TEST_F(ServerTest, AddressOfAnotherMachineIsNamed) {
   const auto server = Server::Start({{.host = "203.0.113.1"}}, server_.Deps());
 
   EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(server.status().message(), "203.0.113.1:0: Cannot assign requested address");
+  EXPECT_EQ(server.status().message(),
+            "cannot listen on 203.0.113.1:0: Cannot assign requested address");
 }
 
 TEST_F(ServerTest, NameWithoutAddressIsNamed) {
   const auto server = Server::Start({{.host = "host.invalid"}}, server_.Deps());
 
   EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(server.status().message()), testing::StartsWith("host.invalid:0: "));
+  EXPECT_THAT(std::string(server.status().message()),
+              testing::StartsWith("cannot listen on host.invalid:0: "));
 }
 
 TEST_F(ServerTest, UnixSocketInUseIsRefusedAndKeepsServing) {

@@ -195,6 +195,7 @@ TEST_F(MetricsTest, CatalogListsWhatIsExposed) {
   metrics_.EventLoopLag(0);
   metrics_.StoreLosses("emptied").Increment();
   metrics_.Reassertions("taken_back").Increment();
+  metrics_.ConnectionsClosed("too_many").Increment();
 
   std::map<std::string, Exposed> exposed = ParseExposition(metrics_.Expose());
 

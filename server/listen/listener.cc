@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/listener.h"
+#include "listen/listener.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -11,10 +13,10 @@
 #include <memory>
 #include <string>
 
-namespace lockkeeper::http {
+namespace lockkeeper::listen {
 namespace {
 
-constexpr int kBacklog = 128;
+constexpr int kBacklog = 1024;
 
 using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
@@ -48,7 +50,22 @@ posix::Descriptor ListenOn(const addrinfo& address, uint16_t port, bool only_v6)
   if (address.ai_family == AF_INET6) SetOption(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, only_v6);
   const sockaddr_storage bound = WithPort(address, port);
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&bound), address.ai_addrlen) != 0 ||
-      listen(socket.get(), kBacklog) != 0) {
+      ::listen(socket.get(), kBacklog) != 0) {
+    return posix::Descriptor();
+  }
+  return socket;
+}
+
+// The same on a path. Requires: it is short enough, and nobody serves there.
+posix::Descriptor ListenOnPath(const std::string& path) {
+  posix::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  unlink(path.c_str());
+  if (socket.valid() &&
+      (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+       ::listen(socket.get(), kBacklog) != 0)) {
     return posix::Descriptor();
   }
   return socket;
@@ -68,6 +85,12 @@ config::ListenAddress AddressOf(const posix::Descriptor& socket) {
 }  // namespace
 
 absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
+  if (address.is_unix()) {
+    Listener listener{.sockets = {}, .address = address};
+    listener.sockets.push_back(ListenOnPath(address.path));
+    if (!listener.sockets.front().valid()) return CannotListen(address, std::strerror(errno));
+    return listener;
+  }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   // Without a host and without AI_PASSIVE these are the loopback addresses: whoever answers for
@@ -102,4 +125,4 @@ absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
   return listener;
 }
 
-}  // namespace lockkeeper::http
+}  // namespace lockkeeper::listen

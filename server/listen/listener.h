@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sockets on which HTTP listens: one, or several if a name has several addresses.
+// The sockets on which gRPC and HTTP listen: one, or several if a name has several addresses.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,16 @@
 #include "config/listen_address.h"
 #include "posix/descriptor.h"
 
-namespace lockkeeper::http {
+namespace lockkeeper::listen {
 
 struct Listener {
   std::vector<posix::Descriptor> sockets;  // Not blocking.
   config::ListenAddress address;           // Where the first one listens, with its port.
 };
 
-// Listens on `address`, which is no unix socket; port 0 lets the system choose.
+// Listens on `address`; port 0 lets the system choose. The path of a unix socket is the caller's: a
+// file that lies there is replaced.
 // Errors: UNAVAILABLE with a text for people that names the address and why.
 absl::StatusOr<Listener> Listen(const config::ListenAddress& address);
 
-}  // namespace lockkeeper::http
+}  // namespace lockkeeper::listen

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/connection_acceptor.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "core/limits.h"
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+using core::limits::kDescriptorReserve;
+
+// Nothing is accepted for this long after the system had no descriptor or memory for a connection.
+constexpr core::Millis kShortagePause{100};
+// gRPC takes some time to close what it finds closed.
+constexpr core::Millis kRoomInterval{50};
+
+bool IsShortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+void SetOption(int socket, int level, int name, int value) {
+  setsockopt(socket, level, name, &value, sizeof(value));
+}
+
+size_t DescriptorsForConnections() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur - std::min<rlim_t>(kDescriptorReserve, limit.rlim_cur / 2);
+}
+
+}  // namespace
+
+ConnectionAcceptor::ConnectionAcceptor(std::vector<posix::Descriptor> listening,
+                                       size_t connections_max, HandOver hand_over,
+                                       const core::Clock& clock,
+                                       telemetry::Metrics& metrics, telemetry::Logger logger)
+    : listening_(std::move(listening)),
+      connections_max_(std::min(connections_max, DescriptorsForConnections())),
+      hand_over_(std::move(hand_over)),
+      clock_(clock),
+      logger_(logger),
+      closed_(metrics.ConnectionsClosed("too_many")),
+      stop_(eventfd(0, EFD_CLOEXEC)),
+      thread_([this] { Run(); }) {}
+
+ConnectionAcceptor::~ConnectionAcceptor() {
+  // It fails only if the counter is at its end, and then it is not 0 either.
+  [[maybe_unused]] const int written = eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+void ConnectionAcceptor::Run() {
+  pthread_setname_np(pthread_self(), "accept");
+  while (true) {
+    std::vector<pollfd> waiting = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
+    const bool accepts = clock_.Now() >= accept_from_;
+    if (accepts) {
+      for (const posix::Descriptor& socket : listening_) {
+        waiting.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
+      }
+    }
+    poll(waiting.data(), waiting.size(), accepts ? -1 : static_cast<int>(kShortagePause.count()));
+    if (waiting.front().revents != 0) return;
+    for (const pollfd& one : waiting) {
+      if (one.revents != 0) AcceptFrom(one.fd);
+    }
+  }
+}
+
+void ConnectionAcceptor::AcceptFrom(int listening) {
+  posix::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.valid()) {
+    if (IsShortage(errno)) accept_from_ = clock_.Now() + kShortagePause;
+    return;
+  }
+  if (open_.size() >= connections_max_) MakeRoom();
+  if (open_.size() >= connections_max_) {
+    closed_.Increment();
+    return;
+  }
+  SetOption(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  open_.Add(socket.get());
+  hand_over_(socket.Release());
+}
+
+// Closes a tenth: those that have said the least. Whoever was served has said more than who only
+// sits there.
+void ConnectionAcceptor::MakeRoom() {
+  const core::Instant now = clock_.Now();
+  if (now < room_from_) return;
+  room_from_ = now + kRoomInterval;
+  std::vector<OpenConnection> open = open_.List();
+  if (open.size() < connections_max_) return;
+  const auto end = open.begin() + static_cast<std::ptrdiff_t>((open.size() + 9) / 10);
+  std::partial_sort(open.begin(), end, open.end(),
+                    [](const auto& a, const auto& b) { return a.received < b.received; });
+  for (auto one = open.begin(); one != end; ++one) {
+    if (OpenConnections::Close(*one)) closed_.Increment();
+  }
+  logger_.WriteLimited(log_limit_, telemetry::LogLevel::kWarn, "rpc.connections_closed",
+                       "There are as many connections as there may be: those that have sent the "
+                       "least are closed, and new ones until there is room",
+                       {telemetry::field::Connections(open.size())});
+}
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Accepts the connections of clients and hands them to gRPC. gRPC 1.51 could accept them itself,
+// but knows no bound, and never accepts again once the process has run out of descriptors.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "core/clock.h"
+#include "posix/descriptor.h"
+#include "rpc/open_connections.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace lockkeeper::rpc {
+
+// Thread-safety: thread-compatible. Lifetime: borrows `clock`, and what `metrics` and `logger`
+// borrow.
+class ConnectionAcceptor {
+ public:
+  // Owns the socket from then on. Called on the acceptor's thread.
+  using HandOver = std::function<void(int socket)>;
+
+  // Accepts on `listening`, whose sockets do not block. `connections_max` are open at a time at
+  // most, and fewer if the process may not have so many descriptors. Beyond it those that have sent
+  // the least are closed, and new ones as they come until there is room.
+  ConnectionAcceptor(std::vector<posix::Descriptor> listening, size_t connections_max,
+                     HandOver hand_over, const core::Clock& clock,
+                     telemetry::Metrics& metrics, telemetry::Logger logger);
+  // Accepts nothing more, and closes the listening sockets.
+  ~ConnectionAcceptor();
+  ConnectionAcceptor(const ConnectionAcceptor&) = delete;
+  ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
+
+ private:
+  void Run();
+  void AcceptFrom(int listening);
+  void MakeRoom();
+
+  const std::vector<posix::Descriptor> listening_;
+  const size_t connections_max_;
+  const HandOver hand_over_;
+  const core::Clock& clock_;
+  const telemetry::Logger logger_;
+  const telemetry::Counter closed_;
+  telemetry::LogLimit log_limit_;
+  OpenConnections open_;
+  core::Instant accept_from_ = core::Instant::min();
+  core::Instant room_from_ = core::Instant::min();  // Not before: MakeRoom looks at all of them.
+  const posix::Descriptor stop_;
+  std::thread thread_;  // Last: it uses all of the above.
+};
+
+}  // namespace lockkeeper::rpc

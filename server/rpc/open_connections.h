@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The connections of clients that are open. gRPC owns their sockets, and says nothing when it
+// closes one: so each is known by its inode.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace lockkeeper::rpc {
+
+struct OpenConnection {
+  int fd = -1;
+  ino_t inode = 0;
+  uint64_t received = 0;  // Bytes. 0 of a unix socket.
+};
+
+// Thread-safety: not thread-safe.
+class OpenConnections {
+ public:
+  void Add(int fd);
+
+  // Those that are still open.
+  std::vector<OpenConnection> List();
+
+  // With those that were closed since List().
+  size_t size() const { return inodes_.size(); }
+
+  // Lets gRPC find it closed. False if the descriptor belongs to something else by now.
+  static bool Close(const OpenConnection& connection);
+
+ private:
+  std::unordered_map<int, ino_t> inodes_;  // By descriptor.
+};
+
+}  // namespace lockkeeper::rpc
