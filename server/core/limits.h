@@ -97,6 +97,14 @@ inline constexpr size_t kEndedLeasesMax = 1'000'000;
 inline constexpr int kConnectionsDefault = 4'096;
 inline constexpr int kConnectionsMax = 1'000'000;
 
+// Calls of one connection at a time, which gRPC's clients keep to: about 16 KiB for each.
+inline constexpr int kCallsPerConnectionMax = 10'000;
+
+// Bytes of a connection that wait in the system until gRPC reads them. gRPC reads on while there is
+// more, and ends calls that were reset only when there is none: with 64 KiB a client could keep it
+// from that for seconds.
+inline constexpr int kReceiveBufferBytes = 16 * 1024;
+
 // Descriptors that the connections of clients do not get, for Redis, HTTP and files. If the process
 // may have fewer than twice as many: the half.
 inline constexpr size_t kDescriptorReserve = 128;

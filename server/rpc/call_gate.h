@@ -20,6 +20,9 @@ class CallGate {
   bool Enter();
   void Leave();
 
+  // Calls that have entered and not left.
+  int64_t calls() const { return calls_; }
+
   // Lets no more calls in, and waits until all have left, at most `limit`. Answers how many have
   // not.
   int64_t Close(core::Millis limit);

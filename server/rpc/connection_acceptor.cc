@@ -24,6 +24,9 @@ using core::limits::kDescriptorReserve;
 
 // Nothing is accepted for this long after the system had no descriptor or memory for a connection.
 constexpr core::Millis kShortagePause{100};
+// The same after a flood: its client comes again at once, and what it has sent is still being
+// worked off. Others wait in the backlog meanwhile.
+constexpr core::Millis kFloodPause{1'000};
 // gRPC takes some time to close what it finds closed.
 constexpr core::Millis kRoomInterval{50};
 
@@ -45,14 +48,16 @@ size_t DescriptorsForConnections() {
 
 ConnectionAcceptor::ConnectionAcceptor(std::vector<posix::Descriptor> listening,
                                        size_t connections_max, HandOver hand_over,
-                                       const core::Clock& clock,
+                                       CountCalls count_calls, const core::Clock& clock,
                                        telemetry::Metrics& metrics, telemetry::Logger logger)
     : listening_(std::move(listening)),
       connections_max_(std::min(connections_max, DescriptorsForConnections())),
       hand_over_(std::move(hand_over)),
+      count_calls_(std::move(count_calls)),
       clock_(clock),
       logger_(logger),
       closed_(metrics.ConnectionsClosed("too_many")),
+      closed_for_flood_(metrics.ConnectionsClosed("flood")),
       stop_(eventfd(0, EFD_CLOEXEC)),
       thread_([this] { Run(); }) {}
 
@@ -64,19 +69,23 @@ ConnectionAcceptor::~ConnectionAcceptor() {
 
 void ConnectionAcceptor::Run() {
   pthread_setname_np(pthread_self(), "accept");
+  // Connections inherit it. Set on them later, a client that has seen a larger window stalls.
+  for (const posix::Descriptor& socket : listening_) {
+    SetOption(socket.get(), SOL_SOCKET, SO_RCVBUF, core::limits::kReceiveBufferBytes);
+  }
   while (true) {
     std::vector<pollfd> waiting = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
-    const bool accepts = clock_.Now() >= accept_from_;
-    if (accepts) {
+    if (clock_.Now() >= accept_from_) {
       for (const posix::Descriptor& socket : listening_) {
         waiting.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
       }
     }
-    poll(waiting.data(), waiting.size(), accepts ? -1 : static_cast<int>(kShortagePause.count()));
+    poll(waiting.data(), waiting.size(), static_cast<int>(kFloodLookInterval.count()));
     if (waiting.front().revents != 0) return;
     for (const pollfd& one : waiting) {
       if (one.revents != 0) AcceptFrom(one.fd);
     }
+    EndFloods();
   }
 }
 
@@ -114,6 +123,28 @@ void ConnectionAcceptor::MakeRoom() {
                        "There are as many connections as there may be: those that have sent the "
                        "least are closed, and new ones until there is room",
                        {telemetry::field::Connections(open.size())});
+}
+
+void ConnectionAcceptor::EndFloods() {
+  const core::Instant now = clock_.Now();
+  if (now < look_from_) return;
+  look_from_ = now + kFloodLookInterval;
+  const std::vector<std::string> clients = floods_.Look(count_calls_());
+  // Many connections take long to look at: no more than a tenth of the time.
+  look_from_ += 10 * (clock_.Now() - now);
+  if (clients.empty()) return;
+  accept_from_ = now + kFloodPause;
+  size_t closed = 0;
+  for (const OpenConnection& connection : open_.List()) {
+    if (std::find(clients.begin(), clients.end(), ClientOf(connection)) == clients.end()) continue;
+    if (!OpenConnections::Close(connection)) continue;
+    closed_for_flood_.Increment();
+    ++closed;
+  }
+  logger_.WriteLimited(flood_limit_, telemetry::LogLevel::kWarn, "rpc.flood_ended",
+                       "Calls were opened and reset faster than gRPC forgets them: the connections "
+                       "that did so are closed, and none is accepted for a second",
+                       {telemetry::field::Connections(closed)});
 }
 
 }  // namespace lockkeeper::rpc

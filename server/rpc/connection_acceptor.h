@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <thread>
 #include <vector>
 
 #include "core/clock.h"
 #include "posix/descriptor.h"
+#include "rpc/flood_watch.h"
 #include "rpc/open_connections.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -23,12 +25,14 @@ class ConnectionAcceptor {
  public:
   // Owns the socket from then on. Called on the acceptor's thread.
   using HandOver = std::function<void(int socket)>;
+  // How many calls the services have and have not finished yet.
+  using CountCalls = std::function<int64_t()>;
 
   // Accepts on `listening`, whose sockets do not block. `connections_max` are open at a time at
   // most, and fewer if the process may not have so many descriptors. Beyond it those that have sent
   // the least are closed, and new ones as they come until there is room.
   ConnectionAcceptor(std::vector<posix::Descriptor> listening, size_t connections_max,
-                     HandOver hand_over, const core::Clock& clock,
+                     HandOver hand_over, CountCalls count_calls, const core::Clock& clock,
                      telemetry::Metrics& metrics, telemetry::Logger logger);
   // Accepts nothing more, and closes the listening sockets.
   ~ConnectionAcceptor();
@@ -39,17 +43,23 @@ class ConnectionAcceptor {
   void Run();
   void AcceptFrom(int listening);
   void MakeRoom();
+  void EndFloods();
 
   const std::vector<posix::Descriptor> listening_;
   const size_t connections_max_;
   const HandOver hand_over_;
+  const CountCalls count_calls_;
   const core::Clock& clock_;
   const telemetry::Logger logger_;
   const telemetry::Counter closed_;
+  const telemetry::Counter closed_for_flood_;
   telemetry::LogLimit log_limit_;
+  telemetry::LogLimit flood_limit_;
   OpenConnections open_;
+  FloodWatch floods_;
   core::Instant accept_from_ = core::Instant::min();
   core::Instant room_from_ = core::Instant::min();  // Not before: MakeRoom looks at all of them.
+  core::Instant look_from_ = core::Instant::min();  // The same for floods.
   const posix::Descriptor stop_;
   std::thread thread_;  // Last: it uses all of the above.
 };

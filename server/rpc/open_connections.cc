@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/open_connections.h"
 
+#include <arpa/inet.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+
+#include <array>
 
 namespace lockkeeper::rpc {
 namespace {
@@ -22,6 +25,26 @@ uint64_t ReceivedBy(int fd) {
 }
 
 }  // namespace
+
+std::string ClientOf(const OpenConnection& connection) {
+  sockaddr_in6 address{};
+  socklen_t length = sizeof(address);
+  if (getpeername(connection.fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return "";
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const std::string port = ":" + std::to_string(ntohs(address.sin6_port));  // As in sockaddr_in.
+  if (address.sin6_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
+    return "ipv4:" + std::string(text.data()) + port;
+  }
+  if (address.sin6_family != AF_INET6) return "";
+  if (IN6_IS_ADDR_V4MAPPED(&address.sin6_addr)) {
+    inet_ntop(AF_INET, &address.sin6_addr.s6_addr[12], text.data(), text.size());
+    return "ipv4:" + std::string(text.data()) + port;
+  }
+  inet_ntop(AF_INET6, &address.sin6_addr, text.data(), text.size());
+  return "ipv6:%5B" + std::string(text.data()) + "%5D" + port;
+}
 
 void OpenConnections::Add(int fd) { inodes_[fd] = InodeOf(fd); }
 

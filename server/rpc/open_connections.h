@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct OpenConnection {
   ino_t inode = 0;
   uint64_t received = 0;  // Bytes. 0 of a unix socket.
 };
+
+// The address of its client, as gRPC writes it: "ipv4:127.0.0.1:40000". Empty of a unix socket.
+std::string ClientOf(const OpenConnection& connection);
 
 // Thread-safety: not thread-safe.
 class OpenConnections {

@@ -103,7 +103,7 @@ void Server::Impl::Accept(size_t connections_max) {
         connection.fd = socket;
         connections->HandleNewConnection(&connection);
       },
-      deps.clock, deps.metrics, deps.logger);
+      [this] { return recorder.gate().calls(); }, deps.clock, deps.metrics, deps.logger);
 }
 
 void Server::Impl::FollowHealth() {

@@ -35,6 +35,7 @@ void LimitThreads(grpc::ServerBuilder& builder) {
 }  // namespace
 
 void ApplyServerSettings(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, core::limits::kCallsPerConnectionMax);
   builder.SetMaxReceiveMessageSize(core::limits::kRequestBytesMax);
   SetKeepalive(builder);
   LimitThreads(builder);

@@ -91,7 +91,7 @@ class Metrics {
   // The same for one kind of loss ("emptied") and one end of a reassertion ("taken_back").
   Counter StoreLosses(std::string_view loss);
   Counter Reassertions(std::string_view end);
-  // The same for why: "too_many".
+  // The same for why: "too_many" or "flood".
   Counter ConnectionsClosed(std::string_view reason);
 
   Gauge store_up() const;

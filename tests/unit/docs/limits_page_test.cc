@@ -75,6 +75,8 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kEndedLeasesMax),
           LOCKKEEPER_LIMIT(kConnectionsDefault),
           LOCKKEEPER_LIMIT(kConnectionsMax),
+          LOCKKEEPER_LIMIT(kCallsPerConnectionMax),
+          LOCKKEEPER_LIMIT(kReceiveBufferBytes),
           LOCKKEEPER_LIMIT(kDescriptorReserve),
           LOCKKEEPER_LIMIT(kListsMax),
           LOCKKEEPER_LIMIT(kOperationsOfSessionsMax),
