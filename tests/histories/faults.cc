@@ -16,7 +16,10 @@ constexpr milliseconds kAway{1'000};
 constexpr milliseconds kLinkBroken{3'000};
 constexpr milliseconds kLateness{600};
 constexpr milliseconds kClockStep{20'000};
-constexpr milliseconds kLeastClockStep{100};  // Smaller ones are not noticed, see below.
+// Smaller steps are not noticed, see below; a forward one of up to store.request_timeout only by
+// the answer of a call, which may have found a lease over.
+constexpr milliseconds kLeastStepBack{100};
+constexpr milliseconds kLeastStepForward{1'100};
 
 // What docs/concepts/when_redis_forgets.md says is not seen. A daemon that starts within the
 // second in which the others notice a loss takes what it finds for right; so does each one if none
@@ -246,7 +249,8 @@ void Faults::PutOldDataBack(bool alive) {
 }
 
 void Faults::SetClock(int direction) {
-  const milliseconds step = kLeastClockStep + Upto(random_.OneIn(2) ? kClockStep : kStill / 4);
+  const milliseconds step = (direction > 0 ? kLeastStepForward : kLeastStepBack) +
+                            Upto(random_.OneIn(2) ? kClockStep : kStill / 4);
   Forgot((direction > 0 ? "clock forward by ms " : "clock back by ms ") +
          std::to_string(step.count()));
   scene_.clock().StepBy(step * direction);
