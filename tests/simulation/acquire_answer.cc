@@ -29,11 +29,11 @@ void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
   judge.Answered(what, now);
 }
 
-void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, const absl::Status& answer,
-                       core::Instant now) {
+void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, core::Instant proved_until,
+                       const absl::Status& answer, core::Instant now) {
   const auto reason = core::ReasonOf(answer);
   if (reason == ErrorReason::kLeaseLost) {
-    judge.ToldLost(request.name, request.token.value, core::Instant::max(), now);
+    judge.ToldLost(request.name, request.token.value, proved_until, now);
   }
   CheckTakenBack(judge, request.name, answer);
 }

@@ -17,9 +17,10 @@ enum class Caller { kListens, kGone };
 void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
                        const absl::StatusOr<core::AcquireAnswer>& answer, core::Instant now);
 
-// What the answer to an extend means to it. The client believes in the lease.
-void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, const absl::Status& answer,
-                       core::Instant now);
+// What the answer to an extend means to it. The client believes in the lease; the proof that it has
+// shown was good until `proved_until` at least.
+void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, core::Instant proved_until,
+                       const absl::Status& answer, core::Instant now);
 
 // The same of a client with a session, which says by itself that a lease is lost. Every answer with
 // a lease has brought its holder a proof, which takes the lease back.

@@ -34,6 +34,7 @@ struct Client::Round : Wish {
   Instant give_up;  // Of acquiring.
   int64_t token = 0;
   std::string reassertion;  // The newest.
+  Instant proved_until;     // By that, at least.
   Instant believed_end;     // Of the lease, by this client's clock.
   bool believing = false;
   bool releasing = false;
@@ -209,6 +210,7 @@ void Client::Hold(const RoundPtr& round, Instant asked, const Lease& lease) {
   if (round->releasing) return;
   round->token = lease.token.value;
   round->reassertion = lease.reassertion;
+  round->proved_until = asked + lease.remaining_ttl;
   round->believed_end = asked + Trusted(lease.remaining_ttl);
   if (now >= round->believed_end) return Release(round, 0);
   round->believing = true;
@@ -257,11 +259,12 @@ void Client::Renew(const RoundPtr& round) {
       [extend](Daemon& daemon, const CallPtr& call, Reply<Lease> reply) {
         daemon.Extend(call, extend, std::move(reply));
       },
-      [this, round, sent, extend](absl::StatusOr<Lease> lease) {
+      [this, round, sent, extend, proved_until = round->proved_until](absl::StatusOr<Lease> lease) {
         if (!Believes(*round) || round->releasing) return;
-        TellJudgeOfExtend(world_.judge, extend, lease.status(), world_.clock.Now());
+        TellJudgeOfExtend(world_.judge, extend, proved_until, lease.status(), world_.clock.Now());
         if (lease.ok()) {
           round->reassertion = lease->reassertion;
+          round->proved_until = sent + lease->remaining_ttl;
           round->believed_end = std::max(round->believed_end, sent + Trusted(lease->remaining_ttl));
         } else if (absl::IsUnavailable(lease.status())) {
           ++daemon_;

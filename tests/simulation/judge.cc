@@ -202,6 +202,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   state.end_set_at = now;
   state.told_end = state.turn.end;
   state.epoch = epochs_;
+  state.proof_short = ProofShort();
   state.doubted = state.forgotten = false;
   state.extends = 0;
   ++state.void_entries;
@@ -251,6 +252,7 @@ void Judge::Extended(const std::string& lock, const std::string& lease_id, Insta
   }
   state.turn.end = end;
   state.end_set_at = now;
+  state.proof_short = ProofShort();
   state.told_end = std::max(state.told_end, end);
 }
 
@@ -287,8 +289,8 @@ void Judge::Withdrawn(const Try& what, Instant now) {
   ++state.void_entries;
   state.ends.insert(what.keeper);
   state.ended.erase(what.lease_id);  // Its newest entry in the void list lets later attempts in.
-  // What is forgotten cannot be taken back: it was a place in an older line.
-  if (state.turn.to.lease_id != what.lease_id || state.forgotten) return;
+  // What is forgotten cannot be taken back: it was a place in an older line. Nor what was released.
+  if (state.turn.to.lease_id != what.lease_id || state.forgotten || state.end_doubted) return;
   if (state.phase != Phase::kLease && state.phase != Phase::kOffered) return;
   if (state.turn.to.keeper != what.keeper) {
     if (now >= EndOf(state)) return;

@@ -79,11 +79,11 @@ class Judge {
   void Answered(const Try& what, Instant now);
   void GivenUp(const Try& what, Instant now);
 
-  // What clients hear over sessions. A heartbeat's answer did not name a lease, so that it runs at
-  // least until `until`; or they are told that a lease has ended, which they believed in until
-  // `believed_end`.
+  // What clients hear. A heartbeat's answer did not name a lease, so that it runs at least until
+  // `until`; or they are told that a lease has ended, which they can prove, or believe in, until
+  // `proved_until`.
   void Assured(const std::string& lock, int64_t token, Instant until, Instant now);
-  void ToldLost(const std::string& lock, int64_t token, Instant believed_end, Instant now);
+  void ToldLost(const std::string& lock, int64_t token, Instant proved_until, Instant now);
 
   // The caller of a waiting acquire cancels it, and hears what becomes of it.
   void Cancelled(const Try& what, Instant now);
@@ -186,6 +186,7 @@ class Judge {
     Instant end_set_at;      // Its end.
     Instant told_end;        // As its holder was told last, whatever became of the node's clock.
     uint64_t epoch = 0;      // In which it was given or taken back.
+    Micros proof_short{};    // By so much its proof ends too early.
     bool doubted = false;    // The store may have forgotten it.
     bool forgotten = false;  // And has forgotten something.
     bool line_from_before = false;  // Older data may have brought places back.
@@ -222,6 +223,7 @@ class Judge {
   };
 
   bool ClockGivesTooEarly() const;
+  Micros ProofShort() const;
   Instant EndOf(const Lock& lock) const { return lock.doubted ? lock.told_end : lock.turn.end; }
   Instant FreeSince(const Lock& lock) const;
   bool MayHaveExpired(const Lock& lock) const;
@@ -263,6 +265,7 @@ class Judge {
   Instant quarantine_end_ = Instant::min();
   Micros tolerance_{};
   Micros clock_ahead_{};  // As long as nobody has noticed that it was set.
+  Micros clock_behind_{};
 };
 
 }  // namespace lockkeeper::simulation

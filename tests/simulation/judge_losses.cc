@@ -52,6 +52,7 @@ void Judge::ClockSet(Micros by, Instant now) {
   // A step back that nobody noticed does not make up for one forward after it: a lease from in
   // between ends early by the whole of that.
   clock_ahead_ = std::max(Micros(0), clock_ahead_ + by);
+  clock_behind_ = std::max(Micros(0), clock_behind_ - by);
   // A daemon that was away meanwhile, and finds no beat by the clock as it is, notices it again.
   constexpr uint64_t kLate = 1;
   StoreLost(by > kKeepsRecords ? Forgot::kSome : Forgot::kNothing, now, kLate);
@@ -61,11 +62,16 @@ bool Judge::ClockGivesTooEarly() const {
   return clock_ahead_ > Micros(0) && clock_ahead_ <= kUnseenMax;
 }
 
+// Of a lease that is given or extended now, by a clock that was set back, which only the answer
+// could tell and did not: it was too slow. Nobody knows that it ends as much later than its proof
+// says.
+Micros Judge::ProofShort() const { return clock_behind_ <= kUnseenMax ? clock_behind_ : Micros(0); }
+
 void Judge::ClockSlewed() { tolerance_ = kSlewed; }
 
 void Judge::EpochBegan(Instant quarantine_end) {
   quarantine_end_ = quarantine_end;
-  clock_ahead_ = Micros(0);
+  clock_ahead_ = clock_behind_ = Micros(0);
   if (++epochs_ > losses_) Violation("a quarantine began although nothing was lost");
 }
 
@@ -127,6 +133,7 @@ void Judge::Reasserted(Turn turn, Instant now) {
   state.over_before = state.end_doubted = state.doubted = state.forgotten = false;
   state.end_set_at = now;
   state.epoch = epochs_;
+  state.proof_short = ProofShort();
 }
 
 }  // namespace lockkeeper::simulation

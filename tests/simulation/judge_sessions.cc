@@ -54,12 +54,13 @@ void Judge::Assured(const std::string& lock, int64_t token, Instant until, Insta
             " before it could be" + (over_at <= now ? "" : ", but runs"));
 }
 
-void Judge::ToldLost(const std::string& lock, int64_t token, Instant believed_end, Instant now) {
+void Judge::ToldLost(const std::string& lock, int64_t token, Instant proved_until, Instant now) {
   const Lock& state = locks_[lock];
   if (state.turn.token != token || state.phase != Phase::kLease || now >= EndOf(state)) return;
   if (state.over_before) return;
-  // It was not told of its last extends, so it has no proof of them either.
-  if (state.doubted && now >= believed_end) return;
+  // It was not told of its last extends when it asked, so it had no proof of them either.
+  if (state.doubted && now >= proved_until) return;
+  if (state.epoch != epochs_ && now >= EndOf(state) - state.proof_short) return;
   Violation("a client was told that its lease of " + lock + " with token " + std::to_string(token) +
             " is lost, but it runs");
 }

@@ -291,6 +291,17 @@ TEST_F(JudgeLossesTest, HolderThatBelievesNoMoreIsToldAfterALossThatItsLeaseIsLo
   ExpectOne("is lost, but it runs");
 }
 
+// The step was smaller than what the answer took, so the proof ends as much too early.
+TEST_F(JudgeLossesTest, HolderWithALeaseByAClockThatWasSetBackIsToldBeforeItsEndThatItIsLost) {
+  judge.ClockSet(-std::chrono::milliseconds(300), At(0));
+  Give(TryOf('a'), 1, 10);
+  judge.EpochBegan(At(20));
+  judge.ToldLost("a", 1, Instant::max(), At(kTtl - 250));
+  ExpectNone();
+  judge.ToldLost("a", 1, Instant::max(), At(kTtl - 350));
+  ExpectOne("is lost, but it runs");
+}
+
 TEST_F(JudgeLossesTest, LeaseIsTakenBackLongAfterItsEnd) {
   Give(TryOf('a'), 1, 0);
   Lose(Forgot::kSome, 10);
@@ -341,6 +352,17 @@ TEST_F(JudgeLossesTest, ClientIsNotToldThatALeaseWhoseReleaseWasDoubtedMayHaveEx
   Give(TryOf('b'), 2, 10 + kQuarantine);
   judge.Granted("a", 2, false, At(20), At(10 + kQuarantine));
   ExpectOne("had not expired, but it had");
+}
+
+// The withdrawal of an older call comes after the release, which came after the end of the lease.
+TEST_F(JudgeLossesTest, LeaseWhoseReleaseWasDoubtedIsNotTakenBack) {
+  Give(TryOf('a'), 1, 0);
+  judge.Delivered(TryOf('a'));
+  Lose(Forgot::kNothing, 10);
+  judge.ReleaseDoubted("a", IdOf('a'), At(kTtl + 20));
+  Release('a', kTtl + 20);
+  judge.Withdrawn(TryOf('a'), At(kTtl + 500));
+  ExpectNone();
 }
 
 TEST_F(JudgeLossesTest, ForgottenLeaseLeavesNothingToTell) {
