@@ -230,7 +230,7 @@ void World::StrikeStream(const Fault& fault) {
 void World::StrikeNode(const Fault& fault) {
   if (fault.kind == FaultKind::kScriptsForgotten) return server_.ForgetScripts();
   if (fault.kind == FaultKind::kNodeClockBack) {
-    if (!HasWitness(daemons_.size())) return;
+    if (!HasWitness(daemons_.size()) || SomebodyIsNew()) return;
     losing_until_ = misleading_until_ = clock_.Now() + kNoticedWithin;
     return SetClock(-fault.duration / 3);
   }
