@@ -92,6 +92,9 @@ class Judge {
   // WithdrawalKept: another call has what was to be taken back. Declined: the daemon had nobody for
   // the offer.
   void Joined(const Try& what, int64_t number, Instant now);
+  // A first attempt stands in line. Later ones find it there, whatever became of its lease id
+  // before: a lock that has forgotten that refuses no first attempt.
+  void FirstAttemptStands(const Try& what) { locks_[what.lock].ended.erase(what.lease_id); }
   void TurnGiven(Turn turn, Instant now);
   void Repeated(const Try& what, int32_t attempt, Instant now);
   void Extended(const std::string& lock, const std::string& lease_id, Instant end, Instant now);

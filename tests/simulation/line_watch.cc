@@ -221,18 +221,19 @@ void LineWatch::OnAcquire(const Operation& operation) {
   const std::string_view request = operation.arguments[0];
   const Try what{operation.lock, operation.lease_id(),
                  std::string(request.substr(kKeeperInRequest, kIdLength))};
+  const auto attempt =
+      static_cast<int32_t>(Number(request.substr(kAttemptInRequest, kAttemptLength)));
   switch (operation.outcome()) {
     case 1:
     case 2:
     case 6:
     case 7:
-      return judge_.Repeated(
-          what, static_cast<int32_t>(Number(request.substr(kAttemptInRequest, kAttemptLength))),
-          operation.now);
+      return judge_.Repeated(what, attempt, operation.now);
     case 3:
     case 10:
       return judge_.LeftLine(what.lock, what.lease_id, operation.now);
     case 5:
+      if (attempt < 2) judge_.FirstAttemptStands(what);
       return judge_.Joined(what, operation.replies[1].integer, operation.now);
     default:
       return;

@@ -109,6 +109,21 @@ TEST_F(JudgeTest, RepeatIsGivenTheLockAfterItsLeaseExpired) {
   ExpectOne("by a repeat of its acquire");
 }
 
+TEST_F(JudgeTest, RepeatIsGivenTheLockWithTheFirstAttemptThatStoodAgain) {
+  Give(TryOf('a'), 1, 0);
+  Release('a', 1);
+  for (int64_t token = 2; token < 20; ++token) {
+    const char id = static_cast<char>('a' + token);
+    Give(TryOf(id), token, token);
+    Release(id, token);
+  }
+  judge.FirstAttemptStands(TryOf('a'));
+  Turn repeat = TurnOf(TryOf('a'), 20, 20);
+  repeat.attempt = 2;
+  judge.TurnGiven(repeat, At(20));
+  ExpectNone();
+}
+
 TEST_F(JudgeTest, RepeatOfWhatWasWithdrawnIsGivenTheLock) {
   Give(TryOf('a'), 1, 0);
   judge.Withdrawn(TryOf('a'), At(1));
