@@ -176,6 +176,21 @@ TEST_P(QuarantineContract, WaitersTakeTheirPlacesAlongToAnotherLine) {
   EXPECT_EQ(answer.offer->lease_id, Id(2));
 }
 
+// Older data may show the holder as the waiter that it was.
+TEST_P(QuarantineContract, HolderThatHasItsLeaseBackIsNoLongerInLine) {
+  const Lease lease = Grant("a", Id(1));
+  AcquireRequest waiter = WaiterOf("a", Id(1));
+  const core::ExtendRequest extend = ProvedExtendOf(waiter, lease);
+  ForgetEverything();
+  ExpectQuarantined(WaiterOf("a", Id(4)));
+  waiter.place = NodeNow().micros;
+  Stand(waiter);
+
+  EXPECT_TRUE(Extended(extend).ok());
+
+  EXPECT_EQ(Get("a").waiters, 0);
+}
+
 // The lease may run: the clock that says otherwise was set.
 TEST_P(QuarantineContract, ReleaseDoesNotSayExpiredByAClockThatWasSet) {
   Grant("a", Id(1));
