@@ -61,7 +61,8 @@ void NodeGuard::LearnClockOfNewEpoch(Instant sent, NodeTime node, const SeenMark
   token_floor_.SawClock(node);
   if (now - service_clock_since_ >= kOthersSayWithin) {
     if (service_clock_.Saw(sent, now, Less(node, offset), kMayBeTheSame)) {
-      clock_steps_.epoch = 0;
+      if (offset != known_->marker.clock_offset) ++clock_steps_.count;
+      clock_steps_.epoch = known_->marker.epoch;
       clock_learned_ = now;
       token_floor_.SawClock(node_clock_.Latest(now));
       node_clock_ = service_clock_.AheadBy(offset);
@@ -72,7 +73,8 @@ void NodeGuard::LearnClockOfNewEpoch(Instant sent, NodeTime node, const SeenMark
   } else if (!node_clock_.Saw(sent, now, node)) {
     const bool has_beaten =
         std::chrono::abs(Micros(node.micros - seen.beat.at.micros)) <= kBeatsApartMax;
-    clock_steps_.epoch = clock_steps_.count == 0 && has_beaten ? 0 : seen.marker.epoch;
+    const bool is_told = clock_steps_.count == 0 && has_beaten;
+    clock_steps_.epoch = is_told ? known_->marker.epoch : seen.marker.epoch;
     ++clock_steps_.count;
   }
   service_clock_since_ = now;

@@ -48,6 +48,7 @@ FakeNode::~FakeNode() {
 }
 
 void FakeNode::Subscribe(const std::string& channel, redis::MessageListener listener) {
+  StopListening();
   channel_ = channel;
   on_message_ = std::move(listener);
   ListenAgain();

@@ -140,6 +140,34 @@ TEST_F(TwoLossesTest, SecondStepIsNoticedByADaemonThatSawNeither) {
   }
 }
 
+// The epoch that tells of the step is gone before the daemon has made it its own: it found it by a
+// beat.
+TEST_F(TwoLossesTest, StepIsToldWhenTheMarkerThatToldItIsLost) {
+  for (const bool is_emptied : {true, false}) {
+    Guarded& one = Another();
+    Guarded& two = Another();
+    ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+    two.node.SetNetwork(
+        [](const auto&) { return support::Delivery{.request_delay = 1ms, .reply_delay = 1ms}; });
+    executor_.AdvanceBy(2s);
+    const std::string older = Marker();
+    const core::Micros before = StepsThatMarkerTells();
+    server_.clock().StepBy(1h);
+    two.node.Subscribe("another", [](std::string_view) {});  // No message tells it.
+    one.guard.OnRefused(0);
+    ASSERT_TRUE(PermitsSoon(one));
+    one.node.GoAway(InFlight::kLost);
+    ASSERT_TRUE(executor_.AdvanceUntil([&two] { return !two.guard.Permits(0, 0ms); }, 2s));
+    Run({"FLUSHALL"});
+    if (!is_emptied) Run({"SET", "lk:store", older});
+    executor_.AdvanceBy(1'500ms);
+
+    EXPECT_THAT(StepsThatMarkerTells() - before, AllOf(Gt(1h - 10ms), Lt(1h + 10ms)));
+    EXPECT_GT(ParseMarker(Marker())->marker.epoch, ParseMarker(older)->marker.epoch);
+    daemons_.clear();
+  }
+}
+
 // One daemon has just called it a step, and the other one took it for drift.
 TEST_F(TwoLossesTest, StepThatOneTakesForDriftIsOneLoss) {
   Guarded& one = Another();
