@@ -34,6 +34,8 @@ bool NodeGuard::LearnClock(Instant sent, NodeTime node, int64_t epoch) {
   ++clock_steps_.count;
   clock_steps_.epoch = known_ ? std::max(epoch, known_->marker.epoch) : epoch;
   LearnClockAnew(sent, node);
+  // By a slow answer it says wrongly how large the step was: it follows whoever knows better.
+  if (clock_learned_ - sent > kMayBeTheSame) service_clock_since_ = clock_learned_;
   return false;
 }
 

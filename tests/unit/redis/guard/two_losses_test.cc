@@ -209,6 +209,27 @@ TEST_F(TwoLossesTest, SlowAnswerDoesNotHideTheSecondStep) {
   EXPECT_EQ(two.guard.trust().epoch, 3);
 }
 
+// The one that noticed it says wrongly how large it was, and is corrected once.
+TEST_F(TwoLossesTest, DaemonThatMeasuredTheStepByASlowAnswerFollows) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  executor_.AdvanceBy(2s);
+  server_.clock().StepBy(1h);
+  one.node.PlanNext({.request_delay = 400ms});
+  one.guard.OnRefused(0);
+  two.node.GoAway(InFlight::kLost);
+  ASSERT_TRUE(PermitsSoon(one));
+  ASSERT_GT(StepsThatMarkerTells(), 1h + 100ms);
+  two.node.ComeBack();
+
+  executor_.AdvanceBy(5s);
+
+  EXPECT_EQ(one.guard.trust().epoch, 3);
+  EXPECT_EQ(two.guard.trust().epoch, 3);
+  EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(1h - 10ms), Lt(1h + 10ms)));
+}
+
 // It finds by the end of a quarantine that the clock was set back, and not by how much.
 TEST_F(TwoLossesTest, DaemonThatKnewTheClockCorrectsOneThatDidNot) {
   Guarded& one = Another();
