@@ -191,6 +191,54 @@ TEST_P(QuarantineContract, HolderThatHasItsLeaseBackIsNoLongerInLine) {
   EXPECT_EQ(Get("a").waiters, 0);
 }
 
+// Their numbers are ahead of a clock that was set back.
+TEST_P(QuarantineContract, NewcomersStandBehindWaitersOfALostLineThoughTheClockWentBack) {
+  Meet(1);
+  Grant("a", Id(1));
+  AcquireRequest waiter = WaiterOf("a", Id(2));
+  const core::Waiting old_place = Stand(waiter);
+  ForgetEverything();
+  StepBy(-2 * kQuarantine);
+  ExpectQuarantined(AcquireOf("a", Id(3)));
+  Pass(kQuarantine);
+  Grant("a", Id(3));
+
+  const core::Waiting newcomer = Stand(WaiterOf("a", Id(4)), 1);
+  waiter = Now(waiter);
+  waiter.place = old_place.number;
+  const core::Waiting place = Stand(waiter);
+
+  EXPECT_GT(newcomer.number, old_place.number);
+  EXPECT_EQ(place.number, old_place.number);
+  EXPECT_EQ(place.position, 1);
+}
+
+// In the quarantine the clock may still be behind tokens, and numbers, of before. They are not
+// raised since it will be beyond them when the quarantine is over.
+TEST_P(QuarantineContract, NewcomersOfAQuarantineStandBehindWaitersOfALostLine) {
+  Meet(1);
+  StepBy(-2 * kQuarantine);
+  ExpectQuarantined(AcquireOf("a", Id(1)));
+  const Micros ahead(std::stoll(Marker().substr(149, 16)) - NodeNow().micros);
+  Pass(ahead - kQuarantine / 2);
+  const AcquireRequest held = AcquireOf("a", Id(1));
+  const Lease lease = Grant(held);
+  AcquireRequest waiter = WaiterOf("a", Id(2));
+  const core::Waiting old_place = Stand(waiter);
+  ASSERT_GT(old_place.number, NodeNow().micros);
+  ForgetEverything();
+  ASSERT_TRUE(Extended(ProvedExtendOf(held, lease)).ok());
+
+  const core::Waiting newcomer = Stand(WaiterOf("a", Id(3)), 1);
+  waiter = Now(waiter);
+  waiter.place = old_place.number;
+  const core::Waiting place = Stand(waiter);
+
+  EXPECT_GT(newcomer.number, old_place.number);
+  EXPECT_EQ(place.number, old_place.number);
+  EXPECT_EQ(place.position, 1);
+}
+
 // The lease may run: the clock that says otherwise was set.
 TEST_P(QuarantineContract, ReleaseDoesNotSayExpiredByAClockThatWasSet) {
   Grant("a", Id(1));

@@ -87,7 +87,8 @@ end
 
 -- Brings a waiter in, or a repeat of one to its place: then the newest attempt is the one that
 -- waits. `parked` is PARKED if it has the offer, else 0. One that stood in a line that was lost has its
--- `old_number` again. Answers its number; nil if a later attempt stands there.
+-- `old_number` again. A new number is higher than all that were given before a loss, as a token is: in a
+-- quarantine the clock may not have come that far. Answers its number; nil if a later attempt stands there.
 local function stand(line, entry, known_number, parked, old_number)
   local lease_id, attempt = sub(entry, 1, 32), number_at(entry, 43, 48)
   local number = known_number
@@ -98,7 +99,9 @@ local function stand(line, entry, known_number, parked, old_number)
   else
     local last = -(score_of(line, 'n') or 0)
     number = old_number
-    if not number or entry_at(line, number) then number = max(last + 1, now) end
+    if not number or entry_at(line, number) then
+      number = max(last + 1, now, token_floor, quarantine_end())
+    end
     if last == 0 then add(line, -now, 'g') end
     add(line, -max(last, number), 'n')
     add(line, -number, 'i' .. lease_id)

@@ -3,8 +3,9 @@
 -- these members:
 --
 --   <request><text>  a waiter, as acquire.lua takes it. Score: its arrival number, which is the time
---                    of its arrival made unique; PARKED + number while it is passed over, or offered
---                    the lock. Behind the text, if it was set aside, the time of that (16 digits)
+--                    of its arrival made unique, and higher than any of a line that was lost; PARKED +
+--                    number while it is passed over, or offered the lock. Behind the text, if it was
+--                    set aside, the time of that (16 digits)
 --   i<lease id>      where a lease id stands. Score: -number
 --   d<daemon id>     liveness mark of a daemon. Score: -time until which it is taken for alive
 --   n, g             the highest number given, and when the line began. Score: -number, -time. Another
