@@ -144,6 +144,7 @@ void Judge::Joined(const Try& what, int64_t number, Instant now) {
       Violation(Shown(what.lease_id) + " joined the line of " + what.lock + " before " +
                 Shown(other_id) + ", which had come before");
     }
+    CheckBehindPlacesBefore(state, what, number);
   }
   CheckPlaceBefore(state, what, number);
   state.places[what.lease_id] = {number, what.keeper, now};

@@ -83,6 +83,16 @@ void Judge::CheckPlaceBefore(Lock& lock, const Try& what, int64_t number) {
   Violation(what.lease_id.substr(0, 8) + " has another place in the new line of " + what.lock);
 }
 
+// Whoever did not stand in the line that was lost comes behind those who did, also if they have not
+// come back yet.
+void Judge::CheckBehindPlacesBefore(const Lock& lock, const Try& what, int64_t number) {
+  for (const auto& [other_id, other] : lock.places_before) {
+    if (other_id == what.lease_id || other.number < number) continue;
+    Violation(what.lease_id.substr(0, 8) + " joined the new line of " + what.lock + " before " +
+              other_id.substr(0, 8) + ", which had stood in the lost one");
+  }
+}
+
 void Judge::ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now) {
   const Lock& state = locks_[lock];
   if (state.phase != Phase::kLease || state.turn.to.lease_id != lease_id || state.over_before ||

@@ -321,6 +321,15 @@ TEST_F(JudgeLossesTest, WaiterHasAnotherPlaceInTheNewLine) {
   ExpectOne("has another place in the new line");
 }
 
+TEST_F(JudgeLossesTest, NewcomerJoinsBeforeWaitersOfTheLostLine) {
+  judge.Joined(TryOf('a'), 7, At(0));
+  Lose(Forgot::kSome, 10);
+  judge.Joined(TryOf('b'), 8, At(20));
+  ExpectNone();
+  judge.Joined(TryOf('c'), 7, At(21));
+  ExpectOne("which had stood in the lost one");
+}
+
 TEST_F(JudgeLossesTest, ReleaseIsDeniedWhileTheLeaseRuns) {
   Give(TryOf('a'), 1, 0);
   judge.ReleaseDenied("a", IdOf('a'), At(kTtl));
