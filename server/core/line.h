@@ -117,6 +117,7 @@ class Line : public LineListener {
   void UnparkSoon(LocalLine& line);
   void Poll(LocalLine& line);
   void OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer);
+  void PollNext(LocalLine& line, const absl::StatusOr<PollAnswer>& answer);
   void StandAgain(LocalLine& line);
   void StandAgain(LineWaiter& waiter);
   void StandAgainAfter(const std::string& name, const LeaseId& lease_id);

@@ -65,28 +65,32 @@ void Line::Poll(LocalLine& line) {
 
 void Line::OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer) {
   LocalLine* line = Find(name);
-  if (line == nullptr) return;
-  line->polling = false;
+  if (line != nullptr) PollNext(*line, answer);
+  // Also if nobody waits any more: it may be for a client that has not claimed the offer before.
+  if (answer.ok() && answer->offer) OnOffer(*answer->offer);
+}
+
+void Line::PollNext(LocalLine& line, const absl::StatusOr<PollAnswer>& answer) {
+  line.polling = false;
   const Micros interval = ToGrid(kPollInterval - kPollSpread * (polls_++ % 16) / 16, clock_.Now());
-  if (!answer.ok()) return PollIn(*line, interval);
+  if (!answer.ok()) return PollIn(line, interval);
   if (answer->lost) {
-    StandAgain(*line);
-    return PollIn(*line, interval);
+    StandAgain(line);
+    return PollIn(line, interval);
   }
-  line->unpark_from = 0;
-  line->length = answer->waiters;
+  line.unpark_from = 0;
+  line.length = answer->waiters;
   const bool going_on = answer->parked || answer->unpark_next > 0 ||
                         (answer->free_in == Micros(0) && answer->waiters > 0);
-  if (answer->parked) line->unpark_from = 1;
-  if (answer->unpark_next > 0) line->unpark_from = answer->unpark_next;
+  if (answer->parked) line.unpark_from = 1;
+  if (answer->unpark_next > 0) line.unpark_from = answer->unpark_next;
   if (going_on) {
-    PollIn(*line, kPollSoon);
+    PollIn(line, kPollSoon);
   } else if (answer->free_in > Micros(0)) {
-    PollIn(*line, std::min(interval, answer->free_in + kPastLeaseEnd));
+    PollIn(line, std::min(interval, answer->free_in + kPastLeaseEnd));
   } else {
-    PollIn(*line, interval);
+    PollIn(line, interval);
   }
-  if (answer->offer) OnOffer(*answer->offer);
 }
 
 // Its turn came as it stood again. A client that claims gets a lease as an offer too: it asked long

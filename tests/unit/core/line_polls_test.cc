@@ -26,6 +26,22 @@ TEST_F(LinePollsTest, OfferThatAMessageLostIsFoundByThePollWithinASecond) {
   EXPECT_EQ(store_.extends.size(), 1U);
 }
 
+// Found by the simulator: a client that had not claimed an offer was offered the lock for a second
+// more.
+TEST_F(LinePollsTest, OfferInAnAnswerForWhichNobodyWaitsAnyMoreIsDeclined) {
+  StandInLine(Request(1), answer_);
+  executor_.AdvanceBy(seconds(1));
+  ASSERT_EQ(store_.polls.size(), 1U);
+  locks_.Abandon(Request(1).keeper);
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+  ASSERT_EQ(store_.withdrawals.size(), 0U);
+
+  store_.polls.Answer(PollAnswer{.free_in = seconds(1), .offer = OfferTo(Request(2))});
+
+  ASSERT_EQ(store_.withdrawals.size(), 1U);
+  EXPECT_EQ(store_.withdrawals.front().keeper, Request(2).keeper);
+}
+
 TEST_F(LinePollsTest, StoreIsAskedWhenTheHoldersLeaseEnds) {
   locks_.Acquire(Request(1), answer_.Into());
   store_.acquires.Answer(
