@@ -239,6 +239,21 @@ TEST_P(QuarantineContract, NewcomersOfAQuarantineStandBehindWaitersOfALostLine) 
   EXPECT_EQ(place.position, 1);
 }
 
+// A line that had gone empty gave its number again, and older data brings back who had it first.
+TEST_P(QuarantineContract, WaiterWhoseNumberIsTakenStandsRightBehind) {
+  Grant("a", Id(1));
+  const int64_t number = Stand(WaiterOf("a", Id(2))).number;
+  AcquireRequest second = WaiterOf("a", Id(3));
+  second.place = number;
+  AcquireRequest third = WaiterOf("a", Id(4));
+  third.place = number + 1;
+  Pass(Millis(10));
+  ASSERT_GT(Stand(WaiterOf("a", Id(5))).number, number + 2);
+
+  EXPECT_EQ(Stand(second).number, number + 1);
+  EXPECT_EQ(Stand(third).number, number + 2);
+}
+
 // The lease may run: the clock that says otherwise was set.
 TEST_P(QuarantineContract, ReleaseDoesNotSayExpiredByAClockThatWasSet) {
   Grant("a", Id(1));

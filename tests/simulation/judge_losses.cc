@@ -20,6 +20,8 @@ constexpr Micros kUnseenMax{1'200'000};
 constexpr Micros kHeartbeatMax{10'000'000};
 // How wrong daemons may be about a step of the clock: as slow as an answer can be.
 constexpr Micros kStepUnknown{1'000'000};
+// Waiters that have had the same number one after the other.
+constexpr int64_t kSameNumberMax = 8;
 // What a slewed clock makes of the longest time that matters.
 constexpr Micros kSlewed{10'000};
 
@@ -80,6 +82,9 @@ void Judge::CheckPlaceBefore(Lock& lock, const Try& what, int64_t number) {
   const auto before = lock.places_before.extract(what.lease_id);
   if (before.empty() || before.mapped().keeper != what.keeper) return;
   if (HasAgain(lock, what.lease_id, number)) return;
+  // Older data has brought back somebody who had its number, and had left.
+  const int64_t behind = number - before.mapped().number;
+  if (lock.line_from_before && behind > 0 && behind <= kSameNumberMax) return;
   Violation(what.lease_id.substr(0, 8) + " has another place in the new line of " + what.lock);
 }
 

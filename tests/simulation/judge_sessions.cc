@@ -58,8 +58,9 @@ void Judge::ToldLost(const std::string& lock, int64_t token, Instant proved_unti
   const Lock& state = locks_[lock];
   if (state.turn.token != token || state.phase != Phase::kLease || now >= EndOf(state)) return;
   if (state.over_before) return;
-  // It was not told of its last extends when it asked, so it had no proof of them either.
-  if (state.doubted && now >= proved_until) return;
+  // It was not told of its last extends when it asked, so it had no proof of them either. Meanwhile
+  // another call of it, with a proof of them, may have got the lease back.
+  if ((state.doubted || now < losses_matter_until_) && now >= proved_until) return;
   if (state.epoch != epochs_ && now >= EndOf(state) - state.proof_short) return;
   Violation("a client was told that its lease of " + lock + " with token " + std::to_string(token) +
             " is lost, but it runs");

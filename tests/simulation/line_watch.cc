@@ -278,7 +278,10 @@ void LineWatch::OnMarker(const redis::Reply& reply) {
   coverage_.Ends(Edge::kBeat, now);
   const int64_t left = seen->marker.quarantine_end.micros - node_now;
   const bool begins = !stamp_.empty() && seen->marker.epoch > epoch_;
-  if (begins) LookAtFloor(seen->marker, node_now);
+  // One that knows less than the others may begin an epoch with the number of theirs.
+  const int64_t floor = std::exchange(floor_, seen->marker.token_floor.value);
+  const bool newest = !stamp_.empty() && seen->marker.epoch >= epoch_;
+  if (newest && floor != floor_) LookAtFloor(seen->marker, node_now);
   stamp_ = seen->marker.Stamp();
   epoch_ = std::max(epoch_, seen->marker.epoch);
   coverage_.Ends(Edge::kQuarantine, now + Micros(left));

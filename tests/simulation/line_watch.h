@@ -87,6 +87,7 @@ class LineWatch {
   std::unordered_map<std::string, int64_t> tokens_;      // Last seen in each record.
   std::string stamp_;                                    // Of the marker, as last seen.
   int64_t epoch_ = 0;
+  int64_t floor_ = 0;  // Of tokens, as the last marker has it.
   core::Micros tokens_raised_{};
   uint64_t executed_ = 0;
   Coverage coverage_;

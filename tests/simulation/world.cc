@@ -126,7 +126,7 @@ void World::StartDaemon(size_t index) {
       Daemon::World{server_, clock_, executor_, judge_, watch_, schedule_.guarded, &order_},
       next_daemon_++, random_.Fork());
   if (clock_.Now() < losing_until_) {  // If the store is empty it waits for those that know more.
-    judge_.Disturbed(daemons_[index]->id(), clock_.Now() + kFirstUseWait + kNoticedWithin);
+    judge_.Disturbed(daemons_[index]->id(), losing_until_ + kFirstUseWait + kNoticedWithin);
   }
   if (clock_.Now() < node_away_until_) {
     daemons_[index]->link().Cut(std::chrono::ceil<Micros>(node_away_until_ - clock_.Now()));

@@ -85,6 +85,14 @@ local function contention(record, closed_for, waiters)
   return is_only_closed and 10 or 3, closed_for, waiters, ''
 end
 
+-- The first number from `wished` on that nobody has. A line that goes empty may give a number again, and
+-- older data brings back who had it first. Nil if there are many of them.
+local function free_number(line, wished)
+  for number = wished, wished + PASSED_MAX do
+    if not entry_at(line, number) then return number end
+  end
+end
+
 -- Brings a waiter in, or a repeat of one to its place: then the newest attempt is the one that
 -- waits. `parked` is PARKED if it has the offer, else 0. One that stood in a line that was lost has its
 -- `old_number` again. A new number is higher than all that were given before a loss, as a token is: in a
@@ -98,10 +106,8 @@ local function stand(line, entry, known_number, parked, old_number)
     if standing then redis.call('ZREM', line, standing) end
   else
     local last = -(score_of(line, 'n') or 0)
-    number = old_number
-    if not number or entry_at(line, number) then
-      number = max(last + 1, now, token_floor, quarantine_end())
-    end
+    number = old_number and free_number(line, old_number) or
+      max(last + 1, now, token_floor, quarantine_end())
     if last == 0 then add(line, -now, 'g') end
     add(line, -max(last, number), 'n')
     add(line, -number, 'i' .. lease_id)
