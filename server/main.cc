@@ -18,7 +18,6 @@
 
 #include "absl/strings/str_join.h"
 #include "config/config_loader.h"
-#include "config/near_miss.h"
 #include "config/settings.h"
 #include "daemon/daemon.h"
 #include "daemon/signals.h"
@@ -26,6 +25,7 @@
 #include "lockkeeper/build_info.h"
 #include "telemetry/log.h"
 #include "telemetry/log_fields.h"
+#include "text/near_miss.h"
 
 namespace lockkeeper {
 namespace {
@@ -92,7 +92,7 @@ std::string ProblemOf(const CLI::App& app, const CLI::ParseError& error) {
     if (!word.starts_with("--")) continue;
     const std::string given = word.substr(0, word.find('='));
     std::string problem = "unknown option `" + given + "`";
-    if (const auto nearest = config::NearMiss(given, known)) {
+    if (const auto nearest = text::NearMiss(given, known)) {
       return problem + "; did you mean `" + *nearest + "`?";
     }
     // Most settings have no option: --log-level is log.level.

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "config/secret.h"
 #include "core/limits.h"
 #include "core/types.h"
+#include "text/secret.h"
 
 namespace lockkeeper::config {
 
@@ -36,11 +36,11 @@ enum class Quarantine { kOn, kOff };
 struct StoreConfig {
   // redis://[user:password@]host:port[/db], rediss://... (the same through TLS) or
   // unix:///path?db=N. Exclusive with `embedded`.
-  Secret redis;
+  text::Secret redis;
   // File that holds the password of the store, its last newline left out. Empty: none.
   std::string redis_password_file;
   // What that file holds. Not a setting: config_loader reads it.
-  Secret redis_password;
+  text::Secret redis_password;
   // PEM file of the CAs that may sign the certificate of a rediss:// server. Empty: the system's.
   std::string redis_tls_ca_file;
   // PEM files of our own certificate (with its chain) and of its key, without a passphrase, for a

@@ -7,8 +7,8 @@
 #include <map>
 #include <sstream>
 
-#include "config/read_file.h"
 #include "config/settings.h"
+#include "os/read_file.h"
 
 namespace lockkeeper::config {
 namespace {
@@ -103,7 +103,7 @@ class Reader {
 
   void ReadSection(const std::string& name, const YAML::Node& key, const YAML::Node& section) {
     if (!IsSection(name)) {
-      Refuse(LineOf(key), "unknown section " + Quoted(name) + SuggestSection(name));
+      Refuse(LineOf(key), "unknown section " + text::Quoted(name) + SuggestSection(name));
       return;
     }
     if (section.IsNull()) return;  // All its settings are commented out.
@@ -122,7 +122,7 @@ class Reader {
     const int line = LineOf(key_node);
     const Setting* setting = FindByKey(key);
     if (setting == nullptr) {
-      Refuse(line, "unknown key " + Quoted(key) + SuggestKey(key));
+      Refuse(line, "unknown key " + text::Quoted(key) + SuggestKey(key));
       return;
     }
     RawValue raw;
@@ -168,7 +168,7 @@ FileContents ParseConfigText(std::string_view text, const std::string& path) {
 
 FileContents ReadConfigFile(const std::string& path) {
   std::string text;
-  if (Problem problem = ReadFile(path, kFileBytesMax, text)) {
+  if (text::Problem problem = os::ReadFile(path, kFileBytesMax, text)) {
     return {.problems = {path + ": " + *problem}};
   }
   return ParseConfigText(text, path);

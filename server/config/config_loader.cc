@@ -7,9 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "config/config_file.h"
-#include "config/read_file.h"
 #include "config/settings.h"
 #include "core/errors.h"
+#include "os/read_file.h"
 
 namespace lockkeeper::config {
 namespace {
@@ -77,7 +77,7 @@ class Loader {
 
  private:
   void Apply(const Setting& setting, const RawValue& value, const std::string& origin) {
-    if (const Problem problem = Assign(setting, value, loaded_.config)) {
+    if (const text::Problem problem = Assign(setting, value, loaded_.config)) {
       problems_.push_back(origin + ": " + std::string(setting.key) + ": " + *problem);
     }
     // Also if it is malformed: whatever follows from it is found there.
@@ -129,11 +129,11 @@ class Loader {
     StoreConfig& store = loaded_.config.store;
     if (store.redis_password_file.empty()) return;
     std::string password;
-    if (const Problem problem = ReadPasswordFile(store.redis_password_file, password)) {
-      loaded_.password_problem = Quoted(store.redis_password_file) + " " + *problem;
+    if (const text::Problem problem = os::ReadPasswordFile(store.redis_password_file, password)) {
+      loaded_.password_problem = text::Quoted(store.redis_password_file) + " " + *problem;
       return;
     }
-    store.redis_password = Secret(std::move(password));
+    store.redis_password = text::Secret(std::move(password));
   }
 
   const ConfigSources& sources_;

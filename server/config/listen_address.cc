@@ -8,8 +8,8 @@
 #include <charconv>
 #include <optional>
 
-#include "config/problem.h"
 #include "core/errors.h"
+#include "text/problem.h"
 
 namespace lockkeeper::config {
 namespace {
@@ -44,11 +44,12 @@ absl::StatusOr<ListenAddress> ParseUnix(std::string_view text) {
   ListenAddress address;
   address.path = text.substr(kUnixScheme.size());
   if (address.path.empty() || address.path[0] != '/') {
-    return Malformed(Quoted(text) + " has to name an absolute path: unix:/path");
+    return Malformed(text::Quoted(text) + " has to name an absolute path: unix:/path");
   }
   if (address.path.size() > kPathBytesMax) {
     return Malformed("the path of a unix socket has at most " + std::to_string(kPathBytesMax) +
-                     " bytes; " + Quoted(text) + " has " + std::to_string(address.path.size()));
+                     " bytes; " + text::Quoted(text) + " has " +
+                     std::to_string(address.path.size()));
   }
   return address;
 }
@@ -57,27 +58,30 @@ absl::StatusOr<ListenAddress> ParseUnix(std::string_view text) {
 absl::StatusOr<ListenAddress> ParseTcp(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {
-    return Malformed(Quoted(text) + " has no port: host:port, [v6]:port or unix:/path");
+    return Malformed(text::Quoted(text) + " has no port: host:port, [v6]:port or unix:/path");
   }
   ListenAddress address;
   address.host = text.substr(0, colon);
   const std::optional<uint16_t> port = ParsePort(text.substr(colon + 1));
-  if (!port) return Malformed("the port of " + Quoted(text) + " has to be from 0 to 65535");
+  if (!port) return Malformed("the port of " + text::Quoted(text) + " has to be from 0 to 65535");
   address.port = *port;
 
   if (address.host.empty()) {
-    return Malformed(Quoted(text) + " has no host; 127.0.0.1 is this machine, 0.0.0.0 everybody");
+    return Malformed(text::Quoted(text) +
+                     " has no host; 127.0.0.1 is this machine, 0.0.0.0 everybody");
   }
   if (address.host.front() == '[' && address.host.back() == ']') {
     address.host = address.host.substr(1, address.host.size() - 2);
-    if (!IsIpv6(address.host)) return Malformed(Quoted(text) + " has no IPv6 address in brackets");
+    if (!IsIpv6(address.host))
+      return Malformed(text::Quoted(text) + " has no IPv6 address in brackets");
     return address;
   }
   for (const char character : address.host) {
     if (character == ':') {
-      return Malformed("the IPv6 address of " + Quoted(text) + " belongs in brackets: [v6]:port");
+      return Malformed("the IPv6 address of " + text::Quoted(text) +
+                       " belongs in brackets: [v6]:port");
     }
-    if (!IsHostCharacter(character)) return Malformed(Quoted(text) + " has no valid host");
+    if (!IsHostCharacter(character)) return Malformed(text::Quoted(text) + " has no valid host");
   }
   if (address.host.size() > kHostBytesMax) {
     return Malformed("a host has at most " + std::to_string(kHostBytesMax) + " bytes");

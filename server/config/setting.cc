@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
-#include "config/duration.h"
 #include "config/url.h"
-#include "core/utf8.h"
+#include "text/duration.h"
+#include "text/utf8.h"
 
 namespace lockkeeper::config {
 namespace {
@@ -43,41 +43,41 @@ std::string Enumerate(const std::array<std::string_view, N>& words) {
 
 // --- parsing: each takes one text -------------------------------------------------------------
 
-Problem Parse(const Setting& setting, const std::string& text, std::string& out) {
-  switch (core::FindTextFault(text)) {
-    case core::TextFault::kNone:
+text::Problem Parse(const Setting& setting, const std::string& text, std::string& out) {
+  switch (text::FindTextFault(text)) {
+    case text::TextFault::kNone:
       break;
-    case core::TextFault::kNotUtf8:
+    case text::TextFault::kNotUtf8:
       return "is not valid UTF-8";
-    case core::TextFault::kControlCharacter:
+    case text::TextFault::kControlCharacter:
       return "contains a control character";
   }
   if (setting.check != nullptr) {
-    if (Problem problem = setting.check(text)) return problem;
+    if (text::Problem problem = setting.check(text)) return problem;
   }
   out = text;
   return std::nullopt;
 }
 
-Problem Parse(const Setting& setting, const std::string& text, Secret& out) {
+text::Problem Parse(const Setting& setting, const std::string& text, text::Secret& out) {
   std::string value;
-  if (Problem problem = Parse(setting, text, value)) return problem;
-  out = Secret(std::move(value));
+  if (text::Problem problem = Parse(setting, text, value)) return problem;
+  out = text::Secret(std::move(value));
   return std::nullopt;
 }
 
-Problem Parse(const Setting&, const std::string& text, bool& out) {
-  if (text != "true" && text != "false") return "has to be true or false, is " + Quoted(text);
+text::Problem Parse(const Setting&, const std::string& text, bool& out) {
+  if (text != "true" && text != "false") return "has to be true or false, is " + text::Quoted(text);
   out = text == "true";
   return std::nullopt;
 }
 
-Problem Parse(const Setting& setting, const std::string& text, int& out) {
+text::Problem Parse(const Setting& setting, const std::string& text, int& out) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = end == text.data() + text.size() && !text.empty();
   if (!whole || error == std::errc::invalid_argument) {
-    return "has to be a whole number, is " + Quoted(text);
+    return "has to be a whole number, is " + text::Quoted(text);
   }
   if (error != std::errc() || number < setting.low || number > setting.high) {
     return "has to be from " + std::to_string(setting.low) + " to " + std::to_string(setting.high) +
@@ -87,31 +87,31 @@ Problem Parse(const Setting& setting, const std::string& text, int& out) {
   return std::nullopt;
 }
 
-Problem Parse(const Setting& setting, const std::string& text, Millis& out) {
-  const absl::StatusOr<Millis> duration = ParseDuration(text);
-  if (!duration.ok()) return std::string(duration.status().message());
-  if (*duration < Millis(setting.low) || *duration > Millis(setting.high)) {
-    return "has to be from " + FormatDuration(Millis(setting.low)) + " to " +
-           FormatDuration(Millis(setting.high)) + ", is " + text;
+text::Problem Parse(const Setting& setting, const std::string& text, Millis& out) {
+  Millis duration{0};
+  if (text::Problem problem = text::ParseDuration(text, duration)) return problem;
+  if (duration < Millis(setting.low) || duration > Millis(setting.high)) {
+    return "has to be from " + text::FormatDuration(Millis(setting.low)) + " to " +
+           text::FormatDuration(Millis(setting.high)) + ", is " + text;
   }
-  out = *duration;
+  out = duration;
   return std::nullopt;
 }
 
 template <Enumeration T>
-Problem Parse(const Setting&, const std::string& text, T& out) {
+text::Problem Parse(const Setting&, const std::string& text, T& out) {
   const auto& words = WordsOf(T());
   const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end()) return "has to be " + Enumerate(words) + ", is " + Quoted(text);
+  if (found == words.end()) return "has to be " + Enumerate(words) + ", is " + text::Quoted(text);
   out = static_cast<T>(found - words.begin());
   return std::nullopt;
 }
 
-Problem ParseList(const Setting& setting, const Texts& texts, Texts& out) {
+text::Problem ParseList(const Setting& setting, const Texts& texts, Texts& out) {
   if (texts.empty() && !setting.may_be_empty) return "has to have at least one entry";
   Texts values(texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
-    if (Problem problem = Parse(setting, texts[i], values[i])) return problem;
+    if (text::Problem problem = Parse(setting, texts[i], values[i])) return problem;
   }
   out = std::move(values);
   return std::nullopt;
@@ -120,10 +120,10 @@ Problem ParseList(const Setting& setting, const Texts& texts, Texts& out) {
 // --- printing ---------------------------------------------------------------------------------
 
 std::string Text(const std::string& value) { return value; }
-std::string Text(const Secret& value) { return MaskUrl(value); }
+std::string Text(const text::Secret& value) { return MaskUrl(value); }
 std::string Text(bool value) { return value ? "true" : "false"; }
 std::string Text(int value) { return std::to_string(value); }
-std::string Text(Millis value) { return FormatDuration(value); }
+std::string Text(Millis value) { return text::FormatDuration(value); }
 template <Enumeration T>
 std::string Text(T value) {
   return std::string(WordsOf(value).at(static_cast<size_t>(value)));
@@ -133,14 +133,14 @@ std::string Text(T value) {
 
 std::string Describe(const Setting&, const std::string*) { return "text"; }
 std::string Describe(const Setting&, const Texts*) { return "list of texts"; }
-std::string Describe(const Setting&, const Secret*) { return "URL"; }
+std::string Describe(const Setting&, const text::Secret*) { return "URL"; }
 std::string Describe(const Setting&, const bool*) { return "true or false"; }
 std::string Describe(const Setting& setting, const int*) {
   return "number, " + std::to_string(setting.low) + " to " + std::to_string(setting.high);
 }
 std::string Describe(const Setting& setting, const Millis*) {
-  return "duration, " + FormatDuration(Millis(setting.low)) + " to " +
-         FormatDuration(Millis(setting.high));
+  return "duration, " + text::FormatDuration(Millis(setting.low)) + " to " +
+         text::FormatDuration(Millis(setting.high));
 }
 template <Enumeration T>
 std::string Describe(const Setting&, const T*) {
@@ -149,9 +149,9 @@ std::string Describe(const Setting&, const T*) {
 
 }  // namespace
 
-Problem Assign(const Setting& setting, const RawValue& value, Config& config) {
+text::Problem Assign(const Setting& setting, const RawValue& value, Config& config) {
   return std::visit(
-      [&]<typename T>(const FieldOf<T>& field) -> Problem {
+      [&]<typename T>(const FieldOf<T>& field) -> text::Problem {
         const bool is_list = value.shape == RawValue::Shape::kList;
         if constexpr (std::is_same_v<T, Texts>) {
           return ParseList(setting, value.texts, field.edit(config));

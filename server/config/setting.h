@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "config/problem.h"
+#include "text/problem.h"
 
 namespace lockkeeper::config {
 
@@ -27,7 +27,7 @@ struct FieldOf {
 };
 
 using Field = std::variant<FieldOf<std::string>, FieldOf<std::vector<std::string>>, FieldOf<bool>,
-                           FieldOf<int>, FieldOf<Millis>, FieldOf<Secret>, FieldOf<LogFormat>,
+                           FieldOf<int>, FieldOf<Millis>, FieldOf<text::Secret>, FieldOf<LogFormat>,
                            FieldOf<LogLevel>, FieldOf<FirstUse>, FieldOf<Quarantine>>;
 
 // The field `Member` of the section `Section`: At<&Config::server, &ServerConfig::shards>().
@@ -41,16 +41,16 @@ constexpr auto At() {
 struct Setting {
   std::string_view key;  // "store.connect_timeout"
   Field field;
-  int64_t low = 0;                                    // Range of a number, both ends included;
-  int64_t high = 0;                                   // of a duration in milliseconds.
-  Problem (*check)(std::string_view text) = nullptr;  // Of a text, or of each text of a list.
-  bool may_be_empty = false;                          // Of a list.
-  std::string_view flag = {};                         // "--listen"; empty: none.
-  std::string_view environment_alias = {};            // Besides EnvironmentName(); empty: none.
-  std::string_view meaning;                           // For the documentation.
+  int64_t low = 0;   // Range of a number, both ends included;
+  int64_t high = 0;  // of a duration in milliseconds.
+  text::Problem (*check)(std::string_view text) = nullptr;  // Of a text, or of each text of a list.
+  bool may_be_empty = false;                                // Of a list.
+  std::string_view flag = {};                               // "--listen"; empty: none.
+  std::string_view environment_alias = {};  // Besides EnvironmentName(); empty: none.
+  std::string_view meaning;                 // For the documentation.
 
   bool is_list() const { return std::holds_alternative<FieldOf<std::vector<std::string>>>(field); }
-  bool is_secret() const { return std::holds_alternative<FieldOf<Secret>>(field); }
+  bool is_secret() const { return std::holds_alternative<FieldOf<text::Secret>>(field); }
   std::string_view section() const { return key.substr(0, key.find('.')); }
   std::string_view name() const { return key.substr(key.find('.') + 1); }
 };
@@ -63,7 +63,7 @@ struct RawValue {
 };
 
 // Parses `value` into the setting's field of `config`, which stays as it is on a problem.
-Problem Assign(const Setting& setting, const RawValue& value, Config& config);
+text::Problem Assign(const Setting& setting, const RawValue& value, Config& config);
 
 // The setting's value as a file would have it; secrets are masked.
 RawValue Show(const Setting& setting, const Config& config);

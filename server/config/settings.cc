@@ -7,9 +7,9 @@
 
 #include "absl/strings/ascii.h"
 #include "config/listen_address.h"
-#include "config/near_miss.h"
 #include "config/url.h"
 #include "core/limits.h"
+#include "text/near_miss.h"
 
 namespace lockkeeper::config {
 namespace {
@@ -24,13 +24,13 @@ constexpr int64_t kHour = 60 * kMinute;
 constexpr size_t kKeyPrefixBytesMax = 64;
 constexpr size_t kHostBytesMax = 255;
 
-Problem CheckListen(std::string_view text) {
+text::Problem CheckListen(std::string_view text) {
   const auto address = ParseListenAddress(text);
   if (!address.ok()) return std::string(address.status().message());
   return std::nullopt;
 }
 
-Problem CheckHttpListen(std::string_view text) {
+text::Problem CheckHttpListen(std::string_view text) {
   if (text.empty()) return std::nullopt;
   const auto address = ParseListenAddress(text);
   if (!address.ok()) return std::string(address.status().message());
@@ -38,12 +38,12 @@ Problem CheckHttpListen(std::string_view text) {
   return std::nullopt;
 }
 
-Problem CheckAssumption(std::string_view text) {
+text::Problem CheckAssumption(std::string_view text) {
   if (text == "no_eviction" || text == "durable") return std::nullopt;
-  return "has to be no_eviction or durable, is " + Quoted(text);
+  return "has to be no_eviction or durable, is " + text::Quoted(text);
 }
 
-Problem CheckKeyPrefix(std::string_view text) {
+text::Problem CheckKeyPrefix(std::string_view text) {
   if (text.empty() || text.size() > kKeyPrefixBytesMax) {
     return "has to be 1 to " + std::to_string(kKeyPrefixBytesMax) + " bytes, has " +
            std::to_string(text.size());
@@ -54,7 +54,7 @@ Problem CheckKeyPrefix(std::string_view text) {
   return std::nullopt;
 }
 
-Problem CheckServerName(std::string_view text) {
+text::Problem CheckServerName(std::string_view text) {
   const bool is_host = std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_' ||
            c == ':';
@@ -221,7 +221,7 @@ constexpr Setting kSettings[] = {
 };
 
 std::string Suggestion(std::string_view unknown, const std::vector<std::string>& known) {
-  const std::optional<std::string> nearest = NearMiss(unknown, known);
+  const std::optional<std::string> nearest = text::NearMiss(unknown, known);
   return nearest ? "; did you mean " + *nearest + "?" : "";
 }
 

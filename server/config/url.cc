@@ -26,7 +26,7 @@ Range PasswordIn(std::string_view url) {
 
 }  // namespace
 
-std::string MaskUrl(const Secret& url) {
+std::string MaskUrl(const text::Secret& url) {
   std::string text = url.reveal();
   const Range password = PasswordIn(text);
   if (password.begin < password.end) {
@@ -40,14 +40,14 @@ std::string MaskUrl(const Secret& url) {
   return text;
 }
 
-bool HasPassword(const Secret& url) {
+bool HasPassword(const text::Secret& url) {
   const Range password = PasswordIn(url.reveal());
   return password.begin < password.end;
 }
 
-bool AsksForTls(const Secret& url) { return url.reveal().starts_with(kTlsScheme); }
+bool AsksForTls(const text::Secret& url) { return url.reveal().starts_with(kTlsScheme); }
 
-Problem CheckStoreUrl(std::string_view url) {
+text::Problem CheckStoreUrl(std::string_view url) {
   if (url.empty() || url.starts_with("redis://") || url.starts_with(kTlsScheme) ||
       url.starts_with("unix://")) {
     return std::nullopt;

@@ -6,21 +6,21 @@
 #include <string>
 #include <string_view>
 
-#include "config/problem.h"
-#include "config/secret.h"
+#include "text/problem.h"
+#include "text/secret.h"
 
 namespace lockkeeper::config {
 
 // The URL with its password as ***. Where in doubt what the password is, more is masked.
-std::string MaskUrl(const Secret& url);
+std::string MaskUrl(const text::Secret& url);
 
 // Whether a password stands in the URL.
-bool HasPassword(const Secret& url);
+bool HasPassword(const text::Secret& url);
 
 // Whether the store is to be reached through TLS.
-bool AsksForTls(const Secret& url);
+bool AsksForTls(const text::Secret& url);
 
 // What is wrong with the beginning of a store's URL; the text itself is never shown.
-Problem CheckStoreUrl(std::string_view url);
+text::Problem CheckStoreUrl(std::string_view url);
 
 }  // namespace lockkeeper::config

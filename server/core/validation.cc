@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "core/duration_text.h"
 #include "core/errors.h"
 #include "core/limits.h"
-#include "core/utf8.h"
+#include "text/duration_text.h"
+#include "text/utf8.h"
 
 namespace lockkeeper::core {
 namespace {
@@ -15,9 +15,9 @@ namespace {
 absl::Status ValidateRange(std::string_view field, Millis value, Millis low, Millis high,
                            const std::string& setting = "") {
   if (value >= low && value <= high) return absl::OkStatus();
-  return InvalidField(field, "has to be from " + InWords(low) + " to " + InWords(high) +
+  return InvalidField(field, "has to be from " + text::InWords(low) + " to " + text::InWords(high) +
                                  (setting.empty() ? "" : " (the server's " + setting + ")") +
-                                 ", is " + InWords(value));
+                                 ", is " + text::InWords(value));
 }
 
 absl::Status ValidateTtl(Millis ttl, const ConfiguredLimits& configured) {
@@ -73,12 +73,12 @@ absl::Status ValidateText(std::string_view field, std::string_view text, size_t 
     return InvalidField(field, "at most " + std::to_string(bytes_max) + " bytes, has " +
                                    std::to_string(text.size()));
   }
-  switch (FindTextFault(text)) {
-    case TextFault::kNone:
+  switch (text::FindTextFault(text)) {
+    case text::TextFault::kNone:
       return absl::OkStatus();
-    case TextFault::kNotUtf8:
+    case text::TextFault::kNotUtf8:
       return InvalidField(field, "is not valid UTF-8");
-    case TextFault::kControlCharacter:
+    case text::TextFault::kControlCharacter:
       return InvalidField(field, "contains a control character");
   }
   return Error(ErrorReason::kInvariantViolated, "unknown text fault");

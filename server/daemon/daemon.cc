@@ -17,9 +17,9 @@
 #include "embedded/embedded_store.h"
 #include "http/http_server.h"
 #include "lockkeeper/build_info.h"
+#include "os/random_bits.h"
 #include "redis/client/redis_url.h"
 #include "redis/scripts.h"
-#include "rpc/random_id.h"
 #include "rpc/server.h"
 #include "telemetry/lock_observer.h"
 #include "telemetry/log_fields.h"
@@ -116,14 +116,14 @@ struct Daemon::Parts {
   void WaitForFirstLook();
   absl::Status StartHttp();
   absl::Status StartRpc();
-  redis::EventLoop& loop() { return shards.front()->loop(); }
+  loop::EventLoop& loop() { return shards.front()->loop(); }
   size_t WaitUntilIdle(core::Instant deadline);
 
   const config::Config config;
   const Guard guard;
   telemetry::Log& log;
   const telemetry::Logger logger{log, "daemon"};
-  const uint64_t daemon_id = rpc::RandomBits();
+  const uint64_t daemon_id = os::RandomBits();
   const core::WallTime started = WallClock();
 
   telemetry::Metrics metrics;
@@ -171,8 +171,8 @@ redis::JudgePolicy Daemon::Parts::LossPolicy() const {
                         : redis::QuarantineMode::kOff,
       .ceiling_max = config.lease.max_ttl + core::limits::kLockDelayMax,
       .assume_durable = AssumptionsOf(config.store).durable,
-      .new_service_id = core::Hex16(rpc::RandomBits()),
-      .new_reassertion_key = core::Hex16(rpc::RandomBits()) + core::Hex16(rpc::RandomBits())};
+      .new_service_id = core::Hex16(os::RandomBits()),
+      .new_reassertion_key = core::Hex16(os::RandomBits()) + core::Hex16(os::RandomBits())};
   if (embedded_store) {
     policy.home = embedded_store->home().id;
     policy.home_changed = embedded_store->home().changed;
@@ -228,7 +228,7 @@ absl::Status Daemon::Parts::StartShards() {
                  .connect_timeout = config.store.connect_timeout,
                  .request_timeout = config.store.request_timeout,
                  .assumed = assumed,
-                 .seed = rpc::RandomBits()},
+                 .seed = os::RandomBits()},
         .guard = GuardOptions(keys),
         .queue = {.keys = keys, .record_retention = config.store.record_retention},
         .store = {.daemon_id = core::Hex16(daemon_id),

@@ -14,7 +14,7 @@
 #include "core/shard.h"
 #include "daemon/guard_telemetry.h"
 #include "daemon/node_telemetry.h"
-#include "redis/client/event_loop.h"
+#include "loop/event_loop.h"
 #include "redis/client/redis_node.h"
 #include "redis/guard/node_guard.h"
 #include "redis/guard/token_floor.h"
@@ -57,7 +57,7 @@ class ShardHost {
 
   // Valid as long as this object.
   core::Shard shard() { return {loop_, *locks_, *admin_}; }
-  redis::EventLoop& loop() { return loop_; }
+  loop::EventLoop& loop() { return loop_; }
 
   // What came of the first try to reach the store: reachable, refused or away. Nothing if that is
   // not known after `limit`. A refusal is not logged then: it ends the start, and whoever starts
@@ -81,7 +81,7 @@ class ShardHost {
   const size_t number_;
   telemetry::HealthBoard& health_;
   const telemetry::Histogram lag_;
-  redis::EventLoop loop_;
+  loop::EventLoop loop_;
   std::future<redis::NodeHealth> first_contact_;
 
   // Owned by the loop's thread.

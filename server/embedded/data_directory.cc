@@ -58,9 +58,9 @@ std::string HolderOf(int lock) {
   return std::string(pid.substr(0, pid.find('\n')));
 }
 
-absl::StatusOr<posix::Descriptor> TakeLock(const std::string& path, core::Millis patience,
-                                           absl::FunctionRef<void(const std::string&)> on_wait) {
-  posix::Descriptor lock(open((path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+absl::StatusOr<os::Descriptor> TakeLock(const std::string& path, core::Millis patience,
+                                        absl::FunctionRef<void(const std::string&)> on_wait) {
+  os::Descriptor lock(open((path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock.valid()) return Problem(path, "cannot open its lock file: " + InWords(errno));
   core::Millis waited{0};
   while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -114,7 +114,7 @@ absl::StatusOr<std::string> SocketPath(const std::string& data_directory) {
 
 }  // namespace
 
-DataDirectory::DataDirectory(std::string path, std::string socket_path, posix::Descriptor lock)
+DataDirectory::DataDirectory(std::string path, std::string socket_path, os::Descriptor lock)
     : path_(std::move(path)), socket_path_(std::move(socket_path)), lock_(std::move(lock)) {}
 
 absl::StatusOr<DataDirectory> DataDirectory::Open(
@@ -125,7 +125,7 @@ absl::StatusOr<DataDirectory> DataDirectory::Open(
   if (error || path.empty()) return Problem(path, "is not a path");
   while (absolute.size() > 1 && absolute.ends_with('/')) absolute.pop_back();
   if (absl::Status status = MakeFolder(absolute); !status.ok()) return status;
-  absl::StatusOr<posix::Descriptor> lock = TakeLock(absolute, patience, on_wait);
+  absl::StatusOr<os::Descriptor> lock = TakeLock(absolute, patience, on_wait);
   if (!lock.ok()) return lock.status();
   absl::StatusOr<std::string> socket_path = SocketPath(absolute);
   if (!socket_path.ok()) return socket_path.status();

@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "core/types.h"
-#include "posix/descriptor.h"
+#include "os/descriptor.h"
 
 namespace lockkeeper::embedded {
 
@@ -34,11 +34,11 @@ class DataDirectory {
   int lock_descriptor() const { return lock_.get(); }
 
  private:
-  DataDirectory(std::string path, std::string socket_path, posix::Descriptor lock);
+  DataDirectory(std::string path, std::string socket_path, os::Descriptor lock);
 
   std::string path_;
   std::string socket_path_;
-  posix::Descriptor lock_;
+  os::Descriptor lock_;
 };
 
 }  // namespace lockkeeper::embedded

@@ -20,12 +20,12 @@
 #include <thread>
 #include <utility>
 
-#include "core/duration_text.h"
 #include "core/errors.h"
 #include "embedded/data_directory.h"
 #include "embedded/server_log.h"
 #include "embedded/server_process.h"
 #include "embedded/server_program.h"
+#include "text/duration_text.h"
 
 namespace lockkeeper::embedded {
 namespace {
@@ -78,7 +78,7 @@ class EmbeddedStore::Supervisor {
   const std::string url_;
   EmbeddedListener listener_;
   ServerLog log_;
-  const posix::Descriptor stop_;  // Can be read once the store is to stop.
+  const os::Descriptor stop_;  // Can be read once the store is to stop.
   Millis restart_pause_;
   std::atomic<EmbeddedState> state_ = EmbeddedState::kStarting;
   std::promise<absl::Status> first_start_;
@@ -132,7 +132,7 @@ void EmbeddedStore::Supervisor::Run() {
 absl::Status EmbeddedStore::Supervisor::WriteSettings() const {
   const std::string path = directory_.Path("redis.conf");
   const std::string text = ServerSettings(directory_.path(), directory_.socket_path());
-  const posix::Descriptor file(
+  const os::Descriptor file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (file.get() >= 0 &&
       write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
@@ -173,7 +173,7 @@ absl::Status EmbeddedStore::Supervisor::AwaitAnswer(ServerProcess& server) {
   }
   if (answer == ServerProcess::Answer::kLoading) return absl::OkStatus();
   return Problem(WithLastWords(program_ + " does not answer within " +
-                               core::InWords(options_.start_patience)));
+                               text::InWords(options_.start_patience)));
 }
 
 EmbeddedStore::Supervisor::Next EmbeddedStore::Supervisor::WatchServer(ServerProcess& server) {
@@ -217,7 +217,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedStore>> EmbeddedStore::Start(
         if (!listener) return;
         listener({EmbeddedEvent::Kind::kWaiting,
                   "process " + holder + " has " + options.data_directory + " for itself; it gets " +
-                      core::InWords(options.lock_patience) + " to end"});
+                      text::InWords(options.lock_patience) + " to end"});
       });
   if (!directory.ok()) return directory.status();
   absl::StatusOr<DataHome> home = LookAtHome(directory->path());

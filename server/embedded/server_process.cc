@@ -75,14 +75,14 @@ absl::StatusOr<ServerProcess> ServerProcess::Start(const ServerCommand& command)
   char* const arguments[] = {program.data(), settings.data(), nullptr};
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Problem("pipe", errno);
-  const posix::Descriptor read_end(ends[0]);
-  posix::Descriptor write_end(ends[1]);
+  const os::Descriptor read_end(ends[0]);
+  os::Descriptor write_end(ends[1]);
   const Image image{getpid(), command, arguments, write_end.get()};
 
   const pid_t pid = fork();
   if (pid == 0) BecomeServer(image);
   if (pid < 0) return Problem("fork", errno);
-  write_end = posix::Descriptor();
+  write_end = os::Descriptor();
   // Ends at the exec, or tells why there is none.
   int error = 0;
   if (read(read_end.get(), &error, sizeof error) == sizeof error) {
@@ -90,13 +90,13 @@ absl::StatusOr<ServerProcess> ServerProcess::Start(const ServerCommand& command)
     return Problem("cannot start " + command.program, error);
   }
   // Not pidfd_open(): glibc 2.36 declares it without extern "C".
-  posix::Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  os::Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   ServerProcess server(pid, std::move(process), command.socket_path);
   if (!server.process_.valid()) return Problem("pidfd_open", errno);
   return server;
 }
 
-ServerProcess::ServerProcess(pid_t pid, posix::Descriptor process, std::string socket_path)
+ServerProcess::ServerProcess(pid_t pid, os::Descriptor process, std::string socket_path)
     : pid_(pid), process_(std::move(process)), socket_path_(std::move(socket_path)) {}
 
 ServerProcess::ServerProcess(ServerProcess&& other) noexcept
@@ -135,7 +135,7 @@ std::string ServerProcess::HowItEnded() const {
 }
 
 ServerProcess::Answer ServerProcess::Ping() const {
-  const posix::Descriptor socket_end(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const os::Descriptor socket_end(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket_end.valid()) return Answer::kNone;
   setsockopt(socket_end.get(), SOL_SOCKET, SO_RCVTIMEO, &kPingLimit, sizeof kPingLimit);
   sockaddr_un address{};

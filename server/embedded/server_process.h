@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/types.h"
-#include "posix/descriptor.h"
+#include "os/descriptor.h"
 
 namespace lockkeeper::embedded {
 
@@ -56,11 +56,11 @@ class ServerProcess {
   void Stop(core::Millis patience);
 
  private:
-  ServerProcess(pid_t pid, posix::Descriptor process, std::string socket_path);
+  ServerProcess(pid_t pid, os::Descriptor process, std::string socket_path);
   void Reap();
 
   pid_t pid_ = -1;
-  posix::Descriptor process_;
+  os::Descriptor process_;
   std::string socket_path_;
   std::optional<int> status_;  // Of waitpid, once it has ended.
 };

@@ -15,7 +15,7 @@
 
 #include "core/types.h"
 #include "http/request_handler.h"
-#include "posix/descriptor.h"
+#include "os/descriptor.h"
 
 namespace lockkeeper::http {
 
@@ -28,7 +28,7 @@ inline constexpr size_t kIgnoredBytesMax = 1024 * 1024;
 class Connection {
  public:
   // `deadline`: when its owner drops it, whatever its state.
-  Connection(posix::Descriptor socket, RequestHandler& handler, core::Instant deadline)
+  Connection(os::Descriptor socket, RequestHandler& handler, core::Instant deadline)
       : socket_(std::move(socket)), handler_(handler), deadline_(deadline) {}
 
   int fd() const { return socket_.get(); }
@@ -51,7 +51,7 @@ class Connection {
   enum class Io { kProgress, kWait, kEnd };
   static Io Judge(ssize_t result);
 
-  posix::Descriptor socket_;
+  os::Descriptor socket_;
   RequestHandler& handler_;
   core::Instant deadline_;
   State state_ = State::kReading;

@@ -79,7 +79,7 @@ class HttpServer::Loop {
     std::vector<pollfd> waiting = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
     core::Instant wake = core::Instant::max();
     if (now >= accept_from_) {
-      for (const posix::Descriptor& socket : listener_.sockets) {
+      for (const os::Descriptor& socket : listener_.sockets) {
         waiting.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
       }
     } else {
@@ -110,7 +110,7 @@ class HttpServer::Loop {
   }
 
   void AcceptFrom(int listening) {
-    posix::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    os::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.valid()) {
       // Anything else concerns the one client that was to be accepted.
       if (IsShortage(errno)) PauseAccepting(errno);
@@ -137,7 +137,7 @@ class HttpServer::Loop {
   core::Instant accept_from_ = core::Instant::min();
   telemetry::LogLimit shortage_limit_;
 
-  const posix::Descriptor stop_;
+  const os::Descriptor stop_;
   std::thread thread_;  // Last: it uses all of the above.
 };
 

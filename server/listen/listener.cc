@@ -41,9 +41,8 @@ sockaddr_storage WithPort(const addrinfo& address, uint16_t port) {
 }
 
 // A listening socket; without one (fd -1) errno says why.
-posix::Descriptor ListenOn(const addrinfo& address, uint16_t port, bool only_v6) {
-  posix::Descriptor socket(
-      ::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+os::Descriptor ListenOn(const addrinfo& address, uint16_t port, bool only_v6) {
+  os::Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return socket;
   // Takes the port of connections that linger from a former run, but none that somebody listens on.
   SetOption(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
@@ -51,14 +50,14 @@ posix::Descriptor ListenOn(const addrinfo& address, uint16_t port, bool only_v6)
   const sockaddr_storage bound = WithPort(address, port);
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&bound), address.ai_addrlen) != 0 ||
       ::listen(socket.get(), kBacklog) != 0) {
-    return posix::Descriptor();
+    return os::Descriptor();
   }
   return socket;
 }
 
 // The same on a path. Requires: it is short enough, and nobody serves there.
-posix::Descriptor ListenOnPath(const std::string& path) {
-  posix::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+os::Descriptor ListenOnPath(const std::string& path) {
+  os::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
@@ -66,12 +65,12 @@ posix::Descriptor ListenOnPath(const std::string& path) {
   if (socket.valid() &&
       (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
        ::listen(socket.get(), kBacklog) != 0)) {
-    return posix::Descriptor();
+    return os::Descriptor();
   }
   return socket;
 }
 
-config::ListenAddress AddressOf(const posix::Descriptor& socket) {
+config::ListenAddress AddressOf(const os::Descriptor& socket) {
   sockaddr_storage bound{};
   socklen_t length = sizeof(bound);
   getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &length);
@@ -108,7 +107,7 @@ absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
   int problem = 0;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     const bool several = found->ai_next != nullptr;
-    posix::Descriptor socket = ListenOn(*one, port, several);
+    os::Descriptor socket = ListenOn(*one, port, several);
     if (!socket.valid()) {
       problem = errno;
       // An address that this machine does not have is no loss beside one that it has.

@@ -7,13 +7,13 @@
 
 #include "absl/status/statusor.h"
 #include "config/listen_address.h"
-#include "posix/descriptor.h"
+#include "os/descriptor.h"
 
 namespace lockkeeper::listen {
 
 struct Listener {
-  std::vector<posix::Descriptor> sockets;  // Not blocking.
-  config::ListenAddress address;           // Where the first one listens, with its port.
+  std::vector<os::Descriptor> sockets;  // Not blocking.
+  config::ListenAddress address;        // Where the first one listens, with its port.
 };
 
 // Listens on `address`; port 0 lets the system choose. The path of a unix socket is the caller's: a

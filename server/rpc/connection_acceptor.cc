@@ -46,7 +46,7 @@ size_t DescriptorsForConnections() {
 
 }  // namespace
 
-ConnectionAcceptor::ConnectionAcceptor(std::vector<posix::Descriptor> listening,
+ConnectionAcceptor::ConnectionAcceptor(std::vector<os::Descriptor> listening,
                                        size_t connections_max, HandOver hand_over,
                                        CountCalls count_calls, const core::Clock& clock,
                                        telemetry::Metrics& metrics, telemetry::Logger logger)
@@ -70,13 +70,13 @@ ConnectionAcceptor::~ConnectionAcceptor() {
 void ConnectionAcceptor::Run() {
   pthread_setname_np(pthread_self(), "accept");
   // Connections inherit it. Set on them later, a client that has seen a larger window stalls.
-  for (const posix::Descriptor& socket : listening_) {
+  for (const os::Descriptor& socket : listening_) {
     SetOption(socket.get(), SOL_SOCKET, SO_RCVBUF, core::limits::kReceiveBufferBytes);
   }
   while (true) {
     std::vector<pollfd> waiting = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
     if (clock_.Now() >= accept_from_) {
-      for (const posix::Descriptor& socket : listening_) {
+      for (const os::Descriptor& socket : listening_) {
         waiting.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
       }
     }
@@ -90,7 +90,7 @@ void ConnectionAcceptor::Run() {
 }
 
 void ConnectionAcceptor::AcceptFrom(int listening) {
-  posix::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  os::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.valid()) {
     if (IsShortage(errno)) accept_from_ = clock_.Now() + kShortagePause;
     return;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "posix/descriptor.h"
+#include "os/descriptor.h"
 #include "rpc/flood_watch.h"
 #include "rpc/open_connections.h"
 #include "telemetry/log.h"
@@ -31,7 +31,7 @@ class ConnectionAcceptor {
   // Accepts on `listening`, whose sockets do not block. `connections_max` are open at a time at
   // most, and fewer if the process may not have so many descriptors. Beyond it those that have sent
   // the least are closed, and new ones as they come until there is room.
-  ConnectionAcceptor(std::vector<posix::Descriptor> listening, size_t connections_max,
+  ConnectionAcceptor(std::vector<os::Descriptor> listening, size_t connections_max,
                      HandOver hand_over, CountCalls count_calls, const core::Clock& clock,
                      telemetry::Metrics& metrics, telemetry::Logger logger);
   // Accepts nothing more, and closes the listening sockets.
@@ -45,7 +45,7 @@ class ConnectionAcceptor {
   void MakeRoom();
   void EndFloods();
 
-  const std::vector<posix::Descriptor> listening_;
+  const std::vector<os::Descriptor> listening_;
   const size_t connections_max_;
   const HandOver hand_over_;
   const CountCalls count_calls_;
@@ -60,7 +60,7 @@ class ConnectionAcceptor {
   core::Instant accept_from_ = core::Instant::min();
   core::Instant room_from_ = core::Instant::min();  // Not before: MakeRoom looks at all of them.
   core::Instant look_from_ = core::Instant::min();  // The same for floods.
-  const posix::Descriptor stop_;
+  const os::Descriptor stop_;
   std::thread thread_;  // Last: it uses all of the above.
 };
 

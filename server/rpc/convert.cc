@@ -7,8 +7,8 @@
 
 #include "core/errors.h"
 #include "core/limits.h"
+#include "os/random_bits.h"
 #include "rpc/convert_duration.h"
-#include "rpc/random_id.h"
 
 namespace lockkeeper::rpc {
 namespace {
@@ -82,7 +82,8 @@ absl::Status ToCore(const v1::AcquireRequest& from, const core::ConfiguredLimits
   to.labels = ReadLabels(from.labels());
   to.claim = from.confirm() ? core::ClaimMode::kByClient : core::ClaimMode::kByDaemon;
   if (from.lease_id().empty()) {
-    to.lease_id = RandomLeaseId();
+    const auto [high, low] = os::Random128Bits();
+    to.lease_id = core::LeaseId::FromBits(high, low);
   } else if (auto status = ReadLeaseId(from.lease_id(), to.lease_id); !status.ok()) {
     return status;
   }

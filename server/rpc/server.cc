@@ -52,7 +52,7 @@ struct Server::Impl {
   AdminService admin;
   std::vector<std::unique_ptr<UnixSocketClaim>> unix_sockets;
   std::vector<ListenAddress> addresses;
-  std::vector<posix::Descriptor> listening;  // Until they are accepted on.
+  std::vector<os::Descriptor> listening;  // Until they are accepted on.
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections;
   std::unique_ptr<grpc::Server> server;
   std::optional<ConnectionAcceptor> acceptor;
@@ -75,7 +75,7 @@ absl::Status Server::Impl::Listen(const std::vector<ListenAddress>& listen) {
     if (!listener.ok()) return listener.status();
     addresses.push_back(address);
     addresses.back().port = listener->address.port;
-    for (posix::Descriptor& socket : listener->sockets) listening.push_back(std::move(socket));
+    for (os::Descriptor& socket : listener->sockets) listening.push_back(std::move(socket));
   }
   return absl::OkStatus();
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "absl/time/time.h"
-#include "telemetry/escape.h"
+#include "text/escape.h"
 
 namespace lockkeeper::telemetry {
 namespace {
@@ -39,7 +39,7 @@ void AppendNumber(Number number, std::string& out) {
 // `text`, or its beginning and "...", for which `storage` lends the room.
 std::string_view Shortened(std::string_view text, std::string& storage) {
   if (text.size() <= kLogTextBytesMax) return text;
-  storage = CutAtCharacter(text, kLogTextBytesMax);
+  storage = text::CutAtCharacter(text, kLogTextBytesMax);
   storage += "...";
   return storage;
 }
@@ -49,7 +49,7 @@ class TextLine {
   void Add(std::string_view name, std::string_view text) {
     Begin(name);
     std::string storage;
-    AppendTextValue(Shortened(text, storage), line_);
+    text::AppendTextValue(Shortened(text, storage), line_);
   }
   void Add(std::string_view name, int64_t number) {
     Begin(name);
@@ -80,7 +80,7 @@ class JsonLine {
   void Add(std::string_view name, std::string_view text) {
     Begin(name);
     std::string storage;
-    AppendJsonString(Shortened(text, storage), line_);
+    text::AppendJsonString(Shortened(text, storage), line_);
   }
   void Add(std::string_view name, int64_t number) {
     Begin(name);
@@ -104,7 +104,7 @@ class JsonLine {
  private:
   void Begin(std::string_view name) {
     line_ += line_.empty() ? '{' : ',';
-    AppendJsonString(name, line_);
+    text::AppendJsonString(name, line_);
     line_ += ':';
   }
 

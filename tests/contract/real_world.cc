@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "redis/client/event_loop.h"
+#include "loop/event_loop.h"
 #include "redis/client/redis_node.h"
 #include "redis/scripts.h"
 #include "support/clock/server_clock.h"
@@ -127,7 +127,7 @@ class RealWorld final : public StoreWorld {
   RedisServer server_;
   RedisConnection connection_;
   SilentObserver observer_;
-  redis::EventLoop loop_{"contract"};
+  loop::EventLoop loop_{"contract"};
   std::vector<std::unique_ptr<redis::RedisNode>> nodes_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
 };

@@ -13,7 +13,7 @@ trap 'rm -rf "$TREE"' EXIT
 failures=0
 
 cp -r "$SOURCE_DIR/cmake" "$TREE"
-mkdir -p "$TREE"/server/{core,config,telemetry,redis/client}
+mkdir -p "$TREE"/server/{core,config,telemetry,loop}
 cat >"$TREE/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(lockkeeper LANGUAGES CXX)
@@ -24,7 +24,7 @@ include(LockkeeperTargets)
 add_subdirectory(server)
 END
 cat >"$TREE/server/CMakeLists.txt" <<'END'
-foreach(folder IN ITEMS core config telemetry redis/client)
+foreach(folder IN ITEMS core config telemetry loop)
   string(MAKE_C_IDENTIFIER ${folder} name)
   lockkeeper_library(lockkeeper_${name} FOLDERS ${folder} PRIVATE_DEPS absl::synchronization spdlog::spdlog PkgConfig::LIBUV)
 endforeach()
@@ -35,8 +35,8 @@ echo '#include "core/lawful.h"' >"$TREE/server/core/lawful.cc"
 echo '#include "core/lawful.h"' >"$TREE/server/config/lawful.cc"
 echo '#include <vector>' >"$TREE/server/telemetry/log.h"
 echo '#include "telemetry/log.h"' >"$TREE/server/telemetry/log.cc"
-echo '#include <uv.h>' >"$TREE/server/redis/client/connection.h"
-echo '#include "redis/client/connection.h"' >"$TREE/server/redis/client/connection.cc"
+echo '#include <uv.h>' >"$TREE/server/loop/event_loop.h"
+echo '#include "loop/event_loop.h"' >"$TREE/server/loop/event_loop.cc"
 
 cmake -S "$TREE" -B "$TREE/build" -G Ninja -DLOCKKEEPER_TESTS=OFF -DCMAKE_PREFIX_PATH="$PREFIX_PATH" >"$TREE/configure.log" 2>&1 || {
   cat "$TREE/configure.log"
@@ -82,7 +82,7 @@ expect_trespass core/lawful.cc '#include "telemetry/log.h"'             # agains
 expect_trespass core/lawful.h '#include <absl/synchronization/mutex.h>' # a part of Abseil that core has no use for
 expect_trespass core/unused.h '#include <spdlog/spdlog.h>'              # in a header that nobody compiles
 expect_trespass config/lawful.cc '#include "telemetry/log.h"'           # from one pair of braces
-expect_trespass telemetry/log.cc '#include "redis/client/connection.h"'
+expect_trespass telemetry/log.cc '#include "loop/event_loop.h"'
 expect_lawful "the tree without them"
 
 exit $((failures > 0))

@@ -4,9 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "core/duration_text.h"
 #include "core/errors.h"
 #include "redis/node/error_reply.h"
+#include "text/duration_text.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -28,7 +28,7 @@ bool IsTlsRecord(char byte) { return byte == 0x15 || byte == 0x16; }
 
 }  // namespace
 
-Connection::Connection(EventLoop& loop, ConnectionOptions options, Listener& listener)
+Connection::Connection(loop::EventLoop& loop, ConnectionOptions options, Listener& listener)
     : loop_(loop),
       options_(std::move(options)),
       listener_(listener),
@@ -56,10 +56,10 @@ void Connection::OnConnected(Connected connected) {
   if (const auto* problem = std::get_if<std::string>(&connected)) {
     return Break({Kind::kUnreachable, *problem});
   }
-  transport_ = std::make_unique<Transport>(std::get<posix::Descriptor>(std::move(connected)),
+  transport_ = std::make_unique<Transport>(std::get<os::Descriptor>(std::move(connected)),
                                            options_.tls, options_.url.host);
-  watcher_ = std::make_unique<SocketWatcher>(loop_, transport_->socket(),
-                                             [this](SocketEvents) { OnSocket(); });
+  watcher_ = std::make_unique<loop::SocketWatcher>(loop_, transport_->socket(),
+                                                   [this](loop::SocketEvents) { OnSocket(); });
   Establish();
 }
 
@@ -74,7 +74,7 @@ void Connection::Establish() {
 }
 
 void Connection::OnSetupTimer() {
-  const std::string limit = " within " + core::InWords(options_.connect_timeout);
+  const std::string limit = " within " + text::InWords(options_.connect_timeout);
   if (state_ == State::kHandshaking || !options_.tls || !transport_) {
     return BreakUnreachable(" does not finish the handshake" + limit);
   }
@@ -140,8 +140,8 @@ void Connection::OnSocket() {
 }
 
 void Connection::WatchSocket() {
-  watcher_->Watch(transport_->awaits_writable() ? SocketInterest::kReadAndWrite
-                                                : SocketInterest::kRead);
+  watcher_->Watch(transport_->awaits_writable() ? loop::SocketInterest::kReadAndWrite
+                                                : loop::SocketInterest::kRead);
 }
 
 void Connection::ReadReplies() {
@@ -228,7 +228,7 @@ void Connection::OnStallTimer() {
   if (transport_) OnSocket();
   if (state_ == State::kBroken || pending_.empty()) return;
   if (loop_.Now() - pending_.front().since >= options_.request_timeout) {
-    return BreakUnreachable(" does not answer within " + core::InWords(options_.request_timeout));
+    return BreakUnreachable(" does not answer within " + text::InWords(options_.request_timeout));
   }
   WatchForStall();
 }

@@ -30,13 +30,13 @@
 #include <string_view>
 
 #include "core/executor.h"
+#include "loop/event_loop.h"
+#include "loop/socket_watcher.h"
 #include "redis/client/connector.h"
-#include "redis/client/event_loop.h"
 #include "redis/client/handshake.h"
 #include "redis/client/redis_url.h"
 #include "redis/client/reply_reader.h"
 #include "redis/client/server_facts.h"
-#include "redis/client/socket_watcher.h"
 #include "redis/client/store_problem.h"
 #include "redis/client/tls_context.h"
 #include "redis/client/transport.h"
@@ -75,7 +75,7 @@ class Connection {
     virtual void OnBroken(const StoreProblem& problem) = 0;
   };
 
-  Connection(EventLoop& loop, ConnectionOptions options, Listener& listener);
+  Connection(loop::EventLoop& loop, ConnectionOptions options, Listener& listener);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -127,14 +127,14 @@ class Connection {
   void End(const StoreProblem& problem);
   absl::Status StatusOfUnanswered(bool sent, const StoreProblem& problem) const;
 
-  EventLoop& loop_;
+  loop::EventLoop& loop_;
   const ConnectionOptions options_;
   Listener& listener_;
   State state_ = State::kConnecting;
   Handshake handshake_;
   std::unique_ptr<Connector> connector_;
   std::unique_ptr<Transport> transport_;
-  std::unique_ptr<SocketWatcher> watcher_;
+  std::unique_ptr<loop::SocketWatcher> watcher_;
   ReplyReader reader_;
   std::deque<Pending> pending_;
   bool flush_scheduled_ = false;

@@ -20,8 +20,8 @@ constexpr int kKeepAliveIdleSeconds = 15;
 constexpr int kKeepAliveIntervalSeconds = 5;
 constexpr int kKeepAliveProbes = 3;
 
-SocketAddress UnixAddress(const std::string& path) {
-  SocketAddress address;
+loop::SocketAddress UnixAddress(const std::string& path) {
+  loop::SocketAddress address;
   auto* unix_address = reinterpret_cast<sockaddr_un*>(&address.storage);
   unix_address->sun_family = AF_UNIX;
   std::memcpy(unix_address->sun_path, path.data(), path.size());
@@ -57,7 +57,8 @@ bool IsConnectedToItself(int socket) {
 
 }  // namespace
 
-Connector::Connector(EventLoop& loop, const RedisUrl& url, ConnectorOptions options, Done done)
+Connector::Connector(loop::EventLoop& loop, const RedisUrl& url, ConnectorOptions options,
+                     Done done)
     : loop_(loop),
       url_(url),
       options_(options),
@@ -65,9 +66,9 @@ Connector::Connector(EventLoop& loop, const RedisUrl& url, ConnectorOptions opti
       done_(std::move(done)) {
   timer_ = loop_.After(options_.connect_timeout, [this] { OnTimeout(); });
   if (url_.socket_path.empty()) {
-    resolver_ = std::make_unique<Resolver>(loop_, url_.host, url_.port, [this](Resolved resolved) {
-      OnResolved(std::move(resolved));
-    });
+    resolver_ = std::make_unique<loop::Resolver>(
+        loop_, url_.host, url_.port,
+        [this](loop::Resolved resolved) { OnResolved(std::move(resolved)); });
     return;
   }
   addresses_.push_back(UnixAddress(url_.socket_path));
@@ -76,12 +77,12 @@ Connector::Connector(EventLoop& loop, const RedisUrl& url, ConnectorOptions opti
 
 Connector::~Connector() = default;
 
-void Connector::OnResolved(Resolved resolved) {
+void Connector::OnResolved(loop::Resolved resolved) {
   resolver_.reset();
   if (const auto* problem = std::get_if<std::string>(&resolved)) {
     return Finish("resolve " + url_.host + ": " + *problem);
   }
-  addresses_ = std::get<std::vector<SocketAddress>>(std::move(resolved));
+  addresses_ = std::get<std::vector<loop::SocketAddress>>(std::move(resolved));
   TryNext();
 }
 
@@ -90,11 +91,11 @@ void Connector::TryNext() {
     if (last_problem_.empty()) last_problem_ = "resolve " + url_.host + ": it has no address";
     return Finish(std::exchange(last_problem_, ""));
   }
-  const SocketAddress& address = addresses_[next_address_++];
+  const loop::SocketAddress& address = addresses_[next_address_++];
   const auto share =
       (deadline_ - loop_.Now()) / static_cast<int64_t>(addresses_.size() - next_address_ + 1);
   timer_ = loop_.After(std::chrono::duration_cast<core::Micros>(share), [this] { OnTimeout(); });
-  socket_ = posix::Descriptor(
+  socket_ = os::Descriptor(
       socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket_.valid()) return OnFailed(errno);
   if (address.storage.ss_family != AF_UNIX) {
@@ -105,9 +106,9 @@ void Connector::TryNext() {
     return OnFailed(errno);
   }
   // Also if it is connected already: one path for all.
-  watcher_ =
-      std::make_unique<SocketWatcher>(loop_, socket_.get(), [this](SocketEvents) { OnWritable(); });
-  watcher_->Watch(SocketInterest::kWrite);
+  watcher_ = std::make_unique<loop::SocketWatcher>(loop_, socket_.get(),
+                                                   [this](loop::SocketEvents) { OnWritable(); });
+  watcher_->Watch(loop::SocketInterest::kWrite);
 }
 
 void Connector::OnWritable() {
@@ -127,14 +128,14 @@ void Connector::OnTimeout() {
 
 void Connector::OnFailed(int error) {
   watcher_.reset();
-  socket_ = posix::Descriptor();
+  socket_ = os::Descriptor();
   last_problem_ = "connect to " + NameOf(addresses_[next_address_ - 1]) + ": " +
                   std::generic_category().message(error);
   TryNext();
 }
 
 // The address, with the name that it stands for.
-std::string Connector::NameOf(const SocketAddress& address) const {
+std::string Connector::NameOf(const loop::SocketAddress& address) const {
   const std::string text = address.Text();
   return text == url_.Address() ? text : url_.host + " (" + text + ")";
 }

@@ -13,11 +13,11 @@
 
 #include "absl/functional/any_invocable.h"
 #include "core/executor.h"
-#include "posix/descriptor.h"
-#include "redis/client/event_loop.h"
+#include "loop/event_loop.h"
+#include "loop/resolver.h"
+#include "loop/socket_watcher.h"
+#include "os/descriptor.h"
 #include "redis/client/redis_url.h"
-#include "redis/client/resolver.h"
-#include "redis/client/socket_watcher.h"
 
 namespace lockkeeper::redis {
 
@@ -27,7 +27,7 @@ struct ConnectorOptions {
 };
 
 // The socket, non-blocking, or why there is none: "connect to 127.0.0.1:6379: Connection refused".
-using Connected = std::variant<posix::Descriptor, std::string>;
+using Connected = std::variant<os::Descriptor, std::string>;
 
 // Completion: `done` runs once, on the loop's thread, after the constructor returned, unless the
 // connector is destroyed before; `done` may destroy it.
@@ -36,32 +36,32 @@ class Connector {
  public:
   using Done = absl::AnyInvocable<void(Connected) &&>;
 
-  Connector(EventLoop& loop, const RedisUrl& url, ConnectorOptions options, Done done);
+  Connector(loop::EventLoop& loop, const RedisUrl& url, ConnectorOptions options, Done done);
   ~Connector();
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
 
  private:
-  void OnResolved(Resolved resolved);
+  void OnResolved(loop::Resolved resolved);
   void TryNext();
   void OnWritable();
   void OnTimeout();
   void OnFailed(int error);
-  std::string NameOf(const SocketAddress& address) const;
+  std::string NameOf(const loop::SocketAddress& address) const;
   void Finish(Connected result);
 
-  EventLoop& loop_;
+  loop::EventLoop& loop_;
   const RedisUrl url_;
   const ConnectorOptions options_;
   const core::Instant deadline_;
   Done done_;
 
-  std::unique_ptr<Resolver> resolver_;
-  std::vector<SocketAddress> addresses_;
+  std::unique_ptr<loop::Resolver> resolver_;
+  std::vector<loop::SocketAddress> addresses_;
   size_t next_address_ = 0;
   std::string last_problem_;
-  posix::Descriptor socket_;
-  std::unique_ptr<SocketWatcher> watcher_;
+  os::Descriptor socket_;
+  std::unique_ptr<loop::SocketWatcher> watcher_;
   std::unique_ptr<core::Timer> timer_;
 };
 

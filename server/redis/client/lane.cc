@@ -7,7 +7,8 @@
 
 namespace lockkeeper::redis {
 
-Lane::Lane(EventLoop& loop, ConnectionOptions options, Backoff backoff, Listener& listener)
+Lane::Lane(loop::EventLoop& loop, ConnectionOptions options, loop::Backoff backoff,
+           Listener& listener)
     : loop_(loop),
       options_(std::move(options)),
       backoff_(std::move(backoff)),

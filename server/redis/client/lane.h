@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "core/executor.h"
-#include "redis/client/backoff.h"
+#include "loop/backoff.h"
+#include "loop/event_loop.h"
 #include "redis/client/connection.h"
-#include "redis/client/event_loop.h"
 #include "redis/client/server_facts.h"
 #include "redis/client/store_problem.h"
 #include "redis/node/node.h"
@@ -34,7 +34,7 @@ class Lane : private Connection::Listener {
     virtual void OnLaneDown(Lane& lane, Before before) = 0;
   };
 
-  Lane(EventLoop& loop, ConnectionOptions options, Backoff backoff, Listener& listener);
+  Lane(loop::EventLoop& loop, ConnectionOptions options, loop::Backoff backoff, Listener& listener);
   ~Lane() override;
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -64,9 +64,9 @@ class Lane : private Connection::Listener {
   void OnReady(const ServerFacts& facts) override;
   void OnBroken(const StoreProblem& problem) override;
 
-  EventLoop& loop_;
+  loop::EventLoop& loop_;
   const ConnectionOptions options_;
-  Backoff backoff_;
+  loop::Backoff backoff_;
   Listener& listener_;
   StoreProblem problem_;
   bool closed_ = false;

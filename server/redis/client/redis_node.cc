@@ -20,7 +20,7 @@ ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
           .probe_interval = options.probe_interval};
 }
 
-RandomSource JitterOf(uint64_t seed) {
+loop::RandomSource JitterOf(uint64_t seed) {
   return [engine = std::make_shared<std::mt19937_64>(seed)] {
     return std::uniform_real_distribution<double>()(*engine);
   };
@@ -43,8 +43,9 @@ Told ToldBy(const ServerFacts& facts, const Assumptions& assumed) {
 }  // namespace
 
 struct RedisNode::Slot {
-  Slot(EventLoop& loop, const RedisNodeOptions& options, uint64_t seed, RedisNode& node)
-      : lane(loop, ConnectionOptionsOf(options), Backoff(options.backoff, JitterOf(seed)), node),
+  Slot(loop::EventLoop& loop, const RedisNodeOptions& options, uint64_t seed, RedisNode& node)
+      : lane(loop, ConnectionOptionsOf(options), loop::Backoff(options.backoff, JitterOf(seed)),
+             node),
         scripts(loop, lane, node.observer_) {}
 
   Lane lane;
@@ -52,7 +53,7 @@ struct RedisNode::Slot {
   Told told;  // Empty while the lane is not ready.
 };
 
-RedisNode::RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer)
+RedisNode::RedisNode(loop::EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer)
     : loop_(loop), options_(options), observer_(observer) {
   for (size_t i = 0; i < options.connections; ++i) {
     lanes_.push_back(std::make_unique<Slot>(loop, options, options.seed + i, *this));
@@ -82,7 +83,7 @@ void RedisNode::Send(Command command, ReplyDone done) {
 void RedisNode::Subscribe(const std::string& channel, MessageListener listener) {
   subscription_ = std::make_unique<Subscription>(
       loop_, ConnectionOptionsOf(options_),
-      Backoff(options_.backoff, JitterOf(options_.seed + lanes_.size())), channel,
+      loop::Backoff(options_.backoff, JitterOf(options_.seed + lanes_.size())), channel,
       std::move(listener));
 }
 

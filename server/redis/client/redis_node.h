@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "redis/client/backoff.h"
-#include "redis/client/event_loop.h"
+#include "loop/backoff.h"
+#include "loop/event_loop.h"
 #include "redis/client/lane.h"
 #include "redis/client/node_observer.h"
 #include "redis/client/redis_url.h"
@@ -35,8 +35,8 @@ struct RedisNodeOptions {
   core::Millis probe_interval{1'000};     // An idle connection is asked whether it lives.
   core::Millis settings_interval{1'000};  // Between looks at the server's settings.
   Assumptions assumed;
-  BackoffOptions backoff;  // Between tries to connect.
-  uint64_t seed = 0;       // Of the jitter; differs between daemons.
+  loop::BackoffOptions backoff;  // Between tries to connect.
+  uint64_t seed = 0;             // Of the jitter; differs between daemons.
 };
 
 // Contract: see Node. Besides, a call on a lane with too much in flight is refused with
@@ -46,7 +46,7 @@ struct RedisNodeOptions {
 class RedisNode final : public Node, private Lane::Listener {
  public:
   // Begins to connect.
-  RedisNode(EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer);
+  RedisNode(loop::EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer);
   ~RedisNode() override;  // Close(), which answers what was called since the last one.
   RedisNode(const RedisNode&) = delete;
   RedisNode& operator=(const RedisNode&) = delete;
@@ -79,7 +79,7 @@ class RedisNode final : public Node, private Lane::Listener {
   NodeHealth ComputeHealth() const;
   void UpdateHealth();
 
-  EventLoop& loop_;
+  loop::EventLoop& loop_;
   const RedisNodeOptions options_;
   NodeObserver& observer_;
   NodeHealth health_;

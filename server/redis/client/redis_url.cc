@@ -76,7 +76,7 @@ absl::Status TakeCredentials(std::string_view& authority, RedisUrl& url) {
   if (colon == std::string_view::npos) return absl::OkStatus();
   absl::StatusOr<std::string> password = Decode(credentials.substr(colon + 1), "password");
   if (!password.ok()) return password.status();
-  url.password = config::Secret(*std::move(password));
+  url.password = text::Secret(*std::move(password));
   return absl::OkStatus();
 }
 

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "config/secret.h"
+#include "text/secret.h"
 
 namespace lockkeeper::redis {
 
@@ -23,7 +23,7 @@ struct RedisUrl {
   std::string socket_path;  // Empty for TCP.
   int database = 0;
   std::string user;  // Empty: Redis' default user.
-  config::Secret password;
+  text::Secret password;
 
   // "10.0.0.1:6379", "[::1]:6379" or "/run/redis.sock": what messages name the server by.
   std::string Address() const;

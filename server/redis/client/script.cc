@@ -33,7 +33,7 @@ struct ScriptCaller::Call {
   enum class Try { kFirst, kSecond } attempt = Try::kFirst;
 };
 
-ScriptCaller::ScriptCaller(EventLoop& loop, Lane& lane, NodeObserver& observer)
+ScriptCaller::ScriptCaller(loop::EventLoop& loop, Lane& lane, NodeObserver& observer)
     : loop_(loop), lane_(lane), observer_(observer) {}
 
 void ScriptCaller::Run(const ScriptSource& script, Command command, ReplyDone done) {

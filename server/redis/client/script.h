@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "redis/client/event_loop.h"
+#include "loop/event_loop.h"
 #include "redis/client/lane.h"
 #include "redis/client/node_observer.h"
 #include "redis/node/command.h"
@@ -23,7 +23,7 @@ namespace lockkeeper::redis {
 // lane was closed and nothing was sent since, so that no answer is to come.
 class ScriptCaller {
  public:
-  ScriptCaller(EventLoop& loop, Lane& lane, NodeObserver& observer);
+  ScriptCaller(loop::EventLoop& loop, Lane& lane, NodeObserver& observer);
 
   // Completion and errors: see Node::Run.
   void Run(const ScriptSource& script, Command command, ReplyDone done);
@@ -41,7 +41,7 @@ class ScriptCaller {
   void LoadAgain(const ScriptSource& script);
   void Finish(Call& call, absl::StatusOr<Reply> reply);
 
-  EventLoop& loop_;
+  loop::EventLoop& loop_;
   Lane& lane_;
   NodeObserver& observer_;
   std::map<std::string_view, Load> loads_;  // By digest.

@@ -17,7 +17,7 @@ struct SettingsWatch::Round {
   bool failed = false;
 };
 
-SettingsWatch::SettingsWatch(EventLoop& loop, core::Millis interval, std::string key_prefix,
+SettingsWatch::SettingsWatch(loop::EventLoop& loop, core::Millis interval, std::string key_prefix,
                              std::function<Lane*()> lane, Listener listener)
     : loop_(loop),
       interval_(interval),

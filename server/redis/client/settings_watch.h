@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/executor.h"
-#include "redis/client/event_loop.h"
+#include "loop/event_loop.h"
 #include "redis/client/lane.h"
 #include "redis/client/server_facts.h"
 
@@ -24,7 +24,7 @@ class SettingsWatch {
   // `key_prefix`: what all keys and channels begin with. `lane`: whom to ask now; null if nobody is
   // connected. `listener` hears what was answered, if all was; a server that stops answering is
   // noticed elsewhere.
-  SettingsWatch(EventLoop& loop, core::Millis interval, std::string key_prefix,
+  SettingsWatch(loop::EventLoop& loop, core::Millis interval, std::string key_prefix,
                 std::function<Lane*()> lane, Listener listener);
   ~SettingsWatch();
   SettingsWatch(const SettingsWatch&) = delete;
@@ -36,7 +36,7 @@ class SettingsWatch {
   void Ask();
   void AskLater();
 
-  EventLoop& loop_;
+  loop::EventLoop& loop_;
   const core::Millis interval_;
   const std::string key_prefix_;
   const std::function<Lane*()> lane_;

@@ -15,7 +15,7 @@ ConnectionOptions WithListener(ConnectionOptions options, MessageListener listen
 
 }  // namespace
 
-Subscription::Subscription(EventLoop& loop, ConnectionOptions options, Backoff backoff,
+Subscription::Subscription(loop::EventLoop& loop, ConnectionOptions options, loop::Backoff backoff,
                            std::string channel, MessageListener listener)
     : channel_(std::move(channel)),
       lane_(loop, WithListener(std::move(options), std::move(listener)), std::move(backoff),

@@ -7,9 +7,9 @@
 
 #include <string>
 
-#include "redis/client/backoff.h"
+#include "loop/backoff.h"
+#include "loop/event_loop.h"
 #include "redis/client/connection.h"
-#include "redis/client/event_loop.h"
 #include "redis/client/lane.h"
 
 namespace lockkeeper::redis {
@@ -18,8 +18,8 @@ namespace lockkeeper::redis {
 class Subscription final : private Lane::Listener {
  public:
   // Begins to connect. `listener` runs on the loop's thread, until Close().
-  Subscription(EventLoop& loop, ConnectionOptions options, Backoff backoff, std::string channel,
-               MessageListener listener);
+  Subscription(loop::EventLoop& loop, ConnectionOptions options, loop::Backoff backoff,
+               std::string channel, MessageListener listener);
 
   void Close() { lane_.Close(); }
 

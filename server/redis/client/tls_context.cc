@@ -9,8 +9,8 @@
 #include <new>
 #include <utility>
 
-#include "config/read_file.h"
 #include "core/errors.h"
+#include "os/read_file.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -44,7 +44,7 @@ std::string WhyNot() {
 }
 
 absl::StatusOr<Bio> Open(std::string_view field, const std::string& file, std::string& text) {
-  if (const config::Problem problem = config::ReadFile(file, kFileBytesMax, text)) {
+  if (const text::Problem problem = os::ReadFile(file, kFileBytesMax, text)) {
     return Problem(field, file, *problem);
   }
   Bio bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));

@@ -29,7 +29,7 @@ struct Transport::ThroughTls {
   }
 };
 
-Transport::Transport(posix::Descriptor socket, std::shared_ptr<const TlsContext> tls,
+Transport::Transport(os::Descriptor socket, std::shared_ptr<const TlsContext> tls,
                      const std::string& host) {
   redisOptions options{};
   options.type = REDIS_CONN_USERFD;

@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "posix/descriptor.h"
+#include "os/descriptor.h"
 #include "redis/client/store_problem.h"
 #include "redis/client/tls_stream.h"
 
@@ -22,8 +22,7 @@ namespace lockkeeper::redis {
 class Transport {
  public:
   // Without `tls` in the clear; `host` is whom the server has to prove to be.
-  Transport(posix::Descriptor socket, std::shared_ptr<const TlsContext> tls,
-            const std::string& host);
+  Transport(os::Descriptor socket, std::shared_ptr<const TlsContext> tls, const std::string& host);
   ~Transport();
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <utility>
 
-#include "config/duration.h"
 #include "redis/format/lock_record.h"
 #include "redis/node/command.h"
 #include "redis/node/daemon_channels.h"
 #include "redis/scripts.h"
+#include "text/duration.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -225,7 +225,7 @@ void NodeGuard::AskWhetherNew(size_t lane, Sighting sighting) {
             NoteRefusal(found.refusal);
             return CheckAgainSoon();
           case StoreFinding::Kind::kTooEarly:
-            waiting_ = "is empty: in " + config::FormatDuration(new_store_.wait()) +
+            waiting_ = "is empty: in " + text::FormatDuration(new_store_.wait()) +
                        " it counts as new, unless another daemon reports that it held data";
             return CheckAgainSoon();
           case StoreFinding::Kind::kNew:

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <string>
 
-#include "core/duration_text.h"
 #include "core/errors.h"
 #include "redis/guard/node_guard.h"
+#include "text/duration_text.h"
 
 namespace lockkeeper::redis {
 
@@ -35,7 +35,7 @@ absl::Status NodeGuard::Refusal() {
     const auto left = std::chrono::ceil<Millis>(now.quarantine_left);
     std::string text = "the store may have forgotten leases";
     if (now.loss) text.append(": ").append(ExplanationOf(*now.loss));
-    text += "; nothing new is granted for another " + core::InWords(left);
+    text += "; nothing new is granted for another " + text::InWords(left);
     return core::ErrorWithDelay(ErrorReason::kStoreQuarantined, text, left);
   }
   return core::Error(ErrorReason::kStoreUnavailable,

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "echo/echo.grpc.pb.h"
-#include "redis/client/event_loop.h"
+#include "loop/event_loop.h"
 #include "rpc/server_settings.h"
 
 namespace lockkeeper::bench {
@@ -37,7 +37,7 @@ class EchoServer final : public EchoService::CallbackService {
     return reactor;
   }
 
-  redis::EventLoop loop_{"echo"};
+  loop::EventLoop loop_{"echo"};
 };
 
 }  // namespace

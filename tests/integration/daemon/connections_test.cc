@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "integration/daemon/fixture.h"
-#include "posix/descriptor.h"
+#include "os/descriptor.h"
 #include "support/rpc/lock_requests.h"
 
 namespace lockkeeper {
@@ -24,14 +24,14 @@ using testing::Not;
 class ConnectionsTest : public DaemonTest {
  protected:
   // A connection that says nothing. Not valid if it is refused.
-  static posix::Descriptor Connect(uint16_t port) {
-    posix::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  static os::Descriptor Connect(uint16_t port) {
+    os::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(port);
     if (connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
-      return posix::Descriptor();
+      return os::Descriptor();
     }
     return connection;
   }
@@ -47,7 +47,7 @@ TEST_F(ConnectionsTest, IdleConnectionsTakeNoDescriptorFromOthers) {
   daemon->WaitUntilReady();
   EXPECT_THAT(daemon->Stderr(), HasSubstr("descriptors=200"));
 
-  std::vector<posix::Descriptor> idle;
+  std::vector<os::Descriptor> idle;
   for (int i = 0; i < 400; ++i) idle.push_back(Connect(PortOf(*daemon)));
 
   EXPECT_EQ(Get(*daemon, "/readyz").status, 200);
@@ -67,7 +67,7 @@ TEST_F(ConnectionsTest, AreBounded) {
                                     .environment = {{"LOCKKEEPERD_SERVER_CONNECTIONS_MAX", "20"}}});
   daemon->WaitUntilReady();
 
-  std::vector<posix::Descriptor> idle;
+  std::vector<os::Descriptor> idle;
   for (int i = 0; i < 100; ++i) idle.push_back(Connect(PortOf(*daemon)));
 
   daemon->WaitForLog("event=rpc.connections_closed");

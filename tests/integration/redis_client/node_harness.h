@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "redis/client/event_loop.h"
+#include "loop/event_loop.h"
 #include "redis/client/redis_node.h"
 #include "redis/scripts.h"
 #include "support/process/redis_server.h"
@@ -54,7 +54,7 @@ class NodeHarness {
   NodeHarness(const NodeHarness&) = delete;
   NodeHarness& operator=(const NodeHarness&) = delete;
 
-  EventLoop& loop() { return loop_; }
+  loop::EventLoop& loop() { return loop_; }
   RedisNode& node() { return *node_; }
   CountingObserver& observed() { return observer_; }
 
@@ -83,7 +83,7 @@ class NodeHarness {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<NodeHealth> healths_;  // All, the present one last.
-  EventLoop loop_{"node"};
+  loop::EventLoop loop_{"node"};
   std::unique_ptr<RedisNode> node_;
 };
 

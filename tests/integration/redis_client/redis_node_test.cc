@@ -324,7 +324,7 @@ TEST(RedisNodeTest, NodeThatGoesAnswersWhatCameAfterClose) {
   const ScriptSource script{"test", "return 1", "digest"};
   CountingObserver observer;
   int answers = 0;
-  EventLoop loop("node");
+  loop::EventLoop loop("node");
 
   loop.RunAndWait([&] {
     auto node = std::make_unique<RedisNode>(
@@ -341,7 +341,7 @@ TEST(RedisNodeTest, NodeThatGoesAnswersWhatCameAfterClose) {
 
 TEST(RedisNodeTest, NodeMayBeDestroyedAtAnyMoment) {
   RedisServer server;
-  EventLoop loop("node");
+  loop::EventLoop loop("node");
   CountingObserver observer;
   for (int i = 0; i < 200; ++i) {
     std::unique_ptr<RedisNode> node;

@@ -334,7 +334,7 @@ TEST_F(TlsTest, TlsServerBehindRedisIsNamedAndTriedAgain) {
 TEST_F(TlsTest, NodeMayBeDestroyedAtAnyMoment) {
   const auto server = Serve();
   const auto tls = LoadTls({.ca_file = authority_.ca_file()});
-  EventLoop loop("node");
+  loop::EventLoop loop("node");
   CountingObserver observer;
   for (int i = 0; i < 100; ++i) {
     std::unique_ptr<RedisNode> node;

@@ -12,7 +12,7 @@ namespace lockkeeper::support {
 struct InProcessServer::OtherShard {
   explicit OtherShard(core::LockObserver& observer) : locks(store, loop, loop, observer, {}) {}
 
-  redis::EventLoop loop{"other shard"};
+  loop::EventLoop loop{"other shard"};
   ScriptedStore store{loop};
   core::LockManager locks;
 };

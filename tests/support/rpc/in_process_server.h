@@ -13,7 +13,7 @@
 
 #include "core/lock_manager.h"
 #include "core/shard.h"
-#include "redis/client/event_loop.h"
+#include "loop/event_loop.h"
 #include "rpc/server.h"
 #include "support/process/temporary_directory.h"
 #include "support/rpc/captured_log.h"
@@ -40,7 +40,7 @@ class InProcessServer {
   telemetry::HealthBoard& health() { return health_; }
   telemetry::Metrics& metrics() { return metrics_; }
   CapturedLog& log() { return output_; }
-  redis::EventLoop& loop() { return loop_; }
+  loop::EventLoop& loop() { return loop_; }
   core::LockManager& locks() { return locks_; }  // On the loop's thread.
   rpc::Server& server() { return *server_; }
   rpc::ServiceDeps Deps();
@@ -54,7 +54,7 @@ class InProcessServer {
  private:
   struct OtherShard;
 
-  redis::EventLoop loop_{"test shard"};
+  loop::EventLoop loop_{"test shard"};
   CapturedLog output_;
   telemetry::Log log_{{.level = telemetry::LogLevel::kDebug}, output_};
   telemetry::Metrics metrics_{"test", "none"};

@@ -37,7 +37,7 @@ void ExpectTakenOrRefused(const Case& expected) {
   Config config;
   const std::vector<std::string> before = Show(*setting, config).texts;
 
-  const Problem problem = Assign(*setting, Text(expected.text), config);
+  const text::Problem problem = Assign(*setting, Text(expected.text), config);
 
   if (expected.problem.empty()) {
     EXPECT_EQ(problem, std::nullopt);
@@ -171,7 +171,8 @@ TEST(SettingTest, SingleValueTakesNoList) {
 TEST(SettingTest, RefusedSecretIsNotShown) {
   Config config;
 
-  const Problem problem = Assign(*FindByKey("store.redis"), Text("http://u:sesame@h"), config);
+  const text::Problem problem =
+      Assign(*FindByKey("store.redis"), Text("http://u:sesame@h"), config);
 
   ASSERT_TRUE(problem.has_value());
   EXPECT_THAT(*problem, Not(HasSubstr("sesame")));
@@ -189,7 +190,8 @@ TEST(SettingTest, SecretIsShownMasked) {
 TEST(SettingTest, LongRefusedValueIsCut) {
   Config config;
 
-  const Problem problem = Assign(*FindByKey("log.level"), Text(std::string(10'000, 'x')), config);
+  const text::Problem problem =
+      Assign(*FindByKey("log.level"), Text(std::string(10'000, 'x')), config);
 
   EXPECT_LT(problem.value_or(std::string(10'000, ' ')).size(), 200U);
 }

@@ -19,7 +19,7 @@ struct Masking {
 
 void ExpectMasked(const Masking& expected) {
   SCOPED_TRACE(expected.url);
-  EXPECT_EQ(MaskUrl(Secret(expected.url)), expected.masked);
+  EXPECT_EQ(MaskUrl(text::Secret(expected.url)), expected.masked);
 }
 
 TEST(MaskUrlTest, ShowsAllButThePassword) {
@@ -45,11 +45,11 @@ TEST(MaskUrlTest, ShowsAllButThePassword) {
 }
 
 TEST(HasPasswordTest, TellsWhetherOneStandsInTheUrl) {
-  EXPECT_TRUE(HasPassword(Secret("redis://user:pw@host")));
-  EXPECT_TRUE(HasPassword(Secret("redis://:pw@host")));
-  EXPECT_FALSE(HasPassword(Secret("redis://user:@host")));
-  EXPECT_FALSE(HasPassword(Secret("redis://user@host:6379")));
-  EXPECT_FALSE(HasPassword(Secret("unix:///run/redis.sock")));
+  EXPECT_TRUE(HasPassword(text::Secret("redis://user:pw@host")));
+  EXPECT_TRUE(HasPassword(text::Secret("redis://:pw@host")));
+  EXPECT_FALSE(HasPassword(text::Secret("redis://user:@host")));
+  EXPECT_FALSE(HasPassword(text::Secret("redis://user@host:6379")));
+  EXPECT_FALSE(HasPassword(text::Secret("unix:///run/redis.sock")));
 }
 
 TEST(CheckStoreUrlTest, KnownSchemesPass) {
@@ -63,7 +63,7 @@ TEST(CheckStoreUrlTest, KnownSchemesPass) {
 TEST(CheckStoreUrlTest, OthersAreRefusedWithoutShowingThem) {
   for (const std::string url :
        {"host:6379", "http://u:sesame@h", "unix:/sesame", "REDIS://sesame"}) {
-    const Problem problem = CheckStoreUrl(url);
+    const text::Problem problem = CheckStoreUrl(url);
 
     ASSERT_TRUE(problem.has_value()) << url;
     EXPECT_THAT(*problem, HasSubstr("redis://[user:password@]host:port[/db]"));
@@ -72,16 +72,16 @@ TEST(CheckStoreUrlTest, OthersAreRefusedWithoutShowingThem) {
 }
 
 TEST(AsksForTlsTest, OnlyRedissDoes) {
-  EXPECT_TRUE(AsksForTls(Secret("rediss://user:pw@host")));
-  EXPECT_FALSE(AsksForTls(Secret("redis://rediss://host")));
-  EXPECT_FALSE(AsksForTls(Secret("unix:///run/redis.sock")));
-  EXPECT_FALSE(AsksForTls(Secret()));
+  EXPECT_TRUE(AsksForTls(text::Secret("rediss://user:pw@host")));
+  EXPECT_FALSE(AsksForTls(text::Secret("redis://rediss://host")));
+  EXPECT_FALSE(AsksForTls(text::Secret("unix:///run/redis.sock")));
+  EXPECT_FALSE(AsksForTls(text::Secret()));
 }
 
 TEST(SecretTest, PrintingShowsNothing) {
   std::ostringstream out;
 
-  out << Secret("sesame") << "|" << Secret();
+  out << text::Secret("sesame") << "|" << text::Secret();
 
   EXPECT_EQ(out.str(), "***|");
 }

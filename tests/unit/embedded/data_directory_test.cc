@@ -128,11 +128,11 @@ TEST_F(DataDirectoryTest, WhoWaitsIsToldForWhomOnce) {
 TEST_F(DataDirectoryTest, FolderIsFreeAgainWhenTheLastCopyOfTheLockIsClosed) {
   const std::string path = directory_.Path("data");
   std::optional<DataDirectory> first = *DataDirectory::Open(path, kAtOnce);
-  posix::Descriptor inherited(dup(first->lock_descriptor()));
+  os::Descriptor inherited(dup(first->lock_descriptor()));
 
   first.reset();
   EXPECT_THAT(Problem(path), HasSubstr("is in use"));
-  inherited = posix::Descriptor();
+  inherited = os::Descriptor();
   EXPECT_TRUE(DataDirectory::Open(path, kAtOnce).ok());
 }
 

@@ -37,20 +37,20 @@ class ConnectionTest : public testing::Test {
     return text;
   }
 
-  void ClosePeer() { peer_ = posix::Descriptor(); }
+  void ClosePeer() { peer_ = os::Descriptor(); }
 
   std::string body_ = "page\n";
   RequestHandler handler_{
       [this](const std::string&) { return Page{.content_type = "text/plain", .body = body_}; }};
-  posix::Descriptor peer_;
+  os::Descriptor peer_;
   Connection connection_;
 
  private:
-  posix::Descriptor OwnEnd() {
+  os::Descriptor OwnEnd() {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
-    peer_ = posix::Descriptor(ends[1]);
-    return posix::Descriptor(ends[0]);
+    peer_ = os::Descriptor(ends[1]);
+    return os::Descriptor(ends[0]);
   }
 };
 

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "config/listen_address.h"
-#include "posix/descriptor.h"
+#include "os/descriptor.h"
 #include "support/telemetry/recorded_log.h"
 
 namespace lockkeeper::http {
@@ -66,7 +66,7 @@ class RawClient {
   }
 
  private:
-  posix::Descriptor socket_;
+  os::Descriptor socket_;
 };
 
 class HttpServerTest : public testing::Test {
@@ -288,7 +288,7 @@ class FileLimit {
 
   // From now on nothing can be opened. (A limit of 0 would forbid poll() too.)
   void ForbidMore() {
-    const posix::Descriptor lowest(dup(STDERR_FILENO));
+    const os::Descriptor lowest(dup(STDERR_FILENO));
     rlimit none = saved_;
     none.rlim_cur = static_cast<rlim_t>(lowest.get());
     setrlimit(RLIMIT_NOFILE, &none);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long to wait before the next try, so that a server that comes back is not met by everybody
+// at once.
+#pragma once
+
+#include "absl/functional/any_invocable.h"
+#include "core/types.h"
+
+namespace lockkeeper::loop {
+
+// Evenly distributed in [0, 1).
+using RandomSource = absl::AnyInvocable<double()>;
+
+struct BackoffOptions {
+  core::Micros first = std::chrono::milliseconds(50);
+  core::Micros max = std::chrono::seconds(1);
+};
+
+// Thread-safety: not thread-safe.
+class Backoff {
+ public:
+  Backoff(BackoffOptions options, RandomSource random);
+
+  // Between half of the step and the whole step; steps double from `first` to `max`.
+  core::Micros Next();
+
+  // The last try was a success: start over.
+  void Reset();
+
+ private:
+  const BackoffOptions options_;
+  RandomSource random_;
+  core::Micros step_;
+};
+
+}  // namespace lockkeeper::loop

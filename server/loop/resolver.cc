@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loop/resolver.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/un.h>
+#include <uv.h>
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+
+namespace lockkeeper::loop {
+namespace {
+
+std::vector<SocketAddress> Copy(const addrinfo* list) {
+  std::vector<SocketAddress> addresses;
+  for (; list != nullptr; list = list->ai_next) {
+    SocketAddress address;
+    std::memcpy(&address.storage, list->ai_addr, list->ai_addrlen);
+    address.length = list->ai_addrlen;
+    addresses.push_back(address);
+  }
+  return addresses;
+}
+
+bool IsLocalhost(const std::string& host) {
+  std::string name = absl::AsciiStrToLower(host);
+  if (name.ends_with('.')) name.pop_back();
+  return name == "localhost" || name.ends_with(".localhost");
+}
+
+std::vector<SocketAddress> Loopback(uint16_t port) {
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+  uv_ip4_addr("127.0.0.1", port, &v4);
+  uv_ip6_addr("::1", port, &v6);
+  std::vector<SocketAddress> addresses(2);
+  std::memcpy(&addresses[0].storage, &v4, addresses[0].length = sizeof v4);
+  std::memcpy(&addresses[1].storage, &v6, addresses[1].length = sizeof v6);
+  return addresses;
+}
+
+}  // namespace
+
+std::string SocketAddress::Text() const {
+  if (storage.ss_family == AF_UNIX) {
+    return reinterpret_cast<const sockaddr_un*>(&storage)->sun_path;
+  }
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&storage), length, host, sizeof host, port,
+                  sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "an unknown address";
+  }
+  const bool v6 = storage.ss_family == AF_INET6;
+  return (v6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
+}
+
+// Kept alive by the request in libuv's hands, and by the resolver for as long as it wants to know.
+struct Resolver::Question {
+  uv_getaddrinfo_t request{};
+  absl::AnyInvocable<void(Resolved) &&> done;  // Empty once nobody wants to know.
+  std::string host;
+  uint16_t port = 0;
+  std::shared_ptr<Question> self;
+
+  static void OnAnswer(uv_getaddrinfo_t* request, int status, addrinfo* list) {
+    const std::shared_ptr<Question> question =
+        std::move(static_cast<Question*>(request->data)->self);
+    Resolved answer = status == 0 ? Resolved(Copy(list)) : Resolved(uv_strerror(status));
+    uv_freeaddrinfo(list);
+    if (!question->done) return;
+    // A machine without /etc/hosts does not know its own name for itself (RFC 6761, 6.3).
+    if (status != 0 && IsLocalhost(question->host)) answer = Loopback(question->port);
+    auto done = std::exchange(question->done, nullptr);
+    std::move(done)(std::move(answer));
+  }
+};
+
+Resolver::Resolver(EventLoop& loop, const std::string& host, uint16_t port,
+                   absl::AnyInvocable<void(Resolved) &&> done)
+    : question_(std::make_shared<Question>()) {
+  question_->done = std::move(done);
+  question_->host = host;
+  question_->port = port;
+  question_->self = question_;
+  question_->request.data = question_.get();
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  const int error = uv_getaddrinfo(loop.uv(), &question_->request, Question::OnAnswer, host.c_str(),
+                                   std::to_string(port).c_str(), &hints);
+  if (error == 0) return;
+  // Not even asked, say because the name is too long.
+  question_->self.reset();
+  loop.Post([question = std::weak_ptr(question_), error] {
+    const std::shared_ptr<Question> asked = question.lock();
+    if (asked) std::exchange(asked->done, nullptr)(uv_strerror(error));
+  });
+}
+
+Resolver::~Resolver() {
+  question_->done = nullptr;
+  if (question_->self) uv_cancel(reinterpret_cast<uv_req_t*>(&question_->request));
+}
+
+}  // namespace lockkeeper::loop

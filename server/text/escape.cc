@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/escape.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "text/utf8.h"
+
+namespace lockkeeper::text {
+namespace {
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+constexpr size_t kCharacterBytesMax = 4;
+
+struct Character {
+  std::string_view bytes;
+  TextFault fault = TextFault::kNone;
+};
+
+// The character that `text` begins with; one byte if it is not UTF-8.
+Character FirstCharacter(std::string_view text) {
+  for (size_t length = 1; length <= std::min(kCharacterBytesMax, text.size()); ++length) {
+    const std::string_view bytes = text.substr(0, length);
+    const TextFault fault = FindTextFault(bytes);
+    if (fault != TextFault::kNotUtf8) return {bytes, fault};
+  }
+  return {text.substr(0, 1), TextFault::kNotUtf8};
+}
+
+uint32_t CodePoint(std::string_view bytes) {
+  const auto first = static_cast<uint8_t>(bytes[0]);
+  uint32_t code_point = bytes.size() == 1 ? first : first & (0xffU >> (bytes.size() + 1));
+  for (const char byte : bytes.substr(1)) {
+    code_point = (code_point << 6) | (static_cast<uint8_t>(byte) & 0x3fU);
+  }
+  return code_point;
+}
+
+// The letter that follows the backslash for characters that have one; 0 for others.
+char ShortEscape(char character) {
+  switch (character) {
+    case '"':
+    case '\\':
+      return character;
+    case '\n':
+      return 'n';
+    case '\r':
+      return 'r';
+    case '\t':
+      return 't';
+    default:
+      return 0;
+  }
+}
+
+bool IsPlain(char character) {
+  const auto byte = static_cast<uint8_t>(character);
+  return byte >= 0x20 && byte < 0x7f && ShortEscape(character) == 0;
+}
+
+void AppendHexByte(char byte, std::string& out) {
+  out += kHexDigits[static_cast<uint8_t>(byte) >> 4];
+  out += kHexDigits[static_cast<uint8_t>(byte) & 0xf];
+}
+
+// Appends `text` with its characters escaped; `append_odd` does those that are not printable.
+template <typename AppendOdd>
+void AppendEscaped(std::string_view text, std::string& out, AppendOdd append_odd) {
+  while (!text.empty()) {
+    if (IsPlain(text[0])) {
+      out += text[0];
+      text.remove_prefix(1);
+      continue;
+    }
+    const Character character = FirstCharacter(text);
+    if (const char letter = ShortEscape(text[0]); letter != 0) {
+      out += '\\';
+      out += letter;
+    } else if (character.fault == TextFault::kNone) {
+      out += character.bytes;
+    } else {
+      append_odd(character, out);
+    }
+    text.remove_prefix(character.bytes.size());
+  }
+}
+
+void AppendOddAsJson(const Character& character, std::string& out) {
+  if (character.fault == TextFault::kNotUtf8) {
+    out += "\xef\xbf\xbd";  // U+FFFD
+    return;
+  }
+  const uint32_t code_point = CodePoint(character.bytes);  // Control characters are below 2^16.
+  out += "\\u";
+  AppendHexByte(static_cast<char>(code_point >> 8), out);
+  AppendHexByte(static_cast<char>(code_point & 0xff), out);
+}
+
+void AppendOddAsText(const Character& character, std::string& out) {
+  for (const char byte : character.bytes) {
+    out += "\\x";
+    AppendHexByte(byte, out);
+  }
+}
+
+}  // namespace
+
+void AppendJsonString(std::string_view text, std::string& out) {
+  out += '"';
+  AppendEscaped(text, out, AppendOddAsJson);
+  out += '"';
+}
+
+void AppendTextValue(std::string_view text, std::string& out) {
+  const size_t begin = out.size();
+  AppendEscaped(text, out, AppendOddAsText);
+  const bool bare = !text.empty() && text.find_first_of(" =") == std::string_view::npos &&
+                    std::string_view(out).substr(begin) == text;
+  if (bare) return;
+  out.insert(begin, 1, '"');
+  out += '"';
+}
+
+std::string_view CutAtCharacter(std::string_view text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  size_t end = bytes_max;
+  // A character has at most 3 bytes that continue it; more of them in a row are no UTF-8 anyway.
+  for (size_t back = 0; back < kCharacterBytesMax - 1 && end > 0; ++back) {
+    if ((static_cast<uint8_t>(text[end]) & 0xc0) != 0x80) break;
+    --end;
+  }
+  return text.substr(0, end);
+}
+
+}  // namespace lockkeeper::text
