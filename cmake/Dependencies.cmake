@@ -16,6 +16,7 @@ find_package(yaml-cpp 0.7 CONFIG REQUIRED)           # the configuration file, w
 if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)     # its name before 0.8
 endif()
+find_path(UTF8CPP_INCLUDE_DIR utf8cpp/utf8.h REQUIRED)                    # utfcpp 3.2, header only: what is well-formed UTF-8; its CMake target has another name in Debian 13
 find_package(CLI11 2.1 CONFIG REQUIRED)              # command lines of daemon and tool
 find_package(prometheus-cpp CONFIG REQUIRED)         # 1.0 or later (it does not say): counters and their text form for /metrics
 pkg_check_modules(LIBUV REQUIRED IMPORTED_TARGET libuv>=1.44)             # event loop: sockets, timers, wake-ups

@@ -14,7 +14,9 @@ install(FILES "${PROJECT_SOURCE_DIR}/config/lockkeeper.yaml" DESTINATION ${CMAKE
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lockkeeper)
 set_target_properties(lockkeeper_client PROPERTIES EXPORT_NAME client)
 set_target_properties(lockkeeper_proto PROPERTIES EXPORT_NAME proto)
-install(TARGETS lockkeeper_client lockkeeper_proto EXPORT lockkeeperTargets
+set_target_properties(lockkeeper_os PROPERTIES EXPORT_NAME os)
+set_target_properties(lockkeeper_text PROPERTIES EXPORT_NAME text)
+install(TARGETS lockkeeper_client lockkeeper_proto lockkeeper_os lockkeeper_text EXPORT lockkeeperTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/client/cpp/include/lockkeeper" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")

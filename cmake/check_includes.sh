@@ -27,7 +27,8 @@ dependencies=$("$NINJA" -C "$BUILD_DIR" -n -t deps "${objects[@]}" | awk -v buil
 mapfile -t files < <(awk -v root="$SOURCE_DIR/" -v build="$BUILD_DIR/" '
   /^[ \t]/ && index($1, root) == 1 && index($1, build) != 1 { print $1; sub(/\/[^\/]*$/, "", $1); print $1 }' <<<"$dependencies" |
   sort -u | while read -r path; do
-    if [ -d "$path" ]; then find "$path" -maxdepth 1 -name '*.h'; else echo "$path"; fi
+    # What is gone ninja names until it has written down what the compiler opens now.
+    if [ -d "$path" ]; then find "$path" -maxdepth 1 -name '*.h'; elif [ -e "$path" ]; then echo "$path"; fi
   done | sort -u)
 
 exec awk -v source_dir="$SOURCE_DIR/" -v build_dir="$BUILD_DIR/" -f "$SOURCE_DIR/cmake/check_includes.awk" \

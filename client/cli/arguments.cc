@@ -9,8 +9,8 @@
 
 #include "cli/help.h"
 #include "cli/options.h"
-#include "cli/suggestion.h"
-#include "utf8.h"
+#include "text/near_miss.h"
+#include "text/utf8.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -246,8 +246,9 @@ std::string Unexpected(const std::string& word, const CLI::App& app, const CLI::
   std::string message = is_option            ? "unknown option `" + word + "`"
                         : command == nullptr ? "unknown command `" + word + "`"
                                              : "unexpected argument `" + word + "`";
-  const std::string suggestion = Suggest(word.substr(0, word.find('=')), known);
-  if (!suggestion.empty()) message += "; did you mean `" + suggestion + "`?";
+  if (const auto nearest = text::NearMiss(word.substr(0, word.find('=')), known)) {
+    message += "; did you mean `" + *nearest + "`?";
+  }
   return message;
 }
 
@@ -330,7 +331,7 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
   ReplaceHelp(ours);
   const bool has_command = TakeCommandOfRun(ours, command);
   for (const std::string& word : ours) {
-    if (!client::IsUtf8(word)) return UsageError{"an argument is not valid UTF-8"};
+    if (!text::IsUtf8(word)) return UsageError{"an argument is not valid UTF-8"};
   }
 
   Grammar grammar(version);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the command line prints for programs, as JSON or as variables of a shell. Writing only, and
-// only what the command line prints: no library is worth it.
+// What the command line prints for programs, as JSON or as variables of a shell. Writing only:
+// text/escape does the hard part, and a library would cost each source of the command line a second
+// of compiling to save fifty lines.
 #pragma once
 
 #include <concepts>
@@ -12,15 +13,10 @@
 
 namespace lockkeeper::cli {
 
-// `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
-std::string JsonString(std::string_view text);
-
 // Members stay in the order in which they were set. Thread-safety: thread-compatible.
 class JsonObject {
  public:
-  JsonObject& Set(std::string_view key, std::string_view value) {
-    return SetRaw(key, JsonString(value), std::string(value));
-  }
+  JsonObject& Set(std::string_view key, std::string_view value);
   JsonObject& Set(std::string_view key, const char* value) {
     return Set(key, std::string_view(value));
   }

@@ -12,7 +12,7 @@
 
 #include "cli/duration.h"
 #include "cli/signals/acquire_until_signal.h"
-#include "utf8.h"
+#include "text/utf8.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -64,7 +64,7 @@ std::string DefaultOwner(pid_t process, const std::string& program) {
   const std::string owner = user + "@" + host.data() + "/" + std::to_string(process);
   const std::string named = owner + " " + program.substr(program.rfind('/') + 1);
   const bool is_text =
-      client::IsUtf8(named) && std::none_of(named.begin(), named.end(),
+      text::IsUtf8(named) && std::none_of(named.begin(), named.end(),
                                             [](unsigned char c) { return c < 0x20 || c == 0x7F; });
   return !program.empty() && is_text && named.size() <= kOwnerBytesMax ? named : owner;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/escape.h"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "text/utf8.h"
@@ -10,31 +9,7 @@ namespace lockkeeper::text {
 namespace {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
-constexpr size_t kCharacterBytesMax = 4;
-
-struct Character {
-  std::string_view bytes;
-  TextFault fault = TextFault::kNone;
-};
-
-// The character that `text` begins with; one byte if it is not UTF-8.
-Character FirstCharacter(std::string_view text) {
-  for (size_t length = 1; length <= std::min(kCharacterBytesMax, text.size()); ++length) {
-    const std::string_view bytes = text.substr(0, length);
-    const TextFault fault = FindTextFault(bytes);
-    if (fault != TextFault::kNotUtf8) return {bytes, fault};
-  }
-  return {text.substr(0, 1), TextFault::kNotUtf8};
-}
-
-uint32_t CodePoint(std::string_view bytes) {
-  const auto first = static_cast<uint8_t>(bytes[0]);
-  uint32_t code_point = bytes.size() == 1 ? first : first & (0xffU >> (bytes.size() + 1));
-  for (const char byte : bytes.substr(1)) {
-    code_point = (code_point << 6) | (static_cast<uint8_t>(byte) & 0x3fU);
-  }
-  return code_point;
-}
+constexpr int kContinuationBytesMax = 3;
 
 // The letter that follows the backslash for characters that have one; 0 for others.
 char ShortEscape(char character) {
@@ -90,10 +65,9 @@ void AppendOddAsJson(const Character& character, std::string& out) {
     out += "\xef\xbf\xbd";  // U+FFFD
     return;
   }
-  const uint32_t code_point = CodePoint(character.bytes);  // Control characters are below 2^16.
-  out += "\\u";
-  AppendHexByte(static_cast<char>(code_point >> 8), out);
-  AppendHexByte(static_cast<char>(code_point & 0xff), out);
+  out += "\\u";  // Control characters are below 2^16.
+  AppendHexByte(static_cast<char>(character.code_point >> 8), out);
+  AppendHexByte(static_cast<char>(character.code_point & 0xff), out);
 }
 
 void AppendOddAsText(const Character& character, std::string& out) {
@@ -124,8 +98,8 @@ void AppendTextValue(std::string_view text, std::string& out) {
 std::string_view CutAtCharacter(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   size_t end = bytes_max;
-  // A character has at most 3 bytes that continue it; more of them in a row are no UTF-8 anyway.
-  for (size_t back = 0; back < kCharacterBytesMax - 1 && end > 0; ++back) {
+  // More bytes in a row that continue a character are no UTF-8 anyway.
+  for (int back = 0; back < kContinuationBytesMax && end > 0; ++back) {
     if ((static_cast<uint8_t>(text[end]) & 0xc0) != 0x80) break;
     --end;
   }

@@ -29,11 +29,11 @@ constexpr Duration kKilledWait = std::chrono::seconds(2);
 
 Instant Now() { return client::BootClock().Now(); }
 
-Descriptor ChildSignals() {
+os::Descriptor ChildSignals() {
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
-  return Descriptor(signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC));
+  return os::Descriptor(signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC));
 }
 
 void Drain(int fd) {
@@ -46,25 +46,25 @@ struct Pipe {
   Pipe() {
     std::array<int, 2> ends{-1, -1};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
-    read = Descriptor(ends[0]);
-    write = Descriptor(ends[1]);
+    read = os::Descriptor(ends[0]);
+    write = os::Descriptor(ends[1]);
   }
 
-  bool is_open() const { return read.is_open(); }
+  bool valid() const { return read.valid(); }
 
-  Descriptor read;
-  Descriptor write;
+  os::Descriptor read;
+  os::Descriptor write;
 };
 
 // The guardian must not keep open what the command reads from and writes to.
 void LetGoOfStandardDescriptors() {
-  const Descriptor null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const os::Descriptor null(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null.get(), fd);
 }
 
 }  // namespace
 
-Guardian::Guardian(const GuardianSetup& setup, Descriptor socket)
+Guardian::Guardian(const GuardianSetup& setup, os::Descriptor socket)
     : setup_(setup),
       socket_(std::move(socket)),
       children_(ChildSignals()),
@@ -202,21 +202,22 @@ void Guardian::Start(const Order& order) {
   Pipe go;
   Pipe failure;
   const pid_t guardian = getpid();
-  const pid_t pid = go.is_open() && failure.is_open() ? fork() : -1;
+  const pid_t pid = go.valid() && failure.valid() ? fork() : -1;
   if (pid == 0) {
-    go.write.Close();
+    go.write = os::Descriptor();
     BecomeCommand(order, guardian, go.read.get(), failure.write.get());
   }
   int error = errno;
-  go.read.Close();
-  failure.write.Close();
+  go.read = os::Descriptor();
+  failure.write = os::Descriptor();
   if (pid > 0) {
     setpgid(pid, pid);  // The command does it as well: whoever comes first.
     // Run has to know the group before there is one: it kills it if the guardian is killed.
     Tell({.kind = Notice::Kind::kStarted, .pid = pid});
     const char said = 'g';
     const bool is_sent = write(go.write.get(), &said, sizeof(said)) == sizeof(said);
-    if (!is_sent) go.write.Close();  // The child then gives up; cannot happen to an empty pipe.
+    // The child then gives up; cannot happen to an empty pipe.
+    if (!is_sent) go.write = os::Descriptor();
     // The end of the pipe comes with exec, or with an error.
     if (read(failure.read.get(), &error, sizeof(error)) != sizeof(error)) error = 0;
     if (error != 0) waitpid(pid, nullptr, 0);

@@ -11,7 +11,7 @@
 
 #include "cli/run/protocol.h"
 #include "cli/run/stop_plan.h"
-#include "cli/signals/descriptor.h"
+#include "os/descriptor.h"
 
 namespace lockkeeper::cli {
 
@@ -25,7 +25,7 @@ struct GuardianSetup {
 
 class Guardian {
  public:
-  Guardian(const GuardianSetup& setup, Descriptor socket);
+  Guardian(const GuardianSetup& setup, os::Descriptor socket);
 
   // Serves run until it is gone or the command has ended.
   void Run();
@@ -46,9 +46,9 @@ class Guardian {
   void Tell(const Notice& notice);
 
   const GuardianSetup& setup_;
-  Descriptor socket_;
-  Descriptor children_;
-  Descriptor timer_;
+  os::Descriptor socket_;
+  os::Descriptor children_;
+  os::Descriptor timer_;
   StopPlan plan_;
   pid_t command_ = 0;       // 0: not started. Also the number of its group.
   bool is_reaped_ = false;  // The command has ended.

@@ -20,7 +20,7 @@ absl::Status SystemError(const char* what) {
   return absl::InternalError(std::string(what) + ": " + std::strerror(errno));
 }
 
-[[noreturn]] void BecomeGuardian(const GuardianSetup& setup, Descriptor socket) {
+[[noreturn]] void BecomeGuardian(const GuardianSetup& setup, os::Descriptor socket) {
   // Out of run's group: whoever kills that group must not kill the guardian along with it.
   setpgid(0, 0);
   // Not the command line of run: whoever looks for the command by its name must not find the
@@ -42,8 +42,8 @@ absl::StatusOr<GuardianLink> GuardianLink::Fork(const GuardianSetup& setup) {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return SystemError("socketpair");
   }
-  Descriptor ours(ends[0]);
-  Descriptor theirs(ends[1]);
+  os::Descriptor ours(ends[0]);
+  os::Descriptor theirs(ends[1]);
   // The guardian is born with all signals blocked: none ends it before it has begun.
   sigset_t all;
   sigset_t before;
@@ -51,7 +51,7 @@ absl::StatusOr<GuardianLink> GuardianLink::Fork(const GuardianSetup& setup) {
   sigprocmask(SIG_SETMASK, &all, &before);
   const pid_t pid = fork();
   if (pid == 0) {
-    ours.Close();
+    ours = os::Descriptor();
     BecomeGuardian(setup, std::move(theirs));
   }
   absl::Status status = pid < 0 ? SystemError("fork") : absl::OkStatus();
@@ -61,8 +61,8 @@ absl::StatusOr<GuardianLink> GuardianLink::Fork(const GuardianSetup& setup) {
 }
 
 GuardianLink::~GuardianLink() {
-  if (!socket_.is_open()) return;  // Moved from.
-  socket_.Close();
+  if (!socket_.valid()) return;  // Moved from.
+  socket_ = os::Descriptor();
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "cli/run/guardian.h"
 #include "cli/run/protocol.h"
-#include "cli/signals/descriptor.h"
+#include "os/descriptor.h"
 
 namespace lockkeeper::cli {
 
@@ -42,9 +42,9 @@ class GuardianLink {
   std::variant<std::monostate, Notice, Gone> Receive();
 
  private:
-  GuardianLink(Descriptor socket, pid_t pid) : socket_(std::move(socket)), pid_(pid) {}
+  GuardianLink(os::Descriptor socket, pid_t pid) : socket_(std::move(socket)), pid_(pid) {}
 
-  Descriptor socket_;
+  os::Descriptor socket_;
   pid_t pid_;
 };
 

@@ -2,6 +2,7 @@
 #include "cli/run/terminal.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 namespace lockkeeper::cli {
 

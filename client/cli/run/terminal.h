@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "cli/signals/descriptor.h"
+#include "os/descriptor.h"
 
 namespace lockkeeper::cli {
 
@@ -19,7 +19,7 @@ class Terminal {
   // Opens the controlling terminal, if there is one.
   Terminal();
 
-  bool exists() const { return descriptor_.is_open(); }
+  bool exists() const { return descriptor_.valid(); }
   int descriptor() const { return descriptor_.get(); }
 
   // Whether our process group has the terminal.
@@ -36,7 +36,7 @@ class Terminal {
   void RestoreModes();
 
  private:
-  Descriptor descriptor_;
+  os::Descriptor descriptor_;
   std::optional<termios> modes_;
 };
 

@@ -2,6 +2,7 @@
 #include "cli/signals/signals.h"
 
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -23,8 +24,8 @@ SignalQueue::SignalQueue(std::initializer_list<int> signals) {
     if (!IsIgnored(signal)) sigaddset(&taken_, signal);
   }
   sigprocmask(SIG_BLOCK, &taken_, nullptr);
-  descriptor_ = Descriptor(signalfd(-1, &taken_, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!descriptor_.is_open()) throw std::system_error(errno, std::generic_category(), "signalfd");
+  descriptor_ = os::Descriptor(signalfd(-1, &taken_, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!descriptor_.valid()) throw std::system_error(errno, std::generic_category(), "signalfd");
 }
 
 std::optional<int> SignalQueue::Take() {

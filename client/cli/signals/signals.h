@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "cli/signals/descriptor.h"
+#include "os/descriptor.h"
 
 namespace lockkeeper::cli {
 
@@ -29,7 +29,7 @@ class SignalQueue {
 
  private:
   sigset_t taken_{};
-  Descriptor descriptor_;
+  os::Descriptor descriptor_;
 };
 
 // The signal mask of this thread.

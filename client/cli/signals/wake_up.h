@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <system_error>
 
-#include "cli/signals/descriptor.h"
+#include "os/descriptor.h"
 
 namespace lockkeeper::cli {
 
@@ -18,7 +18,7 @@ namespace lockkeeper::cli {
 class WakeUp {
  public:
   WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    if (!descriptor_.is_open()) throw std::system_error(errno, std::generic_category(), "eventfd");
+    if (!descriptor_.valid()) throw std::system_error(errno, std::generic_category(), "eventfd");
   }
 
   int descriptor() const { return descriptor_.get(); }
@@ -39,7 +39,7 @@ class WakeUp {
     }
   }
 
-  const Descriptor descriptor_;
+  const os::Descriptor descriptor_;
 };
 
 }  // namespace lockkeeper::cli

@@ -86,5 +86,12 @@ TEST(Utf8Test, FirstFaultCounts) {
   EXPECT_EQ(FindTextFault(std::string_view("a\0b", 3)), TextFault::kControlCharacter);
 }
 
+TEST(Utf8Test, ControlCharactersAreUtf8) {
+  EXPECT_TRUE(IsUtf8(""));
+  EXPECT_TRUE(IsUtf8("a\n\x7f\xC2\x80 \xF0\x9F\x94\x92"));
+  EXPECT_FALSE(IsUtf8("a\n\xC2"));
+  EXPECT_FALSE(IsUtf8("\xED\xA0\x80"));
+}
+
 }  // namespace
 }  // namespace lockkeeper::text

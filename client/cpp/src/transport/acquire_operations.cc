@@ -3,7 +3,8 @@
 
 #include <utility>
 
-#include "acquire/lease_id.h"
+#include "absl/strings/str_cat.h"
+#include "os/random_bits.h"
 #include "transport/convert.h"
 
 namespace lockkeeper::client {
@@ -40,8 +41,11 @@ void AcquireOperations::TryElsewhere(const absl::Status& why) {
 }
 
 bool AcquireOperations::TakeNewLeaseId() {
-  if (is_our_id_) request_.mutable_acquire()->set_lease_id(NewLeaseId());
-  return is_our_id_;
+  if (!is_our_id_) return false;
+  const auto [high, low] = os::Random128Bits();  // A lease id is a credential.
+  request_.mutable_acquire()->set_lease_id(
+      absl::StrCat(absl::Hex(high, absl::kZeroPad16), absl::Hex(low, absl::kZeroPad16)));
+  return true;
 }
 
 bool AcquireOperations::Pause(Duration delay) { return PauseFor(delay, cancel_); }

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "status_payloads.h"
+#include "text/utf8.h"
 #include "transport/status_details.h"
-#include "utf8.h"
 
 namespace lockkeeper::client {
 namespace {
@@ -21,9 +21,11 @@ constexpr size_t kOwnerBytesMax = 256;
 constexpr int32_t kOutstandingDefault = 1'024;
 
 bool IsText(const v1::AcquireRequest& request) {
-  return IsUtf8(request.name()) && IsUtf8(request.lease_id()) && IsUtf8(request.owner()) &&
-         std::all_of(request.labels().begin(), request.labels().end(),
-                     [](const auto& label) { return IsUtf8(label.first) && IsUtf8(label.second); });
+  return text::IsUtf8(request.name()) && text::IsUtf8(request.lease_id()) &&
+         text::IsUtf8(request.owner()) &&
+         std::all_of(request.labels().begin(), request.labels().end(), [](const auto& label) {
+           return text::IsUtf8(label.first) && text::IsUtf8(label.second);
+         });
 }
 
 bool IsText(const v1::SessionOperation& request) {
@@ -32,11 +34,11 @@ bool IsText(const v1::SessionOperation& request) {
     case Request::kAcquire:
       return IsText(request.acquire());
     case Request::kExtend:
-      return IsUtf8(request.extend().name()) && IsUtf8(request.extend().lease_id());
+      return text::IsUtf8(request.extend().name()) && text::IsUtf8(request.extend().lease_id());
     case Request::kRelease:
-      return IsUtf8(request.release().name()) && IsUtf8(request.release().lease_id());
+      return text::IsUtf8(request.release().name()) && text::IsUtf8(request.release().lease_id());
     case Request::kFence:
-      return IsUtf8(request.fence().name());
+      return text::IsUtf8(request.fence().name());
     case Request::OPERATION_NOT_SET:
       break;
   }
@@ -69,7 +71,7 @@ void SessionLink::Open(std::shared_ptr<SessionStream> stream, std::string client
     stream_ = std::move(stream);
     v1::SessionOpen& open = *message_.mutable_open();
     // It is only for the server's logs; the server would refuse the session for it.
-    if (client_owner.size() <= kOwnerBytesMax && IsUtf8(client_owner)) {
+    if (client_owner.size() <= kOwnerBytesMax && text::IsUtf8(client_owner)) {
       open.set_owner(std::move(client_owner));
     }
     writing_ = true;
