@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "cli/duration.h"
 #include "cli/lock_commands.h"
 #include "cli/lock_view.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
+#include "text/duration.h"
 #include "transport/convert.h"
 
 namespace lockkeeper::cli {
@@ -54,7 +54,7 @@ milliseconds Millis(const google::protobuf::Duration& duration) {
 
 // Why what is not seen is not known: the store may have forgotten leases.
 std::string NotKnownFor(const google::protobuf::Duration& quarantine_left) {
-  return " not known for another " + FormatDuration(Millis(quarantine_left)) +
+  return " not known for another " + text::InWords(Millis(quarantine_left)) +
          ": the store may have forgotten leases, whose holders come back";
 }
 
@@ -68,7 +68,7 @@ Report NotKnown(const admin::v1::GetLockResponse& response, const std::string& n
 Report NothingEnded(const ForceReleaseCommand& command, milliseconds closed) {
   std::string message = "`" + command.name + "` has no live lease";
   if (closed.count() > 0) {
-    message += "; it stays closed for another " + FormatDuration(closed) + ", and --now opens it";
+    message += "; it stays closed for another " + text::InWords(closed) + ", and --now opens it";
   }
   Report report("not_released", ExitCode::kRefuted, message);
   report.json.Set("name", command.name)
@@ -181,7 +181,7 @@ Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& comm
   if (!response.released()) return NothingEnded(command, closed);
   Report report("force_released", ExitCode::kDone,
                 (response.opened() ? "opened `" : "ended the lease of `") + command.name + "`" +
-                    (closed.count() > 0 ? ", which stays closed for " + FormatDuration(closed)
+                    (closed.count() > 0 ? ", which stays closed for " + text::InWords(closed)
                                         : std::string()));
   report.json.Set("name", command.name)
       .Set("fencing_token", response.fencing_token())

@@ -10,8 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include "cli/duration.h"
 #include "cli/signals/acquire_until_signal.h"
+#include "text/duration.h"
 #include "text/utf8.h"
 
 namespace lockkeeper::cli {
@@ -38,7 +38,7 @@ std::string Quoted(std::string_view name) { return "`" + std::string(name) + "`"
 
 std::string LeaseLines(const Grant& grant) {
   return "  fencing token  " + std::to_string(grant.fencing_token) + "\n  remaining ttl  " +
-         FormatDuration(grant.remaining_ttl);
+         text::InWords(grant.remaining_ttl);
 }
 
 Report NotReleased(const ReleaseCommand& command, std::string_view reason, const char* message) {
@@ -65,7 +65,7 @@ std::string DefaultOwner(pid_t process, const std::string& program) {
   const std::string named = owner + " " + program.substr(program.rfind('/') + 1);
   const bool is_text =
       text::IsUtf8(named) && std::none_of(named.begin(), named.end(),
-                                            [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+                                          [](unsigned char c) { return c < 0x20 || c == 0x7F; });
   return !program.empty() && is_text && named.size() <= kOwnerBytesMax ? named : owner;
 }
 
@@ -74,7 +74,7 @@ Report NotAcquiredReport(const AcquireResult& result, std::string_view name, int
   const Contention& contention = *result.contention();
   std::string message(result.status().message());
   if (contention.remaining_ttl.count() > 0) {
-    message += ", for at most another " + FormatDuration(contention.remaining_ttl);
+    message += ", for at most another " + text::InWords(contention.remaining_ttl);
     if (contention.reason != ContentionReason::kClosed) message += " if nobody extends it";
   }
   Report report("contention", ExitCode::kNotAcquired, message);

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "cli/duration.h"
+#include "text/duration.h"
 #include "transport/convert.h"
 
 namespace lockkeeper::cli {
@@ -50,11 +50,11 @@ std::string Doing(const Lock& lock) {
   const auto closed = Millis(lock.closed_for());
   switch (lock.state()) {
     case admin::v1::LOCK_STATE_HELD:
-      return "held for another " + FormatDuration(Millis(lock.remaining_ttl()));
+      return "held for another " + text::InWords(Millis(lock.remaining_ttl()));
     case admin::v1::LOCK_STATE_OFFERED:
       return "offered to the next waiter";
     default:
-      return closed.count() > 0 ? "closed for another " + FormatDuration(closed) : "free";
+      return closed.count() > 0 ? "closed for another " + text::InWords(closed) : "free";
   }
 }
 
@@ -68,7 +68,7 @@ std::string Line(const char* title, const std::string& value) {
 // What the holder asked for. Nothing of a lease that has ended, or if it asked for nothing.
 std::string Term(const char* title, const Lock& lock, const google::protobuf::Duration& term) {
   const auto length = Millis(term);
-  return HasEnded(lock) || length.count() == 0 ? "" : Line(title, FormatDuration(length));
+  return HasEnded(lock) || length.count() == 0 ? "" : Line(title, text::InWords(length));
 }
 
 }  // namespace

@@ -6,10 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/duration.h"
+#include "text/duration.h"
 
 namespace lockkeeper::cli {
 namespace {
+
+// A few of these still add up within 64 bits of nanoseconds.
+constexpr milliseconds kDurationMax = std::chrono::hours(1000);
 
 void AddLabels(CLI::App& app, std::map<std::string, std::string>& labels) {
   app.add_option_function<std::vector<std::string>>(
@@ -39,11 +42,12 @@ void AddDuration(CLI::App& app, const std::string& option, const std::string& te
   app.add_option_function<std::string>(
          option,
          [option, set](const std::string& value) {
-           const auto duration = ParseDuration(value);
-           if (!duration.ok()) {
-             throw CLI::ValidationError(option, std::string(duration.status().message()));
-           }
-           set(*duration);
+           milliseconds duration{0};
+           text::Problem problem = text::ParseDuration(value, duration);
+           if (!problem && duration > kDurationMax)
+             problem = text::Quoted(value) + " is over 1000h";
+           if (problem) throw CLI::ValidationError(option, *problem);
+           set(duration);
          },
          text)
       ->type_name("DURATION");

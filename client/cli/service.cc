@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "cli/duration.h"
+#include "text/duration.h"
 #include "transport/channels.h"
 
 namespace lockkeeper::cli {
@@ -23,7 +23,7 @@ void SilenceGrpc() {
 absl::StatusOr<Client> NewClient(const Service& service, Progress& progress,
                                  const std::string& owner, milliseconds wait) {
   SilenceGrpc();
-  const std::string outlook = "trying for " + FormatDuration(wait + service.timeout);
+  const std::string outlook = "trying for " + text::InWords(wait + service.timeout);
   progress.SetOutlook([outlook] { return outlook; });
   return Client::Create(
       {.addresses = service.servers,

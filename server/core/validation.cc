@@ -5,7 +5,7 @@
 
 #include "core/errors.h"
 #include "core/limits.h"
-#include "text/duration_text.h"
+#include "text/duration.h"
 #include "text/utf8.h"
 
 namespace lockkeeper::core {

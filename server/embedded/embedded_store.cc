@@ -25,7 +25,7 @@
 #include "embedded/server_log.h"
 #include "embedded/server_process.h"
 #include "embedded/server_program.h"
-#include "text/duration_text.h"
+#include "text/duration.h"
 
 namespace lockkeeper::embedded {
 namespace {

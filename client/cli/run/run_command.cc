@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "cli/admin_commands.h"
-#include "cli/duration.h"
 #include "cli/lock_commands.h"
 #include "cli/run/supervisor.h"
 #include "cli/service.h"
 #include "cli/signals/acquire_until_signal.h"
+#include "text/duration.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -30,17 +30,17 @@ absl::StatusOr<milliseconds> GraceOf(const RunCommand& command) {
   const milliseconds max = GraceMax(command.ttl);
   if (max < milliseconds(0)) {
     return absl::InvalidArgumentError(
-        "--ttl " + FormatDuration(command.ttl) +
+        "--ttl " + text::FormatDuration(command.ttl) +
         " is too short for `run`: the command has to be killed before the lease ends");
   }
   if (!command.grace) return GraceDefault(command.ttl);
   if (*command.grace > max) {
     return absl::InvalidArgumentError(
-        "--grace " + FormatDuration(*command.grace) + " does not fit into --ttl " +
-        FormatDuration(command.ttl) +
+        "--grace " + text::FormatDuration(*command.grace) + " does not fit into --ttl " +
+        text::FormatDuration(command.ttl) +
         ": the command has to be stopped before the lease ends, and the lease renewed before that; "
         "with this ttl the grace can be at most " +
-        FormatDuration(max));
+        text::FormatDuration(max));
   }
   return *command.grace;
 }

@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <csignal>
 
-#include "cli/duration.h"
 #include "renewal/boot_clock.h"
+#include "text/duration.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -84,7 +84,7 @@ std::string Supervisor::Outlook() const {
   const Duration left = lease_.remaining() - kKillMargin - grace_;
   return "unless the lease of `" + lease_.grant().name +
          "` is renewed, the command is stopped in " +
-         FormatDuration(std::chrono::duration_cast<std::chrono::milliseconds>(
+         text::InWords(std::chrono::duration_cast<std::chrono::milliseconds>(
              std::max(left, Duration::zero())));
 }
 

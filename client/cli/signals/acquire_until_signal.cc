@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "cli/duration.h"
 #include "cli/signals/wake_up.h"
+#include "text/duration.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -74,7 +74,7 @@ std::variant<AcquireResult, Report> AcquireUntilSignal(Client& client, const std
   });
   const std::optional<int> ended_by = WaitFor(finished, signals, cancel, [&] {
     progress.OnPatienceEnded(waits ? "waiting for `" + name + "`, for up to " +
-                                         FormatDuration(options.wait_timeout)
+                                         text::InWords(options.wait_timeout)
                                    : "");
   });
   acquiring.join();

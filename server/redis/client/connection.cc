@@ -6,7 +6,7 @@
 
 #include "core/errors.h"
 #include "redis/node/error_reply.h"
-#include "text/duration_text.h"
+#include "text/duration.h"
 
 namespace lockkeeper::redis {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/errors.h"
 #include "redis/guard/node_guard.h"
-#include "text/duration_text.h"
+#include "text/duration.h"
 
 namespace lockkeeper::redis {
 
