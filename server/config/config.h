@@ -23,8 +23,6 @@ struct ServerConfig {
   std::string http_listen = "127.0.0.1:7601";
   // Listen beyond loopback without transport security. Whoever reaches the port can lock.
   bool allow_insecure = false;
-  // Event-loop threads that locks are spread over, 1 to 64. More cut the batches smaller.
-  int shards = 1;
   // Connections to gRPC at a time, 1 to 1,000,000.
   int connections_max = core::limits::kConnectionsDefault;
 };
@@ -59,7 +57,7 @@ struct StoreConfig {
   std::string embedded_program;
   // Beginning of every key in Redis, 1 to 64 bytes without braces.
   std::string key_prefix = "lk:";
-  // Connections per shard, 1 to 64.
+  // Connections to Redis, 1 to 64.
   int connections = 2;
   // Time to connect and shake hands, 10 ms to 1 min.
   Millis connect_timeout{2'000};
@@ -86,7 +84,7 @@ struct LeaseConfig {
 struct WaitersConfig {
   // Acquires that may stand in the line of one lock, over all daemons, 1 to 999,999.
   int per_lock_max = core::limits::kWaitersPerLockDefault;
-  // Acquires of one principal that may wait in one shard of this daemon, 1 to 999,999.
+  // Acquires of one principal that may wait in this daemon, 1 to 999,999.
   int per_principal_max = core::limits::kWaitersPerPrincipalDefault;
 };
 

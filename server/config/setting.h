@@ -30,7 +30,8 @@ using Field = std::variant<FieldOf<std::string>, FieldOf<std::vector<std::string
                            FieldOf<int>, FieldOf<Millis>, FieldOf<text::Secret>, FieldOf<LogFormat>,
                            FieldOf<LogLevel>, FieldOf<FirstUse>, FieldOf<Quarantine>>;
 
-// The field `Member` of the section `Section`: At<&Config::server, &ServerConfig::shards>().
+// The field `Member` of the section `Section`: At<&Config::server,
+// &ServerConfig::connections_max>().
 template <auto Section, auto Member>
 constexpr auto At() {
   using T = std::remove_cvref_t<decltype(std::declval<Config>().*Section.*Member)>;

@@ -82,11 +82,6 @@ constexpr Setting kSettings[] = {
      .flag = "--allow-insecure",
      .meaning = "Listen beyond loopback without transport security. Whoever reaches the port can "
                 "lock."},
-    {.key = "server.shards",
-     .field = At<&Config::server, &ServerConfig::shards>(),
-     .low = 1,
-     .high = 64,
-     .meaning = "Event-loop threads that locks are spread over. More cut the batches smaller."},
     {.key = "server.connections_max",
      .field = At<&Config::server, &ServerConfig::connections_max>(),
      .low = 1,
@@ -147,7 +142,7 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::store, &StoreConfig::connections>(),
      .low = 1,
      .high = 64,
-     .meaning = "Connections to Redis per shard."},
+     .meaning = "Connections of this daemon to Redis."},
     {.key = "store.connect_timeout",
      .field = At<&Config::store, &StoreConfig::connect_timeout>(),
      .low = 10 * kMilli,
@@ -203,8 +198,9 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::waiters, &WaitersConfig::per_principal_max>(),
      .low = 1,
      .high = limits::kWaitersPerPrincipalMax,
-     .meaning = "Acquires of one principal that may wait in one shard of this daemon; without "
-                "authentication all callers are one principal. Beyond it WAITER_LIMIT."},
+     .meaning =
+         "Acquires of one principal that may wait in this daemon; without authentication all "
+         "callers are one principal. Beyond it WAITER_LIMIT."},
 
     {.key = "drain.timeout",
      .field = At<&Config::drain, &DrainConfig::timeout>(),

@@ -8,7 +8,7 @@
 
 namespace lockkeeper::core {
 
-// Thread-safety: as its implementation says; the domain calls it on its shard only.
+// Thread-safety: as its implementation says; the domain calls it on the loop's thread only.
 class Clock {
  public:
   virtual ~Clock() = default;

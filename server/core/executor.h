@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one thread of a shard, as the domain sees it: work now, work later, work at the end of the
+// The loop: the one thread that the domain runs on. Work now, work later, work at the end of the
 // turn. The daemon's is the event loop; the simulator's is a queue in virtual time.
 #pragma once
 
@@ -25,15 +25,15 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Runs `task` on the shard's thread, after tasks posted before. Many posts cost one wake-up.
+  // Runs `task` on the loop's thread, after tasks posted before. Many posts cost one wake-up.
   // Thread-safety: thread-safe. Never runs `task` before it returns.
   virtual void Post(Task task) = 0;
 
-  // Runs `task` on the shard's thread once `delay` has passed. Keep the timer, or it is cancelled.
+  // Runs `task` on the loop's thread once `delay` has passed. Keep the timer, or it is cancelled.
   // Thread-safety: loop-thread only.
   [[nodiscard]] virtual std::unique_ptr<Timer> After(Micros delay, Task task) = 0;
 
-  // Runs `task` when the shard has taken all work that is ready in this turn, before it sleeps.
+  // Runs `task` when the loop has taken all work that is ready in this turn, before it sleeps.
   // Thread-safety: loop-thread only.
   virtual void AtEndOfTurn(Task task) = 0;
 };

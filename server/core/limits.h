@@ -58,8 +58,8 @@ inline constexpr size_t kPageTokenBytesMax = 64;
 // Bytes of one request message. The largest legal acquire takes about 4 KiB.
 inline constexpr size_t kRequestBytesMax = 64 * 1024;
 
-// Operations that one daemon shard has accepted and not yet answered. Beyond it RATE_LIMIT: about
-// a second of work, more would only wait for its deadline.
+// Operations that a daemon has accepted and not yet answered. Beyond it RATE_LIMIT: about a second
+// of work, more would only wait for its deadline.
 inline constexpr size_t kOperationsOutstandingMax = 65'536;
 
 // Operations on one lock that wait for their script call. A lock is asked with one call of 32 at a
@@ -71,7 +71,7 @@ inline constexpr size_t kOperationsPerLockMax = 16'384;
 inline constexpr int32_t kWaitersPerLockDefault = 20'000;
 inline constexpr int32_t kWaitersPerLockMax = 999'999;
 
-// Waiters of one principal in one shard, by default: a unary call that waits takes about 16 KiB.
+// Waiters of one principal in a daemon, by default: a unary call that waits takes about 16 KiB.
 inline constexpr int32_t kWaitersPerPrincipalDefault = 50'000;
 inline constexpr int32_t kWaitersPerPrincipalMax = 999'999;
 
@@ -86,11 +86,11 @@ inline constexpr int32_t kSessionOperationsMax = 32'768;
 // Beyond it the session is ended.
 inline constexpr int32_t kSessionRefusalsMax = 16'384;
 
-// Leases of one session in one shard, about 250 bytes for each. Beyond it LEASE_LIMIT.
+// Leases of one session, about 250 bytes for each. Beyond it LEASE_LIMIT.
 inline constexpr size_t kLeasesPerSessionMax = 1'000'000;
 
-// Leases that one shard has ended and remembers, so that no proof of them is taken: about 20 bytes
-// for each. Beyond it the older half is forgotten.
+// Ended leases that a daemon remembers, so that it takes no proof of them: about 20 bytes for each.
+// Beyond it the older half is forgotten.
 inline constexpr size_t kEndedLeasesMax = 1'000'000;
 
 // Connections to gRPC, by default. One that does nothing takes about 30 KiB.
@@ -118,7 +118,7 @@ inline constexpr size_t kListsMax = 16;
 // unread.
 inline constexpr int64_t kOperationsOfSessionsMax = 131'072;
 
-// Grants that one shard is trying to withdraw. Beyond it the oldest is left to its ttl.
+// Grants that a daemon is trying to withdraw. Beyond it the oldest is left to its ttl.
 inline constexpr size_t kWithdrawalsMax = 65'536;
 
 }  // namespace lockkeeper::core::limits

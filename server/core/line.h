@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The acquires of this shard that stand in line. The line itself, one for all daemons, is in the
+// The acquires of this daemon that stand in line. The line itself, one for all daemons, is in the
 // store; this keeps this daemon's waiters alive in it, takes up offers, and ends each wait with a
 // definite answer. docs/concepts/waiting.md tells the story of a wait.
 //
@@ -31,7 +31,7 @@
 
 namespace lockkeeper::core {
 
-// Completion: every `done` runs exactly once, on the shard's thread; inside Wait if what came
+// Completion: every `done` runs exactly once, on the loop's thread; inside Wait if what came
 // before it ends the wait. Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class Line : public LineListener {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The domain's front door: one per shard. Gives each request its time, sends it to the store, lets
+// The domain's front door. Gives each request its time, sends it to the store, lets
 // acquires wait (line.h), and sees to it that one that is given up leaves nothing behind
 // (withdrawals.h). docs/internals/life_of_a_request.md shows the way here.
 #pragma once
@@ -24,11 +24,11 @@ namespace lockkeeper::core {
 struct LockManagerOptions {
   // Longest time that a request waits for the store; a shorter rpc deadline wins.
   Millis request_timeout{1000};
-  // Acquires of one principal that wait, or may have to, in this shard.
+  // Acquires of one principal that wait, or may have to.
   size_t waiters_per_principal_max = limits::kWaitersPerPrincipalDefault;
 };
 
-// Completion: every `done` runs exactly once, on the shard's thread, never before the call
+// Completion: every `done` runs exactly once, on the loop's thread, never before the call
 // returned, and before the request's rpc deadline.
 // Requires: requests have passed Validate().
 // Thread-safety: loop-thread only.

@@ -28,7 +28,7 @@ enum class WaitEnd {
   kFailed,      // The store did not say what became of it.
 };
 
-// Thread-safety: called on the shard's thread; must not block.
+// Thread-safety: called on the loop's thread; must not block.
 class LockObserver {
  public:
   virtual ~LockObserver() = default;

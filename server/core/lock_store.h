@@ -58,7 +58,7 @@ struct Offer {
   Keeper keeper;        // who may decline.
 };
 
-// Thread-safety: called on the shard's thread.
+// Thread-safety: called on the loop's thread.
 class LineListener {
  public:
   virtual ~LineListener() = default;
@@ -96,7 +96,7 @@ struct PollAnswer {
 
 // Carries out operations on locks.
 //
-// Completion: `done` runs exactly once, on the shard's thread, at the request's deadline at the
+// Completion: `done` runs exactly once, on the loop's thread, at the request's deadline at the
 // latest, never before the call that started it returned.
 // Order: operations on one lock take effect in the order of these calls.
 // Errors, of every method: STORE_QUARANTINED (nothing may be granted, or the lease has to be

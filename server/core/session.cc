@@ -56,10 +56,9 @@ void Session::Run(SessionOperation operation) {
 void Session::Carry(uint64_t id, AcquireRequest request) {
   AnsweredOperation operation = OperationOf(id, OperationKind::kAcquire, clock_.Now(), request);
   if (leases_.size() + acquiring_ >= limits::kLeasesPerSessionMax) {
-    return Answer(operation,
-                  Error(ErrorReason::kLeaseLimit, "a session has at most " +
-                                                      std::to_string(limits::kLeasesPerSessionMax) +
-                                                      " leases in each shard"));
+    return Answer(operation, Error(ErrorReason::kLeaseLimit,
+                                   "a session has at most " +
+                                       std::to_string(limits::kLeasesPerSessionMax) + " leases"));
   }
   if (request.wait_timeout > Millis(0) && !waiting_.emplace(id, Waiting{request.keeper}).second) {
     return Answer(operation, InvalidField("id", "is that of an acquire that still waits"));

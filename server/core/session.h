@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one stream of a client does in one shard: its operations, and the leases that they were
-// granted, which one heartbeat of the client keeps alive. docs/concepts/sessions.md tells what
-// clients may expect.
+// What one stream of a client does: its operations, and the leases that they were granted, which
+// one heartbeat of the client keeps alive. docs/concepts/sessions.md tells what clients may expect.
 //
 // A lease is kept from its grant, its claim or its adoption until it is released in this session,
 // found ended, or the session ends. When the stream breaks, leases run on to their ttl, and what is
@@ -44,7 +43,7 @@ using SessionAnswer = std::variant<AcquireAnswer, Lease, ReleaseAnswer, FenceAns
 struct AnsweredOperation {
   uint64_t id = 0;
   OperationKind kind = OperationKind::kAcquire;
-  Instant arrived;  // At the shard.
+  Instant arrived;  // At the loop.
   std::string name;
   std::optional<LeaseId> lease_id;  // Nothing in a fence.
   std::string owner;                // Of an acquire.
@@ -68,7 +67,7 @@ struct HeartbeatAnswer {
   std::vector<Proof> proofs;
 };
 
-// Thread-safety: called on the shard's thread.
+// Thread-safety: called on the loop's thread.
 class SessionListener {
  public:
   virtual ~SessionListener() = default;

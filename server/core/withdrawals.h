@@ -25,7 +25,7 @@ class Withdrawals {
   Withdrawals& operator=(const Withdrawals&) = delete;
 
   // Withdraws until the store confirms or `give_up` is reached, the time at which the lease has
-  // ended by itself. `first_answer` runs once, on the shard's thread, with what the first try told.
+  // ended by itself. `first_answer` runs once, on the loop's thread, with what the first try told.
   void Start(WithdrawRequest request, Instant give_up, Done<WithdrawResult> first_answer);
 
   // Withdrawals that have not ended.

@@ -11,8 +11,7 @@
 #include "config/listen_address.h"
 #include "core/errors.h"
 #include "core/limits.h"
-#include "core/shard.h"
-#include "daemon/shard_host.h"
+#include "daemon/lock_loop.h"
 #include "daemon/store_access.h"
 #include "embedded/embedded_store.h"
 #include "http/http_server.h"
@@ -103,7 +102,7 @@ struct Daemon::Parts {
         guard(used),
         log(log_output),
         metrics(GetBuildInfo().version, GetBuildInfo().git_commit),
-        health(static_cast<size_t>(given.server.shards), {log, "telemetry"}, metrics),
+        health({log, "telemetry"}, metrics),
         lock_observer({log, "core"}, metrics) {}
 
   absl::StatusOr<daemon::StoreAccess> FindStore();
@@ -112,12 +111,11 @@ struct Daemon::Parts {
   std::optional<redis::NodeGuardOptions> GuardOptions(const redis::KeyLayout& keys) const;
   redis::NewStoreCheckOptions NewStoreCheck(const redis::KeyLayout& keys) const;
   void TellGivenUp();
-  absl::Status StartShards();
+  absl::Status StartLocks();
   void WaitForFirstLook();
   absl::Status StartHttp();
   absl::Status StartRpc();
-  loop::EventLoop& loop() { return shards.front()->loop(); }
-  size_t WaitUntilIdle(core::Instant deadline);
+  loop::EventLoop& loop() { return locks->loop(); }
 
   const config::Config config;
   const Guard guard;
@@ -129,13 +127,11 @@ struct Daemon::Parts {
   telemetry::Metrics metrics;
   telemetry::HealthBoard health;
   telemetry::TelemetryLockObserver lock_observer;
-  redis::TokenFloor token_floor;
   redis::RedisUrl store_url;
 
-  // Destroyed from the last to the first: rpc's calls need the shards, the shards their store.
+  // Destroyed from the last to the first: rpc's calls need the locks, the locks their store.
   std::unique_ptr<embedded::EmbeddedStore> embedded_store;
-  std::vector<std::unique_ptr<daemon::ShardHost>> shards;
-  std::optional<core::ShardMap> shard_map;
+  std::unique_ptr<daemon::LockLoop> locks;
   std::unique_ptr<http::HttpServer> http_server;
   std::unique_ptr<rpc::Server> rpc_server;
 };
@@ -190,12 +186,11 @@ std::optional<redis::NodeGuardOptions> Daemon::Parts::GuardOptions(
 }
 
 redis::NewStoreCheckOptions Daemon::Parts::NewStoreCheck(const redis::KeyLayout& keys) const {
-  return {
-      .record_pattern = keys.RecordPattern(""),
-      .channel_pattern = keys.ChannelPattern(),
-      .own_channel = config.server.shards > 1 ? "" : keys.ChannelPrefix() + core::Hex16(daemon_id),
-      // Nobody else knows the embedded store.
-      .wait = embedded_store ? core::Millis(0) : config.store.first_use_wait};
+  return {.record_pattern = keys.RecordPattern(""),
+          .channel_pattern = keys.ChannelPattern(),
+          .own_channel = keys.ChannelPrefix() + core::Hex16(daemon_id),
+          // Nobody else knows the embedded store.
+          .wait = embedded_store ? core::Millis(0) : config.store.first_use_wait};
 }
 
 // Who reads the log after a lock was held twice shall find it.
@@ -208,48 +203,36 @@ void Daemon::Parts::TellGivenUp() {
   health.ReportGivenUp(std::move(given_up));
 }
 
-absl::Status Daemon::Parts::StartShards() {
+absl::Status Daemon::Parts::StartLocks() {
   const absl::StatusOr<daemon::StoreAccess> access = FindStore();
   if (!access.ok()) return access.status();
   store_url = access->url;
   TellGivenUp();
-  const redis::Assumptions assumed = AssumptionsOf(config.store);
   const redis::KeyLayout keys(config.store.key_prefix);
-  std::vector<core::Shard> map;
-  for (size_t i = 0; i < static_cast<size_t>(config.server.shards); ++i) {
-    const daemon::ShardOptions options{
-        .number = i,
-        .node = {.url = store_url,
-                 .tls = access->tls,
-                 .daemon_id = core::Hex16(daemon_id),
-                 .key_prefix = config.store.key_prefix,
-                 .scripts = redis::AllScripts(),
-                 .connections = static_cast<size_t>(config.store.connections),
-                 .connect_timeout = config.store.connect_timeout,
-                 .request_timeout = config.store.request_timeout,
-                 .assumed = assumed,
-                 .seed = os::RandomBits()},
-        .guard = GuardOptions(keys),
-        .queue = {.keys = keys, .record_retention = config.store.record_retention},
-        .store = {.daemon_id = core::Hex16(daemon_id),
-                  .waiters_per_lock_max = config.waiters.per_lock_max,
-                  .shard = i,
-                  .shards = static_cast<size_t>(config.server.shards)},
-        .locks = {.request_timeout = config.store.request_timeout,
-                  .waiters_per_principal_max =
-                      static_cast<size_t>(config.waiters.per_principal_max)},
-    };
-    shards.push_back(std::make_unique<daemon::ShardHost>(
-        options, daemon::ShardDeps{token_floor, lock_observer, health, metrics, log}));
-    map.push_back(shards.back()->shard());
-  }
-  shard_map.emplace(std::move(map));
-  for (const auto& shard : shards) {
-    const auto contact =
-        shard->WaitForFirstContact(config.store.connect_timeout + kFirstContactMargin);
-    if (contact && contact->refused) {
-      return core::Error(core::ErrorReason::kStoreUnavailable, contact->problem);
-    }
+  const daemon::LockLoopOptions options{
+      .node = {.url = store_url,
+               .tls = access->tls,
+               .daemon_id = core::Hex16(daemon_id),
+               .key_prefix = config.store.key_prefix,
+               .scripts = redis::AllScripts(),
+               .connections = static_cast<size_t>(config.store.connections),
+               .connect_timeout = config.store.connect_timeout,
+               .request_timeout = config.store.request_timeout,
+               .assumed = AssumptionsOf(config.store),
+               .seed = os::RandomBits()},
+      .guard = GuardOptions(keys),
+      .queue = {.keys = keys, .record_retention = config.store.record_retention},
+      .store = {.daemon_id = core::Hex16(daemon_id),
+                .waiters_per_lock_max = config.waiters.per_lock_max},
+      .locks = {.request_timeout = config.store.request_timeout,
+                .waiters_per_principal_max = static_cast<size_t>(config.waiters.per_principal_max)},
+  };
+  locks = std::make_unique<daemon::LockLoop>(
+      options, daemon::LockLoopDeps{lock_observer, health, metrics, log});
+  const auto contact =
+      locks->WaitForFirstContact(config.store.connect_timeout + kFirstContactMargin);
+  if (contact && contact->refused) {
+    return core::Error(core::ErrorReason::kStoreUnavailable, contact->problem);
   }
   WaitForFirstLook();
   return absl::OkStatus();
@@ -288,7 +271,9 @@ absl::Status Daemon::Parts::StartRpc() {
   }
   auto server =
       rpc::Server::Start(listen,
-                         {.shards = *shard_map,
+                         {.loop = loop(),
+                          .locks = locks->locks(),
+                          .admin = locks->admin(),
                           .clock = loop(),
                           .limits = {.max_ttl = config.lease.max_ttl},
                           .health = health,
@@ -307,16 +292,10 @@ absl::Status Daemon::Parts::StartRpc() {
   return absl::OkStatus();
 }
 
-size_t Daemon::Parts::WaitUntilIdle(core::Instant deadline) {
-  size_t outstanding = 0;
-  for (const auto& shard : shards) outstanding += shard->WaitUntilIdle(deadline);
-  return outstanding;
-}
-
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& config,
                                                       telemetry::Log& log, Guard guard) {
   auto parts = std::make_unique<Parts>(config, log, guard);
-  if (auto status = parts->StartShards(); !status.ok()) return status;
+  if (auto status = parts->StartLocks(); !status.ok()) return status;
   if (auto status = parts->StartHttp(); !status.ok()) return status;
   if (auto status = parts->StartRpc(); !status.ok()) return status;
   return std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
@@ -340,14 +319,14 @@ Daemon::DrainEnd Daemon::Drain() {
   const core::Instant begin = parts_->loop().Now();
   const core::Instant deadline = begin + parts_->config.drain.timeout;
   parts_->health.StartDraining();
-  for (const auto& shard : parts_->shards) shard->StartDraining();
+  parts_->locks->StartDraining();
   // No acquire of before takes longer than that. Other calls may come for ever, so it is not waited
   // for a moment without any.
-  parts_->WaitUntilIdle(std::min(deadline, begin + parts_->config.store.request_timeout));
+  parts_->locks->WaitUntilIdle(std::min(deadline, begin + parts_->config.store.request_timeout));
 
   const auto left = std::chrono::duration_cast<Millis>(deadline - parts_->loop().Now());
   parts_->rpc_server->Shutdown(std::max(left, Millis(0)));
-  const size_t outstanding = parts_->WaitUntilIdle(deadline);
+  const size_t outstanding = parts_->locks->WaitUntilIdle(deadline);
   if (outstanding == 0) return DrainEnd::kDrained;
   parts_->logger.Warn("daemon.drain_timed_out",
                       "Work in flight did not end in time; leases end by their ttl",

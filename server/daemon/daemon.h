@@ -2,8 +2,9 @@
 //
 // The one composition root: builds every part of the daemon, starts, drains and stops it.
 //
-// Start    telemetry, embedded store, shards (each connects to the store), HTTP, gRPC. A store that
-//          is away does not stop the start: the daemon serves NOT_SERVING until it is there.
+// Start    telemetry, embedded store, the loop with the locks (connects to the store), HTTP, gRPC.
+// A
+//          store that is away does not stop the start: the daemon serves NOT_SERVING until then.
 // Drain    1. health says NOT_SERVING and acquires answer SERVER_DRAINING; all else goes on
 //          2. what was in flight ends
 //          3. gRPC takes no more calls, and ends those in flight

@@ -46,13 +46,9 @@ bool Grants(const StoreTrust& trust) {
 
 }  // namespace
 
-GuardTelemetry::GuardTelemetry(size_t shard, telemetry::Logger logger, telemetry::Metrics& metrics,
+GuardTelemetry::GuardTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics,
                                telemetry::HealthBoard& health, const core::Clock& clock)
-    : shard_(shard),
-      logger_(logger),
-      grants_refused_(metrics.grants_refused()),
-      health_(health),
-      clock_(clock) {
+    : logger_(logger), grants_refused_(metrics.grants_refused()), health_(health), clock_(clock) {
   for (size_t i = 0; i < redis::kLossKinds; ++i) {
     losses_.push_back(metrics.StoreLosses(redis::NameOf(static_cast<LossKind>(i))));
   }
@@ -68,7 +64,7 @@ void GuardTelemetry::OnFirstUse(const StoreTrust& trust) {
   logger_.Info("guard.first_use",
                "The store had no marker and no locks: it counts as new. If it should have "
                "had locks, it has lost them",
-               {field::Shard(shard_), field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust))});
+               {field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust))});
 }
 
 void GuardTelemetry::OnLoss(LossKind kind, const StoreTrust& trust) {
@@ -83,21 +79,20 @@ void GuardTelemetry::OnLoss(LossKind kind, const StoreTrust& trust) {
                       "it may have forgotten are over; holders keep their locks by extending them"
                     : "The store may have forgotten leases, and store.quarantine is off: locks are "
                       "granted all the same, also those that somebody still holds",
-                {field::Shard(shard_), field::Loss(redis::NameOf(kind)),
-                 field::Detail(redis::ExplanationOf(kind)), field::Epoch(trust.epoch),
-                 field::Quarantine(LeftOf(trust)), field::QuarantineEnd(EndOf(trust))});
+                {field::Loss(redis::NameOf(kind)), field::Detail(redis::ExplanationOf(kind)),
+                 field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust)),
+                 field::QuarantineEnd(EndOf(trust))});
 }
 
 void GuardTelemetry::OnNewEpoch(const StoreTrust& trust) {
   told_epoch_ = trust.epoch;
   first_use_.clear();
   Report(trust);
-  logger_.Warn(
-      "guard.new_epoch",
-      "Another daemon, another shard or an earlier run has noticed that the store may have "
-      "forgotten leases: its guard.loss_suspected says what",
-      {field::Shard(shard_), field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust)),
-       field::QuarantineEnd(EndOf(trust))});
+  logger_.Warn("guard.new_epoch",
+               "Another daemon or an earlier run has noticed that the store may have "
+               "forgotten leases: its guard.loss_suspected says what",
+               {field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust)),
+                field::QuarantineEnd(EndOf(trust))});
 }
 
 void GuardTelemetry::OnTrustChanged(const StoreTrust& trust) {
@@ -121,7 +116,7 @@ void GuardTelemetry::Report(const StoreTrust& trust) {
   } else {
     health.loss_detail = first_use_;
   }
-  health_.ReportGrants(shard_, std::move(health));
+  health_.ReportGrants(std::move(health));
 }
 
 void GuardTelemetry::LogGrants(const StoreTrust& trust) {
@@ -129,17 +124,16 @@ void GuardTelemetry::LogGrants(const StoreTrust& trust) {
   if (waits_ && !waited) {
     logger_.Info("guard.first_use_waits",
                  "The store has no marker: other daemons that may know it are given time",
-                 {field::Shard(shard_), field::Problem(trust.waiting)});
+                 {field::Problem(trust.waiting)});
   }
   if (waits_) return;
   const bool grants = Grants(trust);
   if (!trust.problem.empty() && trust.problem != problem_) {
     logger_.Error("guard.setting_refused",
                   "A setting of the store is not right: nothing new is granted until it is",
-                  {field::Shard(shard_), field::Problem(trust.problem)});
+                  {field::Problem(trust.problem)});
   } else if (grants && !grants_) {
-    logger_.Info("guard.grants_resumed", "Locks are granted again",
-                 {field::Shard(shard_), field::Epoch(trust.epoch)});
+    logger_.Info("guard.grants_resumed", "Locks are granted again", {field::Epoch(trust.epoch)});
   } else if (trust.quarantine_left > core::Micros(0) && trust.epoch > told_epoch_) {
     // It began before this daemon did.
     OnNewEpoch(trust);

@@ -15,10 +15,10 @@
 
 namespace lockkeeper::daemon {
 
-// One for each shard. Thread-safety: as GuardObserver. Lifetime: borrows everything.
+// Thread-safety: as GuardObserver. Lifetime: borrows everything.
 class GuardTelemetry final : public redis::GuardObserver {
  public:
-  GuardTelemetry(size_t shard, telemetry::Logger logger, telemetry::Metrics& metrics,
+  GuardTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics,
                  telemetry::HealthBoard& health, const core::Clock& clock);
 
   void OnFirstUse(const redis::StoreTrust& trust) override;
@@ -32,7 +32,6 @@ class GuardTelemetry final : public redis::GuardObserver {
   void Report(const redis::StoreTrust& trust);
   void LogGrants(const redis::StoreTrust& trust);
 
-  const size_t shard_;
   const telemetry::Logger logger_;
   const telemetry::Counter grants_refused_;
   std::vector<telemetry::Counter> losses_;        // By kind.

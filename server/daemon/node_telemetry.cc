@@ -31,9 +31,8 @@ CommandOutcome OutcomeOf(redis::ScriptCallEnd end) {
 
 }  // namespace
 
-NodeTelemetry::NodeTelemetry(size_t shard, telemetry::Logger logger, telemetry::Metrics& metrics)
-    : shard_(shard),
-      logger_(logger),
+NodeTelemetry::NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics)
+    : logger_(logger),
       reconnects_(metrics.redis_reconnects()),
       script_reloads_(metrics.script_reloads()),
       failed_limit_(kFailedInterval) {
@@ -46,16 +45,16 @@ void NodeTelemetry::OnConnected(size_t lane, std::string_view server_version) {
   if (was_connected_.size() <= lane) was_connected_.resize(lane + 1);
   if (was_connected_[lane]) reconnects_.Increment();
   was_connected_[lane] = true;
-  logger_.WriteLimited(
-      connected_limit_, LogLevel::kInfo, "redis.connected", "A connection to Redis is ready",
-      {field::Shard(shard_), field::Lane(lane), field::ServerVersion(server_version)});
+  logger_.WriteLimited(connected_limit_, LogLevel::kInfo, "redis.connected",
+                       "A connection to Redis is ready",
+                       {field::Lane(lane), field::ServerVersion(server_version)});
 }
 
 void NodeTelemetry::OnConnectionLost(size_t lane, const redis::StoreProblem& problem) {
   if (!telling_) return;
   logger_.WriteLimited(lost_limit_, LogLevel::kWarn, "redis.connection_lost",
                        "A connection to Redis broke; it is made anew",
-                       {field::Shard(shard_), field::Lane(lane), field::Problem(problem.text)});
+                       {field::Lane(lane), field::Problem(problem.text)});
 }
 
 void NodeTelemetry::OnConnectFailed(size_t lane, const redis::StoreProblem& problem) {
@@ -63,14 +62,14 @@ void NodeTelemetry::OnConnectFailed(size_t lane, const redis::StoreProblem& prob
   if (!telling_ || (is_refused && !telling_refusals_)) return;
   logger_.WriteLimited(failed_limit_, LogLevel::kWarn, "redis.connect_failed",
                        "A connection to Redis cannot be made; it is tried again",
-                       {field::Shard(shard_), field::Lane(lane), field::Problem(problem.text)});
+                       {field::Lane(lane), field::Problem(problem.text)});
 }
 
 void NodeTelemetry::OnScriptLoadedAgain(std::string_view script) {
   script_reloads_.Increment();
   logger_.WriteLimited(reload_limit_, LogLevel::kWarn, "redis.script_loaded_again",
                        "Redis did not know a script any more: it was restarted or flushed",
-                       {field::Shard(shard_), field::Script(script)});
+                       {field::Script(script)});
 }
 
 void NodeTelemetry::OnScriptCallEnded(std::string_view script, redis::ScriptCallEnd end,

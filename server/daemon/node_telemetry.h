@@ -13,10 +13,10 @@
 
 namespace lockkeeper::daemon {
 
-// One for each shard. Thread-safety: loop-thread only. Lifetime: borrows the metrics and the log.
+// Thread-safety: loop-thread only. Lifetime: borrows the metrics and the log.
 class NodeTelemetry final : public redis::NodeObserver {
  public:
-  NodeTelemetry(size_t shard, telemetry::Logger logger, telemetry::Metrics& metrics);
+  NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics);
 
   // A refusal at the start ends it, and is told by whoever starts. From now on it is told here.
   void StartTellingRefusals() { telling_refusals_ = true; }
@@ -32,7 +32,6 @@ class NodeTelemetry final : public redis::NodeObserver {
                          core::Micros elapsed) override;
 
  private:
-  const size_t shard_;
   bool telling_ = true;
   bool telling_refusals_ = false;
   const telemetry::Logger logger_;

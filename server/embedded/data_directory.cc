@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "core/errors.h"
-#include "core/shard.h"
+#include "text/stable_hash.h"
 
 namespace lockkeeper::embedded {
 namespace {
@@ -85,7 +85,7 @@ absl::StatusOr<os::Descriptor> TakeLock(const std::string& path, core::Millis pa
 absl::StatusOr<std::string> RuntimeFolder(const std::string& data_directory) {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   const std::string parent = runtime != nullptr && *runtime == '/' ? runtime : "/tmp";
-  std::string path = parent + "/lockkeeper-" + core::Hex16(core::HashOfName(data_directory));
+  std::string path = parent + "/lockkeeper-" + core::Hex16(text::StableHash(data_directory));
   if (mkdir(path.c_str(), kPrivate) != 0 && errno != EEXIST) {
     return Problem(path, "cannot be made: " + InWords(errno));
   }

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "core/errors.h"
-#include "core/shard.h"
+#include "text/stable_hash.h"
 
 namespace lockkeeper::embedded {
 namespace {
@@ -37,7 +37,7 @@ std::string IdOf(const struct statx& folder) {
   text += has_birth
               ? InDigits(folder.stx_btime)
               : std::to_string(folder.stx_dev_major) + ":" + std::to_string(folder.stx_dev_minor);
-  return core::Hex16(core::HashOfName(text));
+  return core::Hex16(text::StableHash(text));
 }
 
 core::WallTime ChangeOf(const struct statx& file) {

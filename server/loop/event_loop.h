@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread of a shard: a libuv loop that runs what is posted, what its sockets and timers bring,
+// The loop: a thread with a libuv loop that runs what is posted, what its sockets and timers bring,
 // and, when all of that is done, what was put off to the end of the turn.
 //
 // One turn = the sockets that were ready, the timers that were due, everything posted so far, then

@@ -7,13 +7,13 @@
 
 #include "core/errors.h"
 #include "core/limits.h"
-#include "core/shard.h"
 #include "redis/format/lock_record.h"
 #include "redis/node/command.h"
 #include "redis/node/error_reply.h"
 #include "redis/queued_operation.h"
 #include "redis/script_outcome.h"
 #include "redis/scripts.h"
+#include "text/stable_hash.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -74,7 +74,7 @@ void OperationQueue::Submit(Operation operation) {
   if (slot == locks_.end()) {
     slot = locks_.try_emplace(operation.lock_name).first;
     slot->second.name = &slot->first;
-    slot->second.lane = core::HashOfName(operation.lock_name) % node_.lanes();
+    slot->second.lane = text::StableHash(operation.lock_name) % node_.lanes();
   }
   if (operation.rank == Rank::kNewcomer && slot->second.waiting >= kOperationsPerLockMax) {
     return executor_.Post([done = std::move(operation.done)]() mutable {

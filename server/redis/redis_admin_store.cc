@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "core/errors.h"
-#include "core/shard.h"
 #include "redis/format/lock_record.h"
 #include "redis/format/page_token.h"
 #include "redis/node/command.h"
 #include "redis/node/error_reply.h"
 #include "redis/script_outcome.h"
 #include "redis/scripts.h"
+#include "text/stable_hash.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -75,7 +75,7 @@ struct RedisAdminStore::Listing {
   bool Gather() {
     for (size_t i = 0; i < inspected.size(); ++i) {
       if (static_cast<int32_t>(page.locks.size()) == request.page_size) {
-        if (i > 0) at.after = core::HashOfName(names[i - 1]);
+        if (i > 0) at.after = text::StableHash(names[i - 1]);
         page.next_page_token = at.Encode();
         return true;
       }
@@ -157,11 +157,11 @@ void RedisAdminStore::OnScanned(std::shared_ptr<Listing> listing, absl::StatusOr
     if (auto name = queue_.keys().LockName(key.text)) listing->names.push_back(std::move(*name));
   }
   std::erase_if(listing->names, [after = listing->at.after](const std::string& name) {
-    return after > 0 && core::HashOfName(name) <= after;
+    return after > 0 && text::StableHash(name) <= after;
   });
   std::sort(listing->names.begin(), listing->names.end(),
             [](const std::string& a, const std::string& b) {
-              return core::HashOfName(a) < core::HashOfName(b);
+              return text::StableHash(a) < text::StableHash(b);
             });
   InspectAll(std::move(listing));
 }

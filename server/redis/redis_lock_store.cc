@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/errors.h"
-#include "core/shard.h"
 #include "redis/format/line_message.h"
 #include "redis/format/lock_record.h"
 #include "redis/node/daemon_channels.h"
@@ -379,7 +378,7 @@ void RedisLockStore::OnMessage(std::string_view message) {
     return;
   }
   const std::optional<LineMessage> said = ReadLineMessage(message, queue_.keys());
-  if (!said || core::ShardOf(said->name, options_.shards) != options_.shard) return;
+  if (!said) return;
   if (!said->offer) return listener_->OnWaiterReleased(said->name, said->lease_id);
   token_floor_.SawToken(said->offer->token);
   listener_->OnOffer(*said->offer);

@@ -25,9 +25,6 @@ struct RedisLockStoreOptions {
   std::string daemon_id;
   // Waiters that the line of one lock may have.
   int32_t waiters_per_lock_max = core::limits::kWaitersPerLockDefault;
-  // All shards of a daemon hear its channel; each answers for its own locks only.
-  size_t shard = 0;
-  size_t shards = 1;
 };
 
 // Contract: see core::LockStore. Lifetime: borrows its collaborators.
@@ -62,8 +59,7 @@ class RedisLockStore : public core::LockStore {
   core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
                         const std::string& principal);
 
-  // Takes a message that came on this daemon's channel. Those of other shards, and others than the
-  // scripts write, are ignored.
+  // Takes a message that came on this daemon's channel. One that no script writes is ignored.
   void OnMessage(std::string_view message);
 
   // Lets a hand-over go on that had more waiters to pass over than one script call may.

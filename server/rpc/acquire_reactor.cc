@@ -20,8 +20,8 @@ absl::Status AcquireCall::Read(const Request& request, const ServiceDeps& deps,
   return status;
 }
 
-void AcquireCall::Run(core::Shard& shard, core::Done<Answer> done) {
-  shard.locks.Acquire(std::move(request_), std::move(done));
+void AcquireCall::Run(const ServiceDeps& deps, core::Done<Answer> done) {
+  deps.locks.Acquire(std::move(request_), std::move(done));
 }
 
 telemetry::Outcome AcquireCall::Write(Answer& answer, Response& response) {
@@ -41,23 +41,23 @@ CallSubject AcquireCall::Subject(const Request& request) const {
   };
 }
 
-void AcquireCall::LeaveLine(core::Shard& shard) const {
-  shard.executor.Post([&locks = shard.locks, keeper = keeper_] { locks.Abandon(keeper); });
+void AcquireCall::LeaveLine(const ServiceDeps& deps) const {
+  deps.loop.Post([&locks = deps.locks, keeper = keeper_] { locks.Abandon(keeper); });
 }
 
-void AcquireCall::WithdrawGrant(core::Shard& shard) {
+void AcquireCall::WithdrawGrant(const ServiceDeps& deps) {
   if (!granted_) return;
-  shard.executor.Post([&locks = shard.locks, lease = std::move(*granted_), attempt = attempt_,
-                       keeper = keeper_] { locks.Withdraw(lease, attempt, keeper); });
+  deps.loop.Post([&locks = deps.locks, lease = std::move(*granted_), attempt = attempt_,
+                  keeper = keeper_] { locks.Withdraw(lease, attempt, keeper); });
 }
 
 void AcquireReactor::OnCancel() {
-  if (call().may_wait()) call().LeaveLine(shard());
+  if (call().may_wait()) call().LeaveLine(deps());
 }
 
 void AcquireReactor::OnDone() {
   // An answer that was lost on its way is the caller's to ask for again, with the same lease id.
-  if (placed() && context().AnswerIsLost()) call().WithdrawGrant(shard());
+  if (posted() && context().AnswerIsLost()) call().WithdrawGrant(deps());
   UnaryReactor::OnDone();
 }
 

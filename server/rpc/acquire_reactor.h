@@ -20,8 +20,7 @@ class AcquireCall {
   using Answer = core::AcquireAnswer;
 
   absl::Status Read(const Request& request, const ServiceDeps& deps, const CallContext& context);
-  core::Shard& Place(core::ShardMap& shards) { return shards.For(request_.name); }
-  void Run(core::Shard& shard, core::Done<Answer> done);
+  void Run(const ServiceDeps& deps, core::Done<Answer> done);
   telemetry::Outcome Write(Answer& answer, Response& response);
   CallSubject Subject(const Request& request) const;
 
@@ -33,10 +32,10 @@ class AcquireCall {
 
   // Gives the place in line up that this call has or is about to get. Call it on any thread, once
   // the call runs and until it is over.
-  void LeaveLine(core::Shard& shard) const;
+  void LeaveLine(const ServiceDeps& deps) const;
 
   // Takes the grant of this call back, if there is one. Call it on any thread, at the end.
-  void WithdrawGrant(core::Shard& shard);
+  void WithdrawGrant(const ServiceDeps& deps);
 
  private:
   core::AcquireRequest request_;  // Empty once it runs.
@@ -61,7 +60,7 @@ class AcquireReactor final : public UnaryReactor<AcquireCall> {
   }
 
   // The caller left, or its deadline passed. gRPC calls it after Start has returned and not after
-  // OnDone, but perhaps while the shard answers.
+  // OnDone, but perhaps while the loop answers.
   void OnCancel() override;
 
   // Now it is known whether the answer could be sent.

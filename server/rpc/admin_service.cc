@@ -36,9 +36,8 @@ struct GetLockCall {
     request.deadline = context.deadline();
     return ToCore(from, request);
   }
-  core::Shard& Place(core::ShardMap& shards) { return shards.For(request.name); }
-  void Run(core::Shard& shard, core::Done<Answer> done) {
-    shard.admin.Get(request.name, request.deadline, std::move(done));
+  void Run(const ServiceDeps& service, core::Done<Answer> done) {
+    service.admin.Get(request.name, request.deadline, std::move(done));
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);
@@ -61,10 +60,8 @@ struct ListLocksCall {
     request.deadline = context.deadline();
     return ToCore(from, request);
   }
-  // All shards see the whole store; only operations on one lock have a place of their own.
-  core::Shard& Place(core::ShardMap& shards) { return shards.all().front(); }
-  void Run(core::Shard& shard, core::Done<Answer> done) {
-    shard.admin.List(request, std::move(done));
+  void Run(const ServiceDeps& service, core::Done<Answer> done) {
+    service.admin.List(request, std::move(done));
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);
@@ -106,9 +103,8 @@ struct ForceReleaseCall {
     asked.request.deadline = context.deadline();
     return ToCore(from, asked);
   }
-  core::Shard& Place(core::ShardMap& shards) { return shards.For(asked.request.name); }
-  void Run(core::Shard& shard, core::Done<Answer> done) {
-    shard.admin.ForceRelease(asked.request, std::move(done));
+  void Run(const ServiceDeps& service, core::Done<Answer> done) {
+    service.admin.ForceRelease(asked.request, std::move(done));
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);

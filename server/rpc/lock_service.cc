@@ -26,9 +26,8 @@ struct ExtendCall {
     lease_id = request.lease_id;
     return status;
   }
-  core::Shard& Place(core::ShardMap& shards) { return shards.For(request.name); }
-  void Run(core::Shard& shard, core::Done<Answer> done) {
-    shard.locks.Extend(std::move(request), std::move(done));
+  void Run(const ServiceDeps& deps, core::Done<Answer> done) {
+    deps.locks.Extend(std::move(request), std::move(done));
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);
@@ -56,9 +55,8 @@ struct ReleaseCall {
     lease_id = request.lease_id;
     return status;
   }
-  core::Shard& Place(core::ShardMap& shards) { return shards.For(request.name); }
-  void Run(core::Shard& shard, core::Done<Answer> done) {
-    shard.locks.Release(std::move(request), std::move(done));
+  void Run(const ServiceDeps& deps, core::Done<Answer> done) {
+    deps.locks.Release(std::move(request), std::move(done));
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);
@@ -82,9 +80,8 @@ struct FenceCall {
     request.deadline = context.deadline();
     return status;
   }
-  core::Shard& Place(core::ShardMap& shards) { return shards.For(request.name); }
-  void Run(core::Shard& shard, core::Done<Answer> done) {
-    shard.locks.Fence(std::move(request), std::move(done));
+  void Run(const ServiceDeps& deps, core::Done<Answer> done) {
+    deps.locks.Fence(std::move(request), std::move(done));
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);

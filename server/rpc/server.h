@@ -36,7 +36,7 @@ class Server {
 
   // Answers SERVER_DRAINING from now on, waits until the calls in flight are answered, at most
   // `grace`, and ends all connections. Returns when all calls are over, also those cancelled then:
-  // the shards have to go on answering. Removes the files of its unix sockets.
+  // the loop has to go on answering. Removes the files of its unix sockets.
   void Shutdown(core::Millis grace);
 
  private:

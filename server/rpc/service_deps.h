@@ -7,7 +7,9 @@
 #include <string>
 
 #include "core/clock.h"
-#include "core/shard.h"
+#include "core/executor.h"
+#include "core/lock_manager.h"
+#include "core/lock_store.h"
 #include "core/types.h"
 #include "core/validation.h"
 #include "core/wall_time.h"
@@ -29,7 +31,9 @@ struct ServerFacts {
 
 // Lifetime: everything that is borrowed here outlives the server.
 struct ServiceDeps {
-  core::ShardMap& shards;
+  core::Executor& loop;
+  core::LockManager& locks;  // Of the loop's thread, as the next: post to it first.
+  core::AdminStore& admin;
   const core::Clock& clock;  // Thread-safe.
   core::ConfiguredLimits limits;
   telemetry::HealthBoard& health;

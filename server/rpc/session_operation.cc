@@ -76,11 +76,6 @@ absl::Status ToCore(const v1::SessionAdopt& from, const SessionFacts& session,
   return status;
 }
 
-const std::string& NameOf(const core::SessionOperation& operation) {
-  return std::visit([](const auto& request) -> const std::string& { return request.name; },
-                    operation.request);
-}
-
 void ToProto(const absl::Status& from, v1::OperationError& to) {
   const core::ErrorReason reason =
       core::ReasonOf(from).value_or(core::ErrorReason::kInvariantViolated);
@@ -111,7 +106,8 @@ void ToProto(const absl::StatusOr<core::SessionAnswer>& from, v1::SessionResult&
       *from);
 }
 
-void AddTo(v1::SessionHeartbeatResult& to, core::HeartbeatAnswer from) {
+v1::SessionHeartbeatResult ToProto(core::HeartbeatAnswer from) {
+  v1::SessionHeartbeatResult to;
   for (core::NotExtended& failed : from.not_extended) {
     v1::SessionLeaseLost& lost = *to.add_not_extended();
     lost.set_name(std::move(failed.name));
@@ -120,6 +116,7 @@ void AddTo(v1::SessionHeartbeatResult& to, core::HeartbeatAnswer from) {
   }
   auto& proofs = *to.mutable_reassertions();
   for (auto& [id, proof] : from.proofs) proofs[std::string(id.digits())] = std::move(proof);
+  return to;
 }
 
 telemetry::Outcome OutcomeOf(const absl::StatusOr<core::SessionAnswer>& answer) {

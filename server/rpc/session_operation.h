@@ -29,17 +29,14 @@ absl::Status ToCore(const v1::SessionOperation& from, const SessionFacts& sessio
 absl::Status ToCore(const v1::SessionAdopt& from, const SessionFacts& session,
                     core::ExtendRequest& to);
 
-// The name of the lock that the operation is about.
-const std::string& NameOf(const core::SessionOperation& operation);
-
 // Requires: not OK.
 void ToProto(const absl::Status& from, v1::OperationError& to);
 
 // All but the operation's id.
 void ToProto(const absl::StatusOr<core::SessionAnswer>& from, v1::SessionResult& to);
 
-// What one shard's part of a session has to tell of a heartbeat, added to what the others told.
-void AddTo(v1::SessionHeartbeatResult& to, core::HeartbeatAnswer from);
+// All but the heartbeat's number.
+v1::SessionHeartbeatResult ToProto(core::HeartbeatAnswer from);
 
 telemetry::Outcome OutcomeOf(const absl::StatusOr<core::SessionAnswer>& answer);
 

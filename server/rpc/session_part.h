@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bridge between a session's stream and what the session does in one shard: posts to the
-// shard's thread, and brings answers back from there. It lives until the shard has heard that the
-// stream is gone, whatever is still under way.
+// The bridge between a session's stream and what the session does on the loop's thread: posts
+// there, and brings answers back. It lives until the loop has heard that the stream is gone,
+// whatever is still under way.
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,13 @@
 
 #include "core/executor.h"
 #include "core/session.h"
-#include "core/shard.h"
 #include "lockkeeper/v1/lock_service.pb.h"
+#include "rpc/service_deps.h"
 #include "telemetry/metrics.h"
 
 namespace lockkeeper::rpc {
 
-// What shards tell a stream. Thread-safety: called on their threads.
+// What the loop tells a stream. Thread-safety: called on the loop's thread.
 class SessionStream {
  public:
   virtual ~SessionStream() = default;
@@ -43,14 +43,13 @@ class SessionStream {
 class SessionPart final : public core::SessionListener,
                           public std::enable_shared_from_this<SessionPart> {
  public:
-  SessionPart(SessionStream& stream, core::Shard& shard, const core::Clock& clock,
-              const std::string& principal, telemetry::Gauge leases_gauge)
+  SessionPart(SessionStream& stream, const ServiceDeps& deps, const std::string& principal)
       : stream_(&stream),
-        executor_(shard.executor),
-        leases_gauge_(leases_gauge),
-        session_(std::make_shared<core::Session>(shard.locks, clock, principal, *this)) {}
+        executor_(deps.loop),
+        leases_gauge_(deps.metrics.session_leases()),
+        session_(std::make_shared<core::Session>(deps.locks, deps.clock, principal, *this)) {}
 
-  // All of these are carried out on the shard's thread, in the order of the calls.
+  // All of these are carried out on the loop's thread, in the order of the calls.
   void Run(std::vector<core::SessionOperation> operations);
   void Cancel(uint64_t operation_id);
   // `result` has name and lease id; OnAdopted gets the rest.
@@ -60,10 +59,10 @@ class SessionPart final : public core::SessionListener,
   void End(bool release_leases);
   void Break();
 
-  // Lets the stream advance when the shard comes to it.
+  // Lets the stream advance when the loop comes to it.
   void Nudge();
 
-  // Leases that the session keeps here. A lease is counted before its answer is told.
+  // Leases that the session keeps. A lease is counted before its answer is told.
   size_t leases() const { return leases_; }
 
   void OnAnswer(const core::AnsweredOperation& operation,
@@ -74,10 +73,10 @@ class SessionPart final : public core::SessionListener,
   void Post(Task task);
   // The session keeps so many leases now.
   void SetLeases(size_t leases);
-  // Lets the stream send at the end of the turn what was answered in it. On the shard's thread.
+  // Lets the stream send at the end of the turn what was answered in it. On the loop's thread.
   void AdvanceSoon();
 
-  // Of the shard's thread.
+  // Of the loop's thread.
   SessionStream* stream_;  // Null once it is gone.
   core::Executor& executor_;
   const telemetry::Gauge leases_gauge_;  // Of the leases of all sessions.

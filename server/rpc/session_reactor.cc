@@ -58,12 +58,13 @@ void SessionReactor::OnReadDone(bool ok) {
 absl::Status SessionReactor::Handle(const v1::SessionRequest& request) {
   using Message = v1::SessionRequest;
   if (request.message_case() == Message::kOpen) return Open(request.open());
-  if (parts_.empty()) return core::InvalidField("open", "has to be the first message of a session");
+  if (part_ == nullptr)
+    return core::InvalidField("open", "has to be the first message of a session");
   switch (request.message_case()) {
     case Message::kBatch:
       return RunBatch(request.batch());
     case Message::kCancel:
-      for (const PartPtr& part : parts_) part->Cancel(request.cancel().operation_id());
+      part_->Cancel(request.cancel().operation_id());
       return absl::OkStatus();
     case Message::kAdopt:
       return Adopt(request.adopt());
@@ -81,7 +82,7 @@ absl::Status SessionReactor::Handle(const v1::SessionRequest& request) {
 }
 
 absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
-  if (!parts_.empty()) return core::InvalidField("open", "was sent before");
+  if (part_ != nullptr) return core::InvalidField("open", "was sent before");
   if (absl::Status status = context_.Admission(); !status.ok()) return status;
   if (absl::Status status =
           core::ValidateText("open.owner", open.owner(), core::limits::kOwnerBytesMax);
@@ -90,19 +91,15 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
   }
   owner_ = open.owner();
   release_on_close_ = open.release_on_close();
-  std::vector<PartPtr> parts;
-  for (core::Shard& shard : deps_.shards.all()) {
-    parts.push_back(std::make_shared<SessionPart>(*this, shard, deps_.clock, context_.principal(),
-                                                  deps_.metrics.session_leases()));
-  }
+  auto part = std::make_shared<SessionPart>(*this, deps_, context_.principal());
   v1::SessionOpened opened;
   opened.set_session_id(context_.RequestId());
   opened.set_max_outstanding_operations(core::limits::kSessionOperationsMax);
   {
     const std::lock_guard lock(mutex_);
-    if (end_) return absl::OkStatus();  // The client left meanwhile: nobody would break the parts.
-    parts_ = std::move(parts);
-    alive_parts_ = parts_.size();
+    if (end_) return absl::OkStatus();  // The client left meanwhile: nobody would break the part.
+    part_ = std::move(part);
+    part_is_alive_ = true;
     outbox_.SetOpened(std::move(opened));
   }
   if (!registry_.Add(*this)) return Draining();
@@ -132,15 +129,15 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
       ToProto(OverLimit(), *refusal->mutable_error());
     }
   }
-  // Without the mutex, which shards need for each answer.
+  // Without the mutex, which the loop needs for each answer.
   const SessionFacts facts{deps_.limits, keepers_, context_.principal(), owner_};
-  std::vector<std::vector<core::SessionOperation>> to_shards(parts_.size());
+  std::vector<core::SessionOperation> operations;
   bool answered = taken < batch.operations_size();
   for (int i = 0; i < taken; ++i) {
     core::SessionOperation operation;
     const absl::Status status = ToCore(batch.operations(i), facts, operation);
     if (status.ok()) {
-      to_shards[core::ShardOf(NameOf(operation), parts_.size())].push_back(std::move(operation));
+      operations.push_back(std::move(operation));
       continue;
     }
     const std::lock_guard lock(mutex_);
@@ -149,9 +146,7 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
     ToProto(status, *result.mutable_error());
     answered = true;
   }
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    if (!to_shards[i].empty()) parts_[i]->Run(std::move(to_shards[i]));
-  }
+  if (!operations.empty()) part_->Run(std::move(operations));
   if (answered) Advance();
   return absl::OkStatus();
 }
@@ -168,8 +163,7 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
   result.set_name(adopt.name());
   result.set_lease_id(adopt.lease_id());
   if (status.ok()) {
-    parts_[core::ShardOf(request.name, parts_.size())]->Adopt(std::move(request),
-                                                              std::move(result));
+    part_->Adopt(std::move(request), std::move(result));
     return status;
   }
   ToProto(status, *result.mutable_error());
@@ -191,31 +185,22 @@ void SessionReactor::Heartbeat(uint64_t number) {
       next_beat_ = number;
       return;
     }
-    beat_.emplace(Beat{.number = number, .parts = parts_.size(), .result = {}});
+    beat_ = number;
   }
-  StartBeat();
-}
-
-void SessionReactor::StartBeat() {
-  for (const PartPtr& part : parts_) part->Heartbeat();
+  part_->Heartbeat();
 }
 
 void SessionReactor::OnBeat(core::HeartbeatAnswer answer) {
+  v1::SessionHeartbeatResult result = ToProto(std::move(answer));
   bool again = false;
   {
     const std::lock_guard lock(mutex_);
-    AddTo(beat_->result, std::move(answer));
-    if (--beat_->parts > 0) return;
-    beat_->result.set_number(beat_->number);
-    outbox_.AddHeartbeatResult(std::move(beat_->result));
-    beat_.reset();
-    if (next_beat_) {
-      beat_.emplace(Beat{.number = *next_beat_, .parts = parts_.size(), .result = {}});
-      next_beat_.reset();
-      again = true;
-    }
+    result.set_number(*beat_);
+    outbox_.AddHeartbeatResult(std::move(result));
+    beat_ = std::exchange(next_beat_, std::nullopt);
+    again = beat_.has_value();
   }
-  if (again) StartBeat();
+  if (again) part_->Heartbeat();
 }
 
 void SessionReactor::Close() {
@@ -224,18 +209,16 @@ void SessionReactor::Close() {
     if (closing_ != Closing::kNo) return;
     closing_ = Closing::kWaiting;
   }
-  for (const PartPtr& part : parts_) part->LeaveLines();
+  part_->LeaveLines();
 }
 
 void SessionReactor::OnEnded(int32_t released) {
   const std::lock_guard lock(mutex_);
-  released_ += released;
-  if (--releasing_parts_ > 0) return;
   closing_ = Closing::kDone;
   v1::SessionClosed closed;
-  closed.set_released(released_);
+  closed.set_released(released);
   outbox_.SetClosed(std::move(closed));
-  if (release_on_close_) LogReleaseAtClose(context_, owner_, released_);
+  if (release_on_close_) LogReleaseAtClose(context_, owner_, released);
 }
 
 void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
@@ -300,21 +283,17 @@ void SessionReactor::OnDraining(core::Millis remaining) {
     draining_ = true;
     outbox_.SetDraining(std::move(message));
   }
-  parts_.front()->Nudge();
+  part_->Nudge();
 }
 
-bool SessionReactor::Drained() const {
-  size_t leases = 0;
-  for (const PartPtr& part : parts_) leases += part->leases();
-  return draining_ && leases == 0 && Idle();
-}
+bool SessionReactor::Drained() const { return draining_ && part_->leases() == 0 && Idle(); }
 
 void SessionReactor::End(Ending end) {
   {
     const std::lock_guard lock(mutex_);
     if (!end_) {
       end_ = std::move(end);
-      for (const PartPtr& part : parts_) part->Break();
+      if (part_ != nullptr) part_->Break();
     }
   }
   Advance();
@@ -329,7 +308,7 @@ void SessionReactor::OnBroken() {
   std::optional<Ending> finish;
   {
     const std::lock_guard lock(mutex_);
-    --alive_parts_;
+    part_is_alive_ = false;
     finish = TakeFinish();
   }
   // Unless this is to finish the session, another thread may have done so: this object is gone.
@@ -337,7 +316,7 @@ void SessionReactor::OnBroken() {
 }
 
 std::optional<SessionReactor::Ending> SessionReactor::TakeFinish() {
-  if (!end_ || alive_parts_ > 0 || writing_ || finished_) return std::nullopt;
+  if (!end_ || part_is_alive_ || writing_ || finished_) return std::nullopt;
   finished_ = true;
   return end_;
 }
@@ -360,7 +339,6 @@ void SessionReactor::Advance() {
     if (!end_) {
       if (closing_ == Closing::kWaiting && Idle()) {
         closing_ = Closing::kReleasing;
-        releasing_parts_ = parts_.size();
         release = true;
       }
       if (!writing_) message = outbox_.Next();
@@ -374,9 +352,7 @@ void SessionReactor::Advance() {
       finish = TakeFinish();
     }
   }
-  if (release) {
-    for (const PartPtr& part : parts_) part->End(release_on_close_);
-  }
+  if (release) part_->End(release_on_close_);
   // One of these at most, and the last thing done: it may bring the end of this object about.
   if (cut_off) {
     CutOff(TooManyUnread());

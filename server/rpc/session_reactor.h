@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One session: a stream of operations to the shards, and of their answers back. What it does in
-// one shard is core/session; what waits to be sent is in the outbox; this is the stream between.
+// One session: a stream of operations to the loop, and of their answers back. What it does there is
+// core/session; what waits to be sent is in the outbox; this is the stream between.
 //
 // It reads always, so that a client that does not read its answers still keeps its leases alive by
 // heartbeats; admission bounds what waits for such a client. At most one message is on its way out:
@@ -13,7 +13,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/session.h"
 #include "google/protobuf/arena.h"
@@ -51,9 +50,9 @@ struct SessionKinds {
   }
 };
 
-// Ownership: deletes itself when gRPC is done with it, which is after all shards are. Lifetime:
+// Ownership: deletes itself when gRPC is done with it, which is after the loop is. Lifetime:
 // borrows all arguments of the constructor.
-// Thread-safety: gRPC calls it on its threads, shards on theirs.
+// Thread-safety: gRPC calls it on its threads, the loop on its own.
 class SessionReactor final
     : public grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>,
       public SessionStream,
@@ -72,8 +71,6 @@ class SessionReactor final
   void OnDraining(core::Millis remaining) override;
 
  private:
-  using PartPtr = std::shared_ptr<SessionPart>;
-
   // How a session ends: with a status, or because its client is gone.
   struct Ending {
     absl::Status status;
@@ -98,7 +95,7 @@ class SessionReactor final
   // Takes the session as far as it can go: sends, releases, ends. Not with the mutex held.
   void Advance() override;
   void End(Ending end);
-  // The same for a client that does not read. While gRPC or a shard calls this object.
+  // The same for a client that does not read. While gRPC or the loop calls this object.
   void CutOff(const absl::Status& status);
   // With the mutex held. If it is time to finish: how, for the caller to do. Told once.
   std::optional<Ending> TakeFinish();
@@ -106,7 +103,6 @@ class SessionReactor final
   bool Crowded();
   void FinishWith(const Ending& end);
 
-  void StartBeat();
   void Record(const core::AnsweredOperation& operation,
               const absl::StatusOr<core::SessionAnswer>& answer);
   bool Idle() const;     // With the mutex held, like the next.
@@ -125,8 +121,8 @@ class SessionReactor final
   std::string owner_;
   bool cut_off_ = false;
 
-  // One for each shard. Set by Open, with the mutex held, unless the session has ended by then.
-  std::vector<PartPtr> parts_;
+  // Set by Open, with the mutex held, unless the session has ended by then.
+  std::shared_ptr<SessionPart> part_;
   bool release_on_close_ = false;
 
   std::mutex mutex_;  // Guards the rest.
@@ -135,16 +131,9 @@ class SessionReactor final
   bool writing_ = false;
   bool half_closed_ = false;
   enum class Closing { kNo, kWaiting, kReleasing, kDone } closing_ = Closing::kNo;
-  size_t releasing_parts_ = 0;
-  int32_t released_ = 0;
-  struct Beat {
-    uint64_t number = 0;
-    size_t parts = 0;
-    v1::SessionHeartbeatResult result;
-  };
-  std::optional<Beat> beat_;
+  std::optional<uint64_t> beat_;  // The number of the heartbeat that is under way.
   std::optional<uint64_t> next_beat_;
-  size_t alive_parts_ = 0;
+  bool part_is_alive_ = false;
   bool draining_ = false;
   std::optional<Ending> end_;  // Set once the session is ending.
   bool finished_ = false;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of every unary call that is answered by a shard: read and check the message on gRPC's
-// thread, post to the shard, answer from there. What differs between rpcs is in their `Call`.
+// The way of every unary call that is answered by the loop: read and check the message on gRPC's
+// thread, post to the loop, answer from there. What differs between rpcs is in their `Call`.
 //
 // A `Call` belongs to one call and has
 //   Request, Response, Answer                         types
 //   absl::Status Read(const Request&, const ServiceDeps&, const CallContext&)   on gRPC's thread
-//   core::Shard& Place(core::ShardMap&)               the shard that carries it out
-//   void Run(core::Shard&, core::Done<Answer>)        on the shard's thread
-//   telemetry::Outcome Write(Answer&, Response&)      on the shard's thread
+//   void Run(const ServiceDeps&, core::Done<Answer>)  on the loop's thread
+//   telemetry::Outcome Write(Answer&, Response&)      on the loop's thread
 //   CallSubject Subject(const Request&) const         at the end
 //   void Audit(CallContext&, const absl::StatusOr<Answer>&)   optional, before the answer goes out
 #pragma once
@@ -18,7 +17,6 @@
 
 #include "absl/status/statusor.h"
 #include "core/lock_store.h"
-#include "core/shard.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "rpc/call_context.h"
@@ -50,8 +48,8 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
       Answered(telemetry::Outcome::kError, status);
       return;
     }
-    shard_ = &call_.Place(deps_.shards);
-    shard_->executor.Post([this] { Run(); });
+    posted_ = true;
+    deps_.loop.Post([this] { Run(); });
   }
 
   void OnDone() override { delete this; }
@@ -64,14 +62,13 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   Call& call() { return call_; }
   const CallContext& context() const { return context_; }
   const Request& request() const { return request_; }
-  // False of a call that was refused before it got a shard.
-  bool placed() const { return shard_ != nullptr; }
-  // Requires: placed.
-  core::Shard& shard() { return *shard_; }
+  const ServiceDeps& deps() const { return deps_; }
+  // False of a call that was refused before it got to the loop.
+  bool posted() const { return posted_; }
 
  private:
   void Run() {
-    call_.Run(*shard_, [this](absl::StatusOr<Answer> answer) { OnAnswer(std::move(answer)); });
+    call_.Run(deps_, [this](absl::StatusOr<Answer> answer) { OnAnswer(std::move(answer)); });
   }
 
   void OnAnswer(absl::StatusOr<Answer> answer) {
@@ -93,7 +90,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   const Request& request_;
   Response& response_;
   Call call_;
-  core::Shard* shard_ = nullptr;
+  bool posted_ = false;
 };
 
 // Makes the reactor of a call and sets it going.

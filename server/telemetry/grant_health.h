@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "core/types.h"
 
@@ -29,9 +28,5 @@ struct GrantHealth {
   // Why nothing is granted, in one line. Empty if it is granted.
   std::string Problem(core::Instant now) const;
 };
-
-// What is true of the store if the shards find it like this: nothing is granted if one of them does
-// not. Requires: at least one.
-GrantHealth Merged(const std::vector<GrantHealth>& shards);
 
 }  // namespace lockkeeper::telemetry

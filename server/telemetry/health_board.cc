@@ -50,49 +50,40 @@ std::vector<std::string> Health::notes() const {
   return notes;
 }
 
-HealthBoard::HealthBoard(size_t shards, Logger logger, Metrics& metrics)
+HealthBoard::HealthBoard(Logger logger, Metrics& metrics)
     : logger_(logger),
       store_up_(metrics.store_up()),
       draining_gauge_(metrics.draining()),
       granting_(metrics.store_granting()),
       epoch_(metrics.store_epoch()),
       quarantine_end_(metrics.quarantine_end()),
-      problem_limit_(kProblemInterval),
-      shards_(shards),
-      grants_(shards) {
+      problem_limit_(kProblemInterval) {
   store_up_.Set(0);
   draining_gauge_.Set(0);
 }
 
-void HealthBoard::ReportStore(size_t shard, StoreHealth health) {
+template <typename Change>
+void HealthBoard::Make(Change change) {
   const std::lock_guard lock(changing_);
-  if (shards_.at(shard) == health) return;
-  shards_[shard] = std::move(health);
   Health after = Current();
-  after.store = MergedStore();
+  change(after);
   Update(std::move(after));
 }
 
-void HealthBoard::ReportGrants(size_t shard, GrantHealth health) {
-  const std::lock_guard lock(changing_);
-  grants_.at(shard) = std::move(health);
-  Health after = Current();
-  after.grants = Merged(grants_);
-  Update(std::move(after));
+void HealthBoard::ReportStore(StoreHealth health) {
+  Make([&](Health& after) { after.store = std::move(health); });
+}
+
+void HealthBoard::ReportGrants(GrantHealth health) {
+  Make([&](Health& after) { after.grants = std::move(health); });
 }
 
 void HealthBoard::ReportGivenUp(std::vector<std::string> given_up) {
-  const std::lock_guard lock(changing_);
-  Health after = Current();
-  after.given_up = std::move(given_up);
-  Update(std::move(after));
+  Make([&](Health& after) { after.given_up = std::move(given_up); });
 }
 
 void HealthBoard::StartDraining() {
-  const std::lock_guard lock(changing_);
-  Health after = Current();
-  after.draining = true;
-  Update(std::move(after));
+  Make([](Health& after) { after.draining = true; });
 }
 
 Health HealthBoard::Current() const {
@@ -115,16 +106,6 @@ void HealthBoard::Unsubscribe(uint64_t number) {
 
 HealthSubscription::~HealthSubscription() {
   if (board_ != nullptr) board_->Unsubscribe(number_);
-}
-
-StoreHealth HealthBoard::MergedStore() const {
-  // The first shard that does not reach the store speaks for all; else the least assured one.
-  const StoreHealth* merged = &shards_.front();
-  for (const StoreHealth& shard : shards_) {
-    if (!shard.reachable) return shard;
-    if (shard.assurance < merged->assurance) merged = &shard;
-  }
-  return *merged;
 }
 
 void HealthBoard::Update(Health after) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether this daemon serves, and if not why: each shard reports how it finds its store, the daemon
-// and whether it may be granted from, the daemon that it drains. gRPC health, /readyz, the metrics
-// and GetServerInfo read it here. Logs each change once, however often the shards retry.
+// Whether this daemon serves, and if not why: whether it reaches its store, whether the store may
+// be granted from, whether the daemon drains. gRPC health, /readyz, the metrics and GetServerInfo
+// read it here. Logs each change once, however often a connection is tried again.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct StoreHealth {
 };
 
 struct Health {
-  StoreHealth store;  // Reachable if every shard reaches it.
+  StoreHealth store;
   GrantHealth grants;
   bool draining = false;
   std::vector<std::string> given_up;  // Promises that settings give up, a sentence each.
@@ -77,15 +77,14 @@ class [[nodiscard]] HealthSubscription {
 // Thread-safety: thread-safe. Lifetime: borrows `metrics` and the logger's log.
 class HealthBoard {
  public:
-  // Requires: at least one shard.
-  HealthBoard(size_t shards, Logger logger, Metrics& metrics);
+  HealthBoard(Logger logger, Metrics& metrics);
 
   // What Health::given_up says from now on.
   void ReportGivenUp(std::vector<std::string> given_up);
 
-  // Shard `shard` finds its store like this.
-  void ReportStore(size_t shard, StoreHealth health);
-  void ReportGrants(size_t shard, GrantHealth health);
+  // What Health::store and Health::grants say from now on.
+  void ReportStore(StoreHealth health);
+  void ReportGrants(GrantHealth health);
 
   // The daemon is about to stop. There is no way back.
   void StartDraining();
@@ -102,8 +101,10 @@ class HealthBoard {
   enum class Logged { kNothing, kUp, kDown };
 
   void Unsubscribe(uint64_t number);
+  // Changes the health and tells it.
+  template <typename Change>
+  void Make(Change change);
   // The next three with `changing_` held.
-  StoreHealth MergedStore() const;
   void Update(Health after);
   void LogStore(const StoreHealth& before, const StoreHealth& after);
   void WarnIfNotDurable(core::Assurance assurance);
@@ -116,15 +117,13 @@ class HealthBoard {
   const Gauge quarantine_end_;
 
   // Held while a change is made and told, so that listeners hear changes in order. Taken before
-  // `mutex_`. Guards the next six.
+  // `mutex_`. Guards the next five.
   std::mutex changing_;
   std::map<uint64_t, HealthListener> listeners_;  // By the number of their subscription.
   uint64_t next_subscription_ = 0;
   Logged logged_ = Logged::kNothing;
   core::Assurance warned_of_ = core::Assurance::kNone;  // What was looked at last.
   LogLimit problem_limit_;
-  std::vector<StoreHealth> shards_;
-  std::vector<GrantHealth> grants_;
 
   // Held for copying only, so that readers do not wait for listeners. Guards the next one.
   mutable std::mutex mutex_;

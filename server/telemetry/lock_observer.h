@@ -9,7 +9,7 @@
 
 namespace lockkeeper::telemetry {
 
-// Thread-safety: thread-safe, so that one serves all shards. Lifetime: borrows `metrics`.
+// Thread-safety: loop-thread only. Lifetime: borrows `metrics`.
 class TelemetryLockObserver : public core::LockObserver {
  public:
   TelemetryLockObserver(Logger logger, Metrics& metrics);

@@ -60,7 +60,6 @@ inline LogField Pid(int64_t pid) { return {"pid", pid}; }
 inline LogField Signal(std::string_view name) { return {"signal", name}; }
 inline LogField Address(std::string_view address) { return {"address", address}; }
 inline LogField Path(std::string_view path) { return {"path", path}; }
-inline LogField Shard(size_t number) { return {"shard", number}; }
 inline LogField Limit(Millis time) { return {"limit_ms", time.count()}; }
 inline LogField Connections(size_t number) { return {"connections", number}; }
 inline LogField Descriptors(size_t number) { return {"descriptors", number}; }

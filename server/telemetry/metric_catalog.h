@@ -29,7 +29,7 @@ inline constexpr MetricInfo kRpcTotal{kCounter, "lockkeeper_rpc_total", "rpc,out
 inline constexpr MetricInfo kRpcSeconds{kHistogram, "lockkeeper_rpc_seconds", "rpc",
                                         "Time from request to answer, waiting included"};
 inline constexpr MetricInfo kStoreUp{kGauge, "lockkeeper_store_up", "",
-                                     "1 if every shard reaches the store"};
+                                     "1 if the daemon reaches the store"};
 inline constexpr MetricInfo kStoreGranting{kGauge, "lockkeeper_store_granting", "",
                                            "1 if new leases are granted"};
 inline constexpr MetricInfo kStoreEpoch{kGauge, "lockkeeper_store_epoch", "",
@@ -66,8 +66,7 @@ inline constexpr MetricInfo kLeaseExpiredTotal{kCounter, "lockkeeper_lease_expir
 inline constexpr MetricInfo kInvariantViolatedTotal{kCounter, "lockkeeper_invariant_violated_total",
                                                     "", "Impossible states met; always a defect"};
 inline constexpr MetricInfo kEventLoopLagSeconds{kHistogram, "lockkeeper_event_loop_lag_seconds",
-                                                 "shard",
-                                                 "How late a shard's event loop ran a timer"};
+                                                 "", "How late the event loop ran a timer"};
 inline constexpr MetricInfo kConnectionsClosedTotal{
     kCounter, "lockkeeper_connections_closed_total", "reason",
     "Connections of clients that the daemon closed to protect itself"};

@@ -196,7 +196,6 @@ struct Metrics::Registered {
   Family<prometheus::Histogram>& rpc_seconds = Histograms(catalog::kRpcSeconds, registry);
   Family<prometheus::Histogram>& command_seconds =
       Histograms(catalog::kRedisCommandSeconds, registry);
-  Family<prometheus::Histogram>& loop_lag = Histograms(catalog::kEventLoopLagSeconds, registry);
   Family<prometheus::Histogram>& wait_seconds = Histograms(catalog::kWaitSeconds, registry);
   Family<prometheus::Counter>& withdrawal_total = Counters(catalog::kWithdrawalTotal, registry);
   Family<prometheus::Counter>& store_loss_total = Counters(catalog::kStoreLossTotal, registry);
@@ -214,6 +213,8 @@ struct Metrics::Registered {
   prometheus::Gauge& sessions = Gauges(catalog::kSessions, registry).Add({});
   prometheus::Gauge& session_leases = Gauges(catalog::kSessionLeases, registry).Add({});
   prometheus::Gauge& waiters = Gauges(catalog::kWaiters, registry).Add({});
+  prometheus::Histogram& loop_lag =
+      Histograms(catalog::kEventLoopLagSeconds, registry).Add({}, LagBuckets());
   prometheus::Counter& reconnects = Counters(catalog::kRedisReconnectTotal, registry).Add({});
   prometheus::Counter& reloads = Counters(catalog::kRedisScriptReloadTotal, registry).Add({});
   prometheus::Counter& leases_expired = Counters(catalog::kLeaseExpiredTotal, registry).Add({});
@@ -261,10 +262,6 @@ ScriptMetrics& Metrics::ForScript(std::string_view script) {
   return *metrics;
 }
 
-Histogram Metrics::EventLoopLag(size_t shard) {
-  return Histogram(registered_->loop_lag.Add({{"shard", std::to_string(shard)}}, LagBuckets()));
-}
-
 Counter Metrics::StoreLosses(std::string_view loss) {
   return Counter(registered_->store_loss_total.Add({{"loss", std::string(loss)}}));
 }
@@ -288,6 +285,7 @@ Counter Metrics::script_reloads() const { return Counter(registered_->reloads); 
 Gauge Metrics::sessions() const { return Gauge(registered_->sessions); }
 Gauge Metrics::session_leases() const { return Gauge(registered_->session_leases); }
 Gauge Metrics::waiters() const { return Gauge(registered_->waiters); }
+Histogram Metrics::event_loop_lag() const { return Histogram(registered_->loop_lag); }
 Histogram Metrics::waits(core::WaitEnd end) const {
   return Histogram(*registered_->waits.at(static_cast<size_t>(end)));
 }

@@ -83,11 +83,10 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // Handles for one rpc ("Acquire"), one script ("acquire"), one shard. Ask once, at start-up: they
-  // take a lock. The same name gives the same handle.
+  // Handles for one rpc ("Acquire"), one script ("acquire"). Ask once, at start-up: they take a
+  // lock. The same name gives the same handle.
   RpcMetrics& ForRpc(std::string_view rpc);
   ScriptMetrics& ForScript(std::string_view script);
-  Histogram EventLoopLag(size_t shard);
   // The same for one kind of loss ("emptied") and one end of a reassertion ("taken_back").
   Counter StoreLosses(std::string_view loss);
   Counter Reassertions(std::string_view end);
@@ -105,6 +104,7 @@ class Metrics {
   Gauge sessions() const;
   Gauge session_leases() const;
   Gauge waiters() const;
+  Histogram event_loop_lag() const;
   Histogram waits(core::WaitEnd end) const;
   Counter withdrawals(core::WithdrawalEnd end) const;
   Counter expired_leases_replaced() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one thread of a shard in virtual time: nothing runs until the test says so, and then always
+// The loop in virtual time: nothing runs until the test says so, and then always
 // in the same order. A turn is: timers that are due, by (time, order of starting); what was posted
 // before the turn, in order; what waits for the end of the turn.
 #pragma once

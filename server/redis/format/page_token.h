@@ -14,7 +14,7 @@ namespace lockkeeper::redis {
 
 struct PageToken {
   uint64_t cursor = 0;
-  uint64_t after = 0;  // core::HashOfName of the last lock given out; 0: none was.
+  uint64_t after = 0;  // text::StableHash of the last lock given out; 0: none was.
 
   // "<cursor>.<after>"
   std::string Encode() const;

@@ -32,9 +32,7 @@ void NewStoreCheck::Ask(const NodeLife& life, core::NodeTime now, Done done) {
   if (HasBeenWatched(life)) return LookForRecords(std::move(done), "0", 1);
   const int64_t wait = core::Micros(options_.wait).count();
   const bool started_before = life.started.micros > 0 && life.started.micros <= now.micros - wait;
-  if (!started_before || options_.own_channel.empty()) {
-    return std::move(done)({.kind = Kind::kTooEarly});
-  }
+  if (!started_before) return std::move(done)({.kind = Kind::kTooEarly});
   LookForDaemons(std::move(done));
 }
 

@@ -17,10 +17,8 @@ namespace lockkeeper::redis {
 struct NewStoreCheckOptions {
   std::string record_pattern;   // Of SCAN: every record.
   std::string channel_pattern;  // Of PUBSUB CHANNELS: the channel of every daemon.
-  // That of this one, which says nothing. Empty if another shard of it may know the store: then
-  // nobody is asked, and always waited for.
-  std::string own_channel;
-  int scans_max = 1'000;  // Of 1,000 keys each; a store with more keys is not taken for new.
+  std::string own_channel;      // That of this daemon, which does not count.
+  int scans_max = 1'000;        // Of 1,000 keys each; a store with more keys is not taken for new.
   // Time that daemons have to reach a server that has started, and to look at its store. 0: none
   // is waited for.
   core::Millis wait{0};

@@ -4,17 +4,16 @@
 // seen granted, and no lower than the furthest that it has seen its store's clock. So tokens keep
 // rising when the store is emptied, or its clock goes back, as long as one daemon lives that knows
 // how far they were.
-//
-// Thread-safety: thread-safe; all shards of a daemon share one.
 #pragma once
 
-#include <atomic>
+#include <algorithm>
 #include <cstdint>
 
 #include "core/types.h"
 
 namespace lockkeeper::redis {
 
+// Thread-safety: loop-thread only.
 class TokenFloor {
  public:
   void SawClock(core::NodeTime now) { Raise(now.micros); }
@@ -23,19 +22,15 @@ class TokenFloor {
     if (token.value - value() < kBelievable) Raise(token.value + 1);
   }
 
-  int64_t value() const { return value_.load(std::memory_order_relaxed); }
+  int64_t value() const { return value_; }
 
  private:
   // Tokens follow a clock in microseconds: ten years.
   static constexpr int64_t kBelievable = 315'360'000'000'000;
 
-  void Raise(int64_t to) {
-    int64_t current = value();
-    while (current < to && !value_.compare_exchange_weak(current, to, std::memory_order_relaxed)) {
-    }
-  }
+  void Raise(int64_t to) { value_ = std::max(value_, to); }
 
-  std::atomic<int64_t> value_{0};
+  int64_t value_ = 0;
 };
 
 }  // namespace lockkeeper::redis

@@ -71,8 +71,9 @@ TEST_F(ExitCodeTest, MalformedStoreUrlIsRefused) {
 }
 
 TEST_F(ExitCodeTest, UnknownKeyIsNamedByFileAndLine) {
-  const std::string file = WriteConfig("server:\n  shards: 1\n  shardz: 2\n");
-  ExpectEnd(*LaunchOnAnyPort({"--embedded", "--config", file}), kBadConfiguration, "config.yaml:3");
+  const std::string file = WriteConfig("server:\n  allow_insecure: false\n  shards: 2\n");
+  ExpectEnd(*LaunchOnAnyPort({"--embedded", "--config", file}), kBadConfiguration,
+            "config.yaml:3: unknown key \"server.shards\"");
 }
 
 TEST_F(ExitCodeTest, MissingFileIsNamed) {

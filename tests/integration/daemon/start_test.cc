@@ -140,18 +140,6 @@ TEST_F(StartTest, ServerInfoTellsStoreAndLimits) {
   EXPECT_FALSE(info.draining());
 }
 
-TEST_F(StartTest, SeveralShardsServeAllLocks) {
-  std::ofstream(directory_.Path("config.yaml")) << "server:\n  shards: 3\n";
-  const auto daemon = Start({"--config", directory_.Path("config.yaml"), "--redis", redis_.url()});
-  LockClient client(daemon->GrpcAddress());
-
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_TRUE(client.Acquire(AcquireOf("lock-" + std::to_string(i))).response.has_lease()) << i;
-  }
-
-  EXPECT_EQ(client.ListLocks().response.locks_size(), 20);
-}
-
 TEST_F(StartTest, EmbeddedStoreKeepsLocksOverARestart) {
   const Arguments arguments = {"--embedded", "--data-dir", directory_.Path("data")};
   std::string lease_id;

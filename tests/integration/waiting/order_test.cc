@@ -114,30 +114,6 @@ TEST_F(OrderTest, ForcedReleaseHandsOverWhenTheHoldersTimeIsUp) {
   EXPECT_TRUE(waiter->lease().previous_lease_expired());
 }
 
-// All shards of a daemon hear of all its offers.
-TEST_F(OrderTest, ShardsOfADaemonServeTheirOwnWaiters) {
-  Replica replica(redis_, {{"LOCKKEEPERD_SERVER_SHARDS", "4"}});
-  constexpr int kLocks = 16;
-  const auto name = [](int lock) { return "n" + std::to_string(lock); };
-  std::vector<std::unique_ptr<WaitingCall>> waiters;
-  for (int lock = 0; lock < kLocks; ++lock) {
-    Hold(replica, name(lock), lock);
-    waiters.push_back(
-        std::make_unique<WaitingCall>(*replica.client, Request(name(lock), 100 + lock)));
-    ASSERT_TRUE(Eventually(
-        [&] { return replica.client->GetLock(name(lock)).response.lock().waiters() == 1; }));
-  }
-
-  for (int lock = 0; lock < kLocks; ++lock) Release(replica, name(lock), lock);
-
-  for (int lock = 0; lock < kLocks; ++lock) {
-    ASSERT_TRUE(waiters[lock]->response().has_lease()) << waiters[lock]->status().error_message();
-    const auto extended = replica.client->Extend(support::ExtendOf(name(lock), Id(100 + lock)));
-    EXPECT_EQ(extended.response.lease().fencing_token(), waiters[lock]->lease().fencing_token())
-        << extended.reason;
-  }
-}
-
 TEST_F(OrderTest, AdministratorsSeeTheLine) {
   Replica first(redis_), second(redis_);
   Hold(first, "n", 1);

@@ -9,22 +9,7 @@
 
 namespace lockkeeper::support {
 
-struct InProcessServer::OtherShard {
-  explicit OtherShard(core::LockObserver& observer) : locks(store, loop, loop, observer, {}) {}
-
-  loop::EventLoop loop{"other shard"};
-  ScriptedStore store{loop};
-  core::LockManager locks;
-};
-
-InProcessServer::InProcessServer(size_t shards) {
-  std::vector<core::Shard> map{{loop_, locks_, store_}};
-  while (map.size() < shards) {
-    other_shards_.push_back(std::make_unique<OtherShard>(observer_));
-    OtherShard& other = *other_shards_.back();
-    map.push_back({other.loop, other.locks, other.store});
-  }
-  shards_ = std::make_unique<core::ShardMap>(std::move(map));
+InProcessServer::InProcessServer() {
   auto server = rpc::Server::Start({{.path = directory_.Path("grpc.sock")}}, Deps());
   if (!server.ok()) throw std::runtime_error(std::string(server.status().message()));
   server_ = std::move(*server);
@@ -33,12 +18,13 @@ InProcessServer::InProcessServer(size_t shards) {
 InProcessServer::~InProcessServer() {
   server_->Shutdown(core::Millis(0));
   loop_.Stop();
-  for (const auto& shard : other_shards_) shard->loop.Stop();
 }
 
 rpc::ServiceDeps InProcessServer::Deps() {
   return {
-      .shards = *shards_,
+      .loop = loop_,
+      .locks = locks_,
+      .admin = store_,
       .clock = loop_,
       .limits = {.max_ttl = core::Millis(60'000)},
       .health = health_,

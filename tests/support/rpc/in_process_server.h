@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A real gRPC server on a real socket, over a store that the test scripts: one shard, or several,
-// each on a thread of its own.
+// A real gRPC server on a real socket, over a store that the test scripts.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -9,10 +8,8 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "core/lock_manager.h"
-#include "core/shard.h"
 #include "loop/event_loop.h"
 #include "rpc/server.h"
 #include "support/process/temporary_directory.h"
@@ -31,8 +28,7 @@ inline constexpr uint64_t kTestDaemonId = 0x0123456789abcdef;
 // Thread-safety: not thread-safe, but for its parts that are.
 class InProcessServer {
  public:
-  // What the test reaches below is the first shard; the others have a store without scripts.
-  explicit InProcessServer(size_t shards = 1);
+  InProcessServer();
   // Answers what is still in flight, cancelled, and ends.
   ~InProcessServer();
 
@@ -48,22 +44,18 @@ class InProcessServer {
   // A channel with a connection of its own.
   std::shared_ptr<grpc::Channel> NewChannel() const;
 
-  // Operations and withdrawals that the shard has not ended.
+  // Operations and withdrawals that have not ended.
   size_t Outstanding();
 
  private:
-  struct OtherShard;
-
-  loop::EventLoop loop_{"test shard"};
+  loop::EventLoop loop_{"test loop"};
   CapturedLog output_;
   telemetry::Log log_{{.level = telemetry::LogLevel::kDebug}, output_};
   telemetry::Metrics metrics_{"test", "none"};
-  telemetry::HealthBoard health_{1, {log_, "telemetry"}, metrics_};
+  telemetry::HealthBoard health_{{log_, "telemetry"}, metrics_};
   telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_};
   ScriptedStore store_{loop_};
   core::LockManager locks_{store_, loop_, loop_, observer_, {}};
-  std::vector<std::unique_ptr<OtherShard>> other_shards_;
-  std::unique_ptr<core::ShardMap> shards_;
   TemporaryDirectory directory_;
   std::unique_ptr<rpc::Server> server_;
 };

@@ -15,8 +15,8 @@
 
 namespace lockkeeper::support {
 
-// Thread-safety: set the functions before the shard gets its first request; they run on the
-// shard's thread. Unset ones fail the test by an error answer.
+// Thread-safety: set the functions before the loop gets its first request; they run on the
+// loop's thread. Unset ones fail the test by an error answer.
 class ScriptedStore final : public core::LockStore, public core::AdminStore {
  public:
   template <typename Request, typename Answer>
@@ -34,7 +34,7 @@ class ScriptedStore final : public core::LockStore, public core::AdminStore {
   Script<core::ListRequest, core::LockPage> on_list;
   Script<core::ForceReleaseRequest, core::ForceReleaseAnswer> on_force_release;
   core::Assurance given = core::Assurance::kMemory;
-  core::LineListener* listener = nullptr;  // Who hears of offers. On the shard's thread.
+  core::LineListener* listener = nullptr;  // Who hears of offers. On the loop's thread.
 
   // Answers as a store has to: not before the call that asked has returned.
   template <typename Answer>

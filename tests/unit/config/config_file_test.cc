@@ -26,7 +26,7 @@ TEST(ConfigFileTest, SettingsComeWithTheirLines) {
       "# a comment\n"
       "server:\n"
       "  listen: [\"127.0.0.1:1\", 'unix:/x']\n"
-      "  shards: 3\n"
+      "  connections_max: 3\n"
       "store: {embedded: true}\n");
 
   ASSERT_THAT(contents.problems, IsEmpty());
@@ -35,7 +35,7 @@ TEST(ConfigFileTest, SettingsComeWithTheirLines) {
   EXPECT_EQ(contents.values[0].value.shape, RawValue::Shape::kList);
   EXPECT_THAT(contents.values[0].value.texts, ElementsAre("127.0.0.1:1", "unix:/x"));
   EXPECT_EQ(contents.values[0].line, 3);
-  EXPECT_EQ(contents.values[1].setting->key, "server.shards");
+  EXPECT_EQ(contents.values[1].setting->key, "server.connections_max");
   EXPECT_EQ(contents.values[1].value.shape, RawValue::Shape::kText);
   EXPECT_THAT(contents.values[1].value.texts, ElementsAre("3"));
   EXPECT_EQ(contents.values[1].line, 4);
@@ -45,7 +45,7 @@ TEST(ConfigFileTest, SettingsComeWithTheirLines) {
 
 TEST(ConfigFileTest, EmptyFilesAndSectionsGiveNothing) {
   for (const std::string_view text : {"", "\n", "# only a comment\n", "---\n", "server:\n",
-                                      "server:\n  # shards: 1\nstore: ~\n", "{}"}) {
+                                      "server:\n  # connections_max: 1\nstore: ~\n", "{}"}) {
     const FileContents contents = Parse(text);
 
     EXPECT_THAT(contents.problems, IsEmpty()) << text;
@@ -79,33 +79,36 @@ TEST(RefusedFileTest, NamesTheLine) {
       {"server:\n\n\n  embedded: true\n",
        R"(lk.yaml:4: unknown key "server.embedded"; did you mean store.embedded?)"},
       {"store:\n  colour: red\n", R"(lk.yaml:2: unknown key "store.colour")"},
+      {"server:\n  shards: 1\n", R"(lk.yaml:2: unknown key "server.shards")"},
       {"\nstroe:\n  embedded: true\n",
        R"(lk.yaml:2: unknown section "stroe"; did you mean store?)"},
-      {"shards: 2\n", R"(unknown section "shards"; did you mean server.shards?)"},
-      {"server:\n  shards: 1\n  shards: 2\n",
-       "lk.yaml:3: server.shards: given twice, first in line 2"},
-      {"server:\n  shards: 1\nserver:\n  allow_insecure: true\n",
+      {"connections_max: 2\n",
+       R"(unknown section "connections_max"; did you mean server.connections_max?)"},
+      {"server:\n  connections_max: 1\n  connections_max: 2\n",
+       "lk.yaml:3: server.connections_max: given twice, first in line 2"},
+      {"server:\n  connections_max: 1\nserver:\n  allow_insecure: true\n",
        "lk.yaml:3: server: given twice, first in line 1"},
       {"server: 7600\n", "lk.yaml:1: server: is a section"},
       {"server: [a]\n", "lk.yaml:1: server: is a section"},
-      {"server:\n  shards:\n", "lk.yaml:2: server.shards: has no value"},
-      {"server:\n  shards: ~\n", "lk.yaml:2: server.shards: has no value"},
-      {"server:\n  shards: {a: b}\n", "lk.yaml:2: server.shards: has to be a value, is a section"},
+      {"server:\n  connections_max:\n", "lk.yaml:2: server.connections_max: has no value"},
+      {"server:\n  connections_max: ~\n", "lk.yaml:2: server.connections_max: has no value"},
+      {"server:\n  connections_max: {a: b}\n",
+       "lk.yaml:2: server.connections_max: has to be a value, is a section"},
       {"server:\n  listen:\n    - a:1\n    - [b]\n",
        "lk.yaml:4: server.listen: each entry has to be a text"},
       {"server:\n  [a, b]: 1\n", "lk.yaml:2: a key has to be a word"},
       {"- server\n", "lk.yaml:1: has to consist of sections"},
       {"just text\n", "lk.yaml:1: has to consist of sections"},
-      {"server:\n  shards: 1\n---\nserver:\n", "lk.yaml:3: a second document begins"},
+      {"server:\n  connections_max: 1\n---\nserver:\n", "lk.yaml:3: a second document begins"},
       {"server:\n  listen: [a\n", "is not valid YAML: "},
-      {"server:\n  shards: 1\n bad: 2\n", "lk.yaml:3: is not valid YAML: "},
-      {"server:\n\tshards: 1\n", "lk.yaml:2: is not valid YAML: "},
-      {"server: &a\n  shards: *nowhere\n", "lk.yaml:2: is not valid YAML: "}};
+      {"server:\n  connections_max: 1\n bad: 2\n", "lk.yaml:3: is not valid YAML: "},
+      {"server:\n\tconnections_max: 1\n", "lk.yaml:2: is not valid YAML: "},
+      {"server: &a\n  connections_max: *nowhere\n", "lk.yaml:2: is not valid YAML: "}};
   for (const Refused& expected : cases) ExpectRefused(expected);
 }
 
 TEST(ConfigFileTest, AllProblemsAreToldInOrder) {
-  const FileContents contents = Parse("a: 1\nserver:\n  b: 2\n  shards: 1\n  c: 3\n");
+  const FileContents contents = Parse("a: 1\nserver:\n  b: 2\n  connections_max: 1\n  c: 3\n");
 
   EXPECT_THAT(contents.problems, ElementsAre(HasSubstr("lk.yaml:1: "), HasSubstr("lk.yaml:3: "),
                                              HasSubstr("lk.yaml:5: ")));
@@ -114,7 +117,7 @@ TEST(ConfigFileTest, AllProblemsAreToldInOrder) {
 
 // With YAML::LoadAll it was read for ever, and into ever more memory.
 TEST(ConfigFileTest, StrayCharacterBehindADocumentIsRefused) {
-  const FileContents contents = Parse("%server:\n  shards: 1\n,  allow_insecure: false\n");
+  const FileContents contents = Parse("%server:\n  connections_max: 1\n,  allow_insecure: false\n");
 
   EXPECT_THAT(contents.problems, ElementsAre(HasSubstr("a second document begins here")));
 }

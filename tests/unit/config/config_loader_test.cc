@@ -48,23 +48,24 @@ TEST_F(ReadConfigTest, WithoutSourcesAllIsDefault) {
 }
 
 TEST_F(ReadConfigTest, FileWinsOverDefaults) {
-  sources_.file = Write("lk.yaml", "server:\n  shards: 2\n");
+  sources_.file = Write("lk.yaml", "server:\n  connections_max: 2\n");
 
   const LoadedConfig loaded = Load();
 
-  EXPECT_EQ(loaded.config.server.shards, 2);
-  EXPECT_EQ(loaded.origins.at("server.shards"), sources_.file + ":2");
+  EXPECT_EQ(loaded.config.server.connections_max, 2);
+  EXPECT_EQ(loaded.origins.at("server.connections_max"), sources_.file + ":2");
   EXPECT_EQ(loaded.origins.at("server.listen"), "default");
 }
 
 TEST_F(ReadConfigTest, EnvironmentWinsOverFile) {
-  sources_.file = Write("lk.yaml", "server:\n  shards: 2\n  http_listen: localhost:1\n");
-  sources_.environment.emplace_back("LOCKKEEPERD_SERVER_SHARDS", "3");
+  sources_.file = Write("lk.yaml", "server:\n  connections_max: 2\n  http_listen: localhost:1\n");
+  sources_.environment.emplace_back("LOCKKEEPERD_SERVER_CONNECTIONS_MAX", "3");
 
   const LoadedConfig loaded = Load();
 
-  EXPECT_EQ(loaded.config.server.shards, 3);
-  EXPECT_EQ(loaded.origins.at("server.shards"), "environment LOCKKEEPERD_SERVER_SHARDS");
+  EXPECT_EQ(loaded.config.server.connections_max, 3);
+  EXPECT_EQ(loaded.origins.at("server.connections_max"),
+            "environment LOCKKEEPERD_SERVER_CONNECTIONS_MAX");
   EXPECT_EQ(loaded.config.server.http_listen, "localhost:1");
 }
 
@@ -104,9 +105,9 @@ TEST_F(ReadConfigTest, ListInEnvironmentIsSplitAtCommas) {
 TEST_F(ReadConfigTest, OtherVariablesAreLeftAlone) {
   sources_.environment.emplace_back("LOCKKEEPER_SERVER", "x");
   sources_.environment.emplace_back("LOCKKEEPERD", "x");
-  sources_.environment.emplace_back("lockkeeperd_server_shards", "9");
+  sources_.environment.emplace_back("lockkeeperd_server_connections_max", "9");
 
-  EXPECT_EQ(Load().config.server.shards, 1);
+  EXPECT_EQ(Load().config.server.connections_max, Config().server.connections_max);
 }
 
 TEST_F(ReadConfigTest, UnknownVariableIsRefusedWithTheNearest) {
@@ -164,24 +165,26 @@ TEST_F(ReadConfigTest, FlagWithTwoValuesForOneIsRefused) {
 }
 
 TEST_F(ReadConfigTest, ProblemsOfAllSourcesAreToldAtOnce) {
-  sources_.file = Write("lk.yaml", "a: 1\nserver:\n  shards: 0\n");
+  sources_.file = Write("lk.yaml", "a: 1\nserver:\n  connections_max: 0\n");
   sources_.environment.emplace_back("LOCKKEEPERD_B", "1");
   sources_.flags = {{.flag = "--listen", .values = {"c"}}};
 
   const std::string problems = Problems();
 
   EXPECT_THAT(problems, HasSubstr(sources_.file + ":1: unknown section \"a\""));
-  EXPECT_THAT(problems, HasSubstr(sources_.file + ":3: server.shards: has to be from 1 to 64"));
+  EXPECT_THAT(problems,
+              HasSubstr(sources_.file + ":3: server.connections_max: has to be from 1 to 1000000"));
   EXPECT_THAT(problems, HasSubstr("\nenvironment LOCKKEEPERD_B: "));
   EXPECT_THAT(problems, HasSubstr("\nflag --listen: "));
 }
 
 // A wrong line stays wrong, although something stronger hides it.
 TEST_F(ReadConfigTest, RefusedValueThatIsOverriddenIsStillTold) {
-  sources_.file = Write("lk.yaml", "server:\n  shards: 0\n");
-  sources_.environment.emplace_back("LOCKKEEPERD_SERVER_SHARDS", "2");
+  sources_.file = Write("lk.yaml", "server:\n  connections_max: 0\n");
+  sources_.environment.emplace_back("LOCKKEEPERD_SERVER_CONNECTIONS_MAX", "2");
 
-  EXPECT_THAT(Problems(), HasSubstr(":2: server.shards: has to be from 1 to 64, is 0"));
+  EXPECT_THAT(Problems(),
+              HasSubstr(":2: server.connections_max: has to be from 1 to 1000000, is 0"));
 }
 
 // --- the password file ------------------------------------------------------------------------

@@ -67,17 +67,17 @@ TEST(ValueTest, WordOfTheStoreIsTakenOrRefused) {
 }
 
 TEST(ValueTest, NumberIsTakenOrRefused) {
-  const Case cases[] = {{"server.shards", "1"},
-                        {"server.shards", "64"},
-                        {"server.shards", "0", "has to be from 1 to 64, is 0"},
-                        {"server.shards", "65", "has to be from 1 to 64, is 65"},
-                        {"server.shards", "-1", "has to be from 1 to 64, is -1"},
-                        {"server.shards", "99999999999999999999", "has to be from 1 to 64"},
-                        {"server.shards", "4294967297", "has to be from 1 to 64"},
-                        {"server.shards", "2x", R"(has to be a whole number, is "2x")"},
-                        {"server.shards", "2.0", "whole number"},
-                        {"server.shards", "", "whole number"},
-                        {"server.shards", "two", "whole number"}};
+  const Case cases[] = {{"store.connections", "1"},
+                        {"store.connections", "64"},
+                        {"store.connections", "0", "has to be from 1 to 64, is 0"},
+                        {"store.connections", "65", "has to be from 1 to 64, is 65"},
+                        {"store.connections", "-1", "has to be from 1 to 64, is -1"},
+                        {"store.connections", "99999999999999999999", "has to be from 1 to 64"},
+                        {"store.connections", "4294967297", "has to be from 1 to 64"},
+                        {"store.connections", "2x", R"(has to be a whole number, is "2x")"},
+                        {"store.connections", "2.0", "whole number"},
+                        {"store.connections", "", "whole number"},
+                        {"store.connections", "two", "whole number"}};
   for (const Case& expected : cases) ExpectTakenOrRefused(expected);
 }
 
@@ -164,7 +164,7 @@ TEST(SettingTest, ListTakesASingleValue) {
 TEST(SettingTest, SingleValueTakesNoList) {
   Config config;
 
-  EXPECT_THAT(Assign(*FindByKey("server.shards"), List({"1"}), config).value_or(""),
+  EXPECT_THAT(Assign(*FindByKey("store.connections"), List({"1"}), config).value_or(""),
               HasSubstr("has to be one value, is a list"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session in its shard: what it keeps alive, what a heartbeat does, and what becomes of its work
+// A session: what it keeps alive, what a heartbeat does, and what becomes of its work
 // when the stream breaks.
 #include <gmock/gmock.h>
 

@@ -89,13 +89,13 @@ class HttpServerTest : public testing::Test {
   }
 
   void StoreIs(bool reachable, const std::string& problem = "") {
-    health_.ReportStore(0, {.reachable = reachable, .problem = problem});
+    health_.ReportStore({.reachable = reachable, .problem = problem});
   }
 
   const SystemClock clock_;
   support::RecordedLog log_;
   telemetry::Metrics metrics_{"1.0", "abc"};
-  telemetry::HealthBoard health_{1, log_.logger(), metrics_};
+  telemetry::HealthBoard health_{log_.logger(), metrics_};
 };
 
 TEST_F(HttpServerTest, HealthIsThatOfTheProcess) {
@@ -125,9 +125,9 @@ TEST_F(HttpServerTest, ReadinessIsThatOfStoreAndDaemon) {
   expect(503, "store away: refused  by 127.0.0.1\n");
   StoreIs(true);
   expect(200, "ready\n");
-  health_.ReportGrants(0, {.granting = false, .setting_problem = "may\nevict"});
+  health_.ReportGrants({.granting = false, .setting_problem = "may\nevict"});
   expect(200, "ready; nothing new is granted: the store may evict\n");
-  health_.ReportGrants(0, {});
+  health_.ReportGrants({});
   expect(200, "ready\n");
   health_.ReportGivenUp({"store.quarantine\nis off"});
   expect(200, "ready\nnote: store.quarantine is off\n");

@@ -84,7 +84,7 @@ class AcquireCancelTest : public testing::Test {
   // Waits until no call is in flight any more.
   void EndServer() { server_.server().Shutdown(core::Millis(20'000)); }
 
-  // Before the server, whose shard goes on putting into them until it ends.
+  // Before the server, whose loop goes on putting into them until it ends.
   Mailbox<Pending> pending_;
   Mailbox<core::WithdrawRequest> withdrawn_;
   support::InProcessServer server_;
@@ -180,7 +180,7 @@ TEST_F(AcquireCancelTest, CallCancelledByTheEndOfTheServerIsWithdrawn) {
   auto pending = pending_.Take();
   ASSERT_TRUE(pending);
   const core::AcquireRequest request = pending->request;
-  // The shard's thread answers once the client has heard that it is cancelled.
+  // The loop's thread answers once the client has heard that it is cancelled.
   std::optional<grpc::StatusCode> heard;
   server_.loop().Post([&, pending = std::move(*pending)]() mutable {
     heard = Finish();

@@ -125,7 +125,7 @@ class AcquireWaitingTest : public testing::Test {
     EXPECT_EQ(server_.Outstanding(), 0u);
   }
 
-  // Before the server, whose shard goes on putting into them until it ends.
+  // Before the server, whose loop goes on putting into them until it ends.
   Mailbox<Joining> joining_;
   Mailbox<core::WithdrawRequest> left_;
   support::InProcessServer server_;

@@ -75,7 +75,7 @@ TEST_F(AdminServiceTest, AnswersSayThatAQuarantineRuns) {
   admin::v1::GetLockResponse got;
   admin::v1::ListLocksResponse listed;
   const auto ask = [&](telemetry::GrantHealth grants) {
-    server_.health().ReportGrants(0, std::move(grants));
+    server_.health().ReportGrants(std::move(grants));
     grpc::ClientContext get_context;
     grpc::ClientContext list_context;
     ASSERT_TRUE(stub_->GetLock(&get_context, get, &got).ok());
@@ -177,10 +177,10 @@ TEST_F(AdminServiceTest, ForceReleaseOfUnknownOutcomeIsAuditedToo) {
 }
 
 TEST_F(AdminServiceTest, ServerInfoTellsFactsAndHealth) {
-  server_.health().ReportStore(0, {.reachable = true,
-                                   .problem = "",
-                                   .server_version = "7.0.15",
-                                   .assurance = core::Assurance::kDisk});
+  server_.health().ReportStore({.reachable = true,
+                                .problem = "",
+                                .server_version = "7.0.15",
+                                .assurance = core::Assurance::kDisk});
   admin::v1::GetServerInfoResponse response;
 
   ASSERT_TRUE(stub_->GetServerInfo(&context_, {}, &response).ok());
@@ -200,7 +200,7 @@ TEST_F(AdminServiceTest, ServerInfoTellsFactsAndHealth) {
 }
 
 TEST_F(AdminServiceTest, ServerInfoSaysSinceWhenUntilWhenAndWhyNothingIsGranted) {
-  server_.health().ReportStore(0, {.reachable = true, .problem = ""});
+  server_.health().ReportStore({.reachable = true, .problem = ""});
   admin::v1::GetServerInfoResponse response;
   {
     grpc::ClientContext context;
@@ -211,13 +211,13 @@ TEST_F(AdminServiceTest, ServerInfoSaysSinceWhenUntilWhenAndWhyNothingIsGranted)
   EXPECT_FALSE(response.store().has_quarantine_left());
   EXPECT_FALSE(response.store().has_last_loss_time());
 
-  server_.health().ReportGrants(0, {.granting = false,
-                                    .epoch = 3,
-                                    .quarantine_end = {1'700'000'040'000'000},
-                                    .quarantine_over = server_.loop().Now() + std::chrono::hours(2),
-                                    .loss = "emptied",
-                                    .loss_detail = "Redis was emptied",
-                                    .noticed = {1'700'000'010'000'000}});
+  server_.health().ReportGrants({.granting = false,
+                                 .epoch = 3,
+                                 .quarantine_end = {1'700'000'040'000'000},
+                                 .quarantine_over = server_.loop().Now() + std::chrono::hours(2),
+                                 .loss = "emptied",
+                                 .loss_detail = "Redis was emptied",
+                                 .noticed = {1'700'000'010'000'000}});
   ASSERT_TRUE(stub_->GetServerInfo(&context_, {}, &response).ok());
 
   const admin::v1::StoreInfo& store = response.store();
@@ -233,7 +233,7 @@ TEST_F(AdminServiceTest, ServerInfoSaysSinceWhenUntilWhenAndWhyNothingIsGranted)
 }
 
 TEST_F(AdminServiceTest, ServerInfoSaysWhyTheStoreIsAwayAndThatItDrains) {
-  server_.health().ReportStore(0, {.problem = "connection refused"});
+  server_.health().ReportStore({.problem = "connection refused"});
   server_.health().StartDraining();
   admin::v1::GetServerInfoResponse response;
 

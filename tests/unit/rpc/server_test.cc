@@ -130,9 +130,9 @@ TEST_F(ServerTest, HealthFollowsTheStoreUnderAllNames) {
   for (const std::string name :
        {"", "lockkeeper.v1.LockService", "lockkeeper.admin.v1.AdminService", "store"}) {
     EXPECT_EQ(CheckHealth(channel, name), Serving::kNotServing) << name;
-    server_.health().ReportStore(0, Up());
+    server_.health().ReportStore(Up());
     EXPECT_EQ(CheckHealth(channel, name), Serving::kServing) << name;
-    server_.health().ReportStore(0, {.problem = "gone"});
+    server_.health().ReportStore({.problem = "gone"});
     EXPECT_EQ(CheckHealth(channel, name), Serving::kNotServing) << name;
   }
   EXPECT_EQ(CheckHealth(channel, "lockkeeper.v1.Other"), Serving::kUnknownName);
@@ -140,22 +140,22 @@ TEST_F(ServerTest, HealthFollowsTheStoreUnderAllNames) {
 
 TEST_F(ServerTest, StoreThatGrantsNothingNewIsNotServingButTheServicesAre) {
   const auto channel = server_.NewChannel();
-  server_.health().ReportStore(0, Up());
+  server_.health().ReportStore(Up());
 
-  server_.health().ReportGrants(0, {.granting = false});
+  server_.health().ReportGrants({.granting = false});
 
   EXPECT_EQ(CheckHealth(channel, "store"), Serving::kNotServing);
   for (const std::string name :
        {"", "lockkeeper.v1.LockService", "lockkeeper.admin.v1.AdminService"}) {
     EXPECT_EQ(CheckHealth(channel, name), Serving::kServing) << name;
   }
-  server_.health().ReportGrants(0, {});
+  server_.health().ReportGrants({});
   EXPECT_EQ(CheckHealth(channel, "store"), Serving::kServing);
 }
 
 TEST_F(ServerTest, HealthIsNotServingWhileDraining) {
   const auto channel = server_.NewChannel();
-  server_.health().ReportStore(0, Up());
+  server_.health().ReportStore(Up());
   server_.health().StartDraining();
   EXPECT_EQ(CheckHealth(channel, ""), Serving::kNotServing);
   EXPECT_EQ(CheckHealth(channel, "store"), Serving::kNotServing);

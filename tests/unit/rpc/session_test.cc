@@ -88,7 +88,7 @@ class SessionTest : public testing::Test {
     return support::ReasonOf(session_.Finish());
   }
 
-  // Before the server, whose shard goes on putting into them until it ends.
+  // Before the server, whose loop goes on putting into them until it ends.
   Mailbox<std::string> owners_, released_, extended_, withdrawn_;
   Mailbox<core::Done<AcquireOutcome>> held_;
   support::InProcessServer server_;
@@ -405,7 +405,7 @@ TEST_F(SessionTest, GrantAfterTheBreakIsWithdrawn) {
   ASSERT_TRUE(done);
   session_.Break();
   EXPECT_FALSE(session_.Read());
-  WaitForLog("outcome=cancelled");  // Then the shard has heard of it.
+  WaitForLog("outcome=cancelled");  // Then the loop has heard of it.
   core::Lease lease;
   lease.name = "a";
   server_.loop().RunAndWait([&] { std::move (*done)(AcquireOutcome(lease)); });

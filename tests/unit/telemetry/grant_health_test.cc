@@ -28,10 +28,7 @@ GrantHealth QuarantinedFor(int64_t epoch, const std::string& loss) {
   return health;
 }
 
-TEST(GrantHealthTest, GrantingHasNoProblem) {
-  EXPECT_EQ(GrantHealth{}.Problem(kNow), "");
-  EXPECT_TRUE(Merged({{}, {}}).granting);
-}
+TEST(GrantHealthTest, GrantingHasNoProblem) { EXPECT_EQ(GrantHealth{}.Problem(kNow), ""); }
 
 TEST(GrantHealthTest, QuarantineSaysHowLongAndWhy) {
   const GrantHealth health = QuarantinedFor(2, "emptied");
@@ -51,30 +48,6 @@ TEST(GrantHealthTest, SettingIsNamedFirstForItDoesNotPass) {
   health.setting_problem = "may evict locks";
 
   EXPECT_EQ(health.Problem(kNow), "nothing new is granted: the store may evict locks");
-}
-
-TEST(GrantHealthTest, OneShardThatDoesNotGrantIsEnough) {
-  EXPECT_FALSE(Merged({{.epoch = 2}, Quarantined(2), {.epoch = 2}}).granting);
-  EXPECT_FALSE(Merged({{.granting = false, .setting_problem = "x"}, {}}).granting);
-}
-
-TEST(GrantHealthTest, ShardThatHasNoticedItSpeaksForTheOthers) {
-  const GrantHealth noticed = QuarantinedFor(2, "emptied");
-  for (const auto& shards : {std::vector{Quarantined(2), noticed}, {noticed, Quarantined(2)}}) {
-    EXPECT_EQ(Merged(shards).loss, "emptied");
-    EXPECT_EQ(Merged(shards).noticed, noticed.noticed);
-  }
-}
-
-TEST(GrantHealthTest, LossOfAnEarlierEpochExplainsNothing) {
-  const GrantHealth merged = Merged({QuarantinedFor(2, "emptied"), Quarantined(3)});
-
-  EXPECT_EQ(merged.epoch, 3);
-  EXPECT_EQ(merged.loss, "");
-}
-
-TEST(GrantHealthTest, NewestEpochCountsAlsoWhereAnOlderOneIsQuarantined) {
-  EXPECT_EQ(Merged({QuarantinedFor(2, "emptied"), {.epoch = 3}}).epoch, 3);
 }
 
 }  // namespace

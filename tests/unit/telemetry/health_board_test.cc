@@ -37,14 +37,14 @@ class HealthBoardTest : public testing::Test {
 };
 
 TEST_F(HealthBoardTest, ServesNotBeforeTheStoreIsReached) {
-  HealthBoard board(1, log_.logger(), metrics_);
+  HealthBoard board(log_.logger(), metrics_);
 
   EXPECT_FALSE(board.Current().serving());
   EXPECT_EQ(board.Current().problem(), "store away: not connected yet");
   EXPECT_TRUE(Exposes("lockkeeper_store_up 0"));
   EXPECT_THAT(log_.Take(), IsEmpty());
 
-  board.ReportStore(0, Up());
+  board.ReportStore(Up());
 
   EXPECT_TRUE(board.Current().serving());
   EXPECT_EQ(board.Current().problem(), "");
@@ -55,9 +55,9 @@ TEST_F(HealthBoardTest, ServesNotBeforeTheStoreIsReached) {
 }
 
 TEST_F(HealthBoardTest, StoreThatIsNotDurableIsWarnedOf) {
-  HealthBoard board(1, log_.logger(), metrics_);
+  HealthBoard board(log_.logger(), metrics_);
 
-  board.ReportStore(0, Up(Assurance::kMemory));
+  board.ReportStore(Up(Assurance::kMemory));
 
   EXPECT_THAT(log_.Take(),
               ElementsAre(HasSubstr("event=store.up"),
@@ -65,58 +65,55 @@ TEST_F(HealthBoardTest, StoreThatIsNotDurableIsWarnedOf) {
                                 EndsWith("assurance=memory"))));
 
   // Not again with each new connection, but when it becomes so.
-  board.ReportStore(0, Down("connection refused"));
-  board.ReportStore(0, Up(Assurance::kMemory));
+  board.ReportStore(Down("connection refused"));
+  board.ReportStore(Up(Assurance::kMemory));
   EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("event=store.down"), HasSubstr("event=store.up")));
-  board.ReportStore(0, Up(Assurance::kDisk));
-  board.ReportStore(0, Up(Assurance::kMemory));
+  board.ReportStore(Up(Assurance::kDisk));
+  board.ReportStore(Up(Assurance::kMemory));
   EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("event=store.not_durable")));
 }
 
 TEST_F(HealthBoardTest, NotesSayWhatIsGivenUpAndThatTheStoreForgets) {
-  HealthBoard board(1, log_.logger(), metrics_);
+  HealthBoard board(log_.logger(), metrics_);
   EXPECT_TRUE(board.Current().notes().empty());
   board.ReportGivenUp({"store.quarantine is off"});
-  board.ReportStore(0, Up(Assurance::kDisk));
+  board.ReportStore(Up(Assurance::kDisk));
   EXPECT_THAT(board.Current().notes(), testing::ElementsAre("store.quarantine is off"));
-  board.ReportStore(0, Up(Assurance::kMemory));
+  board.ReportStore(Up(Assurance::kMemory));
   EXPECT_THAT(board.Current().notes(),
               testing::ElementsAre("store.quarantine is off", HasSubstr("`appendfsync always`")));
-  board.ReportStore(0, Down("connection refused"));
+  board.ReportStore(Down("connection refused"));
   EXPECT_EQ(board.Current().notes().size(), 1u) << "whether it forgets is not known";
 }
 
 TEST_F(HealthBoardTest, ServesNotBeforeTheGuardHasLooked) {
-  HealthBoard board(2, log_.logger(), metrics_);
-  for (size_t shard = 0; shard < 2; ++shard) {
-    board.ReportGrants(shard, {.looked = false, .granting = false});
-    board.ReportStore(shard, Up());
-  }
-  board.ReportGrants(0, {});
+  HealthBoard board(log_.logger(), metrics_);
+  board.ReportGrants({.looked = false, .granting = false});
+  board.ReportStore(Up());
 
-  EXPECT_FALSE(board.Current().serving()) << "one shard is not enough";
+  EXPECT_FALSE(board.Current().serving());
   EXPECT_FALSE(board.Current().granting());
   EXPECT_THAT(board.Current().problem(), HasSubstr("not looked"));
 
-  board.ReportGrants(1, {.granting = false});
+  board.ReportGrants({.granting = false});
 
   EXPECT_TRUE(board.Current().serving()) << "holders go on in a quarantine";
   EXPECT_EQ(board.Current().problem(), "");
 }
 
 TEST_F(HealthBoardTest, StoreThatNothingIsKnownOfIsNotCalledAway) {
-  HealthBoard board(1, log_.logger(), metrics_);
+  HealthBoard board(log_.logger(), metrics_);
 
   board.ReportGivenUp({"store.quarantine is off"});
-  board.ReportGrants(0, {.looked = false, .granting = false});
+  board.ReportGrants({.looked = false, .granting = false});
 
   EXPECT_THAT(log_.Take(), IsEmpty());
 }
 
 TEST_F(HealthBoardTest, StoreThatIsAwayFromTheStartIsLogged) {
-  HealthBoard board(1, log_.logger(), metrics_);
+  HealthBoard board(log_.logger(), metrics_);
 
-  board.ReportStore(0, Down("connection refused"));
+  board.ReportStore(Down("connection refused"));
 
   EXPECT_THAT(log_.Take(), ElementsAre(AllOf(HasSubstr("level=warn"), HasSubstr("event=store.down"),
                                              EndsWith("problem=\"connection refused\""))));
@@ -124,48 +121,32 @@ TEST_F(HealthBoardTest, StoreThatIsAwayFromTheStartIsLogged) {
 }
 
 TEST_F(HealthBoardTest, ChangesAreLoggedOnceHoweverOftenTheyAreReported) {
-  HealthBoard board(1, log_.logger(), metrics_);
+  HealthBoard board(log_.logger(), metrics_);
 
-  for (int i = 0; i < 3; ++i) board.ReportStore(0, Up());
-  for (int i = 0; i < 100; ++i) board.ReportStore(0, Down("connection refused"));
-  for (int i = 0; i < 3; ++i) board.ReportStore(0, Up());
+  for (int i = 0; i < 3; ++i) board.ReportStore(Up());
+  for (int i = 0; i < 100; ++i) board.ReportStore(Down("connection refused"));
+  for (int i = 0; i < 3; ++i) board.ReportStore(Up());
 
   EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("event=store.up"), HasSubstr("event=store.down"),
                                        HasSubstr("event=store.up")));
 }
 
 TEST_F(HealthBoardTest, AlternatingProblemsAreLimited) {
-  HealthBoard board(1, log_.logger(), metrics_);
+  HealthBoard board(log_.logger(), metrics_);
 
-  for (int i = 0; i < 100; ++i) board.ReportStore(0, Down(i % 2 == 0 ? "refused" : "loading"));
+  for (int i = 0; i < 100; ++i) board.ReportStore(Down(i % 2 == 0 ? "refused" : "loading"));
   EXPECT_THAT(log_.Take(),
               ElementsAre(HasSubstr("event=store.down"), HasSubstr("event=store.still_down")));
   EXPECT_EQ(board.Current().store.problem, "loading");
 
   log_.Advance(std::chrono::seconds(10));
-  board.ReportStore(0, Down("refused"));
+  board.ReportStore(Down("refused"));
   EXPECT_THAT(log_.Take(), ElementsAre(EndsWith("problem=refused suppressed=98")));
 }
 
-TEST_F(HealthBoardTest, EveryShardHasToReachTheStore) {
-  HealthBoard board(3, log_.logger(), metrics_);
-
-  board.ReportStore(0, Up());
-  board.ReportStore(1, Up());
-  EXPECT_FALSE(board.Current().serving());
-
-  board.ReportStore(2, Up(Assurance::kMemory));
-  EXPECT_TRUE(board.Current().serving());
-  EXPECT_EQ(board.Current().store.assurance, Assurance::kMemory) << "the least of all";
-
-  board.ReportStore(1, Down("timed out"));
-  EXPECT_FALSE(board.Current().serving());
-  EXPECT_EQ(board.Current().problem(), "store away: timed out");
-}
-
 TEST_F(HealthBoardTest, DrainingEndsServing) {
-  HealthBoard board(1, log_.logger(), metrics_);
-  board.ReportStore(0, Up());
+  HealthBoard board(log_.logger(), metrics_);
+  board.ReportStore(Up());
 
   board.StartDraining();
 
@@ -174,19 +155,18 @@ TEST_F(HealthBoardTest, DrainingEndsServing) {
   EXPECT_THAT(board.Current().problem(), HasSubstr("draining"));
   EXPECT_TRUE(Exposes("lockkeeper_draining 1"));
 
-  board.ReportStore(0, Down("refused"));
-  board.ReportStore(0, Up());
+  board.ReportStore(Down("refused"));
+  board.ReportStore(Up());
   EXPECT_TRUE(board.Current().draining);
 }
 
 TEST_F(HealthBoardTest, StoreThatGrantsNothingNewServesHolders) {
-  HealthBoard board(2, log_.logger(), metrics_);
-  board.ReportStore(0, Up());
-  board.ReportStore(1, Up());
+  HealthBoard board(log_.logger(), metrics_);
+  board.ReportStore(Up());
   EXPECT_TRUE(board.Current().granting());
   EXPECT_TRUE(Exposes("lockkeeper_store_granting 1"));
 
-  board.ReportGrants(1, {.granting = false, .epoch = 7, .quarantine_end = {1'700'000'000'500'000}});
+  board.ReportGrants({.granting = false, .epoch = 7, .quarantine_end = {1'700'000'000'500'000}});
 
   EXPECT_TRUE(board.Current().serving());
   EXPECT_FALSE(board.Current().granting());
@@ -194,27 +174,27 @@ TEST_F(HealthBoardTest, StoreThatGrantsNothingNewServesHolders) {
   EXPECT_TRUE(Exposes("lockkeeper_store_epoch 7"));
   EXPECT_TRUE(Exposes("lockkeeper_store_quarantine_end_seconds 1700000000.5"));
 
-  board.ReportGrants(1, {.epoch = 7});
+  board.ReportGrants({.epoch = 7});
   EXPECT_TRUE(board.Current().granting());
   EXPECT_TRUE(Exposes("lockkeeper_store_granting 1"));
 
-  board.ReportStore(0, Down("refused"));
+  board.ReportStore(Down("refused"));
   EXPECT_FALSE(board.Current().granting()) << "a store that is away grants nothing";
   EXPECT_TRUE(Exposes("lockkeeper_store_granting 0"));
 }
 
 TEST_F(HealthBoardTest, ListenersHearThePresentAndEachChange) {
-  HealthBoard board(1, log_.logger(), metrics_);
+  HealthBoard board(log_.logger(), metrics_);
   std::vector<std::string> heard;
   const auto listen = [&heard](const Health& health) {
     heard.push_back(health.serving() ? "serving" : health.problem());
   };
 
   const HealthSubscription first = board.Subscribe(listen);
-  board.ReportStore(0, Up());
-  board.ReportStore(0, Up());
+  board.ReportStore(Up());
+  board.ReportStore(Up());
   const HealthSubscription second = board.Subscribe(listen);
-  board.ReportStore(0, Down("refused"));
+  board.ReportStore(Down("refused"));
   board.StartDraining();
   board.StartDraining();
 
@@ -224,7 +204,7 @@ TEST_F(HealthBoardTest, ListenersHearThePresentAndEachChange) {
 }
 
 TEST_F(HealthBoardTest, ListenersHearNothingAfterTheirSubscription) {
-  HealthBoard board(1, log_.logger(), metrics_);
+  HealthBoard board(log_.logger(), metrics_);
   int heard_by_first = 0;
   int heard_by_second = 0;
   std::optional<HealthSubscription> first =
@@ -232,9 +212,9 @@ TEST_F(HealthBoardTest, ListenersHearNothingAfterTheirSubscription) {
   HealthSubscription second = board.Subscribe([&](const Health&) { ++heard_by_second; });
   const HealthSubscription moved = std::move(second);
 
-  board.ReportStore(0, Up());
+  board.ReportStore(Up());
   first.reset();
-  board.ReportStore(0, Down("refused"));
+  board.ReportStore(Down("refused"));
 
   EXPECT_EQ(heard_by_first, 2);
   EXPECT_EQ(heard_by_second, 3);
@@ -242,16 +222,16 @@ TEST_F(HealthBoardTest, ListenersHearNothingAfterTheirSubscription) {
 
 // Goal: the last thing that a listener hears is how it is, whichever thread was last.
 TEST_F(HealthBoardTest, ListenersHearChangesOfManyThreadsInOrder) {
-  constexpr size_t kShards = 4;
-  HealthBoard board(kShards, log_.logger(), metrics_);
+  constexpr size_t kThreads = 4;
+  HealthBoard board(log_.logger(), metrics_);
   Health last;
   const HealthSubscription subscription =
       board.Subscribe([&last](const Health& health) { last = health; });
 
   std::vector<std::thread> threads;
-  for (size_t shard = 0; shard < kShards; ++shard) {
-    threads.emplace_back([&board, shard] {
-      for (int i = 0; i < 500; ++i) board.ReportStore(shard, i % 2 == 0 ? Down("away") : Up());
+  for (size_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&board] {
+      for (int i = 0; i < 500; ++i) board.ReportStore(i % 2 == 0 ? Down("away") : Up());
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -107,13 +107,13 @@ TEST_F(MetricsTest, SingleMetricsCountByThemselves) {
   metrics_.script_reloads().Increment();
   metrics_.script_reloads().Increment();
   metrics_.store_up().Set(1);
-  metrics_.EventLoopLag(1).Observe(Micros(2'000));
+  metrics_.event_loop_lag().Observe(Micros(2'000));
 
   EXPECT_EQ(ValueOf("lockkeeper_redis_reconnect_total"), 1);
   EXPECT_EQ(ValueOf("lockkeeper_redis_script_reload_total"), 2);
   EXPECT_EQ(ValueOf("lockkeeper_store_up"), 1);
-  EXPECT_EQ(ValueOf("lockkeeper_event_loop_lag_seconds_bucket{shard=\"1\",le=\"0.001\"}"), 0);
-  EXPECT_EQ(ValueOf("lockkeeper_event_loop_lag_seconds_bucket{shard=\"1\",le=\"0.0025\"}"), 1);
+  EXPECT_EQ(ValueOf("lockkeeper_event_loop_lag_seconds_bucket{le=\"0.001\"}"), 0);
+  EXPECT_EQ(ValueOf("lockkeeper_event_loop_lag_seconds_bucket{le=\"0.0025\"}"), 1);
   EXPECT_EQ(ValueOf("lockkeeper_build_info{commit=\"abcdef\",version=\"1.2.3\"}"), 1);
 }
 
@@ -192,7 +192,6 @@ std::set<std::string> LabelsOf(const MetricInfo& info) {
 TEST_F(MetricsTest, CatalogListsWhatIsExposed) {
   metrics_.ForRpc("Acquire").Record(Outcome::kGranted, StatusCode::kOk, Micros(1));
   metrics_.ForScript("acquire");
-  metrics_.EventLoopLag(0);
   metrics_.StoreLosses("emptied").Increment();
   metrics_.Reassertions("taken_back").Increment();
   metrics_.ConnectionsClosed("too_many").Increment();

@@ -7,7 +7,7 @@ namespace lockkeeper::text {
 namespace {
 
 const std::vector<std::string>& Known() {
-  static const auto& known = *new std::vector<std::string>{"listen", "shards", "connections"};
+  static const auto& known = *new std::vector<std::string>{"listen", "drains", "connections"};
   return known;
 }
 
@@ -15,7 +15,7 @@ TEST(NearMissTest, FindsSlipsOfTheFingers) {
   EXPECT_EQ(NearMiss("listne", Known()), "listen");
   EXPECT_EQ(NearMiss("lisen", Known()), "listen");
   EXPECT_EQ(NearMiss("listten", Known()), "listen");
-  EXPECT_EQ(NearMiss("shard", Known()), "shards");
+  EXPECT_EQ(NearMiss("drain", Known()), "drains");
   EXPECT_EQ(NearMiss("conections", Known()), "connections");
 }
 

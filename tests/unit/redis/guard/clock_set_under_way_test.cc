@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/errors.h"
-#include "core/shard.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "text/stable_hash.h"
 #include "unit/redis/guard/guarded_store_fixture.h"
 
 namespace lockkeeper::redis {
@@ -46,7 +46,7 @@ TEST_F(ClockSetUnderWayTest, LockThatAnotherStillHoldsIsNotHandedOut) {
 // A message led to the look that finds it out, and the lock's lane is ahead of the new marker.
 TEST_F(ClockSetUnderWayTest, NothingIsHandedOutWhileTheNewMarkerIsOnItsWay) {
   lock_ = "b";
-  ASSERT_EQ(core::HashOfName(lock_) % daemon_.node.lanes(), 1U) << "not the lane of the marker";
+  ASSERT_EQ(text::StableHash(lock_) % daemon_.node.lanes(), 1U) << "not the lane of the marker";
   ASSERT_TRUE(Acquire(2).ok());
   executor_.AdvanceBy(600ms);
   const uint64_t requests = daemon_.node.requests();

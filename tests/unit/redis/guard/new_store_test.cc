@@ -141,16 +141,6 @@ TEST_F(NewStoreTest, DaemonsThatStartTogetherAgreeAfterTheWait) {
   EXPECT_EQ(one->observer.told.size() + two->observer.told.size(), 1U);
 }
 
-// Another shard of the same daemon may be who knows the store.
-TEST_F(NewStoreTest, DaemonThatMayNotBeAloneInItselfAlwaysWaits) {
-  NodeGuardOptions options = support::GuardOptionsOf(std::string(16, '1'));
-  options.new_store.wait = kWait;
-  Guarded daemon(server_, clock_, executor_, options);
-  daemon.node.StopListening();
-
-  EXPECT_GE(TimeToPermit(daemon), kWait);
-}
-
 // For want of rights, say.
 TEST_F(NewStoreTest, ServerThatDoesNotTellWhoListensIsWatchedForAsLong) {
   server_.Forbid("PUBSUB");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions of a server with several shards, whose threads all have a part in a session's end.
+// The loop's thread and gRPC's all have a part in a session's end.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -14,11 +14,10 @@ namespace {
 
 using support::SessionCaller;
 
-constexpr size_t kShards = 16;  // So that some wait for a session's mutex, and wake in its end.
 constexpr size_t kRounds = 100;
 constexpr size_t kSessions = 16;
 
-class SessionShardsTest : public testing::Test {
+class SessionEndTest : public testing::Test {
  protected:
   // Waits until all of `count` sessions have ended.
   void WaitForEnds(size_t count) {
@@ -26,13 +25,13 @@ class SessionShardsTest : public testing::Test {
   }
   size_t Ends() { return server_.log().LinesWith("rpc=Session").size(); }
 
-  support::InProcessServer server_{kShards};
+  support::InProcessServer server_;
 };
 
 // Goal: nobody touches a session that another thread has ended. Method: many that break at once,
-// so that the shards' threads, and gRPC's, come to their ends together; whoever locks a mutex that
+// so that the loop's thread and gRPC's come to their ends together; whoever locks a mutex that
 // is gone crashes soon.
-TEST_F(SessionShardsTest, BrokenSessionsEndOnceEach) {
+TEST_F(SessionEndTest, BrokenSessionsEndOnceEach) {
   const auto channel = server_.NewChannel();
   for (size_t round = 1; round <= kRounds; ++round) {
     std::deque<SessionCaller> sessions;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/shard_host.h"
+#include "daemon/lock_loop.h"
 
 #include <algorithm>
 #include <chrono>
@@ -20,34 +20,33 @@ telemetry::StoreHealth ToStoreHealth(const redis::NodeHealth& node) {
 
 }  // namespace
 
-struct ShardHost::IdleWatch {
+struct LockLoop::IdleWatch {
   core::Instant deadline;
   std::promise<size_t> outstanding;
   std::unique_ptr<core::Timer> timer;
 };
 
-ShardHost::ShardHost(const ShardOptions& options, const ShardDeps& deps)
-    : number_(options.number),
-      health_(deps.health),
-      lag_(deps.metrics.EventLoopLag(options.number)),
-      loop_("shard-" + std::to_string(options.number)),
-      node_telemetry_(options.number, {deps.log, "redis"}, deps.metrics),
-      guard_telemetry_(options.number, {deps.log, "guard"}, deps.metrics, deps.health, loop_),
+LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
+    : health_(deps.health),
+      lag_(deps.metrics.event_loop_lag()),
+      loop_("loop"),
+      node_telemetry_({deps.log, "redis"}, deps.metrics),
+      guard_telemetry_({deps.log, "guard"}, deps.metrics, deps.health, loop_),
       contact_(std::in_place) {
   first_contact_ = contact_->get_future();
   loop_.RunAndWait([&] {
     node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
     if (options.guard) {
-      health_.ReportGrants(number_, {.looked = false, .granting = false});  // Until the guard does.
-      guard_ = std::make_unique<redis::NodeGuard>(*node_, loop_, loop_, deps.token_floor,
+      health_.ReportGrants({.looked = false, .granting = false});  // Until the guard does.
+      guard_ = std::make_unique<redis::NodeGuard>(*node_, loop_, loop_, token_floor_,
                                                   guard_telemetry_, *options.guard);
     }
-    queue_ = std::make_unique<redis::OperationQueue>(*node_, loop_, loop_, deps.token_floor,
+    queue_ = std::make_unique<redis::OperationQueue>(*node_, loop_, loop_, token_floor_,
                                                      options.queue, guard_.get());
-    store_ = std::make_unique<redis::RedisLockStore>(*node_, *queue_, deps.token_floor, loop_,
+    store_ = std::make_unique<redis::RedisLockStore>(*node_, *queue_, token_floor_, loop_,
                                                      options.store, guard_.get());
-    admin_ = std::make_unique<redis::RedisAdminStore>(*node_, *queue_, loop_, loop_,
-                                                      deps.token_floor, store_->proofs());
+    admin_ = std::make_unique<redis::RedisAdminStore>(*node_, *queue_, loop_, loop_, token_floor_,
+                                                      store_->proofs());
     locks_ = std::make_unique<core::LockManager>(*store_, loop_, loop_, deps.lock_observer,
                                                  options.locks);
     connecting_ = node_->health().problem;
@@ -56,7 +55,7 @@ ShardHost::ShardHost(const ShardOptions& options, const ShardDeps& deps)
   });
 }
 
-ShardHost::~ShardHost() {
+LockLoop::~LockLoop() {
   loop_.RunAndWait([this] {
     lag_timer_.reset();
     node_telemetry_.StopTelling();
@@ -73,7 +72,7 @@ ShardHost::~ShardHost() {
   loop_.Stop();
 }
 
-std::optional<redis::NodeHealth> ShardHost::WaitForFirstContact(core::Millis limit) {
+std::optional<redis::NodeHealth> LockLoop::WaitForFirstContact(core::Millis limit) {
   const auto is_known = [this](core::Millis time) {
     return first_contact_.wait_for(time) == std::future_status::ready;
   };
@@ -88,21 +87,21 @@ std::optional<redis::NodeHealth> ShardHost::WaitForFirstContact(core::Millis lim
   return contact;
 }
 
-void ShardHost::OnHealth(const redis::NodeHealth& health) {
+void LockLoop::OnHealth(const redis::NodeHealth& health) {
   // Lanes get ready one after another; until the last one is, nothing is known yet.
   if (contact_ && !health.reachable && health.problem == connecting_) return;
   const bool ends_start = is_starting_ && contact_ && health.refused;
-  if (!ends_start) health_.ReportStore(number_, ToStoreHealth(health));
+  if (!ends_start) health_.ReportStore(ToStoreHealth(health));
   if (!contact_) return;
   contact_->set_value(health);
   contact_.reset();
 }
 
-void ShardHost::StartDraining() {
+void LockLoop::StartDraining() {
   loop_.RunAndWait([this] { locks_->StartDraining(); });
 }
 
-size_t ShardHost::WaitUntilIdle(core::Instant deadline) {
+size_t LockLoop::WaitUntilIdle(core::Instant deadline) {
   auto watch = std::make_shared<IdleWatch>();
   watch->deadline = deadline;
   std::future<size_t> outstanding = watch->outstanding.get_future();
@@ -110,7 +109,7 @@ size_t ShardHost::WaitUntilIdle(core::Instant deadline) {
   return outstanding.get();
 }
 
-void ShardHost::CheckIdle(std::shared_ptr<IdleWatch> watch) {
+void LockLoop::CheckIdle(std::shared_ptr<IdleWatch> watch) {
   const size_t outstanding = locks_->outstanding();
   if (outstanding == 0 || loop_.Now() >= watch->deadline) {
     watch->timer.reset();
@@ -123,7 +122,7 @@ void ShardHost::CheckIdle(std::shared_ptr<IdleWatch> watch) {
   });
 }
 
-void ShardHost::MeasureLag(core::Instant due) {
+void LockLoop::MeasureLag(core::Instant due) {
   const auto lag = std::chrono::duration_cast<core::Micros>(loop_.Now() - due);
   lag_.Observe(std::max(lag, core::Micros(0)));
   const core::Instant next = loop_.Now() + kLagInterval;

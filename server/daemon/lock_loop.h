@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One shard of the daemon: its event loop, and everything that lives on the loop's thread, from the
-// connections to Redis up to the lock manager.
+// The daemon's loop, and everything that lives on its thread, from the connections to Redis up to
+// the lock manager.
 #pragma once
 
-#include <cstddef>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "core/lock_manager.h"
-#include "core/shard.h"
 #include "daemon/guard_telemetry.h"
 #include "daemon/node_telemetry.h"
 #include "loop/event_loop.h"
@@ -27,8 +25,7 @@
 
 namespace lockkeeper::daemon {
 
-struct ShardOptions {
-  size_t number = 0;
+struct LockLoopOptions {
   redis::RedisNodeOptions node;
   std::optional<redis::NodeGuardOptions> guard;  // Nothing: no losses are noticed.
   redis::OperationQueueOptions queue;
@@ -36,28 +33,28 @@ struct ShardOptions {
   core::LockManagerOptions locks;
 };
 
-// What all shards share. Lifetime: outlives the shards.
-struct ShardDeps {
-  redis::TokenFloor& token_floor;
+// Lifetime: outlives the loop.
+struct LockLoopDeps {
   core::LockObserver& lock_observer;
   telemetry::HealthBoard& health;
   telemetry::Metrics& metrics;
   telemetry::Log& log;
 };
 
-// Thread-safety: thread-safe, but not from the shard's own thread.
-class ShardHost {
+// Thread-safety: thread-safe, but not from the loop's own thread.
+class LockLoop {
  public:
   // Begins to connect.
-  ShardHost(const ShardOptions& options, const ShardDeps& deps);
-  // Requires: nothing is posted to the shard any more.
-  ~ShardHost();
-  ShardHost(const ShardHost&) = delete;
-  ShardHost& operator=(const ShardHost&) = delete;
+  LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps);
+  // Requires: nothing is posted to the loop any more.
+  ~LockLoop();
+  LockLoop(const LockLoop&) = delete;
+  LockLoop& operator=(const LockLoop&) = delete;
 
-  // Valid as long as this object.
-  core::Shard shard() { return {loop_, *locks_, *admin_}; }
   loop::EventLoop& loop() { return loop_; }
+  // Of the loop's thread: post to it first.
+  core::LockManager& locks() { return *locks_; }
+  core::AdminStore& admin() { return *admin_; }
 
   // What came of the first try to reach the store: reachable, refused or away. Nothing if that is
   // not known after `limit`. A refusal is not logged then: it ends the start, and whoever starts
@@ -78,13 +75,13 @@ class ShardHost {
   void CheckIdle(std::shared_ptr<IdleWatch> watch);
   void MeasureLag(core::Instant due);
 
-  const size_t number_;
   telemetry::HealthBoard& health_;
   const telemetry::Histogram lag_;
   loop::EventLoop loop_;
   std::future<redis::NodeHealth> first_contact_;
 
   // Owned by the loop's thread.
+  redis::TokenFloor token_floor_;
   NodeTelemetry node_telemetry_;
   GuardTelemetry guard_telemetry_;
   std::unique_ptr<redis::RedisNode> node_;
