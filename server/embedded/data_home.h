@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tells the folder that the server's data was written to from a copy of it, and whether somebody
-// changed it while no server ran: the marker of the store is compared with both.
+// changed it while no server ran: the marker of the store is compared with both. Nothing else would
+// notice data from a backup, since the only daemon that knew newer ones was down: a lock that was
+// granted after the backup would be granted again.
 #pragma once
 
 #include <string>

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -58,7 +57,6 @@ class EmbeddedStore::Supervisor {
   void Stop();
 
   const std::string& url() const { return url_; }
-  EmbeddedState state() const { return state_; }
 
  private:
   void Run();
@@ -80,7 +78,6 @@ class EmbeddedStore::Supervisor {
   ServerLog log_;
   const os::Descriptor stop_;  // Can be read once the store is to stop.
   Millis restart_pause_;
-  std::atomic<EmbeddedState> state_ = EmbeddedState::kStarting;
   std::promise<absl::Status> first_start_;
   std::once_flag stopped_;
   std::thread thread_;
@@ -108,7 +105,6 @@ void EmbeddedStore::Supervisor::Stop() {
   std::call_once(stopped_, [this] {
     eventfd_write(stop_.get(), 1);
     thread_.join();
-    state_ = EmbeddedState::kStopped;
   });
 }
 
@@ -124,7 +120,6 @@ void EmbeddedStore::Supervisor::Run() {
     if (!server.ok()) {
       Tell(EmbeddedEvent::Kind::kStartFailed, std::string(server.status().message()));
     }
-    state_ = EmbeddedState::kDown;
     if (PauseBeforeRestart() == Next::kStop) return;
   }
 }
@@ -154,7 +149,6 @@ absl::StatusOr<ServerProcess> EmbeddedStore::Supervisor::StartServer() {
                             .inherited_descriptor = directory_.lock_descriptor()});
   if (!server.ok()) return server;
   if (absl::Status status = AwaitAnswer(*server); !status.ok()) return status;
-  state_ = EmbeddedState::kRunning;
   Tell(EmbeddedEvent::Kind::kStarted,
        program_ + " runs with process id " + std::to_string(server->pid()));
   return server;
@@ -234,8 +228,6 @@ EmbeddedStore::EmbeddedStore(DataHome home, std::unique_ptr<Supervisor> supervis
 EmbeddedStore::~EmbeddedStore() = default;
 
 const std::string& EmbeddedStore::url() const { return supervisor_->url(); }
-
-EmbeddedState EmbeddedStore::state() const { return supervisor_->state(); }
 
 void EmbeddedStore::Stop() { supervisor_->Stop(); }
 

@@ -25,8 +25,6 @@ struct EmbeddedStoreOptions {
   core::Millis restart_pause_max{5'000};
 };
 
-enum class EmbeddedState { kStarting, kRunning, kDown, kStopped };
-
 // What happened to the server, for the log.
 struct EmbeddedEvent {
   enum class Kind { kWaiting, kStarted, kEnded, kStartFailed };
@@ -51,8 +49,6 @@ class EmbeddedStore {
 
   // "unix:///var/lib/lockkeeper/redis.sock"
   const std::string& url() const;
-
-  EmbeddedState state() const;
 
   // Its folder, as it was before the server was started for the first time.
   const DataHome& home() const { return home_; }
