@@ -3,14 +3,11 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/un.h>
 #include <uv.h>
 
 #include <cstring>
 #include <utility>
-
-#include "absl/strings/ascii.h"
 
 namespace lockkeeper::loop {
 namespace {
@@ -23,23 +20,6 @@ std::vector<SocketAddress> Copy(const addrinfo* list) {
     address.length = list->ai_addrlen;
     addresses.push_back(address);
   }
-  return addresses;
-}
-
-bool IsLocalhost(const std::string& host) {
-  std::string name = absl::AsciiStrToLower(host);
-  if (name.ends_with('.')) name.pop_back();
-  return name == "localhost" || name.ends_with(".localhost");
-}
-
-std::vector<SocketAddress> Loopback(uint16_t port) {
-  sockaddr_in v4;
-  sockaddr_in6 v6;
-  uv_ip4_addr("127.0.0.1", port, &v4);
-  uv_ip6_addr("::1", port, &v6);
-  std::vector<SocketAddress> addresses(2);
-  std::memcpy(&addresses[0].storage, &v4, addresses[0].length = sizeof v4);
-  std::memcpy(&addresses[1].storage, &v6, addresses[1].length = sizeof v6);
   return addresses;
 }
 
@@ -63,8 +43,6 @@ std::string SocketAddress::Text() const {
 struct Resolver::Question {
   uv_getaddrinfo_t request{};
   absl::AnyInvocable<void(Resolved) &&> done;  // Empty once nobody wants to know.
-  std::string host;
-  uint16_t port = 0;
   std::shared_ptr<Question> self;
 
   static void OnAnswer(uv_getaddrinfo_t* request, int status, addrinfo* list) {
@@ -73,8 +51,6 @@ struct Resolver::Question {
     Resolved answer = status == 0 ? Resolved(Copy(list)) : Resolved(uv_strerror(status));
     uv_freeaddrinfo(list);
     if (!question->done) return;
-    // A machine without /etc/hosts does not know its own name for itself (RFC 6761, 6.3).
-    if (status != 0 && IsLocalhost(question->host)) answer = Loopback(question->port);
     auto done = std::exchange(question->done, nullptr);
     std::move(done)(std::move(answer));
   }
@@ -84,8 +60,6 @@ Resolver::Resolver(EventLoop& loop, const std::string& host, uint16_t port,
                    absl::AnyInvocable<void(Resolved) &&> done)
     : question_(std::make_shared<Question>()) {
   question_->done = std::move(done);
-  question_->host = host;
-  question_->port = port;
   question_->self = question_;
   question_->request.data = question_.get();
   addrinfo hints{};

@@ -94,14 +94,6 @@ TEST(RedisNodeTest, HostNameIsResolved) {
   harness.AwaitReachable();
 }
 
-// As `localhost` on a machine without /etc/hosts: whoever answers for names does not know it.
-TEST(RedisNodeTest, NameForThisMachineNeedsNobodyToResolveIt) {
-  RedisServer server({.listening = Listening::kUnixSocketAndTcp});
-  NodeHarness harness("redis://redis.localhost:" + std::to_string(server.port()));
-
-  harness.AwaitReachable();
-}
-
 TEST(RedisNodeTest, AssuranceFollowsTheServersSettings) {
   RedisServer volatile_server;
   RedisServer durable_server({.durability = Durability::kDiskAlways});
