@@ -51,6 +51,7 @@ bool LastLease::IsIn(std::string_view record) const {
   const std::string_view token = record.substr(kTokenColumn, kNumberDigits);
   const std::string wanted = Digits(token_.value, kNumberDigits);
   if (token != wanted) return token > wanted;
+  if (record[kStateColumn] == 'O') return false;  // It had been claimed.
   return record[kStateColumn] != 'H' ||
          record.substr(kLeaseEndColumn, kNumberDigits) >= Digits(end_.micros, kNumberDigits);
 }

@@ -215,6 +215,15 @@ TEST_F(OlderDataTest, ServerThatLostAnExtendInARestartIsNotBelieved) {
   EXPECT_TRUE(IsQuarantined(2));
 }
 
+TEST_F(OlderDataTest, ServerThatLostAClaimInARestartIsNotBelieved) {
+  ASSERT_TRUE(Acquire(1).ok());
+  Run({"SETRANGE", "lk:{a}", "2", "O"});  // As it was offered, with the same token.
+  Restart();
+
+  EXPECT_TRUE(IsQuarantined(2));
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
 TEST_F(OlderDataTest, ServerThatKeptTheLastLeaseInARestartIsBelieved) {
   ASSERT_TRUE(Acquire(1).ok());
   Restart();
