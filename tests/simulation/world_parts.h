@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run is made of, for its own files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "simulation/any_client.h"
+#include "simulation/daemon.h"
+#include "simulation/fenced_counter.h"
+#include "simulation/judge.h"
+#include "simulation/line_watch.h"
+#include "simulation/message_order.h"
+#include "simulation/rpc.h"
+#include "simulation/session_client.h"
+#include "simulation/stream.h"
+#include "simulation/world.h"
+#include "support/fake_node/redis_model.h"
+#include "support/manual_clock.h"
+#include "support/manual_executor.h"
+
+namespace lockkeeper::simulation {
+
+// Within this a daemon in good order notices a loss: its beat, and a look at the marker.
+inline constexpr Micros kNoticedWithin{1'200'000};
+
+class World {
+ public:
+  World(const Schedule& schedule, support::LuaScripts& lua, std::ostream* trace)
+      : schedule_(schedule),
+        random_(schedule.seed ^ 0x5bd1e995),
+        executor_(clock_),
+        judge_(kRecordRetention),
+        server_(lua, clock_),
+        order_(schedule, clock_),
+        rpc_(clock_, executor_, judge_, order_, random_.Fork()),
+        streams_(clock_, rpc_, support::Random(schedule.seed ^ 0x9e3779b9)),
+        watch_(server_, clock_, judge_),
+        counters_(static_cast<size_t>(schedule.locks)) {
+    watch_.TraceTo(trace);
+  }
+
+  Outcome Run();
+
+ private:
+  struct OlderData {
+    support::Keyspace::Snapshot data;
+    Life life;
+  };
+
+  // In daemons.
+  struct Left {
+    size_t operations = 0;
+    size_t sessions = 0;
+    bool operator==(const Left&) const = default;
+  };
+
+  void StartDaemon(size_t index);
+  void StopDaemon(size_t index, Micros away);
+  void StartClient(size_t index);
+  void Strike(const Fault& fault);
+  void StrikeStream(const Fault& fault);
+  void StrikeNode(const Fault& fault);
+  void StrikeStore(const Fault& fault);
+  void SetClock(Micros by);
+  void RestartNode(const Fault& fault);
+  bool HasWitness(size_t besides) const;
+  bool AllKnowMoreThan(const OlderData& older) const;
+  bool SomebodyIsNew() const;
+  void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
+  void Heal();
+  bool AllIdle() const;
+  Left WhatIsLeft() const;
+  void Check();
+
+  const Schedule& schedule_;
+  support::Random random_;
+  support::ManualClock clock_;
+  support::ManualExecutor executor_;
+  Judge judge_;
+  support::RedisModel server_;
+  MessageOrder order_;
+  Rpc rpc_;
+  Streams streams_;
+  LineWatch watch_;
+  std::vector<FencedCounter> counters_;
+  std::vector<std::unique_ptr<Daemon>> daemons_;
+  std::vector<std::unique_ptr<AnyClient>> clients_;
+  std::vector<SessionClient*> session_clients_;
+  std::vector<std::unique_ptr<Daemon>> former_daemons_;
+  std::vector<std::unique_ptr<AnyClient>> former_clients_;
+  std::vector<Instant> in_order_from_;  // Each daemon, as far as its own faults go.
+  std::map<Micros, OlderData> older_;   // By the time of their fault.
+  Instant losing_until_;                // Something was lost, and not everybody knows.
+  Instant misleading_until_;  // And a daemon that starts would take what it finds for right.
+  Instant node_away_until_;
+  Micros set_back_{};  // The node's clock, in all.
+  uint64_t next_daemon_ = 1;
+  uint64_t faults_ = 0;
+  bool healed_ = false;
+};
+
+}  // namespace lockkeeper::simulation
