@@ -287,6 +287,30 @@ void Client::Cling(const RoundPtr& round, Instant until) {
   process_.Later(round->request.ttl / 3, [this, round, until] { Cling(round, until); });
 }
 
+void Client::ProveEndedAtRandom(const RoundPtr& round) {
+  const int one_in = world_.schedule.prove_ended_one_in;
+  if (one_in > 0 && round->token != 0 && impatience_.OneIn(static_cast<uint64_t>(one_in))) {
+    ProveEnded(round);
+  }
+}
+
+// Proves a lease that it has released, over any daemon, until that is too late or has given it the
+// lease back: then it lets it run out.
+void Client::ProveEnded(const RoundPtr& round) {
+  if (last_lap_ || stopping_ || world_.clock.Now() >= round->proved_until) return;
+  const core::ExtendRequest extend = ExtendOf(*round);
+  world_.rpc.Send<Lease>(
+      process_, impatience_.Below(world_.rpc.daemons()), kCallTimeout,
+      [extend](Daemon& daemon, const CallPtr& call, Reply<Lease> reply) {
+        daemon.Extend(call, extend, std::move(reply));
+      },
+      [round](absl::StatusOr<Lease> lease) {
+        if (lease.ok()) round->proved_until = {};
+      });
+  const Micros pause(impatience_.Between(1'000, Micros(round->request.ttl).count() / 3));
+  process_.Later(pause, [this, round] { ProveEnded(round); });
+}
+
 // Adds one to the counter. A client that was paused does not notice that its lease is over: the
 // counter does.
 void Client::Work(const RoundPtr& round) {
@@ -329,7 +353,10 @@ void Client::Release(const RoundPtr& round, int tries) {
         daemon.Release(call, release, std::move(reply));
       },
       [this, round, tries](absl::StatusOr<core::ReleaseAnswer> answer) {
-        if (answer.ok() || !absl::IsUnavailable(answer.status())) return Done(round);
+        if (answer.ok() || !absl::IsUnavailable(answer.status())) {
+          ProveEndedAtRandom(round);
+          return Done(round);
+        }
         ++daemon_;
         process_.Later(Micros(random_.Between(10'000, 200'000)),
                        [this, round, tries] { Release(round, tries + 1); });

@@ -59,6 +59,8 @@ class Client final : public AnyClient {
   void SendAnewAtRandom(const RoundPtr& round);
   void Hold(const RoundPtr& round, core::Instant asked, const core::Lease& lease);
   void Renew(const RoundPtr& round);
+  void ProveEndedAtRandom(const RoundPtr& round);
+  void ProveEnded(const RoundPtr& round);
   void Cling(const RoundPtr& round, core::Instant until);
   core::ExtendRequest ExtendOf(const Round& round) const;
   void EndBelief(const RoundPtr& round);

@@ -17,9 +17,9 @@
 
 namespace lockkeeper::simulation {
 
-// What ends, or comes, by itself at a known time.
-enum class Edge { kLease, kOffer, kLockDelay, kQuarantine, kBeat };
-inline constexpr size_t kEdges = 5;
+// What ends, or comes, by itself at a known time; and when a lease is confirmed.
+enum class Edge { kLease, kOffer, kLockDelay, kQuarantine, kBeat, kConfirmed };
+inline constexpr size_t kEdges = 6;
 
 class Coverage {
  public:

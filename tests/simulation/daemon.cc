@@ -72,7 +72,6 @@ Daemon::~Daemon() {
 }
 
 bool Daemon::KnowsMoreThan(const Life& older) const {
-  if (link_.HasUnderWay(older.beats)) return false;
   const int64_t epoch = guard_->trust().epoch;
   if (epoch != older.epoch) return epoch > older.epoch;
   const std::string_view digits = guard_->Permit().beats;
@@ -131,7 +130,14 @@ void Daemon::Extend(const CallPtr& call, core::ExtendRequest request, Reply<core
 void Daemon::Release(const CallPtr& call, core::ReleaseRequest request,
                      Reply<core::ReleaseAnswer> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
-    manager_->Release(std::move(request), Answering(call, std::move(reply)));
+    const Try what = TryOf(request.name, request.lease_id, {});
+    manager_->Release(std::move(request), [this, what, done = Answering(call, std::move(reply))](
+                                              absl::StatusOr<core::ReleaseAnswer> answer) mutable {
+      if (answer.ok() && answer->released()) {
+        world_.judge.ToldReleased(what.lock, what.lease_id, id_);
+      }
+      std::move(done)(std::move(answer));
+    });
   });
 }
 

@@ -84,8 +84,7 @@ class Daemon {
   StoreLink& link() { return link_; }
   // Whether it has looked at the store, and will notice what becomes of it. Requires: a guard.
   bool knows_store() const { return guard_->trust().epoch > 0; }
-  // Whether it tells that a store with this life is an older one, and so does each of its calls
-  // that are under way.
+  // Whether it tells that a store with this life is an older one.
   bool KnowsMoreThan(const Life& older) const;
   // As records name it, 16 digits.
   const std::string& id() const { return id_; }

@@ -184,8 +184,13 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   for (const auto& [lease_id, waiter] : state.line) CheckIdle(state, lease_id, waiter, now);
 
   state.given[state.turn.token].over_at = OverAt(state, state.turn.token);
+  state.given[state.turn.token].told_end = state.told_end;
   state.previous_expired = PreviousExpired(state, now);
-  state.given[turn.token] = {turn.to.lease_id, state.previous_expired, {}, not_before};
+  state.given[turn.token] = {.lease_id = turn.to.lease_id,
+                             .previous_expired = state.previous_expired,
+                             .over_at = {},
+                             .told_end = {},
+                             .not_before = not_before};
   state.token = std::max(state.token, turn.token);
   // It has had its turn. If it does not use it, its daemon has to put it back in its place.
   state.line.erase(turn.to.lease_id);

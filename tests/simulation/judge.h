@@ -79,6 +79,12 @@ class Judge {
   void Answered(const Try& what, Instant now);
   void GivenUp(const Try& what, Instant now);
 
+  // What daemons say of a release: that it has ended the lease.
+  void ToldReleased(const std::string& lock, const std::string& lease_id,
+                    const std::string& daemon) {
+    locks_[lock].released_by.emplace(lease_id, daemon);
+  }
+
   // What clients hear. A heartbeat's answer did not name a lease, so that it runs at least until
   // `until`; or they are told that a lease has ended, which they can prove, or believe in, until
   // `proved_until`.
@@ -178,6 +184,7 @@ class Judge {
     std::string lease_id;
     std::optional<bool> previous_expired;  // Nothing: the store may have forgotten.
     Instant over_at;                       // Once the next turn has begun.
+    Instant told_end;                      // The same, had it not been ended before.
     Instant not_before = Instant::min();   // Nobody may hear of it, if a wrong clock gave it.
   };
   struct Lock {
@@ -212,14 +219,15 @@ class Judge {
     std::unordered_map<std::string, Instant> ended;     // Lease ids that no repeat gets again,
     std::unordered_map<std::string, Void> released;     // lease ids,
     std::unordered_set<std::string> ends;  // lease ids that were released, keepers that withdrew,
-    std::unordered_set<std::string> forgotten_ends;      // those of before a loss,
-    std::unordered_map<std::string, Void> refused;       // keepers,
-    std::unordered_map<std::string, Instant> given_up;   // keepers,
-    std::unordered_map<std::string, Instant> cancelled;  // keepers,
-    std::unordered_set<std::string> declined;            // keepers that had no answer yet,
-    std::unordered_set<std::string> answered;            // keepers,
-    std::unordered_set<std::string> delivered;           // keepers,
-    std::unordered_set<std::string> drained;             // keepers.
+    std::unordered_set<std::string> forgotten_ends;             // those of before a loss,
+    std::set<std::pair<std::string, std::string>> released_by;  // lease ids, and by which daemon,
+    std::unordered_map<std::string, Void> refused;              // keepers,
+    std::unordered_map<std::string, Instant> given_up;          // keepers,
+    std::unordered_map<std::string, Instant> cancelled;         // keepers,
+    std::unordered_set<std::string> declined;                   // keepers that had no answer yet,
+    std::unordered_set<std::string> answered;                   // keepers,
+    std::unordered_set<std::string> delivered;                  // keepers,
+    std::unordered_set<std::string> drained;                    // keepers.
     uint64_t void_entries = 0;
     std::unordered_map<std::string, Instant> in_place;  // By daemon: since then, after a fault.
     std::unordered_map<std::string, Instant> stuck_at;  // By daemon: taken for that by the store.

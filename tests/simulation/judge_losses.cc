@@ -128,15 +128,22 @@ void Judge::Reasserted(Turn turn, Instant now) {
   if (released != state.released.end() && IsVoid(state, released->second, now)) {
     Violation(shown + " was given " + turn.to.lock + " back after it was released");
   }
+  if (state.released_by.contains({turn.to.lease_id, turn.given_by})) {
+    Violation(shown + " was given " + turn.to.lock + " back over the daemon that had released it");
+  }
   if (state.turn.token > turn.token && !state.forgotten) {
     Violation(shown + " was given " + turn.to.lock + " back with the token " +
               std::to_string(turn.token) + " after " + std::to_string(state.turn.token));
   }
   const bool same = state.turn.token == turn.token;
-  // What the holder was told last, or the beginning of the next turn.
-  const Instant over_at = same                         ? state.told_end
-                          : given != state.given.end() ? given->second.over_at
-                                                       : now;
+  // What the holder was told last, or the beginning of the next turn. A release that the store has
+  // forgotten only the daemon knows that made it.
+  Instant over_at = same ? state.told_end : now;
+  if (!same && given != state.given.end()) {
+    const bool forgotten = state.forgotten_ends.contains(turn.to.lease_id);
+    over_at = forgotten ? given->second.told_end : given->second.over_at;
+  }
+  if (!same) state.given[state.turn.token].told_end = state.told_end;
   if (over_at != Instant() && over_at + tolerance_ + kStepUnknown < now) {
     Violation(shown + " was given " + turn.to.lock + " back after its lease had ended");
   }

@@ -52,6 +52,41 @@ std::string TimeOf(const core::Clock& clock) {
   return std::to_string(std::chrono::duration_cast<Micros>(since_start).count()) + " us: ";
 }
 
+// By digest.
+const std::unordered_map<std::string_view, KnownScript>& KnownScripts() {
+  static const auto* const kScripts = [] {
+    auto* const scripts = new std::unordered_map<std::string_view, KnownScript>;
+    const auto know = [scripts](const redis::ScriptSource& source, KnownScript known) {
+      for (const size_t keys : {size_t{1}, size_t{2}}) {
+        (*scripts)[source.ForKeys(keys).sha1] = known;
+      }
+    };
+    know(redis::kAcquireScript, {Script::kAcquire, "acquire", 3, 4});
+    know(redis::kExtendScript, {Script::kExtend, "extend", 4, 4});
+    know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
+    know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
+    know(redis::kReassertScript, {Script::kReassert, "reassert", 8, 4});
+    know(redis::kReleaseScript, {Script::kRelease, "release", 2, 2});
+    know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 4, 4});
+    return scripts;
+  }();
+  return *kScripts;
+}
+
+// What the words call. Null if it is no operation on locks, or was not carried out.
+const KnownScript* OperationsOf(const std::vector<std::string_view>& words,
+                                const redis::Reply& reply) {
+  if (words[0] != "EVALSHA" || reply.type != redis::Reply::Type::kArray) return nullptr;
+  const auto known = KnownScripts().find(words[1]);
+  return known == KnownScripts().end() ? nullptr : &known->second;
+}
+
+// By the marker of the store.
+bool IsRefused(const redis::Reply& reply) {
+  return reply.items.size() == 2 && (reply.items[1].integer == redis::kOutcomeGuard ||
+                                     reply.items[1].integer == redis::kOutcomeOlder);
+}
+
 }  // namespace
 
 std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words) {
@@ -61,7 +96,25 @@ std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words) {
   return Number(words[at].substr(words[at].size() - kTimeLength));
 }
 
+Confirmed ConfirmedBy(const std::vector<std::string_view>& words, const redis::Reply& reply) {
+  const KnownScript* const known = OperationsOf(words, reply);
+  if (known == nullptr || IsRefused(reply)) return Confirmed::kNothing;
+  const bool may_give = known->script == Script::kAcquire || known->script == Script::kExtend ||
+                        known->script == Script::kReassert;
+  Confirmed last = Confirmed::kNothing;
+  for (size_t at = 1; may_give && at < reply.items.size(); at += known->replies) {
+    if (reply.items[at].integer != 1 && reply.items[at].integer != 2) continue;
+    const redis::Reply& terms = reply.items[at + 3];
+    const bool numbers = terms.type == redis::Reply::Type::kInteger;
+    const core::Millis ttl(numbers ? terms.integer : Number(terms.text));
+    const bool anew = Micros(reply.items[at + 2].integer) == Micros(ttl);
+    last = anew ? Confirmed::kLease : Confirmed::kLeaseAgain;
+  }
+  return last;
+}
+
 struct LineWatch::Operation {
+  const std::string& daemon;
   const std::string& lock;
   const std::string_view* arguments;
   const redis::Reply* replies;
@@ -72,18 +125,7 @@ struct LineWatch::Operation {
 };
 
 LineWatch::LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge)
-    : server_(server), clock_(clock), judge_(judge) {
-  const auto know = [this](const redis::ScriptSource& source, Known known) {
-    for (const size_t keys : {size_t{1}, size_t{2}}) scripts_[source.ForKeys(keys).sha1] = known;
-  };
-  know(redis::kAcquireScript, {Script::kAcquire, "acquire", 3, 4});
-  know(redis::kExtendScript, {Script::kExtend, "extend", 4, 4});
-  know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
-  know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
-  know(redis::kReassertScript, {Script::kReassert, "reassert", 8, 4});
-  know(redis::kReleaseScript, {Script::kRelease, "release", 2, 2});
-  know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 4, 4});
-}
+    : server_(server), clock_(clock), judge_(judge) {}
 
 void LineWatch::Executed(const std::string& daemon, const std::vector<std::string_view>& words,
                          const redis::Reply& reply) {
@@ -95,13 +137,12 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
     Trace("daemon " + Shown(daemon) + does + reply.items[1].text);
     return OnMarker(reply);
   }
-  const auto known = scripts_.find(words[1]);
-  if (known == scripts_.end()) return;
-  const auto& [script, name, arguments, replies] = known->second;
+  const KnownScript* const known = OperationsOf(words, reply);
+  if (known == nullptr) return;
+  const auto& [script, name, arguments, replies] = *known;
   const auto keys = static_cast<size_t>(Number(words[2]));
   const size_t common_at = 3 + keys;
-  if (reply.items.size() == 2 && (reply.items[1].integer == redis::kOutcomeGuard ||
-                                  reply.items[1].integer == redis::kOutcomeOlder)) {
+  if (IsRefused(reply)) {
     return Trace("daemon " + Shown(daemon) + " " + std::string(name) + ": refused by the guard");
   }
   const auto keys_per_lock = static_cast<size_t>(Number(words[common_at + kKeysPerLockArgument]));
@@ -116,11 +157,11 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   };
   for (size_t i = 0; i < locks; ++i) {
     const std::string lock = lock_of(i);
-    const Operation operation{lock, &words[common_at + kCommonArguments + i * arguments],
+    const Operation operation{daemon, lock, &words[common_at + kCommonArguments + i * arguments],
                               &reply.items[1 + i * replies], clock_.Now()};
     if (trace_ != nullptr) {
       TraceViolations();
-      Trace(daemon, name, operation, known->second);
+      Trace(daemon, name, operation, *known);
     }
     OnOperation(script, operation);
     constexpr int64_t kOutcomes = 100;
@@ -138,7 +179,7 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
 }
 
 void LineWatch::Trace(const std::string& daemon, std::string_view script,
-                      const Operation& operation, const Known& known) {
+                      const Operation& operation, const KnownScript& known) {
   *trace_ << TimeOf(clock_) << "daemon " << Shown(daemon) << " " << script << " " << operation.lock
           << ":";
   for (size_t i = 0; i < known.arguments; ++i) {
@@ -181,6 +222,7 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
         const Instant end = operation.now + Micros(operation.replies[2].integer);
         coverage_.Record(operation.lock, 'H', end);
         coverage_.Ends(Edge::kLease, end);
+        coverage_.Ends(Edge::kConfirmed, operation.now);
         judge_.Extended(operation.lock, operation.lease_id(), end, operation.now);
         if (!operation.arguments[3].empty()) {
           judge_.Adopted(
@@ -212,8 +254,6 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
       return;
     case Script::kWithdraw:
       return OnWithdraw(operation);
-    case Script::kOther:
-      return;
   }
 }
 
@@ -263,7 +303,12 @@ void LineWatch::OnReassert(const Operation& operation) {
   turn.end = operation.now + Micros(operation.replies[2].integer);
   turn.lock_delay = core::Millis(Number(operation.arguments[3]));
   turn.max_hold = Number(operation.arguments[4]) > 0;
+  turn.given_by = operation.daemon;
   tokens_[operation.lock] = turn.token;
+  if (StandsInLine(operation.lock, turn.to.lease_id)) {
+    judge_.Violation(turn.to.lease_id.substr(0, 8) + " was given " + operation.lock +
+                     " back, but still stands in line");
+  }
   judge_.Reasserted(std::move(turn), operation.now);
 }
 
@@ -307,6 +352,13 @@ void LineWatch::StoreChanged() {
   }
 }
 
+bool LineWatch::StandsInLine(const std::string& lock, const std::string& lease_id) {
+  const std::string key = keys_.LineKey(lock);
+  const std::string member = "i" + lease_id;
+  const std::vector<std::string_view> place = {"ZSCORE", key, member};
+  return server_.Execute(place).type != redis::Reply::Type::kNil;
+}
+
 // Empty if there is none.
 std::string LineWatch::RecordOf(const std::string& lock) {
   const std::string key = keys_.RecordKey(lock);
@@ -337,6 +389,7 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   turn.end = end;
   turn.lock_delay = core::Millis(Number(record.substr(kLockDelayColumn, kDelayLength)));
   coverage_.Ends(turn.offered ? Edge::kOffer : Edge::kLease, end);
+  if (!turn.offered) coverage_.Ends(Edge::kConfirmed, clock_.Now());
   if (turn.lock_delay > Micros(0)) coverage_.Ends(Edge::kLockDelay, end + turn.lock_delay);
   turn.max_hold = Number(record.substr(kMaxHoldColumn, kDelayLength)) > 0;
   turn.given_by = daemon;

@@ -26,10 +26,25 @@ namespace lockkeeper::simulation {
 // The beats that the marker has to have for this call to be executed. Nothing if it does not say.
 std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words);
 
+// What the answer to a call says of leases, the last one if it is about several: nothing; that one
+// runs, which ends when the call said; or that one runs whose end was known before.
+enum class Confirmed { kNothing, kLease, kLeaseAgain };
+Confirmed ConfirmedBy(const std::vector<std::string_view>& words, const redis::Reply& reply);
+
 // How long a store has lived.
 struct Life {
   int64_t epoch = 0;
   int64_t beats = 0;  // In this epoch.
+};
+
+// What daemons ask of locks.
+enum class Script { kAcquire, kExtend, kFence, kPoll, kReassert, kRelease, kWithdraw };
+
+struct KnownScript {
+  Script script{};
+  std::string_view name;
+  size_t arguments = 0;  // For each lock,
+  size_t replies = 0;    // and numbers in the reply.
 };
 
 class LineWatch {
@@ -58,24 +73,18 @@ class LineWatch {
   Coverage& coverage() { return coverage_; }
 
  private:
-  enum class Script { kAcquire, kExtend, kFence, kPoll, kReassert, kRelease, kWithdraw, kOther };
-  struct Known {
-    Script script = Script::kOther;
-    std::string_view name;
-    size_t arguments = 0;  // For each lock,
-    size_t replies = 0;    // and numbers in the reply.
-  };
   struct Operation;
 
   void OnOperation(Script script, const Operation& operation);
   void Trace(const std::string& daemon, std::string_view script, const Operation& operation,
-             const Known& known);
+             const KnownScript& known);
   void TraceViolations();
   void OnAcquire(const Operation& operation);
   void OnWithdraw(const Operation& operation);
   void OnReassert(const Operation& operation);
   void OnMarker(const redis::Reply& reply);
   void LookAtFloor(const redis::StoreMarker& marker, int64_t node_now);
+  bool StandsInLine(const std::string& lock, const std::string& lease_id);
   std::string RecordOf(const std::string& lock);
   void LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now);
 
@@ -83,9 +92,8 @@ class LineWatch {
   const core::Clock& clock_;
   Judge& judge_;
   const redis::KeyLayout keys_{"lk:"};
-  std::unordered_map<std::string_view, Known> scripts_;  // By digest.
-  std::unordered_map<std::string, int64_t> tokens_;      // Last seen in each record.
-  std::string stamp_;                                    // Of the marker, as last seen.
+  std::unordered_map<std::string, int64_t> tokens_;  // Last seen in each record.
+  std::string stamp_;                                // Of the marker, as last seen.
   int64_t epoch_ = 0;
   int64_t floor_ = 0;  // Of tokens, as the last marker has it.
   core::Micros tokens_raised_{};

@@ -14,14 +14,17 @@ namespace lockkeeper::simulation {
 namespace {
 
 constexpr std::array<std::string_view, kAllFaultKinds> kNames = {
-    "daemon crash",      "daemon pause",     "daemon drain",      "store cut",
-    "store slow",        "store reply lost", "messages lost",     "messages late",
-    "subscription down", "network slow",     "network lossy",     "network duplicates",
-    "client death",      "client pause",     "scripts forgotten", "node restart",
-    "node clock back",   "stream broken",    "stream half-open",  "stream dead",
-    "reader still",      "store flushed",    "restart empty",     "restart older",
-    "restart unproved",  "clock forward",    "clock far back",    "clock slewed",
-    "clock nudged",      "data replaced"};
+    "daemon crash",     "daemon pause",    "daemon drain",
+    "store cut",        "store slow",      "store reply lost",
+    "messages lost",    "messages late",   "subscription down",
+    "network slow",     "network lossy",   "network duplicates",
+    "client death",     "client pause",    "scripts forgotten",
+    "node restart",     "node clock back", "stream broken",
+    "stream half-open", "stream dead",     "reader still",
+    "store flushed",    "restart empty",   "restart older",
+    "restart unproved", "clock forward",   "clock far back",
+    "clock slewed",     "clock nudged",    "data replaced",
+    "log cut"};
 
 // Shows each field of a schedule, but its faults, with its name to `visit`.
 template <typename Visited, typename Visit>
@@ -50,6 +53,7 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("impatient_one_in", schedule.impatient_one_in);
   visit("slow_claim_one_in", schedule.slow_claim_one_in);
   visit("hand_on_one_in", schedule.hand_on_one_in);
+  visit("prove_ended_one_in", schedule.prove_ended_one_in);
   visit("faults_end", schedule.faults_end);
   visit("order_from", schedule.order_from);
   visit("order", schedule.order);
@@ -118,6 +122,18 @@ bool NeedsGuard(FaultKind kind) {
 }
 
 }  // namespace
+
+std::optional<Micros> AgeOfData(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::kRestartOlder:
+    case FaultKind::kLogCut:
+      return fault.duration / 2;
+    case FaultKind::kDataReplaced:
+      return fault.duration / 2 + kNoticedWithin;
+    default:
+      return std::nullopt;
+  }
+}
 
 std::string Describe(const Fault& fault) {
   return "at " + std::to_string(fault.at.count() / 1000) +

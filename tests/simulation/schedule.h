@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,12 +49,13 @@ enum class FaultKind {
   kNodeClockSlewed,    // The node's clock runs 0.05 % fast or slow for the duration.
   kNodeClockNudged,    // The node's clock is set by the duration, mostly forward.
   kDataReplaced,       // By older data, while all connections go on.
+  kLogCut,             // As kRestartOlder, of a node that says that it keeps what it has confirmed.
 };
 inline constexpr int kFaultKinds = 17;  // Those before the ones of streams.
 inline constexpr int kStreamFaultKinds = 4;
 inline constexpr int kLossFaultKinds = 7;    // Of which a loss is drawn; then come others.
 inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
-inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 2;
+inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 3;
 
 struct Fault {
   FaultKind kind = FaultKind::kDaemonCrash;
@@ -87,11 +89,18 @@ struct Schedule {
   int impatient_one_in = 0;    // Acquires sent anew while the call before is still open. 0: none.
   int slow_claim_one_in = 0;   // Offers whose client claims late, or never. 0: none.
   int hand_on_one_in = 0;      // Sessions left for another that are closed with a release. 0: none.
+  int prove_ended_one_in = 0;  // Releases whose client proves its lease afterwards. 0: none.
   Micros faults_end{};         // Then everything heals.
   Micros order_from{};         // From then on, how long each message takes (message_order.h):
   std::string order;           // a digit for each; then they take what chance says.
   std::vector<Fault> faults;   // By time.
 };
+
+// Within this a daemon in good order notices a loss: its beat, and a look at the marker.
+inline constexpr Micros kNoticedWithin{1'200'000};
+
+// How old the data are that the node has when the fault strikes. Nothing: it keeps what it has.
+std::optional<Micros> AgeOfData(const Fault& fault);
 
 // One line for people.
 std::string Describe(const Fault& fault);

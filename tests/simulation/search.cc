@@ -76,6 +76,16 @@ Micros Search::PickMoment(const Pioneer& pioneer, const Schedule& schedule) {
   return std::clamp(moment, Micros(0), schedule.faults_end);
 }
 
+// When a fault strikes that is to matter at `moment`: then; or so that it brings the data of that
+// time back, or sets the clock beyond it.
+Micros Search::StrikeAround(const Fault& fault, Micros moment) {
+  if (random_.OneIn(2)) return moment;
+  if (fault.kind == FaultKind::kNodeClockNudged) {
+    return std::max(moment - Micros(random_.Between(0, fault.duration.count())), Micros(0));
+  }
+  return moment + AgeOfData(fault).value_or(Micros(0));
+}
+
 void Search::MutateOnce(const Pioneer& pioneer, Schedule& schedule) {
   std::vector<Fault>& faults = schedule.faults;
   const uint64_t way = faults.empty() ? random_.Below(2) : random_.Below(11);
@@ -93,20 +103,20 @@ void Search::MutateOnce(const Pioneer& pioneer, Schedule& schedule) {
     case 2:
     case 10: {  // another fault comes,
       Fault added = DrawFault(schedule, random_);
-      added.at = PickMoment(pioneer, schedule);
+      added.at = StrikeAround(added, PickMoment(pioneer, schedule));
       if (fault && random_.OneIn(2)) added.target = fault->target;
       if (faults.size() < kFaultsMax) faults.push_back(added);
       return;
     }
     case 3: {  // the same once more,
       Fault again = *fault;
-      again.at = PickMoment(pioneer, schedule);
+      again.at = StrikeAround(again, PickMoment(pioneer, schedule));
       if (faults.size() < kFaultsMax) faults.push_back(again);
       return;
     }
     case 4:
     case 5:  // at another time,
-      fault->at = PickMoment(pioneer, schedule);
+      fault->at = StrikeAround(*fault, PickMoment(pioneer, schedule));
       return;
     case 6: {  // ending at another time,
       const Micros end = PickMoment(pioneer, schedule);

@@ -41,6 +41,7 @@ class Search {
   Schedule Mutate(const Pioneer& pioneer);
   void MutateOnce(const Pioneer& pioneer, Schedule& schedule);
   Micros PickMoment(const Pioneer& pioneer, const Schedule& schedule);
+  Micros StrikeAround(const Fault& fault, Micros moment);
 
   support::Random random_;
   uint64_t drawn_ = 0;

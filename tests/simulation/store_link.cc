@@ -33,6 +33,8 @@ struct StoreLink::Request {
   bool reply_lost = false;  // Will be executed without an answer.
   bool finished = false;
   redis::Reply reply;
+  Instant executed;
+  Confirmed confirms = Confirmed::kNothing;
 };
 
 StoreLink::StoreLink(support::RedisModel& server, const core::Clock& clock,
@@ -111,6 +113,8 @@ void StoreLink::Arrive(size_t lane, const std::shared_ptr<Request>& request) {
   const auto words = request->command.Words();
   request->reply = server_.Execute(words);
   listener_(words, request->reply);
+  request->executed = clock_.Now();
+  request->confirms = ConfirmedBy(words, request->reply);
   if (request->reply_lost || request->connection != lanes_[lane].connection) return;
   Lane& at = lanes_[lane];
   at.last_reply = std::max(at.last_reply, clock_.Now() + Delay());
@@ -124,6 +128,10 @@ void StoreLink::Reply(size_t lane, const std::shared_ptr<Request>& request) {
   const bool unknown_script = request->script != nullptr &&
                               request->reply.type == redis::Reply::Type::kError &&
                               request->reply.text.starts_with("NOSCRIPT");
+  if (request->confirms != Confirmed::kNothing && request->executed >= last_confirmed_) {
+    last_confirmed_ = request->executed;
+    lease_confirmed_ = request->confirms == Confirmed::kLease ? request->executed : Instant::min();
+  }
   if (!unknown_script) return Finish(request, std::move(request->reply));
   redis::Command load(3);
   load.Word("SCRIPT").Word("LOAD").Word(request->script->text);

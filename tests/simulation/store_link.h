@@ -58,6 +58,10 @@ class StoreLink final : public redis::Node {
   // Whether a call may still be executed that carries no more than so many beats of the marker.
   bool HasUnderWay(int64_t beats) const;
 
+  // When the node executed the last call that has confirmed a lease to this daemon. The beginning
+  // of time if it has only confirmed it again.
+  core::Instant lease_confirmed() const { return lease_confirmed_; }
+
  private:
   static constexpr size_t kLanes = 2;
   struct Request;
@@ -94,6 +98,8 @@ class StoreLink final : public redis::Node {
   bool subscribed_ = false;
   bool orphan_ = false;
 
+  core::Instant last_confirmed_ = core::Instant::min();
+  core::Instant lease_confirmed_ = core::Instant::min();
   core::Instant away_until_;
   core::Instant slow_until_;
   core::Micros slow_most_{};

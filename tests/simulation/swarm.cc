@@ -5,6 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "simulation/store_link.h"
+
 namespace lockkeeper::simulation {
 namespace {
 
@@ -14,15 +16,25 @@ using enum FaultKind;
 // As many are bearable: each leaves tokens further ahead of the clock.
 constexpr int kLossesMax = 4;
 constexpr int kNudgesMax = 4;
+// From what may be called a step to what no script accepts, in microseconds.
+constexpr int64_t kNudgeMin = 40'000;
+constexpr int64_t kNudgeMax = 2'000'000;
+// A slow answer that matters; a connection that is slower than the longest is given up.
+constexpr int64_t kSlowMin = 100'000;
+
+constexpr uint64_t kHotOneIn = 32;
 
 // Half of the faults are of these: what clocks do is behind most of what was ever found.
 constexpr std::array kLossKinds = {
-    kStoreFlushed,     kRestartEmpty,    kRestartOlder,    kRestartUnproved, kNodeClockForward,
-    kNodeClockFarBack, kNodeClockSlewed, kNodeClockNudged, kNodeClockBack,   kDataReplaced};
+    kStoreFlushed,     kRestartEmpty,     kRestartOlder,    kRestartUnproved,
+    kNodeClockForward, kNodeClockFarBack, kNodeClockSlewed, kNodeClockNudged,
+    kNodeClockBack,    kDataReplaced,     kLogCut};
 constexpr std::array kDaemonKinds = {kDaemonCrash,  kDaemonPause,  kDaemonDrain,
                                      kStoreCut,     kStoreSlow,    kStoreReplyLost,
                                      kMessagesLost, kMessagesLate, kSubscriptionDown};
-constexpr std::array kStreamKinds = {kStreamBroken, kStreamHalfOpen, kStreamDead, kReaderStill};
+// What a daemon knows of the leases of a session is as old as the answers of the store.
+constexpr std::array kStreamKinds = {kStreamBroken, kStreamHalfOpen, kStreamDead, kReaderStill,
+                                     kStoreSlow};
 constexpr std::array kOtherKinds = {kNetworkSlow, kNetworkLossy, kNetworkDuplicates,
                                     kClientDeath, kClientPause,  kScriptsForgotten,
                                     kNodeRestart};
@@ -53,6 +65,22 @@ Micros DrawDuration(const Schedule& schedule, support::Random& random) {
   return Micros(near + random.Between(-5'000, 5'000));
 }
 
+Fault DrawFaultOf(FaultKind kind, const Schedule& schedule, support::Random& random) {
+  Fault fault;
+  fault.kind = kind;
+  fault.at = Micros(random.Between(0, schedule.faults_end.count()));
+  const bool nudge = kind == kNodeClockNudged;
+  fault.duration = DrawDuration(schedule, random);
+  if (nudge) fault.duration = Micros(Spread(random, kNudgeMin, kNudgeMax));
+  if (kind == kStoreSlow && random.OneIn(2)) {
+    fault.duration = Micros(Spread(random, kSlowMin, StoreLink::kReplyTimeout.count()));
+  }
+  // One after the other on the same is worse than on many. Of the clock it says which way it is
+  // set.
+  if (nudge || random.OneIn(2)) fault.target = static_cast<uint32_t>(random.Below(1000));
+  return fault;
+}
+
 bool IsLoss(FaultKind kind) {
   return kind >= kStoreFlushed && kind != kNodeClockSlewed && kind != kNodeClockNudged;
 }
@@ -64,8 +92,8 @@ void DrawFaults(Schedule& schedule, support::Random& random) {
   for (int64_t i = 0; i < count_of_kinds; ++i) kinds.push_back(DrawKind(schedule, random));
   const int64_t count = Spread(random, 2, 12);
   for (int64_t i = 0; i < count; ++i) {
-    Fault fault = DrawFault(schedule, random);
-    if (!random.OneIn(8)) fault.kind = random.Pick(kinds);
+    Fault fault = random.OneIn(8) ? DrawFault(schedule, random)
+                                  : DrawFaultOf(random.Pick(kinds), schedule, random);
     if (!schedule.faults.empty() && random.OneIn(2)) {
       const Fault& before = random.Pick(schedule.faults);
       fault.at = before.at + (random.OneIn(2) ? before.duration : Micros(0)) +
@@ -92,13 +120,7 @@ int64_t Spread(support::Random& random, int64_t low, int64_t high) {
 }
 
 Fault DrawFault(const Schedule& schedule, support::Random& random) {
-  Fault fault;
-  fault.kind = DrawKind(schedule, random);
-  fault.at = Micros(random.Between(0, schedule.faults_end.count()));
-  fault.duration = DrawDuration(schedule, random);
-  // One after the other on the same is worse than on many.
-  if (random.OneIn(2)) fault.target = static_cast<uint32_t>(random.Below(1000));
-  return fault;
+  return DrawFaultOf(DrawKind(schedule, random), schedule, random);
 }
 
 void LimitLosses(Schedule& schedule) {
@@ -127,10 +149,12 @@ Schedule DrawSwarm(support::Random& random) {
   schedule.guarded = false;
   schedule.faults_end = Micros(random.Between(6'000'000, 19'500'000));
   // About as much to do in every run, however many there are who do it.
-  const int64_t rounds = Spread(random, 8, 60);
+  // In a few much more: a lock forgets which leases have ended when they are many.
+  const bool hot = random.OneIn(kHotOneIn);
+  const int64_t rounds = hot ? Spread(random, 100, 400) : Spread(random, 8, 60);
   const int64_t think = 2 * schedule.faults_end.count() * schedule.clients / rounds;
   schedule.think_max = Micros(std::min<int64_t>(think, 16'500'000));
-  schedule.hold_max = Micros(Spread(random, 1'000, 8'000'000));
+  schedule.hold_max = Micros(Spread(random, 1'000, hot ? 20'000 : 8'000'000));
   schedule.wait_max = Millis(Spread(random, 100, 20'000));
   schedule.cancel_one_in = OneIn(random, 1, 40);
   schedule.confirm_one_in = random.OneIn(4) ? 1'000'000 : OneIn(random, 1, 4);
@@ -145,6 +169,9 @@ Schedule DrawSwarm(support::Random& random) {
   if (schedule.guarded && random.OneIn(2)) schedule.ttl = Millis(Spread(random, 500, 2'000));
   if (schedule.guarded && random.OneIn(3)) {
     schedule.clinging_one_in = static_cast<int>(random.Between(1, 4));
+  }
+  if (schedule.guarded && random.OneIn(3)) {
+    schedule.prove_ended_one_in = static_cast<int>(random.Between(1, 3));
   }
   if (random.OneIn(4)) schedule.impatient_one_in = static_cast<int>(random.Between(1, 4));
   if (random.OneIn(4)) schedule.slow_claim_one_in = static_cast<int>(random.Between(1, 4));

@@ -115,11 +115,10 @@ Outcome World::Run() {
   for (size_t i = 0; i < clients_.size(); ++i) StartClient(i);
   for (const Fault& fault : schedule_.faults) {
     executor_.Later(fault.at, [this, &fault] { Strike(fault); });
-    const bool replaced = fault.kind == FaultKind::kDataReplaced;
-    if (!replaced && fault.kind != FaultKind::kRestartOlder) continue;
-    const Micros age = fault.duration / 2 + (replaced ? kNoticedWithin : Micros(0));
-    executor_.Later(fault.at - std::min(fault.at, age), [this, &fault] {
-      older_[fault.at] = {server_.TakeSnapshot(), watch_.LifeInStore()};
+    const std::optional<Micros> age = AgeOfData(fault);
+    if (!age) continue;
+    executor_.Later(fault.at - std::min(fault.at, *age), [this, &fault] {
+      older_[fault.at] = {server_.TakeSnapshot(), watch_.LifeInStore(), clock_.Now()};
     });
   }
   executor_.AdvanceBy(schedule_.faults_end);

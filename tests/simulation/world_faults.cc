@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "simulation/world_parts.h"
 
@@ -61,6 +62,8 @@ void World::Strike(const Fault& fault) {
     case FaultKind::kNodeClockNudged:
     case FaultKind::kDataReplaced:
       return StrikeStore(fault);
+    case FaultKind::kLogCut:
+      return CutLog(fault);
     default:
       if (daemons_[daemon]) StrikeDaemon(fault, *daemons_[daemon], daemon);
   }
@@ -131,8 +134,17 @@ bool World::AllKnowMoreThan(const OlderData& older) const {
     if (daemon->link().HasUnderWay(older.life.beats)) return false;
   }
   return std::all_of(daemons_.begin(), daemons_.end(), [&older](const auto& daemon) {
-    return !daemon || daemon->KnowsMoreThan(older.life);
+    return !daemon ||
+           (daemon->KnowsMoreThan(older.life) && !daemon->link().HasUnderWay(older.life.beats));
   });
+}
+
+// Whether a daemon in good order misses something in older data when it connects to a durable node:
+// a beat, or a lease that was confirmed to it.
+bool World::Misses(size_t index, const OlderData& older) const {
+  const auto& daemon = daemons_[index];
+  return daemon && clock_.Now() >= in_order_from_[index] &&
+         (daemon->KnowsMoreThan(older.life) || daemon->link().lease_confirmed() > older.taken);
 }
 
 // Whether a daemon has just started and would take what it finds for right.
@@ -169,11 +181,7 @@ void World::StrikeStore(const Fault& fault) {
   } else if (emptied && fault.target / 16 % 2 == 0) {
     StopDaemon(absent, kRestartMax);  // One that starts meets the empty store.
   } else {
-    const Micros lasts = fault.duration + Micros(500'000);
-    judge_.Disturbed(daemons_[absent]->id(), now + lasts + kNoticedWithin);
-    in_order_from_[absent] =
-        std::max<Instant>(in_order_from_[absent], now + lasts + kNoticedWithin);
-    daemons_[absent]->link().Cut(lasts);
+    KeepAway(absent, fault.duration + Micros(500'000));
   }
   losing_until_ = now + kNoticedWithin;
   // An empty store tells by itself, and so does another start of its server.
@@ -206,10 +214,7 @@ void World::StrikeStore(const Fault& fault) {
   }
   watch_.StoreChanged();
   const bool all_there = fault.kind == FaultKind::kRestartUnproved;
-  const auto misled = std::count_if(in_order_from_.begin(), in_order_from_.end(),
-                                    [now](Instant from) { return now < from; });
-  judge_.StoreLost(all_there ? Forgot::kNothing : Forgot::kSome, now,
-                   static_cast<uint64_t>(misled));
+  judge_.StoreLost(all_there ? Forgot::kNothing : Forgot::kSome, now, Misled());
   if (fault.kind != FaultKind::kStoreFlushed && fault.kind != FaultKind::kDataReplaced) {
     losing_until_ += fault.duration;
     if (misleading) misleading_until_ = losing_until_;
@@ -218,6 +223,41 @@ void World::StrikeStore(const Fault& fault) {
   for (const auto& daemon : daemons_) {
     if (daemon) judge_.Disturbed(daemon->id(), now + kNoticedWithin);
   }
+}
+
+// What daemons grant before those that miss something have connected, stays. So these connect
+// first.
+void World::CutLog(const Fault& fault) {
+  if (!HasWitness(daemons_.size()) || SomebodyIsNew()) return;
+  const OlderData& older = older_[fault.at];
+  std::vector<size_t> others;
+  for (size_t i = 0; i < daemons_.size(); ++i) {
+    if (schedule_.durable && !Misses(i, older)) others.push_back(i);
+  }
+  if (others.size() == daemons_.size()) return;
+  losing_until_ = misleading_until_ = clock_.Now() + fault.duration + kNoticedWithin;
+  server_.RestoreSnapshot(older.data);
+  server_.Restart();
+  watch_.StoreChanged();
+  judge_.StoreLost(Forgot::kSome, clock_.Now(), Misled());
+  RestartNode(fault);
+  for (const size_t i : others) {
+    if (daemons_[i]) KeepAway(i, fault.duration + kNoticedWithin);
+  }
+}
+
+// It hears later than the others of what becomes of the store.
+void World::KeepAway(size_t index, Micros lasts) {
+  const Instant until = clock_.Now() + lasts + kNoticedWithin;
+  judge_.Disturbed(daemons_[index]->id(), until);
+  in_order_from_[index] = std::max(in_order_from_[index], until);
+  daemons_[index]->link().Cut(lasts);
+}
+
+// How many daemons may take what became of the store for more than it was.
+uint64_t World::Misled() const {
+  return static_cast<uint64_t>(std::count_if(in_order_from_.begin(), in_order_from_.end(),
+                                             [this](Instant from) { return clock_.Now() < from; }));
 }
 
 void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {

@@ -26,9 +26,6 @@
 
 namespace lockkeeper::simulation {
 
-// Within this a daemon in good order notices a loss: its beat, and a look at the marker.
-inline constexpr Micros kNoticedWithin{1'200'000};
-
 class World {
  public:
   World(const Schedule& schedule, support::LuaScripts& lua, std::ostream* trace)
@@ -51,6 +48,7 @@ class World {
   struct OlderData {
     support::Keyspace::Snapshot data;
     Life life;
+    Instant taken;
   };
 
   // In daemons.
@@ -68,9 +66,13 @@ class World {
   void StrikeNode(const Fault& fault);
   void StrikeStore(const Fault& fault);
   void SetClock(Micros by);
+  void CutLog(const Fault& fault);
   void RestartNode(const Fault& fault);
+  void KeepAway(size_t index, Micros lasts);
+  uint64_t Misled() const;
   bool HasWitness(size_t besides) const;
   bool AllKnowMoreThan(const OlderData& older) const;
+  bool Misses(size_t index, const OlderData& older) const;
   bool SomebodyIsNew() const;
   void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
   void Heal();

@@ -26,8 +26,16 @@ class JudgeLossesTest : public JudgeHistory {
     judge.TurnGiven(turn, At(0));
   }
 
-  void TakeBack(char id, int64_t token, int64_t now) {
+  // Daemon 1 tells that it has released it.
+  void GiveAndRelease(char id, int64_t token, int64_t now) {
+    Give(TryOf(id), token, now);
+    Release(id, now + 5);
+    judge.ToldReleased("a", IdOf(id), DaemonId(1));
+  }
+
+  void TakeBack(char id, int64_t token, int64_t now, int daemon = 1) {
     Turn turn;
+    turn.given_by = DaemonId(daemon);
     turn.to = {"a", IdOf(id), ""};
     turn.token = token;
     turn.end = At(now + kTtl);
@@ -50,6 +58,31 @@ TEST_F(JudgeLossesTest, WhoHasItsLeaseBackStandsInNoLine) {
   judge.GivenUp(TryOf('a', 2, 2), At(40));
   Release('a', 500);
   ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, DaemonTakesALeaseBackThatItHadReleased) {
+  GiveAndRelease('a', 1, 0);
+  Lose(Forgot::kSome, 20);
+  TakeBack('a', 1, 30, 1);
+  ExpectOne("back over the daemon that had released it");
+}
+
+TEST_F(JudgeLossesTest, AnotherDaemonTakesLeasesBackWhoseReleaseIsForgotten) {
+  GiveAndRelease('a', 1, 0);
+  GiveAndRelease('b', 2, 10);
+  Lose(Forgot::kSome, 20);
+  TakeBack('a', 1, kTtl - 1, 2);
+  TakeBack('b', 2, kTtl + 5, 2);
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, LeaseWhoseReleaseIsForgottenIsTakenBackAfterItsEnd) {
+  GiveAndRelease('a', 1, 0);
+  Give(TryOf('b'), 2, 20);
+  Lose(Forgot::kSome, 30);
+  TakeBack('a', 1, 2 * kTtl + 1,
+           2);  // A daemon that knows the clock by a slow answer may err by one.
+  ExpectOne("back after its lease had ended");
 }
 
 TEST_F(JudgeLossesTest, LockIsGivenInAQuarantine) {

@@ -6,7 +6,10 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "redis/scripts.h"
 #include "simulation/campaign.h"
 #include "simulation/daemon.h"
 #include "simulation/judge.h"
@@ -79,6 +82,65 @@ TEST_F(LineWatchTest, AcquiresThatShareACallAreJudgedInTheirOrder) {
 
   EXPECT_THAT(judge_.violations(), testing::IsEmpty());
   EXPECT_EQ(daemon->outstanding(), 2U) << "one that waits, and its operation";
+}
+
+// What a script with a defect would leave.
+TEST_F(LineWatchTest, HolderThatHasItsLeaseBackAndStandsInLineIsAViolation) {
+  const std::string id(32, 'a');
+  const std::string member = "i" + id;
+  const std::vector<std::string_view> stand = {"ZADD", "lk:{a}:line", "-7", member};
+  server_.Execute(stand);
+  const std::string who = id + " 12345678";
+  const std::vector<std::string_view> words = {"EVALSHA",
+                                               redis::kReassertScript.ForKeys(2).sha1,
+                                               "2",
+                                               "lk:{a}",
+                                               "lk:{a}:line",
+                                               "0",
+                                               "60000",
+                                               "0000000002",
+                                               "2",
+                                               "",
+                                               "",
+                                               "0",
+                                               "0",
+                                               "0",
+                                               who,
+                                               "0000000000000001",
+                                               "00001000",
+                                               "00000000",
+                                               "0000000000000000",
+                                               "0000000000000009",
+                                               "",
+                                               ""};
+  redis::Reply reply;
+  reply.type = redis::Reply::Type::kArray;
+  for (const int64_t number : {5, 1, 1, 1'000'000, 1'000}) {
+    reply.items.emplace_back();
+    reply.items.back().type = redis::Reply::Type::kInteger;
+    reply.items.back().integer = number;
+  }
+
+  watch_.Executed("0000000000000001", words, reply);
+
+  EXPECT_THAT(judge_.violations(), testing::Contains(testing::HasSubstr("still stands in line")));
+}
+
+TEST_F(LineWatchTest, LeaseIsConfirmedToItsDaemonOnlyOnceForEachEnd) {
+  const auto daemon = NewDaemon(1);
+  const auto other = NewDaemon(2);
+  Acquire(*daemon, 1);
+  Run();
+  const core::Instant granted = daemon->link().lease_confirmed();
+  EXPECT_GT(granted, support::ManualClock().Now());
+
+  Acquire(*daemon, 1);  // Once more.
+  Run();
+
+  EXPECT_EQ(daemon->link().lease_confirmed(), core::Instant::min());
+  Acquire(*other, 2);
+  Run();
+  EXPECT_EQ(other->link().lease_confirmed(), core::Instant::min()) << "it waits";
 }
 
 }  // namespace

@@ -68,6 +68,18 @@ TEST(ScheduleTest, FaultsThatOnlyAGuardNoticesBringOne) {
   EXPECT_EQ(schedule.faults.front().kind, FaultKind::kStoreCut);
 }
 
+TEST(ScheduleTest, NodeThatLosesTheEndOfItsLogStaysDurable) {
+  Schedule schedule;
+  schedule.guarded = false;
+  schedule.faults = {{FaultKind::kLogCut, Micros(9), Micros(4)}};
+
+  Normalize(schedule);
+
+  EXPECT_TRUE(schedule.guarded);
+  EXPECT_TRUE(schedule.durable);
+  EXPECT_EQ(AgeOfData(schedule.faults.front()), Micros(2));
+}
+
 TEST(ScheduleTest, SmallScopeHasEachOrderOfItsMessagesOnce) {
   std::set<std::string> orders;
   for (uint64_t number = 0; number < OrdersOf(5); ++number) {
@@ -103,7 +115,7 @@ TEST(ScheduleTest, EvenDrawingStaysAsItWas) {
       "locks=1 ttl=4746 lock_delay=808 max_hold=0 scripts_loaded=1 durable=1 guarded=0 "
       "think_max=5916593 hold_max=1216664 wait_max=9026 cancel_one_in=8 confirm_one_in=4 "
       "careless_one_in=6 clinging_one_in=0 impatient_one_in=0 slow_claim_one_in=0 hand_on_one_in=0 "
-      "faults_end=19500000 "
+      "prove_ended_one_in=0 faults_end=19500000 "
       "order_from=0 order= "
       "store_slow@1594637+4795218/0 daemon_pause@5989804+28199/0 "
       "stream_broken@13807644+314996/23");
