@@ -350,7 +350,7 @@ TEST_F(JudgeLossesTest, WaiterHasAnotherPlaceInTheNewLine) {
   judge.Joined(TryOf('a'), 7, At(21));
   ExpectNone();
   Lose(Forgot::kSome, 30);
-  judge.Joined(TryOf('a'), 9, At(40));
+  judge.Joined(TryOf('a'), 20, At(40));
   ExpectOne("has another place in the new line");
 }
 
