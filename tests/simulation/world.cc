@@ -138,9 +138,13 @@ Outcome World::Run() {
   Outcome outcome;
   outcome.virtual_time =
       std::chrono::duration_cast<Micros>(clock_.Now() - support::ManualClock().Now());
-  executor_.AdvanceUntil([this] { return WhatIsLeft() == Left() && judge_.UnansweredCalls() == 0; },
-                         std::max<Micros>(kEverythingEnded, schedule_.wait_max));
+  const auto nothing_left = [this] {
+    return WhatIsLeft() == Left() && judge_.UnansweredCalls() == 0;
+  };
+  const Micros ended_within = std::max<Micros>(kEverythingEnded, schedule_.wait_max);
+  executor_.AdvanceUntil(nothing_left, ended_within);
   executor_.AdvanceBy(kAnsweredTwiceWithin);
+  executor_.AdvanceUntil(nothing_left, ended_within);  // What a late message has begun meanwhile.
   Check();
   outcome.violations = judge_.violations();
   outcome.executed = watch_.executed();
