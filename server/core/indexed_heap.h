@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A binary heap of elements that know their places in it, so that any of them can be taken out.
-// It borrows them: what is added costs no allocation of its own.
+// What is due at a time, earliest first: timers, deadlines, polls, leases. A binary heap of
+// elements that know their places in it, so that any of them can be taken out. It borrows them:
+// what is added costs no allocation of its own.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace lockkeeper::core {
 
-// `T` has a `size_t place`, which is the heap's, and `bool Before(const T&) const`, a strict order.
+// `T` has a `size_t heap_place`, which is the heap's, and `bool IsDueBefore(const T&) const`, a
+// strict order in which no two are equal: what a daemon does can be played again.
 //
 // Thread-safety: thread-compatible. Lifetime: borrows its elements until they are removed.
 template <typename T>
@@ -23,7 +25,7 @@ class IndexedHeap {
 
   void Add(T& element) {
     elements_.push_back(&element);
-    element.place = elements_.size() - 1;
+    element.heap_place = elements_.size() - 1;
     MoveUp(element);
   }
 
@@ -32,7 +34,7 @@ class IndexedHeap {
     T& last = *elements_.back();
     elements_.pop_back();
     if (&last == &element) return;
-    Place(last, element.place);
+    Place(last, element.heap_place);
     MoveUp(last);
     MoveDown(last);
   }
@@ -43,14 +45,14 @@ class IndexedHeap {
  private:
   void Place(T& element, size_t place) {
     elements_[place] = &element;
-    element.place = place;
+    element.heap_place = place;
   }
 
   void MoveUp(T& element) {
-    size_t place = element.place;
+    size_t place = element.heap_place;
     while (place > 0) {
       const size_t parent = (place - 1) / 2;
-      if (!element.Before(*elements_[parent])) break;
+      if (!element.IsDueBefore(*elements_[parent])) break;
       Place(*elements_[parent], place);
       place = parent;
     }
@@ -58,12 +60,13 @@ class IndexedHeap {
   }
 
   void MoveDown(T& element) {
-    size_t place = element.place;
+    size_t place = element.heap_place;
     for (;;) {
       size_t child = 2 * place + 1;
       if (child >= elements_.size()) break;
-      if (child + 1 < elements_.size() && elements_[child + 1]->Before(*elements_[child])) ++child;
-      if (!elements_[child]->Before(element)) break;
+      if (child + 1 < elements_.size() && elements_[child + 1]->IsDueBefore(*elements_[child]))
+        ++child;
+      if (!elements_[child]->IsDueBefore(element)) break;
       Place(*elements_[child], place);
       place = child;
     }

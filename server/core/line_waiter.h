@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_set>
 
 #include "core/executor.h"
@@ -63,8 +64,9 @@ struct SameWaiter {
 struct LocalLine {
   std::string name;
   std::unordered_set<OwnedWaiter, HashOfWaiter, SameWaiter> waiters;
-  Instant poll_at = Instant::max();  // These two are PollSchedule's.
+  Instant poll_at = Instant::max();  // These three are PollSchedule's.
   uint64_t poll_number = 0;
+  size_t heap_place = 0;
   bool polling = false;
   int64_t unpark_from = 0;
   int32_t length = 0;  // As the store said last.
@@ -72,6 +74,10 @@ struct LocalLine {
   // The line in the store that all of them stand in. 0 if they do not, or if it is not known: the
   // store tells none to one whose turn it was at once.
   int64_t CommonLine() const;
+
+  bool IsDueBefore(const LocalLine& other) const {
+    return std::tie(poll_at, poll_number) < std::tie(other.poll_at, other.poll_number);
+  }
 };
 
 }  // namespace lockkeeper::core

@@ -15,13 +15,13 @@ void PollSchedule::Set(LocalLine& line, Instant at) {
   Cancel(line);
   line.poll_at = at;
   line.poll_number = ++last_number_;
-  due_.insert(DueOf(line));
+  due_.Add(line);
   WatchFirst();
 }
 
 void PollSchedule::Cancel(LocalLine& line) {
   if (line.poll_at == Instant::max()) return;
-  due_.erase(DueOf(line));
+  due_.Remove(line);
   line.poll_at = Instant::max();
   if (!due_.empty()) return;
   timer_.reset();
@@ -29,13 +29,13 @@ void PollSchedule::Cancel(LocalLine& line) {
 }
 
 void PollSchedule::CancelAll() {
-  while (!due_.empty()) Cancel(*std::get<LocalLine*>(*due_.begin()));
+  while (!due_.empty()) Cancel(due_.First());
 }
 
 // A timer that is too early costs a turn; to move it at each change would cost more.
 void PollSchedule::WatchFirst() {
-  if (due_.empty() || timer_at_ <= std::get<Instant>(*due_.begin())) return;
-  timer_at_ = std::get<Instant>(*due_.begin());
+  if (due_.empty() || timer_at_ <= due_.First().poll_at) return;
+  timer_at_ = due_.First().poll_at;
   const auto delay = std::chrono::ceil<Micros>(timer_at_ - clock_.Now());
   timer_ = executor_.After(std::max(delay, Micros(0)), [this] { RunDue(); });
 }
@@ -43,8 +43,8 @@ void PollSchedule::WatchFirst() {
 void PollSchedule::RunDue() {
   timer_at_ = Instant::max();
   const Instant now = clock_.Now();
-  while (!due_.empty() && std::get<Instant>(*due_.begin()) <= now) {
-    LocalLine& line = *std::get<LocalLine*>(*due_.begin());
+  while (!due_.empty() && due_.First().poll_at <= now) {
+    LocalLine& line = due_.First();
     Cancel(line);
     poll_(line);
   }

@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <tuple>
 
-#include "absl/container/btree_set.h"
 #include "core/clock.h"
 #include "core/executor.h"
+#include "core/indexed_heap.h"
 #include "core/line_waiter.h"
 
 namespace lockkeeper::core {
@@ -29,16 +28,13 @@ class PollSchedule {
   void CancelAll();
 
  private:
-  using Due = std::tuple<Instant, uint64_t, LocalLine*>;
-
-  static Due DueOf(LocalLine& line) { return {line.poll_at, line.poll_number, &line}; }
   void WatchFirst();
   void RunDue();
 
   const Clock& clock_;
   Executor& executor_;
   const std::function<void(LocalLine&)> poll_;
-  absl::btree_set<Due> due_;
+  IndexedHeap<LocalLine> due_;
   uint64_t last_number_ = 0;
   Instant timer_at_ = Instant::max();
   std::unique_ptr<Timer> timer_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/session_leases.h"
 
-#include <tuple>
 #include <utility>
 
 namespace lockkeeper::core {
@@ -10,11 +9,6 @@ size_t SessionLeases::HashOfKey::operator()(const Key& key) const {
   constexpr size_t kSpread = 0x9e3779b97f4a7c15U;
   const std::hash<std::string_view> hash;
   return hash(key.lease_id.digits()) * kSpread ^ hash(key.name);
-}
-
-bool SessionLeases::IsSooner::operator()(const Due& a, const Due& b) const {
-  return std::tie(a.first, a.second->name, a.second->lease_id) <
-         std::tie(b.first, b.second->name, b.second->lease_id);
 }
 
 void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, const Keeper& keeper,
@@ -27,7 +21,7 @@ void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, const
   held->keeper = keeper;
   held->ttl = ttl;
   held->end = end;
-  Stand(held.get());
+  Stand(*held);
   by_key_.insert(std::move(held));
 }
 
@@ -52,7 +46,7 @@ const SessionLeases::Held* SessionLeases::Find(std::string_view name,
 void SessionLeases::Remove(Table::iterator known) {
   Owned held = std::move(by_key_.extract(known).value());
   if (!held->extending) {
-    in_order_.erase({DueAfter(*held), held.get()});
+    due_.Remove(*held);
     return;
   }
   held->dropped = true;
@@ -61,11 +55,16 @@ void SessionLeases::Remove(Table::iterator known) {
 }
 
 std::optional<SessionLeases::Ref> SessionLeases::NextDue(Instant now) {
-  if (in_order_.empty() || in_order_.begin()->first >= now) return std::nullopt;
-  const Ref held = in_order_.begin()->second;
-  in_order_.erase(in_order_.begin());
-  held->extending = true;
-  return held;
+  if (due_.empty() || due_.First().due >= now) return std::nullopt;
+  Held& held = due_.First();
+  due_.Remove(held);
+  held.extending = true;
+  return &held;
+}
+
+void SessionLeases::Stand(Held& held) {
+  held.due = held.end - Micros(held.ttl) * 2 / 3;
+  due_.Add(held);
 }
 
 bool SessionLeases::Forgotten(Ref held) { return dropped_.erase(held) > 0; }
@@ -75,7 +74,7 @@ void SessionLeases::Extended(Ref held, Millis ttl, Instant end) {
   held->extending = false;
   held->ttl = ttl;
   held->end = end;
-  Stand(held);
+  Stand(*held);
 }
 
 void SessionLeases::Ended(Ref held) {
@@ -85,7 +84,7 @@ void SessionLeases::Ended(Ref held) {
 void SessionLeases::NotExtended(Ref held) {
   if (Forgotten(held)) return;
   held->extending = false;
-  Stand(held);
+  Stand(*held);
 }
 
 std::optional<SessionLeases::Held> SessionLeases::TakeAny() {

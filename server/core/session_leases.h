@@ -10,11 +10,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
-#include "absl/container/btree_set.h"
+#include "core/indexed_heap.h"
 #include "core/types.h"
 
 namespace lockkeeper::core {
@@ -30,6 +30,13 @@ class SessionLeases {
     Instant end;             // Its own, or somewhat earlier.
     bool extending = false;  // Between NextDue and what follows it.
     bool dropped = false;    // Meanwhile.
+    Instant due;             // When 2/3 of its ttl are left.
+    size_t heap_place = 0;
+
+    // Those of one time stand by their names.
+    bool IsDueBefore(const Held& other) const {
+      return std::tie(due, name, lease_id) < std::tie(other.due, other.name, other.lease_id);
+    }
   };
   // Valid until the lease is dropped, or while it is being extended.
   using Ref = Held*;
@@ -89,23 +96,14 @@ class SessionLeases {
   };
   using Table = std::unordered_set<Owned, HashOfKey, SameKey>;
 
-  // When a lease is due, and which. Those of one time stand by their names, never by where they
-  // happen to lie in memory: what a daemon does can be played again.
-  using Due = std::pair<Instant, Ref>;
-  struct IsSooner {
-    bool operator()(const Due& a, const Due& b) const;
-  };
-
-  static Instant DueAfter(const Held& held) { return held.end - Micros(held.ttl) * 2 / 3; }
-
   void Remove(Table::iterator known);
   // True if the lease was dropped while it was being extended, and is gone now.
   bool Forgotten(Ref held);
-  void Stand(Ref held) { in_order_.emplace(DueAfter(*held), held); }
+  void Stand(Held& held);
 
   Table by_key_;
-  absl::btree_set<Due, IsSooner> in_order_;  // Those that are not being extended.
-  std::unordered_map<Ref, Owned> dropped_;   // Those that are, and were dropped.
+  IndexedHeap<Held> due_;                   // Those that are not being extended.
+  std::unordered_map<Ref, Owned> dropped_;  // Those that are, and were dropped.
 };
 
 }  // namespace lockkeeper::core

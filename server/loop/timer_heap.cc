@@ -15,7 +15,7 @@ class TimerHeap::Entry : public core::Timer {
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
-  bool Before(const Entry& other) const {
+  bool IsDueBefore(const Entry& other) const {
     return due != other.due ? due < other.due : number < other.number;
   }
 
@@ -23,7 +23,7 @@ class TimerHeap::Entry : public core::Timer {
   const core::Instant due;
   const uint64_t number;
   core::Task task;
-  size_t place = 0;
+  size_t heap_place = 0;
 };
 
 TimerHeap::TimerHeap() = default;

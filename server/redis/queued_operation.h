@@ -15,16 +15,16 @@ namespace lockkeeper::redis {
 struct OperationQueue::Pending {
   Operation operation;
   Lock* lock = nullptr;
-  uint64_t number = 0;  // By age.
-  size_t place = 0;     // In deadlines_.
+  uint64_t number = 0;    // By age.
+  size_t heap_place = 0;  // In deadlines_.
   bool sent = false;
   bool ended = false;  // `done` has run: at the deadline, before the reply.
   PendingPtr next;     // In its list, while it waits.
 
   CallKind kind() const { return {operation.script, operation.line_key}; }
 
-  // By age if it is the same: no order in the domain may depend on addresses.
-  bool Before(const Pending& other) const {
+  // By age if it is the same.
+  bool IsDueBefore(const Pending& other) const {
     return operation.deadline != other.operation.deadline
                ? operation.deadline < other.operation.deadline
                : number < other.number;
