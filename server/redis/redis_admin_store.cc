@@ -25,6 +25,8 @@ using core::LockInfo;
 // this many keys answers an empty page with a token, so that no call holds the node for long.
 constexpr int64_t kScanCount = 1000;
 constexpr int kScansPerPageMax = 100;
+// Locks that are inspected together: operations of others come in between.
+constexpr size_t kInspectedAtOnce = 16;
 
 // Reads what inspect.lua answered for one lock.
 absl::StatusOr<std::optional<LockInfo>> ReadInspected(std::string_view name,
@@ -163,29 +165,30 @@ void RedisAdminStore::OnScanned(std::shared_ptr<Listing> listing, absl::StatusOr
             [](const std::string& a, const std::string& b) {
               return text::StableHash(a) < text::StableHash(b);
             });
-  InspectAll(std::move(listing));
+  listing->inspected.clear();
+  InspectNext(std::move(listing));
 }
 
-void RedisAdminStore::InspectAll(std::shared_ptr<Listing> listing) {
-  listing->inspected.assign(listing->names.size(), std::nullopt);
-  listing->uninspected = listing->names.size();
-  const auto go_on = [this](const std::shared_ptr<Listing>& at) {
-    if (at->Gather()) {
-      at->End(std::move(at->page));
-    } else {
-      Scan(at);
-    }
-  };
-  if (listing->names.empty()) return go_on(listing);
-  for (size_t i = 0; i < listing->names.size(); ++i) {
+void RedisAdminStore::InspectNext(std::shared_ptr<Listing> listing) {
+  const size_t from = listing->inspected.size();
+  const size_t to = std::min(from + kInspectedAtOnce, listing->names.size());
+  if (from == to) {
+    if (listing->Gather()) return listing->End(std::move(listing->page));
+    return Scan(std::move(listing));
+  }
+  listing->inspected.resize(to, std::nullopt);
+  listing->uninspected = to - from;
+  for (size_t i = from; i < to; ++i) {
     queue_.Submit(Inspect(listing->names[i], listing->request.deadline,
-                          [listing, i, go_on](absl::StatusOr<OperationReply> reply) {
+                          [this, listing, i](absl::StatusOr<OperationReply> reply) {
                             if (reply.ok()) {
                               listing->inspected[i] = ReadInspected(listing->names[i], *reply);
                             } else if (listing->open()) {
                               listing->End(reply.status());
                             }
-                            if (--listing->uninspected == 0 && listing->open()) go_on(listing);
+                            if (--listing->uninspected == 0 && listing->open()) {
+                              InspectNext(listing);
+                            }
                           }));
   }
 }

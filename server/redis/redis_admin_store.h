@@ -35,7 +35,7 @@ class RedisAdminStore : public core::AdminStore {
   struct Listing;
   void Scan(std::shared_ptr<Listing> listing);
   void OnScanned(std::shared_ptr<Listing> listing, absl::StatusOr<Reply> reply);
-  void InspectAll(std::shared_ptr<Listing> listing);
+  void InspectNext(std::shared_ptr<Listing> listing);
 
   Node& node_;
   OperationQueue& queue_;

@@ -61,7 +61,13 @@ struct ListLocksCall {
     return ToCore(from, request);
   }
   void Run(const ServiceDeps& service, core::Done<Answer> done) {
-    service.admin.List(request, std::move(done));
+    const auto to_queue = [this](core::Task answer) { queue->Answer(std::move(answer)); };
+    service.admin.List(request,
+                       [to_queue, done = std::move(done)](absl::StatusOr<Answer> answer) mutable {
+                         to_queue([done = std::move(done), answer = std::move(answer)]() mutable {
+                           std::move(done)(std::move(answer));
+                         });
+                       });
   }
   Outcome Write(Answer& answer, Response& response) {
     ToProto(answer, response);
@@ -71,26 +77,33 @@ struct ListLocksCall {
   CallSubject Subject(const Request&) const { return {}; }
 
   core::ListRequest request;
+  ListQueue* queue = nullptr;  // Its thread writes the answer.
   const ServiceDeps* deps = nullptr;
 };
 
-// Counts as open for as long as its answer takes memory.
-class ListLocksReactor final : public UnaryReactor<ListLocksCall> {
+class ListLocksReactor final : public UnaryReactor<ListLocksCall>, public ListQueue::List {
  public:
-  ListLocksReactor(const RpcKind& kind, const ServiceDeps& deps, OpenLists& open,
+  ListLocksReactor(const RpcKind& kind, const ServiceDeps& deps, ListQueue& queue,
                    const grpc::CallbackServerContext& context, const Request& request,
                    Response& response)
-      : UnaryReactor(kind, deps, context, request, response), open_(open), context_(context) {
-    open_.Enter(context_);
+      : UnaryReactor(kind, deps, context, request, response), queue_(queue), context_(context) {
+    call().queue = &queue_;
+  }
+
+  bool Begin() override { return Start(); }
+  void Cancel() override { context_.TryCancel(); }
+
+  void OnCancel() override {
+    if (queue_.Withdraw(*this)) Answered(Outcome::kCancelled, absl::OkStatus());
   }
 
   void OnDone() override {
-    open_.Leave(context_);
+    queue_.Leave(*this);
     UnaryReactor::OnDone();
   }
 
  private:
-  OpenLists& open_;
+  ListQueue& queue_;
   const grpc::CallbackServerContext& context_;
 };
 
@@ -201,9 +214,8 @@ grpc::ServerUnaryReactor* AdminService::GetLock(grpc::CallbackServerContext* con
 grpc::ServerUnaryReactor* AdminService::ListLocks(grpc::CallbackServerContext* context,
                                                   const admin::v1::ListLocksRequest* request,
                                                   admin::v1::ListLocksResponse* response) {
-  auto* reactor =
-      new ListLocksReactor(list_locks_, deps_, open_lists_, *context, *request, *response);
-  reactor->Start();
+  auto* reactor = new ListLocksReactor(list_locks_, deps_, lists_, *context, *request, *response);
+  lists_.Enter(*reactor);
   return reactor;
 }
 

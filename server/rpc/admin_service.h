@@ -6,7 +6,7 @@
 
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "rpc/call_context.h"
-#include "rpc/open_lists.h"
+#include "rpc/list_queue.h"
 #include "rpc/service_deps.h"
 
 namespace lockkeeper::rpc {
@@ -35,7 +35,7 @@ class AdminService final : public admin::v1::AdminService::CallbackService {
   const RpcKind list_locks_;
   const RpcKind force_release_;
   const RpcKind get_server_info_;
-  OpenLists open_lists_;
+  ListQueue lists_;
 };
 
 }  // namespace lockkeeper::rpc

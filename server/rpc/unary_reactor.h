@@ -7,7 +7,7 @@
 //   Request, Response, Answer                         types
 //   absl::Status Read(const Request&, const ServiceDeps&, const CallContext&)   on gRPC's thread
 //   void Run(const ServiceDeps&, core::Done<Answer>)  on the loop's thread
-//   telemetry::Outcome Write(Answer&, Response&)      on the loop's thread
+//   telemetry::Outcome Write(Answer&, Response&)      on the thread of the answer, the loop's
 //   CallSubject Subject(const Request&) const         at the end
 //   void Audit(CallContext&, const absl::StatusOr<Answer>&)   optional, before the answer goes out
 #pragma once
@@ -40,16 +40,18 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
                Response& response)
       : deps_(deps), context_(kind, context), request_(request), response_(response) {}
 
-  // Sets the call going. It may be answered, but is not deleted, before this returns.
-  void Start() {
+  // Sets the call going. It may be answered before this returns, but is not deleted before gRPC has
+  // the reactor. False if it was refused.
+  bool Start() {
     absl::Status status = context_.Admission();
     if (status.ok()) status = call_.Read(request_, deps_, context_);
     if (!status.ok()) {
       Answered(telemetry::Outcome::kError, status);
-      return;
+      return false;
     }
     posted_ = true;
     deps_.loop.Post([this] { Run(); });
+    return true;
   }
 
   void OnDone() override { delete this; }
@@ -66,6 +68,12 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   // False of a call that was refused before it got to the loop.
   bool posted() const { return posted_; }
 
+  // The last thing done here: Finish may run OnDone before it returns.
+  void Answered(telemetry::Outcome outcome, const absl::Status& status) {
+    context_.RecordAnswer(outcome, status, call_.Subject(request_));
+    Finish(ToGrpcStatus(status));
+  }
+
  private:
   void Run() {
     call_.Run(deps_, [this](absl::StatusOr<Answer> answer) { OnAnswer(std::move(answer)); });
@@ -77,12 +85,6 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
         answer.ok() ? call_.Write(*answer, response_) : OutcomeOf(answer.status());
     if (answer.ok() && context_.IsCancelled()) outcome = telemetry::Outcome::kCancelled;
     Answered(outcome, answer.status());
-  }
-
-  // The last thing done here: Finish may run OnDone before it returns.
-  void Answered(telemetry::Outcome outcome, const absl::Status& status) {
-    context_.RecordAnswer(outcome, status, call_.Subject(request_));
-    Finish(ToGrpcStatus(status));
   }
 
   const ServiceDeps& deps_;

@@ -42,6 +42,7 @@ TEST_F(MemoryTest, ListsThatNobodyReads) {
 
   while (reader.ended() < kLists - core::limits::kListsMax) {
     ASSERT_TRUE(reader.ReadFor(milliseconds(10)));
+    EXPECT_TRUE(client.Acquire(AcquireOf(support::NewLeaseId())).response.has_lease());
     Measure();
   }
 
