@@ -2,6 +2,7 @@
 //
 // lockkeeperd: flags, signals, exit codes; everything else is in daemon/daemon.cc.
 
+#include <malloc.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -255,7 +256,12 @@ int Serve(const config::Config& config) {
   return DrainUnlessSignalled(**daemon, signals, logger, config.log);
 }
 
+// Heaps that the threads share. By default each of them gets one of its own, and what a flood of
+// calls has taken in one is no room for the next, which comes on another thread.
+constexpr int kHeaps = 2;
+
 int Main(int argc, char** argv) {
+  mallopt(M_ARENA_MAX, kHeaps);
   int exit_code = kOther;
   const std::optional<CommandLine> line = ParseCommandLine(argc, argv, exit_code);
   if (!line) return exit_code;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/connection_acceptor.h"
 
+#include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -27,6 +28,8 @@ constexpr core::Millis kShortagePause{100};
 // The same after a flood: its client comes again at once, and what it has sent is still being
 // worked off. Others wait in the backlog meanwhile.
 constexpr core::Millis kFloodPause{1'000};
+// Of a flood; then what it took is free, and is given back to the system.
+constexpr core::Millis kWorkedOffAfter{3'000};
 // gRPC takes some time to close what it finds closed.
 constexpr core::Millis kRoomInterval{50};
 
@@ -86,6 +89,7 @@ void ConnectionAcceptor::Run() {
       if (one.revents != 0) AcceptFrom(one.fd);
     }
     EndFloods();
+    ReturnMemory();
   }
 }
 
@@ -134,6 +138,7 @@ void ConnectionAcceptor::EndFloods() {
   look_from_ += 10 * (clock_.Now() - now);
   if (clients.empty()) return;
   accept_from_ = now + kFloodPause;
+  return_memory_at_ = now + kWorkedOffAfter;
   size_t closed = 0;
   for (const OpenConnection& connection : open_.List()) {
     if (std::find(clients.begin(), clients.end(), ClientOf(connection)) == clients.end()) continue;
@@ -145,6 +150,13 @@ void ConnectionAcceptor::EndFloods() {
                        "Calls were opened and reset faster than gRPC forgets them: the connections "
                        "that did so are closed, and none is accepted for a second",
                        {telemetry::field::Connections(closed)});
+}
+
+// Pieces that are still in use lie between what is free, so the heap keeps it all by itself.
+void ConnectionAcceptor::ReturnMemory() {
+  if (!return_memory_at_ || clock_.Now() < *return_memory_at_) return;
+  return_memory_at_.reset();
+  malloc_trim(0);
 }
 
 }  // namespace lockkeeper::rpc

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -44,6 +45,7 @@ class ConnectionAcceptor {
   void AcceptFrom(int listening);
   void MakeRoom();
   void EndFloods();
+  void ReturnMemory();
 
   const std::vector<os::Descriptor> listening_;
   const size_t connections_max_;
@@ -60,6 +62,7 @@ class ConnectionAcceptor {
   core::Instant accept_from_ = core::Instant::min();
   core::Instant room_from_ = core::Instant::min();  // Not before: MakeRoom looks at all of them.
   core::Instant look_from_ = core::Instant::min();  // The same for floods.
+  std::optional<core::Instant> return_memory_at_;
   const os::Descriptor stop_;
   std::thread thread_;  // Last: it uses all of the above.
 };

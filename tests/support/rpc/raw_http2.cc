@@ -70,14 +70,18 @@ std::string Message(std::string_view message) {
 
 }  // namespace
 
-RawHttp2::RawHttp2(uint16_t port, uint32_t window)
+RawHttp2::RawHttp2(uint16_t port, uint32_t window, uint8_t host)
     : answer_window_(window), window_(kDefaultWindow) {
   fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + host);
+  if (fd_ < 0 || bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    Fail("bind");
+  }
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(port);
-  if (fd_ < 0 || connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+  if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
     Fail("connect");
   }
   out_ = kPreface;

@@ -17,9 +17,9 @@ namespace lockkeeper::support {
 // Thread-safety: not thread-safe.
 class RawHttp2 {
  public:
-  // Connects to 127.0.0.1. `window` is how many bytes of each answer the server may send before we
-  // read; with 0 it may never send any.
-  RawHttp2(uint16_t port, uint32_t window);
+  // Connects to 127.0.0.1, from 127.0.0.`host`. `window` is how many bytes of each answer the
+  // server may send before we read; with 0 it may never send any.
+  RawHttp2(uint16_t port, uint32_t window, uint8_t host = 1);
   ~RawHttp2();
   RawHttp2(const RawHttp2&) = delete;
   RawHttp2& operator=(const RawHttp2&) = delete;
