@@ -91,6 +91,8 @@ void Judge::CheckPlaceBefore(Lock& lock, const Try& what, int64_t number) {
 // Whoever did not stand in the line that was lost comes behind those who did, also if they have not
 // come back yet.
 void Judge::CheckBehindPlacesBefore(const Lock& lock, const Try& what, int64_t number) {
+  const auto before = lock.places_before.find(what.lease_id);
+  if (before != lock.places_before.end() && before->second.keeper == what.keeper) return;
   for (const auto& [other_id, other] : lock.places_before) {
     if (other_id == what.lease_id || other.number < number) continue;
     Violation(what.lease_id.substr(0, 8) + " joined the new line of " + what.lock + " before " +
