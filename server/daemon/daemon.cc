@@ -97,9 +97,8 @@ void LogEmbeddedEvent(const telemetry::Logger& logger, const embedded::EmbeddedE
 }  // namespace
 
 struct Daemon::Parts {
-  Parts(const config::Config& given, telemetry::Log& log_output, Guard used)
+  Parts(const config::Config& given, telemetry::Log& log_output)
       : config(given),
-        guard(used),
         log(log_output),
         metrics(GetBuildInfo().version, GetBuildInfo().git_commit),
         health({log, "telemetry"}, metrics),
@@ -108,7 +107,7 @@ struct Daemon::Parts {
   absl::StatusOr<daemon::StoreAccess> FindStore();
   absl::StatusOr<daemon::StoreAccess> StartEmbedded();
   redis::JudgePolicy LossPolicy() const;
-  std::optional<redis::NodeGuardOptions> GuardOptions(const redis::KeyLayout& keys) const;
+  redis::NodeGuardOptions GuardOptions(const redis::KeyLayout& keys) const;
   redis::NewStoreCheckOptions NewStoreCheck(const redis::KeyLayout& keys) const;
   void TellGivenUp();
   absl::Status StartLocks();
@@ -118,7 +117,6 @@ struct Daemon::Parts {
   loop::EventLoop& loop() { return locks->loop(); }
 
   const config::Config config;
-  const Guard guard;
   telemetry::Log& log;
   const telemetry::Logger logger{log, "daemon"};
   const uint64_t daemon_id = os::RandomBits();
@@ -176,13 +174,11 @@ redis::JudgePolicy Daemon::Parts::LossPolicy() const {
   return policy;
 }
 
-std::optional<redis::NodeGuardOptions> Daemon::Parts::GuardOptions(
-    const redis::KeyLayout& keys) const {
-  if (guard == Guard::kOff) return std::nullopt;
-  return redis::NodeGuardOptions{.keys = keys,
-                                 .call_lifetime = config.store.request_timeout,
-                                 .policy = LossPolicy(),
-                                 .new_store = NewStoreCheck(keys)};
+redis::NodeGuardOptions Daemon::Parts::GuardOptions(const redis::KeyLayout& keys) const {
+  return {.keys = keys,
+          .call_lifetime = config.store.request_timeout,
+          .policy = LossPolicy(),
+          .new_store = NewStoreCheck(keys)};
 }
 
 redis::NewStoreCheckOptions Daemon::Parts::NewStoreCheck(const redis::KeyLayout& keys) const {
@@ -293,8 +289,8 @@ absl::Status Daemon::Parts::StartRpc() {
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& config,
-                                                      telemetry::Log& log, Guard guard) {
-  auto parts = std::make_unique<Parts>(config, log, guard);
+                                                      telemetry::Log& log) {
+  auto parts = std::make_unique<Parts>(config, log);
   if (auto status = parts->StartLocks(); !status.ok()) return status;
   if (auto status = parts->StartHttp(); !status.ok()) return status;
   if (auto status = parts->StartRpc(); !status.ok()) return status;

@@ -26,16 +26,11 @@ namespace lockkeeper {
 // Thread-safety: thread-compatible.
 class Daemon {
  public:
-  // Without its guard a daemon does not notice that its store forgets: that is for benchmarks only,
-  // which tell what the guard costs.
-  enum class Guard { kOn, kOff };
-
   // Lifetime: borrows `log`.
   // Errors, each with a text for people that names what to change: INVALID_ARGUMENT (the
   // configuration), UNAVAILABLE (an address is taken, the store refused or cannot be started).
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const config::Config& config,
-                                                       telemetry::Log& log,
-                                                       Guard guard = Guard::kOn);
+                                                       telemetry::Log& log);
 
   // Stops at once, cancelling what is in flight.
   ~Daemon();

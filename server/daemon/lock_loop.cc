@@ -36,15 +36,13 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
   first_contact_ = contact_->get_future();
   loop_.RunAndWait([&] {
     node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
-    if (options.guard) {
-      health_.ReportGrants({.looked = false, .granting = false});  // Until the guard does.
-      guard_ = std::make_unique<redis::NodeGuard>(*node_, loop_, loop_, token_floor_,
-                                                  guard_telemetry_, *options.guard);
-    }
-    queue_ = std::make_unique<redis::OperationQueue>(*node_, loop_, loop_, token_floor_,
-                                                     options.queue, guard_.get());
-    store_ = std::make_unique<redis::RedisLockStore>(*node_, *queue_, token_floor_, loop_,
-                                                     options.store, guard_.get());
+    health_.ReportGrants({.looked = false, .granting = false});  // Until the guard does.
+    guard_ = std::make_unique<redis::NodeGuard>(*node_, loop_, loop_, token_floor_,
+                                                guard_telemetry_, options.guard);
+    queue_ = std::make_unique<redis::OperationQueue>(*node_, *guard_, loop_, loop_, token_floor_,
+                                                     options.queue);
+    store_ = std::make_unique<redis::RedisLockStore>(*node_, *guard_, *queue_, token_floor_, loop_,
+                                                     options.store);
     admin_ = std::make_unique<redis::RedisAdminStore>(*node_, *queue_, loop_, loop_, token_floor_,
                                                       store_->proofs());
     locks_ = std::make_unique<core::LockManager>(*store_, loop_, loop_, deps.lock_observer,

@@ -27,7 +27,7 @@ namespace lockkeeper::daemon {
 
 struct LockLoopOptions {
   redis::RedisNodeOptions node;
-  std::optional<redis::NodeGuardOptions> guard;  // Nothing: no losses are noticed.
+  redis::NodeGuardOptions guard;
   redis::OperationQueueOptions queue;
   redis::RedisLockStoreOptions store;
   core::LockManagerOptions locks;

@@ -20,13 +20,13 @@ uint64_t DigestOf(const core::LeaseId& lease_id) {
 
 std::string LeaseProofs::Make(const core::Lease& lease, const std::string& principal,
                               const LeaseTerms& terms) {
-  if (guard_ == nullptr) return "";
-  reassertions_.SetKey(guard_->reassertion_key());
+  const ProofBasis basis = guard_.proof_basis();
+  reassertions_.SetKey(basis.key);
   ProvedTerms proved{.ttl = terms.ttl,
                      .lock_delay = terms.lock_delay,
-                     .lease_end = {lease.lease_end.micros - guard_->clock_offset().count()}};
+                     .lease_end = {lease.lease_end.micros - basis.clock_offset.count()}};
   if (terms.max_hold_end.micros > 0) {
-    proved.max_hold_end = {terms.max_hold_end.micros - guard_->clock_offset().count()};
+    proved.max_hold_end = {terms.max_hold_end.micros - basis.clock_offset.count()};
   }
   return reassertions_.Make({lease.name, lease.lease_id, lease.token, principal}, proved);
 }
@@ -34,16 +34,13 @@ std::string LeaseProofs::Make(const core::Lease& lease, const std::string& princ
 std::optional<ProvedTerms> LeaseProofs::Check(const core::ExtendRequest& shown) {
   ForgetOld(0);
   const uint64_t digest = DigestOf(shown.lease_id);
-  if (guard_ == nullptr || ended_.contains(digest) || ended_before_.contains(digest)) {
-    return std::nullopt;
-  }
-  reassertions_.SetKey(guard_->reassertion_key());
+  if (ended_.contains(digest) || ended_before_.contains(digest)) return std::nullopt;
+  reassertions_.SetKey(guard_.proof_basis().key);
   return reassertions_.Check({shown.name, shown.lease_id, shown.token, shown.principal},
                              shown.reassertion);
 }
 
 void LeaseProofs::Ended(const core::LeaseId& lease_id) {
-  if (guard_ == nullptr) return;
   ForgetOld(1);
   ended_.insert(DigestOf(lease_id));
 }
@@ -51,7 +48,7 @@ void LeaseProofs::Ended(const core::LeaseId& lease_id) {
 void LeaseProofs::ForgetOld(size_t more) {
   const core::Instant now = clock_.Now();
   if (now < half_end_ && ended_.size() + more <= core::limits::kEndedLeasesMax / 2) return;
-  const core::Millis longest = guard_ == nullptr ? core::Millis(0) : guard_->longest_lease();
+  const core::Millis longest = guard_.proof_basis().longest_lease;
   if (now >= half_end_ + longest) ended_.clear();  // The older half is as old by now.
   ended_before_ = std::exchange(ended_, {});
   half_end_ = now + longest;

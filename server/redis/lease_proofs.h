@@ -15,7 +15,7 @@
 #include "core/clock.h"
 #include "core/requests.h"
 #include "redis/format/reassertion.h"
-#include "redis/guard/node_guard.h"
+#include "redis/guard/store_guard.h"
 #include "redis/script_reply.h"
 
 namespace lockkeeper::redis {
@@ -23,8 +23,7 @@ namespace lockkeeper::redis {
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class LeaseProofs {
  public:
-  // `guard`: of the store; null if it has none. Then there are no proofs either.
-  LeaseProofs(const core::Clock& clock, NodeGuard* guard) : clock_(clock), guard_(guard) {}
+  LeaseProofs(const core::Clock& clock, const StoreGuard& guard) : clock_(clock), guard_(guard) {}
 
   // Proof of a lease with these terms that the store has just answered.
   std::string Make(const core::Lease& lease, const std::string& principal, const LeaseTerms& terms);
@@ -43,7 +42,7 @@ class LeaseProofs {
   void ForgetOld(size_t more);
 
   const core::Clock& clock_;
-  NodeGuard* const guard_;
+  const StoreGuard& guard_;
   Reassertions reassertions_;
   Digests ended_;         // Since `half_end_` was set,
   Digests ended_before_;  // and in the time before.

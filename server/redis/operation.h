@@ -11,7 +11,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "core/types.h"
-#include "redis/guard/node_guard.h"
+#include "redis/guard/store_guard.h"
 #include "redis/node/command.h"
 #include "redis/node/reply.h"
 
@@ -49,7 +49,7 @@ struct Operation {
   Rank rank = Rank::kOther;
   core::LeaseId lease_id;  // All zeros: of no lease.
   LineKey line_key = LineKey::kWhenAsked;
-  // The longest that it may close the lock for, from its execution on: see NodeGuard.
+  // The longest that it may close the lock for, from its execution on: see StoreGuard.
   core::Millis closes_for{};
   // Whether it may give the lock to somebody new, which a quarantine refuses.
   Granting granting = Granting::kNothingNew;

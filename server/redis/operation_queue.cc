@@ -46,21 +46,21 @@ struct OperationQueue::Call {
   core::Instant sent;
 };
 
-OperationQueue::OperationQueue(Node& node, const core::Clock& clock, core::Executor& executor,
-                               TokenFloor& token_floor, OperationQueueOptions options,
-                               NodeGuard* guard)
+OperationQueue::OperationQueue(Node& node, StoreGuard& guard, const core::Clock& clock,
+                               core::Executor& executor, TokenFloor& token_floor,
+                               OperationQueueOptions options)
     : node_(node),
+      guard_(guard),
       clock_(clock),
       executor_(executor),
       token_floor_(token_floor),
-      options_(std::move(options)),
-      guard_(guard) {
-  if (guard_ != nullptr) guard_->SetListener([this] { ReleaseHeld(); });
+      options_(std::move(options)) {
+  guard_.SetListener([this] { ReleaseHeld(); });
 }
 
 OperationQueue::~OperationQueue() {
   *alive_ = false;
-  if (guard_ != nullptr) guard_->SetListener([] {});
+  guard_.SetListener([] {});
   while (!deadlines_.empty()) {
     Pending& pending = deadlines_.First();
     Complete(pending, core::Error(pending.sent ? ErrorReason::kOutcomeUnknown
@@ -157,7 +157,7 @@ bool OperationQueue::HeldBack(Lock& lock) {
 // Of its first operation.
 bool OperationQueue::IsPermitted(Lock& lock) const {
   const Operation& first = lock.first()->operation;
-  return guard_ == nullptr || guard_->Permits(lock.lane, first.closes_for, first.granting);
+  return guard_.Permits(lock.lane, first.closes_for, first.granting);
 }
 
 // The guard has come to something: those that were held back may ask again.
@@ -204,9 +204,8 @@ void OperationQueue::Send(std::unique_ptr<Call> call) {
   const Operation& first = call->operations.front()->operation;
   const size_t count = call->operations.size();
   const size_t keys_per_lock = call->kind.line_key == LineKey::kAlways ? 2 : 1;
-  const size_t marker_keys = guard_ != nullptr ? 1 : 0;
-  Command command(3 + marker_keys + kCommonArguments +
-                  count * (keys_per_lock + first.arguments.size()));
+  const size_t keys = count * keys_per_lock + 1;  // The last one is the marker's.
+  Command command(3 + keys + kCommonArguments + count * first.arguments.size());
   // Of about the same length each; the key stands twice at most, with a prefix and a suffix.
   constexpr size_t kBytesMore = 64;
   command.Reserve(kBytesMore * 4 +
@@ -214,13 +213,12 @@ void OperationQueue::Send(std::unique_ptr<Call> call) {
                            first.arguments.wire().size()));
   const ScriptSource& script = call->kind.script->ForKeys(keys_per_lock);
   command.Word("EVALSHA").Word(script.sha1);
-  command.Number(static_cast<int64_t>(count * keys_per_lock + marker_keys));
+  command.Number(static_cast<int64_t>(keys));
   for (const PendingPtr& pending : call->operations) {
     command.Word(options_.keys.RecordKey(pending->operation.lock_name));
     if (keys_per_lock == 2) command.Word(options_.keys.LineKey(pending->operation.lock_name));
   }
-  if (guard_ != nullptr) command.Word(guard_->marker_key());
-  AddCommonArguments(*call, keys_per_lock, command);
+  AddMarkerAndCommonArguments(*call, keys_per_lock, command);
   for (const PendingPtr& pending : call->operations) {
     command.Append(pending->operation.arguments);
   }
@@ -232,22 +230,19 @@ void OperationQueue::Send(std::unique_ptr<Call> call) {
             });
 }
 
-void OperationQueue::AddCommonArguments(const Call& call, size_t keys_per_lock,
-                                        Command& command) const {
+void OperationQueue::AddMarkerAndCommonArguments(const Call& call, size_t keys_per_lock,
+                                                 Command& command) const {
   const auto time = [&command](core::NodeTime at) { command.Word(Digits(at.micros, kTimeDigits)); };
   core::Millis closes_for{};
   for (const PendingPtr& pending : call.operations) {
     closes_for = std::max(closes_for, pending->operation.closes_for);
   }
-  const CallPermit permit = guard_ != nullptr ? guard_->Permit(closes_for) : CallPermit{};
+  const CallPermit permit = guard_.Permit(closes_for);
+  command.Word(permit.marker_key);
   command.Number(token_floor_.value()).Number(options_.record_retention.count());
   command.Word(permit.epoch).Number(static_cast<int64_t>(keys_per_lock));
   command.Word(options_.keys.ChannelPrefix());
-  if (guard_ == nullptr) {
-    command.Word("");
-  } else {
-    command.Word(std::string(permit.stamp).append(" ").append(permit.beats));
-  }
+  command.Word(permit.marker);
   time(permit.grants_from);
   time(permit.earliest);
   time(permit.latest);
@@ -263,12 +258,11 @@ void OperationQueue::OnGuardRefused(Call& call, int64_t outcome) {
     if (!call.operations[i]->ended) PutBack(std::move(call.operations[i]));
     Unbusy(lock);
   }
-  outcome == kOutcomeOlder ? guard_->OnOlderData(call.lane, call.sent)
-                           : guard_->OnRefused(call.lane);
+  outcome == kOutcomeOlder ? guard_.OnOlderData(call.lane, call.sent) : guard_.OnRefused(call.lane);
 }
 
 void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
-  if (reply.ok() && guard_ != nullptr && IsRefusedByGuard(*reply)) {
+  if (reply.ok() && IsRefusedByGuard(*reply)) {
     return OnGuardRefused(call, reply->items[1].integer);
   }
   absl::Status error = reply.status();
@@ -281,11 +275,7 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
   bool by_right_clock = true;
   if (error.ok()) {
     now.micros = reply->items.front().integer;
-    if (guard_ != nullptr) {
-      by_right_clock = guard_->OnAnswered(call.lane, call.sent, now);
-    } else {
-      token_floor_.SawClock(now);
-    }
+    by_right_clock = guard_.OnAnswered(call.lane, call.sent, now);
   }
 
   const auto reply_of = [&](size_t i) {
@@ -360,7 +350,7 @@ void OperationQueue::ArmTimer(core::Instant at) {
 
 // Why an operation that was not sent ends at its deadline.
 absl::Status OperationQueue::NotSent(const Pending& pending) const {
-  const std::string held = guard_ == nullptr ? "" : guard_->HeldBackBecause();
+  const std::string held = guard_.HeldBackBecause();
   if (!held.empty()) return core::Error(ErrorReason::kStoreUnavailable, held);
   if (pending.number < pending.lock->answered) {  // So it does answer, and answers others.
     return TooManyOfLock(pending.operation.rank == Rank::kNewcomer

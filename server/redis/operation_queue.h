@@ -24,7 +24,7 @@
 #include "core/executor.h"
 #include "core/indexed_heap.h"
 #include "redis/format/key_layout.h"
-#include "redis/guard/node_guard.h"
+#include "redis/guard/store_guard.h"
 #include "redis/guard/token_floor.h"
 #include "redis/node/node.h"
 #include "redis/operation.h"
@@ -55,10 +55,8 @@ struct CallKind {
 // ended when it is destroyed end with OUTCOME_UNKNOWN or STORE_UNAVAILABLE.
 class OperationQueue {
  public:
-  // Without a guard nothing is held back, and losses of the store are not noticed.
-  OperationQueue(Node& node, const core::Clock& clock, core::Executor& executor,
-                 TokenFloor& token_floor, OperationQueueOptions options,
-                 NodeGuard* guard = nullptr);
+  OperationQueue(Node& node, StoreGuard& guard, const core::Clock& clock, core::Executor& executor,
+                 TokenFloor& token_floor, OperationQueueOptions options);
   ~OperationQueue();
   OperationQueue(const OperationQueue&) = delete;
   OperationQueue& operator=(const OperationQueue&) = delete;
@@ -86,7 +84,7 @@ class OperationQueue {
   void Send(std::unique_ptr<Call> call);
   void OnReply(Call& call, absl::StatusOr<Reply> reply);
   void OnGuardRefused(Call& call, int64_t outcome);
-  void AddCommonArguments(const Call& call, size_t keys_per_lock, Command& command) const;
+  void AddMarkerAndCommonArguments(const Call& call, size_t keys_per_lock, Command& command) const;
   bool WantsLine(const Pending& pending, const OperationReply& reply) const;
   void SendAgain(PendingPtr pending);
   void Complete(Pending& pending, absl::StatusOr<OperationReply> reply);
@@ -98,11 +96,11 @@ class OperationQueue {
   absl::Status NotSent(const Pending& pending) const;
 
   Node& node_;
+  StoreGuard& guard_;
   const core::Clock& clock_;
   core::Executor& executor_;
   TokenFloor& token_floor_;
   const OperationQueueOptions options_;
-  NodeGuard* const guard_;  // Null without one.
 
   std::unordered_map<std::string, Lock> locks_;
   // How many operations of a lease wait, of those that are of one.

@@ -51,15 +51,15 @@ constexpr Millis kHandOverTimeout{1000};
 
 }  // namespace
 
-RedisLockStore::RedisLockStore(Node& node, OperationQueue& queue, TokenFloor& token_floor,
-                               const core::Clock& clock, RedisLockStoreOptions options,
-                               NodeGuard* guard)
+RedisLockStore::RedisLockStore(Node& node, StoreGuard& guard, OperationQueue& queue,
+                               TokenFloor& token_floor, const core::Clock& clock,
+                               RedisLockStoreOptions options)
     : node_(node),
+      guard_(guard),
       queue_(queue),
       token_floor_(token_floor),
       clock_(clock),
       options_(std::move(options)),
-      guard_(guard),
       proofs_(clock, guard) {}
 
 Lease RedisLockStore::ReadLease(const OperationReply& reply, const LeaseId& lease_id,
@@ -101,7 +101,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
              lease.previous_lease_expired = outcome == 2 || outcome == 7;
              lease.offered = outcome >= 6;
              token_floor_.SawToken(lease.token);
-             if (!lease.offered) Confirmed(lease);
+             if (!lease.offered) guard_.OnConfirmed(lease);
              return std::move(done)(core::AcquireOutcome(std::move(lease)));
            }
            case 3:
@@ -120,7 +120,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
                              "the lock has " + std::to_string(options_.waiters_per_lock_max) +
                                  " waiters, and may not have more (waiters.per_lock_max)"));
            case 9:
-             return std::move(done)(NothingGranted());
+             return std::move(done)(guard_.Refusal());
            case 4:
              return std::move(done)(core::Error(
                  ErrorReason::kLeaseEnded, "the lease id was released or used up: take a new one"));
@@ -166,13 +166,13 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
            case 2: {
              Lease lease = ReadLease(*reply, again.lease_id, again.principal);
              lease.previous_lease_expired = outcome == 2;
-             Confirmed(lease);
+             guard_.OnConfirmed(lease);
              return std::move(done)(std::move(lease));
            }
            case 3:
              return std::move(done)(LeaseLost());
            case 4:
-             if (again.reassertion.empty()) return std::move(done)(NothingGranted());
+             if (again.reassertion.empty()) return std::move(done)(guard_.Refusal());
              again.name = reply->lock_name;
              return Reassert(again, std::move(done));
            case 5:
@@ -187,7 +187,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
 void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lease> done) {
   const std::optional<ProvedTerms> proved = proofs_.Check(request);
   if (!proved) {
-    guard_->OnReassertion(ReassertionEnd::kNotProved);
+    guard_.OnReassertion(ReassertionEnd::kNotProved);
     return std::move(done)(core::Error(
         ErrorReason::kLeaseLost,
         "the store may have forgotten the lease, and its reassertion does not prove it"));
@@ -215,27 +215,18 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
          if (!reply.ok()) return std::move(done)(reply.status());
          const int64_t outcome = OutcomeOf(*reply);
          if (outcome == 1) {
-           guard_->OnReassertion(ReassertionEnd::kTakenBack);
+           guard_.OnReassertion(ReassertionEnd::kTakenBack);
            Lease lease = ReadLease(*reply, lease_id, principal);
            token_floor_.SawToken(lease.token);
-           Confirmed(lease);
+           guard_.OnConfirmed(lease);
            return std::move(done)(std::move(lease));
          }
          if (outcome == 3) {
-           guard_->OnReassertion(ReassertionEnd::kTooLate);
+           guard_.OnReassertion(ReassertionEnd::kTooLate);
            return std::move(done)(LeaseLost());
          }
          std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
        }});
-}
-
-void RedisLockStore::Confirmed(const Lease& lease) {
-  if (guard_ != nullptr) guard_->OnConfirmed(lease);
-}
-
-absl::Status RedisLockStore::NothingGranted() {
-  if (guard_ != nullptr) return guard_->Refusal();
-  return core::Error(ErrorReason::kInvariantViolated, "a store without a guard was quarantined");
 }
 
 void RedisLockStore::Release(const core::ReleaseRequest& request,
@@ -374,8 +365,7 @@ void RedisLockStore::GoOnHandingOver(const std::string& name) {
 void RedisLockStore::OnMessage(std::string_view message) {
   if (listener_ == nullptr) return;
   if (const auto stamp = ReadMarkerMessage(message)) {
-    if (guard_ != nullptr) guard_->OnMarkerWritten(*stamp);
-    return;
+    return guard_.OnMarkerWritten(*stamp);
   }
   const std::optional<LineMessage> said = ReadLineMessage(message, queue_.keys());
   if (!said) return;

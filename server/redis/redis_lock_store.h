@@ -12,7 +12,7 @@
 #include "core/clock.h"
 #include "core/limits.h"
 #include "core/lock_store.h"
-#include "redis/guard/node_guard.h"
+#include "redis/guard/store_guard.h"
 #include "redis/guard/token_floor.h"
 #include "redis/lease_proofs.h"
 #include "redis/node/node.h"
@@ -30,10 +30,9 @@ struct RedisLockStoreOptions {
 // Contract: see core::LockStore. Lifetime: borrows its collaborators.
 class RedisLockStore : public core::LockStore {
  public:
-  // `guard`: the queue's; null if it has none.
-  RedisLockStore(Node& node, OperationQueue& queue, TokenFloor& token_floor,
-                 const core::Clock& clock, RedisLockStoreOptions options,
-                 NodeGuard* guard = nullptr);
+  // `guard`: the queue's.
+  RedisLockStore(Node& node, StoreGuard& guard, OperationQueue& queue, TokenFloor& token_floor,
+                 const core::Clock& clock, RedisLockStoreOptions options);
 
   void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireOutcome> done) override;
   void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override;
@@ -53,8 +52,6 @@ class RedisLockStore : public core::LockStore {
                     core::Done<core::Lease> done);
   // The store does not know the lease, but may have known it.
   void Reassert(const core::ExtendRequest& request, core::Done<core::Lease> done);
-  void Confirmed(const core::Lease& lease);
-  absl::Status NothingGranted();
   // What a script has answered, with its proof.
   core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
                         const std::string& principal);
@@ -66,11 +63,11 @@ class RedisLockStore : public core::LockStore {
   void GoOnHandingOver(const std::string& name);
 
   Node& node_;
+  StoreGuard& guard_;
   OperationQueue& queue_;
   TokenFloor& token_floor_;
   const core::Clock& clock_;
   const RedisLockStoreOptions options_;
-  NodeGuard* const guard_;
   LeaseProofs proofs_;
   core::LineListener* listener_ = nullptr;
 };

@@ -47,12 +47,6 @@ std::vector<Ratio> SessionRatios() {
                 BestOf(round,
                        {"redis_locks_1", "redis_locks_16", "redis_locks_32", "redis_locks_64"});
        }},
-      {"guarded_vs_unguarded", "cycles/s, 512 outstanding / by a daemon that notices no losses",
-       ">= 0.95",
-       [](const Round& round) {
-         return CyclesPerSecond(round, "session_512") /
-                CyclesPerSecond(round, "unguarded_session_512");
-       }},
       {"durable_session_vs_etcd", "cycles/s on disk, 512 outstanding / etcd at its best", ">= 10",
        [](const Round& round) {
          return CyclesPerSecond(round, "durable_session_512") /

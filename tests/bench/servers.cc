@@ -18,9 +18,8 @@ constexpr std::chrono::milliseconds kPollInterval{5};
 Servers::Servers() { StartEcho(); }
 
 double Servers::CpuSeconds() const {
-  return service_.CpuSeconds() + CpuMicros(echo()) / 1e6 + unguarded_.CpuSeconds() +
-         durable_.CpuSeconds() + tcp_.CpuSeconds() + tls_.CpuSeconds() + etcd_.CpuSeconds() +
-         postgres_.CpuSeconds();
+  return service_.CpuSeconds() + CpuMicros(echo()) / 1e6 + durable_.CpuSeconds() +
+         tcp_.CpuSeconds() + tls_.CpuSeconds() + etcd_.CpuSeconds() + postgres_.CpuSeconds();
 }
 
 void Servers::StartEcho() {

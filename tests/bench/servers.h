@@ -31,7 +31,6 @@ class Servers {
   pid_t echo() const { return echo_->pid(); }
   const std::string& echo_address() const { return echo_address_; }
 
-  UnguardedService& unguarded() { return unguarded_.Get(); }
   DurableService& durable() { return durable_.Get(); }
   TcpService& tcp() { return tcp_.Get(); }
   TlsService& tls() { return tls_.Get(); }
@@ -48,7 +47,6 @@ class Servers {
   support::TemporaryDirectory directory_;
   std::unique_ptr<support::ChildProcess> echo_;
   std::string echo_address_;
-  OnDemand<UnguardedService> unguarded_;
   OnDemand<DurableService> durable_;
   OnDemand<TcpService> tcp_;
   OnDemand<TlsService> tls_;

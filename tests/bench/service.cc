@@ -11,10 +11,9 @@ std::string ProgramPath(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name);
 }
 
-support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more,
-                                       const std::string& program) {
+support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more) {
   support::DaemonProcessOptions options{
-      .program = ProgramPath(program),
+      .program = ProgramPath("lockkeeperd"),
       .arguments = {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--redis", url},
       // On a busy machine thousands of waiters take their time; that is no outage, and nobody
       // extends the leases that they wait for.
@@ -24,9 +23,8 @@ support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& 
   return options;
 }
 
-Service::Service(const support::RedisServerOptions& redis, const Variables& daemon,
-                 const std::string& program)
-    : redis_(redis), daemon_(DaemonOn(redis_.url(), daemon, program)) {
+Service::Service(const support::RedisServerOptions& redis, const Variables& daemon)
+    : redis_(redis), daemon_(DaemonOn(redis_.url(), daemon)) {
   daemon_.WaitUntilReady();
 }
 

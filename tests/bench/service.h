@@ -20,8 +20,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 
 // A daemon on the Redis at `url`; its addresses are chosen by the system. Not yet ready. `more` are
 // settings besides ours.
-support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more = {},
-                                       const std::string& program = "lockkeeperd");
+support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more = {});
 
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe, see ChildProcess.
 class Service {
@@ -38,18 +37,11 @@ class Service {
 
  protected:
   // The daemon reaches Redis by what it listens on besides the unix socket.
-  Service(const support::RedisServerOptions& redis, const Variables& daemon,
-          const std::string& program = "lockkeeperd");
+  Service(const support::RedisServerOptions& redis, const Variables& daemon);
 
  private:
   support::RedisServer redis_;
   support::DaemonProcess daemon_;
-};
-
-// The daemon does not notice when Redis forgets.
-class UnguardedService : public Service {
- public:
-  UnguardedService() : Service({}, {}, "bench_unguarded_daemon") {}
 };
 
 // Redis writes to disk before it answers.

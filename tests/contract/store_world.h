@@ -24,6 +24,7 @@
 #include "redis/redis_admin_store.h"
 #include "redis/redis_lock_store.h"
 #include "support/guard_options.h"
+#include "support/trusting_guard.h"
 
 namespace lockkeeper::support {
 
@@ -48,20 +49,26 @@ class CountingObserver final : public redis::GuardObserver {
 struct Daemon {
   Daemon(redis::Node& node, const core::Clock& clock, core::Executor& executor,
          const std::string& daemon_id, Guarding guarding)
-      : guard(guarding == Guarding::kNone
-                  ? nullptr
-                  : std::make_unique<redis::NodeGuard>(node, clock, executor, floor, noticed,
-                                                       support::GuardOptionsOf(daemon_id))),
-        queue(node, clock, executor, floor, {.record_retention = kRetention}, guard.get()),
-        locks(node, queue, floor, clock, {.daemon_id = daemon_id}, guard.get()),
+      : guard(GuardOf(guarding, node, clock, executor, daemon_id)),
+        queue(node, *guard, clock, executor, floor, {.record_retention = kRetention}),
+        locks(node, *guard, queue, floor, clock, {.daemon_id = daemon_id}),
         admin(node, queue, clock, executor, floor, locks.proofs()) {}
 
   redis::TokenFloor floor;
   CountingObserver noticed;
-  std::unique_ptr<redis::NodeGuard> guard;  // Null without one.
+  std::unique_ptr<redis::StoreGuard> guard;
   redis::OperationQueue queue;
   redis::RedisLockStore locks;
   redis::RedisAdminStore admin;
+
+ private:
+  std::unique_ptr<redis::StoreGuard> GuardOf(Guarding guarding, redis::Node& node,
+                                             const core::Clock& clock, core::Executor& executor,
+                                             const std::string& daemon_id) {
+    if (guarding == Guarding::kNone) return std::make_unique<TrustingGuard>(floor);
+    return std::make_unique<redis::NodeGuard>(node, clock, executor, floor, noticed,
+                                              GuardOptionsOf(daemon_id));
+  }
 };
 
 class StoreWorld {

@@ -17,6 +17,7 @@ using testing::StartsWith;
 using Strings = std::vector<std::string>;
 
 constexpr size_t kWordsBeforeKeys = 3;
+constexpr size_t kMarkerKeys = 1;  // After those of the locks.
 constexpr size_t kLocksMax = 32;
 
 class ScriptArgumentsTest : public testing::TestWithParam<std::string> {
@@ -61,7 +62,7 @@ TEST_P(ScriptArgumentsTest, ArgumentsTooFewAreRefused) {
     SCOPED_TRACE(shape.script->name);
     HoldLock();
     Strings call = CallOf(shape, "a");
-    while (call.size() > kWordsBeforeKeys + shape.keys_per_lock) {
+    while (call.size() > kWordsBeforeKeys + shape.keys_per_lock + kMarkerKeys) {
       call.pop_back();
       ExpectRefused(call);
     }
@@ -101,7 +102,7 @@ TEST_P(ScriptArgumentsTest, CommonArgumentsThatAreNoneAreRefused) {
     ExpectRefused(CallOf(shape, "a", {.epoch = "1"}));
     for (const std::string keys_per_lock : {"0", "3", "-1", "1.5", "x", ""}) {
       Strings call = CallOf(shape, "a");
-      call[kWordsBeforeKeys + shape.keys_per_lock + 3] = keys_per_lock;
+      call[kWordsBeforeKeys + shape.keys_per_lock + kMarkerKeys + 3] = keys_per_lock;
       ExpectRefused(call);
     }
   }
@@ -113,6 +114,17 @@ TEST_P(ScriptArgumentsTest, KeyWithoutItsSecondIsRefused) {
     HoldLock();
     ExpectRefused(CallOf(*shape.script, 2, {"lk:{a}"}, shape.arguments));
     ExpectRefused(CallOf(*shape.script, 2, {"lk:{a}", "lk:{a}:line", "lk:{b}"}, shape.arguments));
+  }
+}
+
+TEST_P(ScriptArgumentsTest, CallWithoutTheKeyOfTheMarkerIsRefused) {
+  for (const ScriptShape& shape : ScriptShapes()) {
+    SCOPED_TRACE(shape.script->name);
+    HoldLock();
+    Strings call = CallOf(*shape.script, shape.keys_per_lock, {}, {});
+    call.erase(call.begin() + kWordsBeforeKeys);
+    call[2] = "0";
+    ExpectRefused(call);
   }
 }
 

@@ -62,11 +62,10 @@ std::vector<std::string> CallOf(const redis::ScriptSource& script, size_t keys_p
                                 const std::vector<std::string>& keys,
                                 const std::vector<std::string>& arguments,
                                 const CommonArguments& common) {
-  const bool guarded = !common.stamp.empty();
   std::vector<std::string> call = {"EVALSHA", std::string(script.ForKeys(keys_per_lock).sha1),
-                                   std::to_string(keys.size() + (guarded ? 1 : 0))};
+                                   std::to_string(keys.size() + 1)};
   call.insert(call.end(), keys.begin(), keys.end());
-  if (guarded) call.push_back(common.marker_key);
+  call.push_back(common.marker_key);
   call.insert(call.end(),
               {common.token_floor, common.retention, common.epoch, std::to_string(keys_per_lock),
                common.channel, common.stamp, common.grants_from, common.earliest, common.latest});

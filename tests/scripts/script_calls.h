@@ -38,7 +38,7 @@ struct CommonArguments {
   std::string retention = "60000";
   std::string epoch = "0000000001";
   std::string channel = "lk:daemon:";
-  // The guard's; without a stamp there is none.
+  // The guard's; without a stamp there must be no marker.
   std::string stamp;
   std::string grants_from = "0000000000000000";
   std::string earliest = "0000000000000000";

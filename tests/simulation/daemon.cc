@@ -56,11 +56,11 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
     guard_ = std::make_unique<redis::NodeGuard>(link_, world.clock, process_, token_floor_,
                                                 guard_observer_, guard_options);
   }
-  queue_ = std::make_unique<redis::OperationQueue>(link_, world.clock, process_, token_floor_,
-                                                   queue_options, guard_.get());
-  store_ = std::make_unique<redis::RedisLockStore>(link_, *queue_, token_floor_, world.clock,
-                                                   redis::RedisLockStoreOptions{.daemon_id = id_},
-                                                   guard_.get());
+  redis::StoreGuard& guard = guard_ ? static_cast<redis::StoreGuard&>(*guard_) : trusting_;
+  queue_ = std::make_unique<redis::OperationQueue>(link_, guard, world.clock, process_,
+                                                   token_floor_, queue_options);
+  store_ = std::make_unique<redis::RedisLockStore>(link_, guard, *queue_, token_floor_, world.clock,
+                                                   redis::RedisLockStoreOptions{.daemon_id = id_});
   manager_ = std::make_unique<core::LockManager>(*store_, world.clock, process_, *observer_,
                                                  core::LockManagerOptions{});
 }
@@ -74,9 +74,9 @@ Daemon::~Daemon() {
 bool Daemon::KnowsMoreThan(const Life& older) const {
   const int64_t epoch = guard_->trust().epoch;
   if (epoch != older.epoch) return epoch > older.epoch;
-  const std::string_view digits = guard_->Permit().beats;
+  const std::string_view marker = guard_->Permit().marker;
   int64_t known = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), known);
+  std::from_chars(marker.data() + marker.rfind(' ') + 1, marker.data() + marker.size(), known);
   return known > older.beats;
 }
 

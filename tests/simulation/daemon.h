@@ -25,6 +25,7 @@
 #include "simulation/store_link.h"
 #include "support/manual_executor.h"
 #include "support/silent_guard_observer.h"
+#include "support/trusting_guard.h"
 
 namespace lockkeeper::simulation {
 
@@ -104,7 +105,8 @@ class Daemon {
   redis::TokenFloor token_floor_;
   std::unique_ptr<core::LockObserver> observer_;
   support::SilentGuardObserver guard_observer_;  // The judge sees what guards do in the store.
-  std::unique_ptr<redis::NodeGuard> guard_;      // Null without one.
+  std::unique_ptr<redis::NodeGuard> guard_;      // Null in a world without losses.
+  support::TrustingGuard trusting_{token_floor_};
   std::unique_ptr<redis::OperationQueue> queue_;
   std::unique_ptr<redis::RedisLockStore> store_;
   std::unique_ptr<core::LockManager> manager_;

@@ -146,8 +146,7 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
     return Trace("daemon " + Shown(daemon) + " " + std::string(name) + ": refused by the guard");
   }
   const auto keys_per_lock = static_cast<size_t>(Number(words[common_at + kKeysPerLockArgument]));
-  const size_t marker_keys = words[common_at + kStampArgument].empty() ? 0 : 1;
-  const size_t locks = (keys - marker_keys) / keys_per_lock;
+  const size_t locks = (keys - 1) / keys_per_lock;  // The last one is the marker's.
   const auto lock_of = [&](size_t i) { return *keys_.LockName(words[3 + i * keys_per_lock]); };
   // Records show only what the last operation left: they are looked at last, except that whoever
   // got a lock got it before those who came to it in the same call.

@@ -84,10 +84,10 @@ struct Reassertions::Mac {
 Reassertions::Reassertions() : mac_(std::make_unique<Mac>()) {}
 Reassertions::~Reassertions() = default;
 
-void Reassertions::SetKey(const std::string& key) {
+void Reassertions::SetKey(std::string_view key) {
   if (key == key_) return;
   const std::optional<std::array<unsigned char, kKeyBytes>> bytes = KeyOf(key);
-  key_ = bytes ? key : "";
+  key_ = bytes ? key : std::string_view();
   if (bytes) mac_->key = *bytes;
 }
 

@@ -19,7 +19,7 @@
 namespace lockkeeper::redis {
 
 // Point on the node's clock as if nobody had ever set it: what is left of a lease by it does not
-// change when the clock is set. NodeGuard::clock_offset() is the difference.
+// change when the clock is set. ProofBasis::clock_offset is the difference.
 struct ServiceTime {
   int64_t micros = 0;
   auto operator<=>(const ServiceTime&) const = default;
@@ -53,7 +53,7 @@ class Reassertions {
 
   // Proofs are made and checked with this key from now on: 32 hex digits. With anything else none
   // are made, and none is right.
-  void SetKey(const std::string& key);
+  void SetKey(std::string_view key);
 
   // Empty without a key.
   std::string Make(const ProvedLease& lease, const ProvedTerms& terms);

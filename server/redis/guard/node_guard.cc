@@ -75,11 +75,11 @@ bool NodeGuard::InQuarantine() const {
 }
 
 CallPermit NodeGuard::Permit(Millis closes_for) const {
-  if (!known_ || !node_clock_.known()) return {.stamp = "unknown"};
+  if (!known_ || !node_clock_.known()) return {.marker_key = marker_key_, .marker = "unknown"};
   const Instant now = clock_.Now();
   const StoreMarker& marker = known_->marker;
-  CallPermit permit{.stamp = stamp_,
-                    .beats = beats_,
+  CallPermit permit{.marker_key = marker_key_,
+                    .marker = marker_,
                     .epoch = epoch_,
                     .grants_from = marker.quarantine_end,
                     .earliest = node_clock_.Earliest(now),
@@ -302,7 +302,7 @@ void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
   evicted_ = judgement.evicted_keys;  // Not those evicted since: nobody has judged them.
   stamp_ = seen.marker.Stamp();
   epoch_ = Digits(seen.marker.epoch, kEpochDigits);
-  beats_ = Digits(seen.beat.count, kBeatsDigits);
+  CarryBeats(seen.beat.count);
   reassertion_key_ = seen.marker.reassertion_key;
   token_floor_.SawClock({seen.marker.token_floor.value});
   switch (judgement.kind) {
@@ -324,6 +324,8 @@ void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
   }
   WatchQuarantine();
 }
+
+void NodeGuard::CarryBeats(int64_t count) { marker_ = stamp_ + " " + Digits(count, kBeatsDigits); }
 
 void NodeGuard::RaiseCeiling(size_t lane) {
   if (InQuarantine()) return Check(lane);  // It may have to last longer.
@@ -383,7 +385,7 @@ void NodeGuard::Beat() {
         if (seen->beat.count < known_->beat.count) return;
         known_->beat = seen->beat;
         service_clock_ = node_clock_.AheadBy(-known_->marker.clock_offset);
-        beats_ = Digits(seen->beat.count, kBeatsDigits);
+        CarryBeats(seen->beat.count);
       });
 }
 

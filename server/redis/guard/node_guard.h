@@ -25,6 +25,7 @@
 #include "redis/guard/loss_judge.h"
 #include "redis/guard/new_store_check.h"
 #include "redis/guard/node_clock.h"
+#include "redis/guard/store_guard.h"
 #include "redis/guard/token_floor.h"
 #include "redis/node/node.h"
 
@@ -38,78 +39,33 @@ struct NodeGuardOptions {
   NewStoreCheckOptions new_store;
 };
 
-// Whether a call may give a lock to somebody new.
-enum class Granting { kNothingNew, kAnew };
-
-// What a script call carries for the guard; as it is here for a store without one. Its texts are
-// the guard's: they last until it hears of anything.
-struct CallPermit {
-  std::string_view stamp;  // That the marker has to begin with. Empty: there is no guard.
-  std::string_view beats;  // That it has to have at least, 16 digits.
-  std::string_view epoch = "0000000001";  // 10 digits.
-  core::NodeTime grants_from;             // Nothing new is granted before.
-  core::NodeTime earliest;                // The node's clock has to read
-  core::NodeTime latest;                  // something in between.
-};
-
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
-class NodeGuard {
+class NodeGuard final : public StoreGuard {
  public:
   NodeGuard(Node& node, const core::Clock& clock, core::Executor& executor, TokenFloor& token_floor,
             GuardObserver& observer, NodeGuardOptions options);
-  ~NodeGuard();
+  ~NodeGuard() override;
   NodeGuard(const NodeGuard&) = delete;
   NodeGuard& operator=(const NodeGuard&) = delete;
 
-  // Whether a call may go on `lane` now that keeps a lock closed for `closes_for` at most. If not,
-  // what is missing is under way, and `on_change` will be called. A lane without a connection may
-  // always be asked: it answers so.
-  bool Permits(size_t lane, core::Millis closes_for, Granting granting = Granting::kNothingNew);
-
-  // `on_change`: whoever was not permitted should ask again.
-  void SetListener(std::function<void()> on_change) { on_change_ = std::move(on_change); }
-
-  // What a call needs to be carried out that keeps locks closed for `closes_for` at most. Without a
-  // confirmed marker one that no script accepts.
-  CallPermit Permit(core::Millis closes_for = {}) const;
-  const std::string& marker_key() const { return marker_key_; }
-
-  // A script refused a call because of its permit, and did nothing.
-  void OnRefused(size_t lane);
-  // The same, of one that was sent at `sent`: the store has an older marker than this daemon knows.
-  void OnOlderData(size_t lane, core::Instant sent);
-
-  // A call that was sent at `sent` has just been answered. False if the node's clock was set while
-  // it was under way: what the script did may have been done by a wrong clock.
-  [[nodiscard]] bool OnAnswered(size_t lane, core::Instant sent, core::NodeTime node);
-
-  // The store has confirmed that a lease runs: it must not forget that.
-  void OnConfirmed(const core::Lease& lease) { last_lease_.Confirmed(lease); }
-
-  // A daemon has just written a marker that begins with `stamp`.
-  void OnMarkerWritten(std::string_view stamp);
-
-  // Why calls are held back, for people; empty if they are not, or for no more than a moment.
-  std::string HeldBackBecause() const;
-
-  // Why nothing is granted. Requires: a script said so.
-  absl::Status Refusal();
-
-  // A holder has shown a proof.
-  void OnReassertion(ReassertionEnd end) { observer_.OnReassertion(end); }
+  bool Permits(size_t lane, core::Millis closes_for,
+               Granting granting = Granting::kNothingNew) override;
+  void SetListener(std::function<void()> on_change) override { on_change_ = std::move(on_change); }
+  CallPermit Permit(core::Millis closes_for = {}) const override;
+  void OnRefused(size_t lane) override;
+  void OnOlderData(size_t lane, core::Instant sent) override;
+  [[nodiscard]] bool OnAnswered(size_t lane, core::Instant sent, core::NodeTime node) override;
+  void OnConfirmed(const core::Lease& lease) override { last_lease_.Confirmed(lease); }
+  void OnMarkerWritten(std::string_view stamp) override;
+  std::string HeldBackBecause() const override;
+  absl::Status Refusal() override;
+  void OnReassertion(ReassertionEnd end) override { observer_.OnReassertion(end); }
+  ProofBasis proof_basis() const override;
 
   // The node's clock, as far as it is known: 0 before the first answer.
   core::NodeTime NodeNow() const;
-  // How far the node's clock is ahead of service time, as far as that is known.
-  core::Micros clock_offset() const {
-    return known_ ? known_->marker.clock_offset : core::Micros(0);
-  }
-  // With its lock_delay, of those that this store has granted. 0 before it has been looked at.
-  core::Millis longest_lease() const {
-    return known_ ? known_->marker.ttl_ceiling : core::Millis(0);
-  }
-  // What leases are proved with. Empty until the store has been looked at.
-  const std::string& reassertion_key() const { return reassertion_key_; }
+  // How the marker begins that is known. Empty before the first look.
+  const std::string& stamp() const { return stamp_; }
   StoreTrust trust() const;
 
  private:
@@ -143,6 +99,7 @@ class NodeGuard {
   void RunMarkerScript(size_t lane, const std::string& expected, const std::string& replacement,
                        int64_t beats, absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done);
   void EndCheck();
+  void CarryBeats(int64_t count);
   void NoteRefusal(const std::string& answer);
   // What is where the marker should be: its text, and what that says if it is one.
   struct Found {
@@ -176,9 +133,9 @@ class NodeGuard {
   // been noticed since; and since when it was taken from others.
   NodeClock service_clock_;
   core::Instant service_clock_since_;
-  std::string stamp_;  // Of the marker that is known, and its epoch, as calls carry them.
+  std::string stamp_;   // Of the marker that is known.
+  std::string marker_;  // With its beats, and its epoch, as calls carry them.
   std::string epoch_;
-  std::string beats_;
   LastLease last_lease_;
   std::string reassertion_key_;
   std::optional<LossKind> last_loss_;

@@ -43,6 +43,13 @@ absl::Status NodeGuard::Refusal() {
                                          : "nothing is granted: the store " + now.problem);
 }
 
+ProofBasis NodeGuard::proof_basis() const {
+  if (!known_) return {};
+  return {.key = reassertion_key_,
+          .clock_offset = known_->marker.clock_offset,
+          .longest_lease = known_->marker.ttl_ceiling};
+}
+
 NodeTime NodeGuard::NodeNow() const {
   if (!node_clock_.known()) return {};
   const Instant now = clock_.Now();

@@ -8,8 +8,8 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (1 or 2)
 -- ARGV[5]    beginning of the channels of daemons
--- ARGV[6]    stamp and beats that the marker of the store has to have, or '' without a guard: with one the
---            marker is the last key
+-- ARGV[6]    stamp and beats that the marker of the store has to have; '': there must be no marker. Its
+--            key is the last one
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: delay (0: free at once, 1: closed for the rest of the lease)

@@ -5,8 +5,8 @@
 -- arguments, `line` the key of its line if there are two keys for each lock. LENGTHS says what each
 -- argument of an operation measures, 0 if it may be of any length.
 --
--- The last key of a call may be the marker of the store: then nothing is done, and {now, GUARD} is
--- answered, unless the marker begins as the caller says and the node's clock reads what it expects.
+-- The last key of a call is the marker of the store. Nothing is done, and {now, GUARD} is answered,
+-- unless the marker begins as the caller says and the node's clock reads what it expects.
 -- {now, OLDER} if the marker has fewer beats than the caller has seen: the store has older data.
 --
 -- Nothing is written before all arguments have been checked. A record that makes an operation raise
@@ -47,10 +47,10 @@ end
 -- the line answers LINE. The build makes ARGUMENTS, how many an operation has, and WRONG_LENGTH, a
 -- comparison for each that has a length, of LENGTHS. STRIDE is ARGUMENTS, or 1 if there are none.
 local arguments, stamp = ARGV, ARGV[6]
-local marker_key = stamp ~= '' and table.remove(KEYS)
+local marker_key = table.remove(KEYS)
 local count, operations = #arguments, #KEYS / KEYS_PER_LOCK
 local token_floor, retention = tonumber(arguments[1]), tonumber(arguments[2])
-if not token_floor or not retention or #(arguments[3] or '') ~= 10 or
+if not marker_key or not token_floor or not retention or #(arguments[3] or '') ~= 10 or
   arguments[4] ~= KEYS_WANTED or operations % 1 ~= 0 or
   count ~= COMMON_ARGUMENTS + operations * ARGUMENTS then
   return redis.error_reply('LOCKKEEPER_ARGUMENTS wrong number or form of arguments')
@@ -64,17 +64,14 @@ end
 local clock = redis.call('TIME')
 local seconds, micros = clock[1], clock[2]
 local now, now_digits = seconds * 1000000 + micros, seconds .. string.sub('000000', #micros + 1) .. micros
-local marker
-if marker_key then
-  -- `stamp` is how the marker begins, and, 100 to 115, the beats that it has at least.
-  local sub = string.sub
-  marker = redis.pcall('GETRANGE', marker_key, '0', '199')
-  if now < arguments[8] + 0 or now > arguments[9] + 0 or type(marker) ~= 'string' or
-    sub(marker, 1, 98) ~= sub(stamp, 1, 98) then
-    return {now, GUARD}
-  end
-  if sub(marker, 185, 200) < sub(stamp, 100) then return {now, OLDER} end
+-- `stamp` is how the marker begins, and, 100 to 115, the beats that it has at least.
+local sub = string.sub
+local marker = redis.pcall('GETRANGE', marker_key, '0', '199')
+if now < arguments[8] + 0 or now > arguments[9] + 0 or type(marker) ~= 'string' or
+  sub(marker, 1, 98) ~= sub(stamp, 1, 98) then
+  return {now, GUARD}
 end
+if sub(marker, 185, 200) < sub(stamp, 100) then return {now, OLDER} end
 -- The arguments give it its size, since growing costs more than filling. `run` ends it where it ends.
 local reply, from = {now, unpack(arguments)}, 1
 while true do

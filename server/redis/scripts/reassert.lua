@@ -8,7 +8,8 @@
 -- ARGV[3]    epoch (10 digits)
 -- ARGV[4]    keys per lock (2)
 -- ARGV[5]    beginning of the channels of daemons, not used
--- ARGV[6]    stamp and beats that the marker of the store has to have: the marker is the last key
+-- ARGV[6]    stamp and beats that the marker of the store has to have; '': there must be no marker. Its
+--            key is the last one
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us), not used
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id and digest (41 digits), token (16 digits), ttl (8 digits, ms),

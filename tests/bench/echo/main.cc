@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An echo over gRPC's callback API with the daemon's server settings, and nothing else: what a
-// unary call costs if there were no locks. Another one is answered by an event loop like a shard's:
-// what it costs if there were no Redis. Prints `ready ADDRESS`; ends on SIGTERM.
+// unary call costs if there were no locks. Another one is answered by an event loop like the
+// daemon's: what it costs if there were no Redis. Prints `ready ADDRESS`; ends on SIGTERM.
 #include <grpcpp/grpcpp.h>
 
 #include <CLI/CLI.hpp>

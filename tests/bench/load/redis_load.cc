@@ -28,7 +28,8 @@ namespace {
 
 using std::chrono::duration;
 
-constexpr std::string_view kNoGuard;  // An empty stamp: no marker is looked at.
+constexpr std::string_view kMarkerKey = "bench:store";  // Which nobody writes,
+constexpr std::string_view kNoMarker;                   // as the scripts are told.
 constexpr std::string_view kNoTime = "0000000000000000";
 constexpr std::string_view kEndOfTime = "9999999999999999";
 constexpr std::string_view kEpoch = "0000000001";
@@ -162,12 +163,12 @@ class Load {
 
   redis::Command Begin(const redis::ScriptSource& script, size_t arguments) {
     const size_t count = options_.locks_per_call;
-    redis::Command command(3 + count + 9 + arguments * count);
-    command.Word("EVALSHA").Word(script.sha1).Number(static_cast<int64_t>(count));
+    redis::Command command(3 + count + 1 + 9 + arguments * count);
+    command.Word("EVALSHA").Word(script.sha1).Number(static_cast<int64_t>(count + 1));
     for (size_t i = 0; i < count; ++i) command.Word(keys_[(first_lock_ + i) % kLocks]);
-    command.Number(1).Number(kRetentionMs).Word(kEpoch);
+    command.Word(kMarkerKey).Number(1).Number(kRetentionMs).Word(kEpoch);
     command.Number(kKeysPerLock).Word(layout_.ChannelPrefix());
-    command.Word(kNoGuard).Word(kNoTime).Word(kNoTime).Word(kEndOfTime);
+    command.Word(kNoMarker).Word(kNoTime).Word(kNoTime).Word(kEndOfTime);
     return command;
   }
 

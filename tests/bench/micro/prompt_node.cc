@@ -74,10 +74,10 @@ void PromptNode::Run(size_t, const redis::ScriptSource& script, redis::Command c
     return;
   }
   const size_t width = script.name == redis::kReleaseScript.name ? kReleaseWidth : kLeaseWidth;
-  calls_.push_back(
-      [this, locks = KeysOf(command) - other_keys_, width, done = std::move(done)]() mutable {
-        std::move(done)(Granted(locks, width, ++clock_micros_));
-      });
+  const size_t locks = KeysOf(command) - 1;  // The last one is the marker's.
+  calls_.push_back([this, locks, width, done = std::move(done)]() mutable {
+    std::move(done)(Granted(locks, width, ++clock_micros_));
+  });
 }
 
 void PromptNode::Send(redis::Command, redis::ReplyDone done) {

@@ -16,9 +16,6 @@ namespace lockkeeper::bench {
 // Thread-safety: not thread-safe.
 class PromptNode final : public redis::Node {
  public:
-  // `other_keys`: keys of a call besides those of its locks.
-  explicit PromptNode(size_t other_keys) : other_keys_(other_keys) {}
-
   size_t lanes() const override { return 1; }
   void Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
            redis::ReplyDone done) override;
@@ -33,7 +30,6 @@ class PromptNode final : public redis::Node {
  private:
   using Call = absl::AnyInvocable<void() &&>;
 
-  const size_t other_keys_;
   std::vector<Call> calls_;  // That are still to be answered.
   redis::NodeLife life_{.run_id = std::string(40, '0'), .durable = true};
   int64_t clock_micros_ = 1'800'000'000'000'000;

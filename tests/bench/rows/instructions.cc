@@ -43,7 +43,7 @@ Peer Valgrind() {
 Row InstructionsRow(const std::string& held) {
   const auto counted = std::make_shared<Figures>();
   return {.name = "instructions_" + held,
-          .what = "instructions of a shard for an operation, " + held + " leases held",
+          .what = "instructions of the daemon's loop for an operation, " + held + " leases held",
           .rate = "",
           .latency = "",
           .measure =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One session, at several depths; the same without a guard of the store, when Redis writes to disk
-// before it answers, and when it is reached over TCP, in the clear and through TLS.
+// One session, at several depths; the same when Redis writes to disk before it answers, and when it
+// is reached over TCP, in the clear and through TLS.
 #include "bench/row.h"
 #include "bench/rows/service_load.h"
 
@@ -33,18 +33,11 @@ Row TlsRow(const Depth& depth) {
                    [](Servers& servers) -> const Service& { return servers.tls(); });
 }
 
-Row UnguardedRow(const Depth& depth) {
-  return CyclesRow("unguarded_session", "the same by a daemon that notices no losses of the store",
-                   depth, MeasureSession,
-                   [](Servers& servers) -> const Service& { return servers.unguarded(); });
-}
-
 }  // namespace
 
 std::vector<Row> SessionRows() {
   std::vector<Row> rows;
   for (const Depth& depth : kDepths) rows.push_back(SessionRow(depth));
-  rows.push_back(UnguardedRow(kDepths[2]));
   return rows;
 }
 

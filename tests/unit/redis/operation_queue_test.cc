@@ -15,6 +15,7 @@
 #include "support/fake_node/lua_scripts.h"
 #include "support/manual_clock.h"
 #include "support/manual_executor.h"
+#include "support/trusting_guard.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -65,7 +66,9 @@ class OperationQueueTest : public testing::Test {
   TokenFloor floor_;
   std::map<std::string, int> answers_;
   size_t answered_ = 0;
-  OperationQueue queue_{node_, clock_, executor_, floor_, {}};  // Answers what is left as it ends.
+  support::TrustingGuard guard_{floor_};
+  OperationQueue queue_{node_,     guard_, clock_,
+                        executor_, floor_, {}};  // Answers what is left as it ends.
 };
 
 TEST_F(OperationQueueTest, AcquireThatItsLockHasNoTimeForIsToldSo) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cycles of acquire and release in a session of a shard, while that session holds many other
+// Cycles of acquire and release in a session, while that session holds many other
 // leases. Made to be counted: MeasuredCycles() is what valgrind looks at (rows/instructions.cc).
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -9,8 +9,8 @@
 
 #include "bench/load/latencies.h"
 #include "bench/load/program_main.h"
+#include "bench/micro/domain_alone.h"
 #include "bench/micro/requests.h"
-#include "bench/micro/shard_alone.h"
 #include "core/session.h"
 
 namespace lockkeeper::bench {
@@ -27,7 +27,7 @@ class Client final : public core::SessionListener {
 
   void Acquire(size_t lock) { Run(AcquireOf(lock)); }
   void Release(size_t lock) { Run(ReleaseOf(lock)); }
-  void RunTurns() { shard_.RunTurns(); }
+  void RunTurns() { domain_.RunTurns(); }
 
   // Answers that were good.
   size_t good() const { return good_; }
@@ -44,9 +44,9 @@ class Client final : public core::SessionListener {
     good_ += answer.ok() ? 1 : 0;
   }
 
-  ShardAlone shard_;
+  DomainAlone domain_;
   std::shared_ptr<core::Session> session_ =
-      std::make_shared<core::Session>(shard_.locks(), shard_.clock(), "", *this);
+      std::make_shared<core::Session>(domain_.locks(), domain_.clock(), "", *this);
   uint64_t last_id_ = 0;
   size_t good_ = 0;
 };

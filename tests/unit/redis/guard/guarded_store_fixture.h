@@ -68,15 +68,11 @@ class GuardedStoreTest : public NodeGuardTest {
   std::string lock_ = "a";
   core::Millis ttl_{10'000};
   Guarded& daemon_ = Another();
-  OperationQueue queue_{daemon_.node,
-                        clock_,
-                        executor_,
-                        daemon_.floor,
-                        {.record_retention = std::chrono::seconds(60)},
-                        &daemon_.guard};
-  RedisLockStore store_{
-      daemon_.node,  queue_, daemon_.floor, clock_, {.daemon_id = std::string(16, '1')},
-      &daemon_.guard};
+  OperationQueue queue_{daemon_.node,  daemon_.guard,
+                        clock_,        executor_,
+                        daemon_.floor, {.record_retention = std::chrono::seconds(60)}};
+  RedisLockStore store_{daemon_.node,  daemon_.guard, queue_,
+                        daemon_.floor, clock_,        {.daemon_id = std::string(16, '1')}};
 };
 
 }  // namespace lockkeeper::redis

@@ -31,7 +31,7 @@ class LeaseProofsTest : public NodeGuardTest {
   }
 
   Guarded& daemon_ = Another();
-  LeaseProofs proofs_{clock_, &daemon_.guard};
+  LeaseProofs proofs_{clock_, daemon_.guard};
 };
 
 TEST_F(LeaseProofsTest, ProofSaysWhatWasGranted) {
@@ -46,8 +46,8 @@ TEST_F(LeaseProofsTest, ProofSaysWhatWasGranted) {
   EXPECT_EQ(proved->lease_end.micros, now + 10'000'000);
 }
 
-TEST_F(LeaseProofsTest, StoreWithoutAGuardGivesNone) {
-  LeaseProofs none(clock_, nullptr);
+TEST_F(LeaseProofsTest, GuardThatHasNotLookedAtTheStoreGivesNone) {
+  LeaseProofs none(clock_, Another().guard);
   EXPECT_EQ(none.Make({.name = "a", .token = {7}}, "", {}), "");
   EXPECT_FALSE(none.Check(Grant(1)));
 }

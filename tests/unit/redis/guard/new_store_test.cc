@@ -137,7 +137,7 @@ TEST_F(NewStoreTest, DaemonsThatStartTogetherAgreeAfterTheWait) {
   EXPECT_GE(TimeToPermit(*one), kWait);
   EXPECT_LT(TimeToPermit(*two), 2 * kLook);
 
-  EXPECT_EQ(one->guard.Permit().stamp, two->guard.Permit().stamp);
+  EXPECT_EQ(one->guard.stamp(), two->guard.stamp());
   EXPECT_EQ(one->observer.told.size() + two->observer.told.size(), 1U);
 }
 

@@ -49,14 +49,14 @@ TEST_F(NodeGuardTest, ErrorThatABeatWasAnsweredWithLastsNoLongerThanItsCause) {
 TEST_F(NodeGuardTest, NothingIsPermittedBeforeTheStoreHasBeenLookedAt) {
   Guarded& daemon = Another();
   EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
-  EXPECT_EQ(daemon.guard.Permit().stamp, "unknown") << "that no marker begins with";
+  EXPECT_EQ(daemon.guard.Permit().marker, "unknown") << "that no marker begins with";
 
   executor_.RunUntilIdle();
 
   EXPECT_EQ(daemon.changes, 1);
   EXPECT_TRUE(daemon.guard.Permits(0, 0ms));
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use"));
-  EXPECT_THAT(Marker(), StartsWith(daemon.guard.Permit().stamp));
+  EXPECT_THAT(Marker(), StartsWith(daemon.guard.stamp()));
   EXPECT_EQ(daemon.guard.Permit().epoch, "0000000001");
   EXPECT_EQ(daemon.guard.Permit().grants_from.micros, 0);
 }
@@ -102,8 +102,8 @@ TEST_F(NodeGuardTest, DaemonsAgreeOnOneFirstUse) {
   ASSERT_TRUE(PermitsSoon(one));
   ASSERT_TRUE(PermitsSoon(two));
 
-  EXPECT_EQ(one.guard.Permit().stamp, two.guard.Permit().stamp);
-  EXPECT_EQ(one.guard.reassertion_key(), two.guard.reassertion_key());
+  EXPECT_EQ(one.guard.stamp(), two.guard.stamp());
+  EXPECT_EQ(one.guard.proof_basis().key, two.guard.proof_basis().key);
   EXPECT_EQ(one.observer.told.size() + two.observer.told.size(), 1U);
 }
 
@@ -116,7 +116,7 @@ TEST_F(NodeGuardTest, RaiseOfAnotherDaemonIsTakenOver) {
   two.guard.OnRefused(0);  // As its next script call would be.
   ASSERT_TRUE(PermitsSoon(two, 9s));
 
-  EXPECT_EQ(two.guard.Permit().stamp, one.guard.Permit().stamp);
+  EXPECT_EQ(two.guard.stamp(), one.guard.stamp());
   EXPECT_EQ(two.guard.trust().epoch, 1);
 }
 
@@ -159,7 +159,7 @@ TEST_F(NodeGuardTest, EmptiedStoreIsNoticedOnceByAll) {
   std::vector<std::string> told = one.observer.told;
   told.insert(told.end(), two.observer.told.begin(), two.observer.told.end());
   EXPECT_THAT(told, testing::UnorderedElementsAre("first use", "emptied 2", "epoch 2"));
-  EXPECT_EQ(one.guard.Permit().stamp, two.guard.Permit().stamp);
+  EXPECT_EQ(one.guard.stamp(), two.guard.stamp());
   EXPECT_EQ(one.guard.Permit().epoch, "0000000002");
   EXPECT_GT(one.guard.Permit().grants_from.micros, server_.clock().Now().micros + 9'000'000);
   const absl::Status refusal = two.guard.Refusal();

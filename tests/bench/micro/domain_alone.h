@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shard of the daemon without threads and sockets: the domain, the store on Redis and its queue
-// of operations, on a node that grants everything.
+// The domain, the store on Redis and its queue of operations, on a node that grants everything: no
+// threads and no sockets.
 #pragma once
 
 #include "bench/micro/prompt_node.h"
@@ -14,16 +14,18 @@
 #include "support/manual_clock.h"
 #include "support/manual_executor.h"
 #include "support/silent_guard_observer.h"
+#include "support/trusting_guard.h"
 
 namespace lockkeeper::bench {
 
 // Thread-safety: not thread-safe.
-class ShardAlone {
+class DomainAlone {
  public:
-  // Without its guard it is a shard that would not notice that its store forgets.
+  // Whether losses of the store would be noticed.
   enum class Guard { kOn, kOff };
 
-  explicit ShardAlone(Guard guard = Guard::kOn) : guard_used_(guard == Guard::kOn) {}
+  explicit DomainAlone(Guard guard = Guard::kOn)
+      : guard_(guard == Guard::kOn ? static_cast<redis::StoreGuard&>(node_guard_) : trusting_) {}
 
   core::LockManager& locks() { return locks_; }
   redis::OperationQueue& queue() { return queue_; }
@@ -42,19 +44,18 @@ class ShardAlone {
     void OnInvariantViolated(std::string_view) override {}
   };
 
-  redis::NodeGuard* guard_in_use() { return guard_used_ ? &guard_ : nullptr; }
-
-  const bool guard_used_;
   support::ManualClock clock_;
   support::ManualExecutor executor_{clock_};
-  PromptNode node_{guard_used_ ? size_t{1} : 0};  // The marker.
+  PromptNode node_;
   redis::TokenFloor token_floor_;
   support::SilentGuardObserver guard_observer_;
-  redis::NodeGuard guard_{node_,        clock_,          executor_,
-                          token_floor_, guard_observer_, redis::NodeGuardOptions{}};
-  redis::OperationQueue queue_{node_, clock_, executor_, token_floor_, {}, guard_in_use()};
-  redis::RedisLockStore store_{
-      node_, queue_, token_floor_, clock_, {.daemon_id = "0123456789abcdef"}, guard_in_use()};
+  redis::NodeGuard node_guard_{node_,        clock_,          executor_,
+                               token_floor_, guard_observer_, redis::NodeGuardOptions{}};
+  support::TrustingGuard trusting_{token_floor_};
+  redis::StoreGuard& guard_;
+  redis::OperationQueue queue_{node_, guard_, clock_, executor_, token_floor_, {}};
+  redis::RedisLockStore store_{node_,        guard_, queue_,
+                               token_floor_, clock_, {.daemon_id = "0123456789abcdef"}};
   Nobody observer_;
   core::LockManager locks_{store_, clock_, executor_, observer_, {}};
 };

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes its store for one that forgets nothing, and that has no marker: for tests of everything
+// else, and for benchmarks of what guarding costs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/errors.h"
+#include "redis/guard/store_guard.h"
+#include "redis/guard/token_floor.h"
+
+namespace lockkeeper::support {
+
+// Lifetime: borrows `token_floor`.
+class TrustingGuard final : public redis::StoreGuard {
+ public:
+  explicit TrustingGuard(redis::TokenFloor& token_floor) : token_floor_(token_floor) {}
+
+  bool Permits(size_t, core::Millis, redis::Granting) override { return !refused_; }
+  void SetListener(std::function<void()>) override {}
+  redis::CallPermit Permit(core::Millis) const override {
+    return {.marker_key = "lk:store", .latest = {9'999'999'999'999'999}};
+  }
+  // The store has a marker after all: every call would be refused for ever.
+  void OnRefused(size_t) override { refused_ = true; }
+  void OnOlderData(size_t lane, core::Instant) override { OnRefused(lane); }
+  bool OnAnswered(size_t, core::Instant, core::NodeTime node) override {
+    token_floor_.SawClock(node);
+    return true;
+  }
+  void OnConfirmed(const core::Lease&) override {}
+  void OnMarkerWritten(std::string_view) override {}
+  std::string HeldBackBecause() const override { return refused_ ? "the store has a marker" : ""; }
+  absl::Status Refusal() override {
+    return core::Error(core::ErrorReason::kInvariantViolated, "nothing was forgotten");
+  }
+  void OnReassertion(redis::ReassertionEnd) override {}
+  redis::ProofBasis proof_basis() const override { return {}; }
+
+ private:
+  redis::TokenFloor& token_floor_;
+  bool refused_ = false;
+};
+
+}  // namespace lockkeeper::support
