@@ -1,14 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/session_log.h"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
+#include "rpc/session_operation.h"
 #include "telemetry/log_fields.h"
 
 namespace lockkeeper::rpc {
 
 namespace field = telemetry::field;
+
+void LogOperation(const RpcKind& kind, CallContext& context, std::string_view owner,
+                  const core::AnsweredOperation& operation,
+                  const absl::StatusOr<core::SessionAnswer>& answer) {
+  const telemetry::Outcome outcome = OutcomeOf(answer);
+  const auto elapsed =
+      std::chrono::duration_cast<core::Micros>(kind.recorder.Now() - operation.arrived);
+  kind.metrics.Record(outcome, telemetry::CodeOf(outcome, answer.status()), elapsed);
+  if (answer.ok() && !kind.recorder.logger().Enabled(telemetry::LogLevel::kDebug)) return;
+  const core::Lease* lease = LeaseIn(answer);
+  const std::string peer = context.Peer();
+  kind.recorder.log().Write({.request_id = context.RequestId(),
+                             .rpc = kind.name,
+                             .peer = peer,
+                             .owner_id = operation.owner.empty() ? owner : operation.owner,
+                             .lock_name = operation.name,
+                             .lease_id = operation.lease_id,
+                             .token = lease != nullptr ? lease->token : core::FencingToken{},
+                             .waited = lease != nullptr ? lease->waited : core::Micros{},
+                             .outcome = outcome,
+                             .status = answer.status(),
+                             .elapsed = elapsed});
+}
 
 void LogAdoption(CallContext& context, std::string_view owner,
                  const v1::SessionAdoptResult& result) {

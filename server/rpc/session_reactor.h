@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One session: a stream of operations to the loop, and of their answers back. What it does there is
-// core/session; what waits to be sent is in the outbox; this is the stream between.
+// One session: the stream between its client and core/session, which does the work on the loop. How
+// far the session has come is in SessionProgress.
 //
 // It reads always, so that a client that does not read its answers still keeps its leases alive by
 // heartbeats; admission bounds what waits for such a client. At most one message is on its way out:
 // what is answered meanwhile goes together in the next one.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "core/session.h"
@@ -21,8 +19,7 @@
 #include "rpc/call_context.h"
 #include "rpc/keeper_source.h"
 #include "rpc/service_deps.h"
-#include "rpc/session_outbox.h"
-#include "rpc/session_part.h"
+#include "rpc/session_progress.h"
 #include "rpc/session_registry.h"
 
 namespace lockkeeper::rpc {
@@ -51,11 +48,11 @@ struct SessionKinds {
 };
 
 // Ownership: deletes itself when gRPC is done with it, which is after the loop is. Lifetime:
-// borrows all arguments of the constructor.
-// Thread-safety: gRPC calls it on its threads, the loop on its own.
+// borrows all arguments of the constructor. Thread-safety: gRPC calls it on its threads, the loop
+// on its own.
 class SessionReactor final
     : public grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>,
-      public SessionStream,
+      public core::SessionListener,
       public DrainListener {
  public:
   SessionReactor(const SessionKinds& kinds, const ServiceDeps& deps, KeeperSource& keepers,
@@ -71,42 +68,37 @@ class SessionReactor final
   void OnDraining(core::Millis remaining) override;
 
  private:
-  // How a session ends: with a status, or because its client is gone.
-  struct Ending {
-    absl::Status status;
-    bool cancelled = false;
-  };
-
-  // Each of these handles a message. An error ends the session.
+  // Each of these handles a message, on the thread that reads. An error ends the session.
   absl::Status Handle(const v1::SessionRequest& request);
   absl::Status Open(const v1::SessionOpen& open);
   absl::Status RunBatch(const v1::SessionBatch& batch);
+  absl::Status TakePlaces(const v1::SessionBatch& batch, int& taken);
   absl::Status Adopt(const v1::SessionAdopt& adopt);
   void Heartbeat(uint64_t number);
   void Close();
 
+  // Runs `task` on the loop, after tasks posted before, unless the session is ending. Afterwards
+  // the stream sends what was answered in that turn.
+  template <typename Task>
+  void Post(Task task);
+  // The following on the loop.
   void OnAnswer(const core::AnsweredOperation& operation,
                 absl::StatusOr<core::SessionAnswer> answer) override;
-  void OnAdopted(v1::SessionAdoptResult result) override;
-  void OnBeat(core::HeartbeatAnswer answer) override;
-  void OnEnded(int32_t released) override;
-  void OnBroken() override;
+  void OnAdopted(v1::SessionAdoptResult result);
+  void Beat();
+  void ReleaseAll();
+  void OnReleased(int32_t released);
+  void AdvanceAtEndOfTurn();
+  void OnEndOfTurn();
+  void CountLeases(size_t leases);  // With the mutex held.
 
-  // Takes the session as far as it can go: sends, releases, ends. Not with the mutex held.
-  void Advance() override;
-  void End(Ending end);
+  // Takes the session as far as it can go. Not with the mutex held.
+  void Advance();
+  void Do(const SessionProgress::Step& step);
+  void End(SessionEnding ending);
   // The same for a client that does not read. While gRPC or the loop calls this object.
   void CutOff(const absl::Status& status);
-  // With the mutex held. If it is time to finish: how, for the caller to do. Told once.
-  std::optional<Ending> TakeFinish();
-  // The same: whether all sessions together keep too much. Tells the registry what this one keeps.
-  bool Crowded();
-  void FinishWith(const Ending& end);
-
-  void Record(const core::AnsweredOperation& operation,
-              const absl::StatusOr<core::SessionAnswer>& answer);
-  bool Idle() const;     // With the mutex held, like the next.
-  bool Drained() const;  // Nothing is left that a client would have to take elsewhere.
+  void FinishWith(const SessionEnding& ending);
 
   const SessionKinds& kinds_;
   const ServiceDeps& deps_;
@@ -114,6 +106,7 @@ class SessionReactor final
   SessionRegistry& registry_;
   grpc::CallbackServerContext& call_;
   CallContext context_;
+  const telemetry::Gauge leases_of_all_;
 
   // Of the thread that reads.
   google::protobuf::Arena request_arena_;
@@ -121,22 +114,16 @@ class SessionReactor final
   std::string owner_;
   bool cut_off_ = false;
 
-  // Set by Open, with the mutex held, unless the session has ended by then.
-  std::shared_ptr<SessionPart> part_;
+  // Set by Open, with the mutex held, unless the session has ended by then; used on the loop.
+  std::shared_ptr<core::Session> session_;
   bool release_on_close_ = false;
 
-  std::mutex mutex_;  // Guards the rest.
-  SessionOutbox outbox_;
-  int64_t kept_ = 0;  // As the registry knows it.
-  bool writing_ = false;
-  bool half_closed_ = false;
-  enum class Closing { kNo, kWaiting, kReleasing, kDone } closing_ = Closing::kNo;
-  std::optional<uint64_t> beat_;  // The number of the heartbeat that is under way.
-  std::optional<uint64_t> next_beat_;
-  bool part_is_alive_ = false;
-  bool draining_ = false;
-  std::optional<Ending> end_;  // Set once the session is ending.
-  bool finished_ = false;
+  // Of the loop.
+  bool advancing_ = false;  // At the end of this turn.
+  bool broken_ = false;     // Nothing more comes from core.
+
+  std::mutex mutex_;
+  SessionProgress progress_;  // Guarded by it.
 };
 
 }  // namespace lockkeeper::rpc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session at a simulated daemon: the real core::Session, and in place of rpc/session_part and
-// rpc/session_reactor what these do between it and the stream.
+// A session at a simulated daemon: the real core::Session, and in place of rpc/session_reactor what
+// that does between it and the stream.
 #pragma once
 
 #include <cstdint>
