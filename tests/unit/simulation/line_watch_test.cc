@@ -93,9 +93,10 @@ TEST_F(LineWatchTest, HolderThatHasItsLeaseBackAndStandsInLineIsAViolation) {
   const std::string who = id + " 12345678";
   const std::vector<std::string_view> words = {"EVALSHA",
                                                redis::kReassertScript.ForKeys(2).sha1,
-                                               "2",
+                                               "3",
                                                "lk:{a}",
                                                "lk:{a}:line",
+                                               "lk:store",
                                                "0",
                                                "60000",
                                                "0000000002",

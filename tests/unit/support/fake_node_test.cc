@@ -46,8 +46,9 @@ class FakeNodeTest : public testing::Test {
 
   // A call of fence.lua, which answers {now, 4, 0} for a lock without a record.
   static Command FenceCommand() {
-    Command command(15);
-    command.Word("EVALSHA").Word(redis::kFenceScript.sha1).Number(1).Word("lk:{a}");
+    Command command(16);
+    command.Word("EVALSHA").Word(redis::kFenceScript.sha1).Number(2).Word("lk:{a}");
+    command.Word("lk:store");
     command.Number(0)
         .Number(1000)
         .Word("0000000001")
@@ -56,7 +57,7 @@ class FakeNodeTest : public testing::Test {
         .Word("")
         .Word("0000000000000000")
         .Word("0000000000000000")
-        .Word("0000000000000000")
+        .Word("9999999999999999")
         .Number(1)
         .Number(0);
     return command;
