@@ -109,7 +109,9 @@ class LuaWriter {
       case 2:
         return "string.format('%d', " + Number() + ")";
       case 3:
-        return "string.format('%016d|%.0f|%s', " + Number() + ", " + Number() + ", " + Text() + ")";
+        // Redis' Lua ends a %s at a zero byte, LuaJIT does not. The scripts give it none.
+        return "string.format('%016d|%.0f|%s', " + Number() + ", " + Number() + ", (string.gsub(" +
+               Text() + ", '%z', '')))";
       case 4:
         return "math.floor(" + Number() + ")";
       case 5:

@@ -32,10 +32,11 @@ class FakeList final : public ListQueue::List {
   std::promise<void> begun_;  // Throws if it begins twice.
 };
 
+// The queue comes last, so that its thread has ended when the lists end.
 TEST(ListQueue, BeginsOneWhenTheOneBeforeIsAnswered) {
-  ListQueue queue;
   FakeList first;
   FakeList second;
+  ListQueue queue;
   queue.Enter(first);
   queue.Enter(second);
   first.WaitUntilBegun();
@@ -52,9 +53,9 @@ TEST(ListQueue, BeginsOneWhenTheOneBeforeIsAnswered) {
 }
 
 TEST(ListQueue, GoesOnAfterOneThatWasRefused) {
-  ListQueue queue;
   FakeList refused(false);
   FakeList second;
+  ListQueue queue;
   queue.Enter(refused);
   queue.Enter(second);
 
@@ -63,19 +64,19 @@ TEST(ListQueue, GoesOnAfterOneThatWasRefused) {
 }
 
 TEST(ListQueue, CancelsTheOldestBeyondItsLimit) {
-  ListQueue queue;
   FakeList read;
+  FakeList last(false);
+  std::vector<std::unique_ptr<FakeList>> lists;
+  ListQueue queue;
   queue.Enter(read);
   read.WaitUntilBegun();
   queue.Answer([] {});
   queue.Leave(read);
-  std::vector<std::unique_ptr<FakeList>> lists;
   for (size_t i = 0; i < core::limits::kListsMax; ++i) {
     queue.Enter(*lists.emplace_back(std::make_unique<FakeList>(false)));
   }
   EXPECT_FALSE(lists.front()->cancelled);
 
-  FakeList last(false);
   queue.Enter(last);
   EXPECT_TRUE(lists.front()->cancelled);
   EXPECT_FALSE(lists[1]->cancelled);
