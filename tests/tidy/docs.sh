@@ -7,6 +7,8 @@
 #   same     the block behind `<!-- same as FILE -->` is that file
 #   named    a page that a source file names, as in docs/concepts/fencing.md, exists
 #   reach    a page below docs/ is linked from another page
+#   folder   each folder below server/ has a README.md
+#   files    a file that a README below server/ names exists there, below server/ or at the root
 #   size     README.md has at most 120 lines; it and docs/ at most 100 columns but in tables, links and what a shell shows
 # Prints `file:line: rule` for each breach and fails if there is one. tests/tidy/docs_test.sh has a case for each rule.
 set -euo pipefail
@@ -50,6 +52,16 @@ check_link() {
     breach "$at" "link to $target: $path has no heading #$part"
 }
 
+check_path() {
+  local at=$1 text=$2 folder
+  if [[ $text =~ ^($FOLDERS)/ ]]; then
+    path_exists "$text" || breach "$at" "there is no $text"
+  elif [[ $at =~ ^server/.*/README.md: && $text =~ \.(h|cc|lua|def)$ ]]; then
+    for folder in "$(dirname "${at%%:*}")" server .; do ! path_exists "$folder/$text" || return 0; done
+    breach "$at" "there is no $text"
+  fi
+}
+
 check_same() {
   local at=$1 first last path
   read -r first last path <<<"$2"
@@ -63,7 +75,7 @@ mapfile -t pages < <(git ls-files --cached --others --exclude-standard '*.md' ':
 while IFS=$'\t' read -r kind at text; do
   case $kind in
     link) check_link "$at" "$text" ;;
-    path) [[ ! $text =~ ^($FOLDERS)/ ]] || path_exists "$text" || breach "$at" "there is no $text" ;;
+    path) check_path "$at" "$text" ;;
     same) check_same "$at" "$text" ;;
     breach) breach "$at" "$text" ;;
   esac
@@ -76,5 +88,9 @@ done < <(git grep --untracked -InoE 'docs/[a-z0-9_/]+\.md' -- ':!*.md' ':!tests/
 for page in "${pages[@]}"; do
   [[ $page != docs/* ]] || [ -n "${linked[$page]:-}" ] || breach "$page:1" "no page leads here"
 done
+
+while read -r folder; do
+  [ -f "$folder/README.md" ] || breach "$folder/README.md:1" "each folder says what it is for"
+done < <(git ls-files --cached --others --exclude-standard 'server/*/*' | sed 's|/[^/]*$||' | sort -u)
 
 exit $status

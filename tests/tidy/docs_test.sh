@@ -18,7 +18,7 @@ tell() {
   mkdir -p "$TREE/docs/concepts" "$TREE/server/core" "$TREE/$(dirname "$1")"
   # shellcheck disable=SC2016
   printf '# Other\n\n## A part: with `code` & more\n' >"$TREE/other.md"
-  touch "$TREE/server/core/types.h" "$TREE/server/core/types.cc"
+  touch "$TREE/server/core/types.h" "$TREE/server/core/types.cc" "$TREE/server/core/README.md"
   cat >"$TREE/$1"
   git -C "$TREE" init -q
   "$HERE/docs.sh" "$TREE" || true
@@ -64,6 +64,18 @@ printf '```\n# Here\n```\n[x](#here)\n' | expect_breach README.md 4 'no heading 
   page_breaches README.md 'See `server/core/types.{h,lua}`.' 'there is no server/core/types.{h,lua}'
   page_is_clean README.md 'See `server/core/types.{h,cc}`, `server/core/` and `server/*/types.h`.'
   page_is_clean README.md 'Not paths: `core/missing.h`, `cat server/missing.h`, `and/or`.'
+}
+
+# shellcheck disable=SC2016
+{
+  page_breaches server/core/README.md 'Start with `missing.h`.' 'there is no missing.h'
+  page_is_clean server/core/README.md 'Start with `types.h`, `core/types.cc`, `other.md`, `x.y`.'
+  page_is_clean client/README.md 'Of no folder in particular: `missing.h`.'
+}
+said=$(tell server/redis/node/node.h <<<'// No README beside it.')
+grep -qF 'server/redis/node/README.md:1: each folder says what it is for' <<<"$said" || {
+  echo "FAILED: a folder without README.md must be told, but: $said"
+  failures=$((failures + 1))
 }
 
 page_breaches docs/concepts/lonely.md '# Lonely' 'no page leads here'
