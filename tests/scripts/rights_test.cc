@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The script that tells of missing rights knows each command of the other scripts, on every server.
+// Rights that a user lacks, on every server: the script that tells of them knows each command of
+// the other scripts, and an operation that meets one does not take the record for a damaged one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <regex>
 #include <set>
 
+#include "redis/script_outcome.h"
 #include "redis/scripts.h"
+#include "scripts/script_calls.h"
 #include "support/process/redis_connection.h"
 #include "support/process/redis_server.h"
 
@@ -18,6 +23,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
+using testing::StartsWith;
 using Strings = std::vector<std::string>;
 
 // In small letters.
@@ -37,16 +43,23 @@ std::set<std::string> CommandsOfAllScripts() {
 
 class RightsTest : public testing::TestWithParam<std::string> {
  protected:
-  RightsTest() { server_.Run({"SCRIPT", "LOAD", std::string(redis::kRightsScript.text)}); }
+  RightsTest() {
+    server_.Run({"SCRIPT", "LOAD", std::string(redis::kRightsScript.text)});
+    for (const Strings& command : LoadCommands()) server_.Run(command);
+  }
 
   // Of a user with these rules.
-  Strings MissingTo(const Strings& rules) {
+  std::unique_ptr<RedisConnection> ConnectionOf(const Strings& rules) {
     Strings user = {"ACL", "SETUSER", "worker", "reset", "on", "nopass"};
     user.insert(user.end(), rules.begin(), rules.end());
     server_.Run(user);
-    RedisConnection connection(server_.socket_path());
-    connection.Run({"AUTH", "worker", "any"});
-    const redis::Reply reply = connection.Run(
+    auto connection = std::make_unique<RedisConnection>(server_.socket_path());
+    connection->Run({"AUTH", "worker", "any"});
+    return connection;
+  }
+
+  Strings MissingTo(const Strings& rules) {
+    const redis::Reply reply = ConnectionOf(rules)->Run(
         {"EVALSHA", redis::kRightsScript.sha1, "0", "lk:rights", "lk:daemon:rights"});
     EXPECT_EQ(reply.type, redis::Reply::Type::kArray) << reply.text;
     Strings missing;
@@ -77,6 +90,37 @@ TEST_P(RightsTest, EachCommandOfAScriptIsMissed) {
 TEST_P(RightsTest, KeysAndChannelsOfOthersAreMissed) {
   EXPECT_THAT(MissingTo({"~other:*", "&lk:*", "+@all"}), testing::Contains("~"));
   EXPECT_THAT(MissingTo({"~lk:*", "&other:*", "+@all"}), ElementsAre("&", "+publish"));
+}
+
+// A right is noticed to be missing within a second: these are calls before.
+TEST_P(RightsTest, OperationThatIsDeniedACommandIsNotAnsweredAsCorrupt) {
+  const std::map<std::string, Strings> kNeededBy = {{"get", {"release", "inspect"}},
+                                                    {"set", {"acquire", "release"}},
+                                                    {"setrange", {"extend"}}};
+  const ScriptShape acquire = ScriptShapes().front();
+  for (const std::string& command : CommandsOfAllScripts()) {
+    if (command == "time" || command == "getrange") continue;  // Those of the frame itself.
+    const auto connection = ConnectionOf({"~lk:*", "&lk:*", "+@all", "-" + command});
+    std::set<std::string> denied;
+    for (const ScriptShape& shape : ScriptShapes()) {
+      server_.Run({"FLUSHDB"});
+      if (shape.script != acquire.script) server_.Run(CallOf(acquire, "a"));
+      const Strings call = CallOf(shape, "a");
+      const redis::Reply reply = connection->Run({call.begin(), call.end()});
+      if (reply.type == redis::Reply::Type::kError) {
+        EXPECT_THAT(reply.text, StartsWith("LOCKKEEPER_DENIED ")) << shape.script->name;
+        denied.insert(std::string(shape.script->name));
+      } else {
+        ASSERT_GE(reply.items.size(), 2U);
+        EXPECT_NE(reply.items[1].integer, redis::kOutcomeCorrupt)
+            << shape.script->name << " without " << command;
+      }
+    }
+    const auto needed_by = kNeededBy.find(command);
+    if (needed_by != kNeededBy.end()) {
+      EXPECT_THAT(denied, IsSupersetOf(needed_by->second)) << command;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, RightsTest, testing::ValuesIn(InstalledServers()));

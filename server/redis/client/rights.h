@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether the user of a connection may do what the scripts do. It is asked beforehand: a right that
-// is missing in the middle of an operation looks like a damaged record.
+// is missing in the middle of an operation leaves it half done.
 #pragma once
 
 #include <string>

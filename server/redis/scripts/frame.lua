@@ -10,13 +10,18 @@
 -- {now, OLDER} if the marker has fewer beats than the caller has seen: the store has older data.
 --
 -- Nothing is written before all arguments have been checked. A record that makes an operation raise
--- an error is CORRUPT and concerns nobody else: operations write last.
+-- an error is CORRUPT and concerns nobody else: operations write last. A command that Redis denies its
+-- user says nothing of the record, and leaves the operation half done: the call answers an error,
+-- LOCKKEEPER_DENIED, which tells of none of its operations what became of it.
 
 -- What every script takes before the arguments of its operations.
 local COMMON_ARGUMENTS = 9
 
 -- The key that is worked on.
 local doing = 0
+
+-- Whether Redis denied its user a command: as it says that before 7.2, and since.
+local function is_denied(fault) return string.find(fault, '^NOPERM') or string.find(fault, '^ERR The user executing') end
 
 -- Does the operations from the one with key number `from` on. One function for all of them, and one
 -- pcall: each costs as much as reading a record.
@@ -77,6 +82,7 @@ local reply, from = {now, unpack(arguments)}, 1
 while true do
   local done, fault = pcall(run, reply, from, now, now_digits, token_floor, retention, marker)
   if done then return reply end
+  if is_denied(fault) then return redis.error_reply('LOCKKEEPER_DENIED ' .. fault) end
   if doing < from then return redis.error_reply(fault) end
   local filled = 1 + (doing - 1) / KEYS_PER_LOCK * RESULTS
   reply[filled + 1] = CORRUPT

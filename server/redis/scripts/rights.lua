@@ -6,7 +6,7 @@
 -- Returns    the ACL rules that are missing, such as {'+set'}; besides '~' if no command may use the
 --            key, and '&' if nothing may be published on the channel
 -- Errors     none of its own
--- Why        A right that is missing in the middle of an operation looks like a damaged record.
+-- Why        A right that is missing in the middle of an operation leaves it half done.
 
 -- What each takes after the key.
 local COMMANDS = {
