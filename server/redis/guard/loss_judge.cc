@@ -40,6 +40,13 @@ Millis QuarantineAfterLoss(Millis ceiling) {
   return std::max(QuarantineOf(ceiling), kOthersSayWithin);
 }
 
+// A counter that is lower than before was set to 0 since: by a restart, or by CONFIG RESETSTAT.
+bool HasEvictedSince(const Sighting& s) {
+  const bool goes_on =
+      s.life.run_id == s.known->marker.run_id && s.life.evicted_keys >= s.evicted_before;
+  return s.life.evicted_keys > (goes_on ? s.evicted_before : 0);
+}
+
 // Whether it ends later than any that could have begun by now: the clock was set back since.
 bool QuarantineEndsTooLate(const Sighting& s) {
   return s.seen->marker.quarantine_end >
@@ -66,8 +73,7 @@ std::optional<LossKind> LossSince(const Sighting& s) {
     return LossKind::kOlderData;
   }
   if (s.clock_steps.count > 0) return LossKind::kClockStep;
-  const int64_t evicted_before = s.life.run_id == known.run_id ? s.evicted_before : 0;
-  if (s.life.evicted_keys > evicted_before) return LossKind::kEvicted;
+  if (HasEvictedSince(s)) return LossKind::kEvicted;
   // Last: a lease that is missing after a restart may have been evicted.
   return s.older_data ? std::optional(LossKind::kOlderData) : std::nullopt;
 }

@@ -48,7 +48,7 @@ NodeGuard::~NodeGuard() { *alive_ = false; }
 
 bool NodeGuard::IsConfirmed(size_t lane) const {
   const NodeLife& life = node_.life(lane);
-  return trusted_ && life.evicted_keys <= evicted_ && life.run_id == known_->marker.run_id;
+  return trusted_ && life.evicted_keys == evicted_ && life.run_id == known_->marker.run_id;
 }
 
 bool NodeGuard::Permits(size_t lane, Millis closes_for, Granting granting) {

@@ -279,6 +279,15 @@ TEST_F(LossJudgeTest, EvictedKeysAreALoss) {
   ExpectLoss(LossKind::kEvicted);
 }
 
+TEST_F(LossJudgeTest, KeysEvictedSinceTheCounterWasResetAreALoss) {
+  sighting_.evicted_before = 3;
+  sighting_.life.evicted_keys = 0;
+  EXPECT_EQ(Judged().kind, Kind::kTrusted) << "a reset alone is none";
+  EXPECT_EQ(Judged().evicted_keys, 0);
+  sighting_.life.evicted_keys = 1;
+  ExpectLoss(LossKind::kEvicted);
+}
+
 TEST_F(LossJudgeTest, KeysThatARestartedServerHasEvictedAreALoss) {
   sighting_.life.run_id = kLaterRun;
   sighting_.life.evicted_keys = 1;

@@ -393,6 +393,20 @@ TEST_F(NodeGuardTest, EvictedKeysAreALoss) {
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "evicted 2"));
 }
 
+TEST_F(NodeGuardTest, KeysEvictedAfterTheCounterWasResetAreALoss) {
+  server_.life().evicted_keys = 3;
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  server_.life().evicted_keys = 0;
+  executor_.AdvanceBy(1'500ms);
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use")) << "a reset alone is no loss";
+  server_.life().evicted_keys = 1;
+  executor_.AdvanceBy(1'500ms);
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "evicted 2"));
+}
+
 TEST_F(NodeGuardTest, RecordsWithoutAMarkerAreALoss) {
   Run({"SET", "lk:{report}", "a record"});
   Guarded& daemon = Another();
