@@ -20,7 +20,7 @@ find_path(UTF8CPP_INCLUDE_DIR utf8cpp/utf8.h REQUIRED)                    # utfc
 find_package(CLI11 2.1 CONFIG REQUIRED)              # command lines of daemon and tool
 find_package(prometheus-cpp CONFIG REQUIRED)         # 1.0 or later (it does not say): counters and their text form for /metrics
 pkg_check_modules(LIBUV REQUIRED IMPORTED_TARGET libuv>=1.44)             # event loop: sockets, timers, wake-ups
-pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib>=0.11)     # /healthz, /readyz, /metrics
+pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd>=0.9.75)  # /healthz, /readyz, /metrics: HTTP that survives slow clients without a thread for each
 # Redis connections: the commands' buffer and the reply parser; sockets of our own came with 1.x; Debian 12 has 0.14, so `./dev` builds it (cmake/build_hiredis.sh).
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis>=1.2)
 

@@ -54,7 +54,7 @@ function library_of(header, first) {
   if (!sub(/\/.*/, "", first)) {
     sub(/\.h(pp)?$/, "", first)
     if (first == "zconf") return "zlib"
-    return first ~ /^(uv|httplib|zlib|lua|lauxlib|lualib|luaconf|ares|re2|expat|curl)$/ ? first : ""
+    return first ~ /^(uv|microhttpd|zlib|lua|lauxlib|lualib|luaconf|ares|re2|expat|curl)$/ ? first : ""
   }
   if (first ~ /^(c\+\+|bits|sys|linux|asm|asm-generic|gnu|net|netinet|arpa|rpc|scsi|misc|mtd|drm|sound|rdma|video|xen)$/) return ""
   return first

@@ -14,6 +14,7 @@
 #include "daemon/lock_loop.h"
 #include "daemon/store_access.h"
 #include "embedded/embedded_store.h"
+#include "http/endpoints.h"
 #include "http/http_server.h"
 #include "lockkeeper/build_info.h"
 #include "os/random_bits.h"
@@ -250,9 +251,9 @@ absl::Status Daemon::Parts::StartHttp() {
   if (config.server.http_listen.empty()) return absl::OkStatus();
   const auto listen = config::ParseListenAddress(config.server.http_listen);
   if (!listen.ok()) return listen.status();
-  auto server = http::HttpServer::Start(
-      {.listen = *listen},
-      {.clock = loop(), .health = health, .metrics = metrics, .logger = {log, "http"}});
+  auto server =
+      http::HttpServer::Start({.listen = *listen}, http::OperatingPages(health, metrics, loop()),
+                              loop(), telemetry::Logger(log, "http"));
   if (!server.ok()) return server.status();
   http_server = std::move(*server);
   return absl::OkStatus();

@@ -1,158 +1,196 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/http_server.h"
 
-#include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
+#include <microhttpd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <exception>
 #include <list>
-#include <thread>
+#include <optional>
 #include <utility>
-#include <vector>
 
-#include "http/connection.h"
-#include "http/endpoints.h"
+#include "absl/strings/str_join.h"
+#include "listen/accept_loop.h"
 #include "listen/listener.h"
 #include "telemetry/log_fields.h"
 
 namespace lockkeeper::http {
 namespace {
 
-// Pause after the system had no descriptor or memory for a new connection.
-constexpr core::Millis kAcceptPause{100};
+// Of a connection: the request's headers, as text and parsed, and the headers of the answer.
+constexpr size_t kConnectionMemory = 2 * kHeaderBytesMax;
 
-bool IsShortage(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+struct Connection {
+  int socket;
+  bool begun = false;  // The headers of its request are complete.
+  size_t body_bytes = 0;
+};
+
+MHD_Result Send(MHD_Connection* connection, const Page& page) {
+  std::string body = page.body;  // The library asks for bytes that it might change.
+  MHD_Response* const response =
+      MHD_create_response_from_buffer(body.size(), body.data(), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, page.content_type.c_str());
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+  if (page.status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+  }
+  const MHD_Result result =
+      MHD_queue_response(connection, static_cast<unsigned>(page.status), response);
+  MHD_destroy_response(response);
+  return result;
 }
 
 }  // namespace
 
-// Owned by the server; all but its construction and `stop_` belong to its thread.
-class HttpServer::Loop {
+// Libmicrohttpd reads requests and writes answers. It runs on the thread that accepts, so that
+// nothing here needs a lock.
+class HttpServer::Impl {
  public:
-  Loop(HttpServerOptions options, HttpServerDeps deps, listen::Listener listener)
-      : options_(std::move(options)),
-        deps_(deps),
-        listener_(std::move(listener)),
-        handler_([this](const std::string& path) {
-          return PageOf(path, deps_.health, deps_.metrics, deps_.clock.Now());
-        }),
-        stop_(eventfd(0, EFD_CLOEXEC)),
-        thread_([this] { Run(); }) {}
+  Impl(HttpServerOptions options, std::vector<Route> routes, telemetry::Logger logger)
+      : options_(std::move(options)), routes_(std::move(routes)), logger_(logger) {}
 
-  ~Loop() {
-    // It fails only if the counter is at its end, and then it is not 0 either.
-    [[maybe_unused]] const int written = eventfd_write(stop_.get(), 1);
-    thread_.join();
-  }
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
+  absl::Status Start(const core::Clock& clock);
 
-  const config::ListenAddress& address() const { return listener_.address; }
+  const config::ListenAddress& address() const { return address_; }
 
  private:
-  void Run() {
-    pthread_setname_np(pthread_self(), "http");
-    while (true) {
-      const std::vector<pollfd> ready = Wait();
-      if (ready[0].revents != 0) return;  // stop_
-      const size_t first_connection = ready.size() - connections_.size();
-      size_t next = first_connection;
-      for (Connection& connection : connections_) {
-        if (ready[next++].revents != 0) connection.Continue();
-      }
-      DropEnded();
-      for (size_t i = 1; i < first_connection; ++i) {
-        if (ready[i].revents != 0) AcceptFrom(ready[i].fd);
-      }
-    }
-  }
+  // Callbacks of the library; `self` is the Impl.
+  static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* path,
+                              const char* method, const char* version, const char* body,
+                              size_t* body_bytes, void** request);
+  static void OnNotice(void* self, MHD_Connection* connection, void** place,
+                       MHD_ConnectionNotificationCode code);
 
-  // Waits until something can be done: stop_, then the listeners unless they pause, then the
-  // connections in their order.
-  std::vector<pollfd> Wait() {
-    const core::Instant now = deps_.clock.Now();
-    std::vector<pollfd> waiting = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
-    core::Instant wake = core::Instant::max();
-    if (now >= accept_from_) {
-      for (const os::Descriptor& socket : listener_.sockets) {
-        waiting.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
-      }
-    } else {
-      wake = accept_from_;
-    }
-    for (const Connection& connection : connections_) {
-      const short events = connection.wants_to_write() ? POLLOUT : POLLIN;
-      waiting.push_back({.fd = connection.fd(), .events = events, .revents = 0});
-    }
-    // All have the same time, so the oldest is the first to end.
-    if (!connections_.empty()) wake = std::min(wake, connections_.front().deadline());
-    poll(waiting.data(), waiting.size(), TimeoutUntil(wake, now));
-    return waiting;
-  }
-
-  // In milliseconds, rounded up; -1 is for ever.
-  static int TimeoutUntil(core::Instant wake, core::Instant now) {
-    if (wake == core::Instant::max()) return -1;
-    const auto left = std::chrono::ceil<core::Millis>(wake - now).count();
-    return static_cast<int>(std::max<int64_t>(left, 0));
-  }
-
-  void DropEnded() {
-    const core::Instant now = deps_.clock.Now();
-    std::erase_if(connections_, [now](const Connection& connection) {
-      return connection.done() || connection.deadline() <= now;
-    });
-  }
-
-  void AcceptFrom(int listening) {
-    os::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.valid()) {
-      // Anything else concerns the one client that was to be accepted.
-      if (IsShortage(errno)) PauseAccepting(errno);
-      return;
-    }
-    if (connections_.size() >= options_.connections_max) connections_.pop_front();
-    connections_.emplace_back(std::move(socket), handler_,
-                              deps_.clock.Now() + options_.connection_time_max);
-  }
-
-  void PauseAccepting(int error) {
-    accept_from_ = deps_.clock.Now() + kAcceptPause;
-    if (!connections_.empty()) connections_.pop_front();
-    deps_.logger.WriteLimited(shortage_limit_, telemetry::LogLevel::kWarn, "http.shortage",
-                              "A connection could not be accepted",
-                              {telemetry::field::Problem(std::strerror(error))});
-  }
+  void Accept(os::Descriptor socket);
+  void CloseOldest();
+  // Lets the library work. Answers for how long it may wait.
+  core::Millis Run();
+  Page PageFor(std::string_view method, std::string_view path) const;
+  Page NotFound() const;
 
   const HttpServerOptions options_;
-  const HttpServerDeps deps_;
-  const listen::Listener listener_;
-  RequestHandler handler_;
-  std::list<Connection> connections_;  // The oldest first.
-  core::Instant accept_from_ = core::Instant::min();
+  const std::vector<Route> routes_;
+  const telemetry::Logger logger_;
   telemetry::LogLimit shortage_limit_;
+  config::ListenAddress address_;
+  std::list<Connection> connections_;  // The oldest first.
 
-  const os::Descriptor stop_;
-  std::thread thread_;  // Last: it uses all of the above.
+  // From the last to the first: the loop uses the library, which closes its connections at its end.
+  std::unique_ptr<MHD_Daemon, void (*)(MHD_Daemon*)> library_{nullptr, MHD_stop_daemon};
+  std::optional<listen::AcceptLoop> loop_;
 };
 
-absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
-                                                              HttpServerDeps deps) {
-  absl::StatusOr<listen::Listener> listener = listen::Listen(options.listen);
+absl::Status HttpServer::Impl::Start(const core::Clock& clock) {
+  absl::StatusOr<listen::Listener> listener = listen::Listen(options_.listen);
   if (!listener.ok()) return listener.status();
-  return std::unique_ptr<HttpServer>(
-      new HttpServer(std::make_unique<Loop>(std::move(options), deps, *std::move(listener))));
+  address_ = listener->address;
+  library_.reset(MHD_start_daemon(
+      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr, &OnRequest, this,
+      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(options_.connections_max),
+      MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(options_.idle_time_max.count()),
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionMemory, MHD_OPTION_NOTIFY_CONNECTION,
+      &OnNotice, this, MHD_OPTION_END));
+  if (library_ == nullptr) return {absl::StatusCode::kUnavailable, "HTTP cannot start"};
+  const int wake = MHD_get_daemon_info(library_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  loop_.emplace("http", std::move(listener->sockets), wake,
+                listen::AcceptHandlers{
+                    .on_connection = [this](os::Descriptor socket) { Accept(std::move(socket)); },
+                    .on_shortage =
+                        [this](int error) {
+                          CloseOldest();
+                          logger_.WriteLimited(shortage_limit_, telemetry::LogLevel::kWarn,
+                                               "http.shortage",
+                                               "A connection could not be accepted",
+                                               {telemetry::field::Problem(std::strerror(error))});
+                        },
+                    .before_wait = [this] { return Run(); }},
+                clock);
+  return absl::OkStatus();
 }
 
-HttpServer::HttpServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+void HttpServer::Impl::Accept(os::Descriptor socket) {
+  if (connections_.size() >= options_.connections_max) CloseOldest();
+  const sockaddr peer{.sa_family = AF_UNSPEC, .sa_data = {}};  // Nobody asks who it is.
+  MHD_add_connection(library_.get(), socket.Release(), &peer, sizeof(peer));
+}
+
+void HttpServer::Impl::CloseOldest() {
+  if (connections_.empty()) return;
+  shutdown(connections_.front().socket, SHUT_RDWR);
+  Run();
+}
+
+core::Millis HttpServer::Impl::Run() {
+  MHD_run(library_.get());
+  MHD_UNSIGNED_LONG_LONG time_max = 0;
+  if (MHD_get_timeout(library_.get(), &time_max) != MHD_YES) return core::Millis(-1);
+  return core::Millis(time_max);
+}
+
+void HttpServer::Impl::OnNotice(void* self, MHD_Connection* connection, void** place,
+                                MHD_ConnectionNotificationCode code) {
+  std::list<Connection>& all = static_cast<Impl*>(self)->connections_;
+  if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+    const MHD_ConnectionInfo* const info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *place = &all.emplace_back(Connection{.socket = info->connect_fd});
+  } else {
+    all.remove_if([place](const Connection& one) { return &one == *place; });
+  }
+}
+
+MHD_Result HttpServer::Impl::OnRequest(void* self, MHD_Connection* connection, const char* path,
+                                       const char* method, const char*, const char*,
+                                       size_t* body_bytes, void**) {
+  auto& state = *static_cast<Connection*>(
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
+  // A body is read before the answer: closing with bytes unread would reset the connection, and the
+  // client would not see the answer.
+  if (!std::exchange(state.begun, true)) return MHD_YES;
+  if (*body_bytes > 0) {
+    state.body_bytes += std::exchange(*body_bytes, 0);
+    return state.body_bytes <= kBodyBytesMax ? MHD_YES : MHD_NO;
+  }
+  try {
+    return Send(connection, static_cast<Impl*>(self)->PageFor(method, path));
+  } catch (const std::exception&) {
+    return Send(connection, {.status = MHD_HTTP_INTERNAL_SERVER_ERROR,
+                             .body = "the request could not be processed\n"});
+  }
+}
+
+Page HttpServer::Impl::PageFor(std::string_view method, std::string_view path) const {
+  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
+    return {.status = MHD_HTTP_METHOD_NOT_ALLOWED, .body = "only GET and HEAD are served here\n"};
+  }
+  const auto route = std::find_if(routes_.begin(), routes_.end(),
+                                  [path](const Route& one) { return one.path == path; });
+  return route == routes_.end() ? NotFound() : route->page();
+}
+
+Page HttpServer::Impl::NotFound() const {
+  const std::string paths =
+      absl::StrJoin(routes_, ", ", [](std::string* out, const Route& one) { *out += one.path; });
+  return {.status = MHD_HTTP_NOT_FOUND, .body = "not found; the pages are " + paths + "\n"};
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
+                                                              std::vector<Route> routes,
+                                                              const core::Clock& clock,
+                                                              telemetry::Logger logger) {
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(routes), logger);
+  if (auto status = impl->Start(clock); !status.ok()) return status;
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 HttpServer::~HttpServer() = default;
 
-const config::ListenAddress& HttpServer::address() const { return loop_->address(); }
+const config::ListenAddress& HttpServer::address() const { return impl_->address(); }
 
 }  // namespace lockkeeper::http

@@ -1,47 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The HTTP side of the daemon, for probes and Prometheus; see endpoints.h for what is served. One
-// thread serves all connections and waits for none: a client may be as slow as it likes, it only
-// costs a place, and its place goes to a new client when there is none left.
+// The HTTP side of the daemon, for probes and Prometheus; endpoints.h lists its pages. One thread
+// serves all connections, and never waits for a client: a slow one only costs a place. A connection
+// carries one request.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "config/listen_address.h"
 #include "core/clock.h"
-#include "core/types.h"
-#include "telemetry/health_board.h"
 #include "telemetry/log.h"
-#include "telemetry/metrics.h"
 
 namespace lockkeeper::http {
+
+// Bytes of a request's first line and headers. Prometheus sends a few hundred.
+inline constexpr size_t kHeaderBytesMax = 16 * 1024;
+// Bytes of a request's body, which are read and dropped; beyond it the connection is closed.
+inline constexpr size_t kBodyBytesMax = 1024 * 1024;
+
+inline constexpr char kPlainText[] = "text/plain; charset=utf-8";
+
+struct Page {
+  int status = 200;
+  std::string content_type = kPlainText;
+  std::string body;
+};
+
+// `page` is called on the server's thread for each GET or HEAD of exactly `path` (without a query).
+struct Route {
+  std::string path;
+  std::function<Page()> page;
+};
 
 struct HttpServerOptions {
   // No unix socket. Port 0 lets the system choose.
   config::ListenAddress listen = {.host = "127.0.0.1", .port = 0};
-  // From accepting a connection to its end.
-  core::Millis connection_time_max{5'000};
+  // A connection on which nothing moves for this long is closed.
+  std::chrono::seconds idle_time_max{5};
   // Connections at a time; beyond it the oldest one is closed.
   size_t connections_max = 128;
 };
 
-// Lifetime: borrows its collaborators. They have to be thread-safe: a thread of the server's own
-// uses them.
-struct HttpServerDeps {
-  const core::Clock& clock;
-  const telemetry::HealthBoard& health;
-  const telemetry::Metrics& metrics;
-  telemetry::Logger logger;
-};
-
-// Thread-safety: thread-compatible.
+// Thread-safety: thread-compatible. Lifetime: borrows `clock`, and what `logger` borrows.
 class HttpServer {
  public:
-  // Listens and serves.
+  // Listens and serves `routes`; other paths are answered 404 with the list of paths.
   // Errors: UNAVAILABLE with a text for people that names the address and why.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(HttpServerOptions options,
-                                                           HttpServerDeps deps);
+                                                           std::vector<Route> routes,
+                                                           const core::Clock& clock,
+                                                           telemetry::Logger logger);
 
   // Stops at once; connections are cut.
   ~HttpServer();
@@ -52,10 +64,10 @@ class HttpServer {
   const config::ListenAddress& address() const;
 
  private:
-  class Loop;
-  explicit HttpServer(std::unique_ptr<Loop> loop);
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
 
-  const std::unique_ptr<Loop> loop_;
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace lockkeeper::http

@@ -4,14 +4,10 @@
 #include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -23,22 +19,24 @@ namespace {
 
 using core::limits::kDescriptorReserve;
 
-// Nothing is accepted for this long after the system had no descriptor or memory for a connection.
-constexpr core::Millis kShortagePause{100};
-// The same after a flood: its client comes again at once, and what it has sent is still being
-// worked off. Others wait in the backlog meanwhile.
+// Nothing is accepted for this long after a flood: its client comes again at once, and what it has
+// sent is still being worked off. Others wait in the backlog meanwhile.
 constexpr core::Millis kFloodPause{1'000};
 // Of a flood; then what it took is free, and is given back to the system.
 constexpr core::Millis kWorkedOffAfter{3'000};
 // gRPC takes some time to close what it finds closed.
 constexpr core::Millis kRoomInterval{50};
 
-bool IsShortage(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
 void SetOption(int socket, int level, int name, int value) {
   setsockopt(socket, level, name, &value, sizeof(value));
+}
+
+// Connections inherit it. Set on them later, a client that has seen a larger window stalls.
+std::vector<os::Descriptor> WithSmallBuffers(std::vector<os::Descriptor> listening) {
+  for (const os::Descriptor& socket : listening) {
+    SetOption(socket.get(), SOL_SOCKET, SO_RCVBUF, core::limits::kReceiveBufferBytes);
+  }
+  return listening;
 }
 
 size_t DescriptorsForConnections() {
@@ -53,52 +51,27 @@ ConnectionAcceptor::ConnectionAcceptor(std::vector<os::Descriptor> listening,
                                        size_t connections_max, HandOver hand_over,
                                        CountCalls count_calls, const core::Clock& clock,
                                        telemetry::Metrics& metrics, telemetry::Logger logger)
-    : listening_(std::move(listening)),
-      connections_max_(std::min(connections_max, DescriptorsForConnections())),
+    : connections_max_(std::min(connections_max, DescriptorsForConnections())),
       hand_over_(std::move(hand_over)),
       count_calls_(std::move(count_calls)),
       clock_(clock),
       logger_(logger),
       closed_(metrics.ConnectionsClosed("too_many")),
       closed_for_flood_(metrics.ConnectionsClosed("flood")),
-      stop_(eventfd(0, EFD_CLOEXEC)),
-      thread_([this] { Run(); }) {}
+      loop_("accept", WithSmallBuffers(std::move(listening)), -1,
+            {.on_connection = [this](os::Descriptor socket) { Accept(std::move(socket)); },
+             .on_shortage = nullptr,
+             .before_wait =
+                 [this] {
+                   EndFloods();
+                   ReturnMemory();
+                   return kFloodLookInterval;
+                 }},
+            clock) {}
 
-ConnectionAcceptor::~ConnectionAcceptor() {
-  // It fails only if the counter is at its end, and then it is not 0 either.
-  [[maybe_unused]] const int written = eventfd_write(stop_.get(), 1);
-  thread_.join();
-}
+ConnectionAcceptor::~ConnectionAcceptor() = default;
 
-void ConnectionAcceptor::Run() {
-  pthread_setname_np(pthread_self(), "accept");
-  // Connections inherit it. Set on them later, a client that has seen a larger window stalls.
-  for (const os::Descriptor& socket : listening_) {
-    SetOption(socket.get(), SOL_SOCKET, SO_RCVBUF, core::limits::kReceiveBufferBytes);
-  }
-  while (true) {
-    std::vector<pollfd> waiting = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
-    if (clock_.Now() >= accept_from_) {
-      for (const os::Descriptor& socket : listening_) {
-        waiting.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
-      }
-    }
-    poll(waiting.data(), waiting.size(), static_cast<int>(kFloodLookInterval.count()));
-    if (waiting.front().revents != 0) return;
-    for (const pollfd& one : waiting) {
-      if (one.revents != 0) AcceptFrom(one.fd);
-    }
-    EndFloods();
-    ReturnMemory();
-  }
-}
-
-void ConnectionAcceptor::AcceptFrom(int listening) {
-  os::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!socket.valid()) {
-    if (IsShortage(errno)) accept_from_ = clock_.Now() + kShortagePause;
-    return;
-  }
+void ConnectionAcceptor::Accept(os::Descriptor socket) {
   if (open_.size() >= connections_max_) MakeRoom();
   if (open_.size() >= connections_max_) {
     closed_.Increment();
@@ -137,7 +110,7 @@ void ConnectionAcceptor::EndFloods() {
   // Many connections take long to look at: no more than a tenth of the time.
   look_from_ += 10 * (clock_.Now() - now);
   if (clients.empty()) return;
-  accept_from_ = now + kFloodPause;
+  loop_.Pause(kFloodPause);
   return_memory_at_ = now + kWorkedOffAfter;
   size_t closed = 0;
   for (const OpenConnection& connection : open_.List()) {

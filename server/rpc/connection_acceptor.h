@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Accepts the connections of clients and hands them to gRPC. gRPC 1.51 could accept them itself,
-// but knows no bound, and never accepts again once the process has run out of descriptors.
+// but has no limit, and never accepts again once the process has run out of descriptors.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "core/clock.h"
+#include "listen/accept_loop.h"
 #include "os/descriptor.h"
 #include "rpc/flood_watch.h"
 #include "rpc/open_connections.h"
@@ -41,13 +41,11 @@ class ConnectionAcceptor {
   ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
 
  private:
-  void Run();
-  void AcceptFrom(int listening);
+  void Accept(os::Descriptor socket);
   void MakeRoom();
   void EndFloods();
   void ReturnMemory();
 
-  const std::vector<os::Descriptor> listening_;
   const size_t connections_max_;
   const HandOver hand_over_;
   const CountCalls count_calls_;
@@ -59,12 +57,10 @@ class ConnectionAcceptor {
   telemetry::LogLimit flood_limit_;
   OpenConnections open_;
   FloodWatch floods_;
-  core::Instant accept_from_ = core::Instant::min();
   core::Instant room_from_ = core::Instant::min();  // Not before: MakeRoom looks at all of them.
   core::Instant look_from_ = core::Instant::min();  // The same for floods.
   std::optional<core::Instant> return_memory_at_;
-  const os::Descriptor stop_;
-  std::thread thread_;  // Last: it uses all of the above.
+  listen::AcceptLoop loop_;  // Last: its thread uses all of the above.
 };
 
 }  // namespace lockkeeper::rpc

@@ -5,13 +5,13 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
-#include <httplib.h>
 
 #include <random>
 #include <stdexcept>
 #include <utility>
 
 #include "core/types.h"
+#include "support/process/http_get.h"
 
 namespace lockkeeper::bench {
 namespace {
@@ -75,11 +75,9 @@ void Caller::Claim(const v1::Lease& lease) {
 
 void AwaitWaiters(const std::string& http, size_t count) {
   const std::string wanted = "\nlockkeeper_waiters " + std::to_string(count) + "\n";
-  httplib::Client client("http://" + http);
   const auto until = SteadyClock::now() + kPatience;
   for (;;) {
-    const httplib::Result metrics = client.Get("/metrics");
-    if (metrics && metrics->body.find(wanted) != std::string::npos) return;
+    if (support::HttpGet(http, "/metrics").body.find(wanted) != std::string::npos) return;
     if (SteadyClock::now() > until) {
       throw std::runtime_error(std::to_string(count) + " waiters are not reached");
     }

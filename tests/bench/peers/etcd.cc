@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/peers/etcd.h"
 
-#include <httplib.h>
-
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -11,6 +9,7 @@
 #include "bench/load/process_stat.h"
 #include "bench/program.h"
 #include "support/process/free_port.h"
+#include "support/process/http_get.h"
 
 namespace lockkeeper::bench {
 namespace {
@@ -58,11 +57,10 @@ void EtcdServer::Start() {
 
 // False if it has ended.
 bool EtcdServer::BecomesHealthy() {
-  httplib::Client client("http://" + address_);
   const auto until = std::chrono::steady_clock::now() + kStartLimit;
   while (!process_->WaitForEnd(kPollInterval)) {
-    const httplib::Result health = client.Get("/health");
-    if (health && health->body.find("\"true\"") != std::string::npos) return true;
+    if (support::HttpGet(address_, "/health").body.find("\"true\"") != std::string::npos)
+      return true;
     if (std::chrono::steady_clock::now() > until) throw std::runtime_error("etcd is not healthy");
   }
   return false;

@@ -4,25 +4,19 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <httplib.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "support/process/daemon_process.h"
+#include "support/process/http_get.h"
 #include "support/process/redis_server.h"
 #include "support/process/temporary_directory.h"
 #include "support/rpc/health_client.h"
 #include "support/rpc/lock_client.h"
 
 namespace lockkeeper {
-
-// What HTTP answered: status and first line. 0: nothing.
-struct HttpAnswer {
-  int status = 0;
-  std::string body;
-};
 
 class DaemonTest : public testing::Test {
  protected:
@@ -53,10 +47,8 @@ class DaemonTest : public testing::Test {
     return static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
   }
 
-  static HttpAnswer Get(const support::DaemonProcess& daemon, const std::string& path) {
-    httplib::Client client("http://" + daemon.HttpAddress());
-    const httplib::Result result = client.Get(path);
-    return result ? HttpAnswer{result->status, result->body} : HttpAnswer{};
+  static support::HttpAnswer Get(const support::DaemonProcess& daemon, const std::string& path) {
+    return support::HttpGet(daemon.HttpAddress(), path);
   }
 
   // Waits until the daemon's overall health is `wanted`. False if it does not get there.

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <httplib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -15,17 +14,21 @@
 #include <thread>
 
 #include "config/listen_address.h"
+#include "http/endpoints.h"
 #include "os/descriptor.h"
+#include "support/process/http_get.h"
 #include "support/telemetry/recorded_log.h"
 
 namespace lockkeeper::http {
 namespace {
 
-using core::Millis;
+using support::HttpAnswer;
+using support::HttpGet;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 class SystemClock : public core::Clock {
@@ -54,6 +57,8 @@ class RawClient {
     send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 
+  void SendEnd() { shutdown(socket_.get(), SHUT_WR); }
+
   // Everything until the server closes.
   std::string ReadToEnd() {
     std::string text;
@@ -72,9 +77,10 @@ class RawClient {
 class HttpServerTest : public testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<HttpServer>> TryStart(HttpServerOptions options = {}) {
-    return HttpServer::Start(
-        std::move(options),
-        {.clock = clock_, .health = health_, .metrics = metrics_, .logger = log_.logger()});
+    std::vector<Route> routes = OperatingPages(health_, metrics_, clock_);
+    routes.push_back({"/long", [this] { return Page{.body = long_body_}; }});
+    routes.push_back({"/throw", []() -> Page { throw std::runtime_error("must not be shown"); }});
+    return HttpServer::Start(std::move(options), std::move(routes), clock_, log_.logger());
   }
 
   std::unique_ptr<HttpServer> Start(HttpServerOptions options = {}) {
@@ -83,10 +89,18 @@ class HttpServerTest : public testing::Test {
     return server.ok() ? *std::move(server) : nullptr;
   }
 
-  // A well-behaved client's view.
-  static httplib::Result Get(const HttpServer& server, const std::string& path) {
-    return httplib::Client("http://" + server.address().ToString()).Get(path);
+  static HttpAnswer Get(const HttpServer& server, const std::string& path) {
+    return HttpGet(server.address().ToString(), path);
   }
+
+  // What is answered to exactly these bytes.
+  static HttpAnswer Ask(const HttpServer& server, std::string_view request) {
+    RawClient client(server.address());
+    client.Send(request);
+    return support::ParseHttpAnswer(client.ReadToEnd());
+  }
+
+  static bool IsHealthy(const HttpServer& server) { return Get(server, "/healthz").body == "ok\n"; }
 
   void StoreIs(bool reachable, const std::string& problem = "") {
     health_.ReportStore({.reachable = reachable, .problem = problem});
@@ -96,6 +110,7 @@ class HttpServerTest : public testing::Test {
   support::RecordedLog log_;
   telemetry::Metrics metrics_{"1.0", "abc"};
   telemetry::HealthBoard health_{log_.logger(), metrics_};
+  const std::string long_body_ = std::string(4 << 20, 'b') + "end";
 };
 
 TEST_F(HttpServerTest, HealthIsThatOfTheProcess) {
@@ -103,21 +118,19 @@ TEST_F(HttpServerTest, HealthIsThatOfTheProcess) {
 
   for (const bool reachable : {false, true}) {
     StoreIs(reachable);
-    const auto answer = Get(*server, "/healthz");
-    ASSERT_TRUE(answer) << to_string(answer.error());
-    EXPECT_EQ(answer->status, 200);
-    EXPECT_EQ(answer->body, "ok\n");
+    const HttpAnswer answer = Get(*server, "/healthz");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "ok\n");
   }
 }
 
 TEST_F(HttpServerTest, ReadinessIsThatOfStoreAndDaemon) {
   const auto server = Start();
   const auto expect = [&](int status, const std::string& body) {
-    const auto answer = Get(*server, "/readyz");
-    ASSERT_TRUE(answer) << to_string(answer.error());
-    EXPECT_EQ(answer->status, status);
-    EXPECT_EQ(answer->body, body);
-    EXPECT_EQ(answer->get_header_value("Content-Type"), "text/plain; charset=utf-8");
+    const HttpAnswer answer = Get(*server, "/readyz");
+    EXPECT_EQ(answer.status, status);
+    EXPECT_EQ(answer.body, body);
+    EXPECT_EQ(answer.headers.at("content-type"), "text/plain; charset=utf-8");
   };
 
   expect(503, "store away: not connected yet\n");
@@ -138,34 +151,136 @@ TEST_F(HttpServerTest, ReadinessIsThatOfStoreAndDaemon) {
 TEST_F(HttpServerTest, MetricsComeInTheFormatOfPrometheus) {
   const auto server = Start();
 
-  const auto answer = Get(*server, "/metrics");
+  const HttpAnswer answer = Get(*server, "/metrics");
 
-  ASSERT_TRUE(answer) << to_string(answer.error());
-  EXPECT_EQ(answer->status, 200);
-  EXPECT_EQ(answer->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
-  EXPECT_THAT(answer->body, HasSubstr("\nlockkeeper_store_up 0\n"));
-  EXPECT_THAT(answer->body, EndsWith("\n"));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.headers.at("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_THAT(answer.body, HasSubstr("\nlockkeeper_store_up 0\n"));
+  EXPECT_THAT(answer.body, EndsWith("\n"));
 }
 
 TEST_F(HttpServerTest, OtherPathsAreNotFound) {
   const auto server = Start();
 
   for (const std::string path : {"/", "/healthz/", "/metricsx", "/../etc/passwd", "/%2e%2e"}) {
-    const auto answer = Get(*server, path);
-    ASSERT_TRUE(answer) << to_string(answer.error());
-    EXPECT_EQ(answer->status, 404) << path;
-    EXPECT_THAT(answer->body, HasSubstr("/healthz, /readyz and /metrics"));
+    const HttpAnswer answer = Get(*server, path);
+    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_THAT(answer.body, HasSubstr("/healthz, /readyz, /metrics"));
   }
 }
 
-TEST_F(HttpServerTest, PostIsRefusedAndItsAnswerArrives) {
+TEST_F(HttpServerTest, HeadIsAnsweredWithoutTheBody) {
   const auto server = Start();
 
-  const auto answer = httplib::Client("http://" + server->address().ToString())
-                          .Post("/metrics", std::string(500'000, 'x'), "text/plain");
+  const HttpAnswer answer = HttpGet(server->address().ToString(), "/healthz", "HEAD");
 
-  ASSERT_TRUE(answer) << to_string(answer.error());
-  EXPECT_EQ(answer->status, 405);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.headers.at("content-length"), "3");
+  EXPECT_EQ(answer.body, "");
+}
+
+TEST_F(HttpServerTest, NewAndOldHttpAreAnsweredAndTheConnectionIsClosed) {
+  const auto server = Start();
+
+  for (const std::string version : {"1.0", "1.1"}) {
+    const HttpAnswer answer =
+        Ask(*server, "GET /healthz?a=b&c HTTP/" + version + "\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(answer.status, 200) << version;
+    EXPECT_EQ(answer.headers.at("content-length"), "3") << version;
+    EXPECT_EQ(answer.headers.at("connection"), "close") << version;
+    EXPECT_EQ(answer.body, "ok\n") << version;
+  }
+}
+
+TEST_F(HttpServerTest, OtherMethodsAreRefusedAndTheirAnswerArrives) {
+  const auto server = Start();
+
+  for (const std::string method : {"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"}) {
+    const HttpAnswer answer = Ask(*server, method +
+                                               " /metrics HTTP/1.1\r\nHost: a\r\n"
+                                               "Content-Length: 500000\r\n\r\n" +
+                                               std::string(500'000, 'x'));
+    EXPECT_EQ(answer.status, 405) << method;
+    EXPECT_EQ(answer.headers.at("allow"), "GET, HEAD") << method;
+  }
+}
+
+TEST_F(HttpServerTest, BodyBeyondItsLimitEndsTheConnection) {
+  const auto server = Start();
+
+  const HttpAnswer answer =
+      Ask(*server, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n" +
+                       std::string(2 * kBodyBytesMax, 'x'));
+
+  EXPECT_EQ(answer.status, 0);
+  EXPECT_TRUE(IsHealthy(*server));
+}
+
+TEST_F(HttpServerTest, WhatIsNoRequestGetsNoPage) {
+  const auto server = Start({.idle_time_max = std::chrono::seconds(1)});
+
+  for (const std::string request :
+       {"\r\n\r\n\r\n", "hello\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nno colon\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", "\x16\x03\x01\x02\r\n\r\n"}) {
+    RawClient client(server->address());
+    client.Send(request);
+    client.SendEnd();
+    const int status = support::ParseHttpAnswer(client.ReadToEnd()).status;
+    EXPECT_TRUE(status == 0 || status >= 400) << status << " to " << request;
+  }
+  EXPECT_TRUE(IsHealthy(*server));
+}
+
+TEST_F(HttpServerTest, ExceptionOfAPageIsAnErrorThatShowsNothing) {
+  const auto server = Start();
+
+  const HttpAnswer answer = Get(*server, "/throw");
+
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_THAT(answer.body, Not(HasSubstr("must not be shown")));
+}
+
+TEST_F(HttpServerTest, RequestMayComeByteByByte) {
+  const auto server = Start();
+  RawClient client(server->address());
+
+  for (const char byte : std::string_view("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")) {
+    client.Send({&byte, 1});
+  }
+
+  EXPECT_THAT(client.ReadToEnd(), EndsWith("\r\n\r\nok\n"));
+}
+
+TEST_F(HttpServerTest, HeadersAreBounded) {
+  const auto server = Start();
+  const auto request = [](size_t bytes) {
+    std::string text = "GET /healthz HTTP/1.1\r\nHost: a\r\n";
+    while (text.size() + 1'000 < bytes) text += "X: " + std::string(995, 'x') + "\r\n";
+    return text + "X: " + std::string(bytes - text.size() - 7, 'x') + "\r\n\r\n";
+  };
+
+  EXPECT_EQ(Ask(*server, request(kHeaderBytesMax)).status, 200);
+  EXPECT_EQ(Ask(*server, request(3 * kHeaderBytesMax)).status, 431);
+}
+
+// The page is longer than what the system takes at once.
+TEST_F(HttpServerTest, SlowReaderGetsTheWholePage) {
+  const auto server = Start();
+  RawClient client(server->address());
+  client.Send("GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(IsHealthy(*server)) << "while the first client has not read";
+
+  EXPECT_EQ(support::ParseHttpAnswer(client.ReadToEnd()).body, long_body_);
+}
+
+// A signal would end this process.
+TEST_F(HttpServerTest, ClientThatLeavesBeforeItsAnswerRaisesNoSignal) {
+  const auto server = Start();
+
+  RawClient(server->address()).Send("GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
+
+  EXPECT_TRUE(IsHealthy(*server));
 }
 
 // --- where it listens -------------------------------------------------------------------------
@@ -180,7 +295,7 @@ TEST_F(HttpServerTest, AddressHasThePortThatWasChosen) {
 TEST_F(HttpServerTest, NameIsResolved) {
   const auto server = Start({.listen = {.host = "localhost"}});
 
-  EXPECT_TRUE(Get(*server, "/healthz"));
+  EXPECT_TRUE(IsHealthy(*server));
 }
 
 TEST_F(HttpServerTest, Ipv6IsServed) {
@@ -188,7 +303,7 @@ TEST_F(HttpServerTest, Ipv6IsServed) {
   if (!server.ok()) GTEST_SKIP() << "no IPv6 on this machine: " << server.status();
 
   EXPECT_EQ((*server)->address().host, "::1");
-  EXPECT_TRUE(Get(**server, "/healthz"));
+  EXPECT_TRUE(IsHealthy(**server));
 }
 
 TEST_F(HttpServerTest, AddressInUseIsAnErrorThatNamesIt) {
@@ -224,13 +339,13 @@ TEST_F(HttpServerTest, UnknownNameIsAnError) {
 TEST_F(HttpServerTest, PortIsFreeAtOnceAfterItStopped) {
   auto server = Start();
   const config::ListenAddress address = server->address();
-  ASSERT_TRUE(Get(*server, "/healthz"));
+  ASSERT_TRUE(IsHealthy(*server));
   server.reset();
 
   server = Start({.listen = address});
 
   EXPECT_EQ(server->address(), address);
-  EXPECT_TRUE(Get(*server, "/healthz"));
+  EXPECT_TRUE(IsHealthy(*server));
 }
 
 // --- nobody can hold it up --------------------------------------------------------------------
@@ -240,7 +355,7 @@ TEST_F(HttpServerTest, SilentAndSlowClientsDoNotDelayOthers) {
   std::list<RawClient> slow;
   for (int i = 0; i < 100; ++i) slow.emplace_back(server->address()).Send("GET /healthz HT");
 
-  EXPECT_TRUE(Get(*server, "/healthz"));
+  EXPECT_TRUE(IsHealthy(*server));
 
   for (RawClient& client : slow) client.Send("TP/1.1\r\nHost: a\r\n\r\n");
   for (RawClient& client : slow) EXPECT_THAT(client.ReadToEnd(), EndsWith("\r\n\r\nok\n"));
@@ -251,7 +366,7 @@ TEST_F(HttpServerTest, TheOldestClientsMakeRoomForNewOnes) {
   std::list<RawClient> silent;
   for (int i = 0; i < 20; ++i) silent.emplace_back(server->address());
 
-  EXPECT_TRUE(Get(*server, "/healthz"));
+  EXPECT_TRUE(IsHealthy(*server));
 
   for (int i = 0; i < 16; ++i) {
     EXPECT_EQ(silent.front().ReadToEnd(), "") << i;
@@ -259,8 +374,32 @@ TEST_F(HttpServerTest, TheOldestClientsMakeRoomForNewOnes) {
   }
 }
 
-TEST_F(HttpServerTest, ClientThatTakesTooLongIsCut) {
-  const auto server = Start({.connection_time_max = Millis(20)});
+TEST_F(HttpServerTest, ClientsThatDoNotReadMakeRoomForNewOnes) {
+  const auto server = Start({.connections_max = 4});
+  std::list<RawClient> unread;
+  for (int i = 0; i < 4; ++i) {
+    unread.emplace_back(server->address()).Send("GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
+  }
+
+  EXPECT_TRUE(IsHealthy(*server));
+
+  EXPECT_THAT(unread.front().ReadToEnd(), Not(EndsWith("end")));
+}
+
+// They do something all the time, so that they are never idle.
+TEST_F(HttpServerTest, ClientsThatTrickleDoNotKeepOthersOut) {
+  const auto server = Start({.connections_max = 4});
+  std::list<RawClient> trickling;
+  for (int i = 0; i < 4; ++i) trickling.emplace_back(server->address()).Send("GET /");
+
+  for (int i = 0; i < 20; ++i) {
+    for (RawClient& client : trickling) client.Send("x");
+    ASSERT_TRUE(IsHealthy(*server)) << i;
+  }
+}
+
+TEST_F(HttpServerTest, ClientThatStopsIsCut) {
+  const auto server = Start({.idle_time_max = std::chrono::seconds(1)});
   RawClient client(server->address());
 
   client.Send("GET /healthz HTTP/1.1\r\n");
@@ -269,10 +408,10 @@ TEST_F(HttpServerTest, ClientThatTakesTooLongIsCut) {
 }
 
 TEST_F(HttpServerTest, StopDoesNotWaitForClients) {
-  auto server = Start({.connection_time_max = std::chrono::hours(1)});
+  auto server = Start({.idle_time_max = std::chrono::hours(1)});
   RawClient client(server->address());
   client.Send("GET /healthz HTTP/1.1\r\n");
-  ASSERT_TRUE(Get(*server, "/healthz")) << "so that the first client is known to the server";
+  ASSERT_TRUE(IsHealthy(*server)) << "so that the first client is known to the server";
 
   server.reset();
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Accepts connections on a thread of its own. When the process has no descriptor left, it pauses
+// and tries again: gRPC 1.51 would never accept again, libmicrohttpd would spin.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/types.h"
+#include "os/descriptor.h"
+
+namespace lockkeeper::listen {
+
+// Called on the thread of the loop.
+struct AcceptHandlers {
+  // A new connection; its socket does not block.
+  std::function<void(os::Descriptor)> on_connection;
+  // A connection could not be accepted for want of descriptors or memory; `error` is an errno.
+  // Nothing is accepted for a moment. May be null.
+  std::function<void(int error)> on_shortage;
+  // The loop is about to wait. Answers for how long at most; a negative time means for ever.
+  std::function<core::Millis()> before_wait;
+};
+
+// Thread-safety: thread-compatible. Lifetime: borrows `clock`.
+class AcceptLoop {
+ public:
+  // `wake`: a descriptor that ends the wait when it is readable; -1 for none.
+  AcceptLoop(const std::string& thread_name, std::vector<os::Descriptor> listening, int wake,
+             AcceptHandlers handlers, const core::Clock& clock);
+  // Ends the thread, and closes the listening sockets.
+  ~AcceptLoop();
+  AcceptLoop(const AcceptLoop&) = delete;
+  AcceptLoop& operator=(const AcceptLoop&) = delete;
+
+  // Accepts nothing for `time`; new connections wait in the backlog. Call it on the loop's thread.
+  void Pause(core::Millis time) { accept_from_ = clock_.Now() + time; }
+
+ private:
+  // False: it was told to stop.
+  bool Turn();
+  void AcceptFrom(int listening);
+
+  const std::vector<os::Descriptor> listening_;
+  const int wake_;
+  const AcceptHandlers handlers_;
+  const core::Clock& clock_;
+  core::Instant accept_from_ = core::Instant::min();
+  const os::Descriptor stop_;
+  std::thread thread_;  // Last: it uses all of the above.
+};
+
+}  // namespace lockkeeper::listen
