@@ -3,17 +3,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <string_view>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "core/limits.h"
 
 namespace lockkeeper::redis {
 namespace {
 
-uint64_t DigestOf(const core::LeaseId& lease_id) {
-  return std::hash<std::string_view>()(lease_id.digits());
+uint64_t DigestOf(const core::LeaseId& lease_id, std::string_view principal) {
+  return absl::HashOf(lease_id.digits(), principal);
 }
 
 }  // namespace
@@ -33,16 +32,22 @@ std::string LeaseProofs::Make(const core::Lease& lease, const std::string& princ
 
 std::optional<ProvedTerms> LeaseProofs::Check(const core::ExtendRequest& shown) {
   ForgetOld(0);
-  const uint64_t digest = DigestOf(shown.lease_id);
-  if (ended_.contains(digest) || ended_before_.contains(digest)) return std::nullopt;
+  if (HasEnded(shown.lease_id, "") || HasEnded(shown.lease_id, shown.principal)) {
+    return std::nullopt;
+  }
   reassertions_.SetKey(guard_.proof_basis().key);
   return reassertions_.Check({shown.name, shown.lease_id, shown.token, shown.principal},
                              shown.reassertion);
 }
 
-void LeaseProofs::Ended(const core::LeaseId& lease_id) {
+bool LeaseProofs::HasEnded(const core::LeaseId& lease_id, std::string_view principal) const {
+  const uint64_t digest = DigestOf(lease_id, principal);
+  return ended_.contains(digest) || ended_before_.contains(digest);
+}
+
+void LeaseProofs::Ended(const core::LeaseId& lease_id, std::string_view principal) {
   ForgetOld(1);
-  ended_.insert(DigestOf(lease_id));
+  ended_.insert(DigestOf(lease_id, principal));
 }
 
 void LeaseProofs::ForgetOld(size_t more) {

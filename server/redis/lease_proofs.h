@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/container/flat_hash_set.h"
 #include "core/clock.h"
@@ -31,12 +32,15 @@ class LeaseProofs {
   // The lease as its proof says it was. Nothing if what is shown does not prove it.
   std::optional<ProvedTerms> Check(const core::ExtendRequest& shown);
 
-  // The lease has been released, or forced out: nothing proves it any more, here. Remembered for as
-  // long as a proof of it can be good, unless there are more than kEndedLeasesMax of them.
-  void Ended(const core::LeaseId& lease_id);
+  // The lease has been released by its principal, or forced out, whoever that is (no principal):
+  // nothing proves it any more, here. Remembered for as long as a proof of it can be good, unless
+  // there are more than kEndedLeasesMax of them.
+  void Ended(const core::LeaseId& lease_id, std::string_view principal = "");
 
  private:
   using Digests = absl::flat_hash_set<uint64_t>;
+
+  bool HasEnded(const core::LeaseId& lease_id, std::string_view principal) const;
 
   // Makes room for so many more.
   void ForgetOld(size_t more);

@@ -240,14 +240,15 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
                  .line_key = request.has_line ? LineKey::kAlways : LineKey::kWhenAsked,
                  .true_by_any_clock = true,
                  .deadline = request.deadline,
-                 .done = [this, lease_id = request.lease_id,
+                 .done = [this, lease_id = request.lease_id, principal = request.principal,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
                    using core::NotReleasedReason;
                    if (!reply.ok()) return std::move(done)(reply.status());
                    if (reply->values[1].integer == 1)
                      GoOnHandingOver(std::string(reply->lock_name));
                    const int64_t outcome = OutcomeOf(*reply);
-                   if (outcome == 1) proofs_.Ended(lease_id);
+                   // A store that has forgotten the lease, and forgets again, would take it back.
+                   if (outcome == 1 || outcome == 3) proofs_.Ended(lease_id, principal);
                    switch (outcome) {
                      case 1:
                        return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNone});

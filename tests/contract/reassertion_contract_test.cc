@@ -188,6 +188,30 @@ TEST_P(ReassertionContract, ReleaseOfAForgottenLeaseVoidsItsProof) {
   ExpectLost(extend, "released although it was forgotten");
 }
 
+// With the store it is forgotten that the lease was released: the daemon knows.
+TEST_P(ReassertionContract, ReleaseOfAForgottenLeaseVoidsItsProofForTheNextLossToo) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  ForgetEverything();
+  ASSERT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
+  ForgetEverything();
+
+  ExpectLost(extend, "the daemon knows, though the store has forgotten that too");
+}
+
+TEST_P(ReassertionContract, ReleaseByAnotherPrincipalVoidsNoProof) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  request.principal = "ada";
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  core::ReleaseRequest release = ReleaseOf("a", Id(1));
+  release.principal = "bob";
+  const auto answer = Ask(release);
+  ASSERT_TRUE(answer.ok() && answer->not_released == core::NotReleasedReason::kNotHolder);
+  ForgetEverything();
+
+  EXPECT_TRUE(Extended(extend).ok());
+}
+
 TEST_P(ReassertionContract, NoCopyOfItsAcquireBecomesItsKeeper) {
   AcquireRequest granted = AcquireOf("a", Id(1));
   granted.attempt = 2;
