@@ -50,10 +50,10 @@ void Session::Answer(const AnsweredOperation& operation, absl::StatusOr<SessionA
 }
 
 void Session::Run(SessionOperation operation) {
-  std::visit([&](auto& request) { Carry(operation.id, std::move(request)); }, operation.request);
+  std::visit([&](auto& request) { Run(operation.id, std::move(request)); }, operation.request);
 }
 
-void Session::Carry(uint64_t id, AcquireRequest request) {
+void Session::Run(uint64_t id, AcquireRequest request) {
   AnsweredOperation operation = OperationOf(id, OperationKind::kAcquire, clock_.Now(), request);
   if (leases_.size() + acquiring_ >= limits::kLeasesPerSessionMax) {
     return Answer(operation, Error(ErrorReason::kLeaseLimit,
@@ -102,7 +102,7 @@ void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, co
   Answer(operation, SessionAnswer(*std::move(answer)));
 }
 
-void Session::Carry(uint64_t id, ExtendRequest request) {
+void Session::Run(uint64_t id, ExtendRequest request) {
   AnsweredOperation operation = OperationOf(id, OperationKind::kExtend, clock_.Now(), request);
   locks_.Extend(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
                                         absl::StatusOr<Lease> lease) {
@@ -127,7 +127,7 @@ void Session::OnExtended(const AnsweredOperation& operation, absl::StatusOr<Leas
   Answer(operation, lease.status());
 }
 
-void Session::Carry(uint64_t id, ReleaseRequest request) {
+void Session::Run(uint64_t id, ReleaseRequest request) {
   AnsweredOperation operation = OperationOf(id, OperationKind::kRelease, clock_.Now(), request);
   // At once: its client gives the lease or the offer up, whatever comes of the release.
   if (!leases_.Drop(request.name, request.lease_id)) {
@@ -140,7 +140,7 @@ void Session::Carry(uint64_t id, ReleaseRequest request) {
   });
 }
 
-void Session::Carry(uint64_t id, FenceRequest request) {
+void Session::Run(uint64_t id, FenceRequest request) {
   AnsweredOperation operation = OperationOf(id, OperationKind::kFence, clock_.Now(), request);
   locks_.Fence(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
                                        absl::StatusOr<FenceAnswer> answer) {

@@ -85,9 +85,13 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(LockManager& locks, const Clock& clock, std::string principal, SessionListener& listener)
       : locks_(locks), clock_(clock), principal_(std::move(principal)), listener_(&listener) {}
 
-  // Carries `operation` out. Operations on one lock take effect in the order of these calls.
-  // Requires: its request has passed Validate().
-  // Errors, besides those of the request: LEASE_LIMIT; INVALID_FIELD if its id is in use.
+  // Carries an operation out, which has the client's number `id`. Operations on one lock take
+  // effect in the order of these calls. Requires: the request has passed Validate().
+  // Errors, besides those of the request: LEASE_LIMIT; INVALID_FIELD if the id is in use.
+  void Run(uint64_t id, AcquireRequest request);
+  void Run(uint64_t id, ExtendRequest request);
+  void Run(uint64_t id, ReleaseRequest request);
+  void Run(uint64_t id, FenceRequest request);
   void Run(SessionOperation operation);
 
   // Ends a waiting acquire, which is answered CANCELLED, or with what came before.
@@ -120,10 +124,6 @@ class Session : public std::enable_shared_from_this<Session> {
   };
   struct Round;
 
-  void Carry(uint64_t id, AcquireRequest request);
-  void Carry(uint64_t id, ExtendRequest request);
-  void Carry(uint64_t id, ReleaseRequest request);
-  void Carry(uint64_t id, FenceRequest request);
   void Answer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer);
 
   void OnAcquired(const AnsweredOperation& operation, int32_t attempt, const Keeper& keeper,

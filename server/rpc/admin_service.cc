@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "rpc/convert.h"
-#include "rpc/convert_admin.h"
+#include "rpc/answer.h"
+#include "rpc/audit.h"
 #include "rpc/convert_duration.h"
+#include "rpc/status_convert.h"
 #include "rpc/unary_reactor.h"
-#include "telemetry/log_fields.h"
 
 namespace lockkeeper::rpc {
 namespace {
@@ -26,75 +27,32 @@ void TellQuarantine(const ServiceDeps& deps, Response& response) {
   ToProto(std::chrono::duration_cast<core::Micros>(left), *response.mutable_quarantine_left());
 }
 
-struct GetLockCall {
-  using Request = admin::v1::GetLockRequest;
-  using Response = admin::v1::GetLockResponse;
-  using Answer = std::optional<core::LockInfo>;
-
-  absl::Status Read(const Request& from, const ServiceDeps& service, const CallContext& context) {
-    deps = &service;
-    request.deadline = context.deadline();
-    return ToCore(from, request);
+class GetLockReactor final
+    : public UnaryReactor<Verb::kInspect, admin::v1::GetLockRequest, admin::v1::GetLockResponse,
+                          std::optional<core::LockInfo>> {
+  using UnaryReactor::UnaryReactor;
+  void Run(core::Done<std::optional<core::LockInfo>> done) override {
+    deps().admin.Get(request().name, request().deadline, std::move(done));
   }
-  void Run(const ServiceDeps& service, core::Done<Answer> done) {
-    service.admin.Get(request.name, request.deadline, std::move(done));
+  void OnAnswered(const absl::StatusOr<std::optional<core::LockInfo>>& answer) override {
+    if (answer.ok()) TellQuarantine(deps(), response());
   }
-  Outcome Write(Answer& answer, Response& response) {
-    ToProto(answer, response);
-    TellQuarantine(*deps, response);
-    return answer ? Outcome::kFound : Outcome::kNotFound;
-  }
-  CallSubject Subject(const Request& from) const { return {.lock_name = from.name()}; }
-
-  GetLockRequest request;
-  const ServiceDeps* deps = nullptr;
 };
 
-struct ListLocksCall {
-  using Request = admin::v1::ListLocksRequest;
-  using Response = admin::v1::ListLocksResponse;
-  using Answer = core::LockPage;
-
-  absl::Status Read(const Request& from, const ServiceDeps& service, const CallContext& context) {
-    deps = &service;
-    request.deadline = context.deadline();
-    return ToCore(from, request);
-  }
-  void Run(const ServiceDeps& service, core::Done<Answer> done) {
-    const auto to_queue = [this](core::Task answer) { queue->Answer(std::move(answer)); };
-    service.admin.List(request,
-                       [to_queue, done = std::move(done)](absl::StatusOr<Answer> answer) mutable {
-                         to_queue([done = std::move(done), answer = std::move(answer)]() mutable {
-                           std::move(done)(std::move(answer));
-                         });
-                       });
-  }
-  Outcome Write(Answer& answer, Response& response) {
-    ToProto(answer, response);
-    TellQuarantine(*deps, response);
-    return Outcome::kListed;
-  }
-  CallSubject Subject(const Request&) const { return {}; }
-
-  core::ListRequest request;
-  ListQueue* queue = nullptr;  // Its thread writes the answer.
-  const ServiceDeps* deps = nullptr;
-};
-
-class ListLocksReactor final : public UnaryReactor<ListLocksCall>, public ListQueue::List {
+class ListLocksReactor final : public UnaryReactor<Verb::kList, admin::v1::ListLocksRequest,
+                                                   admin::v1::ListLocksResponse, core::LockPage>,
+                               public ListQueue::List {
  public:
-  ListLocksReactor(const RpcKind& kind, const ServiceDeps& deps, ListQueue& queue,
-                   const grpc::CallbackServerContext& context, const Request& request,
-                   Response& response)
-      : UnaryReactor(kind, deps, context, request, response), queue_(queue), context_(context) {
-    call().queue = &queue_;
-  }
+  ListLocksReactor(const Edge& edge, ListQueue& queue, const grpc::CallbackServerContext& call,
+                   const admin::v1::ListLocksRequest& message,
+                   admin::v1::ListLocksResponse& response)
+      : UnaryReactor(edge, call, message, response), queue_(queue), call_(call) {}
 
   bool Begin() override { return Start(); }
-  void Cancel() override { context_.TryCancel(); }
+  void Cancel() override { call_.TryCancel(); }
 
   void OnCancel() override {
-    if (queue_.Withdraw(*this)) Answered(Outcome::kCancelled, absl::OkStatus());
+    if (queue_.Withdraw(*this)) Answered({}, Outcome::kCancelled, absl::OkStatus());
   }
 
   void OnDone() override {
@@ -103,62 +61,34 @@ class ListLocksReactor final : public UnaryReactor<ListLocksCall>, public ListQu
   }
 
  private:
+  // The queue's thread writes the answer.
+  void Run(core::Done<core::LockPage> done) override {
+    deps().admin.List(request(),
+                      [this, done = std::move(done)](absl::StatusOr<core::LockPage> page) mutable {
+                        queue_.Answer([done = std::move(done), page = std::move(page)]() mutable {
+                          std::move(done)(std::move(page));
+                        });
+                      });
+  }
+  void OnAnswered(const absl::StatusOr<core::LockPage>& answer) override {
+    if (answer.ok()) TellQuarantine(deps(), response());
+  }
+
   ListQueue& queue_;
-  const grpc::CallbackServerContext& context_;
+  const grpc::CallbackServerContext& call_;
 };
 
-struct ForceReleaseCall {
-  using Request = admin::v1::ForceReleaseRequest;
-  using Response = admin::v1::ForceReleaseResponse;
-  using Answer = core::ForceReleaseAnswer;
-
-  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
-    asked.request.deadline = context.deadline();
-    return ToCore(from, asked);
+class ForceReleaseReactor final
+    : public UnaryReactor<Verb::kForceRelease, admin::v1::ForceReleaseRequest,
+                          admin::v1::ForceReleaseResponse, core::ForceReleaseAnswer> {
+  using UnaryReactor::UnaryReactor;
+  void Run(core::Done<core::ForceReleaseAnswer> done) override {
+    deps().admin.ForceRelease(request(), std::move(done));
   }
-  void Run(const ServiceDeps& service, core::Done<Answer> done) {
-    service.admin.ForceRelease(asked.request, std::move(done));
+  void OnAnswered(const absl::StatusOr<core::ForceReleaseAnswer>& answer) override {
+    AuditAnswered(deps().logger, context().caller(), request(), answer);
   }
-  Outcome Write(Answer& answer, Response& response) {
-    ToProto(answer, response);
-    return answer.released ? Outcome::kForceReleased : Outcome::kNotReleased;
-  }
-  CallSubject Subject(const Request& from) const { return {.lock_name = from.name()}; }
-  void Audit(CallContext& context, const absl::StatusOr<Answer>& answer);
-
-  AuditedForceRelease asked;
 };
-
-void ForceReleaseCall::Audit(CallContext& context, const absl::StatusOr<Answer>& answer) {
-  namespace field = telemetry::field;
-  const telemetry::Logger& logger = context.kind().recorder.logger();
-  const std::string peer = context.Peer();
-  if (!answer.ok()) {
-    const std::string problem(answer.status().message());
-    logger.Warn("audit.force_release_failed",
-                "An administrator could not end a lease, or it is unknown whether",
-                {field::RequestId(context.RequestId()), field::Peer(peer),
-                 field::OwnerId(asked.owner), field::LockName(asked.request.name),
-                 field::AuditReason(asked.reason), field::Problem(problem)});
-    return;
-  }
-  const auto outcome = field::Outcome(
-      telemetry::NameOf(answer->released ? Outcome::kForceReleased : Outcome::kNotReleased));
-  if (!answer->released) {
-    logger.Info(
-        "audit.force_release_found_none",
-        "An administrator wanted to end a lease, and none was live",
-        {field::RequestId(context.RequestId()), field::Peer(peer), field::OwnerId(asked.owner),
-         field::LockName(asked.request.name), field::AuditReason(asked.reason),
-         field::FencingToken(answer->token), field::ClosedFor(answer->closed_for), outcome});
-    return;
-  }
-  logger.Info("audit.force_release", "An administrator ended a lease, or opened a closed lock",
-              {field::RequestId(context.RequestId()), field::Peer(peer),
-               field::OwnerId(asked.owner), field::LockName(asked.request.name),
-               field::HolderOwner(answer->holder_owner), field::AuditReason(asked.reason),
-               field::FencingToken(answer->token), field::ClosedFor(answer->closed_for), outcome});
-}
 
 void FillStore(const telemetry::StoreHealth& health, const ServerFacts& facts,
                admin::v1::StoreInfo& to) {
@@ -198,23 +128,18 @@ void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& t
 
 }  // namespace
 
-AdminService::AdminService(const ServiceDeps& deps, CallRecorder& recorder)
-    : deps_(deps),
-      get_lock_{"GetLock", deps.metrics.ForRpc("GetLock"), recorder},
-      list_locks_{"ListLocks", deps.metrics.ForRpc("ListLocks"), recorder},
-      force_release_{"ForceRelease", deps.metrics.ForRpc("ForceRelease"), recorder},
-      get_server_info_{"GetServerInfo", deps.metrics.ForRpc("GetServerInfo"), recorder} {}
+AdminService::AdminService(const Edge& edge) : edge_(edge) {}
 
 grpc::ServerUnaryReactor* AdminService::GetLock(grpc::CallbackServerContext* context,
                                                 const admin::v1::GetLockRequest* request,
                                                 admin::v1::GetLockResponse* response) {
-  return StartCall<GetLockCall>(get_lock_, deps_, *context, *request, *response);
+  return Started<GetLockReactor>(edge_, *context, *request, *response);
 }
 
 grpc::ServerUnaryReactor* AdminService::ListLocks(grpc::CallbackServerContext* context,
                                                   const admin::v1::ListLocksRequest* request,
                                                   admin::v1::ListLocksResponse* response) {
-  auto* reactor = new ListLocksReactor(list_locks_, deps_, lists_, *context, *request, *response);
+  auto* reactor = new ListLocksReactor(edge_, lists_, *context, *request, *response);
   lists_.Enter(*reactor);
   return reactor;
 }
@@ -222,17 +147,21 @@ grpc::ServerUnaryReactor* AdminService::ListLocks(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* AdminService::ForceRelease(grpc::CallbackServerContext* context,
                                                      const admin::v1::ForceReleaseRequest* request,
                                                      admin::v1::ForceReleaseResponse* response) {
-  return StartCall<ForceReleaseCall>(force_release_, deps_, *context, *request, *response);
+  return Started<ForceReleaseReactor>(edge_, *context, *request, *response);
 }
 
+// Answered at once: the loop is not needed, which may be busy.
 grpc::ServerUnaryReactor* AdminService::GetServerInfo(
-    grpc::CallbackServerContext* context, const admin::v1::GetServerInfoRequest* /*request*/,
+    grpc::CallbackServerContext* context, const admin::v1::GetServerInfoRequest* request,
     admin::v1::GetServerInfoResponse* response) {
-  CallContext call(get_server_info_, *context);
-  FillServerInfo(deps_, *response);
-  call.RecordAnswer(Outcome::kDone, absl::OkStatus(), {});
+  CallContext call(edge_, *context);
+  Operation operation;
+  Read(*request, edge_.deps.limits, operation);
+  const absl::Status status = edge_.gate.Admit(call.caller(), operation);
+  if (status.ok()) FillServerInfo(edge_.deps, *response);
+  call.RecordAnswer(operation.verb(), {}, status.ok() ? Outcome::kDone : Outcome::kError, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
+  reactor->Finish(ToGrpcStatus(status));
   return reactor;
 }
 

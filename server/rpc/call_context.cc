@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/call_context.h"
 
-#include <algorithm>
 #include <chrono>
+#include <string>
 
-#include "core/errors.h"
 #include "core/limits.h"
 
 namespace lockkeeper::rpc {
@@ -12,23 +11,6 @@ namespace {
 
 // A deadline further away than this is none: it outlives every wait and every lease.
 constexpr std::chrono::hours kDeadlineHorizon{24 * 365};
-
-bool IsPrintable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-}
-
-std::string_view RequestIdOf(const grpc::CallbackServerContext& call) {
-  const auto& metadata = call.client_metadata();
-  const auto entry = metadata.find(kRequestIdKey);
-  if (entry == metadata.end()) return {};
-  const std::string_view id(entry->second.data(), entry->second.size());
-  if (id.size() > kRequestIdBytesMax || !IsPrintable(id)) return {};
-  return id;
-}
-
-core::Micros ToMicros(core::Instant::duration time) {
-  return std::chrono::duration_cast<core::Micros>(time);
-}
 
 }  // namespace
 
@@ -43,40 +25,26 @@ core::Instant ToInstant(gpr_timespec deadline, core::Instant now) {
   return now + seconds + std::chrono::nanoseconds(left.tv_nsec);
 }
 
-std::string CallRecorder::NewRequestId() {
-  const uint64_t number = next_request_.fetch_add(1, std::memory_order_relaxed);
-  return core::Hex16(daemon_id_) + "-" + std::to_string(number);
+CallRecorder::CallRecorder(const ServiceDeps& deps)
+    : clock_(deps.clock),
+      logger_(deps.logger),
+      log_(deps.logger),
+      request_ids_(deps.facts.daemon_id) {
+  for (size_t verb = 0; verb < kVerbs; ++verb) {
+    metrics_[verb] = &deps.metrics.ForRpc(RpcNameOf(static_cast<Verb>(verb)));
+  }
 }
 
-CallContext::CallContext(const RpcKind& kind, const grpc::CallbackServerContext& call)
-    : kind_(kind),
-      call_(call),
-      admitted_(kind.recorder.gate().Enter()),
-      arrived_(kind.recorder.Now()),
-      deadline_(ToInstant(call.raw_deadline(), arrived_)) {}
-
-absl::Status CallContext::Admission() const {
-  if (admitted_) return absl::OkStatus();
-  return core::Error(core::ErrorReason::kServerDraining, "this daemon is stopping");
-}
-
-const std::string& CallContext::RequestId() {
-  if (request_id_.empty()) request_id_ = RequestIdOf(call_);
-  if (request_id_.empty()) request_id_ = kind_.recorder.NewRequestId();
-  return request_id_;
-}
-
-void CallContext::RecordAnswer(telemetry::Outcome outcome, const absl::Status& status,
-                               const CallSubject& subject) {
-  answered_ = kind_.recorder.Now();
-  const core::Micros elapsed = ToMicros(answered_ - arrived_);
-  kind_.metrics.Record(outcome, telemetry::CodeOf(outcome, status), elapsed);
-  // Most calls end here: their texts are only made when somebody will read them.
-  if (status.ok() && !kind_.recorder.logger().Enabled(telemetry::LogLevel::kDebug)) return;
-  const std::string peer = Peer();
-  kind_.recorder.log().Write({
-      .request_id = RequestId(),
-      .rpc = kind_.name,
+void CallRecorder::Record(Verb verb, Caller& caller, const Subject& subject,
+                          telemetry::Outcome outcome, const absl::Status& status,
+                          core::Micros elapsed) {
+  metrics_[static_cast<size_t>(verb)]->Record(outcome, telemetry::CodeOf(outcome, status), elapsed);
+  // Most answers end here: their texts are only made when somebody will read them.
+  if (status.ok() && !logger_.Enabled(telemetry::LogLevel::kDebug)) return;
+  const std::string peer = caller.Peer();
+  log_.Write({
+      .request_id = caller.RequestId(),
+      .rpc = RpcNameOf(verb),
       .peer = peer,
       .owner_id = subject.owner.substr(0, core::limits::kOwnerBytesMax),
       .lock_name = subject.lock_name.substr(0, core::limits::kNameBytesMax),
@@ -87,6 +55,20 @@ void CallContext::RecordAnswer(telemetry::Outcome outcome, const absl::Status& s
       .status = status,
       .elapsed = elapsed,
   });
+}
+
+CallContext::CallContext(const Edge& edge, const grpc::CallbackServerContext& call)
+    : edge_(edge),
+      call_(call),
+      caller_(call, edge.recorder.request_ids(), edge.gate.Enter()),
+      arrived_(edge.recorder.Now()),
+      deadline_(ToInstant(call.raw_deadline(), arrived_)) {}
+
+void CallContext::RecordAnswer(Verb verb, const Subject& subject, telemetry::Outcome outcome,
+                               const absl::Status& status) {
+  answered_ = edge_.recorder.Now();
+  edge_.recorder.Record(verb, caller_, subject, outcome, status,
+                        std::chrono::duration_cast<core::Micros>(answered_ - arrived_));
 }
 
 }  // namespace lockkeeper::rpc

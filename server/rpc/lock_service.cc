@@ -1,141 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/lock_service.h"
 
+#include <optional>
 #include <utility>
 
-#include "rpc/acquire_reactor.h"
-#include "rpc/call_outcome.h"
-#include "rpc/convert.h"
 #include "rpc/session_reactor.h"
 #include "rpc/unary_reactor.h"
 
 namespace lockkeeper::rpc {
 namespace {
 
-using telemetry::Outcome;
+// Unlike the others an acquire may last for minutes, while it waits for its turn, and may leave
+// something behind: a place in line, or a grant that its caller never heard of. Either is taken
+// back, by the keeper that this very call put on it.
+class AcquireReactor final : public UnaryReactor<Verb::kAcquire, v1::AcquireRequest,
+                                                 v1::AcquireResponse, core::AcquireAnswer> {
+ public:
+  using UnaryReactor::UnaryReactor;
 
-struct ExtendCall {
-  using Request = v1::ExtendRequest;
-  using Response = v1::ExtendResponse;
-  using Answer = core::Lease;
-
-  absl::Status Read(const Request& from, const ServiceDeps& deps, const CallContext& context) {
-    absl::Status status = ToCore(from, deps.limits, request);
-    request.principal = context.principal();
-    request.deadline = context.deadline();
-    lease_id = request.lease_id;
-    return status;
-  }
-  void Run(const ServiceDeps& deps, core::Done<Answer> done) {
-    deps.locks.Extend(std::move(request), std::move(done));
-  }
-  Outcome Write(Answer& answer, Response& response) {
-    ToProto(answer, response);
-    token = answer.token;
-    return Outcome::kExtended;
-  }
-  CallSubject Subject(const Request& from) const {
-    return {.lock_name = from.name(), .lease_id = lease_id, .token = token};
+  // The caller left, or its deadline passed. gRPC calls it after Start has returned and not after
+  // OnDone, but perhaps while the loop answers. An acquire that waits leaves the line.
+  void OnCancel() override {
+    if (!admitted() || request().wait_timeout == core::Millis(0)) return;
+    deps().loop.Post([&locks = deps().locks, keeper = request().keeper] { locks.Abandon(keeper); });
   }
 
-  core::ExtendRequest request;
-  core::LeaseId lease_id;
-  core::FencingToken token;
+  // Now it is known whether the answer could be sent. One that was lost on its way is the caller's
+  // to ask for again, with the same lease id.
+  void OnDone() override {
+    if (granted_for_ && context().AnswerIsLost()) Withdraw();
+    UnaryReactor::OnDone();
+  }
+
+ private:
+  void Run(core::Done<core::AcquireAnswer> done) override {
+    deps().locks.Acquire(std::move(request()), std::move(done));
+  }
+
+  void OnAnswered(const absl::StatusOr<core::AcquireAnswer>& answer) override {
+    const core::Lease* lease = answer.ok() ? LeaseIn(*answer) : nullptr;
+    if (lease != nullptr) granted_for_ = lease->remaining_ttl;
+  }
+
+  void Withdraw() {
+    core::Lease lease;
+    lease.name = message().name();
+    lease.lease_id = request().lease_id;
+    lease.remaining_ttl = *granted_for_;
+    deps().loop.Post([&locks = deps().locks, lease = std::move(lease), attempt = request().attempt,
+                      keeper = request().keeper] { locks.Withdraw(lease, attempt, keeper); });
+  }
+
+  std::optional<core::Micros> granted_for_;
 };
 
-struct ReleaseCall {
-  using Request = v1::ReleaseRequest;
-  using Response = v1::ReleaseResponse;
-  using Answer = core::ReleaseAnswer;
-
-  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
-    absl::Status status = ToCore(from, request);
-    request.principal = context.principal();
-    request.deadline = context.deadline();
-    lease_id = request.lease_id;
-    return status;
+class ExtendReactor final
+    : public UnaryReactor<Verb::kExtend, v1::ExtendRequest, v1::ExtendResponse, core::Lease> {
+  using UnaryReactor::UnaryReactor;
+  void Run(core::Done<core::Lease> done) override {
+    deps().locks.Extend(std::move(request()), std::move(done));
   }
-  void Run(const ServiceDeps& deps, core::Done<Answer> done) {
-    deps.locks.Release(std::move(request), std::move(done));
-  }
-  Outcome Write(Answer& answer, Response& response) {
-    ToProto(answer, response);
-    return OutcomeOf(answer);
-  }
-  CallSubject Subject(const Request& from) const {
-    return {.lock_name = from.name(), .lease_id = lease_id};
-  }
-
-  core::ReleaseRequest request;
-  core::LeaseId lease_id;
 };
 
-struct FenceCall {
-  using Request = v1::FenceRequest;
-  using Response = v1::FenceResponse;
-  using Answer = core::FenceAnswer;
+class ReleaseReactor final : public UnaryReactor<Verb::kRelease, v1::ReleaseRequest,
+                                                 v1::ReleaseResponse, core::ReleaseAnswer> {
+  using UnaryReactor::UnaryReactor;
+  void Run(core::Done<core::ReleaseAnswer> done) override {
+    deps().locks.Release(std::move(request()), std::move(done));
+  }
+};
 
-  absl::Status Read(const Request& from, const ServiceDeps&, const CallContext& context) {
-    absl::Status status = ToCore(from, request);
-    request.deadline = context.deadline();
-    return status;
+class FenceReactor final
+    : public UnaryReactor<Verb::kFence, v1::FenceRequest, v1::FenceResponse, core::FenceAnswer> {
+  using UnaryReactor::UnaryReactor;
+  void Run(core::Done<core::FenceAnswer> done) override {
+    deps().locks.Fence(std::move(request()), std::move(done));
   }
-  void Run(const ServiceDeps& deps, core::Done<Answer> done) {
-    deps.locks.Fence(std::move(request), std::move(done));
-  }
-  Outcome Write(Answer& answer, Response& response) {
-    ToProto(answer, response);
-    return OutcomeOf(answer);
-  }
-  CallSubject Subject(const Request& from) const {
-    return {.lock_name = from.name(), .token = core::FencingToken{from.fencing_token()}};
-  }
-
-  core::FenceRequest request;
 };
 
 }  // namespace
 
-LockService::LockService(const ServiceDeps& deps, CallRecorder& recorder)
-    : deps_(deps),
-      acquire_{"Acquire", deps.metrics.ForRpc("Acquire"), recorder},
-      extend_{"Extend", deps.metrics.ForRpc("Extend"), recorder},
-      release_{"Release", deps.metrics.ForRpc("Release"), recorder},
-      fence_{"Fence", deps.metrics.ForRpc("Fence"), recorder},
-      session_{"Session", deps.metrics.ForRpc("Session"), recorder},
-      session_kinds_{session_, acquire_, extend_, release_, fence_},
-      keepers_(deps.facts.daemon_id),
-      sessions_(deps.metrics.sessions()) {}
+LockService::LockService(const Edge& edge) : edge_(edge), sessions_(edge.deps.metrics.sessions()) {}
 
 grpc::ServerUnaryReactor* LockService::Acquire(grpc::CallbackServerContext* context,
                                                const v1::AcquireRequest* request,
                                                v1::AcquireResponse* response) {
-  auto* reactor = new AcquireReactor(acquire_, deps_, *context, *request, *response);
-  reactor->Start(keepers_.Next());
-  return reactor;
+  return Started<AcquireReactor>(edge_, *context, *request, *response);
 }
 
 grpc::ServerUnaryReactor* LockService::Extend(grpc::CallbackServerContext* context,
                                               const v1::ExtendRequest* request,
                                               v1::ExtendResponse* response) {
-  return StartCall<ExtendCall>(extend_, deps_, *context, *request, *response);
+  return Started<ExtendReactor>(edge_, *context, *request, *response);
 }
 
 grpc::ServerUnaryReactor* LockService::Release(grpc::CallbackServerContext* context,
                                                const v1::ReleaseRequest* request,
                                                v1::ReleaseResponse* response) {
-  return StartCall<ReleaseCall>(release_, deps_, *context, *request, *response);
+  return Started<ReleaseReactor>(edge_, *context, *request, *response);
 }
 
 grpc::ServerUnaryReactor* LockService::Fence(grpc::CallbackServerContext* context,
                                              const v1::FenceRequest* request,
                                              v1::FenceResponse* response) {
-  return StartCall<FenceCall>(fence_, deps_, *context, *request, *response);
+  return Started<FenceReactor>(edge_, *context, *request, *response);
 }
 
 grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>* LockService::Session(
     grpc::CallbackServerContext* context) {
-  return new SessionReactor(session_kinds_, deps_, keepers_, sessions_, *context);
+  return new SessionReactor(edge_, sessions_, *context);
 }
 
 }  // namespace lockkeeper::rpc

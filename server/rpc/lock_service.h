@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lockkeeper.v1.LockService: gives each call its reactor. The way of a call is in unary_reactor.h.
+// lockkeeper.v1.LockService: gives each call its reactor. The way of a unary call is in
+// unary_reactor.h, that of a session in session_reactor.h.
 #pragma once
 
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
 #include "rpc/call_context.h"
-#include "rpc/keeper_source.h"
-#include "rpc/service_deps.h"
-#include "rpc/session_reactor.h"
+#include "rpc/session_registry.h"
 
 namespace lockkeeper::rpc {
 
-// Thread-safety: thread-safe. Lifetime: borrows both arguments of the constructor.
+// Thread-safety: thread-safe. Lifetime: borrows `edge`.
 class LockService final : public v1::LockService::CallbackService {
  public:
-  LockService(const ServiceDeps& deps, CallRecorder& recorder);
+  explicit LockService(const Edge& edge);
 
   grpc::ServerUnaryReactor* Acquire(grpc::CallbackServerContext* context,
                                     const v1::AcquireRequest* request,
@@ -35,14 +34,7 @@ class LockService final : public v1::LockService::CallbackService {
   void StartDraining(core::Millis remaining) { sessions_.StartDraining(remaining); }
 
  private:
-  const ServiceDeps& deps_;
-  const RpcKind acquire_;
-  const RpcKind extend_;
-  const RpcKind release_;
-  const RpcKind fence_;
-  const RpcKind session_;
-  const SessionKinds session_kinds_;
-  KeeperSource keepers_;
+  const Edge& edge_;
   SessionRegistry sessions_;
 };
 

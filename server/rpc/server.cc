@@ -35,9 +35,10 @@ struct Server::Impl {
   explicit Impl(ServiceDeps service_deps)
       : deps(std::move(service_deps)),
         grpc_log(deps.logger),
-        recorder(deps.clock, deps.logger, deps.facts.daemon_id),
-        locks(deps, recorder),
-        admin(deps, recorder) {}
+        gate(deps.limits, deps.logger, deps.facts.daemon_id),
+        recorder(deps),
+        locks(edge),
+        admin(edge) {}
 
   absl::Status ClaimUnixSockets(const std::vector<ListenAddress>& listen);
   absl::Status Listen(const std::vector<ListenAddress>& listen);
@@ -47,7 +48,9 @@ struct Server::Impl {
 
   const ServiceDeps deps;
   GrpcLogRedirect grpc_log;
+  Gate gate;
   CallRecorder recorder;
+  const Edge edge{deps, gate, recorder};
   LockService locks;
   AdminService admin;
   std::vector<std::unique_ptr<UnixSocketClaim>> unix_sockets;
@@ -103,7 +106,7 @@ void Server::Impl::Accept(size_t connections_max) {
         connection.fd = socket;
         connections->HandleNewConnection(&connection);
       },
-      [this] { return recorder.gate().calls(); }, deps.clock, deps.metrics, deps.logger);
+      [this] { return gate.calls(); }, deps.clock, deps.metrics, deps.logger);
 }
 
 void Server::Impl::FollowHealth() {
@@ -137,7 +140,7 @@ const std::vector<config::ListenAddress>& Server::addresses() const { return imp
 
 void Server::Shutdown(core::Millis grace) {
   if (impl_->server == nullptr) return;
-  impl_->recorder.gate().Close(grace);
+  impl_->gate.Close(grace);
   impl_->acceptor.reset();
   const core::Millis goodbye = std::min(grace, kGoodbyeTime);
   impl_->server->Shutdown(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),

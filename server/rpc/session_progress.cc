@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/limits.h"
-#include "rpc/session_refusals.h"
+#include "rpc/gate.h"
 
 namespace lockkeeper::rpc {
 

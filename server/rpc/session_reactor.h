@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One session: the stream between its client and core/session, which does the work on the loop. How
-// far the session has come is in SessionProgress.
+// far the session has come is in SessionProgress. The stream and its end are in session_reactor.cc,
+// the client's messages and what becomes of them in session_messages.cc.
 //
 // It reads always, so that a client that does not read its answers still keeps its leases alive by
 // heartbeats; admission bounds what waits for such a client. At most one message is on its way out:
@@ -11,41 +12,18 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "core/session.h"
 #include "google/protobuf/arena.h"
 #include "grpcpp/support/server_callback.h"
 #include "lockkeeper/v1/lock_service.pb.h"
 #include "rpc/call_context.h"
-#include "rpc/keeper_source.h"
-#include "rpc/service_deps.h"
+#include "rpc/operation.h"
 #include "rpc/session_progress.h"
 #include "rpc/session_registry.h"
 
 namespace lockkeeper::rpc {
-
-// Whose metrics sessions and their operations count in.
-struct SessionKinds {
-  const RpcKind& session;
-  const RpcKind& acquire;
-  const RpcKind& extend;
-  const RpcKind& release;
-  const RpcKind& fence;
-
-  const RpcKind& Of(core::OperationKind kind) const {
-    switch (kind) {
-      case core::OperationKind::kAcquire:
-        return acquire;
-      case core::OperationKind::kExtend:
-        return extend;
-      case core::OperationKind::kRelease:
-        return release;
-      case core::OperationKind::kFence:
-        break;
-    }
-    return fence;
-  }
-};
 
 // Ownership: deletes itself when gRPC is done with it, which is after the loop is. Lifetime:
 // borrows all arguments of the constructor. Thread-safety: gRPC calls it on its threads, the loop
@@ -55,8 +33,7 @@ class SessionReactor final
       public core::SessionListener,
       public DrainListener {
  public:
-  SessionReactor(const SessionKinds& kinds, const ServiceDeps& deps, KeeperSource& keepers,
-                 SessionRegistry& registry, grpc::CallbackServerContext& context);
+  SessionReactor(const Edge& edge, SessionRegistry& registry, grpc::CallbackServerContext& call);
   ~SessionReactor() override;
   SessionReactor(const SessionReactor&) = delete;
   SessionReactor& operator=(const SessionReactor&) = delete;
@@ -69,21 +46,34 @@ class SessionReactor final
 
  private:
   // Each of these handles a message, on the thread that reads. An error ends the session.
-  absl::Status Handle(const v1::SessionRequest& request);
+  absl::Status Handle(const v1::SessionRequest& message);
   absl::Status Open(const v1::SessionOpen& open);
   absl::Status RunBatch(const v1::SessionBatch& batch);
   absl::Status TakePlaces(const v1::SessionBatch& batch, int& taken);
+  absl::Status Admit(const v1::SessionOperation& message, Operation& operation);
+  void Reject(const v1::SessionOperation& message, const Operation& operation,
+              const absl::Status& why);
   absl::Status Adopt(const v1::SessionAdopt& adopt);
   void Heartbeat(uint64_t number);
   void Close();
 
   // Runs `task` on the loop, after tasks posted before, unless the session is ending. Afterwards
   // the stream sends what was answered in that turn.
+  // End() posts last, so a task finds this object: it lives until the loop has run that.
   template <typename Task>
-  void Post(Task task);
+  void Post(Task task) {
+    const std::lock_guard lock(mutex_);
+    if (progress_.ending()) return;
+    edge_.deps.loop.Post([this, task = std::move(task)]() mutable {
+      task();
+      AdvanceAtEndOfTurn();
+    });
+  }
   // The following on the loop.
   void OnAnswer(const core::AnsweredOperation& operation,
                 absl::StatusOr<core::SessionAnswer> answer) override;
+  void Record(const core::AnsweredOperation& operation, const core::Lease* lease,
+              const absl::StatusOr<core::SessionAnswer>& answer);
   void OnAdopted(v1::SessionAdoptResult result);
   void Beat();
   void ReleaseAll();
@@ -100,9 +90,7 @@ class SessionReactor final
   void CutOff(const absl::Status& status);
   void FinishWith(const SessionEnding& ending);
 
-  const SessionKinds& kinds_;
-  const ServiceDeps& deps_;
-  KeeperSource& keepers_;
+  const Edge& edge_;
   SessionRegistry& registry_;
   grpc::CallbackServerContext& call_;
   CallContext context_;

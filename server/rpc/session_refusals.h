@@ -24,8 +24,4 @@ inline absl::Status OverLimit() {
                          " of all, have no result yet, or one that is unread");
 }
 
-inline absl::Status Draining() {
-  return core::Error(core::ErrorReason::kServerDraining, "this daemon is stopping");
-}
-
 }  // namespace lockkeeper::rpc

@@ -1,56 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of every unary call that is answered by the loop: read and check the message on gRPC's
-// thread, post to the loop, answer from there. What differs between rpcs is in their `Call`.
-//
-// A `Call` belongs to one call and has
-//   Request, Response, Answer                         types
-//   absl::Status Read(const Request&, const ServiceDeps&, const CallContext&)   on gRPC's thread
-//   void Run(const ServiceDeps&, core::Done<Answer>)  on the loop's thread
-//   telemetry::Outcome Write(Answer&, Response&)      on the thread of the answer, the loop's
-//   CallSubject Subject(const Request&) const         at the end
-//   void Audit(CallContext&, const absl::StatusOr<Answer>&)   optional, before the answer goes out
+// The way of every unary call that the loop answers: read the message and pass the gate on gRPC's
+// thread, post to the loop, answer from there. Each rpc derives from this.
 #pragma once
 
-#include <memory>
+#include <concepts>
+#include <cstddef>
 #include <utility>
+#include <variant>
 
 #include "absl/status/statusor.h"
 #include "core/lock_store.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "rpc/answer.h"
 #include "rpc/call_context.h"
-#include "rpc/call_outcome.h"
-#include "rpc/service_deps.h"
+#include "rpc/operation.h"
 #include "rpc/status_convert.h"
 
 namespace lockkeeper::rpc {
 
+// `Message` is read into an operation of the kind `kVerb`, whose `Answer` goes into the `Response`.
+//
 // Ownership: deletes itself when gRPC is done with it. Lifetime: borrows all arguments of the
 // constructor; gRPC keeps those of the call until OnDone.
-template <typename Call>
+template <Verb kVerb, typename Message, typename Response, typename Answer>
 class UnaryReactor : public grpc::ServerUnaryReactor {
  public:
-  using Request = typename Call::Request;
-  using Response = typename Call::Response;
-  using Answer = typename Call::Answer;
+  using Request =
+      std::variant_alternative_t<static_cast<size_t>(kVerb), decltype(Operation::request)>;
 
-  UnaryReactor(const RpcKind& kind, const ServiceDeps& deps,
-               const grpc::CallbackServerContext& context, const Request& request,
+  UnaryReactor(const Edge& edge, const grpc::CallbackServerContext& call, const Message& message,
                Response& response)
-      : deps_(deps), context_(kind, context), request_(request), response_(response) {}
+      : edge_(edge), context_(edge, call), message_(message), response_(response) {}
 
   // Sets the call going. It may be answered before this returns, but is not deleted before gRPC has
-  // the reactor. False if it was refused.
+  // the reactor. False if it was rejected.
   bool Start() {
-    absl::Status status = context_.Admission();
-    if (status.ok()) status = call_.Read(request_, deps_, context_);
+    Read(message_, edge_.deps.limits, operation_);
+    const absl::Status status = edge_.gate.Admit(context_.caller(), operation_);
     if (!status.ok()) {
-      Answered(telemetry::Outcome::kError, status);
+      Answered(SubjectOf(operation_), telemetry::Outcome::kError, status);
       return false;
     }
-    posted_ = true;
-    deps_.loop.Post([this] { Run(); });
+    request().deadline = context_.deadline();
+    admitted_ = true;
+    edge_.deps.loop.Post(
+        [this] { Run([this](const absl::StatusOr<Answer>& answer) { OnAnswer(answer); }); });
     return true;
   }
 
@@ -61,47 +57,65 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   bool InternalInlineable() override { return true; }
 
  protected:
-  Call& call() { return call_; }
-  const CallContext& context() const { return context_; }
-  const Request& request() const { return request_; }
-  const ServiceDeps& deps() const { return deps_; }
-  // False of a call that was refused before it got to the loop.
-  bool posted() const { return posted_; }
+  // On the loop: has the domain carry out request(), whose texts it may take; the numbers and ids
+  // stay. `done` may run on another thread.
+  virtual void Run(core::Done<Answer> done) = 0;
+
+  // On the thread of `done`, before the answer goes out. May add to the response.
+  virtual void OnAnswered(const absl::StatusOr<Answer>& /*answer*/) {}
+
+  const ServiceDeps& deps() const { return edge_.deps; }
+  CallContext& context() { return context_; }
+  const Message& message() const { return message_; }
+  // Requires: admitted().
+  Request& request() { return *std::get_if<Request>(&operation_.request); }
+  Response& response() { return response_; }
+  bool admitted() const { return admitted_; }
 
   // The last thing done here: Finish may run OnDone before it returns.
-  void Answered(telemetry::Outcome outcome, const absl::Status& status) {
-    context_.RecordAnswer(outcome, status, call_.Subject(request_));
+  void Answered(const Subject& subject, telemetry::Outcome outcome, const absl::Status& status) {
+    context_.RecordAnswer(kVerb, subject, outcome, status);
     Finish(ToGrpcStatus(status));
   }
 
  private:
-  void Run() {
-    call_.Run(deps_, [this](absl::StatusOr<Answer> answer) { OnAnswer(std::move(answer)); });
+  Subject SubjectOfAnswer() {
+    Subject subject = SubjectOf(operation_);
+    // The domain may have taken those of the request.
+    if constexpr (requires { message_.name(); }) subject.lock_name = message_.name();
+    if constexpr (requires { message_.owner(); }) subject.owner = message_.owner();
+    return subject;
   }
 
-  void OnAnswer(absl::StatusOr<Answer> answer) {
-    if constexpr (requires { call_.Audit(context_, answer); }) call_.Audit(context_, answer);
-    telemetry::Outcome outcome =
-        answer.ok() ? call_.Write(*answer, response_) : OutcomeOf(answer.status());
-    if (answer.ok() && context_.IsCancelled()) outcome = telemetry::Outcome::kCancelled;
-    Answered(outcome, answer.status());
+  void OnAnswer(const absl::StatusOr<Answer>& answer) {
+    OnAnswered(answer);
+    Subject subject = SubjectOfAnswer();
+    if (!answer.ok()) return Answered(subject, OutcomeOf(answer.status()), answer.status());
+    ToProto(*answer, response_);
+    if constexpr (std::same_as<Answer, core::AcquireAnswer> || std::same_as<Answer, core::Lease>) {
+      if (const core::Lease* lease = LeaseIn(*answer)) {
+        subject.token = lease->token;
+        subject.waited = lease->waited;
+      }
+    }
+    const bool cancelled = context_.IsCancelled();
+    Answered(subject, cancelled ? telemetry::Outcome::kCancelled : OutcomeOf(*answer),
+             absl::OkStatus());
   }
 
-  const ServiceDeps& deps_;
+  const Edge& edge_;
   CallContext context_;
-  const Request& request_;
+  const Message& message_;
   Response& response_;
-  Call call_;
-  bool posted_ = false;
+  Operation operation_;
+  bool admitted_ = false;
 };
 
 // Makes the reactor of a call and sets it going.
-template <typename Call>
-grpc::ServerUnaryReactor* StartCall(const RpcKind& kind, const ServiceDeps& deps,
-                                    const grpc::CallbackServerContext& context,
-                                    const typename Call::Request& request,
-                                    typename Call::Response& response) {
-  auto* reactor = new UnaryReactor<Call>(kind, deps, context, request, response);
+template <typename Reactor, typename Message, typename Response>
+grpc::ServerUnaryReactor* Started(const Edge& edge, const grpc::CallbackServerContext& call,
+                                  const Message& message, Response& response) {
+  auto* reactor = new Reactor(edge, call, message, response);
   reactor->Start();
   return reactor;
 }

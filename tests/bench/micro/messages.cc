@@ -6,7 +6,8 @@
 #include "bench/micro/requests.h"
 #include "core/validation.h"
 #include "lockkeeper/v1/lock_service.pb.h"
-#include "rpc/convert.h"
+#include "rpc/answer.h"
+#include "rpc/operation.h"
 
 namespace lockkeeper::bench {
 namespace {
@@ -35,8 +36,9 @@ BENCHMARK(ParseAcquire);
 void ConvertAcquire(benchmark::State& state) {
   const v1::AcquireRequest message = AcquireMessage();
   for (auto _ : state) {
-    core::AcquireRequest request;
-    benchmark::DoNotOptimize(rpc::ToCore(message, kLimits, request));
+    rpc::Operation operation;
+    rpc::Read(message, kLimits, operation);
+    benchmark::DoNotOptimize(rpc::Validate(operation, kLimits));
   }
 }
 BENCHMARK(ConvertAcquire);

@@ -176,6 +176,20 @@ TEST_F(AdminServiceTest, ForceReleaseOfUnknownOutcomeIsAuditedToo) {
   EXPECT_THAT(lines[0], HasSubstr("problem=\"no reply\""));
 }
 
+TEST_F(AdminServiceTest, RejectedForceReleaseIsAuditedOnce) {
+  admin::v1::ForceReleaseRequest request = ForceReleaseRequest();
+  request.set_name("with{brace");
+  admin::v1::ForceReleaseResponse response;
+
+  EXPECT_EQ(stub_->ForceRelease(&context_, request, &response).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+
+  const auto lines = server_.log().LinesWith("event=audit.");
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("event=audit.force_release_rejected"));
+  EXPECT_THAT(lines[0], HasSubstr("peer=unix:"));
+}
+
 TEST_F(AdminServiceTest, ServerInfoTellsFactsAndHealth) {
   server_.health().ReportStore({.reachable = true,
                                 .problem = "",

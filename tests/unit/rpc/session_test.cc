@@ -174,6 +174,21 @@ TEST_F(SessionTest, LogNamesTheLockOfAFailedOperation) {
               ElementsAre(HasSubstr("lock_name=a")));
 }
 
+TEST_F(SessionTest, RejectedOperationIsLoggedAndCountedAsThatOfACall) {
+  v1::SessionOpen open;
+  open.set_owner("me");
+  session_.Open(open);
+  session_.Send({AcquireOperation(1, "with{brace", kLeaseId), v1::SessionOperation()});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(session_.ReadResult());
+
+  EXPECT_THAT(server_.log().LinesWith("event=rpc.answered"),
+              ElementsAre(testing::AllOf(
+                  HasSubstr("rpc=Acquire"), HasSubstr("owner_id=me lock_name=with{brace"),
+                  HasSubstr("outcome=error"), HasSubstr("reason=INVALID_FIELD"))))
+      << "the other one says not what it is";
+  EXPECT_THAT(server_.metrics().Expose(), HasSubstr("outcome=\"error\",rpc=\"Acquire\"} 1"));
+}
+
 TEST_F(SessionTest, SessionsAndTheirLeasesAreCounted) {
   const auto counts = [this](int sessions, int leases) {
     const std::string exposed = server_.metrics().Expose();

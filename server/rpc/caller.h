@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who calls. A call has one caller, and all operations of a session have the session's.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "grpcpp/server_context.h"
+
+namespace lockkeeper::rpc {
+
+// Metadata key under which a caller names its request, for people who compare logs.
+inline constexpr char kRequestIdKey[] = "x-request-id";
+inline constexpr size_t kRequestIdBytesMax = 128;
+
+// Request ids that no other call of any daemon has.
+// Thread-safety: thread-safe.
+class RequestIds {
+ public:
+  // `daemon_id` is new at each start of a daemon.
+  explicit RequestIds(uint64_t daemon_id) : daemon_id_(daemon_id) {}
+
+  std::string New();
+
+ private:
+  const uint64_t daemon_id_;
+  std::atomic<uint64_t> next_{0};
+};
+
+// When a call came: kLate, while the daemon was stopping already.
+enum class Arrival { kInTime, kLate };
+
+// Peer and request id are read from gRPC when they are needed: most calls need neither.
+// Thread-safety: one thread at a time, but for const methods. Lifetime: borrows all arguments.
+class Caller {
+ public:
+  Caller(const grpc::CallbackServerContext& call, RequestIds& ids, Arrival arrival)
+      : call_(call), ids_(ids), arrival_(arrival) {}
+
+  Arrival arrival() const { return arrival_; }
+
+  // Authenticated identity. Empty: nobody is authenticated yet.
+  const std::string& principal() const { return principal_; }
+
+  std::string Peer() const { return call_.peer(); }
+
+  // The caller's, from metadata, if it is 1 to kRequestIdBytesMax printable bytes; else a new one.
+  // Always the same.
+  const std::string& RequestId();
+
+ private:
+  const grpc::CallbackServerContext& call_;
+  RequestIds& ids_;
+  const Arrival arrival_;
+  const std::string principal_;
+  std::string request_id_;
+};
+
+}  // namespace lockkeeper::rpc

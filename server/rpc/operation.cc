@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/operation.h"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+#include "core/errors.h"
+#include "core/limits.h"
+#include "os/random_bits.h"
+#include "rpc/convert_duration.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+using core::ConfiguredLimits;
+using google::protobuf::Duration;
+
+// The new request of `to`. It has the deadline of a message that comes without one.
+template <typename Request>
+Request& New(Operation& to) {
+  to.problem = absl::OkStatus();
+  Request& request = to.request.emplace<Request>();
+  if constexpr (requires { request.deadline; }) request.deadline = core::Instant::max();
+  return request;
+}
+
+absl::Status ReadDuration(std::string_view field, const Duration& from, core::Millis& to) {
+  const absl::StatusOr<core::Millis> millis = ToMillis(field, from);
+  if (!millis.ok()) return millis.status();
+  to = *millis;
+  return absl::OkStatus();
+}
+
+absl::Status ReadLeaseId(const std::string& from, core::LeaseId& to) {
+  const std::optional<core::LeaseId> id = core::LeaseId::Parse(from);
+  if (!id) {
+    return core::InvalidField("lease_id",
+                              "has to be 32 hex digits or a UUID of 36 characters, has " +
+                                  std::to_string(from.size()) + " bytes");
+  }
+  to = *id;
+  return absl::OkStatus();
+}
+
+absl::Status ReadAssurance(std::string_view field, int from, core::Assurance& to) {
+  if (!v1::Assurance_IsValid(from)) {
+    return core::InvalidField(field, "has no value " + std::to_string(from));
+  }
+  to = static_cast<core::Assurance>(from);
+  return absl::OkStatus();
+}
+
+// Sorted, so that equal labels make equal records.
+core::Labels ReadLabels(const google::protobuf::Map<std::string, std::string>& from) {
+  core::Labels labels(from.begin(), from.end());
+  std::sort(labels.begin(), labels.end());
+  return labels;
+}
+
+absl::Status ReadAcquireTimes(const v1::AcquireRequest& from, const ConfiguredLimits& limits,
+                              core::AcquireRequest& to) {
+  to.ttl = std::min(core::limits::kTtlDefault, limits.max_ttl);
+  if (from.has_ttl()) {
+    if (auto status = ReadDuration("ttl", from.ttl(), to.ttl); !status.ok()) return status;
+  }
+  if (auto status = ReadDuration("wait_timeout", from.wait_timeout(), to.wait_timeout);
+      !status.ok()) {
+    return status;
+  }
+  if (auto status = ReadDuration("lock_delay", from.lock_delay(), to.lock_delay); !status.ok()) {
+    return status;
+  }
+  return ReadDuration("max_hold", from.max_hold(), to.max_hold);
+}
+
+absl::Status ReadAcquire(const v1::AcquireRequest& from, const ConfiguredLimits& limits,
+                         core::AcquireRequest& to) {
+  to.name = from.name();
+  to.attempt = from.attempt();
+  to.owner = from.owner();
+  to.labels = ReadLabels(from.labels());
+  to.claim = from.confirm() ? core::ClaimMode::kByClient : core::ClaimMode::kByDaemon;
+  if (from.lease_id().empty()) {
+    const auto [high, low] = os::Random128Bits();
+    to.lease_id = core::LeaseId::FromBits(high, low);
+  } else if (auto status = ReadLeaseId(from.lease_id(), to.lease_id); !status.ok()) {
+    return status;
+  }
+  if (auto status = ReadAssurance("min_assurance", from.min_assurance(), to.min_assurance);
+      !status.ok()) {
+    return status;
+  }
+  return ReadAcquireTimes(from, limits, to);
+}
+
+absl::Status ReadExtend(const v1::ExtendRequest& from, core::ExtendRequest& to) {
+  to.name = from.name();
+  to.token = core::FencingToken{from.fencing_token()};
+  to.reassertion = from.reassertion();
+  if (auto status = ReadLeaseId(from.lease_id(), to.lease_id); !status.ok()) return status;
+  if (!from.has_ttl()) return absl::OkStatus();
+  if (auto status = ReadDuration("ttl", from.ttl(), to.ttl); !status.ok()) return status;
+  // The domain reads zero as "none given", which a caller says by leaving the field out.
+  if (to.ttl == core::Millis(0)) return core::InvalidField("ttl", "is 0; leave it unset instead");
+  return absl::OkStatus();
+}
+
+// Without a token an adoption could take a lease that has another one. It is missed last.
+absl::Status ReadAdopt(const v1::SessionAdopt& from, const ConfiguredLimits& limits,
+                       core::ExtendRequest& to) {
+  to.name = from.name();
+  to.token = core::FencingToken{from.fencing_token()};
+  to.reassertion = from.reassertion();
+  if (auto status = ReadLeaseId(from.lease_id(), to.lease_id); !status.ok()) return status;
+  if (auto status = core::Validate(to, limits); !status.ok()) return status;
+  if (to.token.value != 0) return absl::OkStatus();
+  return core::InvalidField("fencing_token", "has to be given to adopt a lease");
+}
+
+absl::Status ValidateForceRelease(const ForceReleaseRequest& request) {
+  using core::limits::kReasonBytesMax;
+  if (auto status = core::ValidateName("name", request.name); !status.ok()) return status;
+  if (request.reason.empty()) {
+    return core::InvalidField("reason",
+                              "has to be 1 to " + std::to_string(kReasonBytesMax) + " bytes");
+  }
+  if (auto status = core::ValidateText("owner", request.owner, core::limits::kOwnerBytesMax);
+      !status.ok()) {
+    return status;
+  }
+  return core::ValidateText("reason", request.reason, kReasonBytesMax);
+}
+
+struct Validator {
+  absl::Status operator()(const core::AcquireRequest& request) const {
+    return core::Validate(request, limits);
+  }
+  absl::Status operator()(const core::ExtendRequest& request) const {
+    return core::Validate(request, limits);
+  }
+  absl::Status operator()(const core::ReleaseRequest& request) const {
+    return core::Validate(request);
+  }
+  absl::Status operator()(const core::FenceRequest& request) const {
+    return core::Validate(request);
+  }
+  absl::Status operator()(const InspectRequest& request) const {
+    return core::ValidateName("name", request.name);
+  }
+  absl::Status operator()(const core::ListRequest& request) const {
+    return core::Validate(request);
+  }
+  absl::Status operator()(const ForceReleaseRequest& request) const {
+    return ValidateForceRelease(request);
+  }
+  absl::Status operator()(const ServerInfoRequest&) const { return absl::OkStatus(); }
+  absl::Status operator()(const OpenSessionRequest& request) const {
+    return core::ValidateText("open.owner", request.owner, core::limits::kOwnerBytesMax);
+  }
+
+  const ConfiguredLimits& limits;
+};
+
+}  // namespace
+
+std::string_view RpcNameOf(Verb verb) {
+  static constexpr std::array<std::string_view, kVerbs> kNames = {
+      "Acquire",   "Extend",       "Release",       "Fence",  "GetLock",
+      "ListLocks", "ForceRelease", "GetServerInfo", "Session"};
+  return kNames.at(static_cast<size_t>(verb));
+}
+
+Subject SubjectOf(const Operation& operation) {
+  return std::visit(
+      [](const auto& request) {
+        Subject subject;
+        using Request = std::decay_t<decltype(request)>;
+        if constexpr (std::is_same_v<Request, core::FenceRequest>) subject.token = request.token;
+        if constexpr (requires { request.name; }) subject.lock_name = request.name;
+        if constexpr (requires { request.owner; }) subject.owner = request.owner;
+        if constexpr (requires { request.lease_id; }) subject.lease_id = request.lease_id;
+        return subject;
+      },
+      operation.request);
+}
+
+void Read(const v1::AcquireRequest& from, const ConfiguredLimits& limits, Operation& to) {
+  to.problem = ReadAcquire(from, limits, New<core::AcquireRequest>(to));
+}
+
+void Read(const v1::ExtendRequest& from, const ConfiguredLimits&, Operation& to) {
+  to.problem = ReadExtend(from, New<core::ExtendRequest>(to));
+}
+
+void Read(const v1::ReleaseRequest& from, const ConfiguredLimits&, Operation& to) {
+  auto& request = New<core::ReleaseRequest>(to);
+  request.name = from.name();
+  to.problem = ReadLeaseId(from.lease_id(), request.lease_id);
+}
+
+void Read(const v1::FenceRequest& from, const ConfiguredLimits&, Operation& to) {
+  auto& request = New<core::FenceRequest>(to);
+  request.name = from.name();
+  request.token = core::FencingToken{from.fencing_token()};
+  request.liveness =
+      from.require_live_lease() ? core::LeaseLiveness::kRequired : core::LeaseLiveness::kAny;
+}
+
+void Read(const v1::SessionOpen& from, const ConfiguredLimits&, Operation& to) {
+  New<OpenSessionRequest>(to).owner = from.owner();
+}
+
+void Read(const v1::SessionOperation& from, const ConfiguredLimits& limits, Operation& to) {
+  switch (from.operation_case()) {
+    case v1::SessionOperation::kAcquire:
+      return Read(from.acquire(), limits, to);
+    case v1::SessionOperation::kExtend:
+      return Read(from.extend(), limits, to);
+    case v1::SessionOperation::kRelease:
+      return Read(from.release(), limits, to);
+    case v1::SessionOperation::kFence:
+      return Read(from.fence(), limits, to);
+    case v1::SessionOperation::OPERATION_NOT_SET:
+      break;
+  }
+  to.problem = core::InvalidField("operation", "is not set, or is newer than this server");
+}
+
+void Read(const v1::SessionAdopt& from, const ConfiguredLimits& limits, Operation& to) {
+  to.problem = ReadAdopt(from, limits, New<core::ExtendRequest>(to));
+}
+
+void Read(const admin::v1::GetLockRequest& from, const ConfiguredLimits&, Operation& to) {
+  New<InspectRequest>(to).name = from.name();
+}
+
+void Read(const admin::v1::ListLocksRequest& from, const ConfiguredLimits&, Operation& to) {
+  auto& request = New<core::ListRequest>(to);
+  request.prefix = from.prefix();
+  request.page_size = from.page_size() == 0 ? core::limits::kPageSizeDefault : from.page_size();
+  request.page_token = from.page_token();
+  request.ended = from.include_ended() ? core::EndedLocks::kInclude : core::EndedLocks::kLeaveOut;
+}
+
+void Read(const admin::v1::ForceReleaseRequest& from, const ConfiguredLimits&, Operation& to) {
+  auto& request = New<ForceReleaseRequest>(to);
+  request.name = from.name();
+  request.delay = from.now() ? core::ReleaseDelay::kNone : core::ReleaseDelay::kHoldersRemainingTtl;
+  request.reason = from.reason();
+  request.owner = from.owner();
+}
+
+void Read(const admin::v1::GetServerInfoRequest&, const ConfiguredLimits&, Operation& to) {
+  New<ServerInfoRequest>(to);
+}
+
+absl::Status Validate(const Operation& operation, const ConfiguredLimits& limits) {
+  if (!operation.problem.ok()) return operation.problem;
+  return std::visit(Validator{limits}, operation.request);
+}
+
+}  // namespace lockkeeper::rpc

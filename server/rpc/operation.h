@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a client asks for, whichever way it came: a unary call, an operation of a session, or a call
+// of an administrator. A message is read into an Operation; gate.h says whether it is carried out.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "core/requests.h"
+#include "core/validation.h"
+#include "lockkeeper/admin/v1/admin_service.pb.h"
+#include "lockkeeper/v1/lock_service.pb.h"
+
+namespace lockkeeper::rpc {
+
+// What an operation does to locks. Each has one rpc that does nothing else; see RpcNameOf().
+enum class Verb {
+  kAcquire,
+  kExtend,
+  kRelease,
+  kFence,
+  kInspect,
+  kList,
+  kForceRelease,
+  kServerInfo,
+  kOpenSession,
+};
+inline constexpr size_t kVerbs = static_cast<size_t>(Verb::kOpenSession) + 1;
+
+// "Acquire", for metrics and the log.
+std::string_view RpcNameOf(Verb verb);
+
+struct InspectRequest {
+  std::string name;
+  core::Instant deadline;
+};
+
+// With the reason and the administrator's name, which only go into the audit record.
+struct ForceReleaseRequest : core::ForceReleaseRequest {
+  std::string reason;
+  std::string owner;
+};
+
+struct ServerInfoRequest {};
+
+struct OpenSessionRequest {
+  std::string owner;
+};
+
+struct Operation {
+  // In the order of the verbs.
+  std::variant<core::AcquireRequest, core::ExtendRequest, core::ReleaseRequest, core::FenceRequest,
+               InspectRequest, core::ListRequest, ForceReleaseRequest, ServerInfoRequest,
+               OpenSessionRequest>
+      request;
+  // Why the message could not be read: INVALID_FIELD. OK if it could.
+  absl::Status problem;
+
+  Verb verb() const { return static_cast<Verb>(request.index()); }
+};
+static_assert(std::variant_size_v<decltype(Operation::request)> == kVerbs);
+
+// What an operation is about, for its log record.
+// Lifetime: borrows the texts of the operation or of its message.
+struct Subject {
+  std::string_view lock_name;  // Empty if it is about no single lock.
+  std::string_view owner;
+  std::optional<core::LeaseId> lease_id;
+  core::FencingToken token;
+  core::Micros waited{};
+};
+Subject SubjectOf(const Operation& operation);
+
+// Reads a message. Its deadline is Instant::max(). What comes from the caller and not from the
+// message (principal, keeper) is left empty: the gate fills it in.
+// Thread-safety: thread-safe.
+void Read(const v1::AcquireRequest& from, const core::ConfiguredLimits& limits, Operation& to);
+void Read(const v1::ExtendRequest& from, const core::ConfiguredLimits& limits, Operation& to);
+void Read(const v1::ReleaseRequest& from, const core::ConfiguredLimits& limits, Operation& to);
+void Read(const v1::FenceRequest& from, const core::ConfiguredLimits& limits, Operation& to);
+void Read(const v1::SessionOpen& from, const core::ConfiguredLimits& limits, Operation& to);
+void Read(const v1::SessionOperation& from, const core::ConfiguredLimits& limits, Operation& to);
+void Read(const v1::SessionAdopt& from, const core::ConfiguredLimits& limits, Operation& to);
+void Read(const admin::v1::GetLockRequest& from, const core::ConfiguredLimits& limits,
+          Operation& to);
+void Read(const admin::v1::ListLocksRequest& from, const core::ConfiguredLimits& limits,
+          Operation& to);
+void Read(const admin::v1::ForceReleaseRequest& from, const core::ConfiguredLimits& limits,
+          Operation& to);
+void Read(const admin::v1::GetServerInfoRequest& from, const core::ConfiguredLimits& limits,
+          Operation& to);
+
+// Checks an operation that was read against the limits. Errors: INVALID_FIELD.
+absl::Status Validate(const Operation& operation, const core::ConfiguredLimits& limits);
+
+}  // namespace lockkeeper::rpc
