@@ -54,6 +54,11 @@ FNR == 1 { fenced = 0; same_as = "" }
 want == "headings" && !fenced && /^#+ / { sub(/^#+ /, ""); print slug($0) }
 want == "headings" { next }
 
+FILENAME ~ /life_of_a_request\.md$/ && /^## / { walking = /^## (In|And back)$/ }
+walking && /^\| [0-9]/ && (split($0, cell, / *\| */) < 6 || cell[2] != ++steps || steps > 20 || cell[5] == "") {
+  fact("breach", "a step needs the next number, at most 20, and its thread")
+}
+
 FILENAME == "README.md" && FNR == 121 { fact("breach", "longer than 120 lines") }
 fenced && /^\$ / { transcript = 1 }  # What programs say is as wide as they say it.
 (FILENAME == "README.md" || FILENAME ~ /^docs\//) && !/^\|/ && !/\]\(/ && !/https?:/ && !transcript && columns($0) > 100 {

@@ -9,6 +9,7 @@
 #   reach    a page below docs/ is linked from another page
 #   folder   each folder below server/ has a README.md
 #   files    a file that a README below server/ names exists there, below server/ or at the root
+#   steps    those of life_of_a_request.md, there and back, are numbered without a gap, 20 at most, and name their thread
 #   size     README.md has at most 120 lines; it and docs/ at most 100 columns but in tables, links and what a shell shows
 # Prints `file:line: rule` for each breach and fails if there is one. tests/tidy/docs_test.sh has a case for each rule.
 set -euo pipefail
