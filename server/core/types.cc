@@ -2,6 +2,7 @@
 #include "core/types.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace lockkeeper::core {
@@ -14,11 +15,15 @@ bool IsUuidDash(size_t position) {
   return position == 8 || position == 13 || position == 18 || position == 23;
 }
 
-std::optional<char> LowerHexDigit(char c) {
-  if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) return c;
-  if (c >= 'A' && c <= 'F') return static_cast<char>(c - 'A' + 'a');
-  return std::nullopt;
-}
+// By byte: the hex digit in lower case, or 0 if it is none.
+constexpr std::array<char, 256> kLowerHexDigits = [] {
+  std::array<char, 256> digits{};
+  for (const char c : kHexDigits) digits[static_cast<uint8_t>(c)] = c;
+  for (char c = 'A'; c <= 'F'; ++c) {
+    digits[static_cast<uint8_t>(c)] = static_cast<char>(c - 'A' + 'a');
+  }
+  return digits;
+}();
 
 void WriteHex16(uint64_t bits, char* digits) {
   for (int i = 15; i >= 0; --i, bits >>= 4) digits[i] = kHexDigits[bits & 0xf];
@@ -37,9 +42,9 @@ std::optional<LeaseId> LeaseId::Parse(std::string_view text) {
       if (text[i] != '-') return std::nullopt;
       continue;
     }
-    const std::optional<char> digit = LowerHexDigit(text[i]);
-    if (!digit) return std::nullopt;
-    id.digits_[count++] = *digit;
+    const char digit = kLowerHexDigits[static_cast<uint8_t>(text[i])];
+    if (digit == 0) return std::nullopt;
+    id.digits_[count++] = digit;
   }
   return id;
 }

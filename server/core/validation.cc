@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/validation.h"
 
+#include <algorithm>
 #include <string>
 
 #include "core/errors.h"
@@ -89,7 +90,7 @@ absl::Status ValidateName(std::string_view field, std::string_view name) {
     return InvalidField(field,
                         "has to be 1 to " + std::to_string(limits::kNameBytesMax) + " bytes");
   }
-  if (name.find_first_of("{}") != std::string_view::npos) {
+  if (std::any_of(name.begin(), name.end(), [](char c) { return c == '{' || c == '}'; })) {
     return InvalidField(field, "contains '{' or '}', which Redis reads as a hash tag");
   }
   return ValidateText(field, name, limits::kNameBytesMax);

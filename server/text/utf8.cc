@@ -3,6 +3,8 @@
 
 #include <utf8cpp/utf8.h>
 
+#include <algorithm>
+
 namespace lockkeeper::text {
 namespace {
 
@@ -29,13 +31,17 @@ Character FirstCharacter(std::string_view text) {
           FaultOf(code_point)};
 }
 
+// Nearly all texts are printable ASCII, which is skipped without a look at its characters.
 TextFault FindTextFault(std::string_view text) {
-  while (!text.empty()) {
+  while (true) {
+    const auto* const other =
+        std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+    text.remove_prefix(static_cast<size_t>(other - text.begin()));
+    if (text.empty()) return TextFault::kNone;
     const Character character = FirstCharacter(text);
     if (character.fault != TextFault::kNone) return character.fault;
     text.remove_prefix(character.bytes.size());
   }
-  return TextFault::kNone;
 }
 
 bool IsUtf8(std::string_view text) { return utf8::is_valid(text.begin(), text.end()); }
