@@ -108,8 +108,7 @@ struct Daemon::Parts {
   absl::StatusOr<daemon::StoreAccess> FindStore();
   absl::StatusOr<daemon::StoreAccess> StartEmbedded();
   redis::JudgePolicy LossPolicy() const;
-  redis::NodeGuardOptions GuardOptions(const redis::KeyLayout& keys) const;
-  redis::NewStoreCheckOptions NewStoreCheck(const redis::KeyLayout& keys) const;
+  redis::RedisStoreOptions StoreOptions() const;
   void TellGivenUp();
   absl::Status StartLocks();
   void WaitForFirstLook();
@@ -175,19 +174,15 @@ redis::JudgePolicy Daemon::Parts::LossPolicy() const {
   return policy;
 }
 
-redis::NodeGuardOptions Daemon::Parts::GuardOptions(const redis::KeyLayout& keys) const {
-  return {.keys = keys,
+redis::RedisStoreOptions Daemon::Parts::StoreOptions() const {
+  return {.daemon_id = core::Hex16(daemon_id),
+          .keys = redis::KeyLayout(config.store.key_prefix),
+          .record_retention = config.store.record_retention,
           .call_lifetime = config.store.request_timeout,
-          .policy = LossPolicy(),
-          .new_store = NewStoreCheck(keys)};
-}
-
-redis::NewStoreCheckOptions Daemon::Parts::NewStoreCheck(const redis::KeyLayout& keys) const {
-  return {.record_pattern = keys.RecordPattern(""),
-          .channel_pattern = keys.ChannelPattern(),
-          .own_channel = keys.ChannelPrefix() + core::Hex16(daemon_id),
+          .waiters_per_lock_max = config.waiters.per_lock_max,
           // Nobody else knows the embedded store.
-          .wait = embedded_store ? core::Millis(0) : config.store.first_use_wait};
+          .first_use_wait = embedded_store ? core::Millis(0) : config.store.first_use_wait,
+          .policy = LossPolicy()};
 }
 
 // Who reads the log after a lock was held twice shall find it.
@@ -205,7 +200,6 @@ absl::Status Daemon::Parts::StartLocks() {
   if (!access.ok()) return access.status();
   store_url = access->url;
   TellGivenUp();
-  const redis::KeyLayout keys(config.store.key_prefix);
   const daemon::LockLoopOptions options{
       .node = {.url = store_url,
                .tls = access->tls,
@@ -217,10 +211,7 @@ absl::Status Daemon::Parts::StartLocks() {
                .request_timeout = config.store.request_timeout,
                .assumed = AssumptionsOf(config.store),
                .seed = os::RandomBits()},
-      .guard = GuardOptions(keys),
-      .queue = {.keys = keys, .record_retention = config.store.record_retention},
-      .store = {.daemon_id = core::Hex16(daemon_id),
-                .waiters_per_lock_max = config.waiters.per_lock_max},
+      .store = StoreOptions(),
       .locks = {.request_timeout = config.store.request_timeout,
                 .waiters_per_principal_max = static_cast<size_t>(config.waiters.per_principal_max)},
   };

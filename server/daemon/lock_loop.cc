@@ -37,15 +37,9 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
   loop_.RunAndWait([&] {
     node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
     health_.ReportGrants({.looked = false, .granting = false});  // Until the guard does.
-    guard_ = std::make_unique<redis::NodeGuard>(*node_, loop_, loop_, token_floor_,
-                                                guard_telemetry_, options.guard);
-    queue_ = std::make_unique<redis::OperationQueue>(*node_, *guard_, loop_, loop_, token_floor_,
-                                                     options.queue);
-    store_ = std::make_unique<redis::RedisLockStore>(*node_, *guard_, *queue_, token_floor_, loop_,
-                                                     options.store);
-    admin_ = std::make_unique<redis::RedisAdminStore>(*node_, *queue_, loop_, loop_, token_floor_,
-                                                      store_->proofs());
-    locks_ = std::make_unique<core::LockManager>(*store_, loop_, loop_, deps.lock_observer,
+    store_ =
+        std::make_unique<redis::RedisStore>(*node_, loop_, loop_, guard_telemetry_, options.store);
+    locks_ = std::make_unique<core::LockManager>(store_->locks(), loop_, loop_, deps.lock_observer,
                                                  options.locks);
     connecting_ = node_->health().problem;
     node_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
@@ -59,12 +53,9 @@ LockLoop::~LockLoop() {
     node_telemetry_.StopTelling();
     node_->SetHealthListener([](const redis::NodeHealth&) {});
     node_->Close();
-    // First, because it ends what is still open, which the manager has to hear of.
-    queue_.reset();
+    store_->Close();  // Before the manager is gone, which waits for answers.
     locks_.reset();
-    admin_.reset();
     store_.reset();
-    guard_.reset();
     node_.reset();
   });
   loop_.Stop();

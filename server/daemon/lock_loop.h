@@ -14,11 +14,7 @@
 #include "daemon/node_telemetry.h"
 #include "loop/event_loop.h"
 #include "redis/client/redis_node.h"
-#include "redis/guard/node_guard.h"
-#include "redis/guard/token_floor.h"
-#include "redis/operation_queue.h"
-#include "redis/redis_admin_store.h"
-#include "redis/redis_lock_store.h"
+#include "redis/redis_store.h"
 #include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -27,9 +23,7 @@ namespace lockkeeper::daemon {
 
 struct LockLoopOptions {
   redis::RedisNodeOptions node;
-  redis::NodeGuardOptions guard;
-  redis::OperationQueueOptions queue;
-  redis::RedisLockStoreOptions store;
+  redis::RedisStoreOptions store;
   core::LockManagerOptions locks;
 };
 
@@ -54,7 +48,7 @@ class LockLoop {
   loop::EventLoop& loop() { return loop_; }
   // Of the loop's thread: post to it first.
   core::LockManager& locks() { return *locks_; }
-  core::AdminStore& admin() { return *admin_; }
+  core::AdminStore& admin() { return store_->admin(); }
 
   // What came of the first try to reach the store: reachable, refused or away. Nothing if that is
   // not known after `limit`. A refusal is not logged then: it ends the start, and whoever starts
@@ -81,14 +75,10 @@ class LockLoop {
   std::future<redis::NodeHealth> first_contact_;
 
   // Owned by the loop's thread.
-  redis::TokenFloor token_floor_;
   NodeTelemetry node_telemetry_;
   GuardTelemetry guard_telemetry_;
   std::unique_ptr<redis::RedisNode> node_;
-  std::unique_ptr<redis::NodeGuard> guard_;
-  std::unique_ptr<redis::OperationQueue> queue_;
-  std::unique_ptr<redis::RedisLockStore> store_;
-  std::unique_ptr<redis::RedisAdminStore> admin_;
+  std::unique_ptr<redis::RedisStore> store_;
   std::unique_ptr<core::LockManager> locks_;
   std::optional<std::promise<redis::NodeHealth>> contact_;  // Until it is kept.
   bool is_starting_ = true;                                 // Somebody may wait for it.

@@ -47,14 +47,8 @@ struct OperationQueue::Call {
 };
 
 OperationQueue::OperationQueue(Node& node, StoreGuard& guard, const core::Clock& clock,
-                               core::Executor& executor, TokenFloor& token_floor,
-                               OperationQueueOptions options)
-    : node_(node),
-      guard_(guard),
-      clock_(clock),
-      executor_(executor),
-      token_floor_(token_floor),
-      options_(std::move(options)) {
+                               core::Executor& executor, OperationQueueOptions options)
+    : node_(node), guard_(guard), clock_(clock), executor_(executor), options_(std::move(options)) {
   guard_.SetListener([this] { ReleaseHeld(); });
 }
 
@@ -239,7 +233,7 @@ void OperationQueue::AddMarkerAndCommonArguments(const Call& call, size_t keys_p
   }
   const CallPermit permit = guard_.Permit(closes_for);
   command.Word(permit.marker_key);
-  command.Number(token_floor_.value()).Number(options_.record_retention.count());
+  command.Number(permit.token_floor).Number(options_.record_retention.count());
   command.Word(permit.epoch).Number(static_cast<int64_t>(keys_per_lock));
   command.Word(options_.keys.ChannelPrefix());
   command.Word(permit.marker);

@@ -25,7 +25,6 @@
 #include "core/indexed_heap.h"
 #include "redis/format/key_layout.h"
 #include "redis/guard/store_guard.h"
-#include "redis/guard/token_floor.h"
 #include "redis/node/node.h"
 #include "redis/operation.h"
 
@@ -56,7 +55,7 @@ struct CallKind {
 class OperationQueue {
  public:
   OperationQueue(Node& node, StoreGuard& guard, const core::Clock& clock, core::Executor& executor,
-                 TokenFloor& token_floor, OperationQueueOptions options);
+                 OperationQueueOptions options);
   ~OperationQueue();
   OperationQueue(const OperationQueue&) = delete;
   OperationQueue& operator=(const OperationQueue&) = delete;
@@ -99,7 +98,6 @@ class OperationQueue {
   StoreGuard& guard_;
   const core::Clock& clock_;
   core::Executor& executor_;
-  TokenFloor& token_floor_;
   const OperationQueueOptions options_;
 
   std::unordered_map<std::string, Lock> locks_;

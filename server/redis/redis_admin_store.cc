@@ -97,15 +97,15 @@ struct RedisAdminStore::Listing {
   }
 };
 
-RedisAdminStore::RedisAdminStore(Node& node, OperationQueue& queue, const core::Clock& clock,
-                                 core::Executor& executor, TokenFloor& token_floor,
-                                 LeaseProofs& proofs)
+RedisAdminStore::RedisAdminStore(Node& node, StoreGuard& guard, OperationQueue& queue,
+                                 LeaseProofs& proofs, const core::Clock& clock,
+                                 core::Executor& executor)
     : node_(node),
+      guard_(guard),
       queue_(queue),
+      proofs_(proofs),
       clock_(clock),
-      executor_(executor),
-      token_floor_(token_floor),
-      proofs_(proofs) {}
+      executor_(executor) {}
 
 void RedisAdminStore::Get(const std::string& name, core::Instant deadline,
                           core::Done<std::optional<LockInfo>> done) {
@@ -219,7 +219,7 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
                      proofs_.Ended(*lease_id);
                      answer.holder_owner = ended.substr(LeaseId::kLength);
                    }
-                   if (answer.released) token_floor_.SawToken(answer.token);
+                   if (answer.released) guard_.OnToken(answer.token);
                    std::move(done)(std::move(answer));
                  }});
 }

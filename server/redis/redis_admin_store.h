@@ -12,7 +12,7 @@
 #include "core/clock.h"
 #include "core/executor.h"
 #include "core/lock_store.h"
-#include "redis/guard/token_floor.h"
+#include "redis/guard/store_guard.h"
 #include "redis/lease_proofs.h"
 #include "redis/node/node.h"
 #include "redis/operation_queue.h"
@@ -22,8 +22,8 @@ namespace lockkeeper::redis {
 // Contract: see core::AdminStore. Lifetime: borrows its collaborators.
 class RedisAdminStore : public core::AdminStore {
  public:
-  RedisAdminStore(Node& node, OperationQueue& queue, const core::Clock& clock,
-                  core::Executor& executor, TokenFloor& token_floor, LeaseProofs& proofs);
+  RedisAdminStore(Node& node, StoreGuard& guard, OperationQueue& queue, LeaseProofs& proofs,
+                  const core::Clock& clock, core::Executor& executor);
 
   void Get(const std::string& name, core::Instant deadline,
            core::Done<std::optional<core::LockInfo>> done) override;
@@ -38,11 +38,11 @@ class RedisAdminStore : public core::AdminStore {
   void InspectNext(std::shared_ptr<Listing> listing);
 
   Node& node_;
+  StoreGuard& guard_;
   OperationQueue& queue_;
+  LeaseProofs& proofs_;
   const core::Clock& clock_;
   core::Executor& executor_;
-  TokenFloor& token_floor_;
-  LeaseProofs& proofs_;
 };
 
 }  // namespace lockkeeper::redis

@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "core/errors.h"
-#include "redis/format/line_message.h"
 #include "redis/format/lock_record.h"
-#include "redis/node/daemon_channels.h"
 #include "redis/script_outcome.h"
 #include "redis/script_reply.h"
 #include "redis/scripts.h"
@@ -51,22 +49,27 @@ constexpr Millis kHandOverTimeout{1000};
 
 }  // namespace
 
-RedisLockStore::RedisLockStore(Node& node, StoreGuard& guard, OperationQueue& queue,
-                               TokenFloor& token_floor, const core::Clock& clock,
-                               RedisLockStoreOptions options)
+RedisLockStore::RedisLockStore(const Node& node, StoreGuard& guard, OperationQueue& queue,
+                               LeaseProofs& proofs, const core::Clock& clock,
+                               GuardObserver& observer, RedisLockStoreOptions options)
     : node_(node),
       guard_(guard),
       queue_(queue),
-      token_floor_(token_floor),
+      proofs_(proofs),
       clock_(clock),
-      options_(std::move(options)),
-      proofs_(clock, guard) {}
+      observer_(observer),
+      options_(std::move(options)) {}
 
 Lease RedisLockStore::ReadLease(const OperationReply& reply, const LeaseId& lease_id,
                                 const std::string& principal) {
   Lease lease = redis::ReadLease(reply, lease_id, assurance());
   lease.reassertion = proofs_.Make(lease, principal, ReadTerms(reply));
   return lease;
+}
+
+absl::Status RedisLockStore::Refused() {
+  observer_.OnGrantRefused();
+  return guard_.Refusal();
 }
 
 void RedisLockStore::Acquire(const core::AcquireRequest& request,
@@ -100,7 +103,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
                                        : redis::ReadLease(*reply, lease_id, assurance());
              lease.previous_lease_expired = outcome == 2 || outcome == 7;
              lease.offered = outcome >= 6;
-             token_floor_.SawToken(lease.token);
+             guard_.OnToken(lease.token);
              if (!lease.offered) guard_.OnConfirmed(lease);
              return std::move(done)(core::AcquireOutcome(std::move(lease)));
            }
@@ -120,7 +123,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
                              "the lock has " + std::to_string(options_.waiters_per_lock_max) +
                                  " waiters, and may not have more (waiters.per_lock_max)"));
            case 9:
-             return std::move(done)(guard_.Refusal());
+             return std::move(done)(Refused());
            case 4:
              return std::move(done)(core::Error(
                  ErrorReason::kLeaseEnded, "the lease id was released or used up: take a new one"));
@@ -172,7 +175,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
            case 3:
              return std::move(done)(LeaseLost());
            case 4:
-             if (again.reassertion.empty()) return std::move(done)(guard_.Refusal());
+             if (again.reassertion.empty()) return std::move(done)(Refused());
              again.name = reply->lock_name;
              return Reassert(again, std::move(done));
            case 5:
@@ -187,7 +190,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
 void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lease> done) {
   const std::optional<ProvedTerms> proved = proofs_.Check(request);
   if (!proved) {
-    guard_.OnReassertion(ReassertionEnd::kNotProved);
+    observer_.OnReassertion(ReassertionEnd::kNotProved);
     return std::move(done)(core::Error(
         ErrorReason::kLeaseLost,
         "the store may have forgotten the lease, and its reassertion does not prove it"));
@@ -215,14 +218,14 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
          if (!reply.ok()) return std::move(done)(reply.status());
          const int64_t outcome = OutcomeOf(*reply);
          if (outcome == 1) {
-           guard_.OnReassertion(ReassertionEnd::kTakenBack);
+           observer_.OnReassertion(ReassertionEnd::kTakenBack);
            Lease lease = ReadLease(*reply, lease_id, principal);
-           token_floor_.SawToken(lease.token);
+           guard_.OnToken(lease.token);
            guard_.OnConfirmed(lease);
            return std::move(done)(std::move(lease));
          }
          if (outcome == 3) {
-           guard_.OnReassertion(ReassertionEnd::kTooLate);
+           observer_.OnReassertion(ReassertionEnd::kTooLate);
            return std::move(done)(LeaseLost());
          }
          std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
@@ -340,15 +343,9 @@ void RedisLockStore::Poll(const core::PollRequest& request, core::Done<core::Pol
            answer.waiters = static_cast<int32_t>(reply->values[2].integer);
          }
          answer.offer = ReadOffer(reply->values[3].text, reply->lock_name);
-         if (answer.offer) token_floor_.SawToken(answer.offer->token);
+         if (answer.offer) guard_.OnToken(answer.offer->token);
          std::move(done)(std::move(answer));
        }});
-}
-
-void RedisLockStore::ListenToLine(core::LineListener& listener) {
-  listener_ = &listener;
-  node_.Subscribe(queue_.keys().ChannelPrefix() + options_.daemon_id,
-                  [this](std::string_view message) { OnMessage(message); });
 }
 
 void RedisLockStore::GoOnHandingOver(const std::string& name) {
@@ -363,16 +360,11 @@ void RedisLockStore::GoOnHandingOver(const std::string& name) {
        });
 }
 
-void RedisLockStore::OnMessage(std::string_view message) {
+void RedisLockStore::OnLineMessage(const LineMessage& message) {
   if (listener_ == nullptr) return;
-  if (const auto stamp = ReadMarkerMessage(message)) {
-    return guard_.OnMarkerWritten(*stamp);
-  }
-  const std::optional<LineMessage> said = ReadLineMessage(message, queue_.keys());
-  if (!said) return;
-  if (!said->offer) return listener_->OnWaiterReleased(said->name, said->lease_id);
-  token_floor_.SawToken(said->offer->token);
-  listener_->OnOffer(*said->offer);
+  if (!message.offer) return listener_->OnWaiterReleased(message.name, message.lease_id);
+  guard_.OnToken(message.offer->token);
+  listener_->OnOffer(*message.offer);
 }
 
 }  // namespace lockkeeper::redis

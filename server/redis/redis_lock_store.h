@@ -7,13 +7,13 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "core/clock.h"
 #include "core/limits.h"
 #include "core/lock_store.h"
+#include "redis/format/line_message.h"
+#include "redis/guard/guard_observer.h"
 #include "redis/guard/store_guard.h"
-#include "redis/guard/token_floor.h"
 #include "redis/lease_proofs.h"
 #include "redis/node/node.h"
 #include "redis/operation_queue.h"
@@ -31,8 +31,8 @@ struct RedisLockStoreOptions {
 class RedisLockStore : public core::LockStore {
  public:
   // `guard`: the queue's.
-  RedisLockStore(Node& node, StoreGuard& guard, OperationQueue& queue, TokenFloor& token_floor,
-                 const core::Clock& clock, RedisLockStoreOptions options);
+  RedisLockStore(const Node& node, StoreGuard& guard, OperationQueue& queue, LeaseProofs& proofs,
+                 const core::Clock& clock, GuardObserver& observer, RedisLockStoreOptions options);
 
   void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireOutcome> done) override;
   void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override;
@@ -41,10 +41,11 @@ class RedisLockStore : public core::LockStore {
                 core::Done<core::WithdrawResult> done) override;
   void Fence(const core::FenceRequest& request, core::Done<core::FenceAnswer> done) override;
   void Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) override;
-  void ListenToLine(core::LineListener& listener) override;
+  void ListenToLine(core::LineListener& listener) override { listener_ = &listener; }
   core::Assurance assurance() const override { return node_.assurance(); }
 
-  LeaseProofs& proofs() { return proofs_; }
+  // A script has told this daemon of one of its waiters.
+  void OnLineMessage(const LineMessage& message);
 
  private:
   // Extends with an operation that may close the lock for as long as `closes_for`.
@@ -56,19 +57,19 @@ class RedisLockStore : public core::LockStore {
   core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
                         const std::string& principal);
 
-  // Takes a message that came on this daemon's channel. One that no script writes is ignored.
-  void OnMessage(std::string_view message);
+  // For an acquire or extend that a script refused because of a loss.
+  absl::Status Refused();
 
   // Lets a hand-over go on that had more waiters to pass over than one script call may.
   void GoOnHandingOver(const std::string& name);
 
-  Node& node_;
+  const Node& node_;
   StoreGuard& guard_;
   OperationQueue& queue_;
-  TokenFloor& token_floor_;
+  LeaseProofs& proofs_;
   const core::Clock& clock_;
+  GuardObserver& observer_;
   const RedisLockStoreOptions options_;
-  LeaseProofs proofs_;
   core::LineListener* listener_ = nullptr;
 };
 

@@ -18,11 +18,8 @@
 #include "absl/functional/function_ref.h"
 #include "core/lock_store.h"
 #include "redis/format/key_layout.h"
-#include "redis/guard/node_guard.h"
-#include "redis/guard/token_floor.h"
-#include "redis/operation_queue.h"
-#include "redis/redis_admin_store.h"
-#include "redis/redis_lock_store.h"
+#include "redis/guard/guard_observer.h"
+#include "redis/redis_store.h"
 #include "support/guard_options.h"
 #include "support/trusting_guard.h"
 
@@ -45,29 +42,29 @@ class CountingObserver final : public redis::GuardObserver {
   std::vector<redis::LossKind> losses;
 };
 
-// The store of one daemon, as the composition root builds it.
+// The store of one daemon.
 struct Daemon {
   Daemon(redis::Node& node, const core::Clock& clock, core::Executor& executor,
          const std::string& daemon_id, Guarding guarding)
-      : guard(GuardOf(guarding, node, clock, executor, daemon_id)),
-        queue(node, *guard, clock, executor, floor, {.record_retention = kRetention}),
-        locks(node, *guard, queue, floor, clock, {.daemon_id = daemon_id}),
-        admin(node, queue, clock, executor, floor, locks.proofs()) {}
+      : store(Build(guarding, node, clock, executor, StoreOptionsOf(daemon_id))),
+        locks(store->locks()),
+        admin(store->admin()) {}
 
-  redis::TokenFloor floor;
   CountingObserver noticed;
-  std::unique_ptr<redis::StoreGuard> guard;
-  redis::OperationQueue queue;
-  redis::RedisLockStore locks;
-  redis::RedisAdminStore admin;
+  std::unique_ptr<redis::RedisStore> store;
+  core::LockStore& locks;
+  core::AdminStore& admin;
 
  private:
-  std::unique_ptr<redis::StoreGuard> GuardOf(Guarding guarding, redis::Node& node,
-                                             const core::Clock& clock, core::Executor& executor,
-                                             const std::string& daemon_id) {
-    if (guarding == Guarding::kNone) return std::make_unique<TrustingGuard>(floor);
-    return std::make_unique<redis::NodeGuard>(node, clock, executor, floor, noticed,
-                                              GuardOptionsOf(daemon_id));
+  std::unique_ptr<redis::RedisStore> Build(Guarding guarding, redis::Node& node,
+                                           const core::Clock& clock, core::Executor& executor,
+                                           redis::RedisStoreOptions options) {
+    options.record_retention = kRetention;
+    if (guarding == Guarding::kNone) {
+      return std::make_unique<redis::RedisStore>(node, clock, executor, noticed, options,
+                                                 std::make_unique<TrustingGuard>());
+    }
+    return std::make_unique<redis::RedisStore>(node, clock, executor, noticed, options);
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include "simulation/acquire_answer.h"
 #include "support/guard_options.h"
+#include "support/trusting_guard.h"
 
 namespace lockkeeper::simulation {
 namespace {
@@ -45,36 +46,32 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
           },
           world.order),
       observer_(std::make_unique<Observer>(world.judge)) {
-  redis::OperationQueueOptions queue_options;
-  queue_options.record_retention = kRecordRetention;
+  redis::RedisStoreOptions options = support::StoreOptionsOf(id_);
+  options.record_retention = kRecordRetention;
+  options.call_lifetime = kCallLifetime;
+  options.first_use_wait = kFirstUseWait;
+  options.policy.ceiling_max = kCeilingMax;
   if (world.guarded) {
-    redis::NodeGuardOptions guard_options = support::GuardOptionsOf(id_);
-    guard_options.call_lifetime = kCallLifetime;
-    guard_options.policy.ceiling_max = kCeilingMax;
-    guard_options.new_store.own_channel = queue_options.keys.ChannelPrefix() + id_;
-    guard_options.new_store.wait = kFirstUseWait;
-    guard_ = std::make_unique<redis::NodeGuard>(link_, world.clock, process_, token_floor_,
-                                                guard_observer_, guard_options);
+    store_ =
+        std::make_unique<redis::RedisStore>(link_, world.clock, process_, guard_observer_, options);
+  } else {
+    store_ =
+        std::make_unique<redis::RedisStore>(link_, world.clock, process_, guard_observer_, options,
+                                            std::make_unique<support::TrustingGuard>());
   }
-  redis::StoreGuard& guard = guard_ ? static_cast<redis::StoreGuard&>(*guard_) : trusting_;
-  queue_ = std::make_unique<redis::OperationQueue>(link_, guard, world.clock, process_,
-                                                   token_floor_, queue_options);
-  store_ = std::make_unique<redis::RedisLockStore>(link_, guard, *queue_, token_floor_, world.clock,
-                                                   redis::RedisLockStoreOptions{.daemon_id = id_});
-  manager_ = std::make_unique<core::LockManager>(*store_, world.clock, process_, *observer_,
+  manager_ = std::make_unique<core::LockManager>(store_->locks(), world.clock, process_, *observer_,
                                                  core::LockManagerOptions{});
 }
 
-// The queue ends what is open, which the manager has to hear of.
 Daemon::~Daemon() {
   for (const auto& session : sessions_) session->Forget();
-  queue_.reset();
+  store_->Close();
 }
 
 bool Daemon::KnowsMoreThan(const Life& older) const {
-  const int64_t epoch = guard_->trust().epoch;
+  const int64_t epoch = guard().trust().epoch;
   if (epoch != older.epoch) return epoch > older.epoch;
-  const std::string_view marker = guard_->Permit().marker;
+  const std::string_view marker = guard().Permit().marker;
   int64_t known = 0;
   std::from_chars(marker.data() + marker.rfind(' ') + 1, marker.data() + marker.size(), known);
   return known > older.beats;

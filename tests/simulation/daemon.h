@@ -15,9 +15,7 @@
 #include "core/lock_manager.h"
 #include "core/lock_observer.h"
 #include "redis/guard/node_guard.h"
-#include "redis/guard/token_floor.h"
-#include "redis/operation_queue.h"
-#include "redis/redis_lock_store.h"
+#include "redis/redis_store.h"
 #include "simulation/judge.h"
 #include "simulation/line_watch.h"
 #include "simulation/process.h"
@@ -25,7 +23,6 @@
 #include "simulation/store_link.h"
 #include "support/manual_executor.h"
 #include "support/silent_guard_observer.h"
-#include "support/trusting_guard.h"
 
 namespace lockkeeper::simulation {
 
@@ -84,7 +81,7 @@ class Daemon {
   Process& process() { return process_; }
   StoreLink& link() { return link_; }
   // Whether it has looked at the store, and will notice what becomes of it. Requires: a guard.
-  bool knows_store() const { return guard_->trust().epoch > 0; }
+  bool knows_store() const { return guard().trust().epoch > 0; }
   // Whether it tells that a store with this life is an older one.
   bool KnowsMoreThan(const Life& older) const;
   // As records name it, 16 digits.
@@ -94,6 +91,9 @@ class Daemon {
  private:
   class Observer;
 
+  // Requires: a guard.
+  redis::NodeGuard& guard() const { return static_cast<redis::NodeGuard&>(store_->guard()); }
+
   template <typename T>
   core::Done<T> Answering(const CallPtr& call, Reply<T> reply);
 
@@ -102,13 +102,9 @@ class Daemon {
   const std::string id_;
   Process process_;
   StoreLink link_;
-  redis::TokenFloor token_floor_;
   std::unique_ptr<core::LockObserver> observer_;
   support::SilentGuardObserver guard_observer_;  // The judge sees what guards do in the store.
-  std::unique_ptr<redis::NodeGuard> guard_;      // Null in a world without losses.
-  support::TrustingGuard trusting_{token_floor_};
-  std::unique_ptr<redis::OperationQueue> queue_;
-  std::unique_ptr<redis::RedisLockStore> store_;
+  std::unique_ptr<redis::RedisStore> store_;
   std::unique_ptr<core::LockManager> manager_;
   uint64_t next_keeper_ = 1;
   struct OpenAcquire {

@@ -6,8 +6,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "core/errors.h"
 #include "redis/guard/store_guard.h"
@@ -15,15 +13,14 @@
 
 namespace lockkeeper::support {
 
-// Lifetime: borrows `token_floor`.
 class TrustingGuard final : public redis::StoreGuard {
  public:
-  explicit TrustingGuard(redis::TokenFloor& token_floor) : token_floor_(token_floor) {}
-
   bool Permits(size_t, core::Millis, redis::Granting) override { return !refused_; }
   void SetListener(std::function<void()>) override {}
   redis::CallPermit Permit(core::Millis) const override {
-    return {.marker_key = "lk:store", .latest = {9'999'999'999'999'999}};
+    return {.token_floor = token_floor_.value(),
+            .marker_key = "lk:store",
+            .latest = {9'999'999'999'999'999}};
   }
   // The store has a marker after all: every call would be refused for ever.
   void OnRefused(size_t) override { refused_ = true; }
@@ -33,16 +30,15 @@ class TrustingGuard final : public redis::StoreGuard {
     return true;
   }
   void OnConfirmed(const core::Lease&) override {}
-  void OnMarkerWritten(std::string_view) override {}
+  void OnToken(core::FencingToken token) override { token_floor_.SawToken(token); }
   std::string HeldBackBecause() const override { return refused_ ? "the store has a marker" : ""; }
-  absl::Status Refusal() override {
+  absl::Status Refusal() const override {
     return core::Error(core::ErrorReason::kInvariantViolated, "nothing was forgotten");
   }
-  void OnReassertion(redis::ReassertionEnd) override {}
   redis::ProofBasis proof_basis() const override { return {}; }
 
  private:
-  redis::TokenFloor& token_floor_;
+  redis::TokenFloor token_floor_;
   bool refused_ = false;
 };
 

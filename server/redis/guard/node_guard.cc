@@ -32,11 +32,10 @@ Millis InWholeSeconds(Millis time) { return std::chrono::ceil<std::chrono::secon
 }  // namespace
 
 NodeGuard::NodeGuard(Node& node, const core::Clock& clock, core::Executor& executor,
-                     TokenFloor& token_floor, GuardObserver& observer, NodeGuardOptions options)
+                     GuardObserver& observer, NodeGuardOptions options)
     : node_(node),
       clock_(clock),
       executor_(executor),
-      token_floor_(token_floor),
       observer_(observer),
       options_(std::move(options)),
       marker_key_(options_.keys.MarkerKey()),
@@ -75,10 +74,13 @@ bool NodeGuard::InQuarantine() const {
 }
 
 CallPermit NodeGuard::Permit(Millis closes_for) const {
-  if (!known_ || !node_clock_.known()) return {.marker_key = marker_key_, .marker = "unknown"};
+  if (!known_ || !node_clock_.known()) {
+    return {.token_floor = token_floor_.value(), .marker_key = marker_key_, .marker = "unknown"};
+  }
   const Instant now = clock_.Now();
   const StoreMarker& marker = known_->marker;
-  CallPermit permit{.marker_key = marker_key_,
+  CallPermit permit{.token_floor = token_floor_.value(),
+                    .marker_key = marker_key_,
                     .marker = marker_,
                     .epoch = epoch_,
                     .grants_from = marker.quarantine_end,

@@ -42,8 +42,8 @@ struct NodeGuardOptions {
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class NodeGuard final : public StoreGuard {
  public:
-  NodeGuard(Node& node, const core::Clock& clock, core::Executor& executor, TokenFloor& token_floor,
-            GuardObserver& observer, NodeGuardOptions options);
+  NodeGuard(Node& node, const core::Clock& clock, core::Executor& executor, GuardObserver& observer,
+            NodeGuardOptions options);
   ~NodeGuard() override;
   NodeGuard(const NodeGuard&) = delete;
   NodeGuard& operator=(const NodeGuard&) = delete;
@@ -56,11 +56,13 @@ class NodeGuard final : public StoreGuard {
   void OnOlderData(size_t lane, core::Instant sent) override;
   [[nodiscard]] bool OnAnswered(size_t lane, core::Instant sent, core::NodeTime node) override;
   void OnConfirmed(const core::Lease& lease) override { last_lease_.Confirmed(lease); }
-  void OnMarkerWritten(std::string_view stamp) override;
+  void OnToken(core::FencingToken token) override { token_floor_.SawToken(token); }
   std::string HeldBackBecause() const override;
-  absl::Status Refusal() override;
-  void OnReassertion(ReassertionEnd end) override { observer_.OnReassertion(end); }
+  absl::Status Refusal() const override;
   ProofBasis proof_basis() const override;
+
+  // A daemon has just written a marker that begins with `stamp`.
+  void OnMarkerWritten(std::string_view stamp);
 
   // The node's clock, as far as it is known: 0 before the first answer.
   core::NodeTime NodeNow() const;
@@ -112,7 +114,7 @@ class NodeGuard final : public StoreGuard {
   Node& node_;
   const core::Clock& clock_;
   core::Executor& executor_;
-  TokenFloor& token_floor_;
+  TokenFloor token_floor_;
   GuardObserver& observer_;
   const NodeGuardOptions options_;
   const std::string marker_key_;

@@ -28,8 +28,7 @@ std::string NodeGuard::HeldBackBecause() const {
   return waiting_.empty() ? "" : "the store " + waiting_;
 }
 
-absl::Status NodeGuard::Refusal() {
-  observer_.OnGrantRefused();
+absl::Status NodeGuard::Refusal() const {
   const StoreTrust now = trust();
   if (now.quarantine_left > Micros(0)) {
     const auto left = std::chrono::ceil<Millis>(now.quarantine_left);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,6 @@
 #include "absl/status/status.h"
 #include "core/requests.h"
 #include "core/types.h"
-#include "redis/guard/guard_observer.h"
 
 namespace lockkeeper::redis {
 
@@ -23,6 +23,7 @@ enum class Granting { kNothingNew, kAnew };
 // What a script call carries for the guard, see scripts/frame.lua. Valid until the guard is called
 // again.
 struct CallPermit {
+  int64_t token_floor = 0;  // No token below it is granted.
   std::string_view marker_key;
   // What the marker has to have: its stamp, a space, and at least so many beats. Empty: there must
   // be no marker.
@@ -69,17 +70,14 @@ class StoreGuard {
   // The store has confirmed that a lease runs: it must not forget that.
   virtual void OnConfirmed(const core::Lease& lease) = 0;
 
-  // A daemon has just written a marker that begins with `stamp`.
-  virtual void OnMarkerWritten(std::string_view stamp) = 0;
+  // The store has granted or offered this token: the next ones are higher.
+  virtual void OnToken(core::FencingToken token) = 0;
 
   // Why calls are held back, for people; empty if they are not, or for no more than a moment.
   virtual std::string HeldBackBecause() const = 0;
 
   // Why nothing is granted. Requires: a script said so.
-  virtual absl::Status Refusal() = 0;
-
-  // A holder has shown a proof.
-  virtual void OnReassertion(ReassertionEnd end) = 0;
+  virtual absl::Status Refusal() const = 0;
 
   // Valid until the guard is called again.
   virtual ProofBasis proof_basis() const = 0;

@@ -4,13 +4,12 @@
 // threads and no sockets.
 #pragma once
 
+#include <memory>
+
 #include "bench/micro/prompt_node.h"
 #include "core/lock_manager.h"
 #include "core/lock_observer.h"
-#include "redis/guard/node_guard.h"
-#include "redis/guard/token_floor.h"
-#include "redis/operation_queue.h"
-#include "redis/redis_lock_store.h"
+#include "redis/redis_store.h"
 #include "support/manual_clock.h"
 #include "support/manual_executor.h"
 #include "support/silent_guard_observer.h"
@@ -24,11 +23,10 @@ class DomainAlone {
   // Whether losses of the store would be noticed.
   enum class Guard { kOn, kOff };
 
-  explicit DomainAlone(Guard guard = Guard::kOn)
-      : guard_(guard == Guard::kOn ? static_cast<redis::StoreGuard&>(node_guard_) : trusting_) {}
+  explicit DomainAlone(Guard guard = Guard::kOn) : store_(Build(guard)) {}
 
   core::LockManager& locks() { return locks_; }
-  redis::OperationQueue& queue() { return queue_; }
+  redis::OperationQueue& queue() { return store_->queue(); }
   const core::Clock& clock() const { return clock_; }
 
   // Goes on until nothing is left to do.
@@ -44,20 +42,23 @@ class DomainAlone {
     void OnInvariantViolated(std::string_view) override {}
   };
 
+  std::unique_ptr<redis::RedisStore> Build(Guard guard) {
+    const redis::RedisStoreOptions options{.daemon_id = "0123456789abcdef"};
+    if (guard == Guard::kOn) {
+      return std::make_unique<redis::RedisStore>(node_, clock_, executor_, guard_observer_,
+                                                 options);
+    }
+    return std::make_unique<redis::RedisStore>(node_, clock_, executor_, guard_observer_, options,
+                                               std::make_unique<support::TrustingGuard>());
+  }
+
   support::ManualClock clock_;
   support::ManualExecutor executor_{clock_};
   PromptNode node_;
-  redis::TokenFloor token_floor_;
   support::SilentGuardObserver guard_observer_;
-  redis::NodeGuard node_guard_{node_,        clock_,          executor_,
-                               token_floor_, guard_observer_, redis::NodeGuardOptions{}};
-  support::TrustingGuard trusting_{token_floor_};
-  redis::StoreGuard& guard_;
-  redis::OperationQueue queue_{node_, guard_, clock_, executor_, token_floor_, {}};
-  redis::RedisLockStore store_{node_,        guard_, queue_,
-                               token_floor_, clock_, {.daemon_id = "0123456789abcdef"}};
+  std::unique_ptr<redis::RedisStore> store_;
   Nobody observer_;
-  core::LockManager locks_{store_, clock_, executor_, observer_, {}};
+  core::LockManager locks_{store_->locks(), clock_, executor_, observer_, {}};
 };
 
 }  // namespace lockkeeper::bench

@@ -63,12 +63,10 @@ class OperationQueueTest : public testing::Test {
   support::LuaScripts lua_;
   support::RedisModel server_{lua_, clock_};
   support::FakeNode node_{server_, clock_, executor_, {.reply_timeout = 2 * kDeadline}};
-  TokenFloor floor_;
   std::map<std::string, int> answers_;
   size_t answered_ = 0;
-  support::TrustingGuard guard_{floor_};
-  OperationQueue queue_{node_,     guard_, clock_,
-                        executor_, floor_, {}};  // Answers what is left as it ends.
+  support::TrustingGuard guard_;
+  OperationQueue queue_{node_, guard_, clock_, executor_, {}};  // Answers what is left as it ends.
 };
 
 TEST_F(OperationQueueTest, AcquireThatItsLockHasNoTimeForIsToldSo) {

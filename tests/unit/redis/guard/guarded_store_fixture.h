@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/requests.h"
+#include "redis/lease_proofs.h"
 #include "redis/operation_queue.h"
 #include "redis/redis_lock_store.h"
 #include "unit/redis/guard/node_guard_fixture.h"
@@ -68,11 +69,19 @@ class GuardedStoreTest : public NodeGuardTest {
   std::string lock_ = "a";
   core::Millis ttl_{10'000};
   Guarded& daemon_ = Another();
-  OperationQueue queue_{daemon_.node,  daemon_.guard,
-                        clock_,        executor_,
-                        daemon_.floor, {.record_retention = std::chrono::seconds(60)}};
-  RedisLockStore store_{daemon_.node,  daemon_.guard, queue_,
-                        daemon_.floor, clock_,        {.daemon_id = std::string(16, '1')}};
+  OperationQueue queue_{daemon_.node,
+                        daemon_.guard,
+                        clock_,
+                        executor_,
+                        {.record_retention = std::chrono::seconds(60)}};
+  LeaseProofs proofs_{clock_, daemon_.guard};
+  RedisLockStore store_{daemon_.node,
+                        daemon_.guard,
+                        queue_,
+                        proofs_,
+                        clock_,
+                        daemon_.observer,
+                        {.daemon_id = std::string(16, '1')}};
 };
 
 }  // namespace lockkeeper::redis

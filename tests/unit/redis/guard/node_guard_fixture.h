@@ -13,7 +13,6 @@
 
 #include "redis/format/key_layout.h"
 #include "redis/guard/node_guard.h"
-#include "redis/guard/token_floor.h"
 #include "redis/node/daemon_channels.h"
 #include "support/fake_node/fake_node.h"
 #include "support/fake_node/lua_scripts.h"
@@ -53,7 +52,7 @@ class RecordingObserver final : public GuardObserver {
 struct Guarded {
   Guarded(RedisModel& server, ManualClock& clock, ManualExecutor& executor,
           const NodeGuardOptions& options)
-      : node(server, clock, executor), guard(node, clock, executor, floor, observer, options) {
+      : node(server, clock, executor), guard(node, clock, executor, observer, options) {
     guard.SetListener([this] { ++changes; });
     node.Subscribe(ChannelOf(options), [this](std::string_view message) {
       guard.OnMarkerWritten(ReadMarkerMessage(message).value_or(""));
@@ -65,7 +64,6 @@ struct Guarded {
   }
 
   FakeNode node;
-  TokenFloor floor;
   RecordingObserver observer;
   NodeGuard guard;
   int changes = 0;

@@ -362,7 +362,7 @@ TEST_F(NodeGuardTest, TokensStayAboveWhereTheClockHasBeen) {
   Guarded& new_one = Another();
   ASSERT_TRUE(PermitsSoon(new_one));
 
-  EXPECT_GE(new_one.floor.value(), before) << "though it has never seen that clock";
+  EXPECT_GE(new_one.guard.Permit().token_floor, before) << "though it has never seen that clock";
 }
 
 TEST_F(NodeGuardTest, SettingThatBreaksPromisesStopsGrantsUntilItIsRight) {

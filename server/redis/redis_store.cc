@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/redis_store.h"
+
+#include <utility>
+
+#include "redis/format/line_message.h"
+#include "redis/guard/node_guard.h"
+#include "redis/node/daemon_channels.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+std::unique_ptr<NodeGuard> MakeGuard(Node& node, const core::Clock& clock, core::Executor& executor,
+                                     GuardObserver& observer, const RedisStoreOptions& options) {
+  return std::make_unique<NodeGuard>(
+      node, clock, executor, observer,
+      NodeGuardOptions{
+          .keys = options.keys,
+          .call_lifetime = options.call_lifetime,
+          .policy = options.policy,
+          .new_store = {.record_pattern = options.keys.RecordPattern(""),
+                        .channel_pattern = options.keys.ChannelPattern(),
+                        .own_channel = options.keys.ChannelPrefix() + options.daemon_id,
+                        .wait = options.first_use_wait}});
+}
+
+}  // namespace
+
+RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& executor,
+                       GuardObserver& observer, const RedisStoreOptions& options)
+    : RedisStore(node, clock, executor, observer, options,
+                 MakeGuard(node, clock, executor, observer, options)) {
+  auto& guard = static_cast<NodeGuard&>(*guard_);
+  on_marker_written_ = [&guard](std::string_view stamp) { guard.OnMarkerWritten(stamp); };
+}
+
+RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& executor,
+                       GuardObserver& observer, const RedisStoreOptions& options,
+                       std::unique_ptr<StoreGuard> guard)
+    : keys_(options.keys),
+      on_marker_written_([](std::string_view) {}),
+      guard_(std::move(guard)),
+      queue_(std::in_place, node, *guard_, clock, executor,
+             OperationQueueOptions{.keys = keys_, .record_retention = options.record_retention}),
+      proofs_(clock, *guard_),
+      locks_(
+          node, *guard_, *queue_, proofs_, clock, observer,
+          {.daemon_id = options.daemon_id, .waiters_per_lock_max = options.waiters_per_lock_max}),
+      admin_(node, *guard_, *queue_, proofs_, clock, executor) {
+  node.Subscribe(keys_.ChannelPrefix() + options.daemon_id,
+                 [this](std::string_view message) { OnMessage(message); });
+}
+
+RedisStore::~RedisStore() = default;
+
+void RedisStore::Close() { queue_.reset(); }
+
+// A message that nobody of ours writes is ignored.
+void RedisStore::OnMessage(std::string_view message) {
+  if (const auto stamp = ReadMarkerMessage(message)) return on_marker_written_(*stamp);
+  if (const auto said = ReadLineMessage(message, keys_)) locks_.OnLineMessage(*said);
+}
+
+}  // namespace lockkeeper::redis

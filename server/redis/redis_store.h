@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The store on Redis, put together: guard, operation queue, lock store, admin store, and the
+// messages that come on the daemon's channel. The daemon, the contract tests, the simulator and the
+// benchmarks all build this one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/clock.h"
+#include "core/executor.h"
+#include "core/limits.h"
+#include "core/lock_store.h"
+#include "redis/format/key_layout.h"
+#include "redis/guard/guard_observer.h"
+#include "redis/guard/loss_judge.h"
+#include "redis/guard/store_guard.h"
+#include "redis/lease_proofs.h"
+#include "redis/node/node.h"
+#include "redis/operation_queue.h"
+#include "redis/redis_admin_store.h"
+#include "redis/redis_lock_store.h"
+
+namespace lockkeeper::redis {
+
+struct RedisStoreOptions {
+  // Random id of this start of the daemon, 16 hex digits: names its channel and its waiters.
+  std::string daemon_id;
+  KeyLayout keys{"lk:"};
+  core::Millis record_retention{60'000};
+  // Longest time between a script call and its execution: later it is not executed any more.
+  core::Millis call_lifetime{2'000};
+  // Waiters that the line of one lock may have.
+  int32_t waiters_per_lock_max = core::limits::kWaitersPerLockDefault;
+  // How long other daemons that may know an empty store have to say so before it counts as new.
+  core::Millis first_use_wait{0};
+  JudgePolicy policy;
+};
+
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
+class RedisStore {
+ public:
+  // Guarded by a NodeGuard.
+  RedisStore(Node& node, const core::Clock& clock, core::Executor& executor,
+             GuardObserver& observer, const RedisStoreOptions& options);
+  // With another guard, for tests and benchmarks of everything else.
+  RedisStore(Node& node, const core::Clock& clock, core::Executor& executor,
+             GuardObserver& observer, const RedisStoreOptions& options,
+             std::unique_ptr<StoreGuard> guard);
+  ~RedisStore();
+  RedisStore(const RedisStore&) = delete;
+  RedisStore& operator=(const RedisStore&) = delete;
+
+  core::LockStore& locks() { return locks_; }
+  core::AdminStore& admin() { return admin_; }
+  StoreGuard& guard() { return *guard_; }
+  OperationQueue& queue() { return *queue_; }
+
+  // Ends the operations that are open, inside this call: with OUTCOME_UNKNOWN if they were sent,
+  // otherwise with STORE_UNAVAILABLE. Nothing may be asked of the store afterwards. Whoever waits
+  // for answers must still exist.
+  void Close();
+
+ private:
+  void OnMessage(std::string_view message);
+
+  const KeyLayout keys_;
+  // Hears that a daemon has just written a marker that begins with the text.
+  std::function<void(std::string_view)> on_marker_written_;
+  const std::unique_ptr<StoreGuard> guard_;
+  std::optional<OperationQueue> queue_;  // Until Close().
+  LeaseProofs proofs_;
+  RedisLockStore locks_;
+  RedisAdminStore admin_;
+};
+
+}  // namespace lockkeeper::redis
