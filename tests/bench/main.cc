@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/load/program_main.h"
+#include "bench/load/figures.h"
 #include "bench/machine.h"
 #include "bench/report.h"
 #include "bench/servers.h"

@@ -3,9 +3,6 @@
 // What a client that only costs does to another one: the 99th percentile of the other's acquires
 // and releases, one after the other, with and without an attack in turn, and their ratio. And what
 // it does to the memory of the daemon.
-#include <grpcpp/create_channel.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/load/program_main.h"
+#include "bench/load/load.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
 #include "support/process/process_memory.h"
@@ -31,7 +28,6 @@
 namespace lockkeeper::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using support::RawHttp2;
 
 // Of the other client, not measured: what an attack has left behind is worked off meanwhile.
@@ -61,7 +57,7 @@ class Flood {
   Flood(uint16_t port, const Attack& attack) : port_(port), attack_(attack) {}
 
   void Run(const std::stop_token& stop) {
-    auto next = Clock::now();
+    auto next = SteadyClock::now();
     while (!stop.stop_requested()) {
       try {
         Write();
@@ -69,7 +65,7 @@ class Flood {
         client_.reset();
       }
       if (attack_.rate == 0) continue;
-      next = std::max(next + kPace, Clock::now() - kPace);
+      next = std::max(next + kPace, SteadyClock::now() - kPace);
       std::unique_lock lock(mutex_);
       stopped_.wait_until(lock, stop, next, [] { return false; });
     }
@@ -137,19 +133,20 @@ class Flood {
 
 class OtherClient {
  public:
-  explicit OtherClient(const std::string& address)
-      : stub_(v1::LockService::NewStub(
-            grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {}
+  explicit OtherClient(uint16_t port)
+      : stub_(v1::LockService::NewStub(ConnectAlone("127.0.0.1:" + std::to_string(port)))) {}
 
   // In microseconds.
   double P99(std::chrono::milliseconds time) {
     std::vector<double> took;
-    for (const auto end = Clock::now() + time; Clock::now() < end;) {
-      const auto start = Clock::now();
+    for (const auto end = SteadyClock::now() + time; SteadyClock::now() < end;) {
+      const auto start = SteadyClock::now();
       while (!AcquireAndRelease()) {
-        if (Clock::now() > start + kGiveUp) throw std::runtime_error("the daemon does not serve");
+        if (SteadyClock::now() > start + kGiveUp)
+          throw std::runtime_error("the daemon does not serve");
       }
-      took.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() / 2);
+      took.push_back(std::chrono::duration<double, std::micro>(SteadyClock::now() - start).count() /
+                     2);
     }
     std::sort(took.begin(), took.end());
     return took[took.size() * 99 / 100];
@@ -216,22 +213,33 @@ class MemoryPeak {
   }};
 };
 
+struct Options {
+  uint16_t port = 0;
+  uint16_t attacked_port = 0;  // 0: the same daemon.
+  pid_t attacked = 0;
+  Attack attack;
+  int rounds = 5;
+  int seconds = 5;
+};
+
 // The ratio of the other's 99th percentiles.
-double Round(OtherClient& other, uint16_t port, pid_t daemon, const Attack& attack,
-             std::chrono::seconds time) {
-  if (attack.kind == Kind::kUnreadLists) other.AcquireLong(kLocksListed);
+double Round(OtherClient& other, const Options& options) {
+  const Attack& attack = options.attack;
+  const uint16_t port = options.attacked_port != 0 ? options.attacked_port : options.port;
+  const std::chrono::seconds time(options.seconds);
+  if (attack.kind == Kind::kUnreadLists) OtherClient(port).AcquireLong(kLocksListed);
   other.P99(kSettle);
   const double without = other.P99(time);
   std::vector<std::unique_ptr<Flood>> floods;
   std::vector<std::jthread> threads;
-  MemoryPeak peak(daemon);
-  const auto start = Clock::now();
+  MemoryPeak peak(options.attacked);
+  const auto start = SteadyClock::now();
   for (int i = 0; i < attack.connections; ++i) {
     Flood& flood = *floods.emplace_back(std::make_unique<Flood>(port, attack));
     threads.emplace_back([&flood](const std::stop_token& stop) { flood.Run(stop); });
   }
   const double with = other.P99(time);
-  const double took = std::chrono::duration<double>(Clock::now() - start).count();
+  const double took = std::chrono::duration<double>(SteadyClock::now() - start).count();
   int64_t calls = 0;
   int64_t connections = 0;
   for (const auto& flood : floods) {
@@ -245,50 +253,49 @@ double Round(OtherClient& other, uint16_t port, pid_t daemon, const Attack& atta
   std::cout << "without_us " << without << " with_us " << with << " ratio " << with / without
             << " calls_per_second " << static_cast<double>(calls) / took << " connections "
             << connections << " peak_mb " << peak.Stop();
-  if (daemon != 0) std::cout << " afterwards_mb " << support::ResidentBytes(daemon) / 1e6;
+  if (options.attacked != 0) {
+    std::cout << " afterwards_mb " << support::ResidentBytes(options.attacked) / 1e6;
+  }
   std::cout << std::endl;
   return with / without;
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app{"Compares another client's 99th percentile with and without an attack"};
-  uint16_t port = 0;
-  app.add_option("--port", port, "Where the daemon listens on 127.0.0.1")->required();
-  pid_t daemon = 0;
-  app.add_option("--pid", daemon, "Of the daemon, to tell its memory");
-  Attack attack;
-  app.add_option("--attack", attack.kind)
+void Run(const Options& options) {
+  OtherClient other(options.port);
+  std::vector<double> ratios;
+  for (int round = 0; round < options.rounds; ++round) ratios.push_back(Round(other, options));
+  std::sort(ratios.begin(), ratios.end());
+  PrintFigure("median_ratio", ratios[ratios.size() / 2]);
+}
+
+}  // namespace
+
+void AddFlood(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand(
+      "flood", "Compares another client's 99th percentile with and without an attack");
+  const auto options = std::make_shared<Options>();
+  Attack& attack = options->attack;
+  command.add_option("--port", options->port, "Where the daemon listens on 127.0.0.1")->required();
+  command.add_option("--attacked-port", options->attacked_port,
+                     "Another daemon that is attacked instead, to tell what the attack costs the "
+                     "machine from what it costs the daemon");
+  command.add_option("--pid", options->attacked, "Of the attacked daemon, to tell its memory");
+  command.add_option("--attack", attack.kind)
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, Kind>{{"reset", Kind::kReset},
                                       {"reset-with-message", Kind::kResetWithMessage},
                                       {"unread-lists", Kind::kUnreadLists}}));
-  app.add_option("--connections", attack.connections)->check(CLI::Range(1, 100));
-  app.add_option("--addresses", attack.addresses, "Whose connections come from as many addresses")
+  command.add_option("--connections", attack.connections)->check(CLI::Range(1, 100));
+  command.add_option("--addresses", attack.addresses, "Of its connections")
       ->check(CLI::Range(1, 250));
-  app.add_option("--rate", attack.rate, "Calls per second. 0: as fast as they go")
+  command.add_option("--rate", attack.rate, "Calls per second. 0: as fast as they go")
       ->check(CLI::Range(0, 10'000'000));
-  app.add_option("--open", attack.open, "Unread lists that are left open. 0: more and more")
+  command.add_option("--open", attack.open, "Unread lists that are left open. 0: more and more")
       ->check(CLI::Range(0, 10'000));
-  int rounds = 5;
-  app.add_option("--rounds", rounds)->check(CLI::Range(1, 100));
-  int seconds = 5;
-  app.add_option("--seconds", seconds, "Of each half of a round")->check(CLI::Range(1, 600));
-  CLI11_PARSE(app, argc, argv);
-
-  OtherClient other("127.0.0.1:" + std::to_string(port));
-  std::vector<double> ratios;
-  for (int round = 0; round < rounds; ++round) {
-    ratios.push_back(Round(other, port, daemon, attack, std::chrono::seconds(seconds)));
-  }
-  std::sort(ratios.begin(), ratios.end());
-  std::cout << "median_ratio " << ratios[ratios.size() / 2] << "\n";
-  return 0;
+  command.add_option("--rounds", options->rounds)->check(CLI::Range(1, 100));
+  command.add_option("--seconds", options->seconds, "Of each half of a round")
+      ->check(CLI::Range(1, 600));
+  command.callback([options] { Run(*options); });
 }
 
-}  // namespace
 }  // namespace lockkeeper::bench
-
-int main(int argc, char** argv) {
-  return lockkeeper::bench::ProgramMain("bench_flood",
-                                        [&] { return lockkeeper::bench::Main(argc, argv); });
-}

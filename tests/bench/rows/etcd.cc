@@ -9,7 +9,7 @@ namespace lockkeeper::bench {
 namespace {
 
 Figures RunLoad(const EtcdServer& etcd, int connections, int outstanding, double seconds) {
-  Figures figures = RunProgram({ProgramPath("bench_etcd_load"), "--address", etcd.address(),
+  Figures figures = RunProgram({ProgramPath("bench_load"), "etcd", "--address", etcd.address(),
                                 "--connections", std::to_string(connections), "--outstanding",
                                 std::to_string(outstanding), "--seconds", std::to_string(seconds)});
   figures["cycles_per_s"] = figures.at("rpc_per_s") / 2;

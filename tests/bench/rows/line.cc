@@ -19,7 +19,8 @@ Row LineRow(const std::string& name, const std::string& what, int waiters, bool 
           .measure = [=](Servers& servers, double seconds) {
             support::DaemonProcess daemon(DaemonOn(servers.redis().url()));
             daemon.WaitUntilReady();
-            std::vector<std::string> command = {ProgramPath("bench_line_load"),
+            std::vector<std::string> command = {ProgramPath("bench_load"),
+                                                "line",
                                                 "--address",
                                                 daemon.GrpcAddress(),
                                                 "--http",

@@ -14,7 +14,7 @@ Row RedisRow(const std::string& name, const std::string& what, int locks, int ca
           .rate = "cycles_per_s",
           .latency = "acquire",
           .measure = [=](Servers& servers, double seconds) {
-            return RunProgram({ProgramPath("bench_redis_load"), "--socket",
+            return RunProgram({ProgramPath("bench_load"), "redis", "--socket",
                                servers.redis().socket_path(), "--locks-per-call",
                                std::to_string(locks), "--calls-in-flight", std::to_string(calls),
                                "--seconds", std::to_string(seconds)});

@@ -31,11 +31,12 @@ Figures Measure(const Service& service, const Depth& depth, double seconds,
 }  // namespace
 
 Figures MeasureUnary(const Service& service, const Depth& depth, double seconds) {
-  return Measure(service, depth, seconds, {ProgramPath("bench_unary_load"), "--target", "locks"});
+  return Measure(service, depth, seconds,
+                 {ProgramPath("bench_load"), "unary", "--target", "locks"});
 }
 
 Figures MeasureSession(const Service& service, const Depth& depth, double seconds) {
-  return Measure(service, depth, seconds, {ProgramPath("bench_session_load")});
+  return Measure(service, depth, seconds, {ProgramPath("bench_load"), "session"});
 }
 
 Row CyclesRow(const std::string& name, const std::string& what, const Depth& depth,

@@ -14,7 +14,7 @@ constexpr Depth kFiveHundred{8, 64};
 
 struct Echo {
   std::string name;
-  std::string target;  // As bench_unary_load has it.
+  std::string target;  // As `bench_load unary` has it.
   std::string what;
 };
 
@@ -29,7 +29,7 @@ Row EchoRow(const Echo& echo, const Depth& depth) {
           .latency = "echo",
           .measure = [depth, target = echo.target](Servers& servers, double seconds) {
             const double cpu_before = CpuMicros(servers.echo());
-            Figures figures = RunProgram({ProgramPath("bench_unary_load"), "--target", target,
+            Figures figures = RunProgram({ProgramPath("bench_load"), "unary", "--target", target,
                                           "--address", servers.echo_address(), "--connections",
                                           std::to_string(depth.connections), "--outstanding",
                                           std::to_string(depth.outstanding), "--seconds",

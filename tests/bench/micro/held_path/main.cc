@@ -7,8 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/load/latencies.h"
-#include "bench/load/program_main.h"
+#include "bench/load/figures.h"
 #include "bench/micro/domain_alone.h"
 #include "bench/micro/requests.h"
 #include "core/session.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Closed loops of lock cycles on Redis, as tests/bench/load/call_loop.h has them, and the figures that they print.
+// Closed loops of lock cycles on Redis, as tests/bench/load/load.h has them, and the figures that they print.
 import { parseArgs } from "node:util";
 import Redis from "ioredis";
 

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/load/redis_commands.h"
+#include "bench/load/watch.h"
 
+#include <condition_variable>
+#include <mutex>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string_view>
 
+#include "support/process/http_get.h"
 #include "support/process/redis_connection.h"
 
 namespace lockkeeper::bench {
 namespace {
+
+constexpr std::chrono::seconds kPatience{60};
 
 std::string Info(const std::string& socket, const std::string& section) {
   return support::RedisConnection(socket).Run({"INFO", section}).text;
@@ -49,6 +55,43 @@ CommandCounts CountCommands(const std::string& socket) {
     }
   }
   return counts;
+}
+
+void AddWatchedOptions(CLI::App& command, Watched& watched) {
+  command.add_option("--address", watched.address, "Where the daemon listens")->required();
+  command.add_option("--http", watched.http, "Where it serves metrics")->required();
+  command.add_option("--socket", watched.socket, "Unix socket of its Redis")->required();
+  command.add_option("--daemon", watched.daemon, "Its process id")->required();
+}
+
+void AwaitWaiters(const std::string& http, size_t count) {
+  const std::string wanted = "\nlockkeeper_waiters " + std::to_string(count) + "\n";
+  const auto until = SteadyClock::now() + kPatience;
+  for (;;) {
+    if (support::HttpGet(http, "/metrics").body.find(wanted) != std::string::npos) return;
+    if (SteadyClock::now() > until) {
+      throw std::runtime_error(std::to_string(count) + " waiters are not reached");
+    }
+    LetPass(std::chrono::milliseconds(20));
+  }
+}
+
+void LetPass(std::chrono::duration<double> time) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable().wait_for(lock, time, [] { return false; });
+}
+
+Cores::Cores(const Watched& watched)
+    : daemon_(watched.daemon),
+      redis_(RedisProcess(watched.socket)),
+      daemon_before_(CpuMicros(daemon_)),
+      redis_before_(CpuMicros(redis_)) {}
+
+void Cores::Print(const std::string& name) const {
+  const std::chrono::duration<double, std::micro> elapsed = SteadyClock::now() - begin_;
+  PrintFigure(name + "_daemon_cores", (CpuMicros(daemon_) - daemon_before_) / elapsed.count());
+  PrintFigure(name + "_redis_cores", (CpuMicros(redis_) - redis_before_) / elapsed.count());
 }
 
 }  // namespace lockkeeper::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/load/closed_loops.h"
+#include "bench/load/load.h"
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -25,12 +25,17 @@ double CpuSeconds() {
 
 }  // namespace
 
-void AddLoadOptions(CLI::App& app, LoadOptions& options) {
-  app.add_option("--address", options.address, "Where the server listens")->required();
-  app.add_option("--connections", options.connections)->check(CLI::Range(1, 1024));
-  app.add_option("--outstanding", options.outstanding, "Calls at a time on each connection")
+CLI::App& AddLoad(CLI::App& app, const std::string& name, const std::string& what,
+                  const std::function<void(const LoadOptions&)>& run) {
+  CLI::App& command = *app.add_subcommand(name, what);
+  const auto options = std::make_shared<LoadOptions>();
+  command.add_option("--address", options->address, "Where the server listens")->required();
+  command.add_option("--connections", options->connections)->check(CLI::Range(1, 1024));
+  command.add_option("--outstanding", options->outstanding, "Calls at a time on each connection")
       ->check(CLI::Range(1, 8192));
-  app.add_option("--seconds", options.seconds)->check(CLI::Range(0.01, 600.0));
+  command.add_option("--seconds", options->seconds)->check(CLI::Range(0.01, 600.0));
+  command.callback([options, run] { run(*options); });
+  return command;
 }
 
 std::shared_ptr<grpc::Channel> ConnectAlone(const std::string& address) {
@@ -61,7 +66,7 @@ void PrintLoad(const Counted& counted, LatenciesByCall& latencies, uint64_t all_
 
 void RunClosedLoops(const LoadOptions& options, const MakeLoop& make) {
   LoadControl control;
-  CallLoops loops;
+  std::vector<std::unique_ptr<CallLoop>> loops;
   for (size_t i = 0; i < options.connections; ++i) {
     const std::shared_ptr<grpc::Channel> channel = ConnectAlone(options.address);
     for (size_t k = 0; k < options.outstanding; ++k) {
@@ -74,7 +79,7 @@ void RunClosedLoops(const LoadOptions& options, const MakeLoop& make) {
   LatenciesByCall latencies;
   uint64_t calls = 0;
   for (const auto& loop : loops) {
-    loop->AddTo(latencies);
+    for (const auto& [call, of_call] : loop->latencies()) latencies[call].Merge(of_call);
     calls += loop->calls();
   }
   PrintLoad(counted, latencies, calls);

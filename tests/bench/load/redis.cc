@@ -5,10 +5,8 @@
 // clients do. One connection; Redis has one thread for all of them.
 #include <hiredis/hiredis.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <deque>
-#include <iostream>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -16,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/load/latencies.h"
+#include "bench/load/load.h"
 #include "core/requests.h"
 #include "redis/format/key_layout.h"
 #include "redis/format/lock_record.h"
@@ -237,21 +235,15 @@ void Run(const Options& options) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::bench
 
-int main(int argc, char** argv) {
-  lockkeeper::bench::Options options;
-  CLI::App app("Acquires and releases locks straight on a Redis, with our scripts");
-  app.add_option("--socket", options.socket, "Unix socket of the Redis")->required();
-  app.add_option("--locks-per-call", options.locks_per_call)->check(CLI::Range(1, 64));
-  app.add_option("--calls-in-flight", options.calls_in_flight)->check(CLI::Range(1, 1024));
-  app.add_option("--seconds", options.seconds)->check(CLI::Range(0.01, 600.0));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    lockkeeper::bench::Run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "bench_redis_load: " << error.what() << "\n";
-    return 1;
-  }
-  return 0;
+void AddRedis(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("redis", "Our scripts straight on a Redis");
+  const auto options = std::make_shared<Options>();
+  command.add_option("--socket", options->socket, "Unix socket of the Redis")->required();
+  command.add_option("--locks-per-call", options->locks_per_call)->check(CLI::Range(1, 64));
+  command.add_option("--calls-in-flight", options->calls_in_flight)->check(CLI::Range(1, 1024));
+  command.add_option("--seconds", options->seconds)->check(CLI::Range(0.01, 600.0));
+  command.callback([options] { Run(*options); });
 }
+
+}  // namespace lockkeeper::bench

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Durations of a round's operations, and what is printed of them. All programs of the load folder
-// print `name value` lines; program.h reads them.
+// Durations of a round's operations, and what programs print of them: `name value` lines, which
+// program.h reads.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <exception>
+#include <iostream>
 #include <map>
 #include <string>
 #include <vector>
@@ -54,5 +56,16 @@ class Latencies {
 
 // By the kind of call, as it is printed.
 using LatenciesByCall = std::map<std::string, Latencies>;
+
+// The exit code that `body` answers; 1, and what went wrong on stderr, if it throws.
+template <typename Body>
+int ProgramMain(const char* program, const Body& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    std::cerr << program << ": " << error.what() << "\n";
+    return 1;
+  }
+}
 
 }  // namespace lockkeeper::bench
