@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lockkeeperd: flags, signals, exit codes; everything else is in daemon/daemon.cc.
+// lockkeeperd: flags, signals and exit codes. Everything else is in daemon/daemon.cc.
 
 #include <malloc.h>
 #include <sys/eventfd.h>
@@ -33,7 +33,7 @@ namespace {
 
 namespace field = telemetry::field;
 
-// docs/operating/troubleshooting.md says what to do about each.
+// docs/operating/troubleshooting.md says what to do for each.
 enum ExitCode : int {
   kDrained = 0,
   kOther = 1,
@@ -78,14 +78,14 @@ void AddSettings(CLI::App& app, std::vector<config::FlagValue>& flags) {
     const config::Config defaults;
     const std::string usual = absl::StrJoin(config::Show(setting, defaults).texts, ",");
     if (!usual.empty()) option->default_str(usual);
-    // Each --listen takes one address, so that nothing else on the line is taken for one.
+    // Each --listen takes one address, so that a following word is not taken for another one.
     option->expected(1)->allow_extra_args(false)->required(false);
     option->multi_option_policy(setting.is_list() ? CLI::MultiOptionPolicy::TakeAll
                                                   : CLI::MultiOptionPolicy::Throw);
   }
 }
 
-// What is wrong with a command line that CLI11 refuses, in one line.
+// One line that says what is wrong with a command line that CLI11 has rejected.
 std::string ProblemOf(const CLI::App& app, const CLI::ParseError& error) {
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) known.push_back(option->get_name());
@@ -112,7 +112,7 @@ std::string ProblemOf(const CLI::App& app, const CLI::ParseError& error) {
   return words.empty() ? said : "unexpected argument `" + words.front() + "`";
 }
 
-// Nothing if the command line is dealt with; then `exit_code` says how.
+// Nothing if there is nothing left to do; then `exit_code` is set.
 std::optional<CommandLine> ParseCommandLine(int argc, char** argv, int& exit_code) {
   CLI::App app(
       "lockkeeperd, the lock daemon. Locks are kept in a Redis that all daemons share "
@@ -129,7 +129,7 @@ std::optional<CommandLine> ParseCommandLine(int argc, char** argv, int& exit_cod
                "Print the configuration with the origin of each value, and exit");
   app.set_version_flag("--version", VersionText());
   app.footer(
-      "Every setting, those without an option too, stands in the file of --config, or in a "
+      "Every setting, even one without an option, can be set in the file of --config, or in a "
       "variable: "
       "LOCKKEEPERD_STORE_REDIS\nis store.redis. --print-config shows them all.\n"
       "Exit codes: 0 drained, 64 usage, 69 cannot listen or store refused, 78 bad "
@@ -191,7 +191,7 @@ int ExitCodeOf(const absl::Status& status) {
   }
 }
 
-// Writes at once, for a process that has no time left for the log's own thread.
+// Writes at once, because the process ends before the log's own thread could write.
 class LastWords final : public telemetry::LogOutput {
  public:
   void Write(std::string_view line) override { std::cerr << std::string(line) + "\n"; }
@@ -201,12 +201,12 @@ class LastWords final : public telemetry::LogOutput {
   LastWords output;
   telemetry::Log log(LogOptionsOf(config), output);
   telemetry::Logger(log, "daemon")
-      .Warn("daemon.stopped_at_once", "A second signal ends the daemon in the midst of its drain",
+      .Warn("daemon.stopped_at_once", "A second signal ends the daemon during its drain",
             {field::Signal(daemon::NameOfSignal(signal))});
   std::_Exit(kOther);
 }
 
-// Drains on a thread of its own, so that this one hears of a second signal.
+// Drains on another thread, so that this one can wait for a second signal.
 int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemetry::Logger& logger,
                          const config::LogConfig& config) {
   const int drained = eventfd(0, EFD_CLOEXEC);
@@ -223,7 +223,8 @@ int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemet
   return kDrained;
 }
 
-// As many descriptors as the process may have: each connection takes one. Answers how many.
+// Raises the limit of descriptors as far as the process may, since each connection needs one.
+// Returns the limit.
 size_t RaiseDescriptorLimit() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -256,8 +257,9 @@ int Serve(const config::Config& config) {
   return DrainUnlessSignalled(**daemon, signals, logger, config.log);
 }
 
-// Heaps that the threads share. By default each of them gets one of its own, and what a flood of
-// calls has taken in one is no room for the next, which comes on another thread.
+// The number of heaps, which all threads share. By default each thread has its own heap, and the
+// memory that a flood of calls took in one heap is no use for the next flood, which arrives on
+// another thread.
 constexpr int kHeaps = 2;
 
 int Main(int argc, char** argv) {

@@ -33,17 +33,17 @@ class Checker {
     const StoreConfig& store = config_.store;
     if (store.redis.empty() && !store.embedded) {
       problems_.emplace_back(
-          "no store is named: give --redis URL (store.redis) for a Redis that all daemons share, "
+          "no store is given: use --redis URL (store.redis) for a Redis that all daemons share, or "
           "or "
           "--embedded (store.embedded) for a private one that only this daemon uses");
     }
     if (!store.redis.empty() && store.embedded) {
-      problems_.push_back("two stores are named: " + Named("store.redis") + " and " +
-                          Named("store.embedded") + "; take one of them away");
+      problems_.push_back("two stores are given: " + Named("store.redis") + " and " +
+                          Named("store.embedded") + "; remove one of them");
     }
     if (store.embedded && store.data_dir.empty()) {
       problems_.emplace_back(
-          "store.data_dir: has to be given, since neither XDG_STATE_HOME nor HOME is set");
+          "store.data_dir: must be given, since neither XDG_STATE_HOME nor HOME is set");
     }
   }
 
@@ -58,7 +58,7 @@ class Checker {
       problems_.push_back(named + ": is for store.redis, which is not given");
     } else if (HasPassword(store.redis)) {
       problems_.push_back("two passwords are given: " + named + " and the one in " +
-                          Named("store.redis") + "; take one of them away");
+                          Named("store.redis") + "; remove one of them");
     }
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every setting of the daemon with its default: the one place for defaults. config_loader fills it
-// from file, environment and flags; config/lockkeeper.yaml shows the same keys, and a test proves
-// that they agree. Immutable after start.
+// Every setting of the daemon, with its default. config_loader fills it from file, environment and
+// flags. config/lockkeeper.yaml has the same keys and defaults; a test compares them. Immutable
+// after start.
 #pragma once
 
 #include <string>
@@ -21,13 +21,13 @@ struct ServerConfig {
   std::vector<std::string> listen = {"127.0.0.1:7600"};
   // Where HTTP (health, metrics) listens: host:port or [v6]:port. Empty: nowhere.
   std::string http_listen = "127.0.0.1:7601";
-  // Listen beyond loopback without transport security. Whoever reaches the port can lock.
+  // Listen beyond loopback without transport security. Everybody who reaches the port can lock.
   bool allow_insecure = false;
   // Connections to gRPC at a time, 1 to 1,000,000.
   int connections_max = core::limits::kConnectionsDefault;
 };
 
-// What is done with a store that has no marker and no locks.
+// What to do with a store that has no marker and no locks.
 enum class FirstUse { kGrant, kQuarantine };
 enum class Quarantine { kOn, kOff };
 
@@ -37,7 +37,7 @@ struct StoreConfig {
   text::Secret redis;
   // File that holds the password of the store, its last newline left out. Empty: none.
   std::string redis_password_file;
-  // What that file holds. Not a setting: config_loader reads it.
+  // The content of that file, which config_loader reads. Not a setting.
   text::Secret redis_password;
   // PEM file of the CAs that may sign the certificate of a rediss:// server. Empty: the system's.
   std::string redis_tls_ca_file;
@@ -45,7 +45,7 @@ struct StoreConfig {
   // rediss:// server that asks for one. Both or neither.
   std::string redis_tls_certificate_file;
   std::string redis_tls_key_file;
-  // Name or address that the certificate of a rediss:// server has to be for. Empty: the host of
+  // Name or address that the certificate of a rediss:// server must be for. Empty: the host of
   // the URL.
   std::string redis_tls_server_name;
   // Run a private redis-server in data_dir.
@@ -63,13 +63,14 @@ struct StoreConfig {
   Millis connect_timeout{2'000};
   // Longest wait for a reply, 10 ms to 1 min; a shorter rpc deadline wins.
   Millis request_timeout{1'000};
-  // An empty store that no living daemon knows is a new one, or one that has lost everything.
+  // Whether an empty store that no living daemon knows counts as new, or as one that has lost
+  // everything.
   FirstUse first_use = FirstUse::kGrant;
-  // Time that other daemons have to show that they know an empty store, 0 to 1 min.
+  // How long to wait for other daemons to show that they know an empty store, 0 to 1 min.
   Millis first_use_wait{3'000};
   // Grant nothing new after a loss until all leases that may have been forgotten are over.
   Quarantine quarantine = Quarantine::kOn;
-  // What the operator answers for although Redis does not show it: no_eviction, durable.
+  // What the operator guarantees although Redis does not show it: no_eviction, durable.
   std::vector<std::string> assume;
   // How long the record of an ended lock is kept, 1 s to 24 h. Repeats are recognised, and tokens
   // compared, as long as the record is there.

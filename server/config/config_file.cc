@@ -13,12 +13,12 @@
 namespace lockkeeper::config {
 namespace {
 
-// A configuration is a few KiB; whatever is larger is another file.
+// A configuration has a few KiB; a larger file must be something else.
 constexpr size_t kFileBytesMax = 1 << 20;
 
 int LineOf(const YAML::Node& node) { return node.Mark().line + 1; }
 
-// Counts documents and looks at nothing else.
+// Counts the documents, and ignores everything else.
 class DocumentCounter : public YAML::EventHandler {
  public:
   int documents() const { return documents_; }
@@ -45,8 +45,8 @@ class DocumentCounter : public YAML::EventHandler {
   int last_line_ = 0;
 };
 
-// Line on which a second document begins; 0 if there is none. (YAML::LoadAll would do, but some
-// stray characters behind a document make it find empty ones for ever.)
+// The line on which a second document begins; 0 if there is none. (Not YAML::LoadAll: with some
+// stray characters after a document it finds empty documents for ever.)
 int SecondDocumentLine(const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
@@ -64,7 +64,7 @@ class Reader {
   void ReadDocument(const YAML::Node& document) {
     if (!document.IsDefined() || document.IsNull()) return;  // Nothing but comments.
     if (!document.IsMap()) {
-      Refuse(LineOf(document), "has to consist of sections such as \"server:\"");
+      Refuse(LineOf(document), "must consist of sections such as \"server:\"");
       return;
     }
     ReadMap(document, "",
@@ -80,14 +80,14 @@ class Reader {
   }
 
  private:
-  // Calls `entry` for each key of `map` that is a word and stands there for the first time.
+  // Calls `entry` for each key of `map` that is a word and not a duplicate.
   template <typename Entry>
   void ReadMap(const YAML::Node& map, const std::string& prefix, Entry entry) {
     std::map<std::string, int> lines;
     for (const auto& pair : map) {
       const int line = LineOf(pair.first);
       if (!pair.first.IsScalar()) {
-        Refuse(line, "a key has to be a word");
+        Refuse(line, "a key must be a word");
         continue;
       }
       const std::string& name = pair.first.Scalar();
@@ -132,14 +132,14 @@ class Reader {
       raw.shape = RawValue::Shape::kList;
       for (const YAML::Node& item : value) {
         if (!item.IsScalar()) {
-          Refuse(LineOf(item), key + ": each entry has to be a text");
+          Refuse(LineOf(item), key + ": each entry must be a text");
           return;
         }
         raw.texts.push_back(item.Scalar());
       }
     } else {
       Refuse(line, key + (value.IsNull() ? ": has no value; leave the line out for the default"
-                                         : ": has to be a value, is a section"));
+                                         : ": must be a value, is a section"));
       return;
     }
     contents_.values.push_back({.setting = setting, .value = std::move(raw), .line = line});
@@ -156,7 +156,7 @@ FileContents ParseConfigText(std::string_view text, const std::string& path) {
   try {
     const std::string document(text);
     if (const int line = SecondDocumentLine(document); line != 0) {
-      reader.Refuse(line, "a second document begins here; there has to be one");
+      reader.Refuse(line, "a second document begins here; there must be one");
     } else {
       reader.ReadDocument(YAML::Load(document));
     }

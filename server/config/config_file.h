@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the YAML file into keys, values and lines, and refuses what is no setting.
+// Reads the YAML file into keys, values and lines, and rejects unknown keys.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace lockkeeper::config {
 
-// A setting that the file gives.
+// A setting in the file.
 struct FileValue {
   const Setting* setting = nullptr;
   RawValue value;
@@ -26,7 +26,7 @@ struct FileContents {
 // Reads the file at `path`. A file that cannot be read or is not valid YAML is a problem.
 FileContents ReadConfigFile(const std::string& path);
 
-// The same with the text of the file; `path` is for the problems.
+// The same for the text of the file; `path` appears in the problems.
 FileContents ParseConfigText(std::string_view text, const std::string& path);
 
 }  // namespace lockkeeper::config

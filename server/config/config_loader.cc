@@ -32,7 +32,7 @@ RawValue RawFromFlag(const Setting& setting, const FlagValue& flag) {
           .texts = flag.values};
 }
 
-// Kubernetes tells each pod about the Services around it, in variables made of their names.
+// Kubernetes sets variables in each pod that are made from the names of Services.
 std::string HintAtServiceLinks(std::string_view variable) {
   const std::string_view name = variable.substr(kPrefix.size());
   if (!name.starts_with("SERVICE_") && !name.starts_with("PORT")) return "";
@@ -80,7 +80,7 @@ class Loader {
     if (const text::Problem problem = Assign(setting, value, loaded_.config)) {
       problems_.push_back(origin + ": " + std::string(setting.key) + ": " + *problem);
     }
-    // Also if it is malformed: whatever follows from it is found there.
+    // Even if the value is malformed, so that later problems name the same origin.
     loaded_.origins.find(setting.key)->second = origin;
   }
 

@@ -44,7 +44,7 @@ absl::StatusOr<ListenAddress> ParseUnix(std::string_view text) {
   ListenAddress address;
   address.path = text.substr(kUnixScheme.size());
   if (address.path.empty() || address.path[0] != '/') {
-    return Malformed(text::Quoted(text) + " has to name an absolute path: unix:/path");
+    return Malformed(text::Quoted(text) + " must name an absolute path: unix:/path");
   }
   if (address.path.size() > kPathBytesMax) {
     return Malformed("the path of a unix socket has at most " + std::to_string(kPathBytesMax) +
@@ -63,7 +63,7 @@ absl::StatusOr<ListenAddress> ParseTcp(std::string_view text) {
   ListenAddress address;
   address.host = text.substr(0, colon);
   const std::optional<uint16_t> port = ParsePort(text.substr(colon + 1));
-  if (!port) return Malformed("the port of " + text::Quoted(text) + " has to be from 0 to 65535");
+  if (!port) return Malformed("the port of " + text::Quoted(text) + " must be from 0 to 65535");
   address.port = *port;
 
   if (address.host.empty()) {

@@ -19,11 +19,11 @@ struct ListenAddress {
   bool is_unix() const { return !path.empty(); }
   bool is_localhost() const { return host == "localhost"; }
 
-  // Whether only this machine can reach it: a unix socket, 127.0.0.0/8, ::1 or localhost. Other
-  // names count as reachable from outside, whatever they resolve to today.
+  // Whether only this machine can reach the address: a unix socket, 127.0.0.0/8, ::1 or localhost.
+  // Other names count as reachable from outside, whatever they resolve to.
   bool IsLocal() const;
 
-  // As ParseListenAddress reads it.
+  // The form that ParseListenAddress reads.
   std::string ToString() const;
 
   bool operator==(const ListenAddress&) const = default;

@@ -7,7 +7,8 @@
 namespace lockkeeper::config {
 namespace {
 
-// Texts are quoted, so that none is read back as something else; numbers and words need not be.
+// Texts are quoted, so that YAML does not read them as something else. Numbers and words need no
+// quotes.
 bool IsText(const Setting& setting) {
   return setting.is_secret() || std::holds_alternative<FieldOf<std::string>>(setting.field);
 }

@@ -67,7 +67,7 @@ text::Problem Parse(const Setting& setting, const std::string& text, text::Secre
 }
 
 text::Problem Parse(const Setting&, const std::string& text, bool& out) {
-  if (text != "true" && text != "false") return "has to be true or false, is " + text::Quoted(text);
+  if (text != "true" && text != "false") return "must be true or false, is " + text::Quoted(text);
   out = text == "true";
   return std::nullopt;
 }
@@ -77,10 +77,10 @@ text::Problem Parse(const Setting& setting, const std::string& text, int& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = end == text.data() + text.size() && !text.empty();
   if (!whole || error == std::errc::invalid_argument) {
-    return "has to be a whole number, is " + text::Quoted(text);
+    return "must be a whole number, is " + text::Quoted(text);
   }
   if (error != std::errc() || number < setting.low || number > setting.high) {
-    return "has to be from " + std::to_string(setting.low) + " to " + std::to_string(setting.high) +
+    return "must be from " + std::to_string(setting.low) + " to " + std::to_string(setting.high) +
            ", is " + text;
   }
   out = static_cast<int>(number);
@@ -91,7 +91,7 @@ text::Problem Parse(const Setting& setting, const std::string& text, Millis& out
   Millis duration{0};
   if (text::Problem problem = text::ParseDuration(text, duration)) return problem;
   if (duration < Millis(setting.low) || duration > Millis(setting.high)) {
-    return "has to be from " + text::FormatDuration(Millis(setting.low)) + " to " +
+    return "must be from " + text::FormatDuration(Millis(setting.low)) + " to " +
            text::FormatDuration(Millis(setting.high)) + ", is " + text;
   }
   out = duration;
@@ -102,13 +102,13 @@ template <Enumeration T>
 text::Problem Parse(const Setting&, const std::string& text, T& out) {
   const auto& words = WordsOf(T());
   const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end()) return "has to be " + Enumerate(words) + ", is " + text::Quoted(text);
+  if (found == words.end()) return "must be " + Enumerate(words) + ", is " + text::Quoted(text);
   out = static_cast<T>(found - words.begin());
   return std::nullopt;
 }
 
 text::Problem ParseList(const Setting& setting, const Texts& texts, Texts& out) {
-  if (texts.empty() && !setting.may_be_empty) return "has to have at least one entry";
+  if (texts.empty() && !setting.may_be_empty) return "must have at least one entry";
   Texts values(texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
     if (text::Problem problem = Parse(setting, texts[i], values[i])) return problem;
@@ -156,7 +156,7 @@ text::Problem Assign(const Setting& setting, const RawValue& value, Config& conf
         if constexpr (std::is_same_v<T, Texts>) {
           return ParseList(setting, value.texts, field.edit(config));
         } else {
-          if (is_list) return "has to be one value, is a list";
+          if (is_list) return "must be one value, is a list";
           return Parse(setting, value.texts.at(0), field.edit(config));
         }
       },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One setting: its key, where it lives in Config, what values it takes and what it is for. From
-// this description it is read from file, environment and flags, printed, and put into the
-// documentation. settings.h has them all.
+// The description of one setting: its key, its field in Config, its values and its meaning.
+// Reading, printing and documentation of the setting all use this description. settings.h has all
+// settings.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct Setting {
   text::Problem (*check)(std::string_view text) = nullptr;  // Of a text, or of each text of a list.
   bool may_be_empty = false;                                // Of a list.
   std::string_view flag = {};                               // "--listen"; empty: none.
-  std::string_view environment_alias = {};  // Besides EnvironmentName(); empty: none.
+  std::string_view environment_alias = {};  // A second name beside EnvironmentName(); empty: none.
   std::string_view meaning;                 // For the documentation.
 
   bool is_list() const { return std::holds_alternative<FieldOf<std::vector<std::string>>>(field); }
@@ -56,23 +56,23 @@ struct Setting {
   std::string_view name() const { return key.substr(key.find('.') + 1); }
 };
 
-// A value as file, environment or command line give it.
+// A value as it is in the file, in the environment or on the command line.
 struct RawValue {
   enum class Shape { kText, kList };
   Shape shape = Shape::kText;
   std::vector<std::string> texts;  // Exactly one if the shape is kText.
 };
 
-// Parses `value` into the setting's field of `config`, which stays as it is on a problem.
+// Parses `value` into the setting's field of `config`. On a problem the field does not change.
 text::Problem Assign(const Setting& setting, const RawValue& value, Config& config);
 
-// The setting's value as a file would have it; secrets are masked.
+// The setting's value in the form of a file; secrets are masked.
 RawValue Show(const Setting& setting, const Config& config);
 
 // "LOCKKEEPERD_STORE_CONNECT_TIMEOUT"
 std::string EnvironmentName(const Setting& setting);
 
-// What kind of value it takes, for the documentation: "duration, 10ms to 1m".
+// The values that the setting accepts, for the documentation: "duration, 10ms to 1m".
 std::string DescribeValues(const Setting& setting);
 
 }  // namespace lockkeeper::config

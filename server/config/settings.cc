@@ -34,18 +34,18 @@ text::Problem CheckHttpListen(std::string_view text) {
   if (text.empty()) return std::nullopt;
   const auto address = ParseListenAddress(text);
   if (!address.ok()) return std::string(address.status().message());
-  if (address->is_unix()) return "has to be host:port or [v6]:port; only gRPC has unix sockets";
+  if (address->is_unix()) return "must be host:port or [v6]:port; only gRPC has unix sockets";
   return std::nullopt;
 }
 
 text::Problem CheckAssumption(std::string_view text) {
   if (text == "no_eviction" || text == "durable") return std::nullopt;
-  return "has to be no_eviction or durable, is " + text::Quoted(text);
+  return "must be no_eviction or durable, is " + text::Quoted(text);
 }
 
 text::Problem CheckKeyPrefix(std::string_view text) {
   if (text.empty() || text.size() > kKeyPrefixBytesMax) {
-    return "has to be 1 to " + std::to_string(kKeyPrefixBytesMax) + " bytes, has " +
+    return "must be 1 to " + std::to_string(kKeyPrefixBytesMax) + " bytes, has " +
            std::to_string(text.size());
   }
   if (text.find_first_of("{}") != std::string_view::npos) {
@@ -60,7 +60,7 @@ text::Problem CheckServerName(std::string_view text) {
            c == ':';
   });
   if (is_host && text.size() <= kHostBytesMax) return std::nullopt;
-  return "has to be a host name, or an address without brackets and port, of at most " +
+  return "must be a host name, or an address without brackets and port, of at most " +
          std::to_string(kHostBytesMax) + " bytes";
 }
 
@@ -94,7 +94,7 @@ constexpr Setting kSettings[] = {
      .check = CheckStoreUrl,
      .flag = "--redis",
      .meaning = "redis://[user:password@]host:port[/db], rediss://... (the same through TLS) or "
-                "unix:///path?db=N, percent-encoded. Either this or the embedded store has to "
+                "unix:///path?db=N, percent-encoded. Either this or the embedded store must "
                 "be chosen."},
     {.key = "store.redis_password_file",
      .field = At<&Config::store, &StoreConfig::redis_password_file>(),
@@ -118,7 +118,7 @@ constexpr Setting kSettings[] = {
     {.key = "store.redis_tls_server_name",
      .field = At<&Config::store, &StoreConfig::redis_tls_server_name>(),
      .check = CheckServerName,
-     .meaning = "Name or address that the certificate of a rediss:// server has to be for. Empty: "
+     .meaning = "Name or address that the certificate of a rediss:// server must be for. Empty: "
                 "the host of the URL."},
     {.key = "store.embedded",
      .field = At<&Config::store, &StoreConfig::embedded>(),

@@ -14,7 +14,7 @@ namespace lockkeeper::config {
 // In the order of config/lockkeeper.yaml; the settings of a section stand together.
 absl::Span<const Setting> Settings();
 
-// Nothing if there is none with this key ("server.listen"), flag ("--listen") or environment
+// Null if there is no setting with this key ("server.listen"), flag ("--listen") or environment
 // variable.
 const Setting* FindByKey(std::string_view key);
 const Setting* FindByFlag(std::string_view flag);
@@ -22,8 +22,8 @@ const Setting* FindByEnvironment(std::string_view variable);
 
 bool IsSection(std::string_view name);
 
-// "; did you mean X?" with the known name that `unknown` is most likely a slip of; empty if none is
-// near.
+// "; did you mean X?" with the known name that is most similar to `unknown`; empty if none is
+// similar.
 std::string SuggestKey(std::string_view unknown);
 std::string SuggestSection(std::string_view unknown);
 std::string SuggestVariable(std::string_view unknown);

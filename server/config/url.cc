@@ -13,8 +13,8 @@ struct Range {
   size_t end = 0;
 };
 
-// From the first colon behind the scheme to the last '@': a password that was not percent-encoded
-// may itself contain '/', '?' and '@'.
+// From the first colon after the scheme to the last '@', because a password that was not
+// percent-encoded may contain '/', '?' and '@'.
 Range PasswordIn(std::string_view url) {
   const size_t scheme_end = url.find("://");
   const size_t begin = scheme_end == std::string_view::npos ? 0 : scheme_end + 3;
@@ -32,7 +32,8 @@ std::string MaskUrl(const text::Secret& url) {
   if (password.begin < password.end) {
     text.replace(password.begin, password.end - password.begin, kMask);
   }
-  // Not ours, but other programs' URLs have it, and it may stand here by mistake.
+  // Not a parameter of ours, but one that URLs of other programs have, so it may be here by
+  // mistake.
   constexpr std::string_view kParameter = "password=";
   if (const size_t found = text.find(kParameter); found != std::string::npos) {
     text.replace(found + kParameter.size(), std::string::npos, kMask);
@@ -52,7 +53,7 @@ text::Problem CheckStoreUrl(std::string_view url) {
       url.starts_with("unix://")) {
     return std::nullopt;
   }
-  return "has to be redis://[user:password@]host:port[/db], rediss://... (TLS) or "
+  return "must be redis://[user:password@]host:port[/db], rediss://... (TLS) or "
          "unix:///path?db=N";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The store's URL, as far as the configuration has to understand it; redis/ reads the rest.
+// The parts of the store's URL that the configuration must understand; redis/ reads the rest.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace lockkeeper::config {
 
-// The URL with its password as ***. Where in doubt what the password is, more is masked.
+// The URL with *** in place of the password. Masks more if it is not clear where the password ends.
 std::string MaskUrl(const text::Secret& url);
 
-// Whether a password stands in the URL.
+// Whether the URL has a password.
 bool HasPassword(const text::Secret& url);
 
-// Whether the store is to be reached through TLS.
+// Whether the URL asks for TLS.
 bool AsksForTls(const text::Secret& url);
 
-// What is wrong with the beginning of a store's URL; the text itself is never shown.
+// Checks the beginning of a store's URL. The problem never shows the text itself.
 text::Problem CheckStoreUrl(std::string_view url);
 
 }  // namespace lockkeeper::config

@@ -31,7 +31,7 @@ namespace {
 namespace field = telemetry::field;
 using core::Millis;
 
-// Beyond connect_timeout, for the first try to fail by itself.
+// On top of connect_timeout, so that the first attempt can fail by itself.
 constexpr Millis kFirstContactMargin{500};
 
 redis::Assumptions AssumptionsOf(const config::StoreConfig& store) {
@@ -41,29 +41,31 @@ redis::Assumptions AssumptionsOf(const config::StoreConfig& store) {
   return {.no_eviction = has("no_eviction"), .durable = has("durable")};
 }
 
-// By which settings a lock may get two holders.
+// The settings with which a lock may have two holders, one sentence each.
 std::vector<std::string> GivenUp(const config::StoreConfig& store) {
   std::vector<std::string> given_up;
   const redis::Assumptions assumed = AssumptionsOf(store);
   if (assumed.no_eviction) {
     given_up.emplace_back(
-        "store.assume has no_eviction: an eviction policy of Redis is not refused; if it evicts a "
+        "store.assume has no_eviction: an eviction policy of Redis is accepted; if Redis evicts a "
         "lock, that is free");
   }
   if (assumed.durable) {
     given_up.emplace_back(
-        "store.assume has durable: a restart or failover of Redis is taken to lose nothing; if it "
+        "store.assume has durable: a restart or failover of Redis is assumed to lose nothing; if "
+        "it "
         "loses a lock, that is free");
   }
   if (store.quarantine == config::Quarantine::kOff) {
     given_up.emplace_back(
-        "store.quarantine is off: a loss of Redis is logged, and what it lost is free at once");
+        "store.quarantine is off: a loss of Redis is logged, and the locks that it lost are free "
+        "at once");
   }
   if (!store.embedded && store.first_use == config::FirstUse::kGrant &&
       store.first_use_wait == Millis(0)) {
     given_up.emplace_back(
-        "store.first_use_wait is 0s: an empty Redis is taken for a new one at once; if it was "
-        "emptied a moment ago, what it lost is free");
+        "store.first_use_wait is 0s: an empty Redis counts as new at once; if it was emptied a "
+        "moment ago, the locks that it lost are free");
   }
   return given_up;
 }
@@ -76,7 +78,7 @@ core::WallTime WallClock() {
 void LogEmbeddedEvent(const telemetry::Logger& logger, const embedded::EmbeddedEvent& event) {
   switch (event.kind) {
     case embedded::EmbeddedEvent::Kind::kWaiting:
-      logger.Warn("embedded.waiting", "The data directory is in use: the start waits",
+      logger.Warn("embedded.waiting", "The data directory is in use; the start waits for it",
                   {field::Detail(event.text)});
       break;
     case embedded::EmbeddedEvent::Kind::kStarted:
@@ -84,12 +86,13 @@ void LogEmbeddedEvent(const telemetry::Logger& logger, const embedded::EmbeddedE
                   {field::Detail(event.text)});
       break;
     case embedded::EmbeddedEvent::Kind::kEnded:
-      logger.Warn("embedded.ended", "The embedded store's server ended; it is started again",
+      logger.Warn("embedded.ended",
+                  "The embedded store's server ended unexpectedly; it is restarted",
                   {field::Problem(event.text)});
       break;
     case embedded::EmbeddedEvent::Kind::kStartFailed:
       logger.Warn("embedded.start_failed",
-                  "The embedded store's server cannot be started; it is tried again",
+                  "The embedded store's server could not be restarted; the daemon retries",
                   {field::Problem(event.text)});
       break;
   }
@@ -127,7 +130,8 @@ struct Daemon::Parts {
   telemetry::TelemetryLockObserver lock_observer;
   redis::RedisUrl store_url;
 
-  // Destroyed from the last to the first: rpc's calls need the locks, the locks their store.
+  // Destroyed from the last to the first, because the calls of rpc need the locks, and the locks
+  // need the store.
   std::unique_ptr<embedded::EmbeddedStore> embedded_store;
   std::unique_ptr<daemon::LockLoop> locks;
   std::unique_ptr<http::HttpServer> http_server;
@@ -189,7 +193,8 @@ redis::RedisStoreOptions Daemon::Parts::StoreOptions() const {
 void Daemon::Parts::TellGivenUp() {
   std::vector<std::string> given_up = GivenUp(config.store);
   for (const std::string& what : given_up) {
-    logger.Warn("daemon.promise_given_up", "By a setting a lock may get two holders",
+    logger.Warn("daemon.promise_given_up",
+                "A setting disables a safety guarantee: a lock may have two holders",
                 {field::Detail(what)});
   }
   health.ReportGivenUp(std::move(given_up));
@@ -226,8 +231,8 @@ absl::Status Daemon::Parts::StartLocks() {
   return absl::OkStatus();
 }
 
-// A store that can be reached is looked at within milliseconds: the start waits for that, so that a
-// daemon that says that it is ready is.
+// The guard checks a reachable store within milliseconds. The start waits for that, so that a
+// daemon that says it is ready is ready.
 void Daemon::Parts::WaitForFirstLook() {
   std::promise<void> looked;
   bool told = false;
@@ -308,8 +313,8 @@ Daemon::DrainEnd Daemon::Drain() {
   const core::Instant deadline = begin + parts_->config.drain.timeout;
   parts_->health.StartDraining();
   parts_->locks->StartDraining();
-  // No acquire of before takes longer than that. Other calls may come for ever, so it is not waited
-  // for a moment without any.
+  // Acquires from before the drain end within this time. Do not wait for an idle moment: other
+  // calls may keep coming for ever.
   parts_->locks->WaitUntilIdle(std::min(deadline, begin + parts_->config.store.request_timeout));
 
   const auto left = std::chrono::duration_cast<Millis>(deadline - parts_->loop().Now());

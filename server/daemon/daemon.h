@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one composition root: builds every part of the daemon, starts, drains and stops it.
+// The composition root: builds every part of the daemon, starts, drains and stops it.
 //
 // Start    telemetry, embedded store, the loop with the locks (connects to the store), HTTP, gRPC.
-// A
-//          store that is away does not stop the start: the daemon serves NOT_SERVING until then.
-// Drain    1. health says NOT_SERVING and acquires answer SERVER_DRAINING; all else goes on
-//          2. what was in flight ends
-//          3. gRPC takes no more calls, and ends those in flight
-//          4. withdrawals end: grants of which no caller heard
-//          Clients keep their locks: nothing is released because a daemon stops.
+//          If the store is away, the daemon starts all the same, and is NOT_SERVING until then.
+// Drain    1. health says NOT_SERVING, acquires answer SERVER_DRAINING; everything else goes on
+//          2. the operations in flight end
+//          3. gRPC accepts no more calls, and ends those in flight
+//          4. the withdrawals end: grants whose callers are gone
+//          Clients keep their locks: a daemon that stops releases nothing.
 // Stop     in the reverse order of the start.
 #pragma once
 
@@ -27,23 +26,23 @@ namespace lockkeeper {
 class Daemon {
  public:
   // Lifetime: borrows `log`.
-  // Errors, each with a text for people that names what to change: INVALID_ARGUMENT (the
-  // configuration), UNAVAILABLE (an address is taken, the store refused or cannot be started).
+  // Errors, each with a text for people that says what to change: INVALID_ARGUMENT (the
+  // configuration), UNAVAILABLE (an address is in use, the store is refused or cannot be started).
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const config::Config& config,
                                                        telemetry::Log& log);
 
-  // Stops at once, cancelling what is in flight.
+  // Stops at once, and cancels the calls in flight.
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Where it listens: "grpc=127.0.0.1:7600,unix:/run/lk http=127.0.0.1:7601". Without HTTP its part
-  // is missing.
+  // Where it listens: "grpc=127.0.0.1:7600,unix:/run/lk http=127.0.0.1:7601". The part of HTTP is
+  // missing if there is none.
   std::string Addresses() const;
 
   enum class DrainEnd { kDrained, kTimedOut };
 
-  // Waits until the drain has ended, at most about drain.timeout.
+  // Drains, and waits until the drain has ended, at most about drain.timeout.
   DrainEnd Drain();
 
  private:

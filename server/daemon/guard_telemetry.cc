@@ -62,8 +62,8 @@ void GuardTelemetry::OnFirstUse(const StoreTrust& trust) {
   if (!Grants(trust)) first_use_ = "the store is new, and store.first_use is `quarantine`";
   Report(trust);
   logger_.Info("guard.first_use",
-               "The store had no marker and no locks: it counts as new. If it should have "
-               "had locks, it has lost them",
+               "The store had no marker and no locks: it counts as new. If there should have been "
+               "locks, the store has lost them",
                {field::Epoch(trust.epoch), field::Quarantine(LeftOf(trust))});
 }
 
@@ -100,7 +100,7 @@ void GuardTelemetry::OnTrustChanged(const StoreTrust& trust) {
   LogGrants(trust);
 }
 
-// Before anything is logged of it: who reads the log finds the rest in agreement.
+// Updates health and metrics before anything is logged, so that they agree with the log.
 void GuardTelemetry::Report(const StoreTrust& trust) {
   telemetry::GrantHealth health{
       .granting = Grants(trust),
@@ -129,13 +129,14 @@ void GuardTelemetry::LogGrants(const StoreTrust& trust) {
   if (waits_) return;
   const bool grants = Grants(trust);
   if (!trust.problem.empty() && trust.problem != problem_) {
-    logger_.Error("guard.setting_refused",
-                  "A setting of the store is not right: nothing new is granted until it is",
-                  {field::Problem(trust.problem)});
+    logger_.Error(
+        "guard.setting_refused",
+        "A setting of the store endangers locks: nothing new is granted until it is corrected",
+        {field::Problem(trust.problem)});
   } else if (grants && !grants_) {
     logger_.Info("guard.grants_resumed", "Locks are granted again", {field::Epoch(trust.epoch)});
   } else if (trust.quarantine_left > core::Micros(0) && trust.epoch > told_epoch_) {
-    // It began before this daemon did.
+    // The epoch began before this daemon started.
     OnNewEpoch(trust);
   }
   grants_ = grants;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns what the guard of a store notices into log records, metrics and health.
+// Turns the events of the guard into log records, metrics and health.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ namespace field = telemetry::field;
 using telemetry::CommandOutcome;
 using telemetry::LogLevel;
 
-// A store that is away is tried again several times a second, on each lane.
+// Each lane tries to reach a store that is away several times a second.
 constexpr core::Millis kFailedInterval = std::chrono::seconds(10);
 
 CommandOutcome OutcomeOf(redis::ScriptCallEnd end) {
@@ -53,7 +53,7 @@ void NodeTelemetry::OnConnected(size_t lane, std::string_view server_version) {
 void NodeTelemetry::OnConnectionLost(size_t lane, const redis::StoreProblem& problem) {
   if (!telling_) return;
   logger_.WriteLimited(lost_limit_, LogLevel::kWarn, "redis.connection_lost",
-                       "A connection to Redis broke; it is made anew",
+                       "A connection to Redis broke; the daemon connects again",
                        {field::Lane(lane), field::Problem(problem.text)});
 }
 
@@ -61,14 +61,14 @@ void NodeTelemetry::OnConnectFailed(size_t lane, const redis::StoreProblem& prob
   const bool is_refused = problem.kind == redis::StoreProblem::Kind::kRefused;
   if (!telling_ || (is_refused && !telling_refusals_)) return;
   logger_.WriteLimited(failed_limit_, LogLevel::kWarn, "redis.connect_failed",
-                       "A connection to Redis cannot be made; it is tried again",
+                       "A connection attempt to Redis failed; the daemon retries",
                        {field::Lane(lane), field::Problem(problem.text)});
 }
 
 void NodeTelemetry::OnScriptLoadedAgain(std::string_view script) {
   script_reloads_.Increment();
   logger_.WriteLimited(reload_limit_, LogLevel::kWarn, "redis.script_loaded_again",
-                       "Redis did not know a script any more: it was restarted or flushed",
+                       "Redis had lost a script: it was restarted, or its scripts were flushed",
                        {field::Script(script)});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns what a Redis node tells about its connections and scripts into log records and metrics.
+// Turns the events of a Redis node's connections and scripts into log records and metrics.
 #pragma once
 
 #include <string_view>
@@ -18,10 +18,10 @@ class NodeTelemetry final : public redis::NodeObserver {
  public:
   NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics);
 
-  // A refusal at the start ends it, and is told by whoever starts. From now on it is told here.
+  // The start reports refusals by itself. From now on this object reports them.
   void StartTellingRefusals() { telling_refusals_ = true; }
 
-  // From now on the daemon ends its connections itself, which is nothing to tell.
+  // Stops reporting, because from now on the daemon closes its connections itself.
   void StopTelling() { telling_ = false; }
 
   void OnConnected(size_t lane, std::string_view server_version) override;

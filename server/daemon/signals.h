@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals as something to wait for, so that no code runs inside a handler.
+// Waits for signals, so that no code runs inside a handler.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace lockkeeper::daemon {
 
-// Takes SIGTERM and SIGINT out of the usual delivery, and ignores SIGPIPE, for the whole process.
+// Blocks SIGTERM and SIGINT, so that Wait returns them, and ignores SIGPIPE, for the whole process.
 //
-// Thread-safety: thread-compatible. Make it before any other thread is started, since threads
-// inherit what is blocked.
+// Thread-safety: thread-compatible. Make it before any other thread, since threads inherit blocked
+// signals.
 class Signals {
  public:
   Signals();  // Ends the process if the kernel has no descriptor to give.
@@ -20,7 +20,7 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  // Waits for the next signal, or until `event` (an eventfd) can be read. Nothing if it can.
+  // Waits for the next signal, or until `event` (an eventfd) is readable; then returns nothing.
   std::optional<int> Wait(int event);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the Redis of `store.redis` is reached: its address, who we are there, whom we trust.
+// How to reach the Redis of `store.redis`: its address, our credentials, the CAs that we trust.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ namespace lockkeeper::daemon {
 
 struct StoreAccess {
   redis::RedisUrl url;
-  std::shared_ptr<const redis::TlsContext> tls;  // Of rediss://; otherwise null.
+  std::shared_ptr<const redis::TlsContext> tls;  // Null unless the URL is rediss://.
 };
 
-// Reads the files that the settings name.
-// Errors: INVALID_FIELD that names the setting, the file and what is wrong.
+// Reads the files of the settings. Errors: INVALID_FIELD that names the setting, the file and what
+// is wrong.
 absl::StatusOr<StoreAccess> LoadStoreAccess(const config::StoreConfig& config);
 
 }  // namespace lockkeeper::daemon

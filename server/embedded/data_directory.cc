@@ -28,7 +28,7 @@ constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 constexpr size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
 constexpr size_t kPidBytesMax = 32;
 
-absl::Status Problem(const std::string& path, const std::string& what) {
+absl::Status DirectoryError(const std::string& path, const std::string& what) {
   return core::Error(core::ErrorReason::kStoreUnavailable, "data directory " + path + ": " + what);
 }
 
@@ -37,19 +37,19 @@ std::string InWords(int error) { return std::generic_category().message(error); 
 absl::Status MakeFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  if (error) return Problem(path, "cannot make its parent: " + error.message());
+  if (error) return DirectoryError(path, "cannot create its parent folder: " + error.message());
   if (mkdir(path.c_str(), kPrivate) == 0) return absl::OkStatus();
-  if (errno != EEXIST) return Problem(path, "cannot be made: " + InWords(errno));
+  if (errno != EEXIST) return DirectoryError(path, "cannot be created: " + InWords(errno));
   struct stat info{};
-  if (stat(path.c_str(), &info) != 0) return Problem(path, InWords(errno));
-  if (!S_ISDIR(info.st_mode)) return Problem(path, "is not a directory");
+  if (stat(path.c_str(), &info) != 0) return DirectoryError(path, InWords(errno));
+  if (!S_ISDIR(info.st_mode)) return DirectoryError(path, "is not a directory");
   if ((info.st_mode & kOthersMayWrite) != 0) {
-    return Problem(path, "others may write there: chmod 700 it, or name another one");
+    return DirectoryError(path, "other users may write to it: use chmod 700, or another folder");
   }
   return absl::OkStatus();
 }
 
-// Who wrote into the lock file; empty if nobody can be told.
+// The process id in the lock file; empty if there is none.
 std::string HolderOf(int lock) {
   char text[kPidBytesMax];
   const ssize_t length = pread(lock, text, sizeof text, 0);
@@ -61,40 +61,43 @@ std::string HolderOf(int lock) {
 absl::StatusOr<os::Descriptor> TakeLock(const std::string& path, core::Millis patience,
                                         absl::FunctionRef<void(const std::string&)> on_wait) {
   os::Descriptor lock(open((path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock.valid()) return Problem(path, "cannot open its lock file: " + InWords(errno));
+  if (!lock.valid()) return DirectoryError(path, "cannot open its lock file: " + InWords(errno));
   core::Millis waited{0};
   while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return Problem(path, "lock: " + InWords(errno));
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return DirectoryError(path, "lock: " + InWords(errno));
     if (waited >= patience) {
-      return Problem(path, "is in use by the lockkeeperd with process id " + HolderOf(lock.get()) +
-                               ", or by the server that it left; each daemon needs its own");
+      return DirectoryError(
+          path, "is in use by the lockkeeperd with process id " + HolderOf(lock.get()) +
+                    ", or by the server that it left behind; each daemon needs its own folder");
     }
     if (waited == core::Millis(0)) on_wait(HolderOf(lock.get()));
-    poll(nullptr, 0, static_cast<int>(kNap.count()));  // flock knows no time limit.
+    poll(nullptr, 0, static_cast<int>(kNap.count()));  // flock has no time limit.
     waited += kNap;
   }
   const std::string pid = std::to_string(getpid()) + "\n";
   if (ftruncate(lock.get(), 0) != 0 ||
       pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    return Problem(path, "cannot write its lock file: " + InWords(errno));
+    return DirectoryError(path, "cannot write its lock file: " + InWords(errno));
   }
   return lock;
 }
 
-// A folder with a short name that is the same at each start, so that none is left behind.
+// A folder with a short name that is the same at each start, so that restarts leave no folders
+// behind.
 absl::StatusOr<std::string> RuntimeFolder(const std::string& data_directory) {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   const std::string parent = runtime != nullptr && *runtime == '/' ? runtime : "/tmp";
   std::string path = parent + "/lockkeeper-" + core::Hex16(text::StableHash(data_directory));
   if (mkdir(path.c_str(), kPrivate) != 0 && errno != EEXIST) {
-    return Problem(path, "cannot be made: " + InWords(errno));
+    return DirectoryError(path, "cannot be created: " + InWords(errno));
   }
   struct stat info{};
-  if (lstat(path.c_str(), &info) != 0) return Problem(path, InWords(errno));
+  if (lstat(path.c_str(), &info) != 0) return DirectoryError(path, InWords(errno));
   if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & kOthers) != 0) {
-    return Problem(path,
-                   "for the socket, must be a directory that only its owner may use: remove "
-                   "it");
+    return DirectoryError(path,
+                          "for the socket, must be a directory that only its owner may use: remove "
+                          "it");
   }
   return path;
 }
@@ -107,9 +110,9 @@ absl::StatusOr<std::string> SocketPath(const std::string& data_directory) {
   if (!folder.ok()) return folder.status();
   path = *folder + std::string(kName);
   if (path.size() <= kSocketPathMax) return path;
-  return Problem(data_directory,
-                 "its path is too long for a unix socket, and so is that of "
-                 "XDG_RUNTIME_DIR: name a shorter one");
+  return DirectoryError(data_directory,
+                        "its path is too long for a unix socket, and so is that of "
+                        "XDG_RUNTIME_DIR: name a shorter one");
 }
 
 }  // namespace
@@ -122,7 +125,7 @@ absl::StatusOr<DataDirectory> DataDirectory::Open(
     absl::FunctionRef<void(const std::string& holder)> on_wait) {
   std::error_code error;
   std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
-  if (error || path.empty()) return Problem(path, "is not a path");
+  if (error || path.empty()) return DirectoryError(path, "is not a path");
   while (absolute.size() > 1 && absolute.ends_with('/')) absolute.pop_back();
   if (absl::Status status = MakeFolder(absolute); !status.ok()) return status;
   absl::StatusOr<os::Descriptor> lock = TakeLock(absolute, patience, on_wait);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The folder that holds the data of the embedded store, and the lock that keeps a second daemon
-// out of it. The server child inherits the lock, so that it lasts until that is really gone, also
-// when the daemon was killed.
+// The folder with the data of the embedded store, and the lock that keeps a second daemon out of
+// it. The server child inherits the lock, so that the lock lasts until the child is gone, even if
+// the daemon was killed.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ namespace lockkeeper::embedded {
 
 class DataDirectory {
  public:
-  // Makes the folder (mode 0700) if it is not there, and takes its lock; waits up to `patience` for
-  // the server of a daemon that has just died.
-  // Errors: STORE_UNAVAILABLE that names the folder and the remedy.
+  // Creates the folder (mode 0700) if necessary, and takes its lock. Waits up to `patience` for the
+  // server of a daemon that has just died. Errors: STORE_UNAVAILABLE that names the folder and the
+  // remedy.
   static absl::StatusOr<DataDirectory> Open(
       const std::string& path, core::Millis patience,
       absl::FunctionRef<void(const std::string& holder)> on_wait = [](const std::string&) {});
@@ -27,8 +27,8 @@ class DataDirectory {
   const std::string& path() const { return path_; }
   std::string Path(const std::string& file) const { return path_ + "/" + file; }
 
-  // Where the server listens: in the folder, or, where that would be too long for a unix socket, in
-  // a folder of our own below XDG_RUNTIME_DIR or /tmp.
+  // Where the server listens: in the folder; or, if that path is too long for a unix socket, in a
+  // private folder below XDG_RUNTIME_DIR or /tmp.
   const std::string& socket_path() const { return socket_path_; }
 
   int lock_descriptor() const { return lock_.get(); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells the folder that the server's data was written to from a copy of it, and whether somebody
-// changed it while no server ran: the marker of the store is compared with both. Nothing else would
-// notice data from a backup, since the only daemon that knew newer ones was down: a lock that was
-// granted after the backup would be granted again.
+// Identifies the folder with the server's data, so that a copy differs, and tells when it was last
+// changed. The marker of the store is compared with both. Without this, data from a backup would go
+// unnoticed, because the only daemon that knew newer data was down; then a lock that was granted
+// after the backup would be granted again.
 #pragma once
 
 #include <string>
@@ -14,17 +14,16 @@
 namespace lockkeeper::embedded {
 
 struct DataHome {
-  // 16 hex digits. Stays the same over restarts, reboots and being moved within its file system; a
-  // copy has another one.
+  // 16 hex digits. Does not change by a restart, a reboot or a move within the file system. A copy
+  // has another id.
   std::string id;
-  // When the folder or a file in it was changed last, also in its owner, its rights or its name, by
-  // this machine's clock.
+  // When the folder or a file in it was last changed (content, owner, mode or name), by this
+  // machine's clock.
   core::WallTime changed;
 };
 
-// Of the folder of append-only files in `data_directory`, which is made (mode 0700) if it is not
-// there. To be called while no server runs on it.
-// Errors: STORE_UNAVAILABLE that names the folder.
+// Looks at the folder of append-only files in `data_directory`, and creates it (mode 0700) if
+// necessary. Requires: no server runs on it. Errors: STORE_UNAVAILABLE that names the folder.
 absl::StatusOr<DataHome> LookAtHome(const std::string& data_directory);
 
 }  // namespace lockkeeper::embedded

@@ -32,11 +32,11 @@ namespace {
 using core::Millis;
 
 constexpr Millis kAskInterval{10};
-// A server that has run for so long was not just started in vain.
+// After this time a start counts as successful, and the restart pause is reset.
 constexpr Millis kProvenAfter{10'000};
 constexpr Millis kNoLimit{-1};
 
-absl::Status Problem(const std::string& what) {
+absl::Status StartError(const std::string& what) {
   return core::Error(core::ErrorReason::kStoreUnavailable, what);
 }
 
@@ -52,7 +52,7 @@ class EmbeddedStore::Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // What became of the first start.
+  // Waits for the first start and returns its result.
   absl::Status AwaitFirstStart() { return first_start_.get_future().get(); }
   void Stop();
 
@@ -63,7 +63,7 @@ class EmbeddedStore::Supervisor {
   absl::Status WriteSettings() const;
   absl::StatusOr<ServerProcess> StartServer();
   absl::Status AwaitAnswer(ServerProcess& server);
-  // Whether to start it again.
+  // What to do after the server has ended.
   enum class Next { kRestart, kStop };
   Next WatchServer(ServerProcess& server);
   Next PauseBeforeRestart();
@@ -76,7 +76,7 @@ class EmbeddedStore::Supervisor {
   const std::string url_;
   EmbeddedListener listener_;
   ServerLog log_;
-  const os::Descriptor stop_;  // Can be read once the store is to stop.
+  const os::Descriptor stop_;  // Readable once the store must stop.
   Millis restart_pause_;
   std::promise<absl::Status> first_start_;
   std::once_flag stopped_;
@@ -133,12 +133,12 @@ absl::Status EmbeddedStore::Supervisor::WriteSettings() const {
       write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
     return absl::OkStatus();
   }
-  return Problem("cannot write " + path + ": " + std::generic_category().message(errno));
+  return StartError("cannot write " + path + ": " + std::generic_category().message(errno));
 }
 
 absl::StatusOr<ServerProcess> EmbeddedStore::Supervisor::StartServer() {
   if (absl::Status status = WriteSettings(); !status.ok()) return status;
-  unlink(directory_.socket_path().c_str());  // Of a predecessor that was killed.
+  unlink(directory_.socket_path().c_str());  // Left by a server that was killed.
   log_.BeginRun();
   absl::StatusOr<ServerProcess> server =
       ServerProcess::Start({.program = program_,
@@ -160,14 +160,14 @@ absl::Status EmbeddedStore::Supervisor::AwaitAnswer(ServerProcess& server) {
     const auto event = server.Wait(stop_.get(), kAskInterval);
     if (event == ServerProcess::Event::kInterrupted) return absl::OkStatus();  // To be stopped.
     if (event == ServerProcess::Event::kEnded) {
-      return Problem(WithLastWords(program_ + " " + server.HowItEnded()));
+      return StartError(WithLastWords(program_ + " " + server.HowItEnded()));
     }
     answer = server.Ping();
     if (answer == ServerProcess::Answer::kReady) return absl::OkStatus();
   }
   if (answer == ServerProcess::Answer::kLoading) return absl::OkStatus();
-  return Problem(WithLastWords(program_ + " does not answer within " +
-                               text::InWords(options_.start_patience)));
+  return StartError(WithLastWords(program_ + " does not answer within " +
+                                  text::InWords(options_.start_patience)));
 }
 
 EmbeddedStore::Supervisor::Next EmbeddedStore::Supervisor::WatchServer(ServerProcess& server) {
@@ -193,7 +193,7 @@ EmbeddedStore::Supervisor::Next EmbeddedStore::Supervisor::PauseBeforeRestart() 
 
 std::string EmbeddedStore::Supervisor::WithLastWords(const std::string& what) const {
   const std::string tail = log_.Tail();
-  return tail.empty() ? what : what + "; its last words (" + log_.path() + "):\n" + tail;
+  return tail.empty() ? what : what + "; its last output (" + log_.path() + "):\n" + tail;
 }
 
 void EmbeddedStore::Supervisor::Tell(EmbeddedEvent::Kind kind, std::string text) {
@@ -210,8 +210,8 @@ absl::StatusOr<std::unique_ptr<EmbeddedStore>> EmbeddedStore::Start(
       options.data_directory, options.lock_patience, [&](const std::string& holder) {
         if (!listener) return;
         listener({EmbeddedEvent::Kind::kWaiting,
-                  "process " + holder + " has " + options.data_directory + " for itself; it gets " +
-                      text::InWords(options.lock_patience) + " to end"});
+                  "process " + holder + " has " + options.data_directory + " locked; waiting " +
+                      text::InWords(options.lock_patience) + " for it to end"});
       });
   if (!directory.ok()) return directory.status();
   absl::StatusOr<DataHome> home = LookAtHome(directory->path());

@@ -24,7 +24,7 @@ size_t SizeOf(const std::string& path) {
 ServerLog::ServerLog(std::string path) : path_(std::move(path)) {}
 
 void ServerLog::BeginRun() {
-  std::error_code ignored;  // At worst the file goes on growing.
+  std::error_code ignored;  // At worst the file keeps growing.
   if (SizeOf(path_) > kLogBytesMax) std::filesystem::rename(path_, path_ + ".1", ignored);
   begin_ = SizeOf(path_);
 }

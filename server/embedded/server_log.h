@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file that the embedded server writes its output to.
+// The file with the output of the embedded server.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ class ServerLog {
 
   const std::string& path() const { return path_; }
 
-  // Before each start: puts a file that has grown beyond 1 MiB aside, as "<path>.1", and notes
-  // where the next run's output begins.
+  // Call before each start. Renames a file of more than 1 MiB to "<path>.1", and remembers where
+  // the next run's output begins.
   void BeginRun();
 
   // The last lines that this run wrote, at most about 2 KiB.

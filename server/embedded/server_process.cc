@@ -27,7 +27,8 @@ constexpr int kFirstOfOurDescriptors = 3;
 constexpr mode_t kPrivateFiles = 077;
 constexpr timeval kPingLimit{0, 500'000};
 
-// What the child needs. Between fork and exec it may neither allocate nor take a lock.
+// All that the child needs, prepared before the fork: between fork and exec it may neither allocate
+// nor lock.
 struct Image {
   pid_t parent;
   const ServerCommand& command;
@@ -47,14 +48,14 @@ struct Image {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  setsid();  // A Ctrl-C is for the daemon, which needs the server until it has drained.
+  setsid();  // Keeps Ctrl-C from the server, which the daemon needs until it has drained.
   umask(kPrivateFiles);
   const int input = open("/dev/null", O_RDONLY);
   const int log = open(command.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   if (input < 0 || log < 0 || dup2(input, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0) fail();
   if (chdir(command.working_directory.c_str()) != 0) fail();
-  // What the daemon's libraries have open is none of the server's business. On a kernel without
-  // this call (before 5.11) it may inherit some, which does no harm.
+  // Closes descriptors that the daemon's libraries have opened. Kernels before 5.11 lack this call;
+  // then the server may inherit some, which does no harm.
   close_range(kFirstOfOurDescriptors, ~0U, CLOSE_RANGE_CLOEXEC);
   if (fcntl(command.inherited_descriptor, F_SETFD, 0) != 0) fail();
   execv(command.program.c_str(), image.arguments);
@@ -62,7 +63,7 @@ struct Image {
   _exit(127);
 }
 
-absl::Status Problem(const std::string& what, int error) {
+absl::Status StartError(const std::string& what, int error) {
   return core::Error(core::ErrorReason::kStoreUnavailable,
                      what + ": " + std::generic_category().message(error));
 }
@@ -74,25 +75,25 @@ absl::StatusOr<ServerProcess> ServerProcess::Start(const ServerCommand& command)
   std::string settings = command.settings_file;
   char* const arguments[] = {program.data(), settings.data(), nullptr};
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Problem("pipe", errno);
+  if (pipe2(ends, O_CLOEXEC) != 0) return StartError("pipe", errno);
   const os::Descriptor read_end(ends[0]);
   os::Descriptor write_end(ends[1]);
   const Image image{getpid(), command, arguments, write_end.get()};
 
   const pid_t pid = fork();
   if (pid == 0) BecomeServer(image);
-  if (pid < 0) return Problem("fork", errno);
+  if (pid < 0) return StartError("fork", errno);
   write_end = os::Descriptor();
-  // Ends at the exec, or tells why there is none.
+  // The read ends at the exec, or returns the error of a failed exec.
   int error = 0;
   if (read(read_end.get(), &error, sizeof error) == sizeof error) {
     waitpid(pid, nullptr, 0);
-    return Problem("cannot start " + command.program, error);
+    return StartError("cannot start " + command.program, error);
   }
   // Not pidfd_open(): glibc 2.36 declares it without extern "C".
   os::Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   ServerProcess server(pid, std::move(process), command.socket_path);
-  if (!server.process_.valid()) return Problem("pidfd_open", errno);
+  if (!server.process_.valid()) return StartError("pidfd_open", errno);
   return server;
 }
 

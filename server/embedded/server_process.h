@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run of the embedded store's server program: a child that the kernel kills when the thread
-// that started it ends, so that it never outlives the daemon, however that ends.
+// One run of the embedded store's server program. The kernel kills this child when the thread that
+// started it ends, so that it never outlives the daemon, however the daemon ends.
 #pragma once
 
 #include <sys/types.h>
@@ -18,13 +18,13 @@ namespace lockkeeper::embedded {
 struct ServerCommand {
   std::string program;
   std::string settings_file;      // Its only argument.
-  std::string working_directory;  // Also for its files.
-  std::string log_file;           // Gets its output, appended.
+  std::string working_directory;  // And the folder of its files.
+  std::string log_file;           // Its output is appended here.
   std::string socket_path;        // Where it will listen.
-  int inherited_descriptor = -1;  // The one descriptor of ours that it gets.
+  int inherited_descriptor = -1;  // The only descriptor of ours that it inherits.
 };
 
-// Thread-safety: to be used on the thread that started it, which must take no signals.
+// Thread-safety: use it on the thread that started it, which must block all signals.
 class ServerProcess {
  public:
   // Errors: STORE_UNAVAILABLE that says why the program cannot be started.
@@ -41,7 +41,8 @@ class ServerProcess {
 
   enum class Event { kEnded, kInterrupted, kTimeOver };
 
-  // Waits until the server has ended, `interrupt` can be read, or `limit` is over (below 0: never).
+  // Waits until the server has ended, `interrupt` is readable, or `limit` has passed (negative: no
+  // limit).
   Event Wait(int interrupt, core::Millis limit);
 
   // "ended with exit code 1" or "was killed by signal 9 (Killed)". Requires: it has ended.
@@ -49,7 +50,7 @@ class ServerProcess {
 
   enum class Answer { kNone, kLoading, kReady };
 
-  // Asks it over its socket.
+  // Sends PING over its socket.
   Answer Ping() const;
 
   // SIGTERM, and, if it has not ended after `patience`, SIGKILL. Waits for its end.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-absl::Status Problem(const std::string& what) {
+absl::Status StartError(const std::string& what) {
   return core::Error(core::ErrorReason::kStoreUnavailable, what);
 }
 
@@ -39,7 +39,7 @@ std::string Hex(char c) {
   return {kHexDigits[byte >> 4], kHexDigits[byte & 0xf]};
 }
 
-// As the server's configuration file wants a word of any bytes.
+// Quotes a word of any bytes for the server's configuration file.
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) quoted += IsPlain(c) ? std::string(1, c) : "\\x" + Hex(c);
@@ -55,16 +55,16 @@ absl::StatusOr<std::string> FindServerProgram(const std::string& configured,
       std::string path = FindInPath(name, search_path);
       if (!path.empty()) return path;
     }
-    return Problem(
+    return StartError(
         "the embedded store needs redis-server or valkey-server, and neither is in PATH: install "
-        "the package redis-server, or name the program (store.embedded_program)");
+        "the package redis-server, or set store.embedded_program");
   }
   std::string path =
       configured.find('/') == std::string::npos ? FindInPath(configured, search_path) : configured;
-  if (path.empty()) return Problem("store.embedded_program: " + configured + " is not in PATH");
+  if (path.empty()) return StartError("store.embedded_program: " + configured + " is not in PATH");
   if (access(path.c_str(), X_OK) != 0) {
-    return Problem("store.embedded_program: cannot run " + path + ": " +
-                   std::generic_category().message(errno));
+    return StartError("store.embedded_program: cannot run " + path + ": " +
+                      std::generic_category().message(errno));
   }
   return path;
 }

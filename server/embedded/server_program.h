@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which program is the embedded store, and with what settings it runs.
+// Finds the program of the embedded store, and writes its settings.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace lockkeeper::embedded {
 
-// The path of `configured`, or, if that is empty, of redis-server or else valkey-server in
-// `search_path` (folders with colons between them, as in PATH).
-// Errors: STORE_UNAVAILABLE that names the package to install.
+// The path of `configured`; if that is empty, of redis-server or else valkey-server in
+// `search_path` (folders separated by colons, as in PATH). Errors: STORE_UNAVAILABLE that names the
+// package to install.
 absl::StatusOr<std::string> FindServerProgram(const std::string& configured,
                                               std::string_view search_path);
 
 // The text of the server's configuration file: durable, no eviction, no TCP port.
 std::string ServerSettings(const std::string& data_directory, const std::string& socket_path);
 
-// `path` as a URL that the Redis client reads: unix:///...
+// `path` as a URL of the Redis client: unix:///...
 std::string SocketUrl(std::string_view path);
 
 }  // namespace lockkeeper::embedded

@@ -19,10 +19,10 @@ namespace lockkeeper::listen {
 struct AcceptHandlers {
   // A new connection; its socket does not block.
   std::function<void(os::Descriptor)> on_connection;
-  // A connection could not be accepted for want of descriptors or memory; `error` is an errno.
-  // Nothing is accepted for a moment. May be null.
+  // A connection could not be accepted because descriptors or memory ran out; `error` is an errno.
+  // The loop then pauses for a moment. May be null.
   std::function<void(int error)> on_shortage;
-  // The loop is about to wait. Answers for how long at most; a negative time means for ever.
+  // The loop is about to wait. Returns the longest time to wait; a negative time means no limit.
   std::function<core::Millis()> before_wait;
 };
 
@@ -41,7 +41,7 @@ class AcceptLoop {
   void Pause(core::Millis time) { accept_from_ = clock_.Now() + time; }
 
  private:
-  // False: it was told to stop.
+  // False if the loop must stop.
   bool Turn();
   void AcceptFrom(int listening);
 

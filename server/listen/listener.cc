@@ -40,11 +40,12 @@ sockaddr_storage WithPort(const addrinfo& address, uint16_t port) {
   return copy;
 }
 
-// A listening socket; without one (fd -1) errno says why.
+// A listening socket. If it is invalid, errno says why.
 os::Descriptor ListenOn(const addrinfo& address, uint16_t port, bool only_v6) {
   os::Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return socket;
-  // Takes the port of connections that linger from a former run, but none that somebody listens on.
+  // Allows a port with lingering connections of an earlier run, but not a port that somebody
+  // listens on.
   SetOption(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (address.ai_family == AF_INET6) SetOption(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, only_v6);
   const sockaddr_storage bound = WithPort(address, port);
@@ -55,7 +56,7 @@ os::Descriptor ListenOn(const addrinfo& address, uint16_t port, bool only_v6) {
   return socket;
 }
 
-// The same on a path. Requires: it is short enough, and nobody serves there.
+// The same for a path. Requires: the path is short enough, and nobody listens there.
 os::Descriptor ListenOnPath(const std::string& path) {
   os::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -92,8 +93,8 @@ absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  // Without a host and without AI_PASSIVE these are the loopback addresses: whoever answers for
-  // names need not know localhost, and must not say what it is.
+  // Without a host and without AI_PASSIVE getaddrinfo returns the loopback addresses. So localhost
+  // does not depend on a resolver, which may not know it or may redirect it.
   hints.ai_flags = address.is_localhost() ? 0 : AI_PASSIVE;
   const char* const host = address.is_localhost() ? nullptr : address.host.c_str();
   addrinfo* found = nullptr;
@@ -110,7 +111,7 @@ absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
     os::Descriptor socket = ListenOn(*one, port, several);
     if (!socket.valid()) {
       problem = errno;
-      // An address that this machine does not have is no loss beside one that it has.
+      // Ignores an address that this machine does not have, if the name has another one.
       if (problem == EADDRNOTAVAIL || problem == EAFNOSUPPORT) continue;
       return CannotListen(address, std::strerror(problem));
     }

@@ -13,12 +13,12 @@ namespace lockkeeper::listen {
 
 struct Listener {
   std::vector<os::Descriptor> sockets;  // Not blocking.
-  config::ListenAddress address;        // Where the first one listens, with its port.
+  config::ListenAddress address;        // Of the first socket, with the port in use.
 };
 
-// Listens on `address`; port 0 lets the system choose. The path of a unix socket is the caller's: a
-// file that lies there is replaced.
-// Errors: UNAVAILABLE with a text for people that names the address and why.
+// Listens on `address`; port 0 lets the system choose. Replaces a file at the path of a unix
+// socket: the caller must have the right to it. Errors: UNAVAILABLE with a text for people that
+// names the address and the reason.
 absl::StatusOr<Listener> Listen(const config::ListenAddress& address);
 
 }  // namespace lockkeeper::listen

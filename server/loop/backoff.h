@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long to wait before the next try, so that a server that comes back is not met by everybody
-// at once.
+// How long to wait before the next attempt, so that not everybody connects at once when a server
+// comes back.
 #pragma once
 
 #include "absl/functional/any_invocable.h"
@@ -25,7 +25,7 @@ class Backoff {
   // Between half of the step and the whole step; steps double from `first` to `max`.
   core::Micros Next();
 
-  // The last try was a success: start over.
+  // The last attempt succeeded: start over.
   void Reset();
 
  private:

@@ -30,7 +30,7 @@ namespace {
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 constexpr size_t kThreadNameMax = 15;
 
-// What a healthy process never lacks; there is nobody to answer an error to.
+// Aborts if a healthy process would never fail here, since nobody could handle the error.
 void Require(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "lockkeeper event loop: %s (errno %d)\n", what, errno);
@@ -60,11 +60,11 @@ struct EventLoop::Impl {
   int timer_descriptor = -1;
 
   std::mutex mutex;
-  std::vector<core::Task> posted;  // Guarded by mutex, like the two below.
+  std::vector<core::Task> posted;  // Guarded by mutex, as the two below.
   bool stopping = false;
   bool stopped = false;
 
-  // The rest is the loop thread's.
+  // Only the loop's thread uses the rest.
   std::vector<core::Task> running;
   std::deque<core::Task> end_of_turn;
   TimerHeap timers;
@@ -81,7 +81,7 @@ EventLoop::Impl::Impl(const std::string& name) {
   Require(timer_descriptor >= 0, "timerfd_create");
   Require(uv_loop_init(&loop) == 0, "uv_loop_init");
   loop.data = this;
-  // The wake-up only ends the sleep; what was posted runs before the next one.
+  // The wake-up only ends the sleep; posted tasks run before the next sleep.
   Require(uv_async_init(&loop, &wake_up, [](uv_async_t*) {}) == 0, "uv_async_init");
   Require(uv_prepare_init(&loop, &before_sleep) == 0, "uv_prepare_init");
   Require(uv_poll_init(&loop, &timer_poll, timer_descriptor) == 0, "uv_poll_init");
@@ -92,7 +92,8 @@ EventLoop::Impl::Impl(const std::string& name) {
     static_cast<Impl*>(handle->loop->data)->OnTimer();
   });
 
-  // Signals go to the daemon's main thread; and a write to a closed socket is only an error here.
+  // Signals go to the daemon's main thread. Without SIGPIPE a write to a closed socket is only an
+  // error.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -148,8 +149,8 @@ void EventLoop::Impl::RunEndOfTurn() {
   }
 }
 
-// Sets the kernel's timer only if it would fire too late. Deadlines that are cancelled all the time
-// so cost a system call each time the kernel's timer fires, not each time they change.
+// Sets the kernel's timer only if it would fire too late. Most deadlines are cancelled; so they
+// cost a system call only when the kernel's timer fires, and not whenever they change.
 void EventLoop::Impl::ArmTimer() {
   const std::optional<core::Instant> due = timers.NextDue();
   if (!due || (armed_for && *armed_for <= *due)) return;
@@ -164,7 +165,7 @@ void EventLoop::Impl::ArmTimer() {
 
 void EventLoop::Impl::OnTimer() {
   uint64_t fired = 0;
-  if (read(timer_descriptor, &fired, sizeof fired) < 0) return;  // Armed anew meanwhile.
+  if (read(timer_descriptor, &fired, sizeof fired) < 0) return;  // It was armed again meanwhile.
   armed_for.reset();
   timers.RunDue(core::Instant(os::BootTime()));
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop: a thread with a libuv loop that runs what is posted, what its sockets and timers bring,
-// and, when all of that is done, what was put off to the end of the turn.
+// The loop: a thread with a libuv loop. It runs posted tasks and the callbacks of its sockets and
+// timers, in turns.
 //
-// One turn = the sockets that were ready, the timers that were due, everything posted so far, then
-// the end-of-turn tasks; then the loop sleeps. So the operations of many callers that arrive
-// together leave as one pipeline. Posts that come while a turn runs make the next one.
+// One turn runs the sockets that are ready, the timers that are due, all tasks posted so far, and
+// then the end-of-turn tasks; then the loop sleeps. So the operations of many callers that arrive
+// together leave as one pipeline. A task posted during a turn runs in the next one.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ namespace lockkeeper::loop {
 
 class EventLoop final : public core::Executor, public core::Clock {
  public:
-  // Starts the thread; `name` (cut to 15 bytes) is what `top -H` shows. The thread takes no
-  // signals. A process that can have no thread or descriptors at its start is aborted.
+  // Starts the thread; `name` (cut to 15 bytes) is what `top -H` shows. The thread blocks all
+  // signals. Aborts the process if it cannot get a thread or descriptors.
   explicit EventLoop(const std::string& name);
   ~EventLoop() override;  // Stop().
   EventLoop(const EventLoop&) = delete;
@@ -33,20 +33,19 @@ class EventLoop final : public core::Executor, public core::Clock {
 
   void Post(core::Task task) override;
 
-  // Never early, and late by what the kernel's timers are (tens of microseconds) besides the work
-  // at hand. The handle may be destroyed by the task itself.
+  // Never early. Late by the work at hand and the delay of the kernel's timers (tens of
+  // microseconds). The task may destroy the handle.
   [[nodiscard]] std::unique_ptr<core::Timer> After(core::Micros delay, core::Task task) override;
 
   // Tasks that end-of-turn tasks add run in the same turn.
   void AtEndOfTurn(core::Task task) override;
 
-  // Runs `task` on the loop's thread and waits for it: for building up and taking down what lives
+  // Runs `task` on the loop's thread and waits for it, to build and destroy objects that live
   // there. Thread-safety: thread-safe, but not from the loop's own thread.
   void RunAndWait(core::Task task);
 
-  // Runs what was posted, and what that posts, then ends the thread. Tasks posted later are
-  // destroyed without having run.
-  // Requires: the watchers and connectors of this loop are gone.
+  // Runs the posted tasks, and those that they post, then ends the thread. Tasks posted later are
+  // destroyed without running. Requires: the watchers and connectors of this loop are gone.
   // Thread-safety: thread-safe, but not from the loop's own thread.
   void Stop();
 

@@ -39,10 +39,10 @@ std::string SocketAddress::Text() const {
   return (v6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
 }
 
-// Kept alive by the request in libuv's hands, and by the resolver for as long as it wants to know.
+// Owned by libuv's request, and by the resolver as long as it wants the answer.
 struct Resolver::Question {
   uv_getaddrinfo_t request{};
-  absl::AnyInvocable<void(Resolved) &&> done;  // Empty once nobody wants to know.
+  absl::AnyInvocable<void(Resolved) &&> done;  // Empty once nobody wants the answer.
   std::shared_ptr<Question> self;
 
   static void OnAnswer(uv_getaddrinfo_t* request, int status, addrinfo* list) {
@@ -68,7 +68,7 @@ Resolver::Resolver(EventLoop& loop, const std::string& host, uint16_t port,
   const int error = uv_getaddrinfo(loop.uv(), &question_->request, Question::OnAnswer, host.c_str(),
                                    std::to_string(port).c_str(), &hints);
   if (error == 0) return;
-  // Not even asked, say because the name is too long.
+  // The query was not started, for example because the name is too long.
   question_->self.reset();
   loop.Post([question = std::weak_ptr(question_), error] {
     const std::shared_ptr<Question> asked = question.lock();

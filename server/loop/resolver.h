@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns a host name into addresses without holding up the loop.
+// Resolves a host name without blocking the loop.
 #pragma once
 
 #include <sys/socket.h>
@@ -24,13 +24,13 @@ struct SocketAddress {
   std::string Text() const;
 };
 
-// The addresses, in the order in which the system prefers them; or why there are none.
+// The addresses, in the system's order of preference; or why there are none.
 using Resolved = std::variant<std::vector<SocketAddress>, std::string>;
 
-// One question to the system's resolver. Destroying it drops the answer.
+// One query to the system's resolver. The destructor drops the answer.
 //
 // Thread-safety: loop-thread only. Completion: `done` runs once, after the constructor returned.
-// A question that the system is still trying to answer holds up EventLoop::Stop().
+// EventLoop::Stop() waits for a query in flight.
 class Resolver {
  public:
   Resolver(EventLoop& loop, const std::string& host, uint16_t port,

@@ -34,7 +34,7 @@ struct SocketWatcher::Poll {
     auto* poll = static_cast<Poll*>(handle->data);
     if (poll->closing) return;
     if (status < 0) {
-      // The next read or write tells what it is; libuv has stopped watching, we have not.
+      // The next read or write returns the error. libuv has stopped watching; we continue.
       events = poll->events;
       uv_poll_start(handle, events, OnEvent);
     }
@@ -47,7 +47,7 @@ struct SocketWatcher::Poll {
 SocketWatcher::SocketWatcher(EventLoop& loop, int socket, Callback on_event)
     : poll_(new Poll{.on_event = std::move(on_event)}) {
   poll_->handle.data = poll_;
-  // Fails only for what is no open socket.
+  // Fails only if `socket` is not an open socket.
   if (uv_poll_init(loop.uv(), &poll_->handle, socket) != 0) std::abort();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells when a socket can be read or written.
+// Calls back when a socket can be read or written.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@ struct SocketEvents {
 enum class SocketInterest { kRead, kWrite, kReadAndWrite };
 
 // Thread-safety: loop-thread only.
-// Lifetime: may be destroyed by its own callback; close the socket after it. Borrows the loop.
+// Lifetime: borrows the loop. Its own callback may destroy it. Close the socket after it.
 class SocketWatcher {
  public:
-  // An error of the socket shows as both events, as far as they are of interest.
+  // An error of the socket sets both events, if they are watched.
   using Callback = absl::AnyInvocable<void(SocketEvents)>;
 
   SocketWatcher(EventLoop& loop, int socket, Callback on_event);
@@ -29,7 +29,7 @@ class SocketWatcher {
   SocketWatcher(const SocketWatcher&) = delete;
   SocketWatcher& operator=(const SocketWatcher&) = delete;
 
-  // From now on calls back for these events, again and again as long as they hold.
+  // From now on watches these events. Level-triggered: calls back as long as they hold.
   void Watch(SocketInterest interest);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timers of one event loop, earliest first. Most timers of a lock daemon are cancelled before
-// their time (a request's deadline, a lease that is extended), so adding and cancelling cost one
-// allocation and O(log n), and nothing is left behind.
+// The timers of one event loop, earliest first. Most timers of a lock daemon are cancelled (a
+// request's deadline, a lease that is extended). So adding and cancelling cost one allocation and
+// O(log n), and a cancelled timer leaves nothing behind.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 namespace lockkeeper::loop {
 
 // Thread-safety: loop-thread only.
-// Lifetime: timers may outlive the heap; they never run then.
+// Lifetime: timers may outlive the heap, and then never run.
 class TimerHeap {
  public:
   TimerHeap();
@@ -29,8 +29,8 @@ class TimerHeap {
 
   std::optional<core::Instant> NextDue() const;
 
-  // Runs the tasks that are due at `now`, earliest first, equal ones in the order of Add(). A
-  // timer that one of them adds waits for the next call, so this ends.
+  // Runs the tasks that are due at `now`, earliest first, equal ones in the order of Add(). A timer
+  // that one of them adds waits for the next call, so this always ends.
   void RunDue(core::Instant now);
 
   size_t size() const { return heap_.size(); }

@@ -9,19 +9,20 @@ namespace lockkeeper::os {
 class Descriptor {
  public:
   Descriptor() = default;
-  // Takes over `number`; a negative one is none, as system calls that fail answer it.
+  // Takes ownership of `number`. A negative number, the result of a failed system call, is no
+  // descriptor.
   explicit Descriptor(int number) : number_(number) {}
   ~Descriptor();
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   Descriptor(Descriptor&& other) noexcept : number_(other.Release()) {}
-  // Closes what this object had before.
+  // Closes the descriptor that this object had.
   Descriptor& operator=(Descriptor&& other) noexcept;
 
   int get() const { return number_; }
   bool valid() const { return number_ >= 0; }
 
-  // Hands the descriptor over to the caller.
+  // Passes ownership to the caller.
   int Release();
 
  private:

@@ -12,7 +12,8 @@ namespace {
 template <size_t N>
 std::array<uint64_t, N> Random() {
   std::array<uint64_t, N> numbers{};
-  // Up to 256 bytes come whole; only before the kernel's generator is ready can a signal interrupt.
+  // getrandom returns up to 256 bytes at once. A signal can interrupt it only before the kernel's
+  // generator is ready.
   while (getrandom(numbers.data(), sizeof(numbers), 0) != ssize_t{sizeof(numbers)}) {
     if (errno != EINTR) std::abort();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that nobody can guess, from the kernel's generator: lease ids are credentials.
+// Numbers that nobody can guess, from the kernel's generator. Lease ids need them, because they are
+// credentials.
 #pragma once
 
 #include <array>

@@ -21,7 +21,7 @@ std::string Reason(const char* what) { return std::string(what) + ": " + std::st
 }  // namespace
 
 text::Problem ReadFile(const std::string& path, size_t bytes_max, std::string& text) {
-  // "e": a child, such as the embedded store, does not inherit it.
+  // "e": a child, such as the embedded store, does not inherit the descriptor.
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "re"));
   if (file == nullptr) return Reason("cannot be opened");
   text.clear();

@@ -15,7 +15,7 @@ using Fields = absl::InlinedVector<LogField, 12>;
 
 enum class Severity { kRoutine, kRefused, kUnavailable, kFailed };
 
-// By code, so that statuses that gRPC or a later layer made are judged too.
+// By code and not by reason, because statuses that gRPC made have no reason.
 Severity SeverityOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInternal:
@@ -69,15 +69,15 @@ void CallLog::Write(const CallRecord& record) {
       break;
     case Severity::kRefused:
       logger_.WriteLimited(refused_limit_, LogLevel::kWarn, "rpc.refused",
-                           "A request was refused because a limit is reached", fields);
+                           "A request was rejected because a limit was reached", fields);
       break;
     case Severity::kUnavailable:
       logger_.WriteLimited(unavailable_limit_, LogLevel::kWarn, "rpc.unavailable",
-                           "A request could not be carried out", fields);
+                           "A request could not be served; a retry may succeed", fields);
       break;
     case Severity::kFailed:
       logger_.WriteLimited(failed_limit_, LogLevel::kError, "rpc.failed",
-                           "A request failed for a reason that needs a look", fields);
+                           "A request failed with an internal error", fields);
       break;
   }
 }

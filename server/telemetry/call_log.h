@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One record for each request, as it is answered: who asked for what, and what came of it.
-// Routine answers are DEBUG; what an operator has to look at is higher and limited in rate.
+// One record for each answered request: who asked for what, and the outcome. Routine answers are
+// DEBUG; records that need an operator are higher and limited in rate.
 #pragma once
 
 #include <optional>
@@ -16,12 +16,12 @@ namespace lockkeeper::telemetry {
 
 // Lifetime: borrows its texts; made for the duration of one call.
 struct CallRecord {
-  std::string_view request_id;  // The next ones: empty if not known, and then left out.
+  std::string_view request_id;  // This and the next texts are left out if empty.
   std::string_view rpc;
   std::string_view peer;
   std::string_view owner_id;
   std::string_view lock_name;
-  std::optional<core::LeaseId> lease_id;  // Its first 8 digits are shown.
+  std::optional<core::LeaseId> lease_id;  // The record has its first 8 digits.
   core::FencingToken token;               // 0: none.
   core::Micros waited{};                  // In line. 0: left out.
   Outcome outcome = Outcome::kError;
@@ -35,7 +35,7 @@ class CallLog {
   explicit CallLog(Logger logger) : logger_(logger) {}
 
   // Writes `rpc.answered` (DEBUG), `rpc.refused` or `rpc.unavailable` (WARN), or `rpc.failed`
-  // (ERROR). Nearly free if it is DEBUG and the log leaves that out.
+  // (ERROR). Costs nearly nothing if the record is DEBUG and the log is not.
   void Write(const CallRecord& record);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a store that can be reached may be granted from: not while it may have forgotten leases,
-// nor while a setting of it forbids that.
+// Whether new leases may be granted from a store that can be reached: not while the store may have
+// forgotten leases, and not while one of its settings forbids grants.
 #pragma once
 
 #include <cstdint>

@@ -24,13 +24,15 @@ std::string_view NameOf(core::Assurance assurance) {
   return "unknown";
 }
 
-// Between two records of why the store stays away; retries may alternate between two reasons.
+// The interval between two records of why the store is still away. Retries may alternate between
+// two reasons.
 constexpr core::Millis kProblemInterval = std::chrono::seconds(10);
 
 constexpr double kMicrosPerSecond = 1e6;
 
 constexpr char kNotDurable[] =
-    "Redis answers before a grant is on its disk: when it restarts, nothing is granted until every "
+    "Redis answers before a grant is on its disk: after a restart nothing new is granted until "
+    "every "
     "lease that it may have forgotten is over; `appendonly yes` and `appendfsync always` prevent "
     "that";
 

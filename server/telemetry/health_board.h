@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether this daemon serves, and if not why: whether it reaches its store, whether the store may
-// be granted from, whether the daemon drains. gRPC health, /readyz, the metrics and GetServerInfo
-// read it here. Logs each change once, however often a connection is tried again.
+// Whether this daemon serves, and if not, why: whether it reaches its store, whether new leases may
+// be granted, and whether the daemon drains. gRPC health, /readyz, the metrics and GetServerInfo
+// read it here. Logs each change once, however many attempts to connect there are.
 #pragma once
 
 #include <cstddef>
@@ -34,10 +34,10 @@ struct Health {
   StoreHealth store;
   GrantHealth grants;
   bool draining = false;
-  std::vector<std::string> given_up;  // Promises that settings give up, a sentence each.
+  std::vector<std::string> given_up;  // The promises that settings give up, one sentence each.
 
-  // What an operator should know although all is well: what is given up, and that the store
-  // forgets.
+  // What an operator should know even while the daemon is ready: the promises that are given up,
+  // and a store that is not durable.
   std::vector<std::string> notes() const;
 
   // Ready for requests.
@@ -45,7 +45,8 @@ struct Health {
   // Why it is not serving, in one line; empty if it is.
   std::string problem() const;
 
-  // New leases are granted. A daemon that only extends serves all the same: holders need it.
+  // Whether new leases are granted. A daemon that only extends leases is serving() too, because
+  // holders need it.
   bool granting() const { return serving() && grants.granting; }
 
   bool operator==(const Health&) const = default;
@@ -55,8 +56,9 @@ using HealthListener = absl::AnyInvocable<void(const Health&)>;
 
 class HealthBoard;
 
-// Keeps a listener on the board. Once its destructor returned, the listener is not called any more;
-// it waits for a call that is under way, so a listener must not destroy its own subscription.
+// Keeps a listener on the board. After its destructor has returned, the listener is no longer
+// called. The destructor waits for a running call, so a listener must not destroy its own
+// subscription.
 //
 // Thread-safety: thread-compatible. Lifetime: borrows the board.
 class [[nodiscard]] HealthSubscription {
@@ -70,7 +72,7 @@ class [[nodiscard]] HealthSubscription {
   HealthSubscription& operator=(HealthSubscription&&) = delete;
 
  private:
-  HealthBoard* board_;  // Null after it was moved from.
+  HealthBoard* board_;  // Null if moved from.
   uint64_t number_;
 };
 
@@ -79,20 +81,21 @@ class HealthBoard {
  public:
   HealthBoard(Logger logger, Metrics& metrics);
 
-  // What Health::given_up says from now on.
+  // Sets Health::given_up.
   void ReportGivenUp(std::vector<std::string> given_up);
 
-  // What Health::store and Health::grants say from now on.
+  // Set Health::store and Health::grants.
   void ReportStore(StoreHealth health);
   void ReportGrants(GrantHealth health);
 
-  // The daemon is about to stop. There is no way back.
+  // The daemon is about to stop. This cannot be undone.
   void StartDraining();
 
   Health Current() const;
 
-  // Calls `listener` with the present health, and then with each change, in order, on the thread
-  // that reports it, as long as the subscription lives. It must not block or call this board.
+  // Calls `listener` with the current health, and then with each change, in order, on the thread
+  // that reports the change, until the subscription is destroyed. `listener` must not block or call
+  // this board.
   HealthSubscription Subscribe(HealthListener listener);
 
  private:
@@ -101,7 +104,7 @@ class HealthBoard {
   enum class Logged { kNothing, kUp, kDown };
 
   void Unsubscribe(uint64_t number);
-  // Changes the health and tells it.
+  // Changes the health and notifies the listeners.
   template <typename Change>
   void Make(Change change);
   // The next three with `changing_` held.
@@ -116,16 +119,17 @@ class HealthBoard {
   const Gauge epoch_;
   const Gauge quarantine_end_;
 
-  // Held while a change is made and told, so that listeners hear changes in order. Taken before
-  // `mutex_`. Guards the next five.
+  // Held while a change is made and the listeners are notified, so that they hear changes in order.
+  // Locked before `mutex_`. Guards the next five.
   std::mutex changing_;
-  std::map<uint64_t, HealthListener> listeners_;  // By the number of their subscription.
+  std::map<uint64_t, HealthListener> listeners_;  // By subscription number.
   uint64_t next_subscription_ = 0;
   Logged logged_ = Logged::kNothing;
-  core::Assurance warned_of_ = core::Assurance::kNone;  // What was looked at last.
+  core::Assurance warned_of_ = core::Assurance::kNone;  // The assurance that was last checked.
   LogLimit problem_limit_;
 
-  // Held for copying only, so that readers do not wait for listeners. Guards the next one.
+  // Held only while the health is copied, so that readers do not wait for listeners. Guards the
+  // next one.
   mutable std::mutex mutex_;
   Health health_;
 };

@@ -13,15 +13,16 @@ constexpr core::Millis kExpiredInterval = std::chrono::seconds(5);
 std::string_view MessageOf(WithdrawalEnd end) {
   switch (end) {
     case WithdrawalEnd::kWithdrawn:
-      return "A grant that nobody heard of was taken back";
+      return "A grant was withdrawn because its caller is gone";
     case WithdrawalEnd::kNotGranted:
-      return "An acquire was given up; nothing had been granted";
+      return "An acquire was withdrawn; it had no grant";
     case WithdrawalEnd::kKept:
-      return "An acquire was given up; a retry has its grant";
+      return "A withdrawal ended: a retry of the caller has the grant";
     case WithdrawalEnd::kLeftToTtl:
-      return "A grant that nobody heard of could not be taken back; it ends by its ttl";
+      return "A grant whose caller is gone could not be withdrawn: the lock is held until its ttl "
+             "ends";
   }
-  return "An acquire was given up";
+  return "A withdrawal ended";
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ void TelemetryLockObserver::OnWithdrawalEnded(std::string_view lock_name, Withdr
 
 void TelemetryLockObserver::OnWaitBegan() { metrics_.waiters().Add(1); }
 
-// No record: that of the request tells how long it waited.
+// Writes no record, because the record of the request has the time that it waited.
 void TelemetryLockObserver::OnWaitEnded(core::WaitEnd end, core::Micros waited) {
   metrics_.waiters().Add(-1);
   metrics_.waits(end).Observe(waited);
@@ -51,14 +52,17 @@ void TelemetryLockObserver::OnExpiredLeaseReplaced(std::string_view lock_name,
                                                    core::FencingToken token) {
   metrics_.expired_leases_replaced().Increment();
   logger_.WriteLimited(expired_limit_, LogLevel::kInfo, "lease.expired",
-                       "A lock was granted whose former lease had ended without a release",
+                       "A lock was granted whose previous lease ended without a release: what it "
+                       "guards may be half done",
                        {field::LockName(lock_name), field::FencingToken(token)});
 }
 
 void TelemetryLockObserver::OnInvariantViolated(std::string_view what) {
   metrics_.invariants_violated().Increment();
-  logger_.WriteLimited(invariant_limit_, LogLevel::kError, "invariant.violated",
-                       "An impossible state was met; the request failed", {field::Problem(what)});
+  logger_.WriteLimited(
+      invariant_limit_, LogLevel::kError, "invariant.violated",
+      "A state that should be impossible was found, and the request failed: a defect",
+      {field::Problem(what)});
 }
 
 }  // namespace lockkeeper::telemetry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns what the domain tells into log records and metrics.
+// Turns the events of the domain into log records and metrics.
 #pragma once
 
 #include "core/lock_observer.h"

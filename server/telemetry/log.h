@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structured records of what happens: one line each, as key=value text or as a JSON object, with
-// the same keys in both. `event` is a stable dotted name and `message` a constant; whatever varies
-// is a field, see log_fields.h. docs/reference/log_events.md lists the events.
+// Structured log records: one line each, as key=value text or as a JSON object, with the same keys
+// in both. `event` is a stable dotted name and `message` a constant; everything that varies is a
+// field, see log_fields.h. docs/reference/log_events.md lists the events.
 //
 // Levels: DEBUG routine operations; INFO at most every few seconds in steady state; WARN a
 // temporary condition that may cause errors; ERROR a request failed for a bad reason or an
@@ -30,7 +30,7 @@ struct LogOptions {
   LogLevel level = LogLevel::kInfo;  // Records below it are left out.
 };
 
-// Takes finished lines, without their newline.
+// Writes finished lines, which come without their newline.
 //
 // Thread-safety: thread-safe. Must not block for long: event loops write records.
 class LogOutput {
@@ -41,9 +41,9 @@ class LogOutput {
   virtual int64_t lost() const { return 0; }
 };
 
-// Standard error, by a thread of its own. If standard error does not take lines as fast as they
-// come, the oldest of those that wait are lost; the next record says how many, in `lost`.
-// Destroying it writes what waits.
+// Writes to standard error, on its own thread. If standard error is too slow, the oldest queued
+// lines are dropped; the next record says how many, in `lost`. The destructor writes the queued
+// lines.
 std::unique_ptr<LogOutput> MakeStderrOutput();
 
 struct LogTime {
@@ -72,19 +72,19 @@ class Log {
   const LogOptions options_;
   LogOutput& output_;
   const LogClock clock_;
-  std::atomic<int64_t> lost_{0};  // Told so far.
+  std::atomic<int64_t> lost_{0};  // Already reported in `lost`.
 };
 
-// Lets one record through per interval and counts the others. For whatever a client, or a loop of
-// our own, can cause again and again. One for each kind of record.
+// Lets one record per interval through and counts the others. For each kind of record that a
+// client, or a loop of ours, can cause again and again.
 //
 // Thread-safety: thread-safe.
 class LogLimit {
  public:
   explicit LogLimit(core::Millis interval = std::chrono::seconds(1)) : interval_(interval) {}
 
-  // Whether a record may be written at `now`; if so, sets `suppressed` to the number of those that
-  // were not since the last one.
+  // Whether a record may be written at `now`. If so, sets `suppressed` to the number of records
+  // that were left out since the last one.
   bool Allows(core::Instant now, int64_t& suppressed);
 
  private:
@@ -100,7 +100,7 @@ class Logger {
  public:
   Logger(Log& log, std::string_view component) : log_(&log), component_(component) {}
 
-  // Whether a record of `level` would be written: ask before building costly fields.
+  // Whether a record of `level` would be written. Ask before making costly fields.
   bool Enabled(LogLevel level) const { return log_->Enabled(level); }
 
   void Debug(std::string_view event, std::string_view message, LogFields fields = {}) const;
@@ -108,7 +108,7 @@ class Logger {
   void Warn(std::string_view event, std::string_view message, LogFields fields = {}) const;
   void Error(std::string_view event, std::string_view message, LogFields fields = {}) const;
 
-  // Writes if `limit` allows, with the field `suppressed` if it did not allow others before.
+  // Writes if `limit` allows, with the field `suppressed` if records were left out before.
   void WriteLimited(LogLimit& limit, LogLevel level, std::string_view event,
                     std::string_view message, LogFields fields = {}) const;
 

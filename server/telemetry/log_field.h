@@ -14,7 +14,7 @@
 
 namespace lockkeeper::telemetry {
 
-// First 8 digits of a lease id: enough to find it again, useless as a credential.
+// The first 8 digits of a lease id: enough to find it in the log, useless as a credential.
 class LeaseIdPrefix {
  public:
   explicit LeaseIdPrefix(const core::LeaseId& id) { id.digits().copy(digits_.data(), 8); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every field that a log record may have: name, type and unit in one place.
-// docs/reference/log_events.md lists the same names; a test compares them, and demands that each is
+// docs/reference/log_events.md lists the same names; a test compares them and checks that each is
 // used.
 #pragma once
 

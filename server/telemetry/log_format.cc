@@ -36,7 +36,7 @@ void AppendNumber(Number number, std::string& out) {
   out.append(buffer.data(), result.ptr);
 }
 
-// `text`, or its beginning and "...", for which `storage` lends the room.
+// `text`, or its beginning and "...", which is then in `storage`.
 std::string_view Shortened(std::string_view text, std::string& storage) {
   if (text.size() <= kLogTextBytesMax) return text;
   storage = text::CutAtCharacter(text, kLogTextBytesMax);

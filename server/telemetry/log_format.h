@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a record becomes one line. Whatever the texts contain, the line stays one line of valid UTF-8
-// and reads back: control characters and broken UTF-8 are escaped, long texts are cut.
+// Formats a record as one line. The result is always a single line of valid UTF-8 that can be
+// parsed again: control characters and malformed UTF-8 are escaped, long texts are cut.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace lockkeeper::telemetry {
 
-// Bytes of one text in a record; what is longer is cut and ends in "...". The longest lock name and
-// owner fit.
+// The most bytes of one text in a record. A longer text is cut and ends in "...". The longest lock
+// name and owner fit.
 inline constexpr size_t kLogTextBytesMax = 1024;
 
 struct LogRecord {
@@ -26,10 +26,10 @@ struct LogRecord {
 };
 
 // ts=2026-01-02T03:04:05.678901Z level=info component=redis event=store.up msg="..." node=...
-// Texts with spaces, quotes or anything escaped stand in double quotes; escapes are those of C.
+// Texts with spaces, quotes or escapes are in double quotes; the escapes are those of C.
 std::string FormatText(const LogRecord& record);
 
-// The same as a JSON object. Numbers and truth values are not quoted; broken UTF-8 becomes U+FFFD.
+// The same as a JSON object. Numbers and booleans are not quoted; malformed UTF-8 becomes U+FFFD.
 std::string FormatJson(const LogRecord& record);
 
 }  // namespace lockkeeper::telemetry

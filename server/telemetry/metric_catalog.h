@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Name, type, labels and help of every metric, in one place. docs/reference/metrics.md has the same
-// rows with meaning and alert; a test compares both with what is exposed.
+// rows, with meaning and alert. A test compares both with the exposed metrics.
 #pragma once
 
 #include <array>
@@ -32,20 +32,22 @@ inline constexpr MetricInfo kStoreUp{kGauge, "lockkeeper_store_up", "",
                                      "1 if the daemon reaches the store"};
 inline constexpr MetricInfo kStoreGranting{kGauge, "lockkeeper_store_granting", "",
                                            "1 if new leases are granted"};
-inline constexpr MetricInfo kStoreEpoch{kGauge, "lockkeeper_store_epoch", "",
-                                        "How often the store may have forgotten leases, and one"};
+inline constexpr MetricInfo kStoreEpoch{
+    kGauge, "lockkeeper_store_epoch", "",
+    "Epoch of the store: 1, plus 1 for each time that it may have forgotten leases"};
 inline constexpr MetricInfo kQuarantineEnd{kGauge, "lockkeeper_store_quarantine_end_seconds", "",
                                            "When the last quarantine ends or ended, Unix time"};
 inline constexpr MetricInfo kStoreLossTotal{kCounter, "lockkeeper_store_loss_total", "loss",
                                             "Times that the store may have forgotten leases"};
 inline constexpr MetricInfo kReassertionTotal{kCounter, "lockkeeper_reassertion_total", "end",
-                                              "Proofs shown for leases that may be forgotten"};
+                                              "Proofs of leases that the store may have forgotten"};
 inline constexpr MetricInfo kGrantRefusedTotal{kCounter, "lockkeeper_grant_refused_total", "",
-                                               "Requests told that nothing new is granted"};
+                                               "Requests rejected because nothing new is granted"};
 inline constexpr MetricInfo kDraining{kGauge, "lockkeeper_draining", "",
                                       "1 if the daemon is about to stop"};
-inline constexpr MetricInfo kRedisReconnectTotal{kCounter, "lockkeeper_redis_reconnect_total", "",
-                                                 "Connections to Redis made anew"};
+inline constexpr MetricInfo kRedisReconnectTotal{
+    kCounter, "lockkeeper_redis_reconnect_total", "",
+    "Connections to Redis that were replaced after one broke"};
 inline constexpr MetricInfo kRedisScriptReloadTotal{
     kCounter, "lockkeeper_redis_script_reload_total", "",
     "Scripts sent again because Redis had lost them"};
@@ -60,11 +62,12 @@ inline constexpr MetricInfo kWaiters{kGauge, "lockkeeper_waiters", "",
 inline constexpr MetricInfo kWaitSeconds{kHistogram, "lockkeeper_wait_seconds", "end",
                                          "Time that acquires stood in line, by how it ended"};
 inline constexpr MetricInfo kWithdrawalTotal{kCounter, "lockkeeper_withdrawal_total", "end",
-                                             "Acquires given up, by what became of their grant"};
+                                             "Withdrawals of acquires, by their end"};
 inline constexpr MetricInfo kLeaseExpiredTotal{kCounter, "lockkeeper_lease_expired_total", "",
                                                "Grants after a lease that ended without a release"};
-inline constexpr MetricInfo kInvariantViolatedTotal{kCounter, "lockkeeper_invariant_violated_total",
-                                                    "", "Impossible states met; always a defect"};
+inline constexpr MetricInfo kInvariantViolatedTotal{
+    kCounter, "lockkeeper_invariant_violated_total", "",
+    "States found that should be impossible; always a defect"};
 inline constexpr MetricInfo kEventLoopLagSeconds{kHistogram, "lockkeeper_event_loop_lag_seconds",
                                                  "", "How late the event loop ran a timer"};
 inline constexpr MetricInfo kConnectionsClosedTotal{

@@ -111,7 +111,7 @@ constexpr size_t kCommandOutcomes = static_cast<size_t>(CommandOutcome::kNoReply
 constexpr size_t kWaitEnds = static_cast<size_t>(core::WaitEnd::kFailed) + 1;
 constexpr size_t kWithdrawalEnds = static_cast<size_t>(core::WithdrawalEnd::kLeftToTtl) + 1;
 
-// Counters appear with their first count: most pairs of outcome and code never occur.
+// Creates a counter at its first count, because most pairs of outcome and code never occur.
 class RegisteredRpcMetrics : public RpcMetrics {
  public:
   RegisteredRpcMetrics(std::string_view rpc, Family<prometheus::Counter>& total,
@@ -132,7 +132,7 @@ class RegisteredRpcMetrics : public RpcMetrics {
     auto& slot = counters_.at(static_cast<size_t>(outcome)).at(code_index);
     prometheus::Counter* counter = slot.load(std::memory_order_acquire);
     if (counter == nullptr) {
-      // Two threads that get here at once are given the same counter.
+      // If two threads get here at the same time, both get the same counter.
       const auto known_code = static_cast<absl::StatusCode>(code_index);
       counter = &total_.Add({{"rpc", rpc_},
                              {"outcome", std::string(NameOf(outcome))},

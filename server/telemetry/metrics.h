@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers behind /metrics. Handles are resolved at start-up; counting is a few atomic
-// additions. Labels are bounded sets: never the name of a lock, an owner or a peer.
-// metric_catalog.h lists all metrics; docs/reference/metrics.md says what they mean and when to
-// worry.
+// The metrics. Handles are resolved at start-up; counting costs a few atomic additions. The values
+// of a label are a bounded set: never the name of a lock, an owner or a peer. metric_catalog.h
+// lists all metrics; docs/reference/metrics.md says what they mean and when to raise an alert.
 #pragma once
 
 #include <array>
@@ -83,14 +82,14 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // Handles for one rpc ("Acquire"), one script ("acquire"). Ask once, at start-up: they take a
-  // lock. The same name gives the same handle.
+  // The handles for one rpc ("Acquire") and one script ("acquire"). Call them once, at start-up:
+  // they lock a mutex. The same name gives the same handle.
   RpcMetrics& ForRpc(std::string_view rpc);
   ScriptMetrics& ForScript(std::string_view script);
-  // The same for one kind of loss ("emptied") and one end of a reassertion ("taken_back").
+  // The counters for one kind of loss ("emptied") and one end of a reassertion ("taken_back").
   Counter StoreLosses(std::string_view loss);
   Counter Reassertions(std::string_view end);
-  // The same for why: "too_many" or "flood".
+  // The counter for one reason: "too_many" or "flood".
   Counter ConnectionsClosed(std::string_view reason);
 
   Gauge store_up() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What became of a request, in one word: the label `outcome` of the metrics and the field `outcome`
+// The outcome of a request, in one word: the label `outcome` of the metrics and the field `outcome`
 // of the log. The command line prints the same words.
 #pragma once
 
@@ -26,7 +26,7 @@ enum class Outcome {
   kNotFound,
   kListed,
   kForceReleased,
-  kDone,       // Of an rpc that has but one good outcome.
+  kDone,       // The only good outcome of an rpc that has no others.
   kCancelled,  // The caller left before its answer.
   kError,      // Any other status than OK.
 };
@@ -34,7 +34,7 @@ inline constexpr size_t kOutcomes = static_cast<size_t>(Outcome::kError) + 1;
 
 std::string_view NameOf(Outcome outcome);
 
-// The code that the caller has: of a cancelled call not that of the answer nobody heard.
+// The code that the caller sees: CANCELLED for a cancelled call, whatever its answer was.
 absl::StatusCode CodeOf(Outcome outcome, const absl::Status& status);
 
 }  // namespace lockkeeper::telemetry

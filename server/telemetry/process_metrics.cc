@@ -33,7 +33,7 @@ std::optional<double> OpenFds() {
   std::error_code error;
   const std::filesystem::directory_iterator fds("/proc/self/fd", error);
   if (error) return std::nullopt;
-  // The iterator has one open itself.
+  // The iterator itself has one descriptor open.
   return static_cast<double>(std::distance(begin(fds), end(fds)) - 1);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernel knows of this process, read when it is asked for.
+// The metrics that the kernel has of this process, read on demand.
 #pragma once
 
 #include <utility>
@@ -10,8 +10,7 @@
 
 namespace lockkeeper::telemetry {
 
-// The process_* metrics of the catalog with their values. Those that /proc does not tell are left
-// out.
+// The process_* metrics of the catalog with their values, without those that /proc does not have.
 std::vector<std::pair<MetricInfo, double>> ReadProcessMetrics();
 
 }  // namespace lockkeeper::telemetry

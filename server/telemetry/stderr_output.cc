@@ -10,7 +10,7 @@
 namespace lockkeeper::telemetry {
 namespace {
 
-// Lines that may wait for standard error; each takes about half a KiB.
+// The most queued lines; each takes about half a KiB.
 constexpr size_t kQueueLines = 4096;
 constexpr size_t kThreads = 1;  // One, so that lines keep their order.
 
@@ -32,7 +32,8 @@ class StderrOutput : public LogOutput {
   int64_t lost() const override { return static_cast<int64_t>(pool_->overrun_counter()); }
 
  private:
-  const std::shared_ptr<spdlog::details::thread_pool> pool_;  // Its end writes what waits.
+  const std::shared_ptr<spdlog::details::thread_pool>
+      pool_;  // Its destructor writes the queued lines.
   const std::shared_ptr<spdlog::async_logger> logger_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 std::string Format(absl::Duration duration) {
   if (duration == absl::ZeroDuration()) return "0s";
   std::string text = absl::FormatDuration(duration);
-  // "24h0m0s" is 24h to people.
+  // Shortens "24h0m0s" to "24h".
   for (const std::string_view zero : {"m0s", "h0m"}) {
     if (text.ends_with(zero)) text.resize(text.size() - 2);
   }
@@ -23,14 +23,14 @@ Problem ParseDuration(std::string_view text, std::chrono::milliseconds& duration
     return Quoted(text) + " is a bare number; give it a unit, such as " + std::string(text) +
            "s (units: ms, s, m, h)";
   }
-  // Abseil would take signs and "inf" too.
+  // Rejects signs and "inf", which Abseil would accept.
   absl::Duration read;
   const bool is_duration = !text.empty() &&
                            absl::ascii_isdigit(static_cast<unsigned char>(text[0])) &&
                            absl::ParseDuration(absl::string_view(text.data(), text.size()), &read);
   const auto millis = absl::ToChronoMilliseconds(read);
   if (!is_duration || absl::FromChrono(millis) != read) {
-    return "has to be a duration in whole milliseconds, such as 500ms, 30s or 1m30s; is " +
+    return "must be a duration in whole milliseconds, such as 500ms, 30s or 1m30s; is " +
            Quoted(text);
   }
   duration = millis;

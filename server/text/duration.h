@@ -12,14 +12,14 @@
 
 namespace lockkeeper::text {
 
-// Reads `text`: numbers, each with its unit, in whole milliseconds. A bare number is refused, since
-// nobody can tell which unit was meant. The problem repeats `text`.
+// Parses `text`: numbers, each with its unit, in whole milliseconds. A bare number is a problem,
+// since its unit is not clear. The problem quotes `text`.
 Problem ParseDuration(std::string_view text, std::chrono::milliseconds& duration);
 
-// Exactly, so that ParseDuration() reads it back.
+// Exact, so that ParseDuration() can read it back.
 std::string FormatDuration(std::chrono::milliseconds duration);
 
-// Rounded up: from a second on to tenths of it, below to milliseconds.
+// Rounded up: to tenths of a second from one second on, else to milliseconds.
 std::string InWords(absl::Duration duration);
 
 template <typename Count, typename Unit>

@@ -11,7 +11,7 @@ namespace {
 constexpr char kHexDigits[] = "0123456789abcdef";
 constexpr int kContinuationBytesMax = 3;
 
-// The letter that follows the backslash for characters that have one; 0 for others.
+// The letter after the backslash for characters that have a short escape; 0 for others.
 char ShortEscape(char character) {
   switch (character) {
     case '"':
@@ -38,7 +38,7 @@ void AppendHexByte(char byte, std::string& out) {
   out += kHexDigits[static_cast<uint8_t>(byte) & 0xf];
 }
 
-// Appends `text` with its characters escaped; `append_odd` does those that are not printable.
+// Appends `text` escaped; `append_odd` appends characters that are not printable.
 template <typename AppendOdd>
 void AppendEscaped(std::string_view text, std::string& out, AppendOdd append_odd) {
   while (!text.empty()) {
@@ -98,7 +98,7 @@ void AppendTextValue(std::string_view text, std::string& out) {
 std::string_view CutAtCharacter(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   size_t end = bytes_max;
-  // More bytes in a row that continue a character are no UTF-8 anyway.
+  // More continuation bytes in a row are malformed UTF-8 anyway.
   for (int back = 0; back < kContinuationBytesMax && end > 0; ++back) {
     if ((static_cast<uint8_t>(text[end]) & 0xc0) != 0x80) break;
     --end;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts from outside, made fit to stand in one line of a log.
+// Escapes texts from outside, so that they fit into one line of a log.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace lockkeeper::text {
 
-// Appends `text` as a JSON string, with its quotes. What is not UTF-8 becomes U+FFFD.
+// Appends `text` as a JSON string, with its quotes. Malformed UTF-8 becomes U+FFFD.
 void AppendJsonString(std::string_view text, std::string& out);
 
 // Appends `text` as a value of key=value: in double quotes if it is empty or has spaces, quotes,
-// '=' or anything to escape. What is not UTF-8 becomes \xNN.
+// '=' or anything to escape. Malformed UTF-8 becomes \xNN.
 void AppendTextValue(std::string_view text, std::string& out);
 
-// The longest beginning of `text` that has at most `bytes_max` bytes and ends between characters.
+// The longest prefix of `text` that has at most `bytes_max` bytes and does not split a character.
 std::string_view CutAtCharacter(std::string_view text, size_t bytes_max);
 
 }  // namespace lockkeeper::text

@@ -8,11 +8,10 @@
 namespace lockkeeper::text {
 namespace {
 
-// Longer words are not compared: the cost is the product of both lengths.
+// Longer words are not compared, because the cost is the product of both lengths.
 constexpr size_t kWordBytesMax = 128;
 
-// Insertions, deletions, replacements and swaps of neighbours that lead from `a` to `b` (optimal
-// string alignment), with three rows of the matrix.
+// The edit distance from `a` to `b` (optimal string alignment), with three rows of the matrix.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before_previous;
   std::vector<size_t> previous(b.size() + 1);
@@ -37,7 +36,7 @@ size_t Distance(std::string_view a, std::string_view b) {
 std::optional<std::string> NearMiss(std::string_view word, const std::vector<std::string>& known) {
   if (word.size() > kWordBytesMax) return std::nullopt;
   std::optional<std::string> nearest;
-  size_t least = word.size() / 3 + 1;  // What is further away is no slip.
+  size_t least = word.size() / 3 + 1;  // A larger distance is no misspelling.
   for (const std::string& candidate : known) {
     const size_t distance = Distance(word, candidate);
     if (distance < least) {

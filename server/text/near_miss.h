@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the word that somebody probably meant.
+// Finds the word that a misspelled word probably means.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,9 @@
 
 namespace lockkeeper::text {
 
-// The one of `known` that is the fewest insertions, deletions, replacements and swaps of neighbours
-// away from `word`, if they are at most a third of its length. The first one of equals.
+// The element of `known` with the smallest edit distance from `word` (insertions, deletions,
+// replacements, swaps of neighbours), if the distance is at most a third of its length. Of several,
+// the first.
 std::optional<std::string> NearMiss(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace lockkeeper::text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a piece of configuration, in words for people. A value that came from outside
-// is shown escaped, and never if it may hold a password.
+// What is wrong with a value, as a text for people. It shows a value from outside only escaped, and
+// never if it may contain a password.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace lockkeeper::text {
 
-// Nothing, or what is wrong.
+// What is wrong. Nothing if all is well.
 using Problem = std::optional<std::string>;
 
-// `text` in quotes, escaped and cut to a length that fits in a message.
+// `text` in quotes, escaped and cut to a length that fits into a message.
 std::string Quoted(std::string_view text);
 
 }  // namespace lockkeeper::text

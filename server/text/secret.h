@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text that must not be shown: its type keeps it out of logs and printed configuration.
+// A text that must not be shown. Its type keeps it out of logs and printed configuration.
 #pragma once
 
 #include <ostream>
@@ -14,7 +14,7 @@ class Secret {
   Secret() = default;
   explicit Secret(std::string value) : value_(std::move(value)) {}
 
-  // The text itself, for whoever has to use it.
+  // The text itself, for the code that must use it.
   const std::string& reveal() const { return value_; }
   bool empty() const { return value_.empty(); }
 

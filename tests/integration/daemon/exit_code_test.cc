@@ -124,7 +124,7 @@ TEST_F(ExitCodeTest, AllowedListeningBeyondLoopbackWorks) {
 TEST_F(ExitCodeTest, CheckConfigTellsGoodFromBad) {
   const auto good = Launch({"--embedded", "--data-dir", directory_.Path("d"), "--check-config"});
   EXPECT_EQ(good->ExitCode(), 0) << good->Stderr();
-  ExpectEnd(*Launch({"--check-config"}), kBadConfiguration, "no store is named");
+  ExpectEnd(*Launch({"--check-config"}), kBadConfiguration, "no store is given");
 }
 
 TEST_F(ExitCodeTest, PrintConfigMasksSecretsAndTellsOrigins) {

@@ -206,7 +206,7 @@ TEST_F(EmbeddedStoreTest, ServerThatFailsToRestartIsTriedAgain) {
   std::ofstream(manifest) << "garbage\n";
 
   kill(ServerPid(), SIGKILL);
-  EXPECT_THAT(events_.Await(Kind::kStartFailed, 2), HasSubstr("its last words"));
+  EXPECT_THAT(events_.Await(Kind::kStartFailed, 2), HasSubstr("its last output"));
 
   std::filesystem::rename(manifest + ".kept", manifest);
   events_.Await(Kind::kStarted, 2);
@@ -230,7 +230,7 @@ TEST_F(EmbeddedStoreTest, ProgramThatEndsAtOnceIsReportedWithItsLastWords) {
   EmbeddedStoreOptions options = Options();
   options.program = MakeProgram("echo something is wrong; exit 3");
 
-  EXPECT_EQ(StartProblem(options), options.program + " ended with exit code 3; its last words (" +
+  EXPECT_EQ(StartProblem(options), options.program + " ended with exit code 3; its last output (" +
                                        data_ + "/redis.log):\nsomething is wrong");
 }
 

@@ -39,15 +39,15 @@ TEST(CheckConfigTest, NoStoreIsRefusedNamingBoth) {
 
 TEST(CheckConfigTest, TwoStoresAreRefusedWithTheirOrigins) {
   EXPECT_EQ(ProblemsOf(From({kRedis, kEmbedded})),
-            "two stores are named: store.redis (environment LOCKKEEPERD_STORE_REDIS) and "
-            "store.embedded (environment LOCKKEEPERD_STORE_EMBEDDED); take one of them away");
+            "two stores are given: store.redis (environment LOCKKEEPERD_STORE_REDIS) and "
+            "store.embedded (environment LOCKKEEPERD_STORE_EMBEDDED); remove one of them");
 }
 
 TEST(CheckConfigTest, EmbeddedWithoutAnyDataDirIsRefused) {
   const auto loaded = ReadConfig({.environment = {kEmbedded}, .user = User::kOther});
   ASSERT_TRUE(loaded.ok());
 
-  EXPECT_THAT(ProblemsOf(*loaded), HasSubstr("store.data_dir: has to be given"));
+  EXPECT_THAT(ProblemsOf(*loaded), HasSubstr("store.data_dir: must be given"));
 }
 
 TEST(CheckConfigTest, ListeningBeyondLoopbackNeedsConsent) {
@@ -154,7 +154,7 @@ TEST(CheckConfigTest, CertificateAndKeyNeedEachOther) {
 
 TEST(CheckConfigTest, AllProblemsAreToldAtOnce) {
   EXPECT_THAT(ProblemsOf(From({{"LOCKKEEPERD_SERVER_LISTEN", "0.0.0.0:1"}})),
-              AllOf(HasSubstr("no store is named"), HasSubstr("\nserver.listen ")));
+              AllOf(HasSubstr("no store is given"), HasSubstr("\nserver.listen ")));
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ TEST_F(ReadConfigTest, RefusedValueNamesItsOrigin) {
 TEST_F(ReadConfigTest, UnknownAssumptionIsRefusedWithTheKnownOnes) {
   sources_.file = Write("lk.yaml", "store:\n  assume: [durable, no_evicton]\n");
   EXPECT_THAT(Problems(),
-              HasSubstr(sources_.file + ":2: store.assume: has to be no_eviction or durable, is "
+              HasSubstr(sources_.file + ":2: store.assume: must be no_eviction or durable, is "
                                         "\"no_evicton\""));
 
   sources_.file = Write("lk.yaml", "store:\n  assume: [durable, no_eviction]\n");
@@ -161,7 +161,7 @@ TEST_F(ReadConfigTest, UnknownFlagIsRefused) {
 TEST_F(ReadConfigTest, FlagWithTwoValuesForOneIsRefused) {
   sources_.flags = {{.flag = "--data-dir", .values = {"/a", "/b"}}};
 
-  EXPECT_THAT(Problems(), HasSubstr("flag --data-dir: store.data_dir: has to be one value"));
+  EXPECT_THAT(Problems(), HasSubstr("flag --data-dir: store.data_dir: must be one value"));
 }
 
 TEST_F(ReadConfigTest, ProblemsOfAllSourcesAreToldAtOnce) {
@@ -173,7 +173,7 @@ TEST_F(ReadConfigTest, ProblemsOfAllSourcesAreToldAtOnce) {
 
   EXPECT_THAT(problems, HasSubstr(sources_.file + ":1: unknown section \"a\""));
   EXPECT_THAT(problems,
-              HasSubstr(sources_.file + ":3: server.connections_max: has to be from 1 to 1000000"));
+              HasSubstr(sources_.file + ":3: server.connections_max: must be from 1 to 1000000"));
   EXPECT_THAT(problems, HasSubstr("\nenvironment LOCKKEEPERD_B: "));
   EXPECT_THAT(problems, HasSubstr("\nflag --listen: "));
 }
@@ -183,8 +183,7 @@ TEST_F(ReadConfigTest, RefusedValueThatIsOverriddenIsStillTold) {
   sources_.file = Write("lk.yaml", "server:\n  connections_max: 0\n");
   sources_.environment.emplace_back("LOCKKEEPERD_SERVER_CONNECTIONS_MAX", "2");
 
-  EXPECT_THAT(Problems(),
-              HasSubstr(":2: server.connections_max: has to be from 1 to 1000000, is 0"));
+  EXPECT_THAT(Problems(), HasSubstr(":2: server.connections_max: must be from 1 to 1000000, is 0"));
 }
 
 // --- the password file ------------------------------------------------------------------------

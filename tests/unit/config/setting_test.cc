@@ -51,7 +51,7 @@ void ExpectTakenOrRefused(const Case& expected) {
 TEST(ValueTest, TruthValueIsTakenOrRefused) {
   const Case cases[] = {{"store.embedded", "true"},
                         {"store.embedded", "false"},
-                        {"store.embedded", "yes", R"(has to be true or false, is "yes")"},
+                        {"store.embedded", "yes", R"(must be true or false, is "yes")"},
                         {"store.embedded", "True", "true or false"},
                         {"store.embedded", "1", "true or false"},
                         {"store.embedded", "", "true or false"}};
@@ -60,21 +60,21 @@ TEST(ValueTest, TruthValueIsTakenOrRefused) {
 
 TEST(ValueTest, WordOfTheStoreIsTakenOrRefused) {
   const Case cases[] = {{"store.quarantine", "off"},
-                        {"store.quarantine", "maybe", R"(has to be on or off, is "maybe")"},
+                        {"store.quarantine", "maybe", R"(must be on or off, is "maybe")"},
                         {"store.first_use", "quarantine"},
-                        {"store.first_use", "deny", R"(has to be grant or quarantine, is "deny")"}};
+                        {"store.first_use", "deny", R"(must be grant or quarantine, is "deny")"}};
   for (const Case& expected : cases) ExpectTakenOrRefused(expected);
 }
 
 TEST(ValueTest, NumberIsTakenOrRefused) {
   const Case cases[] = {{"store.connections", "1"},
                         {"store.connections", "64"},
-                        {"store.connections", "0", "has to be from 1 to 64, is 0"},
-                        {"store.connections", "65", "has to be from 1 to 64, is 65"},
-                        {"store.connections", "-1", "has to be from 1 to 64, is -1"},
-                        {"store.connections", "99999999999999999999", "has to be from 1 to 64"},
-                        {"store.connections", "4294967297", "has to be from 1 to 64"},
-                        {"store.connections", "2x", R"(has to be a whole number, is "2x")"},
+                        {"store.connections", "0", "must be from 1 to 64, is 0"},
+                        {"store.connections", "65", "must be from 1 to 64, is 65"},
+                        {"store.connections", "-1", "must be from 1 to 64, is -1"},
+                        {"store.connections", "99999999999999999999", "must be from 1 to 64"},
+                        {"store.connections", "4294967297", "must be from 1 to 64"},
+                        {"store.connections", "2x", R"(must be a whole number, is "2x")"},
                         {"store.connections", "2.0", "whole number"},
                         {"store.connections", "", "whole number"},
                         {"store.connections", "two", "whole number"}};
@@ -84,32 +84,32 @@ TEST(ValueTest, NumberIsTakenOrRefused) {
 TEST(ValueTest, DurationIsTakenOrRefused) {
   const Case cases[] = {{"store.request_timeout", "10ms"},
                         {"store.request_timeout", "1m"},
-                        {"store.request_timeout", "9ms", "has to be from 10ms to 1m, is 9ms"},
-                        {"store.request_timeout", "61s", "has to be from 10ms to 1m, is 61s"},
+                        {"store.request_timeout", "9ms", "must be from 10ms to 1m, is 9ms"},
+                        {"store.request_timeout", "61s", "must be from 10ms to 1m, is 61s"},
                         {"store.request_timeout", "1000", "is a bare number"},
                         {"store.first_use_wait", "0s"},
                         {"store.first_use_wait", "1m"},
-                        {"store.first_use_wait", "61s", "has to be from 0s to 1m, is 61s"},
+                        {"store.first_use_wait", "61s", "must be from 0s to 1m, is 61s"},
                         {"drain.timeout", "0s"},
-                        {"drain.timeout", "601s", "has to be from 0s to 10m, is 601s"},
+                        {"drain.timeout", "601s", "must be from 0s to 10m, is 601s"},
                         {"lease.max_ttl", "24h"},
-                        {"lease.max_ttl", "999ms", "has to be from 1s to 24h, is 999ms"},
-                        {"lease.max_ttl", "25h", "has to be from 1s to 24h, is 25h"},
+                        {"lease.max_ttl", "999ms", "must be from 1s to 24h, is 999ms"},
+                        {"lease.max_ttl", "25h", "must be from 1s to 24h, is 25h"},
                         {"store.record_retention", "1s"},
                         {"store.record_retention", "24h"},
-                        {"store.record_retention", "0s", "has to be from 1s to 24h, is 0s"}};
+                        {"store.record_retention", "0s", "must be from 1s to 24h, is 0s"}};
   for (const Case& expected : cases) ExpectTakenOrRefused(expected);
 }
 
 TEST(ValueTest, WordIsTakenOrRefused) {
   const Case cases[] = {{"log.format", "json"},
                         {"log.format", "text"},
-                        {"log.format", "xml", R"(has to be text or json, is "xml")"},
+                        {"log.format", "xml", R"(must be text or json, is "xml")"},
                         {"log.level", "debug"},
                         {"log.level", "info"},
                         {"log.level", "warn"},
                         {"log.level", "error"},
-                        {"log.level", "INFO", R"(has to be debug, info, warn or error, is "INFO")"},
+                        {"log.level", "INFO", R"(must be debug, info, warn or error, is "INFO")"},
                         {"log.level", "", "debug, info, warn or error"}};
   for (const Case& expected : cases) ExpectTakenOrRefused(expected);
 }
@@ -121,8 +121,8 @@ TEST(ValueTest, TextIsTakenOrRefused) {
       {"store.data_dir", "/a\nb", "contains a control character"},
       {"store.data_dir", "/\xff", "is not valid UTF-8"},
       {"store.key_prefix", std::string(64, 'k')},
-      {"store.key_prefix", "", "has to be 1 to 64 bytes, has 0"},
-      {"store.key_prefix", std::string(65, 'k'), "has to be 1 to 64 bytes, has 65"},
+      {"store.key_prefix", "", "must be 1 to 64 bytes, has 0"},
+      {"store.key_prefix", std::string(65, 'k'), "must be 1 to 64 bytes, has 65"},
       {"store.key_prefix", "a{b", "hash tag"},
       {"store.key_prefix", "a}b", "hash tag"},
       {"store.redis_tls_server_name", ""},
@@ -131,7 +131,7 @@ TEST(ValueTest, TextIsTakenOrRefused) {
       {"store.redis_tls_server_name", std::string(255, 'n')},
       {"store.redis_tls_server_name", std::string(256, 'n'), "of at most 255 bytes"},
       {"store.redis_tls_server_name", "[::1]", "without brackets"},
-      {"store.redis_tls_server_name", "*.example.org", "has to be a host name"},
+      {"store.redis_tls_server_name", "*.example.org", "must be a host name"},
       {"server.http_listen", ""},
       {"server.http_listen", "[::1]:0"},
       {"server.http_listen", "unix:/x", "only gRPC has unix sockets"},
@@ -165,7 +165,7 @@ TEST(SettingTest, SingleValueTakesNoList) {
   Config config;
 
   EXPECT_THAT(Assign(*FindByKey("store.connections"), List({"1"}), config).value_or(""),
-              HasSubstr("has to be one value, is a list"));
+              HasSubstr("must be one value, is a list"));
 }
 
 TEST(SettingTest, RefusedSecretIsNotShown) {

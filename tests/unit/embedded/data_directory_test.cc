@@ -90,7 +90,7 @@ TEST_F(DataDirectoryTest, FolderThatOthersMayWriteIsRefused) {
   chmod(path.c_str(), 0770);
 
   EXPECT_EQ(Problem(path), "data directory " + path +
-                               ": others may write there: chmod 700 it, or name another one");
+                               ": other users may write to it: use chmod 700, or another folder");
 }
 
 TEST_F(DataDirectoryTest, WhatCannotBeAFolderIsNamed) {
@@ -98,7 +98,8 @@ TEST_F(DataDirectoryTest, WhatCannotBeAFolderIsNamed) {
   std::ofstream(file) << "text";
 
   EXPECT_EQ(Problem(file), "data directory " + file + ": is not a directory");
-  EXPECT_THAT(Problem(file + "/data"), HasSubstr(": cannot make its parent: Not a directory"));
+  EXPECT_THAT(Problem(file + "/data"),
+              HasSubstr(": cannot create its parent folder: Not a directory"));
   EXPECT_THAT(Problem(""), HasSubstr("is not a path"));
 }
 

@@ -52,7 +52,7 @@ TEST_F(FindServerProgramTest, RedisIsTakenBeforeValkeyWhereverItIs) {
 TEST_F(FindServerProgramTest, NothingFoundNamesThePackage) {
   EXPECT_EQ(Problem(""),
             "the embedded store needs redis-server or valkey-server, and neither is in PATH: "
-            "install the package redis-server, or name the program (store.embedded_program)");
+            "install the package redis-server, or set store.embedded_program");
 }
 
 TEST_F(FindServerProgramTest, ConfiguredProgramIsTakenByPathOrByName) {

@@ -34,7 +34,7 @@ TEST(ParseDurationTest, AnythingElseIsRefused) {
     std::string text;
     std::string problem;
   };
-  const std::string form = "has to be a duration in whole milliseconds, such as 500ms, 30s or ";
+  const std::string form = "must be a duration in whole milliseconds, such as 500ms, 30s or ";
   for (const Case& each : {
            Case{"5", R"("5" is a bare number; give it a unit, such as 5s (units: ms, s, m, h))"},
            Case{"0", "is a bare number"},
