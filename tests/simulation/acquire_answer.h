@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the answers to acquires and extends mean to the judge.
+// Translates the answers to acquires and extends into calls of the judge.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -11,19 +11,19 @@ namespace lockkeeper::simulation {
 
 Try TryOf(const core::AcquireRequest& request);
 
-// Whether the caller still listens.
+// Whether the caller still waits for the answer.
 enum class Caller { kListens, kGone };
 
 void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
                        const absl::StatusOr<core::AcquireAnswer>& answer, core::Instant now);
 
-// What the answer to an extend means to it. The client believes in the lease; the proof that it has
-// shown was good until `proved_until` at least.
+// Reports the answer to an extend. The client believes in the lease; the proof that it has shown
+// was valid until at least `proved_until`.
 void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, core::Instant proved_until,
                        const absl::Status& answer, core::Instant now);
 
-// The same of a client with a session, which says by itself that a lease is lost. Every answer with
-// a lease has brought its holder a proof, which takes the lease back.
+// The same for a client with a session, which itself reports a lost lease to the judge. Every
+// answer with a lease has brought its holder a proof, which takes the lease back.
 void CheckTakenBack(Judge& judge, const std::string& lock, const absl::Status& answer);
 
 }  // namespace lockkeeper::simulation

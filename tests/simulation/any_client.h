@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the world asks of a simulated client, whatever way it talks to daemons.
+// The interface of a simulated client, with a session or with unary calls.
 #pragma once
 
 #include "simulation/process.h"
@@ -13,11 +13,12 @@ class AnyClient {
 
   virtual void Start() = 0;
 
-  // Finishes what it is at and then does nothing more.
+  // Finishes its current work, and then does nothing more.
   virtual void Stop() = 0;
   virtual bool idle() const = 0;
 
-  // From now on each acquire waits long on the first lock, is not given up, and holds shortly.
+  // From now on each acquire is for the first lock, waits long, is not given up, and holds the lock
+  // for a short time.
   virtual void RunLastLap() = 0;
   virtual int last_laps() const = 0;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One simulated client: acquires a lock, adds one to the counter that the lock guards, releases;
-// again and again, after the client contract (client/README.md). It may claim offers itself, give
-// up waiting, and be paused beyond the end of its lease.
+// One simulated client with unary calls. It repeats: acquire a lock, add one to the counter that
+// the lock guards, release. It follows the client contract (client/README.md). It may claim offers
+// itself, give up waiting, and be paused beyond the end of its lease.
 #pragma once
 
 #include <cstdint>

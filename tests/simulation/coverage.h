@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one run came through: which kinds of calls met which states of a lock after which faults,
-// and at which times something ends by itself. The search goes on from schedules that saw what
-// others did not, and lets faults strike around these times.
+// What one run covered: which kinds of calls met which states of a lock after which faults, and
+// when leases, offers and the like ended. The search continues from schedules that covered
+// something new, and lets faults strike around these times.
 #pragma once
 
 #include <array>
@@ -17,15 +17,15 @@
 
 namespace lockkeeper::simulation {
 
-// What ends, or comes, by itself at a known time; and when a lease is confirmed.
+// Events at a known time: the end of something, a beat, the confirmation of a lease.
 enum class Edge { kLease, kOffer, kLockDelay, kQuarantine, kBeat, kConfirmed };
 inline constexpr size_t kEdges = 6;
 
 class Coverage {
  public:
   struct Sight {
-    uint64_t what = 0;  // The same number for the same thing in every run.
-    core::Micros at{};  // Since the run began, the first time.
+    uint64_t what = 0;  // The same number for the same event in every run.
+    core::Micros at{};  // Its first time, since the run began.
   };
 
   // The store has done an operation on a lock: `call` is its kind and its outcome.

@@ -164,7 +164,7 @@ void Daemon::StartDraining() {
   });
 }
 
-std::shared_ptr<SessionServer> Daemon::OpenSession(SessionStream& stream) {
+std::shared_ptr<SessionServer> Daemon::OpenSession(StreamToClient& stream) {
   std::erase_if(sessions_, [](const auto& session) { return !session->remains(); });
   sessions_.push_back(std::make_shared<SessionServer>(
       SessionServer::World{

@@ -71,7 +71,7 @@ class Daemon {
   void Cancel(const CallPtr& call);
 
   // A session over `stream`. Requires: takes_sessions().
-  std::shared_ptr<SessionServer> OpenSession(SessionStream& stream);
+  std::shared_ptr<SessionServer> OpenSession(StreamToClient& stream);
   bool takes_sessions() const { return !draining_; }
   // Sessions that are still there.
   size_t remaining_sessions() const;

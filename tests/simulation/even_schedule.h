@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schedules whose parts are all drawn evenly from one 64-bit seed. The seeds of
-// regression_seeds.txt mean something only as long as this draws the same.
+// Draws a schedule whose parts are all evenly distributed, from one 64-bit seed. The seeds of
+// regression_seeds.txt are valid only as long as this draws the same.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A resource that checks fencing tokens, on reads and writes alike: it keeps the highest token that
-// it has seen and refuses lower ones. Clients add one to it under a lock; a lost update shows.
+// A resource that checks fencing tokens, on reads and writes: it keeps the highest token that it
+// has seen, and rejects lower ones. Clients add one to it under a lock, so a lost update shows.
 #pragma once
 
 #include <cstdint>

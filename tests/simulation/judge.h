@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Judges what happened in a run, as it happens. It knows nothing of the simulator: hand-made
-// histories (tests/unit/simulation) show that it notices what it is meant to notice.
+// Checks the promises of the service while a run happens. It knows nothing of the simulator; tests
+// with histories that were written by hand (tests/unit/simulation) show that it notices violations.
 //
-// It hears of each event three times over: from the store, which decides; from daemons, which
-// answer; and from clients, which believe. What the store does is judged by the promises, and what
-// daemons and clients say is judged by what the store did.
+// It hears of events from three sides: from the store, which decides; from daemons, which answer;
+// and from clients, which believe. The deeds of the store are checked against the promises; answers
+// and beliefs are checked against the deeds of the store.
 #pragma once
 
 #include <algorithm>
@@ -26,28 +26,28 @@ namespace lockkeeper::simulation {
 using core::Instant;
 using core::Micros;
 
-// One call's try to get a lock.
+// One attempt of a call to get a lock.
 struct Try {
   std::string lock;
   std::string lease_id;
   std::string keeper;  // Of the call. Its first half names the daemon.
 };
 
-// The store gives a lock to a try.
+// A grant or an offer: the store gives the lock to an attempt.
 struct Turn {
   Try to;
   int32_t attempt = 0;
   int64_t token = 0;
   bool offered = false;
-  bool daemon_claims = false;  // The offer, for a client that does not.
-  Instant end;                 // Of the lease or the offer.
-  Micros lock_delay{};         // That the lease asked for.
+  bool daemon_claims = false;  // The daemon claims the offer, not the client.
+  Instant end;                 // End of the lease or the offer.
+  Micros lock_delay{};         // As its acquire asked.
   bool max_hold = false;       // Its end is a time of the node's clock too.
-  std::string given_by;        // Daemon whose script call gave it.
-  bool asserted = false;       // By its holder, after a loss, or adopted: no call keeps it.
+  std::string given_by;        // The daemon whose script call gave it.
+  bool asserted = false;  // Proved by its holder after a loss, or adopted: no call can withdraw it.
 };
 
-// What the store has forgotten when it cannot be trusted any more.
+// Whether a store that can no longer be trusted has forgotten something.
 enum class Forgot { kNothing, kSome };
 
 class Judge {
@@ -55,23 +55,26 @@ class Judge {
   // How long the store remembers how a lease ended.
   explicit Judge(Micros retention) : retention_(retention) {}
 
-  // What clients hear and believe. A grant was asked for at `asked` and heard of at `now`.
+  // The beliefs of clients. A grant was requested at `asked`; its client heard of it at `now`.
   void Granted(const std::string& lock, int64_t token, bool previous_expired, Instant asked,
                Instant now);
   void BeliefBegan(const std::string& lock, int client, int64_t token);
   void BeliefEnded(const std::string& lock, int client, int64_t token);
 
-  // Calls: sent by a client; answered by a daemon; or never to be answered, because the daemon was
-  // killed or the request lost.
+  // Calls: sent by a client; answered by a daemon; or never answered, because the daemon was killed
+  // or the request was lost.
   void CallAsked(uint64_t call) { calls_[call] = 0; }
   void CallAnswered(uint64_t call);
   void CallGone(uint64_t call) { calls_.erase(call); }
   size_t UnansweredCalls() const;
 
-  // What daemons say of an acquire: the lock was definitely not got; it was got, and the caller
-  // heard; the daemon drains; it was answered with what became of it, not for want of the store; in
-  // any way, so that nobody waits in its place; its caller is gone or was told that nobody knows,
-  // so that the daemon takes back whatever it gets.
+  // The answers of daemons to an acquire:
+  //   Refused    definitely not acquired;
+  //   Delivered  granted, and the caller heard it;
+  //   Drained    SERVER_DRAINING;
+  //   Settled    a definite outcome, and not because the store was away;
+  //   Answered   any answer, so that the call no longer waits in its place;
+  //   GivenUp    the caller is gone or was told OUTCOME_UNKNOWN: the daemon withdraws any grant.
   void Refused(const Try& what, Instant now);
   void Delivered(const Try& what);
   void Drained(const Try& what);
@@ -79,82 +82,82 @@ class Judge {
   void Answered(const Try& what, Instant now);
   void GivenUp(const Try& what, Instant now);
 
-  // What daemons say of a release: that it has ended the lease.
+  // A daemon answered a release: it has ended the lease.
   void ToldReleased(const std::string& lock, const std::string& lease_id,
                     const std::string& daemon) {
     locks_[lock].released_by.emplace(lease_id, daemon);
   }
 
-  // What clients hear. A heartbeat's answer did not name a lease, so that it runs at least until
-  // `until`; or they are told that a lease has ended, which they can prove, or believe in, until
-  // `proved_until`.
+  // What clients hear of their leases. Assured: a heartbeat's answer did not name the lease, so it
+  // is live until at least `until`. Told lost: the lease has ended, although its client can prove
+  // it, or believes in it, until `proved_until`.
   void Assured(const std::string& lock, int64_t token, Instant until, Instant now);
   void ToldLost(const std::string& lock, int64_t token, Instant proved_until, Instant now);
 
-  // The caller of a waiting acquire cancels it, and hears what becomes of it.
+  // The caller of a waiting acquire cancels it, and waits for its result.
   void Cancelled(const Try& what, Instant now);
 
-  // What the store did. Withdrawn: nothing of the try is left. Released: neither of the lease id.
-  // WithdrawalKept: another call has what was to be taken back. Declined: the daemon had nobody for
-  // the offer.
+  // The deeds of the store. Withdrawn: nothing of the attempt is left. Released: nothing of the
+  // lease id is left. WithdrawalKept: another call has the grant. Declined: the daemon had no
+  // waiter for the offer.
   void Joined(const Try& what, int64_t number, Instant now);
-  // A first attempt stands in line. Later ones find it there, whatever became of its lease id
-  // before: a lock that has forgotten that refuses no first attempt.
+  // A first attempt stands in line, and later attempts find it there. Its lease id may have ended
+  // before: a lock that has forgotten that does not reject first attempts.
   void FirstAttemptStands(const Try& what) { locks_[what.lock].ended.erase(what.lease_id); }
   void TurnGiven(Turn turn, Instant now);
   void Repeated(const Try& what, int32_t attempt, Instant now);
   void Extended(const std::string& lock, const std::string& lease_id, Instant end, Instant now);
   void Released(const std::string& lock, const std::string& lease_id, Instant now);
-  // A session has adopted the lease: its keeper from now on.
+  // A session has adopted the lease, and is its keeper from now on.
   void Adopted(const Try& what);
-  // The end of a session has released a lease of which it believed to be the keeper.
+  // The end of a session has released a lease, because the session believed to be its keeper.
   void ReleasedByEnd(const Try& what, Instant now);
-  // A release was told that its lease had expired, or that it stood in line.
+  // A release was answered that its lease had expired, or that it stood in line.
   void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now);
-  // A release, heard of next, was told that its lease id does not hold the lock: if it did, the
-  // store cannot know whether the lease ran until then.
+  // The release that is reported next was answered that its lease id does not hold the lock. If the
+  // lease id did hold it, the store cannot know whether the lease was live until then.
   void ReleaseDoubted(const std::string& lock, const std::string& lease_id, Instant now);
   void Withdrawn(const Try& what, Instant now);
   void WithdrawalKept(const std::string& lock);
   void Declined(const Try& what);
-  // An offer was ended early, since its client has not claimed an earlier one that it was told of.
+  // An offer was ended early, because its client has not claimed an earlier one.
   void SetAside(const Try& what, Instant now);
   void LeftLine(const std::string& lock, const std::string& lease_id, Instant now);
   void Fenced(const std::string& lock, int64_t token, bool admitted);
 
-  // A daemon has told all that the store may have forgotten leases: nothing new may be given until
-  // `quarantine_end`, and leases from before have to be proved.
+  // A daemon has written a new epoch: nothing new may be granted until `quarantine_end`, and leases
+  // from before must be proved.
   void EpochBegan(Instant quarantine_end);
-  // That quarantine lasts longer.
+  // The quarantine was lengthened.
   void QuarantineLasts(Instant end) { quarantine_end_ = std::max(quarantine_end_, end); }
   // The store has taken a proved lease back.
   void Reasserted(Turn turn, Instant now);
 
-  // The waiters of a daemon are all in their places in the line of a lock.
+  // All waiters of a daemon are in their places in the line of a lock.
   void InPlace(const std::string& daemon, const std::string& lock, Instant now);
 
-  // A fault strikes a daemon or its links: until then, and until its waiters are InPlace again,
-  // they may be overtaken. Daemons never reported are in good order.
+  // A fault strikes a daemon or its links. Its waiters may be overtaken until `until`, and until
+  // they are InPlace again. A daemon that was never reported here is in good order.
   void Disturbed(const std::string& daemon, Instant until);
 
   // The daemon was killed.
   void DaemonGone(const std::string& daemon, Instant now);
 
-  // The store may have forgotten leases, or has been restarted without proof that it has not.
-  // Daemons that are misled by it may begin more quarantines than one.
+  // The store may have forgotten leases, or was restarted without proof that it has not. `misled`
+  // daemons may each begin one more quarantine.
   void StoreLost(Forgot forgot, Instant now, uint64_t misled = 0);
 
-  // The node's clock was set forward, or back if negative: everything in the store ends so much
-  // sooner or later, also what was over.
+  // The node's clock was set forward, or back if negative. Everything in the store ends so much
+  // sooner or later, even what was over.
   void ClockSet(Micros by, Instant now);
 
   // The node's clock is being slewed: times may be wrong by a little.
   void ClockSlewed();
 
-  // What remains when all clients have stopped and all times have passed.
+  // What is left after all clients have stopped and all times have passed.
   void Remains(int64_t keys_in_store, size_t outstanding, size_t sessions = 0);
 
-  // Something that the world noticed by itself.
+  // A violation that the world itself noticed.
   void Violation(std::string what) { violations_.push_back(std::move(what)); }
 
   const std::vector<std::string>& violations() const { return violations_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the parts of the judge read keepers, and write of leases and times.
+// How the judge reads keepers, and writes leases and times.
 #pragma once
 
 #include <chrono>

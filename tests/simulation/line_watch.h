@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells the judge what the store decided, as it decides it: who joins a line, who leaves it, and
-// who is given a lock. It reads the script calls that daemons send and the records that they leave.
+// Reports the decisions of the store to the judge: who joins a line, who leaves it, and who gets a
+// lock. It reads the script calls of daemons and the records that they leave.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,17 @@
 
 namespace lockkeeper::simulation {
 
-// The beats that the marker has to have for this call to be executed. Nothing if it does not say.
+// How many beats the marker must have so that this call is executed. Nothing if the call does not
+// say.
 std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words);
 
-// What the answer to a call says of leases, the last one if it is about several: nothing; that one
-// runs, which ends when the call said; or that one runs whose end was known before.
+// What the reply to a call confirms; the last lease if it is about several. kLease: a lease is
+// live, with an end that the call has set. kLeaseAgain: a lease is live, with an end that was known
+// before.
 enum class Confirmed { kNothing, kLease, kLeaseAgain };
 Confirmed ConfirmedBy(const std::vector<std::string_view>& words, const redis::Reply& reply);
 
-// How long a store has lived.
+// The age of a store: its epoch and its beats.
 struct Life {
   int64_t epoch = 0;
   int64_t beats = 0;  // In this epoch.
@@ -55,21 +57,21 @@ class LineWatch {
   void Executed(const std::string& daemon, const std::vector<std::string_view>& words,
                 const redis::Reply& reply);
 
-  // What records hold has changed by itself.
+  // The records have changed without a command.
   void StoreChanged();
 
   // Writes each operation, each new marker and each violation to `out`, for people. May be null.
   void TraceTo(std::ostream* out) { trace_ = out; }
-  // Writes what else happens now.
+  // Writes another event.
   void Trace(std::string_view what);
 
   int64_t KeysInStore();
-  // By how much losses have raised the tokens, so that they are ahead of the clock.
+  // How far losses have raised the tokens ahead of the clock.
   core::Micros tokens_raised() const { return tokens_raised_; }
-  // As the marker that is there tells it; zeros if there is none.
+  // The life of the store by its marker; zeros if there is none.
   Life LifeInStore();
   uint64_t executed() const { return executed_; }
-  // What came about in the store, and what the world adds to it.
+  // The coverage of this run, to which the world adds, too.
   Coverage& coverage() { return coverage_; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long messages between clients, daemons and the store take, for some in a row from a given
-// time on: so that all orders in which they can arrive can be tried.
+// Sets the delays of some consecutive messages between clients, daemons and the store, so that all
+// orders of arrival can be tried.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class MessageOrder {
         clock_(clock),
         from_(support::ManualClock().Now() + schedule.order_from) {}
 
-  // How long the next message takes, which would take `by_chance` if nothing is said of it.
+  // The delay of the next message: from the order, or `by_chance` if the order does not cover it.
   core::Micros Next(core::Micros by_chance) {
     if (next_ == schedule_.order.size() || clock_.Now() < from_) return by_chance;
     return kDelays[static_cast<size_t>(schedule_.order[next_++] - '0')];

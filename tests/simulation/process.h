@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread of one simulated process: it can stand still, and it can be gone. Everything that a
-// process does comes through here, so that nothing of it happens while it is paused, and nothing
-// after it was killed.
+// The thread of one simulated process, which can be paused and killed. All tasks of the process run
+// here, so none runs while it is paused, and none after it was killed.
 #pragma once
 
 #include <deque>
@@ -33,11 +32,11 @@ class Process final : public core::Executor {
   bool dead() const { return life_->dead; }
 
  private:
-  // What was handed to the world, in the order in which the world will come to it.
+  // The tasks that were posted to the world, in the order in which the world will run them.
   using Tasks = std::deque<core::Task>;
 
-  // Nothing of a dead process runs, but its memory goes with it, not before: what its parts know of
-  // each other stays valid until they are destroyed.
+  // A dead process runs no tasks, but its memory stays until it is destroyed, so that references
+  // between its parts stay valid.
   struct Life {
     bool paused = false;
     bool dead = false;

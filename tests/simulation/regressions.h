@@ -9,8 +9,8 @@
 
 namespace lockkeeper::simulation {
 
-// Those of regression_seeds.txt, drawn evenly, and of regression_schedules.txt, as they are written
-// there. Throws std::runtime_error if a file cannot be read.
+// The schedules of regression_seeds.txt, drawn evenly, and those of regression_schedules.txt, as
+// written there. Throws std::runtime_error if a file cannot be read.
 std::vector<Schedule> RegressionSchedules();
 
 }  // namespace lockkeeper::simulation

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The network between clients and daemons: calls with deadlines, and messages that are late, lost
-// or come twice.
+// or duplicated.
 #pragma once
 
 #include <cstdint>
@@ -31,22 +31,22 @@ class Rpc {
   size_t daemons() const { return daemons_.size(); }
   Daemon* DaemonAt(size_t index) { return daemons_[index]; }
 
-  // How long a message on a stream takes: what is lost is sent again.
+  // The delay of a message on a stream, where lost messages are sent again.
   core::Micros StreamDelay() { return Delay() + (Lost() ? kResendDelay : core::Micros(0)); }
 
   // Sends a call from `client` to the daemon at `index`. `done` runs exactly once, on the client,
-  // at `timeout` at the latest, unless the client is dead. Answers a handle to cancel the call.
+  // after `timeout` at the latest, unless the client is dead. Returns a handle to cancel the call.
   template <typename T>
   CallPtr Send(Process& client, size_t index, core::Micros timeout,
                std::function<void(Daemon&, const CallPtr&, Reply<T>)> start, Reply<T> done);
 
-  // The caller does not wait any more: `done` of the call does not run.
+  // The caller no longer waits: `done` of the call does not run.
   void Cancel(size_t index, const CallPtr& call);
 
-  // All calls that the daemon at `index` has open fail: it was killed.
+  // The daemon at `index` was killed: all its open calls fail.
   void FailCallsOf(size_t index);
 
-  // Runs `task` whatever becomes of the processes.
+  // Runs `task` even if all processes are paused or dead.
   void AfterWorldTime(core::Micros delay, core::Task task) {
     executor_.Later(delay, std::move(task));
   }

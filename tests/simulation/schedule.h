@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens in one run of the simulator: how many daemons and clients there are, how they
-// behave, and which faults strike when. The same schedule always runs the same. Leaving a fault or
-// a client out does not change the others, so that a failure can be shrunk.
+// The description of one run of the simulator: the numbers of daemons and clients, their behaviour,
+// and the faults with their times. The same schedule always runs the same. Removing a fault or a
+// client does not change the others, so that a failure can be shrunk.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ using core::Micros;
 
 enum class FaultKind {
   kDaemonCrash,        // Gone at once; another one with a new id comes after the duration.
-  kDaemonPause,        // Stands still for the duration, with open connections.
+  kDaemonPause,        // Paused for the duration, with open connections.
   kDaemonDrain,        // Stops as on SIGTERM and is replaced after the duration.
   kStoreCut,           // A daemon's connections break; new ones come after the duration.
   kStoreSlow,          // A daemon's requests to the store take up to the duration more.
-  kStoreReplyLost,     // What a daemon asks is executed, but the answers are lost.
-  kMessagesLost,       // What is published to a daemon is lost for the duration.
-  kMessagesLate,       // What is published to a daemon comes seconds late, out of order.
-  kSubscriptionDown,   // A daemon hears no messages, and the store knows.
+  kStoreReplyLost,     // A daemon's requests are executed, but the replies are lost.
+  kMessagesLost,       // Messages to a daemon are lost for the duration.
+  kMessagesLate,       // Messages to a daemon are seconds late and out of order.
+  kSubscriptionDown,   // A daemon has no subscription, so PUBLISH reports no receiver.
   kNetworkSlow,        // Messages between clients and daemons take up to the duration more.
   kNetworkLossy,       // One in four of them is lost.
   kNetworkDuplicates,  // One in four requests comes twice.
   kClientDeath,        // A client is gone at once; another one takes its place.
-  kClientPause,        // A client stands still, also past the end of its lease.
+  kClientPause,        // A client is paused, possibly past the end of its lease.
   kScriptsForgotten,   // SCRIPT FLUSH.
   kNodeRestart,        // Every connection breaks; the store comes back with what it had.
   kNodeClockBack,      // The node's clock is set back by a third of the duration.
@@ -96,10 +96,10 @@ struct Schedule {
   std::vector<Fault> faults;   // By time.
 };
 
-// Within this a daemon in good order notices a loss: its beat, and a look at the marker.
+// A daemon in good order notices a loss within this time: by its beat, and a look at the marker.
 inline constexpr Micros kNoticedWithin{1'200'000};
 
-// How old the data are that the node has when the fault strikes. Nothing: it keeps what it has.
+// The age of the data that the fault brings back. Nothing if the node keeps its data.
 std::optional<Micros> AgeOfData(const Fault& fault);
 
 // One line for people.
@@ -110,8 +110,8 @@ std::string Describe(const Fault& fault);
 std::string WriteSchedule(const Schedule& schedule);
 absl::StatusOr<Schedule> ParseSchedule(const std::string& text);
 
-// Puts the faults in order, and right what follows from them: which need a guard, and which a node
-// that does not keep what it has confirmed.
+// Sorts the faults by time, and sets what they imply: whether a guard is needed, and whether the
+// node is durable.
 void Normalize(Schedule& schedule);
 
 }  // namespace lockkeeper::simulation

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A search through schedules that goes where defects are. It begins with schedules of a swarm and
-// goes on from those that came through what no schedule before them did: it moves, adds and changes
-// faults around the times at which a run did something rare, or at which something ends.
+// Searches schedules that find defects. It begins with a swarm and continues from schedules that
+// covered something new: it moves, adds and changes faults around the times at which a run did
+// something rare, or at which something ended.
 //
-// What it draws depends on its seed and on what it has learned, so that the same seed gives the
-// same schedules in the same order. Each of them can be repeated alone as WriteSchedule has it.
+// The same seed gives the same schedules in the same order. Each of them can be repeated alone,
+// from its text (WriteSchedule).
 #pragma once
 
 #include <cstddef>
@@ -26,11 +26,12 @@ class Search {
   // The next schedule to run.
   Schedule Next();
 
-  // What the run of it came through. One that failed is not gone on from: it would fail again.
+  // Reports the coverage of a run. Do not report a schedule that failed, because its variants would
+  // fail again.
   void Learn(const Schedule& schedule, const Coverage& coverage);
 
  private:
-  // A schedule that saw something first.
+  // A schedule that was the first to cover something.
   struct Pioneer {
     Schedule schedule;
     Coverage coverage;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One simulated client that talks to daemons over a session: as Client, but with several locks at a
-// time, with heartbeats in place of extends, and with leases that it takes along to a new session
-// when the stream breaks or the daemon stops.
+// One simulated client that uses sessions. Unlike Client it holds several locks at a time, sends
+// heartbeats instead of extends, and adopts its leases in a new session when the stream breaks or
+// the daemon drains.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class SessionClient final : public AnyClient {
   void Kill() override;
   Process& process() override { return process_; }
 
-  // Faults of the stream that is in use, if any.
+  // Faults of the stream in use, if there is one.
   void BreakStream(Blind blind, core::Micros blind_for);
   void StandStill(core::Micros duration);
 
@@ -59,7 +59,7 @@ class SessionClient final : public AnyClient {
 
   // Streams.
   LinkPtr CurrentLink();
-  // Answers the number of the operation.
+  // Returns the number of the operation.
   uint64_t Ask(LinkPtr link, Question question);
   void OnMessage(LinkPtr link, SessionMessage message);
   void OnBeat(Link& link, const SessionMessage::Beat& beat);
@@ -100,13 +100,13 @@ class SessionClient final : public AnyClient {
   const World world_;
   const int index_;
   support::Random random_;
-  support::Random oddity_;  // Of what only some schedules have.
+  support::Random oddity_;  // For the habits that only some schedules have.
   Process process_;
   int daemon_ = 0;                // Where the next session goes, modulo their number.
   LinkPtr link_;                  // In use; null if there is none.
   std::vector<LinkPtr> links_;    // All that have not ended, in the order of their opening.
-  std::vector<RoundPtr> rounds_;  // That are under way.
-  const size_t patience_;         // Heartbeats without an answer that it bears.
+  std::vector<RoundPtr> rounds_;  // In progress.
+  const size_t patience_;         // How many heartbeats may be unanswered.
   const core::Millis beat_every_;
   bool stopping_ = false;
   bool last_lap_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a SessionClient is made of, for its own files.
+// The parts of a SessionClient, for its own files only.
 #pragma once
 
 #include <functional>
@@ -14,27 +14,27 @@
 
 namespace lockkeeper::simulation {
 
-// A daemon answers earlier than this, or with an error. Then the stream is taken to be dead.
+// A daemon answers sooner than this. If there is no answer, the stream counts as dead.
 inline constexpr core::Micros kAnswerTimeout{3'500'000};
 
-// The part of a lease that a client does not trust: 1 % and 50 ms.
+// How long a client trusts a lease: `remaining` without 1 % and 50 ms.
 inline core::Micros Trusted(core::Micros remaining) {
   return remaining - remaining / 100 - core::Micros(50'000);
 }
 
-// One acquire and all that comes of it.
+// One acquire, with its lease and its release.
 struct SessionClient::Round : Wish {
-  core::Instant give_up;  // Of acquiring.
+  core::Instant give_up;  // The end of acquiring.
   int64_t token = 0;
   std::string reassertion;     // The newest.
   core::Instant believed_end;  // Of the lease, by this client's clock.
   bool believing = false;
   bool releasing = false;
-  bool closing = false;  // Released by the end of its session.
+  bool closing = false;  // The end of its session releases it.
   bool adopting = false;
   bool over = false;
-  bool careless = false;  // Does not try again.
-  bool lost = false;      // As a daemon said.
+  bool careless = false;  // It does not retry.
+  bool lost = false;      // A daemon said so.
   std::optional<int64_t> read;
   LinkPtr link;            // Whose session keeps the lease alive.
   LinkPtr acquiring_over;  // With `acquire`, while it is under way.
@@ -47,7 +47,7 @@ struct SessionClient::Question {
   core::Micros timeout = kAnswerTimeout;
 };
 
-// A stream, and what is asked over it.
+// A stream, and its open questions.
 struct SessionClient::Link {
   struct Beat {
     uint64_t id = 0;

@@ -12,7 +12,7 @@ namespace lockkeeper::simulation {
 using core::ErrorReason;
 using core::NotExtended;
 
-SessionServer::SessionServer(World world, SessionStream& stream)
+SessionServer::SessionServer(World world, StreamToClient& stream)
     : world_(std::move(world)),
       stream_(&stream),
       session_(std::make_shared<core::Session>(world_.locks, world_.clock, "", *this)),
@@ -155,7 +155,7 @@ void SessionServer::Advance() {
       closing_ == Closing::kDone || (half_closed_ && closing_ == Closing::kNo && Idle());
   const bool drained = draining_ && session_->leases() == 0 && Idle();
   if ((no_more || drained) && !writing_ && outbox_.empty()) {
-    SessionStream* const stream = stream_;
+    StreamToClient* const stream = stream_;
     Break();
     stream->End();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session at a simulated daemon: the real core::Session, and in place of rpc/session_reactor what
-// that does between it and the stream.
+// A session at a simulated daemon: the real core::Session, and a stand-in for rpc/session_reactor,
+// which connects it to the stream.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace lockkeeper::simulation {
 
-// All that waits to be told when the stream has room.
+// What the session will send when the stream has room.
 struct SessionMessage {
   struct Result {
     uint64_t id = 0;
@@ -37,14 +37,14 @@ struct SessionMessage {
 };
 
 // The daemon's end of a stream.
-class SessionStream {
+class StreamToClient {
  public:
-  virtual ~SessionStream() = default;
+  virtual ~StreamToClient() = default;
 
   // `written` runs when there is room for the next message.
   virtual void Deliver(SessionMessage message, std::function<void()> written) = 0;
 
-  // The daemon ends the stream, behind what it has delivered.
+  // The daemon ends the stream, after the messages that it has delivered.
   virtual void End() = 0;
 };
 
@@ -60,9 +60,10 @@ class SessionServer final : public core::SessionListener,
     std::function<core::Keeper()> next_holder;
   };
 
-  SessionServer(World world, SessionStream& stream);
+  SessionServer(World world, StreamToClient& stream);
 
-  // What the client says, on the daemon's process. `id` is a number that the judge knows.
+  // The client's messages, on the daemon's process. `id` is the number of the operation at the
+  // judge.
   void Run(core::SessionOperation operation);
   void Cancel(uint64_t id);
   void Adopt(uint64_t id, core::ExtendRequest request);
@@ -75,7 +76,7 @@ class SessionServer final : public core::SessionListener,
   // The stream is gone.
   void Break();
 
-  // Of all that is still under way nothing is told any more: the daemon is destroyed.
+  // The daemon is destroyed: nothing in flight is reported any more.
   void Forget() { over_ = true; }
 
   // Whether anything of the session is left in the domain.
@@ -97,7 +98,7 @@ class SessionServer final : public core::SessionListener,
   bool SpeaksTooLate();
 
   const World world_;
-  SessionStream* stream_;
+  StreamToClient* stream_;
   std::shared_ptr<core::Session> session_;  // Null once the stream is gone.
   std::weak_ptr<core::Session> watched_;
   std::unordered_map<uint64_t, Try> acquires_;  // Without an answer, by operation.

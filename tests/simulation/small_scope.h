@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small scopes, searched exhaustively: two daemons, two clients and one lock, and from some time on
-// all orders in which the next messages can arrive.
+// Small scopes, searched exhaustively: two daemons, two clients and one lock, and from some moment
+// on all orders in which the next messages can arrive.
 #pragma once
 
 #include <cstdint>

@@ -23,15 +23,15 @@
 
 namespace lockkeeper::simulation {
 
-// Hears of every command that the node has executed.
+// Called for every command that the node has executed.
 using ExecutionListener =
     std::function<void(const std::vector<std::string_view>& words, const redis::Reply& reply)>;
 
-// Lifetime: borrows node, clock and executor. What is under way goes on after the process is dead,
-// as it would in the buffers of sockets, if the link is kept.
+// Lifetime: borrows node, clock and executor. If the link is kept after the process is dead, the
+// calls in flight continue, as in the buffers of sockets.
 class StoreLink final : public redis::Node {
  public:
-  // As RedisNode: a connection without a reply for this long is given up.
+  // As RedisNode: a connection without a reply for this long is closed.
   static constexpr core::Micros kReplyTimeout{1'000'000};
 
   StoreLink(support::RedisModel& server, const core::Clock& clock, support::ManualExecutor& world,
@@ -48,18 +48,18 @@ class StoreLink final : public redis::Node {
 
   void Subscribe(const std::string& channel, redis::MessageListener listener) override;
 
-  // The process has been killed: what it sent is executed or not, as chance has it.
+  // The process was killed. Each of its calls in flight is executed or not, by chance.
   void Orphan();
 
-  // What a fault of a daemon's connections does to these.
+  // Applies a fault of a daemon's connections.
   void Strike(const Fault& fault);
   void Cut(core::Micros duration);
 
-  // Whether a call may still be executed that carries no more than so many beats of the marker.
+  // Whether a call in flight expects at most `beats` beats of the marker.
   bool HasUnderWay(int64_t beats) const;
 
-  // When the node executed the last call that has confirmed a lease to this daemon. The beginning
-  // of time if it has only confirmed it again.
+  // When the node executed the latest call that confirmed a lease to this daemon. The beginning of
+  // time if the call only confirmed it again.
   core::Instant lease_confirmed() const { return lease_confirmed_; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The streams of sessions between clients and daemons. In each direction messages arrive in the
-// order in which they were sent, none twice and none missing, until the stream breaks: then what is
-// under way is gone, and each end notices in its own time.
+// The streams of sessions between clients and daemons. In each direction messages arrive in order,
+// exactly once, until the stream breaks. Then messages in flight are lost, and each end notices in
+// its own time.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,28 @@ namespace lockkeeper::simulation {
 // Which end of a broken stream does not notice for a while.
 enum class Blind { kNobody, kClient, kDaemon };
 
-class Stream final : public SessionStream, public std::enable_shared_from_this<Stream> {
+class Stream final : public StreamToClient, public std::enable_shared_from_this<Stream> {
  public:
-  // The client's end; called on its process, and not after Cancel().
+  // The client's end. Called on its process, and not after Cancel().
   struct Receiver {
     std::function<void(SessionMessage)> on_message;
     std::function<void()> on_broken;  // Once, and nothing after it. Also when the daemon ends it.
   };
 
-  // `daemon` may be null: nobody is there.
+  // `daemon` is null if no daemon runs there.
   Stream(const core::Clock& clock, Rpc& network, Process& client, Daemon* daemon, Receiver receiver,
          support::Random random);
 
   // Sends the daemon's session a message. The first one opens it.
   void Send(std::function<void(SessionServer&)> message);
 
-  // The client gives the stream up. The daemon hears of it behind what is on its way.
+  // The client cancels the stream. The daemon notices after the messages in flight.
   void Cancel();
 
   // The network breaks the stream; the blind end notices after `blind_for`.
   void Break(Blind blind, core::Micros blind_for);
 
-  // The client does not read for so long. What it sends is not held up.
+  // The client does not read for `duration`, but can send.
   void StandStill(core::Micros duration);
 
   // The daemon's side.

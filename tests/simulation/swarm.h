@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schedules for the search: each leaves most kinds of faults and habits of clients out and has much
-// of the others, with extreme sizes, so that what is rare elsewhere is ordinary in some of them.
+// Draws schedules for the search. Each leaves out most kinds of faults and habits of clients and
+// has much of the others, with extreme sizes, so that rare situations are common in some of them.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ Fault DrawFault(const Schedule& schedule, support::Random& random);
 // A number in [low, high], each order of magnitude as often. Requires: 0 < low <= high.
 int64_t Spread(support::Random& random, int64_t low, int64_t high);
 
-// Leaves faults out until the store loses something, and its clock is set, no more often than a run
-// can take.
+// Removes faults until the store loses data, and its clock is set, at most as often as a run
+// allows.
 void LimitLosses(Schedule& schedule);
 
 }  // namespace lockkeeper::simulation

@@ -10,7 +10,7 @@
 
 namespace lockkeeper::simulation {
 
-// Each acquire of the last lap waits long on the first lock, and holds shortly.
+// Each acquire of the last lap waits long for the first lock, and holds it for a short time.
 enum class Lap { kOrdinary, kLast };
 
 struct Wish {
@@ -22,7 +22,7 @@ struct Wish {
 // Draws one for the client `client`.
 Wish DrawWish(const Schedule& schedule, Lap lap, int client, support::Random& random);
 
-// Whether an acquire that ended with `why` goes again: see client/README.md.
+// Whether an acquire that ended with `why` is retried, see client/README.md.
 bool GoesAgain(const absl::Status& why);
 
 // How long a client waits before that.

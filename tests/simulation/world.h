@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One run of the simulator: a node, daemons and clients in one thread and virtual time. First
-// faults strike; then everything heals and every client has to get the first lock once more; then
+// faults strike. Then everything heals, and every client must get the first lock once more. Then
 // all stop, and nothing may remain.
 #pragma once
 
@@ -25,8 +25,8 @@ struct Outcome {
   Coverage coverage;
 };
 
-// Runs `schedule` to its end. `lua` keeps the compiled scripts from run to run. What the node does
-// is written to `trace`, if it is not null.
+// Runs `schedule` to its end. `lua` keeps the compiled scripts between runs. Writes what the node
+// does to `trace`, unless it is null.
 Outcome Run(const Schedule& schedule, support::LuaScripts& lua, std::ostream* trace = nullptr);
 
 }  // namespace lockkeeper::simulation

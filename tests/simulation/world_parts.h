@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run is made of, for its own files.
+// The parts of a run, for its own files only.
 #pragma once
 
 #include <cstddef>

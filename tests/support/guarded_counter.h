@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A counter in a file that several processes raise, each in two steps, and that checks fencing
-// tokens: it refuses a token below the highest it has seen, reads included. As long as it does,
-// every raise that was accepted counts, whoever believes to hold the lock.
+// A counter in a file that several processes raise, each by a read and a write. It checks fencing
+// tokens on both: it rejects a token below the highest it has seen. So no accepted raise is lost,
+// even if two processes believe that they hold the lock.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 namespace lockkeeper::support {
 
-// Thread-safety: one object for each thread. A process that is killed leaves it whole.
+// Thread-safety: one object for each thread. A killed process leaves the file consistent.
 class GuardedCounter {
  public:
   // Opens the counter, or makes it at 0.
@@ -31,7 +31,7 @@ class GuardedCounter {
   struct State {
     int64_t highest_token = 0;
     int64_t value = 0;
-    int64_t raises = 0;  // That were accepted: equal to the value, unless one was lost.
+    int64_t raises = 0;  // Accepted raises: equal to the value, unless one was lost.
   };
 
   State Look() const {
@@ -60,7 +60,7 @@ class GuardedCounter {
   }
 
  private:
-  // The kernel ends it with its process.
+  // Locks the file. The kernel releases the lock with the process.
   class Turn {
    public:
     explicit Turn(int file) : file_(file) { flock(file_, LOCK_EX); }

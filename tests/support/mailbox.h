@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that another thread brings to the test, in their order.
+// A queue of values from another thread to the test.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ class Mailbox {
     changed_.notify_all();
   }
 
-  // The next one; nothing if none came in time.
+  // The next value; nothing if none arrived in time.
   std::optional<T> Take() {
     constexpr std::chrono::seconds kPatience{20};
     std::unique_lock lock(mutex_);

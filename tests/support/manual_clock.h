@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A clock that stands still until it is moved. Together with ManualExecutor it is the time of unit
-// tests, of the contract suite on the in-process node, and of the simulator.
+// A clock that moves only when the test moves it. Unit tests, the contract suite on the in-process
+// node and the simulator run on it and on ManualExecutor.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ class ManualClock final : public core::Clock {
   void AdvanceTo(core::Instant time) { now_ = time; }
 
  private:
-  // Not zero, so that a test can speak of what was before it began.
+  // Not zero, so that a test can use times before its beginning.
   core::Instant now_{std::chrono::hours(1)};
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop in virtual time: nothing runs until the test says so, and then always
-// in the same order. A turn is: timers that are due, by (time, order of starting); what was posted
-// before the turn, in order; what waits for the end of the turn.
+// The loop in virtual time: tasks run only when the test says so, and always in the same order. A
+// turn runs the due timers, by (time, order of starting); then the tasks that were posted before
+// the turn, in order; then the end-of-turn tasks.
 #pragma once
 
 #include <cstddef>
@@ -31,21 +31,21 @@ class ManualExecutor final : public core::Executor {
   [[nodiscard]] std::unique_ptr<core::Timer> After(core::Micros delay, core::Task task) override;
   void AtEndOfTurn(core::Task task) override;
 
-  // As After, for a task that nobody stops.
+  // As After, for a task that is never cancelled.
   void Later(core::Micros delay, core::Task task);
 
-  // Runs one turn at the present time. False if there was nothing to run.
+  // Runs one turn at the current time. False if there was nothing to run.
   bool RunTurn();
 
-  // Runs turns at the present time until there is nothing to run. More than a million turns are a
-  // failure of the test: tasks that keep posting each other would go on for ever.
+  // Runs turns at the current time until there is nothing to run. Fails the test after a million
+  // turns, because then tasks keep posting each other for ever.
   void RunUntilIdle();
 
-  // Lets `duration` pass, stopping at each timer on the way; idle at the end of it.
+  // Moves time by `duration`, runs each timer at its time, and is idle at the end.
   void AdvanceBy(core::Micros duration);
 
-  // Lets time pass until `condition` holds, which is asked after each turn. False if it does not
-  // within `limit`.
+  // Moves time until `condition`, which is checked after each turn, holds. False if it does not
+  // hold within `limit`.
   bool AdvanceUntil(absl::FunctionRef<bool()> condition, core::Micros limit);
 
   // When the next timer is due. Nothing if there is none.

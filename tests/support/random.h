@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random numbers that are the same for a seed on every machine and library, unlike those of
-// <random>. SeededRandom is the one for tests: it makes every failure print its seed.
+// <random>. Tests use SeededRandom, which prints its seed with every failure.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,8 @@ uint64_t ChooseSeed();
 // How often a random test repeats itself: the environment variable `name`, or `by_default`.
 int64_t RepeatsFrom(const char* name, int64_t by_default);
 
-// Random numbers of one test. Failures in its scope print what to set to see them again.
+// The random numbers of one test. A failure in its scope prints the environment variable that
+// repeats it.
 class SeededRandom : public Random {
  public:
   SeededRandom() : SeededRandom(ChooseSeed()) {}

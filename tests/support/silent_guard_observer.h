@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For guards of which nobody has to hear.
+// An observer that ignores everything.
 #pragma once
 
 #include "redis/guard/guard_observer.h"

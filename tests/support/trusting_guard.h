@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes its store for one that forgets nothing, and that has no marker: for tests of everything
-// else, and for benchmarks of what guarding costs.
+// A guard that trusts its store, and expects no marker: for tests of other parts, and for
+// benchmarks of the cost of guarding.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class TrustingGuard final : public redis::StoreGuard {
             .marker_key = "lk:store",
             .latest = {9'999'999'999'999'999}};
   }
-  // The store has a marker after all: every call would be refused for ever.
+  // The store has a marker all the same, so every call would be rejected for ever.
   void OnRefused(size_t) override { refused_ = true; }
   void OnOlderData(size_t lane, core::Instant) override { OnRefused(lane); }
   bool OnAnswered(size_t, core::Instant, core::NodeTime node) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a test tells a process about the time: a file that both have in memory. ServerClock writes
+// The time that a test sets for a process, in a file that both map into memory. ServerClock writes
 // it, the shim reads it.
 #pragma once
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The wall clock of a real process, in the hand of the test: it can stand still, be set forward and
-// back, while the process runs. Works through a preloaded library, so it needs no rights and moves
-// nobody else's clock.
+// The wall clock of a real process, under control of the test, which can stop it and set it while
+// the process runs. It is a preloaded library, so it needs no rights and changes no other clock.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replies of the in-process node, as commands make them: a redis::Reply, and whether its text is a
-// status such as OK, which a script sees as a table.
+// The reply of a command of the in-process node: a redis::Reply, and whether its text is a status
+// such as OK, which a script sees as a table.
 #pragma once
 
 #include <span>

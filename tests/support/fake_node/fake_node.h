@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The port to a Redis node, in-process: one daemon's connections to a RedisModel over a network
-// that obeys the test. Nothing is immediate: requests and replies each take a turn, or the time
-// that the test sets, and keep their order on a lane as on a TCP connection.
+// An in-process redis::Node: one daemon's connections to a RedisModel, over a network that the test
+// controls. Requests and replies each take a turn of the loop, or the time that the test sets, and
+// keep their order on a lane as on a TCP connection.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@
 
 namespace lockkeeper::support {
 
-// What becomes of one request. A loss is noticed when the reply timeout has passed; until then all
-// that follows on the lane is lost the same way, as on a connection that was cut.
+// What happens to one request. A loss is noticed when the reply timeout has passed. Until then all
+// later requests on the lane are lost in the same way, as on a broken connection.
 enum class Fate {
   kAnswered,
   kRequestLost,  // Not executed; the daemon cannot know.
@@ -34,12 +34,12 @@ struct Delivery {
   core::Micros reply_delay{0};
 };
 
-// What becomes of requests on their way when the connections break.
+// What happens to requests in flight when the connections break.
 enum class InFlight { kLost, kExecuted };
 
 struct FakeNodeOptions {
   size_t lanes = 2;
-  // As long as this without a reply, a connection is given up, with all that is on it.
+  // A connection without a reply for this long is closed, and its requests are lost.
   core::Micros reply_timeout{500'000};
   core::Assurance assurance = core::Assurance::kMemory;
 };
@@ -59,27 +59,27 @@ class FakeNode final : public redis::Node {
   void Send(redis::Command command, redis::ReplyDone done) override;
   // Messages take a turn, like replies, and are not lost.
   void Subscribe(const std::string& channel, redis::MessageListener listener) override;
-  // As if that connection alone had broken, and come back.
+  // As if only the connection for messages had broken, and been restored.
   void StopListening();
   void ListenAgain();
   const redis::NodeLife& life(size_t lane) const override;
   core::Assurance assurance() const override;
 
-  // From now on asks `network` what becomes of each request, in the order of sending. Empty: all
+  // From now on `network` decides what happens to each request, in the order of sending. Empty: all
   // are answered at once.
   void SetNetwork(absl::AnyInvocable<Delivery(Words)> network) { network_ = std::move(network); }
 
-  // What becomes of the next request for which nothing is planned yet.
+  // Sets what happens to the next request for which nothing is planned yet.
   void PlanNext(Delivery delivery) { planned_.push_back(delivery); }
 
   // All connections break; requests answer STORE_UNAVAILABLE until ComeBack().
   void GoAway(InFlight in_flight);
   void ComeBack() { away_ = false; }
 
-  // From now on it does not see that the server is durable.
+  // From now on the node cannot see that the server is durable.
   void SeeAsVolatile() { sees_durability_ = false; }
 
-  // Requests that this node has sent so far, SCRIPT LOADs with them.
+  // Requests that this node has sent so far, including SCRIPT LOAD.
   uint64_t requests() const { return requests_; }
 
  private:

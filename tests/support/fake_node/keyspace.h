@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of one in-process node, with their values and their expiry by the node's clock. A key
-// whose time is over is gone for every reader at once, as in Redis; its memory goes when it is next
-// touched or when keys are counted.
+// The keys of one in-process node, with their values and their expiry by the node's clock. An
+// expired key is gone for every reader at once, as in Redis; its memory is freed when the key is
+// next touched or when keys are counted.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for one Lua state, all in one place. A script call makes and drops some hundred small
-// objects; lists of free blocks by size serve them in a fraction of the time that malloc takes. And
-// a state that only runs what it has compiled needs no garbage collection: what its calls leave is
-// forgotten as a whole, by copying back what was there before.
+// An allocator for one Lua state. A script call makes and drops some hundred small objects; lists
+// of free blocks by size are much faster for them than malloc. A state that only runs compiled
+// scripts needs no garbage collection either: Keep saves all memory, and ForgetRest copies it back,
+// which drops everything that calls have left.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ class LuaMemory {
   // Remembers all blocks with their contents.
   void Keep();
 
-  // Makes everything what Keep found, once more than kForgetAt bytes were taken since. Requires:
-  // Keep was called, and no script runs.
+  // Restores the memory that Keep saved, if more than kForgetAt bytes were allocated since.
+  // Requires: Keep was called, and no script runs.
   void ForgetRest();
 
  private:

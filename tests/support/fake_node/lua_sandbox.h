@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The world that a script sees. Less than Redis offers, never more: core functions of Lua 5.1 and
-// redis.{call,pcall,error_reply,status_reply,sha1hex}. What only some servers have (cjson, bit,
-// os), what depends on chance (math.random) and what compiles code is refused as if it were not
-// there, so that a script that passes here runs on every server and twice the same.
+// The functions that a script can use: fewer than in Redis, never more. They are the core functions
+// of Lua 5.1 and redis.{call,pcall,error_reply,status_reply,sha1hex}. Functions that only some
+// servers have (cjson, bit, os), that are random (math.random) or that compile code are missing. So
+// a script that passes here runs on every server, and always does the same.
 #pragma once
 
 #include <string>

@@ -62,8 +62,8 @@ class LuaScripts {
   // Compiles a script, which has to begin with a `#!lua` line. The same text is compiled once.
   Compilation Compile(std::string_view text);
 
-  // Says that hardly another text will come: from now on nothing is collected that calls leave, but
-  // forgotten as a whole.
+  // Call it when nearly all scripts are compiled: from now on the memory that calls leave is
+  // dropped as a whole instead of collected.
   void ExpectNoMore();
 
   // All scripts that have been compiled.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The wall clock of one in-process node: runs with the test's monotonic clock, and can be set, as
-// an administrator or a bad time server would.
+// The wall clock of one in-process node. It runs with the test's monotonic clock, and can be set,
+// as by an administrator or a bad time server.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One in-process Redis server: its keys, its clock, its script cache, and the states in which it
-// refuses writes. Several FakeNodes may talk to one, as several daemons would.
+// rejects writes. Several FakeNodes may use one, as several daemons would.
 // tests/scripts/model_conformance_test.cc compares it with a real server.
 #pragma once
 
@@ -28,7 +28,7 @@ class RedisModel final : private ScriptHost {
  public:
   RedisModel(LuaScripts& lua, const core::Clock& monotonic);
 
-  // Executes one command, whole, at the clock's present time.
+  // Executes one command atomically, at the clock's current time.
   redis::Reply Execute(Words words);
 
   NodeClock& clock() { return clock_; }
@@ -42,7 +42,7 @@ class RedisModel final : private ScriptHost {
   // As if every script that `lua` has compiled had been loaded.
   void LoadCompiledScripts();
 
-  // Comes back as another start of the server, now, without scripts; with all keys, or with none.
+  // Restarts the server, without scripts; with all keys, or with none.
   void Restart();
   void RestartEmpty();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that runs as long as its object: started without a shell, ended with the test even if
-// the test crashes, never waited for without a bound.
+// A child process that lives as long as this object. It is started without a shell, and ends with
+// the test even if the test crashes. Every wait for it has a limit.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands between clients and a service on a unix socket: what a network, or a proxy, does to
-// connections.
+// A proxy between clients and a service on a unix socket, which breaks and delays connections as a
+// network would.
 #pragma once
 
 #include <sys/types.h>
@@ -21,10 +21,10 @@ namespace lockkeeper::support {
 // Errors: throws std::system_error. Thread-safety: thread-safe, but for destroying.
 class ConnectionGate {
  public:
-  // `target`: path of the service's socket. It need not exist yet: who cannot be passed on is
-  // hung up on.
+  // `target`: path of the service's socket. It need not exist yet: a connection that cannot be
+  // forwarded is closed.
   explicit ConnectionGate(std::string target);
-  // Cuts all.
+  // Cuts all connections.
   ~ConnectionGate();
   ConnectionGate(const ConnectionGate&) = delete;
   ConnectionGate& operator=(const ConnectionGate&) = delete;
@@ -33,14 +33,14 @@ class ConnectionGate {
   std::string address() const { return "unix:" + path_; }
   const std::string& path() const { return path_; }
 
-  // The connections that exist stay open and pass nothing on any more, not even that one side has
-  // hung up. New ones do.
+  // The existing connections stay open but forward nothing any more, not even that one side has
+  // closed. New ones forward.
   void Hold();
-  // The same, but what clients send still comes through.
+  // The same, but still forwards what clients send.
   void LoseReplies();
-  // Ends the connections that exist.
+  // Closes the existing connections.
   void Cut();
-  // From now on everything is passed on so much later, in both directions. Zero: at once.
+  // From now on forwards everything so much later, in both directions. Zero: at once.
   void Delay(std::chrono::milliseconds delay) { delay_ = delay; }
 
   // How many were passed on so far.

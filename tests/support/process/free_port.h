@@ -7,8 +7,8 @@
 
 namespace lockkeeper::support {
 
-// The port is free when this returns; somebody else may take it before the caller does, so
-// whoever gives it to a program tries again with another one when the program cannot have it.
+// The port is free when this returns, but another process may take it before the caller does. So a
+// caller must retry with another port if its program cannot listen there.
 uint16_t FreePort();
 
 }  // namespace lockkeeper::support

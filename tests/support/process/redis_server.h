@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A real redis-server of the test's own: fresh directory, unix socket, optionally a TCP port that
-// the system chose. It can be killed, stopped in its tracks, restarted with or without its data,
-// and asked like redis-cli. It ends with the test, even if the test crashes.
+// A private redis-server for a test: fresh directory, unix socket, optionally a TCP port that the
+// system chose. It can be killed, paused, restarted with or without its data, and queried as by
+// redis-cli. It ends with the test, even if the test crashes.
 #pragma once
 
 #include <sys/types.h>
@@ -61,7 +61,7 @@ class RedisServer {
 
   void Kill();       // SIGKILL, and waits.
   void Terminate();  // SIGTERM, and waits.
-  void Pause();      // Stands still, its sockets stay open.
+  void Pause();      // Paused; its sockets stay open.
   void Resume();
 
   // Starts it again, on the same addresses, after ending it with SIGKILL if it runs.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One HTTP/2 connection of a client that does not behave: it opens calls, resets them, and reads
-// what it likes, frame by frame. gRPC's own client does none of that.
+// One HTTP/2 connection of a client that misbehaves: it opens calls, resets them and reads frame by
+// frame, which gRPC's own client cannot do.
 #pragma once
 
 #include <chrono>

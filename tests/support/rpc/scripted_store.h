@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lock store that does what the test says: each method hands its request, and the callback to
-// answer, to a function of the test. For what happens above the store; the stores themselves have
-// the contract tests.
+// A lock store for tests of the parts above the store: each method passes its request, and the
+// callback for the answer, to a function of the test.
 #pragma once
 
 #include <functional>
@@ -36,7 +35,7 @@ class ScriptedStore final : public core::LockStore, public core::AdminStore {
   core::Assurance given = core::Assurance::kMemory;
   core::LineListener* listener = nullptr;  // Who hears of offers. On the loop's thread.
 
-  // Answers as a store has to: not before the call that asked has returned.
+  // Answers as a store must: not before the call has returned.
   template <typename Answer>
   void AnswerLater(core::Done<Answer> done, absl::StatusOr<Answer> answer) {
     executor_.Post([done = std::move(done), answer = std::move(answer)]() mutable {

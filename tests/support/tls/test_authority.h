@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CA of the test's own: makes certificates and keys as PEM files, right or wrong in one respect.
+// A private CA for a test. It makes certificates and keys as PEM files, valid or wrong in one
+// respect.
 #pragma once
 
 #include <chrono>
