@@ -4,21 +4,24 @@
 -- keys (1 or 2), with the parts that it stands on before it.
 --
 -- Redis makes every function of a script anew in each call, which costs more than what the functions
--- do for one lock. So this program writes things out where they are used and leaves out the rest:
+-- do for one lock. So this program writes out where they are used what is small or used once, and
+-- leaves out what is not used:
 --
---   comments            go
---   `... -- two keys`   such lines go if a lock has one key
---   `... -- one key`    such lines go if a lock has two
+--   comments            are left out
+--   `... -- two keys`   such lines are left out if a lock has one key
+--   `... -- one key`    such lines are left out if a lock has two
 --   constants           names in capitals that stand for a number or a text are replaced by it
 --   one-line functions  `local function f(a, b) return EXPRESSION end` is written into its callers. It
 --                       has one value, unless it only calls another function. What is given for a
 --                       parameter that stands there twice has to be a name, a number or a text
---   the operation       what `return each(LENGTHS, RESULTS, function(...) ... end)` does for each lock
---                       is written into the loop of the frame, the part that has a line `-- operation`.
---                       There `return` ends a `repeat ... until true`, so it has no loops itself
---   longer functions    without loops, of which the operation says once `return f(...)` or
---                       `local a, b = f(...)`, are written out there too
---   other functions     go if nothing names them. Else they stand at the line `-- parts` of the frame
+--   the operation       `return each(LENGTHS, RESULTS, function(...) ... end)` becomes the function
+--                       `operate`, which the frame calls for each lock. The frame is the part that has
+--                       a line `-- parts`
+--   longer functions    that one other function uses once: in `return f(...)` the body takes the place
+--                       of the call, since its returns return from the caller then; before
+--                       `local a, b = f(...)` the function itself is made, in that branch only. What
+--                       nobody else uses goes with it
+--   other functions     are left out if nobody uses them. Else they stand at the line `-- parts`
 
 local keys_per_lock, script_path = tonumber(arg[1]), arg[2]
 
@@ -63,7 +66,7 @@ end
 local function pieces_of(path)
   local pieces, open = {}, nil
   for line in io.lines(path) do
-    line = line:gsub('^%s*%-%- (%l+)$', {parts = '@parts', operation = '@operation'})
+    line = line:gsub('^%s*%-%- parts$', '@parts')
     local kept, keys = line:match('^(.-)%s*%-%- (%l+) keys?$')
     line = kept or line
     if line:find('%S') and not line:find('^%s*%-%-') and not line:find('^#!') and
@@ -81,11 +84,11 @@ local function pieces_of(path)
   return pieces
 end
 
--- The frame's pieces stand apart: `@parts` and `@operation` are its places for the others.
+-- The frame's pieces stand apart: `@parts` is its place for the others.
 local pieces, frame = {}, nil
 for i = 3, #arg + 1 do
   local more, is_frame = pieces_of(arg[i] or script_path), false
-  for _, piece in ipairs(more) do is_frame = is_frame or piece.text:find('@operation') end
+  for _, piece in ipairs(more) do is_frame = is_frame or piece.text:find('@parts') end
   for _, piece in ipairs(more) do
     piece.frame = is_frame
     pieces[#pieces + 1] = piece
@@ -93,17 +96,17 @@ for i = 3, #arg + 1 do
   frame = frame or is_frame
 end
 
--- Constants.
+-- Constants, and what the frame calls `operate`.
 local constants = {}
-local operation = nil
+local has_operation = false
 for _, piece in ipairs(pieces) do
   local lengths, results, parameters, body =
-    piece.text:match('^return each%((%b{}), (%d+), function(%b())\n(.*)\nend%)$')
+    piece.text:match('^return each%((%b{}), (%d+), function(%b())(\n.*\nend)%)$')
   if frame and lengths then
-    operation = {text = body}
     if ('(key, at, line)'):sub(1, #parameters - 1) ~= parameters:sub(1, -2) then
       fail('the operation has to be a function(key, at, line)')
     end
+    has_operation = true
     lengths = split(lengths:sub(2, -2))
     local wrong = {}
     for i, length in ipairs(lengths) do
@@ -116,10 +119,10 @@ for _, piece in ipairs(pieces) do
     constants.WRONG_LENGTH = #wrong > 0 and table.concat(wrong, ' or ') or 'false'
     constants.KEYS_PER_LOCK = tostring(keys_per_lock)
     constants.KEYS_WANTED = "'" .. keys_per_lock .. "'"
-    piece.text, piece.gone = '', true
+    piece.name, piece.text = 'operate', 'local function operate' .. parameters .. body
   end
 end
-if frame and not operation then fail('there is no operation') end
+if frame and not has_operation then fail('there is no operation') end
 
 for _, piece in ipairs(pieces) do
   local names, values = piece.text:match('^local ([%u%d_, ]+) = ([^\n]*)$')
@@ -178,62 +181,31 @@ local function written_out(text)
 end
 
 for _, piece in ipairs(pieces) do piece.text = written_out(piece.text) end
-if operation then operation.text = written_out(operation.text) end
 
--- What is named, beginning with what is no function.
-local function name_all(piece)
-  piece.needed = true
-  replace_names(piece.text, function(word)
-    for _, other in ipairs(pieces) do
-      if other.name == word and not other.needed and not other.gone then name_all(other) end
-    end
-  end)
-end
-local function find_needed()
-  for _, piece in ipairs(pieces) do piece.needed = false end
+-- The pieces that are reached from what is no function, and from the frame, without passing `without`.
+local function reached_without(without)
+  local reached = {}
+  local function reach(piece)
+    reached[piece] = true
+    replace_names(piece.text, function(word)
+      for _, other in ipairs(pieces) do
+        if other.name == word and other ~= without and not reached[other] and not other.gone then reach(other) end
+      end
+    end)
+  end
   for _, piece in ipairs(pieces) do
-    if (not piece.name or piece.frame) and not piece.gone then name_all(piece) end
+    if (not piece.name or piece.frame) and not piece.gone then reach(piece) end
   end
-  if operation then
-    name_all({text = operation.written or operation.text})
-  end
-end
-find_needed()
-
--- How often the needed pieces name each function.
-local uses = {}
-local function count_uses(text)
-  replace_names(text, function(word) uses[word] = (uses[word] or 0) + 1 end)
-end
-for _, piece in ipairs(pieces) do
-  if piece.needed then count_uses(piece.text) end
-end
-if operation then count_uses(operation.text) end
-
-local function has_word(text, words)
-  local found = nil
-  replace_names(text, function(word) found = found or words[word] and word end)
-  return found
-end
-local LOOPS = {['for'] = true, ['while'] = true, ['repeat'] = true, ['function'] = true}
-
--- Functions that can be written out at the one place that names them.
-local once = {}
-for _, piece in ipairs(pieces) do
-  if piece.name and piece.needed and not piece.frame and uses[piece.name] == 2 then
-    local parameters, body = piece.text:match('^local function [%w_]+(%b())\n(.*)\nend$')
-    if body then
-      local whole = has_word(body, LOOPS) and piece.text
-      once[piece.name] = {piece = piece, parameters = split(parameters:sub(2, -2)), body = body,
-        whole = whole}
-    end
-  end
+  return reached
 end
 
--- The names that `text` declares.
+for piece in pairs(reached_without(nil)) do piece.needed = true end
+for _, piece in ipairs(pieces) do piece.gone = not piece.needed end
+
+-- The names that `text` declares, parameters too.
 local function declared_in(text)
   local names = {}
-  for _, form in ipairs({'%f[%w_]local ([%w_, ]+)', '%f[%w_]for ([%w_, ]+) '}) do
+  for _, form in ipairs({'%f[%w_]local ([%w_, ]+)', '%f[%w_]for ([%w_, ]+) ', 'function [%w_]*%(([%w_, ]*)%)'}) do
     for list in text:gmatch(form) do
       for name in list:gmatch('[%w_]+') do names[name] = true end
     end
@@ -241,149 +213,63 @@ local function declared_in(text)
   return names
 end
 
--- The functions that are not needed if nothing names `callee`.
-local function needed_only_by(callee)
-  local reached, only = {}, {}
-  local function reach(piece)
-    reached[piece] = true
-    replace_names(piece.text, function(word)
-      for _, other in ipairs(pieces) do
-        if other.name == word and other ~= callee and not reached[other] then reach(other) end
-      end
-    end)
-  end
-  for _, piece in ipairs(pieces) do
-    if not piece.name or piece.frame then reach(piece) end
-  end
-  reach(operation)
-  for _, piece in ipairs(pieces) do
-    if piece.name and piece.needed and not piece.gone and not reached[piece] then only[#only + 1] = piece end
-  end
-  return only
-end
-
-local returning
-
--- Fails if `text`, which has the names `own` for itself, would see other variables where `around` is
--- than where it was written.
-local function check_names(name, text, own, around)
-  local outer = declared_in(around)
-  for word in pairs(own) do outer[word] = nil end
-  local caught = has_word(text, outer)
-  if caught then fail(name .. ' would see a ' .. caught .. ' of its caller') end
-end
-
--- `piece`, a function, for a place inside `around`.
-local function moved(piece, around)
-  local own = declared_in(piece.text)
-  for _, parameter in ipairs(split(piece.text:match('^local function [%w_]+(%b())'):sub(2, -2))) do
-    own[parameter] = true
-  end
-  check_names(piece.name, piece.text, own, around)
-  piece.gone = true
-  return piece.text .. '\n'
-end
-
--- The functions that only `callee` needs, for its place inside `around`.
-local function helpers_of(callee, around)
-  local helpers = {}
-  for _, piece in ipairs(needed_only_by(callee)) do helpers[#helpers + 1] = moved(piece, around) end
-  return table.concat(helpers)
-end
-
--- The function `name`, which has loops, to stand before the statement inside `around` that calls it.
-local function function_of(name, around)
-  local callee = once[name]
-  local text = moved(callee.piece, around)
-  return helpers_of(callee.piece, around) .. text
-end
-
--- The body of `name`, which is given `given`; it answers in `targets` and by `break`.
-local function body_of(name, given, targets, around)
-  local callee = once[name]
-  callee.piece.gone = true
-  local own = declared_in(callee.body)
-  for _, parameter in ipairs(callee.parameters) do own[parameter] = true end
-  check_names(name, callee.body, own, around)
-  -- What has the same name is the parameter, unless it is changed.
-  local changed, names, values = {}, {}, {}
-  for list in callee.body:gmatch('([%w_, ]+) = ') do
-    for word in list:gmatch('[%w_]+') do changed[word] = true end
-  end
-  for i, parameter in ipairs(callee.parameters) do
-    if given[i] ~= parameter or changed[parameter] then
-      names[#names + 1], values[#values + 1] = parameter, given[i] or 'nil'
-    end
-  end
-  local head = ''
-  if #names > 0 then
-    head = 'local ' .. table.concat(names, ', ') .. ' = ' .. table.concat(values, ', ') .. '\n'
-  end
-  local inner = around .. '\n' .. head .. callee.body
-  local body = returning(callee.body, targets, inner)
-  return helpers_of(callee.piece, inner) .. head .. body
-end
-
--- `text` with `targets = ... break` for its returns, and with the functions that it names once.
-function returning(text, targets, around)
-  local written = {}
-  text = (text .. '\n'):gsub('(\n%s*)local ([%w_, ]+) = ([%w_]+)(%b())%f[\n]', function(space, names, name, given)
-    if not once[name] or once[name].piece.gone then return nil end
-    local answers = {}
-    for i in ipairs(split(names)) do answers[i] = name .. '_' .. i end
-    answers = table.concat(answers, ', ')
-    written[#written + 1] = once[name].whole and
-      space .. function_of(name, around) .. 'local ' .. names .. ' = ' .. name .. given or
-      space .. 'local ' .. answers .. ' repeat\n' ..
-      body_of(name, split(given:sub(2, -2)), answers, around) .. '\nuntil true\nlocal ' .. names ..
-      ' = ' .. answers
-    return '@' .. #written .. '@'
+-- `text`, for a place inside `host`, where it has to see the same variables as where it was written.
+local function moved(piece, text, host)
+  local outer = declared_in(host.text)
+  for name in pairs(declared_in(piece.text)) do outer[name] = nil end
+  replace_names(text, function(word)
+    if outer[word] then fail(piece.name .. ' would see a ' .. word .. ' of its caller') end
   end)
-  local out, at = {}, 1
-  while true do
-    local from, after = text:find('%f[%w_]return%f[^%w_]', at)
-    if not from then break end
-    out[#out + 1] = text:sub(at, from - 1)
-    -- What is returned ends where its block ends.
-    local to, depth, quoted = after + 1, 0, false
-    while to <= #text do
-      local char = text:sub(to, to)
-      if char == "'" then
-        quoted = not quoted
-      elseif not quoted and char:find('[%(%[{]') then
-        depth = depth + 1
-      elseif not quoted and char:find('[%)%]}]') then
-        depth = depth - 1
-      elseif not quoted and depth == 0 and text:sub(to - 1, to - 1):find('%s') then
-        local word = text:match('^%a+%f[^%w_]', to)
-        if word == 'end' or word == 'else' or word == 'elseif' or word == 'until' then break end
-      end
-      to = to + 1
-    end
-    local value, space = text:sub(after + 1, to - 1):match('^%s*(.-)(%s*)$')
-    local name, given = value:match('^([%w_]+)(%b())$')
-    if name and once[name] and not once[name].piece.gone then
-      value = once[name].whole and
-        function_of(name, around) .. targets .. ' = ' .. value .. ' break' or
-        'do\n' .. body_of(name, split(given:sub(2, -2)), targets, around) .. '\nend break'
-    else
-      value = value == '' and 'break' or targets .. ' = ' .. value .. ' break'
-    end
-    out[#out + 1] = value .. space
-    at = to
-  end
-  text = table.concat(out) .. text:sub(at)
-  return (text:gsub('@(%d+)@', function(number) return written[number + 0] end))
+  return text
 end
 
-if operation then
-  local loop = has_word(operation.text, LOOPS)
-  if loop then fail('an operation cannot have a ' .. loop) end
-  local hidden = has_word(operation.text, {result = true, second = true, third = true, fourth = true})
-  if hidden then fail('an operation cannot have a ' .. hidden) end
-  -- The line break lets patterns find what stands first.
-  operation.written = returning('\n' .. operation.text, 'result, second, third, fourth', operation.text):sub(2)
-  find_needed()
+-- The functions that only `callee` needs, in front of its `text`.
+local function with_helpers(callee, text, host)
+  local reached, out = reached_without(callee), {}
+  for _, piece in ipairs(pieces) do
+    if piece.name and not piece.gone and piece ~= callee and not reached[piece] then
+      out[#out + 1] = moved(piece, piece.text, host)
+      piece.gone = true
+    end
+  end
+  out[#out + 1] = text
+  return table.concat(out, '\n')
+end
+
+-- Puts `callee` where `host` calls it, if that is its only use.
+local function put_into(callee, host)
+  local from, last, given = host.text:find('%f[%w_]return ' .. callee.name .. '(%b())')
+  if from and host.text:find('^%s*%l+%f[^%w_]', last + 1) and
+    ({['end'] = 1, ['else'] = 1, ['elseif'] = 1, ['until'] = 1})[host.text:match('^%s*(%l+)', last + 1)] then
+    local parameters, body = callee.text:match('^local function [%w_]+(%b())\n(.*)\nend$')
+    parameters = parameters:sub(2, -2)
+    local head = parameters == '' and '' or 'local ' .. parameters .. ' = ' .. (given == '()' and 'nil' or given:sub(2, -2)) .. '\n'
+    local text = with_helpers(callee, 'do\n' .. moved(callee, body, host) .. '\nend', host)
+    host.text = host.text:sub(1, from - 1) .. 'do\n' .. head .. text .. '\nreturn end' .. host.text:sub(last + 1)
+    return true
+  end
+  from, last = host.text:find('%f[%w_]local [%w_, ]+ = ' .. callee.name .. '%b()%f[\n]')
+  if from then
+    local text = with_helpers(callee, moved(callee, callee.text, host), host)
+    host.text = host.text:sub(1, from - 1) .. text .. '\n' .. host.text:sub(from)
+    return true
+  end
+end
+
+if frame then
+  for i = #pieces, 1, -1 do
+    local callee, uses, host = pieces[i], 0, nil
+    if callee.name and callee.name ~= 'operate' and not callee.frame and not callee.gone and callee.text:find('\n') then
+      for _, piece in ipairs(pieces) do
+        if not piece.gone and piece ~= callee then
+          replace_names(piece.text, function(word)
+            if word == callee.name then uses, host = uses + 1, piece end
+          end)
+        end
+      end
+      if uses == 1 and host.name and not host.frame and put_into(callee, host) then callee.gone = true end
+    end
+  end
 end
 
 for line in io.lines(script_path) do
@@ -392,17 +278,15 @@ for line in io.lines(script_path) do
 end
 local parts = {}
 for _, piece in ipairs(pieces) do
-  if piece.needed and not piece.frame and frame then
+  if not piece.gone and not piece.frame and frame then
     parts[#parts + 1] = piece.text
-  elseif piece.needed and not frame then
+  elseif not piece.gone and not frame then
     print(piece.text)
   end
 end
 for _, piece in ipairs(pieces) do
-  if piece.needed and piece.frame then
-    local text = piece.text:gsub('@(%l+)\n', function(place)
-      return (place == 'parts' and table.concat(parts, '\n') or operation.written) .. '\n'
-    end)
+  if not piece.gone and piece.frame then
+    local text = piece.text:gsub('@parts\n', function() return table.concat(parts, '\n') .. '\n' end)
     print((text:gsub('\n[%s\n]*\n', '\n')))
   end
 end

@@ -61,35 +61,30 @@ expect_refusal 'arguments are counted' 'local function f(a) return a end' 'retur
 
 expect 'lines for one key go from the script for two' 2 "" $'f() -- one key\nreturn 1 -- two keys' 'return 1'
 
-# expect_operation NAME PART OPERATION EXPECTED: what is written at `-- parts` of the frame and, after a `|`, at `-- operation`.
-printf '%s\n' $'local function run()\n  -- parts\n  between\n  repeat\n    -- operation\n  until true\nend\nreturn ARGUMENTS, STRIDE, RESULTS, KEYS_PER_LOCK, WRONG_LENGTH' >"$FOLDER/a_frame_part.lua"
+# expect_operation NAME PART OPERATION EXPECTED: what stands at `-- parts` of the frame.
+printf '%s\n' $'local function run()\n  -- parts\n  local result = operate(key, at, line)\nend\nreturn ARGUMENTS, STRIDE, RESULTS, KEYS_PER_LOCK, WRONG_LENGTH' >"$FOLDER/a_frame_part.lua"
 expect_operation() {
   expect "$1" 1 "$2" $'return each({8, 0, 6}, 4, function(key, at, line)\n'"$3"$'\nend)' \
-    $'local function run()\n'"${4%%|*}"$'  between\n  repeat\n'"${4#*|}"$'\n  until true\nend\nreturn 3, 3, 4, 1, #arguments[at] ~= 8 or #arguments[at + 2] ~= 6'
+    $'local function run()\n'"$4"$'\n  local result = operate(key, at, line)\nend\nreturn 3, 3, 4, 1, #arguments[at] ~= 8 or #arguments[at + 2] ~= 6'
 }
-readonly G=$'local function g(x)\n  if x then return 1, key end\n  return 2\nend' RESULT='result, second, third, fourth'
+readonly OPERATE='local function operate(key, at, line)'
+readonly G=$'local function g(x)\n  if x then return 1, KEYS end\n  return 2\nend'
 readonly LOOP=$'local function h(x)\n  while x do x = x - 1 end\n  return x\nend'
 
-expect_operation 'returns of the operation become its result' '' $'  if key then return 1 end\n  return f(\'return end\'), at' \
-  "|  if key then $RESULT = 1 break end"$'\n'"  $RESULT = f('return end'), at break"
-expect_operation 'a function that is called once for the result is written out' "$G" $'  if line then return g(at) end\n  return 3' \
-  '|  if line then do'$'\n''local x = at'$'\n'"  if x then $RESULT = 1, key break end"$'\n'"  $RESULT = 2 break"$'\n''end break end'$'\n'"  $RESULT = 3 break"
-expect_operation 'a parameter that is called the same needs no copy' $'local function f(key)\n  return key\nend' '  return f(key)' \
-  "|  do"$'\n'"  $RESULT = key break"$'\n''end break'
-expect_operation 'a parameter that is changed needs a copy' $'local function f(key)\n  key = 1\n  return key\nend' '  return f(key)' \
-  "|  do"$'\n''local key = key'$'\n'$'  key = 1\n'"  $RESULT = key break"$'\n''end break'
-expect_operation 'a function that is called once for a local is written out' "$G" $'  local one, two = g(at)\n  return one' \
-  $'|  local g_1, g_2 repeat\nlocal x = at\n  if x then g_1, g_2 = 1, key break end\n  g_1, g_2 = 2 break\nuntil true\nlocal one, two = g_1, g_2'$'\n'"  $RESULT = one break"
+expect_operation 'the operation is a function' '' $'  if key then return 1 end\n  return f(\'return end\'), at' \
+  "$OPERATE"$'\n  if key then return 1 end\n  return f(\'return end\'), at\nend'
+expect_operation 'a function that is returned once is written out' "$G" $'  if line then return g(at) end\n  return 3' \
+  "$OPERATE"$'\n  if line then do\nlocal x = at\ndo\n  if x then return 1, KEYS end\n  return 2\nend\nreturn end end\n  return 3\nend'
+expect_operation 'also with a loop, and at the end' "$LOOP" $'  return h(at)' \
+  "$OPERATE"$'\n  do\nlocal x = at\ndo\n  while x do x = x - 1 end\n  return x\nend\nreturn end\nend'
+expect_operation 'a function that is called once for a local is made there' "$G" $'  if line then\n    local one, two = g(at)\n    return two\n  end\n  return 1' \
+  "$OPERATE"$'\n  if line then\n    '"$G"$'\nlocal one, two = g(at)\n    return two\n  end\n  return 1\nend'
+expect_operation 'a function whose value goes on is a part' "$G" $'  return g(at) or line' "$G"$'\n'"$OPERATE"$'\n  return g(at) or line\nend'
 expect_operation 'a function that is called twice is a part' "$G" $'  if line then return g(at) end\n  return g(key)' \
-  "$G"$'\n|'"  if line then $RESULT = g(at) break end"$'\n'"  $RESULT = g(key) break"
-expect_operation 'a function with a loop stands where it is called' "$LOOP" $'  if line then return h(at) end\n  return 3' \
-  "|  if line then $LOOP"$'\n'"$RESULT = h(at) break end"$'\n'"  $RESULT = 3 break"
-expect_operation 'what only a function names that is written out stands there' \
-  "$LOOP"$'\nlocal function f(x)\n  if h(x) == h(at) then return 1 end\n  return 2\nend' $'  if line then return f(at) end\n  return 3' \
-  "|  if line then do"$'\n'"$LOOP"$'\nlocal x = at\n'"  if h(x) == h(at) then $RESULT = 1 break end"$'\n'"  $RESULT = 2 break"$'\nend break end\n'"  $RESULT = 3 break"
-expect_refusal 'an operation has no loop' '' $'return each({}, 1, function(key)\n  while key do return 1 end\nend)' 'cannot have a while'
-expect_refusal 'an operation leaves the names of the frame alone' '' $'return each({}, 1, function(key)\n  local second = 2\nend)' \
-  'cannot have a second'
+  "$G"$'\n'"$OPERATE"$'\n  if line then return g(at) end\n  return g(key)\nend'
+expect_operation 'what only a function uses that is written out stands there' \
+  "$LOOP"$'\nlocal function f(x)\n  if h(x) == h(1) then return 1 end\n  return 2\nend' $'  if line then return f(at) end\n  return 3' \
+  "$OPERATE"$'\n  if line then do\nlocal x = at\n'"$LOOP"$'\ndo\n  if h(x) == h(1) then return 1 end\n  return 2\nend\nreturn end end\n  return 3\nend'
 expect_refusal 'an operation gets the key, the place of its arguments and the line' '' $'return each({}, 1, function(name)\n  return 1\nend)' \
   'function(key, at, line)'
 expect_refusal 'a script has an operation' '' 'return 1' 'no operation'

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The frame of every script. cmake/link_lua.lua puts into it what `return each(LENGTHS, RESULTS,
--- function(key, at, line) ... end)` of a script says: the operation, which is done for each lock and
+-- The frame of every script. `return each(LENGTHS, RESULTS, function(key, at, line) ... end)` of a
+-- script says what the frame calls as `operate` for each lock (cmake/link_lua.lua), and that it
 -- answers `RESULTS` numbers (or texts). `key` is its record's key, `ARGV[at]` the first of its
 -- arguments, `line` the key of its line if there are two keys for each lock. LENGTHS says what each
 -- argument of an operation measures, 0 if it may be of any length.
@@ -36,10 +36,7 @@ local function run(reply, from, now, now_digits, token_floor, retention, marker)
     doing = i
     local key, line = keys[i] -- one key
     local key, line = keys[i], keys[i + 1] -- two keys
-    local result, second, third, fourth
-    repeat
-      -- operation
-    until true
+    local result, second, third, fourth = operate(key, at, line)
     -- What is too much here is overwritten by the next.
     reply[filled + 1], reply[filled + 2] = result or CORRUPT, second or 0
     reply[filled + 3], reply[filled + 4] = third or 0, fourth or 0
