@@ -21,7 +21,7 @@ namespace {
 
 using admin::v1::AdminService;
 
-// Locks asked for at once: the most that the server gives.
+// The largest page that the server gives.
 constexpr int64_t kPageSize = 1000;
 
 std::string StoreLine(const admin::v1::StoreInfo& store) {
@@ -52,10 +52,11 @@ milliseconds Millis(const google::protobuf::Duration& duration) {
   return std::chrono::duration_cast<milliseconds>(client::FromProto(duration));
 }
 
-// Why what is not seen is not known: the store may have forgotten leases.
+// The text for a lock that may be held although no lease is known: the store may have forgotten
+// leases.
 std::string NotKnownFor(const google::protobuf::Duration& quarantine_left) {
   return " not known for another " + text::InWords(Millis(quarantine_left)) +
-         ": the store may have forgotten leases, whose holders come back";
+         ": the store may have forgotten leases, which their holders can still prove";
 }
 
 Report NotKnown(const admin::v1::GetLockResponse& response, const std::string& name) {
@@ -64,7 +65,7 @@ Report NotKnown(const admin::v1::GetLockResponse& response, const std::string& n
                      name);
 }
 
-// No lease was live. Only a lock that was left closed for that is known to be so.
+// The report for a forced release that found no live lease.
 Report NothingEnded(const ForceReleaseCommand& command, milliseconds closed) {
   std::string message = "`" + command.name + "` has no live lease";
   if (closed.count() > 0) {
@@ -199,7 +200,7 @@ Report Health(AdminConnection& connection) {
   if (!status.ok()) return ErrorReport(status, "");
   const bool is_serving = health.status() == grpc::health::v1::HealthCheckResponse::SERVING;
 
-  // Says more, but whether the daemon serves does not hang on it.
+  // Only for more details: whether the daemon serves does not depend on it.
   const auto info = ServerInfo(connection);
   const std::string problem = info.ok() ? ProblemOf(*info, is_serving) : "";
   Report report(is_serving ? "serving" : "not_serving",

@@ -19,7 +19,7 @@ Report List(AdminConnection& connection, const ListCommand& command);
 Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& command);
 Report Health(AdminConnection& connection);
 
-// What the service knows of the lock.
+// Asks the service for the record of the lock.
 absl::StatusOr<admin::v1::GetLockResponse> LookUp(AdminConnection& connection,
                                                   const std::string& name);
 

@@ -13,10 +13,10 @@
 namespace lockkeeper::cli {
 namespace {
 
-// Longest wait for one address to answer at all.
+// Longest wait for the first answer of an address.
 constexpr milliseconds kReachTimeout = std::chrono::seconds(2);
 
-// OK if something that serves gRPC health answers there.
+// OK if a server with gRPC health answers there.
 absl::Status Reach(const std::shared_ptr<grpc::Channel>& channel, const std::string& address,
                    milliseconds timeout) {
   const auto stub = grpc::health::v1::Health::NewStub(channel);

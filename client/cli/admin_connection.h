@@ -19,13 +19,13 @@ namespace lockkeeper::cli {
 // Thread-safety: thread-compatible.
 class AdminConnection {
  public:
-  // Connects to the first server that can be reached. Calls go there and nowhere else, since a
-  // forced release must not be sent twice. Errors: UNAVAILABLE saying of each server what is wrong.
+  // Connects to the first server that can be reached. All calls go there, since a forced release
+  // must not be sent twice. Errors: UNAVAILABLE, which says what is wrong with each server.
   static absl::StatusOr<AdminConnection> Connect(const Service& service);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
-  // Makes one call, which ends after the timeout of the service.
+  // Makes one call, with the timeout of the service.
   absl::Status Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call);
 
  private:

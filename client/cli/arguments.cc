@@ -18,20 +18,19 @@ namespace {
 constexpr char kServerVariable[] = "LOCKKEEPER_SERVER";
 constexpr char kDefaultServer[] = "127.0.0.1:7600";
 
-// The options of all commands that take a value, so that the command itself can be found among
-// them.
+// The common options that take a value. FindCommand must skip their values.
 bool TakesValue(std::string_view word) {
   return word == "--server" || word == "--output" || word == "--timeout";
 }
 
-// Where the command is among `words`. Their number if there is none.
+// The index of the command in `words`. Their number if there is none.
 size_t FindCommand(const std::vector<std::string>& words) {
   size_t at = 0;
   while (at < words.size() && words[at].starts_with("-")) at += TakesValue(words[at]) ? 2 : 1;
   return std::min(at, words.size());
 }
 
-// `help COMMAND` asks for the same as `COMMAND --help`.
+// Makes `help COMMAND` the same as `COMMAND --help`.
 void ReplaceHelp(std::vector<std::string>& words) {
   const size_t at = FindCommand(words);
   if (at == words.size() || words[at] != "help") return;
@@ -39,8 +38,8 @@ void ReplaceHelp(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
-// Splits the words of `run` at the first `--`; nothing of what follows is ours. Returns whether
-// there is one.
+// Splits the words of `run` at the first `--`; the words after it are the command's. Returns
+// whether there is a `--`.
 bool TakeCommandOfRun(std::vector<std::string>& words, std::vector<std::string>& command) {
   const size_t at = FindCommand(words);
   if (at == words.size() || words[at] != "run") return false;
@@ -51,7 +50,7 @@ bool TakeCommandOfRun(std::vector<std::string>& words, std::vector<std::string>&
   return true;
 }
 
-// The commands, each filling its own struct; the one that was used is taken in the end.
+// The commands. Each fills its own struct; the one that was used is returned.
 struct Grammar {
   explicit Grammar(const std::string& version);
 
@@ -98,16 +97,15 @@ Grammar::Grammar(const std::string& version) {
       ->check(CLI::IsMember({"text", "json", "shell"}).description(""))
       ->type_name("FORMAT")
       ->capture_default_str();
-  AddDuration(
-      app, "--timeout",
-      "time to go on trying while the service does not answer, on top of --wait (default 5s)",
-      [this](milliseconds timeout) {
-        if (timeout <= milliseconds(0)) {
-          throw CLI::ValidationError("--timeout", "has to be more than 0s");
-        }
-        service.timeout = timeout;
-      });
-  app.add_flag("--quiet", service.quiet, "say nothing while waiting and retrying");
+  AddDuration(app, "--timeout",
+              "how long to retry while the service does not answer, on top of --wait (default 5s)",
+              [this](milliseconds timeout) {
+                if (timeout <= milliseconds(0)) {
+                  throw CLI::ValidationError("--timeout", "must be more than 0s");
+                }
+                service.timeout = timeout;
+              });
+  app.add_flag("--quiet", service.quiet, "print nothing while waiting and retrying");
   AddLeaseCommands();
   AddLookCommands();
   AddRun();
@@ -156,7 +154,7 @@ void Grammar::AddLeaseCommands() {
       ->required()
       ->type_name("");
   command->add_flag("--require-live-lease", fence.require_live_lease,
-                    "the token's lease has to be live as well");
+                    "the token's lease must be live as well");
 }
 
 void Grammar::AddLookCommands() {
@@ -169,7 +167,7 @@ void Grammar::AddLookCommands() {
   command = AddCommand("list", "list the locks that are held or waited for");
   command->add_option("--prefix", list.prefix, "literal beginning of the names")->type_name("TEXT");
   AddInteger(*command, "--limit", "most locks to list (default: all)", [this](int64_t limit) {
-    if (limit < 1) throw CLI::ValidationError("--limit", "has to be at least 1");
+    if (limit < 1) throw CLI::ValidationError("--limit", "must be at least 1");
     list.limit = limit;
   })->type_name("N");
 
@@ -231,7 +229,7 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
-// A sentence about a word that fits nowhere.
+// The error for a word that is neither an option, a command nor an argument.
 std::string Unexpected(const std::string& word, const CLI::App& app, const CLI::App* command) {
   std::vector<std::string> known = OptionNames(app);
   if (command != nullptr) {
@@ -258,7 +256,7 @@ UsageError WithHint(std::string message, const CLI::App* command) {
   return {std::move(message) + " (see `" + help + "`)"};
 }
 
-// The addresses in all that was given, in its order; the default if nothing was.
+// The addresses in `given`, in its order; the default if it is empty.
 std::vector<std::string> ServersOf(const std::vector<std::string>& given) {
   if (given.empty()) return {kDefaultServer};
   std::vector<std::string> servers;
@@ -273,7 +271,7 @@ std::vector<std::string> ServersOf(const std::vector<std::string>& given) {
   return servers;
 }
 
-// Parses `words` into `grammar`; what CLI11 throws does not leave this function.
+// Parses `words` into `grammar`. Catches the exceptions of CLI11.
 std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::string>& words) {
   const auto used = [&]() -> const CLI::App* {
     const auto commands = grammar.app.get_subcommands();
@@ -291,7 +289,7 @@ std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::st
     const std::string said = error.what();
     return WithHint("`" + said.substr(0, said.find(':')) + "` needs a value", used());
   } catch (const CLI::ParseError& error) {
-    // A word that is not known explains why another one is missing.
+    // An unknown word is the better explanation for a missing argument.
     for (const std::string& word : grammar.app.remaining(true)) {
       if (word.starts_with("-") && word != "--") {
         return WithHint(Unexpected(word, grammar.app, used()), used());
@@ -300,8 +298,8 @@ std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::st
     return WithHint(error.what(), used());
   }
   std::vector<std::string> remaining = grammar.app.remaining(true);
-  std::erase(remaining, "--");  // Said only that names follow.
-  if (used() != nullptr) {      // Else the first word should have been the command.
+  std::erase(remaining, "--");  // It only separates options from names.
+  if (used() != nullptr) {      // Otherwise the first word should have been the command.
     std::stable_partition(remaining.begin(), remaining.end(),
                           [](const std::string& word) { return word.starts_with("-"); });
   }
@@ -341,7 +339,8 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
     if (!has_command) return WithHint("`run` needs `--` before the command", used);
     if (command.empty()) return WithHint("the command after `--` is missing", used);
     if (grammar.output == "shell") {
-      return WithHint("--output shell is not for `run`, whose command has the variables", used);
+      return WithHint(
+          "`run` has no --output shell: its command has the variables in its environment", used);
     }
     grammar.run.command = std::move(command);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The grammar of the command line: what was asked for, as values. Ranges are the server's business.
+// The grammar of the command line: turns its words into values. The server checks ranges.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace lockkeeper::cli {
 
 using std::chrono::milliseconds;
 
-// What goes with a lease.
+// The options of a lease.
 struct LeaseOptions {
   std::string owner;  // Empty: the default.
   std::map<std::string, std::string> labels;
@@ -85,7 +85,7 @@ using Command =
     std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
                  IsHeldCommand, ListCommand, ForceReleaseCommand, HealthCommand, RunCommand>;
 
-// How to reach the service, and what to say meanwhile.
+// How to reach the service, and whether to print progress.
 struct Service {
   std::vector<std::string> servers;
   milliseconds timeout{5'000};  // For a call, retries included; a wait comes on top.
@@ -114,7 +114,7 @@ using ParsedArguments = std::variant<Arguments, HelpText, UsageError>;
 // LOCKKEEPER_SERVER. `version` is what --version prints.
 ParsedArguments ParseArguments(const std::vector<std::string>& words, const std::string& version);
 
-// The output that was asked for, as far as it can be told of a command line that may be wrong.
+// The output format of a command line that may be wrong, so that its error has this format too.
 OutputFormat OutputAskedFor(const std::vector<std::string>& words);
 
 }  // namespace lockkeeper::cli

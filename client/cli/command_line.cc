@@ -37,9 +37,9 @@ struct Runner {
   }
 
   Report operator()(const AcquireCommand& command) const {
-    // A pipe that nobody reads is an answer that cannot be written.
+    // A write to a pipe that nobody reads must fail instead of ending the process.
     std::signal(SIGPIPE, SIG_IGN);
-    // Before the client, whose threads have to leave the signals to us.
+    // Before the client, because its threads inherit the blocked signals.
     SignalQueue signals({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
     return WithClient(command.wait,
                       [&](Client& client) { return Acquire(client, command, signals, progress); });

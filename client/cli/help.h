@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How --help looks, and what it says of exit codes.
+// The format of --help, and its texts about exit codes.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,10 +9,10 @@
 
 namespace lockkeeper::cli {
 
-// Help as CLI11 makes it; that of a command shows the options of all commands too.
+// The help of CLI11; the help of a command also has the common options.
 std::shared_ptr<CLI::FormatterBase> NewHelpFormatter();
 
-// What stands below the options of `command`.
+// The text below the options of `command`.
 std::string_view FooterOf(std::string_view command);
 
 }  // namespace lockkeeper::cli

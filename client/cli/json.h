@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the command line prints for programs, as JSON or as variables of a shell. Writing only:
-// text/escape does the hard part, and a library would cost each source of the command line a second
-// of compiling to save fifty lines.
+// The output of the command line for programs, as JSON or as shell variables. It only writes.
+// text/escape does the hard part; a JSON library would save fifty lines and cost each source file a
+// second of compiling.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@
 
 namespace lockkeeper::cli {
 
-// Members stay in the order in which they were set. Thread-safety: thread-compatible.
+// Keeps members in the order in which they were set. Thread-safety: thread-compatible.
 class JsonObject {
  public:
   JsonObject& Set(std::string_view key, std::string_view value);
@@ -32,7 +32,7 @@ class JsonObject {
   JsonObject& Set(std::string_view key, const std::vector<JsonObject>& values);
   JsonObject& Set(std::string_view key, const std::vector<std::string>& values);
 
-  // As one line without an end of line.
+  // One line, without a line break at the end.
   std::string ToString() const;
 
   // One assignment for each member, to be evaluated by a POSIX shell: LOCKKEEPER_LEASE_ID='...' for

@@ -114,12 +114,13 @@ Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signa
   if (command.lease_id.empty()) {
     report.lease = std::move(lease);
   } else {
-    std::move(lease).Detach();  // The caller knows the id, whatever becomes of the report.
+    std::move(lease)
+        .Detach();  // Stays held even if the report cannot be written: the caller knows the id.
   }
   if (!grant.reassertion.empty()) report.text += "\n  reassertion    " + grant.reassertion;
   if (grant.previous_lease_expired) {
     report.text +=
-        "\n  note           the lease before this one ended without a release: what the lock "
+        "\n  note           the previous lease ended without a release: what the lock "
         "guards "
         "may be half done";
   }

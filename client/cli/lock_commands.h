@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands that a holder uses: acquire, extend, release, fence. Each makes one call of the
-// client and says what came of it.
+// The commands of a holder: acquire, extend, release, fence. Each makes one call of the client and
+// reports its outcome.
 #pragma once
 
 #include <sys/types.h>
@@ -23,11 +23,11 @@ Report Extend(Client& client, const ExtendCommand& command);
 Report Release(Client& client, const ReleaseCommand& command);
 Report Fence(Client& client, const FenceCommand& command);
 
-// What an acquire without a lease has to say, with `code` if somebody else has the lock.
+// The report of an acquire that got no lease; its exit code is `code` if somebody else has the
+// lock.
 Report NotAcquiredReport(const AcquireResult& result, std::string_view name, int code);
 
-// user@host/process, for people who look at who holds a lock; with the name of the program that
-// works under it, if that is known.
+// user@host/process, and the name of the program that works under the lock, if that is known.
 std::string DefaultOwner(pid_t process, const std::string& program = "");
 
 }  // namespace lockkeeper::cli

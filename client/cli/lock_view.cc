@@ -38,14 +38,14 @@ std::string LastEndOf(const Lock& lock) {
   return Lower(admin::v1::LeaseEnd_Name(lock.last_end()), "LEASE_END_");
 }
 
-// In the order of their keys: a proto's map has none.
+// Sorted by key, because the map of a proto has no order.
 std::map<std::string, std::string> LabelsOf(const Lock& lock) {
   return {lock.labels().begin(), lock.labels().end()};
 }
 
 bool HasEnded(const Lock& lock) { return lock.state() == admin::v1::LOCK_STATE_ENDED; }
 
-// What the lock is doing, in words.
+// The state of the lock, in words.
 std::string Doing(const Lock& lock) {
   const auto closed = Millis(lock.closed_for());
   switch (lock.state()) {
@@ -65,7 +65,7 @@ std::string Line(const char* title, const std::string& value) {
   return value.empty() ? "" : line + value;
 }
 
-// What the holder asked for. Nothing of a lease that has ended, or if it asked for nothing.
+// A term that the holder asked for. Empty if the lease has ended or there is no such term.
 std::string Term(const char* title, const Lock& lock, const google::protobuf::Duration& term) {
   const auto length = Millis(term);
   return HasEnded(lock) || length.count() == 0 ? "" : Line(title, text::InWords(length));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One lock as it is shown.
+// How one lock is shown.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace lockkeeper::cli {
 
-// Adds what is known of `lock` to `json`.
+// Adds the members of `lock` to `json`.
 void SetLock(const admin::v1::Lock& lock, JsonObject& json);
 
 // Several lines, without the last end of line.

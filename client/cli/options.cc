@@ -11,7 +11,7 @@
 namespace lockkeeper::cli {
 namespace {
 
-// A few of these still add up within 64 bits of nanoseconds.
+// The sum of a few of these fits into 64 bits of nanoseconds.
 constexpr milliseconds kDurationMax = std::chrono::hours(1000);
 
 void AddLabels(CLI::App& app, std::map<std::string, std::string>& labels) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kinds of options that commands have. A value that is none is told in plain words.
+// Adds the options that several commands have. A malformed value gets a plain error text.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -9,7 +9,8 @@
 namespace lockkeeper::cli {
 namespace {
 
-// Failures so far apart are two troubles: a try takes 3 s at most, and the pause before it 1 s.
+// Failures so far apart are separate troubles: an attempt takes 3 s at most, and the pause before
+// it 1 s.
 constexpr Duration kTroubleGap = std::chrono::seconds(5);
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells on stderr, while a command takes long, what it waits for.
+// Prints on stderr what a command waits for, if it takes long.
 #pragma once
 
 #include <functional>
@@ -15,27 +15,27 @@ namespace lockkeeper::cli {
 using client::Duration;
 using client::Instant;
 
-// What takes longer than this is told.
+// Nothing is printed before this time.
 inline constexpr Duration kPatience = std::chrono::seconds(1);
 
 // Thread-safety: thread-safe.
 class Progress {
  public:
-  // Answers in words what happens as long as the service does not serve.
+  // Says what the command will do while the service does not serve.
   using Outlook = std::function<std::string()>;
 
   explicit Progress(bool quiet) : quiet_(quiet) {}
 
-  // Replaces the former outlook.
+  // Replaces the previous outlook.
   void SetOutlook(Outlook outlook);
 
-  // The service did not serve. It is told once, when that has lasted.
+  // The service did not serve. Prints that once, when it has lasted for kPatience.
   void OnUnserved(const absl::Status& why);
 
-  // The service served. `news` is told if the trouble before was.
+  // The service served again. Prints `news` if the trouble was printed.
   void OnServed(const std::string& news);
 
-  // Nothing has come for kPatience: tells the trouble, or `news` if there is none.
+  // There was no answer for kPatience. Prints the trouble, or `news` if there is none.
   void OnPatienceEnded(const std::string& news);
 
  private:
@@ -47,7 +47,7 @@ class Progress {
   const client::BootClock clock_;
   std::mutex mutex_;
   Outlook outlook_;       // Guarded by mutex_, as all below.
-  absl::Status trouble_;  // OK: there is none.
+  absl::Status trouble_;  // OK if there is none.
   Instant trouble_since_;
   Instant last_trouble_;
   bool is_told_ = false;

@@ -14,7 +14,7 @@
 namespace lockkeeper::cli {
 namespace {
 
-// What the fields of the API are called here.
+// The options of the command line, by the field of the API that each sets.
 constexpr auto kFields = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"name", "NAME"},
     {"lease_id", "lease id"},
@@ -31,7 +31,7 @@ constexpr auto kFields = std::to_array<std::pair<std::string_view, std::string_v
     {"reason", "--reason"},
 });
 
-// The server's message with what was typed instead of the field of the API.
+// The server's message with the names of options instead of fields.
 std::string InWordsOfTheCommandLine(const absl::Status& status) {
   const std::string message(status.message());
   const std::string field = FieldOf(status).value_or("");
@@ -79,7 +79,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 Report ErrorReport(const absl::Status& status, std::string_view name) {
   const bool is_lost = ReasonOf(status) == ErrorReason::kLeaseLost;
   const std::string message = InWordsOfTheCommandLine(status);
-  // A server that gives no reason, or none at all: the code says at least something.
+  // Without a reason from the server the code is the next best name.
   std::string reason = ReasonNameOf(status);
   if (reason.empty()) reason = absl::StatusCodeToString(status.code());
 
@@ -110,7 +110,7 @@ int Print(Report report, OutputFormat format) {
   const bool has_failed = format == OutputFormat::kShell && report.exit_code != 0;
   const bool is_for_stderr = has_failed || (format == OutputFormat::kText && report.is_error);
   if (is_for_stderr && !report.text.empty()) {
-    WriteLine(stderr, report.text).IgnoreError();  // There is nobody else to tell.
+    WriteLine(stderr, report.text).IgnoreError();  // An error here cannot be reported anywhere.
   }
   const std::string text = OnStdout(report, format);
   if (text.empty()) return report.exit_code;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a command has to say at its end, for people and for programs, and the exit codes. The codes
-// and the names of outcomes are a promise: docs/reference/exit_codes.md and cli.md list them.
+// The outcome of a command, for people and for programs, and the exit codes. The codes and the
+// names of outcomes are a promise: docs/reference/exit_codes.md and cli.md list them.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ enum class ExitCode {
   kBadField = 65,
   kUnavailable = 69,  // Or the outcome is unknown.
   kLeaseLost = 70,
-  kNotPrinted = 74,  // Done, but what came of it could not be written to standard output.
+  kNotPrinted = 74,  // Done, but the outcome could not be written to standard output.
   kNotAcquired = 75,
   kRefuted = 76,  // Not released, stale, expired, unknown token, not found.
   kNotAllowed = 77,
@@ -40,26 +40,26 @@ struct Report {
   int exit_code;
   JsonObject json;
   std::string text;       // One or more lines without the last end of line.
-  bool is_error = false;  // Text then goes to stderr.
+  bool is_error = false;  // If true, the text goes to stderr.
 
-  // A lease that nobody can use if the report is not read: it is left held once the report is
-  // printed, and released otherwise.
+  // Only the report has the lease id. So the lease stays held if the report could be printed, and
+  // is released otherwise.
   std::optional<Lease> lease;
 };
 
-// An error of a call about `name` (empty: about no lock).
+// The report of a failed call about `name`, which is empty if the call is about no lock.
 Report ErrorReport(const absl::Status& status, std::string_view name);
 
-// A command line that cannot be understood.
+// The report of a wrong command line.
 Report UsageReport(std::string_view message);
 
-// Exit code of an error of a call.
+// The exit code for the error of a call.
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // Prints the report and returns the exit code: as text, as one JSON object on stdout, or as
-// variables to be evaluated by a shell. A shell that evaluates anything but success fails with the
-// exit code; what happened is then told on stderr. An outcome that cannot be written is an error
-// that is told on stderr.
+// variables to be evaluated by a shell. If the command failed, the shell text fails with the exit
+// code when it is evaluated, and the message goes to stderr. If the outcome cannot be written, an
+// error goes to stderr.
 int Print(Report report, OutputFormat format);
 
 }  // namespace lockkeeper::cli

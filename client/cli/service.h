@@ -14,17 +14,17 @@
 
 namespace lockkeeper::cli {
 
-// Keeps gRPC from writing its own log to stderr, unless GRPC_VERBOSITY asks for it. To be called
-// before the first channel is made.
+// Keeps gRPC from writing its own log to stderr, unless GRPC_VERBOSITY asks for it. Call it before
+// the first channel is made.
 void SilenceGrpc();
 
-// A client that gives up sooner than a program's would: somebody is waiting. `progress` hears what
-// takes long, until the client and its leases are gone. `wait`: for which its call may stand in
-// line.
+// A client with the timeout of the command line, which is shorter than the default because a person
+// waits. Lifetime: borrows `progress` until the client and its leases are gone. `wait`: how long
+// its call may stand in line.
 absl::StatusOr<Client> NewClient(const Service& service, Progress& progress,
                                  const std::string& owner, milliseconds wait);
 
-// The error says which address is none.
+// The error names the malformed address.
 absl::Status CheckServers(const std::vector<std::string>& servers);
 
 // The report of an error of the two functions above.

@@ -12,7 +12,7 @@ namespace lockkeeper::cli {
 void OccupyClosedStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
-    // The lowest free number is taken, and those below are in use: it is `fd`.
+    // open returns the lowest free number, which is `fd`, since all below it are in use.
     open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

@@ -20,11 +20,11 @@
 namespace lockkeeper::cli {
 namespace {
 
-// How often the rest of a group is looked at while it is being stopped. Its members need not be our
-// children, so nothing tells of their end.
+// How often the guardian checks a group that it is stopping. The members need not be our children,
+// so there is no notice of their end.
 constexpr Duration kGroupLook = std::chrono::milliseconds(5);
 
-// How long a killed group is waited for: a process in the kernel's hands can take its time.
+// How long the guardian waits for a killed group: a process in a system call can take a while.
 constexpr Duration kKilledWait = std::chrono::seconds(2);
 
 Instant Now() { return client::BootClock().Now(); }
@@ -56,7 +56,7 @@ struct Pipe {
   os::Descriptor write;
 };
 
-// The guardian must not keep open what the command reads from and writes to.
+// The guardian must not keep the command's input and output open.
 void LetGoOfStandardDescriptors() {
   const os::Descriptor null(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null.get(), fd);
@@ -102,7 +102,7 @@ void Guardian::OnOrder(const Order& order) {
       if (command_ != 0 && !is_reaped_) kill(order.to_group ? -command_ : command_, order.signal);
       break;
     case Order::Kind::kContinue:
-      CarryOutPlan();  // Its time may have come while all stood still.
+      CarryOutPlan();  // The time may have come while everything was stopped.
       SignalGroup(SIGCONT);
       break;
     case Order::Kind::kStop:
@@ -128,7 +128,7 @@ void Guardian::OnChildren() {
   Drain(children_.get());
   int status = 0;
   for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
-    if (pid != command_) continue;  // An orphan of the command that ended.
+    if (pid != command_) continue;  // An orphan of the command has ended.
     if (WIFSTOPPED(status)) {
       if (!plan_.is_stopping()) Tell({.kind = Notice::Kind::kStopped});
       continue;
@@ -153,7 +153,7 @@ void Guardian::CarryOutPlan() {
     if (!is_reaped_) stopped_for_lease_ = true;
     if (action == StopPlan::Action::kTerminate) {
       SignalGroup(SIGTERM);
-      SignalGroup(SIGCONT);  // A group that stands still could not even stop.
+      SignalGroup(SIGCONT);  // A stopped group could not handle SIGTERM.
     } else {
       SignalGroup(SIGKILL);
       give_up_at_ = Now() + kKilledWait;
@@ -194,7 +194,7 @@ void Guardian::SignalGroup(int signal) {
 }
 
 void Guardian::Tell(const Notice& notice) {
-  // Should run be gone, the closed socket says so.
+  // If run is gone, the closed socket shows it.
   send(socket_.get(), &notice, sizeof(notice), MSG_NOSIGNAL);
 }
 
@@ -211,14 +211,15 @@ void Guardian::Start(const Order& order) {
   go.read = os::Descriptor();
   failure.write = os::Descriptor();
   if (pid > 0) {
-    setpgid(pid, pid);  // The command does it as well: whoever comes first.
-    // Run has to know the group before there is one: it kills it if the guardian is killed.
+    setpgid(pid, pid);  // The child does the same; the first of the two wins.
+    // run must know the group before the command starts, because run kills the group if the
+    // guardian is killed.
     Tell({.kind = Notice::Kind::kStarted, .pid = pid});
     const char said = 'g';
     const bool is_sent = write(go.write.get(), &said, sizeof(said)) == sizeof(said);
-    // The child then gives up; cannot happen to an empty pipe.
+    // If the write failed, which cannot happen to an empty pipe, the child exits.
     if (!is_sent) go.write = os::Descriptor();
-    // The end of the pipe comes with exec, or with an error.
+    // The pipe is closed by exec, or carries an error.
     if (read(failure.read.get(), &error, sizeof(error)) != sizeof(error)) error = 0;
     if (error != 0) waitpid(pid, nullptr, 0);
   }
@@ -234,10 +235,10 @@ void Guardian::Start(const Order& order) {
 void Guardian::BecomeCommand(const Order& order, pid_t guardian, int go, int failure) {
   setpgid(0, 0);
   if (order.in_foreground) tcsetpgrp(setup_.terminal, getpid());
-  // Should the guardian be killed, the kernel kills the command, and run the rest of the group.
+  // If the guardian is killed, the kernel kills the command, and run kills the rest of the group.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   char said = 0;
-  // The pipe ends without a word if the guardian is killed before it has told run.
+  // The pipe is closed without a byte if the guardian is killed before it has notified run.
   if (getppid() != guardian || read(go, &said, sizeof(said)) != sizeof(said)) _exit(125);
   setenv("LOCKKEEPER_LOCK", setup_.lock_name.c_str(), 1);
   setenv("LOCKKEEPER_LEASE_ID", order.lease_id.data(), 1);

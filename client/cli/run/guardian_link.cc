@@ -21,13 +21,13 @@ absl::Status SystemError(const char* what) {
 }
 
 [[noreturn]] void BecomeGuardian(const GuardianSetup& setup, os::Descriptor socket) {
-  // Out of run's group: whoever kills that group must not kill the guardian along with it.
+  // Leaves run's group, so that a kill of that group does not kill the guardian too.
   setpgid(0, 0);
-  // Not the command line of run: whoever looks for the command by its name must not find the
+  // Hides the command line of run, so that a search for the command by its name does not find the
   // guardian.
   prctl(PR_SET_NAME, "lockkeeper-run");
   SetProcessTitle("lockkeeper-run: guardian of " + setup.lock_name);
-  // Orphans of the command come to us, so that its group can be seen to end.
+  // Makes orphans of the command our children, so that we see the end of its group.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // A parent that ignores SIGCHLD would hide the end of our children.
   signal(SIGCHLD, SIG_DFL);
@@ -44,7 +44,7 @@ absl::StatusOr<GuardianLink> GuardianLink::Fork(const GuardianSetup& setup) {
   }
   os::Descriptor ours(ends[0]);
   os::Descriptor theirs(ends[1]);
-  // The guardian is born with all signals blocked: none ends it before it has begun.
+  // The guardian starts with all signals blocked, so that none ends it before it is ready.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -72,9 +72,10 @@ void GuardianLink::Send(const Order& order) {
 }
 
 std::variant<std::monostate, Notice, GuardianLink::Gone> GuardianLink::Receive() {
-  // Linux can say that the guardian is gone before it hands out what the guardian told last: recv
-  // looks for a message first and then for the end, and both may come in between; and ECONNRESET,
-  // said once of orders that were left unread, goes before messages. After both nothing is missed.
+  // Linux may report that the guardian is gone before it delivers the guardian's last notice. recv
+  // looks for a message first and then for the end, and both may happen in between. And an
+  // ECONNRESET, which is reported once if orders were left unread, comes before messages. So look
+  // again, up to three times.
   for (int look = 0; look < 3; ++look) {
     Notice notice;
     const ssize_t got = recv(socket_.get(), &notice, sizeof(notice), MSG_DONTWAIT);

@@ -12,7 +12,7 @@
 namespace lockkeeper::cli {
 namespace {
 
-// Fields of /proc/self/stat behind the name in parentheses, which may hold anything. See proc(5).
+// Fields of /proc/self/stat after the name in parentheses, which may contain anything. See proc(5).
 constexpr int kFieldBehindName = 3;
 constexpr int kArgumentsBegin = 48;
 
@@ -27,7 +27,7 @@ void SetProcessTitle(std::string_view title) {
   uintptr_t begin = 0;
   uintptr_t end = 0;
   if (!(fields >> begin >> end) || begin == 0 || end <= begin) return;
-  // The kernel shows what lies there, up to a last byte that has to stay zero.
+  // The kernel shows this memory, up to the last byte, which must stay zero.
   char* const arguments = reinterpret_cast<char*>(begin);
   std::memset(arguments, 0, end - begin);
   std::memcpy(arguments, title.data(), std::min(title.size(), end - begin - 1));

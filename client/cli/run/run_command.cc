@@ -20,40 +20,41 @@
 namespace lockkeeper::cli {
 namespace {
 
-// As shells have it.
+// The exit code that shells use.
 constexpr int kExitNotFound = 127;
 constexpr int kExitNotExecutable = 126;
 constexpr int kExitSignal = 128;
 
-// The grace to use, or why the one that was asked for cannot be kept to.
+// The grace to use, or why the given one is not possible.
 absl::StatusOr<milliseconds> GraceOf(const RunCommand& command) {
   const milliseconds max = GraceMax(command.ttl);
   if (max < milliseconds(0)) {
     return absl::InvalidArgumentError(
         "--ttl " + text::FormatDuration(command.ttl) +
-        " is too short for `run`: the command has to be killed before the lease ends");
+        " is too short for `run`: the command must be killed before the lease ends");
   }
   if (!command.grace) return GraceDefault(command.ttl);
   if (*command.grace > max) {
     return absl::InvalidArgumentError(
         "--grace " + text::FormatDuration(*command.grace) + " does not fit into --ttl " +
         text::FormatDuration(command.ttl) +
-        ": the command has to be stopped before the lease ends, and the lease renewed before that; "
+        ": the command must be stopped before the lease ends, and the lease renewed before that; "
         "with this ttl the grace can be at most " +
         text::FormatDuration(max));
   }
   return *command.grace;
 }
 
-// What is said of a command that ran, or was to run. stdout is the command's.
+// Moves the report to stderr, because stdout is the command's.
 Report OnStderr(Report report) {
   report.is_error = true;
   return report;
 }
 
-// What run passes on to its command, and SIGCONT, after which it goes on.
+// The signals that run passes on to its command, and SIGCONT, after which run continues.
 SignalQueue SignalsOfRun() {
-  // Lets terminal calls from the background work, and writes to a pipe that nobody reads fail.
+  // Without SIGTTOU terminal calls from the background work; without SIGPIPE writes to a pipe that
+  // nobody reads fail.
   sigset_t from_terminal;
   sigemptyset(&from_terminal);
   sigaddset(&from_terminal, SIGTTOU);
@@ -79,7 +80,8 @@ struct StopCause {
   std::string message;
 };
 
-// Whether an administrator ended the lease, as far as the service still knows and answers soon.
+// Whether an administrator ended the lease. False if the service does not know any more or does not
+// answer soon.
 bool WasForced(const Service& service, const std::string& name) {
   Service asked = service;
   asked.timeout = std::min<milliseconds>(service.timeout, std::chrono::seconds(1));
@@ -101,12 +103,12 @@ StopCause CauseOf(const Loss& loss, const Service& service, const std::string& n
     case LossCause::kMaxHold:
       return {"MAX_HOLD", "the lease of `" + name + "` has reached its --max-hold"};
     case LossCause::kPaused:
-      return {"PAUSED", lost + "`lockkeeper run` stood still and did not renew it"};
+      return {"PAUSED", lost + "`lockkeeper run` was paused and did not renew it"};
     case LossCause::kNotLost:
       break;
   }
   return {"GUARDIAN_PAUSED",
-          "the guardian process stood still, and did not hear that the lease of `" + name +
+          "the guardian process was paused, and did not hear that the lease of `" + name +
               "` was renewed"};
 }
 
@@ -128,7 +130,7 @@ Report GuardianGoneReport(const RunCommand& command) {
   return OnStderr(std::move(report));
 }
 
-// Why a release that was answered released nothing.
+// Why an answered release released nothing.
 struct NotReleasedWhy {
   const char* reason;
   const char* message;
@@ -136,10 +138,10 @@ struct NotReleasedWhy {
 
 NotReleasedWhy WhyNot(ReleaseOutcome outcome) {
   if (outcome == ReleaseOutcome::kExpired) return {"EXPIRED", "its lease had already ended"};
-  return {"NOT_HOLDER", "the store knows nothing of its lease: it may have forgotten it"};
+  return {"NOT_HOLDER", "the store does not know its lease: it may have forgotten it"};
 }
 
-// The command ended by itself: its status is ours, whatever became of the release.
+// The report of a command that ended by itself. Its status is run's, even if the release failed.
 Report EndedReport(const RunCommand& command, int64_t token, int wait_status,
                    const absl::StatusOr<ReleaseOutcome>& released) {
   const bool is_released = released.ok() && *released == ReleaseOutcome::kReleased;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `lockkeeper run`: a command that runs only while a lock is held. README.md in this folder says
-// how.
+// `lockkeeper run`: runs a command only while it holds a lock. README.md in this folder says how.
 #pragma once
 
 #include "cli/arguments.h"
@@ -10,7 +9,7 @@
 
 namespace lockkeeper::cli {
 
-// Runs it to its end. Requires: this process has one thread, and no gRPC.
+// Runs the command to its end. Requires: this process has one thread, and no gRPC.
 Report RunUnderLock(const Service& service, Progress& progress, const RunCommand& command);
 
 }  // namespace lockkeeper::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a command has to be told to stop, and when it has to be killed, so that it is gone before
-// its lease ends. Pure: time comes in as an argument.
+// Decides when a command must get SIGTERM and when SIGKILL, so that it is gone before its lease
+// ends. Pure: takes the time as an argument.
 #pragma once
 
 #include <chrono>
@@ -14,15 +14,15 @@ namespace lockkeeper::cli {
 using client::Duration;
 using client::Instant;
 
-// How long before the lease's end SIGKILL is sent: for the kernel to carry it out.
+// How long before the lease's end SIGKILL is sent: the kernel needs time to carry it out.
 inline constexpr Duration kKillMargin = std::chrono::milliseconds(100);
 
-// Grace if none is asked for: a quarter of the ttl, so that most of the lease is there for renewals
-// when the service is away; 5 s at most.
+// The default grace: a quarter of the ttl, at most 5 s, so that most of the lease is left for
+// renewals when the service is away.
 std::chrono::milliseconds GraceDefault(std::chrono::milliseconds ttl);
 
-// Longest grace for a lease of `ttl`: at most half of it, and what the client can take as
-// stop_margin together with kKillMargin. Negative: such a lease is too short for `run`.
+// Longest grace for a lease of `ttl`: at most half of it, and so that grace and kKillMargin
+// together are a possible stop_margin of the client. Negative if the lease is too short for `run`.
 std::chrono::milliseconds GraceMax(std::chrono::milliseconds ttl);
 
 // When to stop a command whose lease ends at `lease_end`.
@@ -39,13 +39,14 @@ class StopPlan {
 
   explicit StopPlan(Duration grace) : grace_(grace) {}
 
-  // The lease is good until then. Does nothing once stopping has begun.
+  // Sets the times of a renewed lease. Does nothing once stopping has begun.
   void SetTimes(const StopTimes& times);
 
-  // Begins to stop now: SIGTERM at once, SIGKILL after the grace, or when the lease asks for it.
+  // Begins to stop now: SIGTERM at once, SIGKILL after the grace, or earlier if the lease ends
+  // earlier.
   void StopNow(Instant now);
 
-  // What is due at `now`: each action once, in turn.
+  // The action that is due at `now`. Returns each action once, in order.
   Action TakeDue(Instant now);
 
   // When the next action is due. Nothing if there is none.

@@ -16,16 +16,16 @@
 namespace lockkeeper::cli {
 namespace {
 
-// Whether this process has just been stopped and continued: SIGCONT is blocked, so it stays to be
-// seen.
+// Whether this process has just been stopped and continued. SIGCONT is blocked, so it is still
+// pending.
 bool WasContinued() {
   sigset_t pending;
   sigpending(&pending);
   return sigismember(&pending, SIGCONT) == 1;
 }
 
-// Whether a signal is meant for the whole group of the command, as one from the terminal is, or for
-// the command alone.
+// Whether a signal goes to the whole group of the command, as one from the terminal does, or to the
+// command alone.
 bool IsForGroup(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
 
 }  // namespace
@@ -75,7 +75,7 @@ CommandEnd Supervisor::Run() {
 }
 
 StopTimes Supervisor::TimesOfLease() const {
-  // The clock is read first: the end is then early by what lies between, never late.
+  // The clock is read first, so that the computed end is never late.
   const Instant now = client::BootClock().Now();
   return StopTimesOf(now + lease_.remaining(), grace_);
 }
@@ -118,10 +118,10 @@ void Supervisor::OnContinued() {
 void Supervisor::OnStopped() {
   if (!terminal_.exists()) return;  // No job control: whoever stopped the command continues it.
   terminal_.TakeBack(command_);
-  // All of our group, as the terminal would have done: a shell's job is more than one process.
+  // Stops our whole group, as the terminal would, because a shell's job can have several processes.
   kill(0, SIGTSTP);
-  // Nobody could continue a group without a job-control shell above it, so the kernel does not stop
-  // it. Then the command must not stand still either.
+  // The kernel does not stop a group without a job-control shell above it, since nobody could
+  // continue it. Then the command must continue too.
   if (!WasContinued()) OnContinued();
 }
 

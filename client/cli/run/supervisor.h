@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // run's loop while the command runs: passes signals and the lease's times to the guardian, lends
-// the terminal, and stands still when the command does.
+// the terminal, and stops when the command is stopped.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct CommandEnd {
     kByItself,      // wait_status.
     kForLease,      // It was stopped because its lease was lost.
     kNotStarted,    // error.
-    kGuardianGone,  // It was killed because nobody guarded it any more.
+    kGuardianGone,  // It was killed because its guardian is gone.
   };
 
   How how = How::kByItself;
@@ -30,7 +30,7 @@ struct CommandEnd {
   int error = 0;
 };
 
-// Thread-safety: thread-compatible. Lifetime: borrows all.
+// Thread-safety: thread-compatible. Lifetime: borrows all arguments.
 class Supervisor {
  public:
   Supervisor(GuardianLink& guardian, SignalQueue& signals, Terminal& terminal, Lease& lease,
@@ -41,7 +41,7 @@ class Supervisor {
 
  private:
   StopTimes TimesOfLease() const;
-  // What is told while renewals fail.
+  // The text that is printed while renewals fail.
   std::string Outlook() const;
   void OnLease();
   void OnSignal(int signal);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The controlling terminal, which is lent to the command and taken back.
+// The controlling terminal, which run lends to the command and takes back.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +12,8 @@
 
 namespace lockkeeper::cli {
 
-// Requires: SIGTTOU is blocked where Lend and TakeBack are called. Without a terminal all do
-// nothing.
+// Requires: SIGTTOU is blocked when Lend and TakeBack are called. Without a terminal all functions
+// do nothing.
 class Terminal {
  public:
   // Opens the controlling terminal, if there is one.
@@ -25,14 +25,14 @@ class Terminal {
   // Whether our process group has the terminal.
   bool IsOurs() const;
 
-  // Lends it to `group`, if it is ours.
+  // Lends the terminal to `group`, if it is ours.
   void Lend(pid_t group);
 
-  // Takes it back, if `group` has it.
+  // Takes the terminal back, if `group` has it.
   void TakeBack(pid_t group);
 
-  // Sets its modes to what they were at the beginning: a command that was killed may have left them
-  // as it liked. Requires: it is ours.
+  // Restores the modes that the terminal had at the start, because a killed command may have
+  // changed them. Requires: IsOurs.
   void RestoreModes();
 
  private:

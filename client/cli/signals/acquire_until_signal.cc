@@ -18,12 +18,12 @@
 namespace lockkeeper::cli {
 namespace {
 
-// As shells have it.
+// What shells add to the number of the signal.
 constexpr int kExitSignal = 128;
 
 Report InterruptedReport(const std::string& name, int signal, bool waited) {
   const std::string message = std::string("SIG") + sigabbrev_np(signal) +
-                              " came before the lock was acquired" +
+                              " arrived before the lock was acquired" +
                               (waited ? "; the place in line is given up" : "");
   Report report("error", ExitCode::kOther, "lockkeeper: " + message);
   report.exit_code = kExitSignal + signal;
@@ -34,8 +34,8 @@ Report InterruptedReport(const std::string& name, int signal, bool waited) {
 
 bool EndsAnAcquire(int signal) { return signal != SIGCONT && signal != SIGWINCH; }
 
-// Waits for `finished`. Answers the signal that comes first, and requests a stop then. Calls
-// `on_slow` once if there is neither for a while.
+// Waits for `finished` or a signal. Returns the signal, after requesting a stop. Calls `on_slow`
+// once if neither comes for a while.
 std::optional<int> WaitFor(const WakeUp& finished, SignalQueue& signals, std::stop_source& cancel,
                            absl::FunctionRef<void()> on_slow) {
   int timeout_ms =
@@ -79,8 +79,8 @@ std::variant<AcquireResult, Report> AcquireUntilSignal(Client& client, const std
   });
   acquiring.join();
   if (!ended_by) return *std::move(result);
-  // A lease that came all the same is released with its result. An id of its own is the caller's to
-  // release, says the client; here that is us.
+  // If the lock was granted all the same, the result's destructor releases it. The client leaves a
+  // lease id that its caller chose to the caller, which is us.
   if (!*result && !own_lease_id.empty()) client.Release(name, own_lease_id).IgnoreError();
   return InterruptedReport(name, *ended_by, waits);
 }

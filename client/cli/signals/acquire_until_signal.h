@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An acquire that a signal ends: whoever presses Ctrl-C while it stands in line leaves the line.
+// An acquire that a signal ends: Ctrl-C leaves the line.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@
 
 namespace lockkeeper::cli {
 
-// Acquires on another thread until there is an answer, or a signal of `signals` comes that is more
-// than news of the terminal (CONT, WINCH). Then nothing is left behind: what may have been granted,
-// or may stand in line, is released, also if the lease id is the caller's. What that takes is
-// bounded by the client's timeouts; a second signal ends the program at once. `progress` hears if
-// it takes long. Requires: `signals` is older than the client's threads.
+// Acquires on another thread until there is an answer or a signal of `signals` arrives; CONT and
+// WINCH only concern the terminal and do not count. After a signal the lease id is released, even
+// one that the caller chose, since it may have a grant or a place in line. That takes at most the
+// client's timeouts; a second signal ends the program at once. `progress` is told if it takes long.
+// Requires: `signals` was made before the client's threads.
 std::variant<AcquireResult, Report> AcquireUntilSignal(Client& client, const std::string& name,
                                                        AcquireOptions options, SignalQueue& signals,
                                                        Progress& progress);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals taken from a descriptor instead of handlers.
+// Signals, read from a descriptor instead of delivered to handlers.
 #pragma once
 
 #include <csignal>
@@ -11,20 +11,19 @@
 
 namespace lockkeeper::cli {
 
-// Blocks `signals` for this thread and those it starts, but for those that were ignored when the
-// program started: whoever asked for that (nohup, say) asked for all that it starts.
+// Blocks `signals` for this thread and the threads it starts, except signals that were ignored when
+// the program started: nohup, for example, means all processes below it.
 class SignalQueue {
  public:
   SignalQueue(std::initializer_list<int> signals);
 
-  // Readable when a signal has come.
+  // Readable when a signal is pending.
   int descriptor() const { return descriptor_.get(); }
 
-  // The next signal that has come. Nothing if there is none.
+  // The next pending signal. Nothing if there is none.
   std::optional<int> Take();
 
-  // Gives the signals back their effect on this thread, and so on the process: the next one ends
-  // it.
+  // Unblocks the signals on this thread, so that the next one ends the process.
   void LetThrough();
 
  private:

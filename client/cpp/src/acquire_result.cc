@@ -16,7 +16,7 @@ AcquireResult::AcquireResult(absl::Status error) : status_(std::move(error)) {}
 
 Lease& AcquireResult::operator*() {
   if (!lease_) {
-    // Going on would be work without the lock.
+    // To go on would be work without the lock.
     std::fprintf(stderr, "lockkeeper: an AcquireResult without a lease was used as one: %s\n",
                  status_.ToString().c_str());
     std::abort();

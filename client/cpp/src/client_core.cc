@@ -14,10 +14,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The ttl that is assumed of a lease whose grant is not known: the server's default.
+// The ttl that is assumed if the grant is not known: the server's default.
 constexpr milliseconds kTtlDefault = std::chrono::seconds(30);
 
-// A place in line is forgotten so long after its daemon was last heard of.
+// The store keeps a place in line for so long after the last sign of life of its daemon.
 constexpr milliseconds kPlaceKept = std::chrono::seconds(30);
 
 absl::Status CheckOptions(const AcquireOptions& options) {
@@ -82,8 +82,8 @@ ClientCore::~ClientCore() {
 
 AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return AcquireResult(status);
-  Duration left_behind_for = options.ttl.value_or(kTtlDefault);
-  if (options.wait_timeout > milliseconds(0)) left_behind_for += kPlaceKept;
+  Duration expires_in = options.ttl.value_or(kTtlDefault);
+  if (options.wait_timeout > milliseconds(0)) expires_in += kPlaceKept;
 
   v1::AcquireRequest request =
       ToProto(name, options, options.owner.empty() ? options_.owner : options.owner);
@@ -105,10 +105,10 @@ AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& o
                                                  .stop_margin = options.stop_margin},
                                        .extend_ttl = std::nullopt});
     if (held.ok()) return AcquireResult(*std::move(held));
-    Abandon(lease, left_behind_for);
+    ReleaseInBackground(lease, expires_in);
     return AcquireResult(held.status());
   }
-  if (end.unresolved && options.lease_id.empty()) Abandon(lease, left_behind_for);
+  if (end.unresolved && options.lease_id.empty()) ReleaseInBackground(lease, expires_in);
   if (!end.answer.ok()) return AcquireResult(end.answer.status());
   return NotAcquired(name, std::get<Contention>(*end.answer));
 }
@@ -120,7 +120,7 @@ absl::StatusOr<Lease> ClientCore::Hold(Holding holding) {
   }
   const LeaseLife life(holding.terms, holding.sent, holding.granted.remaining_ttl);
   if (life.lost_at() <= clock_.Now()) {
-    return absl::DeadlineExceededError("the answer came when the lease had already ended");
+    return absl::DeadlineExceededError("the answer arrived after the lease had ended");
   }
   Grant& grant = holding.granted.grant;
   std::shared_ptr<KeptLease> kept =
@@ -173,11 +173,11 @@ absl::StatusOr<ReleaseOutcome> ClientCore::ReleaseHeld(const LeaseRef& lease, Du
   const auto outcome = pending->Wait(timeout);
   if (outcome) return *outcome;
   return absl::DeadlineExceededError(
-      "the release was not answered in time; it is tried again in the background");
+      "the release was not answered in time; the client retries it in the background");
 }
 
-void ClientCore::Abandon(LeaseRef lease, Duration left_behind_for) {
-  releaser_.Release(std::move(lease), clock_.Now() + left_behind_for);
+void ClientCore::ReleaseInBackground(LeaseRef lease, Duration expires_in) {
+  releaser_.Release(std::move(lease), clock_.Now() + expires_in);
 }
 
 }  // namespace lockkeeper::client

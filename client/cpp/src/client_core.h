@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one Client and all its leases share: connections, threads, and the releases under way. The
-// one place where the client's parts are put together.
+// What one Client and all its leases share: connections, threads, and the releases in flight. The
+// composition root of the client.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@
 
 namespace lockkeeper::client {
 
-// Jitter of a generator that is seeded from the kernel.
+// Jitter from a generator that is seeded by the kernel.
 class RandomJitter final : public Jitter {
  public:
   double Next() override;
@@ -36,12 +36,12 @@ class RandomJitter final : public Jitter {
   std::minstd_rand generator_{std::random_device{}()};  // Guarded by mutex_.
 };
 
-// Thread-safety: thread-safe, but for destroying.
+// Thread-safety: thread-safe, except destroying.
 class ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   // Requires: `options` as Client::Create checks them.
   ClientCore(ClientOptions options, std::unique_ptr<Channels> channels);
-  // Waits up to release_timeout for the releases under way.
+  // Waits up to release_timeout for the releases in flight.
   ~ClientCore();
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
@@ -54,11 +54,11 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   absl::StatusOr<FenceResult> Fence(std::string_view name, int64_t fencing_token,
                                     const FenceOptions& options);
 
-  // Releases a lease that lives for at most `remaining`; waits up to release_timeout.
+  // Releases a lease that expires in at most `remaining`. Waits up to release_timeout.
   absl::StatusOr<ReleaseOutcome> ReleaseHeld(const LeaseRef& lease, Duration remaining);
 
  private:
-  // A lease that was granted, or extended, by a request sent at `sent`.
+  // A lease that a request sent at `sent` was granted, or extended.
   struct Holding {
     Granted granted;
     Instant sent;
@@ -67,10 +67,12 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   };
 
   CallPorts call_ports() { return {daemons_, clock_, jitter_}; }
-  // Keeps the lease. Fails if it is over, or cannot be kept with its stop_margin.
+  // Begins to renew the lease. Fails if the lease is over, or if its stop_margin leaves no time to
+  // renew.
   absl::StatusOr<Lease> Hold(Holding holding);
-  // Releases in the background what nobody will use. After `left_behind_for` it is gone by itself.
-  void Abandon(LeaseRef lease, Duration left_behind_for);
+  // Releases a lease id in the background, because its acquire was given up. Retries until the
+  // lease or the place in line must have expired, `expires_in` from now.
+  void ReleaseInBackground(LeaseRef lease, Duration expires_in);
 
   const ClientOptions options_;
   const BootClock clock_;

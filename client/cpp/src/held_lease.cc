@@ -10,7 +10,7 @@ HeldLease::HeldLease(std::shared_ptr<ClientCore> core, Grant grant, std::shared_
 
 absl::StatusOr<ReleaseOutcome> HeldLease::Release() {
   absl::StatusOr<ReleaseOutcome> outcome = ReleaseOnce();
-  // Without the mutex: the callback that is waited for may be releasing too.
+  // Without the mutex, because the callback that it waits for may release the lease too.
   kept_->WaitForCallbacks();
   return outcome;
 }
@@ -19,8 +19,8 @@ absl::StatusOr<ReleaseOutcome> HeldLease::ReleaseOnce() {
   const std::lock_guard lock(mutex_);
   if (outcome_) return *outcome_;
   const Duration remaining = kept_->remaining();
-  // A lease that was lost only in time may still be live: an extend without an answer moved its
-  // end.
+  // A lease that the client counts as lost may still be live: an extend without an answer may have
+  // moved its end.
   if (kept_->Drop() == KeptLease::State::kLostByWord) {
     outcome_ = ReleaseOutcome::kExpired;
   } else {

@@ -13,7 +13,7 @@
 
 namespace lockkeeper::client {
 
-// Thread-safety: thread-safe, but for destroying.
+// Thread-safety: thread-safe, except destroying.
 class HeldLease {
  public:
   HeldLease(std::shared_ptr<ClientCore> core, Grant grant, std::shared_ptr<KeptLease> kept);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inside of lockkeeper/error.h: where an absl::Status of the client keeps what the server said.
+// The implementation side of lockkeeper/error.h: stores the details of a server's error in an
+// absl::Status.
 #pragma once
 
 #include <chrono>
@@ -11,14 +12,14 @@
 
 namespace lockkeeper::client {
 
-// Each does nothing for an empty value, and to an OK status.
+// These ignore an empty value, and leave an OK status unchanged.
 void SetReasonName(absl::Status& status, std::string_view name);
 void SetField(absl::Status& status, std::string_view field);
 void SetRetryDelay(absl::Status& status, std::chrono::milliseconds delay);
 
 // An error that the client makes itself.
 absl::Status ErrorWithReason(absl::StatusCode code, ErrorReason reason, std::string_view message);
-// An option that the client checks itself.
+// The error for an option that the client itself rejects.
 absl::Status InvalidOption(std::string_view option, std::string_view problem);
 // The same error with another message.
 absl::Status WithMessage(const absl::Status& status, std::string_view message);

@@ -160,7 +160,7 @@ TEST_F(CliTroubleTest, RunThatStoodStillSaysSo) {
 
   process.Signal(SIGCONT);
 
-  ExpectLost(process.Wait(), "PAUSED", "`lockkeeper run` stood still and did not renew it");
+  ExpectLost(process.Wait(), "PAUSED", "`lockkeeper run` was paused and did not renew it");
 }
 
 TEST_F(CliTroubleTest, GuardianThatStoodStillIsNotTakenForALostLease) {
@@ -178,7 +178,7 @@ TEST_F(CliTroubleTest, GuardianThatStoodStillIsNotTakenForALostLease) {
   ASSERT_TRUE(server_.extend.WaitForCalls(before + 4));
   kill(guardian, SIGCONT);
 
-  ExpectLost(process.Wait(), "GUARDIAN_PAUSED", "the guardian process stood still");
+  ExpectLost(process.Wait(), "GUARDIAN_PAUSED", "the guardian process was paused");
 }
 
 TEST_F(CliTroubleTest, AnotherKindOfServerIsLeftForTheNextAddress) {
@@ -198,7 +198,7 @@ TEST_F(CliTroubleTest, AnotherKindOfServerIsLeftForTheNextAddress) {
 
   EXPECT_EQ(both.exit_code, 0) << both.err;
   EXPECT_EQ(alone.exit_code, 69);
-  EXPECT_THAT(alone.err, HasSubstr("the server at " + other.address() + " is no lockkeeperd"));
+  EXPECT_THAT(alone.err, HasSubstr("the server at " + other.address() + " is not lockkeeperd"));
 }
 
 TEST_F(CliTroubleTest, OwnerTellsProcessesApart) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call to a service of a test, and an error for its answer.
+// One call to a fake service, and an error to answer it with.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -12,8 +12,8 @@
 
 namespace lockkeeper::support {
 
-// What a daemon's error carries. The details are encoded here by hand, apart from the client's
-// code.
+// The content of a daemon's error. The details are encoded here by hand, independently of the
+// client's code.
 struct FakeError {
   grpc::StatusCode code;
   std::string reason;  // Empty: no details, as of an error that gRPC makes.
@@ -23,7 +23,7 @@ struct FakeError {
 };
 grpc::Status StatusOf(const FakeError& error);
 
-// A call that came, by itself or in a session.
+// A received call, unary or in a session.
 struct FakeCall {
   grpc::ServerContext& context;               // In a session: of its stream.
   const std::atomic<bool>* cancel = nullptr;  // In a session: set when the client cancels the call.

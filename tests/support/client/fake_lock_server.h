@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A LockService in this process whose answers a test can choose: one at a time or for good. Without
-// a choice it grants, extends and releases like a service that has one honest client; the proof of
-// the lease with token 7 is "proof of 7", after two extends "proof of 7.2". An operation of a
-// session is answered as the call of the same kind.
+// A LockService in this process whose answers a test can choose: for one call or for all. By
+// default it grants, extends and releases like a real service. The proof of the lease with token 7
+// is "proof of 7", and after two extends "proof of 7.2". It answers an operation of a session like
+// the call of the same kind.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -24,7 +24,7 @@
 
 namespace lockkeeper::support {
 
-// One rpc: the calls that came, and how to answer those that come.
+// One rpc: the received calls, and the answers to the next ones.
 template <typename Request, typename Response>
 class FakeRpc {
  public:
@@ -33,18 +33,18 @@ class FakeRpc {
   // answered; the server's destructor waits for that.
   using Handler = std::function<grpc::Status(const FakeCall&, const Request&, Response*)>;
 
-  // Answers the next call that has no answer chosen yet.
+  // Answers the next call for which no answer was chosen yet.
   void Next(Handler handler);
   void NextError(const FakeError& error);
-  // Answers all calls that have no other answer chosen; nothing: as an honest service.
+  // Answers all calls for which no other answer was chosen. Empty: as by default.
   void Always(Handler handler);
 
   // The requests so far, oldest first. A call is here before its handler runs.
   std::vector<Request> seen() const;
   // Over which connections they came, in the same order.
   std::vector<std::string> peers() const;
-  // Waits until `count` calls have come; their handlers may still run, or not have begun. False if
-  // they have not come within a minute.
+  // Waits until `count` calls were received; their handlers may not have ended, or begun. False
+  // after a minute.
   bool WaitForCalls(size_t count) const;
 
  private:
@@ -68,7 +68,7 @@ class FakeLockServer {
 
   // Serves at once; on a unix socket if `socket_path` is given, else on a free port of 127.0.0.1.
   explicit FakeLockServer(const std::string& socket_path = "", Sessions served = Sessions::kServed);
-  // Cancels what is under way.
+  // Cancels the calls in flight.
   ~FakeLockServer();
 
   // For ClientOptions::addresses.
@@ -78,7 +78,7 @@ class FakeLockServer {
   // server ends.
   void UntilCancelled(const FakeCall& call) const;
 
-  // What the honest service does, for handlers that only change the answer.
+  // The default behaviour, for handlers that only change the answer.
   grpc::Status HonestAcquire(const v1::AcquireRequest& request, v1::AcquireResponse* response);
   grpc::Status HonestExtend(const v1::ExtendRequest& request, v1::ExtendResponse* response);
   grpc::Status HonestRelease(const v1::ReleaseRequest& request, v1::ReleaseResponse* response);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sessions of a service of a test: each operation is answered on a thread of its own.
+// The sessions of a fake service: each operation is answered on its own thread.
 #pragma once
 
 #include <grpcpp/support/sync_stream.h>
@@ -25,11 +25,11 @@ class FakeSessions {
   // Serves one stream to its end.
   grpc::Status Serve(grpc::ServerContext& context, Stream& stream, const Answer& answer);
 
-  // Ends those that are open, as a proxy does that has had enough of them.
+  // Ends the open sessions, as a proxy does that cuts long streams.
   void Cut();
-  // Ends all that are opened from now on at once.
+  // Ends at once every session that is opened from now on.
   void CutAll();
-  // Tells those that are open that the daemon stops.
+  // Tells the open sessions that the daemon drains.
   void Drain();
 
   // How many were opened so far, and how many are open.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time that stands still until a test moves it: the clock and the scheduler of the client's tests.
+// The clock and the scheduler of the client's tests: time moves only when a test moves it.
 #pragma once
 
 #include <map>
@@ -19,9 +19,9 @@ class ManualTime final : public Clock, public Scheduler {
   TimerId RunAt(Instant at, absl::AnyInvocable<void() &&> work) override;
   void Cancel(TimerId id) override;
 
-  // Moves time, and runs what falls due on the way, each piece at its own time.
+  // Moves time, and runs each due timer at its own time.
   void Advance(Duration by);
-  // Moves time and runs nothing, as when the process did not get to run.
+  // Moves time and runs nothing, as if the process was paused.
   void Stall(Duration by);
 
   // Timers that have not run and were not cancelled.

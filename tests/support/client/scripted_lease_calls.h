@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LeaseCalls whose answers a test gives, when it wants to.
+// LeaseCalls that the test answers, whenever it wants to.
 #pragma once
 
 #include <deque>

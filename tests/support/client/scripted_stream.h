@@ -29,7 +29,7 @@ class ScriptedStream final : public SessionStream {
   void LetGo() override { ++let_go; }
   void Cancel() override { ++cancels; }
 
-  // The write that is under way is over.
+  // Ends the write in flight.
   void FinishWrite(bool ok = true) {
     --writes_under_way;
     events_->OnWritten(ok);
@@ -43,7 +43,7 @@ class ScriptedStream final : public SessionStream {
     Say(std::move(message));
   }
 
-  // The whole end of a call, in the order in which gRPC tells it.
+  // Ends the call, with the events in gRPC's order.
   void End(const absl::Status& status) {
     if (writes_under_way > 0) FinishWrite(/*ok=*/false);
     events_->OnUnreadable();

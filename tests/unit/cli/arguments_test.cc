@@ -202,7 +202,7 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
            Case{{"fence", "x", "99999999999999999999"}, "`99999999999999999999` is too large"},
            Case{{"extend", "x", "id", "--token", "7x"}, "`7x` is not a whole number"},
            Case{{"list", "--limit", "abc"}, "--limit: `abc` is not a whole number"},
-           Case{{"get", "x", "--timeout", "0s"}, "--timeout: has to be more than 0s"},
+           Case{{"get", "x", "--timeout", "0s"}, "--timeout: must be more than 0s"},
            Case{{"acquire"}, "NAME is required"},
            Case{{"acquire", "x", "--tll", "5s"}, "unknown option `--tll`; did you mean `--ttl`?"},
            Case{{"acquire", "--tll=5s"}, "unknown option `--tll=5s`; did you mean `--ttl`?"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What became of an acquire: a lease, or the reason why there is none. It is made so that a caller
-// who looks at nothing, or at the wrong thing, never believes that it holds the lock.
+// The result of an acquire: a lease, or the reason why there is none. A caller that ignores the
+// result, or checks the wrong part of it, never believes that it holds the lock.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace lockkeeper {
 // lockkeeper.v1.ContentionReason.
 enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3, kClosed = 4 };
 
-// Says who has the lock, if anybody, and for how long.
+// Who holds the lock, if anybody, and for how long.
 struct Contention {
   ContentionReason reason = ContentionReason::kHeld;
   std::string holder_owner;                    // Owner text of the holder. Empty if it gave none.

@@ -29,9 +29,9 @@ namespace client {
 class ClientCore;
 }  // namespace client
 
-// What a Fence found. Everything but kAdmitted is a no.
+// What a Fence found. Everything but kAdmitted means: reject the access.
 enum class Verdict {
-  kUnknown = 0,       // An answer that this version does not know.
+  kUnknown = 0,       // The server sent a verdict that this version does not know.
   kAdmitted = 1,      // The newest token of the lock and, if asked, its lease is live.
   kStale = 2,         // A higher token was granted.
   kExpired = 3,       // The newest token, but its lease is over.
@@ -47,15 +47,15 @@ struct [[nodiscard]] FenceResult {
 
 // A connection to the service. Creating one is expensive, keeping it is not: use one per process.
 //
-// It has one thread that renews all leases and one that runs callbacks. Calls are retried only when
-// the service is unavailable, with the same lease id, so that nothing is acquired twice; when an
-// acquire ends without an answer, the client releases it in the background. All share one stream to
-// the daemon in use, or are single calls where streams do not live; none waits behind acquires that
-// stand in line.
+// It has one thread that renews all leases and one that runs callbacks. It retries a call only when
+// the service is unavailable, and with the same lease id, so that nothing is acquired twice. When
+// an acquire ends without an answer, it releases the lease id in the background. All calls share
+// one stream to the daemon in use; where a proxy cuts streams they are unary calls. No call waits
+// behind acquires that stand in line.
 //
-// Thread-safety: thread-safe, but for moving and destroying. Must not be used in a child after
-// fork. Lifetime: leases may outlive it; the last of them to go blocks for at most release_timeout
-// while releases are under way.
+// Thread-safety: thread-safe, except moving and destroying. Must not be used in a child after fork.
+// Lifetime: leases may outlive it. The destructor of the last of them blocks for at most
+// release_timeout while releases are in flight.
 class Client {
  public:
   // Does not connect yet. Errors: INVALID_ARGUMENT naming the option.
@@ -86,13 +86,13 @@ class Client {
   absl::StatusOr<Lease> Adopt(std::string_view name, std::string_view lease_id,
                               const AdoptOptions& options = {});
 
-  // Releases by lease id, for a lease that is not in this process's hands. Blocks for at most
+  // Releases by lease id, for a lease that this process does not hold. Blocks for at most
   // call_timeout. Errors: those of rpc Release; DEADLINE_EXCEEDED without an answer.
   absl::StatusOr<ReleaseOutcome> Release(std::string_view name, std::string_view lease_id);
 
   // Asks whether `fencing_token` is the newest one of the lock, for a resource that cannot store
-  // the highest token it has seen. An error is a no. Blocks for at most call_timeout. Errors: those
-  // of rpc Fence; DEADLINE_EXCEEDED without an answer.
+  // the highest token it has seen. An error means: reject the access. Blocks for at most
+  // call_timeout. Errors: those of rpc Fence; DEADLINE_EXCEEDED without an answer.
   absl::StatusOr<FenceResult> Fence(std::string_view name, int64_t fencing_token,
                                     const FenceOptions& options = {});
 

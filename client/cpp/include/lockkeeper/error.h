@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why a call failed. Every error of the client is an absl::Status; those that the server explained
-// carry a reason, read with the functions below. Switch on the reason, never on message text.
+// Why a call failed. Every error of the client is an absl::Status. An error from the server carries
+// a reason, which the functions below read. Switch on the reason, never on the message text.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ enum class ErrorReason {
   kLeaseLost = 2,            // The lease has ended or was never held.
   kLeaseEnded = 3,           // The lease id of an acquire was released or used up.
   kStoreUnavailable = 4,     // The store is away; the call had no effect.
-  kOutcomeUnknown = 5,       // The call may have had its effect.
+  kOutcomeUnknown = 5,       // The call may have taken effect.
   kQuorumNotReached = 6,     // Too few nodes agreed.
   kAssuranceNotReached = 7,  // Fewer replicas or disks confirmed than asked.
   kStoreQuarantined = 8,     // The store may have lost state; nothing new is granted for a while.
@@ -37,17 +37,17 @@ enum class ErrorReason {
 // Name as on the wire and in logs, such as "LEASE_LOST". Thread-safety: thread-safe, as all here.
 std::string_view NameOf(ErrorReason reason);
 
-// Reason of an error. Nothing if it has none, or one that this version does not know: then go by
-// the status code alone.
+// The reason of an error. Nothing if it has none, or one that this version does not know: then rely
+// on the status code alone.
 std::optional<ErrorReason> ReasonOf(const absl::Status& status);
 
-// Name of the reason, also of one that this version does not know. Empty if there is none.
+// The name of the reason, even of one that this version does not know. Empty if there is none.
 std::string ReasonNameOf(const absl::Status& status);
 
-// Field that a kInvalidField means, such as "ttl".
+// The field that a kInvalidField is about, such as "ttl".
 std::optional<std::string> FieldOf(const absl::Status& status);
 
-// Least time after which sending again makes sense, if the server named one.
+// How long to wait at least before a retry, if the server said so.
 std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status);
 
 }  // namespace lockkeeper

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a caller can choose. Plain structs, filled with designated initialisers; what is left out
-// has its default. Limits are the server's and are checked there, unless said otherwise. Every
-// member has an initialiser: without one, -Wextra warns of each caller that leaves it out.
+// The options of calls. Plain structs, filled with designated initialisers; a member that is left
+// out has its default. The server checks the limits, unless a member says otherwise. Every member
+// has an initialiser, because otherwise -Wextra warns about callers that leave it out.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@
 
 namespace lockkeeper {
 
-// How much the store has to have confirmed of a grant. The numbers are those of
+// What the store must have confirmed before it grants. The numbers are those of
 // lockkeeper.v1.Assurance.
 enum class Assurance { kUnspecified = 0, kMemory = 1, kDisk = 2, kReplicas = 3, kQuorum = 4 };
 
@@ -31,17 +31,16 @@ struct ClientOptions {
   // Names this program for people: at most 256 bytes. Empty: `host/pid`.
   std::string owner{};
 
-  // Longest time that one call goes on trying, retries included. A wait_timeout comes on top.
-  // Positive.
+  // Longest time of one call, retries included. A wait_timeout comes on top. Positive.
   std::chrono::milliseconds call_timeout{10'000};
 
-  // Longest time that Release and the destructor of a Lease block. After it the release is tried in
-  // the background, until the lease has ended by itself. Positive.
+  // Longest time that Release and the destructor of a Lease block. After that the client retries
+  // the release in the background, until the lease has expired. Positive.
   std::chrono::milliseconds release_timeout{2'000};
 
-  // Runs each time that a daemon did not serve a call or a renewal which is tried again, there or
-  // at the next address, with the error: for people who wonder what takes so long. On any thread,
-  // so return soon. Empty: nothing runs.
+  // Runs with the error of each call or renewal that a daemon did not serve and that the client
+  // retries, there or at the next address. For people who wonder what takes so long. Runs on any
+  // thread, so return soon. May be empty.
   std::function<void(const absl::Status& why)> on_unserved{};
 };
 
@@ -69,17 +68,16 @@ struct AcquireOptions {
   // Least that the store has to confirm; else the acquire fails.
   Assurance min_assurance = Assurance::kUnspecified;
 
-  // How long before the lease's end it is called lost, so that the holder can stop its work in
-  // time. At most about half of the ttl: 1/20 of the ttl has to lie between the regular renewal and
-  // the loss (checked here).
+  // How long before its end the lease counts as lost, so that the holder can stop its work in time.
+  // At most about half of the ttl: at least 1/20 of the ttl must lie between the regular renewal
+  // and the loss (the client checks this).
   std::chrono::milliseconds stop_margin{0};
 
   // Ends the call early when a stop is requested: it then fails with CANCELLED.
   std::stop_token cancel{};
 
-  // Lease id to use: 32 hex digits or a UUID. Empty: a new random one. With an id of its own the
-  // caller can repeat the acquire later, and has to release it if the outcome stays unknown: then
-  // the client does not.
+  // Lease id to use: 32 hex digits or a UUID. Empty: a new random one. A caller that gives an id
+  // can repeat the acquire later, and must release the id itself if the outcome stays unknown.
   std::string lease_id{};
 };
 
@@ -91,15 +89,15 @@ struct AdoptOptions {
   // As in AcquireOptions.
   std::chrono::milliseconds stop_margin{0};
 
-  // Those of the Grant. With them the lease can be taken over, and is kept, also when the store has
-  // lost its state since; else it is lost then. 0 and empty: not known.
+  // Those of the Grant. With them the lease survives a store that has lost its state; without them
+  // it is then lost. 0 and empty: not known.
   int64_t fencing_token = 0;
   std::string reassertion{};
 };
 
-// What a Fence has to check.
+// What a Fence checks.
 struct FenceOptions {
-  // Whether the token's lease has to be live as well.
+  // Whether the token's lease must be live as well.
   bool require_live_lease = false;
 };
 

@@ -12,8 +12,8 @@
 namespace lockkeeper::client {
 namespace {
 
-// Whether the daemon's answer says that this try left nothing behind. Draining leaves a waiter in
-// its place, so that another daemon can go on with it.
+// Whether this attempt, by its answer, has neither a grant nor a place in line. A daemon that
+// drains leaves a waiter in its place, for a retry at another daemon.
 bool LeftNothing(const absl::Status& status) {
   const std::optional<ErrorReason> reason = ReasonOf(status);
   if (!reason) return absl::IsInvalidArgument(status);
@@ -31,13 +31,13 @@ bool LeftNothing(const absl::Status& status) {
   }
 }
 
-// What became of one try.
+// The result of one attempt.
 struct Try {
   absl::StatusOr<AcquireAnswer> answer;
   Instant began;
-  Instant sent;               // Of the request whose answer counts.
-  bool offered = false;       // What the answer says is that of the claim.
-  bool offer_lapsed = false;  // Then the answer says that it is worth another try.
+  Instant sent;               // When the request was sent whose answer counts.
+  bool offered = false;       // There was an offer; `answer` is that of its claim.
+  bool offer_lapsed = false;  // The claim came too late; `answer` is then a retryable error.
 };
 
 void Claim(AcquireCalls& calls, Duration timeout, const Clock& clock, Try& tried) {
@@ -58,7 +58,7 @@ void Claim(AcquireCalls& calls, Duration timeout, const Clock& clock, Try& tried
                      : claimed.status();
 }
 
-// One try: the acquire and, if it is answered by an offer, the claim.
+// One attempt: the acquire and, if the answer is an offer, the claim.
 Try TryOnce(AcquireCalls& calls, int attempt, Duration wait_timeout, Duration timeout,
             const Clock& clock) {
   const Instant now = clock.Now();
@@ -69,7 +69,7 @@ Try TryOnce(AcquireCalls& calls, int attempt, Duration wait_timeout, Duration ti
   return tried;
 }
 
-// What the caller sees of an answer: one wait, however many tries it took.
+// Makes the answer that of one wait, however many attempts it took.
 void JoinWaits(Duration waited_before, AcquireAnswer& answer) {
   if (auto* granted = std::get_if<Granted>(&answer)) {
     granted->grant.waited += std::chrono::duration_cast<std::chrono::milliseconds>(waited_before);
@@ -100,7 +100,7 @@ AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Cl
     if (attempt > 1 && ReasonOf(tried.answer.status()) == ErrorReason::kLeaseEnded &&
         calls.TakeNewLeaseId()) {
       attempt = 0;
-      unresolved = false;  // Nothing is granted to the old one any more.
+      unresolved = false;  // The old lease id can no longer get a grant.
       continue;
     }
     if (tried.offered || !LeftNothing(tried.answer.status())) unresolved = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One acquire from the first try to a definite answer, or to the point where the caller's time is
-// up. Knows the rules of repeating; how to talk to a daemon is behind AcquireCalls.
+// One acquire, from the first attempt to a definite answer, or until the caller's time is up. Has
+// the rules of retrying; AcquireCalls talks to the daemons.
 #pragma once
 
 #include <variant>
@@ -13,7 +13,7 @@
 
 namespace lockkeeper::client {
 
-// A lease, or an offer that has to be claimed.
+// A lease, or an offer that must be claimed.
 struct Granted {
   Grant grant;
   Duration remaining_ttl{0};
@@ -22,25 +22,25 @@ struct Granted {
 
 using AcquireAnswer = std::variant<Granted, Contention>;
 
-// What an acquire needs from the world. All calls are about one lease id at a time, and block.
+// The calls that an acquire makes. They block. At any time all are about one lease id.
 class AcquireCalls {
  public:
   virtual ~AcquireCalls() = default;
 
-  // UNAVAILABLE or DEADLINE_EXCEEDED: worth another try. `timeout` includes the wait.
+  // UNAVAILABLE and DEADLINE_EXCEEDED are retryable. `timeout` includes the wait.
   virtual absl::StatusOr<AcquireAnswer> Acquire(int attempt, Duration wait_timeout,
                                                 Duration timeout) = 0;
 
   // Claims the offer by an extend. LEASE_LOST: the offer has lapsed.
   virtual absl::StatusOr<Granted> Claim(Duration timeout) = 0;
 
-  // Uses the next address from now on: this one did not serve.
+  // Moves on to the next address, because this one did not serve.
   virtual void TryElsewhere(const absl::Status& why) = 0;
 
-  // Goes on with a new lease id. False: the caller chose the one that is used up.
+  // Continues with a new lease id. False if the caller chose the id that is used up.
   virtual bool TakeNewLeaseId() = 0;
 
-  // Waits before the next try. False: the caller cancelled meanwhile.
+  // Waits before the next attempt. False if the caller cancelled meanwhile.
   virtual bool Pause(Duration delay) = 0;
 };
 
@@ -52,18 +52,18 @@ struct AcquireLimits {
 
 struct AcquireEnd {
   absl::StatusOr<AcquireAnswer> answer;
-  // When the request was sent from whose answer the lease's end is counted.
+  // When the request was sent whose answer counts: the lease's end is counted from here.
   Instant sent;
-  // True if a try may have been granted, or may still stand in line, without our knowing: the lease
-  // id has to be released.
+  // True if an attempt without an answer may have been granted, or may still stand in line. Then
+  // the lease id must be released.
   bool unresolved = false;
 };
 
-// Every try has the next attempt's number and what is left of the wait; a daemon that does not
-// serve is left for the next address. An offer that lapsed is no failure of its daemon: the acquire
-// goes on waiting there. A contention that ends a wait says kWaitTimedOut, also if the last try had
-// no time left to wait. A retry that finds its lease id used up, or forgotten by a lock that
-// changes hands often, goes on with a new one.
+// Every attempt has the next number and the rest of the wait. If a daemon does not serve, the next
+// address is used. A lapsed offer is no failure of its daemon: the acquire continues to wait there.
+// A contention at the end of a wait has the reason kWaitTimedOut, even if the last attempt had no
+// time left to wait. If a retry finds its lease id used up, or forgotten by a lock that changes
+// hands often, the acquire continues with a new lease id.
 AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Clock& clock,
                       Jitter& jitter);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a call is sent again, and after what delay. One rule for all blocking calls.
+// Whether a call is retried, and after what delay. One rule for all blocking calls.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace lockkeeper::client {
 
-// Longest wait for the answer of one try, so that a daemon that hangs does not use up the whole
-// call. A daemon answers in less, also while its store is away.
+// Longest wait for the answer to one attempt, so that a daemon that hangs does not use up the whole
+// call. A healthy daemon answers sooner, even while its store is away.
 inline constexpr Duration kTryTimeout = std::chrono::seconds(3);
 
 // Thread-safety: thread-compatible. Lifetime: borrows `jitter`.
@@ -21,14 +21,14 @@ class RetryRule {
   // `addresses`: how many there are to try, one after the other.
   RetryRule(Instant deadline, int addresses, Jitter& jitter);
 
-  // Time that the next try may take at `now`, on top of which it may wait in line.
+  // How long an attempt at `now` may take, without its wait in line.
   Duration TryTimeout(Instant now) const;
 
-  // Delay before sending again after a try that began at `began` and ended with `status`; nothing
-  // if it must not be sent again: it is not UNAVAILABLE, RATE_LIMIT or a try without an answer, or
-  // the deadline comes first. The next address is tried without delay until all were tried; a delay
-  // that the server names is kept to. A try that lasted, as one that stood in line, begins a new
-  // row of failures: its place in line is not to be lost by a long delay.
+  // The delay before the retry of an attempt that began at `began` and ended with `status`. Nothing
+  // if there is no retry: `status` is neither UNAVAILABLE nor RATE_LIMIT nor a missing answer, or
+  // the deadline comes first. The next address is tried without delay until all were tried. A delay
+  // that the server asks for is kept. The delays start again from the first after an attempt that
+  // lasted long, as in line: a long delay could cost it its place.
   std::optional<Duration> DelayAfter(const absl::Status& status, Instant began, Instant now);
 
  private:

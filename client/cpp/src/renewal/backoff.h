@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long to wait before trying again. Jittered, so that clients that failed together do not come
-// back together.
+// How long to wait before a retry. Jittered, so that clients that failed together do not retry
+// together.
 #pragma once
 
 #include "renewal/time.h"
@@ -22,8 +22,8 @@ inline constexpr Duration kBackoffFirst = std::chrono::milliseconds(50);
 // Longest delay, before jitter.
 inline constexpr Duration kBackoffMax = std::chrono::seconds(1);
 
-// Delay before the try that follows the `failures`th failure in a row (1, 2, ...): doubles from
-// kBackoffFirst up to `max`, and then between half and all of that.
+// Delay after the `failures`th failure in a row (1, 2, ...). It doubles from kBackoffFirst up to
+// `max`; `jitter` picks between half and all of it.
 Duration BackoffDelay(int failures, Duration max, double jitter);
 
 }  // namespace lockkeeper::client

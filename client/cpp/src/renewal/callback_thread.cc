@@ -56,7 +56,7 @@ void CallbackThread::Run(const std::shared_ptr<Queue>& queue) {
     queue->callbacks.pop_front();
     lock.unlock();
     std::move(callback)();
-    callback = nullptr;  // What it holds goes on this thread, and without our mutex.
+    callback = nullptr;  // Destroys its captures on this thread, without our mutex.
     lock.lock();
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the callers' callbacks one after the other, on a thread of its own, so that a slow one never
-// holds up a renewal.
+// Runs the caller's callbacks one after the other, on its own thread, so that a slow callback never
+// delays a renewal.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace lockkeeper::client {
 
-// Thread-safety: thread-safe, but for destroying. The thread starts with the first callback.
+// Thread-safety: thread-safe, except destroying. The thread starts with the first callback.
 class CallbackThread {
  public:
   CallbackThread();
-  // Runs what was posted, then ends the thread. May itself run in a callback: the thread then ends
-  // after it.
+  // Runs the posted callbacks, then ends the thread. May be called from a callback: then the thread
+  // ends after it.
   ~CallbackThread();
   CallbackThread(const CallbackThread&) = delete;
   CallbackThread& operator=(const CallbackThread&) = delete;
@@ -24,7 +24,7 @@ class CallbackThread {
   // Completion: `callback` runs exactly once, never before this returned.
   void Post(absl::AnyInvocable<void() &&> callback);
 
-  // Whether this runs in a callback.
+  // Whether the calling thread runs a callback.
   bool IsCurrent() const;
 
  private:

@@ -52,7 +52,7 @@ void KeptLease::OnLost(absl::AnyInvocable<void() &&> callback) {
 }
 
 void KeptLease::OnExtended(absl::AnyInvocable<void()> callback) {
-  // The former one goes after the mutex: what it holds is the caller's.
+  // Destroys the previous callback after the mutex is released: its captures are the caller's.
   auto shared = std::make_shared<absl::AnyInvocable<void()>>(std::move(callback));
   const std::lock_guard lock(mutex_);
   if (state_ == State::kHeld) on_extended_.swap(shared);
@@ -90,7 +90,7 @@ void KeptLease::OnTimer() {
 }
 
 void KeptLease::SendExtend(Duration timeout) {
-  // Taken before the request leaves: the store counts the ttl from a later moment.
+  // Read before the request leaves, so that the store counts the ttl from a later moment.
   const Instant sent = ports_.clock.Now();
   LeaseRef proved = lease_;
   proved.reassertion = reassertion();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One lease that is being kept: carries out what LeaseLife decides, and tells the holder.
+// One lease that the client renews: carries out what LeaseLife decides, and notifies the holder.
 #pragma once
 
 #include <condition_variable>
@@ -33,12 +33,12 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
  public:
   enum class State {
     kHeld,
-    kLostInTime,  // The end came near and no extend was answered. It may still be live.
+    kLostInTime,  // The end came near and no extend was answered. The lease may still be live.
     kLostByWord,  // The server said LEASE_LOST.
-    kDropped,     // The holder wants no more renewals and no more news.
+    kDropped,     // The holder wants no more renewals and no more callbacks.
   };
 
-  // Begins to renew. `extend_ttl`: asked for by each extend; nothing: the ttl as granted.
+  // Begins to renew. Each extend asks for `extend_ttl`, or, if it is empty, for the ttl as granted.
   static std::shared_ptr<KeptLease> Keep(const KeepingPorts& ports, LeaseRef lease,
                                          const LeaseLife& life, std::optional<Duration> extend_ttl);
 
@@ -46,7 +46,7 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
   KeptLease(const KeptLease&) = delete;
   KeptLease& operator=(const KeptLease&) = delete;
 
-  // As it was granted; the newest proof is the next.
+  // The lease as it was granted. reassertion() has the newest proof.
   const LeaseRef& ref() const { return lease_; }
   std::string reassertion();
   bool lost();
@@ -57,11 +57,11 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
   void OnExtended(absl::AnyInvocable<void()> callback);
   std::stop_token stop_token() const { return stop_.get_token(); }
 
-  // Ends renewing: from now on no callback starts, lost() keeps its answer. An extend that is under
-  // way has no effect here any more. Returns the state before.
+  // Ends renewing. From now on no callback begins and lost() does not change; the answer to an
+  // extend in flight is ignored. Returns the previous state.
   State Drop();
 
-  // After a Drop: waits until no callback runs any more, unless this is one.
+  // Waits until no callback runs, unless it is called from one. Requires: Drop was called.
   void WaitForCallbacks();
 
  private:
@@ -73,7 +73,7 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
   void OnTimer();
   void SendExtend(Duration timeout);
   void OnExtendAnswered(Instant sent, const ExtendAnswer& answer);
-  // Runs on the callback thread what is due there.
+  // Runs the due callbacks. On the callback thread.
   void RunCallbacks();
   // Requires of the next six: mutex_ held.
   void PostCallbacks();
@@ -92,7 +92,7 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
   LeaseLife life_;  // Guarded by mutex_, as all below.
   std::string reassertion_;
   State state_ = State::kHeld;
-  absl::Status last_error_;  // Of the extend that was answered last. OK: it was extended.
+  absl::Status last_error_;  // Of the latest extend that was answered. OK if it succeeded.
   Loss loss_;                // Once it is lost.
   Scheduler::TimerId timer_ = Scheduler::kNoTimer;
   std::vector<absl::AnyInvocable<void() &&>> on_lost_;

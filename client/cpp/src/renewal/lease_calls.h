@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls that keep and end leases, as the renewal needs them.
+// The port through which the renewal extends and releases leases.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace lockkeeper::client {
 struct LeaseRef {
   std::string name;
   std::string lease_id;
-  // What takes the lease back into a store that has forgotten it. 0 and empty: not known.
+  // With these an extend takes the lease back into a store that has forgotten it. 0 and empty: not
+  // known.
   int64_t fencing_token = 0;
   std::string reassertion = {};
 };
@@ -27,7 +28,7 @@ struct LeaseRef {
 struct ExtendAnswer {
   ExtendOutcome outcome = ExtendOutcome::kNoAnswer;
   Duration remaining_ttl{0};     // Of kExtended.
-  std::string reassertion = {};  // The same: in place of the one before, unless it is empty.
+  std::string reassertion = {};  // Of kExtended: the newest proof. Empty: keep the previous one.
   absl::Status error = {};       // Of the others.
 };
 
@@ -37,11 +38,11 @@ class LeaseCalls {
  public:
   virtual ~LeaseCalls() = default;
 
-  // Without `ttl`: the one as granted. Tells the service all of `lease`.
+  // Without `ttl`: the ttl as granted. Sends all members of `lease`.
   virtual void Extend(const LeaseRef& lease, std::optional<Duration> ttl, Duration timeout,
                       absl::AnyInvocable<void(ExtendAnswer) &&> done) = 0;
 
-  // UNAVAILABLE and DEADLINE_EXCEEDED are worth another try.
+  // UNAVAILABLE and DEADLINE_EXCEEDED are retryable.
   virtual void Release(const LeaseRef& lease, Duration timeout,
                        absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) = 0;
 };

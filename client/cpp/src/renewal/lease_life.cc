@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration kMarginFixed = std::chrono::milliseconds(50);
 
-// Whether less than a whole ttl is left. The tenth is for rounding.
+// Whether less than a whole ttl is left. The tenth allows for rounding.
 bool IsCut(Duration remaining_ttl, Duration ttl) { return remaining_ttl < ttl - ttl / 10; }
 
 }  // namespace
@@ -28,7 +28,7 @@ Duration StopMarginMax(Duration ttl) {
 LeaseLife::LeaseLife(const LeaseTerms& terms, Instant sent, Duration remaining_ttl)
     : terms_(terms),
       end_(LeaseEnd(sent, remaining_ttl)),
-      // A repeated acquire finds a lease that has run for a while: it is extended at once.
+      // The lease of a repeated acquire may be old already. Then it is extended at once.
       renew_at_(IsCut(remaining_ttl, terms.ttl) ? sent : sent + terms.ttl / 3),
       capped_(terms.max_hold > Duration::zero() && terms.max_hold <= terms.ttl) {}
 
@@ -52,7 +52,7 @@ void LeaseLife::ExtendAnswered(Instant now, Instant sent, ExtendOutcome outcome,
       failures_ = 0;
       end_ = std::max(end_, LeaseEnd(sent, remaining_ttl));
       renew_at_ = std::max(now, sent + terms_.ttl / 3);
-      // An extend gives a whole ttl, unless the lease is at its max_hold. The tenth is for
+      // An extend gives a whole ttl, unless the lease is at its max_hold. The tenth allows for
       // rounding.
       capped_ = remaining_ttl < terms_.ttl - terms_.ttl / 10;
       return;

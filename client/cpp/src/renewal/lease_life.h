@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules by which a client trusts, renews and gives up one lease. Pure: time comes in as an
-// argument, and what is to be done goes out as a value. KeptLease carries it out.
+// Decides when a client renews a lease and when it counts it as lost. Pure: takes the time as an
+// argument and returns what to do next. KeptLease carries it out.
 #pragma once
 
 #include "renewal/time.h"
 
 namespace lockkeeper::client {
 
-// What the client takes off each lease: 1 % for clocks that run at different rates, and 50 ms for
-// threads that wake up late.
+// How much earlier than the store the client counts a lease as over: 1 % because clocks run at
+// different rates, and 50 ms because threads wake up late.
 Duration LeaseMargin(Duration remaining_ttl);
 
 // End of a lease whose request was sent at `sent` and answered with `remaining_ttl`.
 Instant LeaseEnd(Instant sent, Duration remaining_ttl);
 
-// Largest stop_margin of a lease: at least a twentieth of the ttl has to lie between the regular
+// Largest stop_margin of a lease: at least a twentieth of the ttl must lie between the regular
 // renewal and the loss.
 Duration StopMarginMax(Duration ttl);
 
@@ -25,12 +25,12 @@ struct LeaseTerms {
   Duration stop_margin{0};  // At most StopMarginMax.
 };
 
-// What became of one extend.
+// The result of one extend.
 enum class ExtendOutcome {
   kExtended,
   kLeaseLost,  // The server says that the lease is no longer held.
-  kNoAnswer,   // None in time, or UNAVAILABLE: it may have had its effect, and is soon tried again.
-  kRefused,    // Another error: tried again at the next regular time.
+  kNoAnswer,   // No answer in time, or UNAVAILABLE. It may have taken effect; retried soon.
+  kRefused,    // Another error. Retried at the next regular time.
 };
 
 // State        | set by                  | next
@@ -41,7 +41,7 @@ enum class ExtendOutcome {
 // Thread-safety: thread-compatible.
 class LeaseLife {
  public:
-  // What has to be done next, and when.
+  // What to do next, and when.
   enum class Due { kNothing, kExtend, kLose };
   struct Step {
     Due due;
@@ -53,27 +53,27 @@ class LeaseLife {
 
   Step Next() const;
 
-  // An extend is sent now. Returns how long to wait for its answer: half of what is left, so that
-  // another try fits in after it.
+  // Call when an extend is sent. Returns how long to wait for its answer: half of the time that is
+  // left, so that a retry is possible after it.
   Duration ExtendSent(Instant now);
 
-  // The extend that was sent at `sent` is answered. An answer that comes at or after lost_at, or
+  // Call when the extend that was sent at `sent` is answered. An answer at or after lost_at, or
   // after the lease was lost, changes nothing. `jitter` is in [0, 1).
   void ExtendAnswered(Instant now, Instant sent, ExtendOutcome outcome, Duration remaining_ttl,
                       double jitter);
 
-  // Makes the lease lost if its time is up. Returns whether it is lost now.
+  // Marks the lease as lost if its time is up. Returns whether it is lost.
   bool LoseIfDue(Instant now);
 
   bool lost() const { return lost_; }
-  // Whether an extend is under way.
+  // Whether an extend is in flight.
   bool asking() const { return asking_; }
-  // Whether it has reached its max_hold, beyond which no extend moves the end.
+  // Whether the lease has reached its max_hold, beyond which no extend moves the end.
   bool capped() const { return capped_; }
-  // When the lease ends, and when it has to be called lost.
+  // When the lease ends, and when it counts as lost.
   Instant end() const { return end_; }
   Instant lost_at() const { return end_ - terms_.stop_margin; }
-  // What is left until the end; zero when the server has said that the lease is over.
+  // Time until the end. Zero once the server has said that the lease is over.
   Duration Remaining(Instant now) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends leases: tries again until there is an answer, in the background if the caller does not wait
+// Releases leases. Retries until there is an answer, in the background if the caller does not wait
 // that long.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace lockkeeper::client {
 
-// A release under way. Thread-safety: thread-safe.
+// A release in flight. Thread-safety: thread-safe.
 class PendingRelease {
  public:
   // Waits for the outcome. Nothing if there is none within `timeout`.
@@ -33,10 +33,11 @@ class PendingRelease {
   std::optional<absl::StatusOr<ReleaseOutcome>> outcome_;
 };
 
-// Longest wait for the answer of one try.
+// Longest wait for the answer to one attempt.
 inline constexpr Duration kReleaseTryTimeout = std::chrono::seconds(1);
 
-// Releases under way at once. Beyond it a release has one try only: the ttl ends the lease.
+// Releases in flight. Beyond this limit a release has only one attempt; if that fails, the ttl ends
+// the lease.
 inline constexpr size_t kPendingReleasesMax = 10'000;
 
 // Thread-safety: thread-safe. Lifetime: must outlive the calls and timers that it starts.
@@ -44,11 +45,12 @@ class Releaser {
  public:
   Releaser(const Clock& clock, Scheduler& scheduler, LeaseCalls& calls, Jitter& jitter);
 
-  // Releases `lease`, trying again until there is an answer or `give_up_at` has passed. NOT_HOLDER
-  // counts as released if an earlier try of this release had no answer: that one did it.
+  // Releases `lease`. Retries until there is an answer or `give_up_at` has passed. NOT_HOLDER
+  // counts as released if an earlier attempt of this release had no answer: that attempt has
+  // released it.
   std::shared_ptr<PendingRelease> Release(LeaseRef lease, Instant give_up_at);
 
-  // Waits until no release is under way, but not longer than `timeout`.
+  // Waits until no release is in flight, but no longer than `timeout`.
   void WaitUntilIdle(Duration timeout);
 
  private:

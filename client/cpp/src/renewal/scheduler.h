@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs work at a time. The real one is TimerThread; tests move time by hand.
+// Runs work at a given time. TimerThread is the real one; tests move time by hand.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Scheduler {
   // this returned. `work` must not block.
   virtual TimerId RunAt(Instant at, absl::AnyInvocable<void() &&> work) = 0;
 
-  // Drops work that has not begun. Does not wait for work that has.
+  // Drops work that has not begun. Does not wait for work that is running.
   virtual void Cancel(TimerId id) = 0;
 };
 

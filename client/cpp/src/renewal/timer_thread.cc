@@ -70,7 +70,8 @@ Scheduler::TimerId TimerThread::RunAt(Instant at, absl::AnyInvocable<void() &&> 
 }
 
 void TimerThread::Cancel(TimerId id) {
-  absl::AnyInvocable<void() &&> dropped;  // Goes after the mutex: what it holds is not ours.
+  absl::AnyInvocable<void() &&>
+      dropped;  // Destroyed after the mutex is released: its captures are not ours.
   const std::lock_guard lock(mutex_);
   const auto due = due_.find(id);
   if (due == due_.end()) return;
@@ -84,7 +85,7 @@ void TimerThread::Arm() {
   armed_ = timers_.empty() ? Instant::max() : timers_.begin()->first.first;
   itimerspec spec{};
   if (!timers_.empty()) {
-    // A time of zero would switch the timer off; one that has passed fires at once.
+    // A time of zero would disarm the timer; a time in the past fires at once.
     const auto at = std::max(armed_.time_since_epoch(), Duration(1));
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at);
     spec.it_value.tv_sec = seconds.count();

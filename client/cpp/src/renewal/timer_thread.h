@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The client's own thread: one for all its leases. Waits on a timerfd of CLOCK_BOOTTIME, so that
-// after a suspend of the machine what is overdue runs at once.
+// The one thread of a client that renews all its leases. It waits on a timerfd of CLOCK_BOOTTIME,
+// so that overdue work runs at once after the machine was suspended.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ class TimerThread final : public Scheduler {
   TimerId RunAt(Instant at, absl::AnyInvocable<void() &&> work) override;
   void Cancel(TimerId id) override;
 
-  // Drops what has not begun, waits for what has, ends the thread. RunAt then does nothing.
-  // Requires: not called on the thread itself.
+  // Drops work that has not begun, waits for work that is running, and ends the thread. RunAt does
+  // nothing afterwards. Requires: not called on the thread itself.
   void Stop();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AcquireCalls by operations, for one acquire.
+// Carries out the calls of one acquire as operations at the daemon that is in use.
 #pragma once
 
 #include <stop_token>
@@ -15,8 +15,8 @@ namespace lockkeeper::client {
 // Thread-safety: thread-compatible.
 class AcquireOperations final : public AcquireCalls {
  public:
-  // `request`: with name, and with the lease id if the caller chose it. Lifetime: borrows what
-  // `ports` does.
+  // `request` has the name, and the lease id if the caller chose it. Lifetime: borrows what `ports`
+  // borrows.
   AcquireOperations(const CallPorts& ports, v1::AcquireRequest request, std::stop_token cancel);
 
   const std::string& lease_id() const { return request_.acquire().lease_id(); }

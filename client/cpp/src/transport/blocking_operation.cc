@@ -44,11 +44,11 @@ bool PauseFor(Duration delay, const std::stop_token& cancel) {
 OperationAnswer RunOnce(const CallPorts& ports, size_t daemon, v1::SessionOperation request,
                         Duration timeout, const std::stop_token& cancel) {
   const auto slot = std::make_shared<AnswerSlot>();
-  const auto operation = std::make_shared<Operation>();
+  const auto operation = std::make_shared<PendingOperation>();
   operation->request = std::move(request);
   operation->deadline = ports.clock.Now() + timeout;
   operation->done = [slot](OperationAnswer answer) { slot->Put(std::move(answer)); };
-  Operations& way = ports.daemons[daemon];
+  Transport& way = ports.daemons[daemon];
   way.Run(operation);
   const std::stop_callback on_stop(cancel, [&] { way.Cancel(operation); });
   return slot->Take();

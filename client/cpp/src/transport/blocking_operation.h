@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One blocking operation at the daemon that is used now, and the loop that repeats one until it is
-// answered.
+// Runs one operation and blocks until it is answered, once or with retries.
 #pragma once
 
 #include <stop_token>
@@ -30,11 +29,11 @@ OperationAnswer RunOnce(const CallPorts& ports, size_t daemon, v1::SessionOperat
 
 struct AnsweredRequest {
   OperationAnswer answer;
-  Instant sent;  // Of the try that is answered.
+  Instant sent;  // When the attempt was sent that got the answer.
 };
 
-// Runs `request` until it is answered by something else than UNAVAILABLE, or until `timeout` has
-// passed; then returns the last error. Each try goes to the daemon that is used then.
+// Runs `request`, and retries while the answer is UNAVAILABLE, until `timeout` has passed; then
+// returns the last error. Each attempt goes to the daemon that is in use at that moment.
 AnsweredRequest RunUntilAnswered(const CallPorts& ports, Duration timeout,
                                  const v1::SessionOperation& request);
 

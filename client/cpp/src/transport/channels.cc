@@ -63,11 +63,11 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), ChannelSettings());
 }
 
-Channels::Channels(std::vector<Daemon> daemons) : daemons_(std::move(daemons)) {}
+Channels::Channels(std::vector<Endpoint> daemons) : daemons_(std::move(daemons)) {}
 
 std::unique_ptr<Channels> Channels::Open(const std::vector<std::string>& addresses,
                                          Sessions sessions) {
-  std::vector<Daemon> daemons;
+  std::vector<Endpoint> daemons;
   for (const std::string& address : addresses) {
     auto others = NewChannel(address);
     daemons.push_back({.address = address,

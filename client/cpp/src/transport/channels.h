@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The connections to the daemons. One for the session with each; and for unary calls, which are
-// made when there is no session, two: acquires may stand in line for minutes, and what keeps and
-// ends leases must never queue behind them. A connection is made when it is first used.
+// The connections to the daemons. Each daemon has one for the session and two for unary calls,
+// which are made when there is no session: acquires may stand in line for minutes, and extends and
+// releases must never queue behind them. A connection is opened when it is first used.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -25,8 +25,8 @@ inline constexpr size_t kAddressesMax = 16;
 // Checks `host:port`, `[v6]:port` or `unix:/path`. The error says what is wrong with it.
 absl::Status CheckAddress(std::string_view address);
 
-// Settings that the service needs: pings, quick reconnects, no retries by gRPC, a connection of its
-// own for each channel.
+// The gRPC settings that the service needs: pings, quick reconnects, no retries by gRPC, a separate
+// connection for each channel.
 grpc::ChannelArguments ChannelSettings();
 
 // A channel with these settings.
@@ -38,31 +38,31 @@ class Channels {
   using Stub = v1::LockService::StubInterface;
 
   // One daemon.
-  struct Daemon {
+  struct Endpoint {
     std::string address;
     std::unique_ptr<Stub> acquires;
     std::unique_ptr<Stub> others;  // Extend, Release, Fence.
     std::shared_ptr<grpc::Channel> others_channel;
-    std::unique_ptr<Stub> sessions;  // Null: none are used.
+    std::unique_ptr<Stub> sessions;  // Null if sessions are not used.
   };
   enum class Sessions { kUsed, kNotUsed };
 
   // Requires: not empty.
-  explicit Channels(std::vector<Daemon> daemons);
+  explicit Channels(std::vector<Endpoint> daemons);
   static std::unique_ptr<Channels> Open(const std::vector<std::string>& addresses,
                                         Sessions sessions = Sessions::kUsed);
 
   size_t size() const { return daemons_.size(); }
 
-  // Number of the daemon to use now.
+  // Index of the daemon in use.
   size_t current() const { return current_.load(std::memory_order_relaxed); }
-  const Daemon& operator[](size_t number) const { return daemons_[number]; }
+  const Endpoint& operator[](size_t number) const { return daemons_[number]; }
 
-  // The daemon `number` did not serve: the next one is used, unless that was already done.
+  // The daemon `number` did not serve. Moves on to the next one, unless that was already done.
   void Failed(size_t number);
 
  private:
-  const std::vector<Daemon> daemons_;
+  const std::vector<Endpoint> daemons_;
   std::atomic<size_t> current_{0};
 };
 

@@ -7,7 +7,7 @@
 namespace lockkeeper::client {
 namespace {
 
-// More than any duration that the service answers.
+// Longer than any duration in an answer of the service.
 constexpr int64_t kSecondsMax = 24 * 60 * 60;
 
 std::chrono::milliseconds Millis(const google::protobuf::Duration& duration) {
@@ -15,7 +15,7 @@ std::chrono::milliseconds Millis(const google::protobuf::Duration& duration) {
 }
 
 absl::Status OtherKind() {
-  return absl::InternalError("the server answered something else than what was asked");
+  return absl::InternalError("the server's answer is of another kind than the request");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between the messages of lockkeeper.v1 and the client's own types. Nothing else of the client's
-// decisions knows the messages.
+// Converts between the messages of lockkeeper.v1 and the client's own types. The rules of the
+// client do not know the messages.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -15,7 +15,7 @@ namespace lockkeeper::client {
 
 google::protobuf::Duration ToProto(Duration duration);
 
-// Out of range values become the nearest of 0 .. 24 h.
+// Clamps values to 0 .. 24 h.
 Duration FromProto(const google::protobuf::Duration& duration);
 
 Granted FromProto(const v1::Lease& lease);
@@ -23,16 +23,16 @@ Contention FromProto(const v1::Contention& contention);
 ReleaseOutcome FromProto(const v1::ReleaseResponse& response);
 FenceResult FromProto(const v1::FenceResponse& response);
 
-// INTERNAL if the response says neither.
+// INTERNAL if the response has neither a lease nor a contention.
 absl::StatusOr<AcquireAnswer> FromProto(const v1::AcquireResponse& response);
 
-// What an operation was answered. INTERNAL if the answer is of another kind.
+// The answer to an operation. INTERNAL if the answer is of another kind.
 absl::StatusOr<AcquireAnswer> AcquiredFrom(const OperationAnswer& answer);
 absl::StatusOr<Granted> ExtendedFrom(const OperationAnswer& answer);
 absl::StatusOr<ReleaseOutcome> ReleasedFrom(const OperationAnswer& answer);
 absl::StatusOr<FenceResult> FencedFrom(const OperationAnswer& answer);
 
-// Without lease id, attempt and wait_timeout: those change with each try.
+// Without lease id, attempt and wait_timeout, which change with each attempt.
 v1::AcquireRequest ToProto(std::string_view name, const AcquireOptions& options,
                            std::string_view owner);
 

@@ -11,18 +11,18 @@ Daemons::Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports,
                  const std::string& owner, OnUnserved on_unserved)
     : channels_(std::move(channels)), on_unserved_(std::move(on_unserved)) {
   for (size_t i = 0; i < channels_->size(); ++i) {
-    const Channels::Daemon& daemon = (*channels_)[i];
+    const Channels::Endpoint& daemon = (*channels_)[i];
     auto way = std::make_unique<Way>();
-    way->unary = std::make_unique<UnaryOperations>(daemon, ports.clock);
+    way->unary = std::make_unique<UnaryTransport>(daemon, ports.clock);
     way->way = way->unary.get();
     if (daemon.sessions != nullptr) {
-      way->sessions = std::make_unique<SessionOperations>(
+      way->sessions = std::make_unique<SessionTransport>(
           ports, *way->unary,
           [stub = daemon.sessions.get()](std::shared_ptr<SessionEvents> events) {
             return NewSessionStream(*stub, std::move(events));
           },
-          SessionOperations::Settings{.owner = owner,
-                                      .on_draining = [this, i] { channels_->Failed(i); }});
+          SessionTransport::Settings{.owner = owner,
+                                     .on_draining = [this, i] { channels_->Failed(i); }});
       way->way = way->sessions.get();
     }
     ways_.push_back(std::move(way));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemons of one service, and the one of them that is used now.
+// The daemons of one service, and which of them is in use.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 #include "absl/status/status.h"
 #include "transport/channels.h"
 #include "transport/operation.h"
-#include "transport/session_operations.h"
-#include "transport/unary_operations.h"
+#include "transport/session_transport.h"
+#include "transport/unary_transport.h"
 
 namespace lockkeeper::client {
 
-// Thread-safety: thread-safe, but for destroying. Lifetime: borrows the ports.
+// Thread-safety: thread-safe, except destroying. Lifetime: borrows the ports.
 class Daemons {
  public:
   using OnUnserved = std::function<void(const absl::Status& why)>;
@@ -25,31 +25,31 @@ class Daemons {
   // `owner`: names the client for people. `on_unserved`: may be empty.
   Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports, const std::string& owner,
           OnUnserved on_unserved);
-  // Requires: nothing is under way, see Close.
+  // Requires: Close was called, or nothing is in flight.
   ~Daemons() = default;
 
   size_t size() const { return ways_.size(); }
 
-  // Number of the daemon to use now.
+  // Index of the daemon in use.
   size_t current() const { return channels_->current(); }
 
-  // The way to it.
-  Operations& operator[](size_t number) { return *ways_[number]->way; }
+  // How to reach the daemon `number`.
+  Transport& operator[](size_t number) { return *ways_[number]->way; }
 
-  // The daemon `number` did not serve: the next one is used, unless that was already done.
+  // The daemon `number` did not serve. Moves on to the next one, unless that was already done.
   void Failed(size_t number, const absl::Status& why) {
     channels_->Failed(number);
     if (on_unserved_) on_unserved_(why);
   }
 
-  // Ends what is under way and waits until the last `done` has run. No call may come after it.
+  // Ends the operations in flight and waits until the last `done` has run. Must be the last call.
   void Close();
 
  private:
   struct Way {
-    std::unique_ptr<UnaryOperations> unary;
-    std::unique_ptr<SessionOperations> sessions;  // Null: not used.
-    Operations* way = nullptr;
+    std::unique_ptr<UnaryTransport> unary;
+    std::unique_ptr<SessionTransport> sessions;  // Null if sessions are not used.
+    Transport* way = nullptr;
   };
 
   const std::unique_ptr<Channels> channels_;

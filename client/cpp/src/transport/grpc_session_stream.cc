@@ -24,7 +24,7 @@ class GrpcSessionStream final
   void Begin(const v1::SessionRequest& first) override {
     self_ = shared_from_this();
     stub_.async()->Session(&*context_, this);
-    AddHold();  // Writes come from outside of its own calls.
+    AddHold();  // Because writes do not only come from its own callbacks.
     StartWrite(&first);
     StartRead(&response_);
     StartCall();
@@ -50,7 +50,7 @@ class GrpcSessionStream final
 
   void OnDone(const grpc::Status& status) override {
     {
-      // A context holds on to its channel, see UnaryOperations.
+      // A context keeps its channel alive, see UnaryTransport.
       const std::lock_guard lock(mutex_);
       context_.reset();
     }

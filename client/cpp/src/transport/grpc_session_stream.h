@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of the rpc Session by gRPC.
+// The stream of the rpc Session, over gRPC.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace lockkeeper::client {
 
-// A stream that has not begun. It keeps `events` until it has ended, and itself too.
-// Lifetime: borrows `stub` until OnEnded.
+// A stream that has not begun. It owns itself and `events` until it has ended. Lifetime: borrows
+// `stub` until OnEnded.
 std::shared_ptr<SessionStream> NewSessionStream(Channels::Stub& stub,
                                                 std::shared_ptr<SessionEvents> events);
 

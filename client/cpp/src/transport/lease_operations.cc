@@ -24,7 +24,7 @@ ExtendOutcome OutcomeOf(const absl::Status& status) {
 void LeaseOperations::Run(v1::SessionOperation request, Duration timeout,
                           absl::AnyInvocable<void(OperationAnswer) &&> done) {
   const size_t daemon = daemons_.current();
-  auto operation = std::make_shared<Operation>();
+  auto operation = std::make_shared<PendingOperation>();
   operation->request = std::move(request);
   operation->deadline = clock_.Now() + timeout;
   operation->done = [this, daemon, done = std::move(done)](OperationAnswer answer) mutable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LeaseCalls by operations at the daemon that is used now.
+// Extends and releases leases by operations at the daemon that is in use.
 #pragma once
 
 #include "renewal/lease_calls.h"
@@ -8,7 +8,7 @@
 
 namespace lockkeeper::client {
 
-// Thread-safety: thread-safe. Completion: as that of operations. Lifetime: borrows both.
+// Thread-safety: thread-safe. Completion: as that of operations. Lifetime: borrows both arguments.
 class LeaseOperations final : public LeaseCalls {
  public:
   LeaseOperations(Daemons& daemons, const Clock& clock) : daemons_(daemons), clock_(clock) {}
@@ -19,7 +19,7 @@ class LeaseOperations final : public LeaseCalls {
                absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) override;
 
  private:
-  // Makes the next call go elsewhere if this daemon did not serve.
+  // If this daemon did not serve, the next call goes to the next one.
   void Run(v1::SessionOperation request, Duration timeout,
            absl::AnyInvocable<void(OperationAnswer) &&> done);
 

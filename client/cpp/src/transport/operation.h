@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One operation on its way to a daemon. A session and a unary call carry the same messages, so that
-// who asks need not know which of them is used.
+// One operation in flight to a daemon. A session and a unary call carry the same messages, so the
+// caller need not know which of them is used.
 #pragma once
 
 #include <atomic>
@@ -14,32 +14,32 @@
 
 namespace lockkeeper::client {
 
-// What the daemon answered, never its `error`: that is a status here. UNAVAILABLE and
-// DEADLINE_EXCEEDED: worth another try.
+// The answer of the daemon. The `error` of a SessionResult is a status here. UNAVAILABLE and
+// DEADLINE_EXCEEDED are retryable.
 using OperationAnswer = absl::StatusOr<v1::SessionResult>;
 
-struct Operation {
+struct PendingOperation {
   v1::SessionOperation request;
   Instant deadline;
   // Completion: runs exactly once, by about `deadline`, on any thread, possibly before the call
   // that started it returned.
   absl::AnyInvocable<void(OperationAnswer) &&> done;
 
-  std::atomic<bool> cancelled = false;  // Set by Operations::Cancel.
-  uint64_t id = 0;                      // Of its session, if it is in one.
+  std::atomic<bool> cancelled = false;  // Set by Transport::Cancel.
+  uint64_t id = 0;                      // Its number in its session, if it is in one.
 };
 
-using OperationPtr = std::shared_ptr<Operation>;
+using PendingOperationPtr = std::shared_ptr<PendingOperation>;
 
 // A way to one daemon. Thread-safety: thread-safe.
-class Operations {
+class Transport {
  public:
-  virtual ~Operations() = default;
+  virtual ~Transport() = default;
 
-  virtual void Run(OperationPtr operation) = 0;
+  virtual void Run(PendingOperationPtr operation) = 0;
 
-  // Ends it early: it is answered CANCELLED, or with what came before.
-  virtual void Cancel(const OperationPtr& operation) = 0;
+  // Ends the operation early: it is answered CANCELLED, unless its answer arrives before.
+  virtual void Cancel(const PendingOperationPtr& operation) = 0;
 };
 
 }  // namespace lockkeeper::client

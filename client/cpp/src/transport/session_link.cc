@@ -17,7 +17,7 @@ constexpr size_t kOperationHeadBytes = 8;
 // The server's limit.
 constexpr size_t kOwnerBytesMax = 256;
 
-// What a server that does not say it is taken to allow.
+// The limit that is assumed if the server does not tell one.
 constexpr int32_t kOutstandingDefault = 1'024;
 
 bool IsText(const v1::AcquireRequest& request) {
@@ -70,7 +70,8 @@ void SessionLink::Open(std::shared_ptr<SessionStream> stream, std::string client
     const std::lock_guard lock(mutex_);
     stream_ = std::move(stream);
     v1::SessionOpen& open = *message_.mutable_open();
-    // It is only for the server's logs; the server would refuse the session for it.
+    // The owner is only for the server's logs, but a malformed one would make the server reject the
+    // session.
     if (client_owner.size() <= kOwnerBytesMax && text::IsUtf8(client_owner)) {
       open.set_owner(std::move(client_owner));
     }
@@ -81,14 +82,14 @@ void SessionLink::Open(std::shared_ptr<SessionStream> stream, std::string client
   stream_->Begin(message_);
 }
 
-bool SessionLink::Run(const OperationPtr& operation) {
+bool SessionLink::Run(const PendingOperationPtr& operation) {
   const bool waits = MayWait(operation->request);
   Step step = Step::kNothing;
   {
     const std::lock_guard lock(mutex_);
     const bool is_ending = state_ == State::kEnded || unreadable_ || unwritable_ || broken_;
     if (is_ending || writes_closed_ || suspect_) return false;
-    // Waiting ones must not take all the places: renewals need some.
+    // Waiting acquires must not take all the places, because renewals need some.
     if (waits && sent_max_ > 0 && waiting_ >= sent_max_ / 2) return false;
     operation->id = ++last_id_;
     entries_.emplace(operation->id, Entry{.operation = operation, .waits = waits});
@@ -102,8 +103,8 @@ bool SessionLink::Run(const OperationPtr& operation) {
   return true;
 }
 
-bool SessionLink::Cancel(const Operation& operation) {
-  OperationPtr ended;
+bool SessionLink::Cancel(const PendingOperation& operation) {
+  PendingOperationPtr ended;
   Step step = Step::kNothing;
   {
     const std::lock_guard lock(mutex_);
@@ -174,7 +175,7 @@ bool SessionLink::TakeCancel() {
   while (!cancels_.empty()) {
     const uint64_t id = cancels_.front();
     cancels_.pop_front();
-    if (!entries_.contains(id)) continue;  // Answered meanwhile.
+    if (!entries_.contains(id)) continue;  // It was answered meanwhile.
     message_.mutable_cancel()->set_operation_id(id);
     return true;
   }
@@ -187,7 +188,7 @@ bool SessionLink::TakeBatch() {
   size_t bytes = 0;
   while (!queue_.empty() && sent_ < sent_max_ && batch.operations_size() < kSessionBatchMax) {
     const auto found = entries_.find(queue_.front());
-    if (found == entries_.end()) {  // Given up.
+    if (found == entries_.end()) {  // It was cancelled.
       queue_.pop_front();
       continue;
     }
@@ -211,23 +212,23 @@ void SessionLink::Erase(Entries::iterator entry) {
   entries_.erase(entry);
 }
 
-// The operation that is answered now. Null if nobody waits for it any more.
-OperationPtr SessionLink::Take(uint64_t id) {
+// Removes the answered operation and returns it. Null if nobody waits for it any more.
+PendingOperationPtr SessionLink::Take(uint64_t id) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return nullptr;
-  OperationPtr operation = std::move(found->second.operation);
+  PendingOperationPtr operation = std::move(found->second.operation);
   if (operation != nullptr) deadlines_.erase({operation->deadline, id});
   Erase(found);
   return operation;
 }
 
-// The operation, to be answered without the daemon. If it was sent it keeps its place until the
-// daemon has answered.
-OperationPtr SessionLink::GiveUp(uint64_t id) {
+// Detaches the operation, to be answered without the daemon. If it was sent, its place stays taken
+// until the daemon has answered.
+PendingOperationPtr SessionLink::GiveUp(uint64_t id) {
   const auto found = entries_.find(id);
   if (found == entries_.end() || found->second.operation == nullptr) return nullptr;
   Entry& entry = found->second;
-  OperationPtr operation = std::move(entry.operation);
+  PendingOperationPtr operation = std::move(entry.operation);
   entry.operation = nullptr;
   deadlines_.erase({operation->deadline, id});
   if (!entry.sent) {
@@ -241,7 +242,7 @@ OperationPtr SessionLink::GiveUp(uint64_t id) {
 void SessionLink::TakeResults(v1::SessionResults& results, std::vector<Answered>& answered) {
   answered.reserve(static_cast<size_t>(results.results_size()));
   for (v1::SessionResult& result : *results.mutable_results()) {
-    OperationPtr operation = Take(result.operation_id());
+    PendingOperationPtr operation = Take(result.operation_id());
     if (operation == nullptr) continue;
     if (result.has_error()) {
       answered.push_back({std::move(operation), StatusFromOperation(result.error())});
@@ -252,8 +253,8 @@ void SessionLink::TakeResults(v1::SessionResults& results, std::vector<Answered>
 }
 
 void SessionLink::TakeOffer(v1::SessionOffer& offer, std::vector<Answered>& answered) {
-  OperationPtr operation = Take(offer.operation_id());
-  if (operation == nullptr) return;  // It lapses soon.
+  PendingOperationPtr operation = Take(offer.operation_id());
+  if (operation == nullptr) return;  // An offer lapses soon.
   v1::SessionResult result;
   *result.mutable_acquire()->mutable_lease() = std::move(*offer.mutable_lease());
   result.mutable_acquire()->mutable_lease()->set_offered(true);
@@ -270,7 +271,7 @@ void SessionLink::OnMessage(v1::SessionResponse& message) {
     switch (kind) {
       case Message::kOpened: {
         const int32_t allowed = message.opened().max_outstanding_operations();
-        // The server frees a place only when it knows that the answer is out.
+        // Not all of them: the server frees a place only after its answer has been written.
         sent_max_ = static_cast<size_t>(allowed > 0 ? allowed - allowed / 4 : kOutstandingDefault);
         was_open_ = true;
         if (state_ == State::kOpening) state_ = State::kOpen;
@@ -332,7 +333,7 @@ SessionPolicy::End SessionLink::EndOf(const absl::Status& status) const {
 
 void SessionLink::OnEnded(absl::Status status) {
   const std::shared_ptr<SessionLink> self = shared_from_this();
-  std::vector<OperationPtr> unsent;
+  std::vector<PendingOperationPtr> unsent;
   Entries sent;
   SessionPolicy::End end{};
   {
@@ -361,7 +362,8 @@ void SessionLink::OnEnded(absl::Status status) {
 void SessionLink::ArmTimer() {
   if (deadlines_.empty()) return;
   const Instant at = deadlines_.begin()->first;
-  // One that is too early does no harm, and saves a change of the timer with each operation.
+  // A timer that fires too early is harmless, and is cheaper than moving the timer with each
+  // operation.
   if (timer_ != Scheduler::kNoTimer && timer_at_ <= at) return;
   scheduler_.Cancel(timer_);
   timer_at_ = at;
@@ -371,7 +373,7 @@ void SessionLink::ArmTimer() {
 }
 
 void SessionLink::OnTimer() {
-  std::vector<OperationPtr> late;
+  std::vector<PendingOperationPtr> late;
   Step step = Step::kNothing;
   bool hopeless = false;
   {
@@ -387,12 +389,12 @@ void SessionLink::OnTimer() {
       if (found == entries_.end()) continue;
       const Entry& entry = found->second;
       suspect_ = suspect_ || (entry.sent && !entry.waits && heard_at_ < entry.sent_at);
-      if (OperationPtr operation = GiveUp(id)) late.push_back(std::move(operation));
+      if (PendingOperationPtr operation = GiveUp(id)) late.push_back(std::move(operation));
     }
     ArmTimer();
     step = NextStep();
   }
-  for (OperationPtr& operation : late) std::move(operation->done)(Late());
+  for (PendingOperationPtr& operation : late) std::move(operation->done)(Late());
   Do(step);
   if (hopeless) Break();
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations of one session: numbers them, sends what has gathered while a write was under way
-// together, and brings the answers back. An operation that comes alone goes out at once.
+// The operations of one session: numbers them, sends them and matches the answers. Operations that
+// arrive while a write is in flight go together in the next one; a single operation goes out at
+// once.
 //
 // State    | until                      | operations
-// opening  | the server says `opened`   | gather
-// open     | the daemon drains          | go out
-// retiring | all operations are answered | go out; then the stream is closed
-// ended    |                            | are refused
+// opening  | the server says `opened`   | are queued
+// open     | the daemon drains          | are sent
+// retiring | all operations are answered | are sent; then the stream is closed
+// ended    |                            | are rejected
 #pragma once
 
 #include <cstddef>
@@ -27,12 +28,12 @@
 
 namespace lockkeeper::client {
 
-// The server takes 1,024 operations and 64 KiB a message; a whole message of it has a few bytes
-// more than its operations.
+// The server accepts 1,024 operations and 64 KiB in a message. A message is a few bytes longer than
+// its operations.
 inline constexpr int kSessionBatchMax = 1'024;
 inline constexpr size_t kSessionBatchBytesMax = 60 * 1024;
 
-// Longest wait for the opening: some proxies keep a stream to themselves until it has ended.
+// Longest wait for the opening: some proxies forward nothing of a stream until it has ended.
 inline constexpr Duration kSessionOpenTimeout = std::chrono::seconds(2);
 
 class SessionLink;
@@ -44,11 +45,11 @@ class SessionLinkOwner {
 
   virtual void OnOpened(SessionLink& link) = 0;
   virtual void OnDraining(SessionLink& link) = 0;
-  // `unsent` were never sent and are left to the owner. Those that were sent are answered
-  // UNAVAILABLE after this, since nobody knows what became of them.
+  // The stream has ended. `unsent` were never sent; the owner runs them elsewhere. Operations that
+  // were sent are answered UNAVAILABLE after this, since their outcome is unknown.
   virtual void OnBroken(SessionLink& link, SessionPolicy::End end,
-                        std::vector<OperationPtr> unsent) = 0;
-  // All operations are answered and the stream is gone. The last call.
+                        std::vector<PendingOperationPtr> unsent) = 0;
+  // All operations are answered and the stream is gone. This is the last call.
   virtual void OnGone(SessionLink& link) = 0;
 };
 
@@ -57,21 +58,22 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
  public:
   SessionLink(const Clock& clock, Scheduler& scheduler, SessionLinkOwner& owner);
 
-  // Whether a session can carry it: one that is too long, or is not UTF-8, would break the stream
-  // for all others.
+  // Whether a session can carry this operation. One that is too long, or is not UTF-8, would break
+  // the stream for all others.
   static bool CanCarry(const v1::SessionOperation& request);
 
   // `client_owner`: names the client for people. Called once.
   void Open(std::shared_ptr<SessionStream> stream, std::string client_owner);
 
-  // False: it takes no more, or none now. Requires: CanCarry.
-  bool Run(const OperationPtr& operation);
+  // Sends the operation. False if this session takes no more, or none at the moment. Requires:
+  // CanCarry.
+  bool Run(const PendingOperationPtr& operation);
 
-  // Answers it CANCELLED. False if it is not here.
-  bool Cancel(const Operation& operation);
+  // Answers the operation with CANCELLED. False if this session does not have it.
+  bool Cancel(const PendingOperation& operation);
 
-  // Closes the stream in good order, which takes a word from the daemon. False if it cannot be
-  // done: it is not open, or something is under way.
+  // Closes the stream cleanly, which needs an answer of the daemon. False if that is not possible:
+  // the session is not open, or operations are in flight.
   bool Retire();
 
   // Ends the stream at once.
@@ -84,25 +86,25 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
 
  private:
   struct Entry {
-    OperationPtr operation;  // Null: nobody waits for the answer any more.
-    bool waits = false;      // An acquire that may stand in line.
+    PendingOperationPtr operation;  // Null if nobody waits for the answer any more.
+    bool waits = false;             // An acquire that may stand in line.
     bool sent = false;
     Instant sent_at;
   };
   using Entries = std::unordered_map<uint64_t, Entry>;
   struct Answered {
-    OperationPtr operation;
+    PendingOperationPtr operation;
     OperationAnswer answer;
   };
-  // What comes next on the stream. It is done without the mutex.
+  // The next thing to do on the stream, without the mutex.
   enum class Step { kNothing, kWrite, kCloseWrites, kLetGo };
 
   // Requires of these: mutex_ held.
   Step NextStep();
   bool TakeCancel();
   bool TakeBatch();
-  OperationPtr Take(uint64_t id);
-  OperationPtr GiveUp(uint64_t id);
+  PendingOperationPtr Take(uint64_t id);
+  PendingOperationPtr GiveUp(uint64_t id);
   void TakeResults(v1::SessionResults& results, std::vector<Answered>& answered);
   void TakeOffer(v1::SessionOffer& offer, std::vector<Answered>& answered);
   void Erase(Entries::iterator entry);
@@ -119,8 +121,8 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   std::shared_ptr<SessionStream> stream_;  // Set by Open.
 
   std::mutex mutex_;
-  v1::SessionRequest
-      message_;  // Its writer's while writing_; else guarded by mutex_, as all below.
+  v1::SessionRequest message_;  // Used by the write in flight if writing_; else guarded by
+                                // mutex_, as all below.
   enum class State { kOpening, kOpen, kRetiring, kEnded } state_ = State::kOpening;
   bool was_open_ = false;
   bool writing_ = false;
@@ -131,17 +133,18 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   bool broken_ = false;  // By us.
   uint64_t last_id_ = 0;
   Entries entries_;
-  std::deque<uint64_t> queue_;    // Not sent. May name what has been given up.
-  std::deque<uint64_t> cancels_;  // To be sent.
-  size_t sent_ = 0;               // Entries that are.
+  std::deque<uint64_t> queue_;    // Not sent yet. May have ids of operations that were cancelled.
+  std::deque<uint64_t> cancels_;  // Still to be sent.
+  size_t sent_ = 0;               // Entries that were sent.
   size_t waiting_ = 0;            // Entries that may stand in line.
   size_t sent_max_ = 0;
   std::set<std::pair<Instant, uint64_t>> deadlines_;  // 0: of the opening.
   Scheduler::TimerId timer_ = Scheduler::kNoTimer;
   Instant timer_at_;
   Instant heard_at_;
-  // Something is late, and nothing was heard since it was sent: until something is, others are not
-  // given to this connection. If it is gone, gRPC's pings will find out.
+  // An answer is late, and nothing was received since its operation was sent. Until something is
+  // received, this connection gets no new operations. If the connection is gone, gRPC's pings will
+  // notice.
   bool suspect_ = false;
 };
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a session to a daemon is worth a try. Pure: time comes in as an argument.
+// Decides whether to open a session to a daemon. Pure: takes the time as an argument.
 #pragma once
 
 #include "renewal/time.h"
 
 namespace lockkeeper::client {
 
-// A stream that lived so long has done its work: proxies cut streams after a minute, or after
-// hours.
+// A stream that lived so long was useful, even if it was cut then: proxies cut streams after a
+// minute, or after hours.
 inline constexpr Duration kSessionLifeMin = std::chrono::seconds(10);
-// So many shorter ones in a row, and streams do not live here.
+// After so many shorter streams in a row, streams are assumed to be cut here.
 inline constexpr int kShortSessionsMax = 3;
-// Time of unary calls after that.
+// How long unary calls are used after that.
 inline constexpr Duration kPauseAfterCuts = std::chrono::minutes(1);
 // The same for a server that does not know sessions.
 inline constexpr Duration kPauseUnsupported = std::chrono::minutes(5);
-// Longest time between tries that opened no session.
+// Longest time between attempts that opened no session.
 inline constexpr Duration kPauseNotOpenedMax = std::chrono::minutes(1);
 
 // Thread-safety: thread-compatible.
@@ -25,15 +25,15 @@ class SessionPolicy {
   // How a session came to its end.
   enum class End {
     kUnsupported,  // The server, or a proxy, does not know the rpc.
-    kNotOpened,    // Not served, or not in time.
-    kCut,          // Was open, and ended by itself.
-    kRetired,      // Was no longer wanted.
+    kNotOpened,    // The daemon did not open it, or not in time.
+    kCut,          // It was open, and ended without our doing.
+    kRetired,      // We closed it.
   };
 
-  // Whether one may be opened now.
+  // Whether a session may be opened now.
   bool MayOpen(Instant now) const { return now >= next_at_; }
 
-  // Whether operations may wait for the opening. Else they go by unary calls until it is open.
+  // Whether operations may wait for the opening. Otherwise they go by unary calls until it is open.
   bool MayWait() const { return failures_ == 0; }
 
   void Opened(Instant now);

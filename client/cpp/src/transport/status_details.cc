@@ -19,7 +19,7 @@ namespace {
 using google::protobuf::UnknownField;
 using google::protobuf::UnknownFieldSet;
 
-// Numbers of the fields that are read, as in google/rpc/{status,error_details}.proto.
+// Field numbers of google/rpc/{status,error_details}.proto.
 constexpr int kStatusDetails = 3;
 constexpr int kAnyTypeUrl = 1;
 constexpr int kAnyValue = 2;
@@ -31,14 +31,14 @@ constexpr int kRetryInfoDelay = 1;
 constexpr int kDurationSeconds = 1;
 constexpr int kDurationNanos = 2;
 
-// Seconds of the longest delay that is believed: a day.
+// The longest delay that is accepted, in seconds: a day.
 constexpr int64_t kDelayMax = 24 * 60 * 60;
 
-// What the names of the proto's reasons begin with.
+// The prefix of the reasons in the proto.
 constexpr std::string_view kReasonPrefix = "ERROR_REASON_";
 
-// Calls `visit` with the content of each field `number` that holds bytes. False if `bytes` is no
-// message.
+// Calls `visit` with the content of each field `number` that holds bytes. False if `bytes` is
+// malformed.
 template <typename Visit>
 bool ForEachBytes(const std::string& bytes, int number, const Visit& visit) {
   UnknownFieldSet fields;
@@ -90,12 +90,12 @@ void AddDetail(const std::string& any, absl::Status& status) {
   }
 }
 
-// What gRPC says of faults whose cause it does not call by its name.
+// Texts of gRPC that do not name the cause, and what they mean.
 constexpr auto kConnectionFaults = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"Trying to connect an http1.x server", "a server for HTTP/1 answers there, not for gRPC"},
     {"tcp handshaker shutdown", "no answer to the attempt to connect"},
     {"connection attempt timed out before receiving SETTINGS frame",
-     "it takes connections, but does not answer"},
+     "it accepts connections, but does not answer"},
     {"Socket closed", "the connection was closed"},
 });
 
@@ -131,8 +131,9 @@ absl::Status StatusOfUncancelled(const grpc::Status& status, std::string_view ad
     case absl::StatusCode::kCancelled:
       return absl::UnavailableError(peer + " cut the call off: " + status.error_message());
     case absl::StatusCode::kUnimplemented:
-      return absl::UnavailableError("the server at " + peer +
-                                    " is no lockkeeperd, or an old one: " + status.error_message());
+      return absl::UnavailableError(
+          "the server at " + peer +
+          " is not lockkeeperd, or is an old version: " + status.error_message());
     case absl::StatusCode::kUnavailable:
       return WithMessage(result, "cannot reach " + peer + ": " + ConnectionFault(result.message()));
     case absl::StatusCode::kDeadlineExceeded:

@@ -18,13 +18,13 @@ namespace lockkeeper::client {
 // Thread-safety: thread-safe. Details that cannot be parsed are left out.
 absl::Status StatusFromGrpc(const grpc::Status& status);
 
-// Status of a call to the daemon at `address` that nobody here has cancelled. A CANCELLED is then
-// what gRPC makes of a server that ends with the call in its hands, or of a proxy that cuts it off,
-// and an UNIMPLEMENTED comes from another kind of server: both become UNAVAILABLE. Errors of the
-// connection are told in plain words, with the address.
+// The status of a call to the daemon at `address` that nobody here has cancelled. A CANCELLED then
+// means that the server ended while it had the call, or that a proxy cut the call; an UNIMPLEMENTED
+// means another kind of server. Both become UNAVAILABLE. Errors of the connection get a plain text
+// with the address.
 absl::Status StatusOfUncancelled(const grpc::Status& status, std::string_view address);
 
-// The same of an operation that nobody has cancelled. Never OK.
+// The same for an operation of a session that nobody has cancelled. Never OK.
 absl::Status StatusFromOperation(const v1::OperationError& error);
 
 }  // namespace lockkeeper::client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/session_operations.h"
+#include "transport/session_transport.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,19 +7,19 @@
 namespace lockkeeper::client {
 namespace {
 
-// Longest wait for a daemon to end a session in good order, which only its log is better for.
+// Longest wait for a daemon to end a session cleanly. Only the daemon's log depends on it.
 constexpr std::chrono::milliseconds kGoodEndTimeout{200};
 
 }  // namespace
 
-SessionOperations::SessionOperations(const SessionPorts& ports, Operations& unary,
-                                     NewStream new_stream, Settings settings)
+SessionTransport::SessionTransport(const SessionPorts& ports, Transport& unary,
+                                   NewStream new_stream, Settings settings)
     : ports_(ports),
       unary_(unary),
       new_stream_(std::move(new_stream)),
       settings_(std::move(settings)) {}
 
-void SessionOperations::Run(OperationPtr operation) {
+void SessionTransport::Run(PendingOperationPtr operation) {
   if (SessionLink::CanCarry(operation->request)) {
     const std::shared_ptr<SessionLink> link = CurrentLink();
     if (link != nullptr && link->Run(operation)) return;
@@ -27,7 +27,7 @@ void SessionOperations::Run(OperationPtr operation) {
   unary_.Run(std::move(operation));
 }
 
-std::shared_ptr<SessionLink> SessionOperations::CurrentLink() {
+std::shared_ptr<SessionLink> SessionTransport::CurrentLink() {
   std::shared_ptr<SessionLink> link;
   bool may_wait = false;
   {
@@ -44,7 +44,7 @@ std::shared_ptr<SessionLink> SessionOperations::CurrentLink() {
   return may_wait ? link : nullptr;
 }
 
-void SessionOperations::Cancel(const OperationPtr& operation) {
+void SessionTransport::Cancel(const PendingOperationPtr& operation) {
   operation->cancelled = true;
   std::vector<std::shared_ptr<SessionLink>> links;
   {
@@ -56,7 +56,7 @@ void SessionOperations::Cancel(const OperationPtr& operation) {
   if (!was_there) unary_.Cancel(operation);
 }
 
-void SessionOperations::Close() {
+void SessionTransport::Close() {
   std::unique_lock lock(mutex_);
   closed_ = true;
   const auto links = links_;
@@ -73,17 +73,17 @@ void SessionOperations::Close() {
   all_gone_.wait(lock, all_gone);
 }
 
-void SessionOperations::OnOpened(SessionLink& link) {
+void SessionTransport::OnOpened(SessionLink& link) {
   const std::lock_guard lock(mutex_);
   if (link_.get() != &link) return;
   open_ = true;
   policy_.Opened(ports_.clock.Now());
 }
 
-void SessionOperations::OnDraining(SessionLink& /*link*/) { settings_.on_draining(); }
+void SessionTransport::OnDraining(SessionLink& /*link*/) { settings_.on_draining(); }
 
-void SessionOperations::OnBroken(SessionLink& link, SessionPolicy::End end,
-                                 std::vector<OperationPtr> unsent) {
+void SessionTransport::OnBroken(SessionLink& link, SessionPolicy::End end,
+                                std::vector<PendingOperationPtr> unsent) {
   const double jitter = ports_.jitter.Next();
   bool closed = false;
   {
@@ -95,7 +95,7 @@ void SessionOperations::OnBroken(SessionLink& link, SessionPolicy::End end,
       open_ = false;
     }
   }
-  for (OperationPtr& operation : unsent) {
+  for (PendingOperationPtr& operation : unsent) {
     if (closed) {
       std::move(operation->done)(absl::CancelledError("the client is closed"));
     } else {
@@ -104,7 +104,7 @@ void SessionOperations::OnBroken(SessionLink& link, SessionPolicy::End end,
   }
 }
 
-void SessionOperations::OnGone(SessionLink& link) {
+void SessionTransport::OnGone(SessionLink& link) {
   const std::lock_guard lock(mutex_);
   std::erase_if(links_, [&](const auto& each) { return each.get() == &link; });
   if (links_.empty()) all_gone_.notify_all();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/unary_operations.h"
+#include "transport/unary_transport.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,41 +10,42 @@
 
 namespace lockkeeper::client {
 
-struct UnaryOperations::Call {
-  OperationPtr operation;
+struct UnaryTransport::Call {
+  PendingOperationPtr operation;
   std::optional<grpc::ClientContext> context{std::in_place};
   v1::SessionResult result;
 };
 
-void UnaryOperations::Close() {
+void UnaryTransport::Close() {
   std::unique_lock lock(mutex_);
-  for (const auto& [operation, call] : under_way_) call->context->TryCancel();
-  all_ended_.wait(lock, [&] { return under_way_.empty(); });
+  for (const auto& [operation, call] : in_flight_) call->context->TryCancel();
+  all_ended_.wait(lock, [&] { return in_flight_.empty(); });
 }
 
-void UnaryOperations::Begin(Call& call) {
+void UnaryTransport::Begin(Call& call) {
   const std::lock_guard lock(mutex_);
-  under_way_.emplace(call.operation.get(), &call);
+  in_flight_.emplace(call.operation.get(), &call);
   if (call.operation->cancelled) call.context->TryCancel();
 }
 
-void UnaryOperations::Cancel(const OperationPtr& operation) {
+void UnaryTransport::Cancel(const PendingOperationPtr& operation) {
   operation->cancelled = true;
   const std::lock_guard lock(mutex_);
-  const auto found = under_way_.find(operation.get());
-  if (found != under_way_.end()) found->second->context->TryCancel();
+  const auto found = in_flight_.find(operation.get());
+  if (found != in_flight_.end()) found->second->context->TryCancel();
 }
 
-void UnaryOperations::End(Call& call) {
+void UnaryTransport::End(Call& call) {
   const std::lock_guard lock(mutex_);
-  under_way_.erase(call.operation.get());
-  // A context holds on to its channel, and the last channel to go waits for the thread that this
-  // runs on. So this one must be gone before Close returns and lets the channels go.
+  in_flight_.erase(call.operation.get());
+  // A context keeps its channel alive, and destroying the last channel waits for the thread that
+  // this runs on. So the context must be destroyed before Close returns, after which the channels
+  // are destroyed.
   call.context.reset();
-  if (under_way_.empty()) all_ended_.notify_all();
+  if (in_flight_.empty()) all_ended_.notify_all();
 }
 
-void UnaryOperations::Run(OperationPtr operation) {
+void UnaryTransport::Run(PendingOperationPtr operation) {
   using Request = v1::SessionOperation;
   auto call = std::make_shared<Call>();
   call->operation = std::move(operation);
@@ -84,7 +85,7 @@ void UnaryOperations::Run(OperationPtr operation) {
     case Request::OPERATION_NOT_SET:
       break;
   }
-  answered({grpc::StatusCode::INTERNAL, "the operation is none"});
+  answered({grpc::StatusCode::INTERNAL, "empty operation"});
 }
 
 }  // namespace lockkeeper::client

@@ -2,7 +2,7 @@
 //
 // What a client does with its session, and when it goes without. Method: the streams and the unary
 // calls are the test's, time moves by hand.
-#include "transport/session_operations.h"
+#include "transport/session_transport.h"
 
 #include <gtest/gtest.h>
 
@@ -25,29 +25,29 @@ namespace {
 using namespace std::chrono_literals;
 
 // Unary calls, which are only kept.
-class KeptOperations final : public Operations {
+class QueueingTransport final : public Transport {
  public:
-  void Run(OperationPtr operation) override { run.push_back(std::move(operation)); }
-  void Cancel(const OperationPtr& operation) override { cancelled.push_back(operation); }
+  void Run(PendingOperationPtr operation) override { run.push_back(std::move(operation)); }
+  void Cancel(const PendingOperationPtr& operation) override { cancelled.push_back(operation); }
 
-  std::vector<OperationPtr> run;
-  std::vector<OperationPtr> cancelled;
+  std::vector<PendingOperationPtr> run;
+  std::vector<PendingOperationPtr> cancelled;
 };
 
-class SessionOperationsTest : public testing::Test {
+class SessionTransportTest : public testing::Test {
  protected:
   using Answers = std::map<std::string, OperationAnswer>;
 
-  ~SessionOperationsTest() override {
+  ~SessionTransportTest() override {
     for (const auto& stream : streams_) {
       if (!ended_.contains(stream.get())) stream->End(absl::CancelledError());
     }
     operations_.Close();
   }
 
-  OperationPtr NewOperation(const std::string& name, v1::SessionOperation request,
-                            Duration timeout) {
-    auto operation = std::make_shared<Operation>();
+  PendingOperationPtr NewOperation(const std::string& name, v1::SessionOperation request,
+                                   Duration timeout) {
+    auto operation = std::make_shared<PendingOperation>();
     operation->request = std::move(request);
     operation->deadline = time_.Now() + timeout;
     operation->done = [this, name](OperationAnswer answer) {
@@ -57,20 +57,20 @@ class SessionOperationsTest : public testing::Test {
   }
 
   // Runs an extend of the lock `name`.
-  OperationPtr Extend(const std::string& name, Duration timeout = 10s) {
+  PendingOperationPtr Extend(const std::string& name, Duration timeout = 10s) {
     v1::SessionOperation request;
     request.mutable_extend()->set_name(name);
-    OperationPtr operation = NewOperation(name, std::move(request), timeout);
+    PendingOperationPtr operation = NewOperation(name, std::move(request), timeout);
     operations_.Run(operation);
     return operation;
   }
 
-  OperationPtr Acquire(const std::string& name, bool waits = true) {
+  PendingOperationPtr Acquire(const std::string& name, bool waits = true) {
     v1::SessionOperation request;
     request.mutable_acquire()->set_name(name);
     request.mutable_acquire()->set_confirm(true);
     if (waits) request.mutable_acquire()->mutable_wait_timeout()->set_seconds(60);
-    OperationPtr operation = NewOperation(name, std::move(request), 63s);
+    PendingOperationPtr operation = NewOperation(name, std::move(request), 63s);
     operations_.Run(operation);
     return operation;
   }
@@ -121,12 +121,12 @@ class SessionOperationsTest : public testing::Test {
 
   ManualTime time_;
   FixedJitter jitter_;
-  KeptOperations unary_;
+  QueueingTransport unary_;
   int drains_ = 0;
   std::vector<std::shared_ptr<ScriptedStream>> streams_;
   std::set<const ScriptedStream*> ended_;
   Answers answers_;
-  SessionOperations operations_{
+  SessionTransport operations_{
       {time_, time_, jitter_},
       unary_,
       [this](std::shared_ptr<SessionEvents> events) {
@@ -136,9 +136,9 @@ class SessionOperationsTest : public testing::Test {
       {.owner = "the tests", .on_draining = [this] { ++drains_; }}};
 };
 
-TEST_F(SessionOperationsTest, NothingIsOpenedBeforeItIsNeeded) { EXPECT_TRUE(streams_.empty()); }
+TEST_F(SessionTransportTest, NothingIsOpenedBeforeItIsNeeded) { EXPECT_TRUE(streams_.empty()); }
 
-TEST_F(SessionOperationsTest, FirstOperationsWaitForTheOpeningAndGoTogether) {
+TEST_F(SessionTransportTest, FirstOperationsWaitForTheOpeningAndGoTogether) {
   Extend("a");
   Extend("b");
   ASSERT_EQ(streams_.size(), 1u);
@@ -157,7 +157,7 @@ TEST_F(SessionOperationsTest, FirstOperationsWaitForTheOpeningAndGoTogether) {
   EXPECT_EQ(answers_.at("b")->extend().lease().name(), "b");
 }
 
-TEST_F(SessionOperationsTest, OperationAloneGoesOutAtOnceAndThoseDuringAWriteGoTogether) {
+TEST_F(SessionTransportTest, OperationAloneGoesOutAtOnceAndThoseDuringAWriteGoTogether) {
   ScriptedStream& stream = Opened();
 
   Extend("alone");
@@ -174,7 +174,7 @@ TEST_F(SessionOperationsTest, OperationAloneGoesOutAtOnceAndThoseDuringAWriteGoT
   EXPECT_EQ(time_.Now(), Instant(std::chrono::hours(1))) << "no time passes";
 }
 
-TEST_F(SessionOperationsTest, NumbersRiseAndAnswersFindTheirOperationsInAnyOrder) {
+TEST_F(SessionTransportTest, NumbersRiseAndAnswersFindTheirOperationsInAnyOrder) {
   ScriptedStream& stream = Opened();
   Extend("first");
   stream.FinishWrite();
@@ -196,7 +196,7 @@ TEST_F(SessionOperationsTest, NumbersRiseAndAnswersFindTheirOperationsInAnyOrder
   EXPECT_EQ(answers_.at("second")->extend().lease().name(), std::to_string(second));
 }
 
-TEST_F(SessionOperationsTest, MessagesStayWithinTheLimitsOfTheServer) {
+TEST_F(SessionTransportTest, MessagesStayWithinTheLimitsOfTheServer) {
   ScriptedStream& stream = Opened(/*max_outstanding=*/100'000);
   Extend("alone");
   for (int i = 0; i < 3'000; ++i) Extend("e" + std::to_string(i));
@@ -215,7 +215,7 @@ TEST_F(SessionOperationsTest, MessagesStayWithinTheLimitsOfTheServer) {
   EXPECT_EQ(sent, 3'300u);
 }
 
-TEST_F(SessionOperationsTest, OperationThatWouldBreakTheStreamGoesAlone) {
+TEST_F(SessionTransportTest, OperationThatWouldBreakTheStreamGoesAlone) {
   ScriptedStream& stream = Opened();
   const size_t written = stream.written.size();
 
@@ -226,7 +226,7 @@ TEST_F(SessionOperationsTest, OperationThatWouldBreakTheStreamGoesAlone) {
   EXPECT_EQ(stream.written.size(), written);
 }
 
-TEST_F(SessionOperationsTest, NoMoreGoesOutThanTheServerHasPlacesFor) {
+TEST_F(SessionTransportTest, NoMoreGoesOutThanTheServerHasPlacesFor) {
   ScriptedStream& stream = Opened(/*max_outstanding=*/8);
   for (int i = 0; i < 10; ++i) Extend("e" + std::to_string(i));
   for (int i = 0; i < 10 && stream.writes_under_way > 0; ++i) stream.FinishWrite();
@@ -237,7 +237,7 @@ TEST_F(SessionOperationsTest, NoMoreGoesOutThanTheServerHasPlacesFor) {
   EXPECT_EQ(stream.LastBatch().size(), 4);
 }
 
-TEST_F(SessionOperationsTest, WaitingAcquiresLeavePlacesForRenewals) {
+TEST_F(SessionTransportTest, WaitingAcquiresLeavePlacesForRenewals) {
   ScriptedStream& stream = Opened(/*max_outstanding=*/8);
   for (int i = 0; i < 5; ++i) {
     Acquire("w" + std::to_string(i));
@@ -250,7 +250,7 @@ TEST_F(SessionOperationsTest, WaitingAcquiresLeavePlacesForRenewals) {
   EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"renewal"}));
 }
 
-TEST_F(SessionOperationsTest, ErrorOfAnOperationIsItsOwn) {
+TEST_F(SessionTransportTest, ErrorOfAnOperationIsItsOwn) {
   ScriptedStream& stream = Opened();
   Extend("lost");
   v1::SessionResponse message;
@@ -265,7 +265,7 @@ TEST_F(SessionOperationsTest, ErrorOfAnOperationIsItsOwn) {
   EXPECT_EQ(ReasonOf(StatusOf("lost")), ErrorReason::kLeaseLost);
 }
 
-TEST_F(SessionOperationsTest, OfferIsTheAnswerOfItsAcquire) {
+TEST_F(SessionTransportTest, OfferIsTheAnswerOfItsAcquire) {
   ScriptedStream& stream = Opened();
   Acquire("report");
   v1::SessionResponse message;
@@ -279,7 +279,7 @@ TEST_F(SessionOperationsTest, OfferIsTheAnswerOfItsAcquire) {
   EXPECT_EQ(answers_.at("report")->acquire().lease().fencing_token(), 7);
 }
 
-TEST_F(SessionOperationsTest, WhatWasSentOnAStreamThatBreaksHasAnUnknownOutcome) {
+TEST_F(SessionTransportTest, WhatWasSentOnAStreamThatBreaksHasAnUnknownOutcome) {
   ScriptedStream& stream = Opened();
   Extend("sent");
   stream.FinishWrite();
@@ -298,7 +298,7 @@ TEST_F(SessionOperationsTest, WhatWasSentOnAStreamThatBreaksHasAnUnknownOutcome)
   EXPECT_EQ(stream.let_go, 1);
 }
 
-TEST_F(SessionOperationsTest, NextOperationOpensANewSession) {
+TEST_F(SessionTransportTest, NextOperationOpensANewSession) {
   End(Opened());
 
   ScriptedStream& second = Opened();
@@ -308,7 +308,7 @@ TEST_F(SessionOperationsTest, NextOperationOpensANewSession) {
   EXPECT_TRUE(unary_.run.empty());
 }
 
-TEST_F(SessionOperationsTest, ServerWithoutSessionsGetsUnaryCalls) {
+TEST_F(SessionTransportTest, ServerWithoutSessionsGetsUnaryCalls) {
   Extend("first");
   End(*streams_[0], absl::UnimplementedError("unknown method"));
   Extend("second");
@@ -319,7 +319,7 @@ TEST_F(SessionOperationsTest, ServerWithoutSessionsGetsUnaryCalls) {
   EXPECT_TRUE(answers_.empty());
 }
 
-TEST_F(SessionOperationsTest, StreamsThatAreCutAgainAndAgainAreGivenUpForAWhile) {
+TEST_F(SessionTransportTest, StreamsThatAreCutAgainAndAgainAreGivenUpForAWhile) {
   for (int i = 0; i < kShortSessionsMax; ++i) End(Opened());
 
   Extend("meanwhile");
@@ -336,7 +336,7 @@ TEST_F(SessionOperationsTest, StreamsThatAreCutAgainAndAgainAreGivenUpForAWhile)
   EXPECT_EQ(NamesOf(*streams_.back()), (std::vector<std::string>{"by session"}));
 }
 
-TEST_F(SessionOperationsTest, StreamThatIsNeverOpenedIsGivenUp) {
+TEST_F(SessionTransportTest, StreamThatIsNeverOpenedIsGivenUp) {
   Extend("first");
 
   time_.Advance(kSessionOpenTimeout);
@@ -347,7 +347,7 @@ TEST_F(SessionOperationsTest, StreamThatIsNeverOpenedIsGivenUp) {
   EXPECT_FALSE(IsAnswered("first"));
 }
 
-TEST_F(SessionOperationsTest, LateOperationIsAnsweredAndItsResultIgnored) {
+TEST_F(SessionTransportTest, LateOperationIsAnsweredAndItsResultIgnored) {
   ScriptedStream& stream = Opened();
   Extend("late", 1s);
   stream.FinishWrite();
@@ -359,7 +359,7 @@ TEST_F(SessionOperationsTest, LateOperationIsAnsweredAndItsResultIgnored) {
   EXPECT_EQ(stream.cancels, 0);
 }
 
-TEST_F(SessionOperationsTest, OperationThatIsLateBeforeItIsSentIsNotSent) {
+TEST_F(SessionTransportTest, OperationThatIsLateBeforeItIsSentIsNotSent) {
   ScriptedStream& stream = Opened();
   Extend("on its way");
   Extend("late", 1s);
@@ -372,7 +372,7 @@ TEST_F(SessionOperationsTest, OperationThatIsLateBeforeItIsSentIsNotSent) {
   EXPECT_EQ(stream.written.size(), written);
 }
 
-TEST_F(SessionOperationsTest, SilentStreamIsPassedOverUntilItIsHeardAgain) {
+TEST_F(SessionTransportTest, SilentStreamIsPassedOverUntilItIsHeardAgain) {
   ScriptedStream& stream = Opened();
   time_.Advance(1s);
   Extend("late", 1s);
@@ -387,7 +387,7 @@ TEST_F(SessionOperationsTest, SilentStreamIsPassedOverUntilItIsHeardAgain) {
   EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"later"}));
 }
 
-TEST_F(SessionOperationsTest, StreamThatIsQuietWhileAcquiresWaitIsUsed) {
+TEST_F(SessionTransportTest, StreamThatIsQuietWhileAcquiresWaitIsUsed) {
   ScriptedStream& stream = Opened();
   Acquire("report");
   stream.FinishWrite();
@@ -405,9 +405,9 @@ TEST_F(SessionOperationsTest, StreamThatIsQuietWhileAcquiresWaitIsUsed) {
   EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"next"}));
 }
 
-TEST_F(SessionOperationsTest, CancelledAcquireEndsAtOnceAndTheServerIsTold) {
+TEST_F(SessionTransportTest, CancelledAcquireEndsAtOnceAndTheServerIsTold) {
   ScriptedStream& stream = Opened();
-  const OperationPtr operation = Acquire("report");
+  const PendingOperationPtr operation = Acquire("report");
   const uint64_t id = stream.LastBatch()[0].id();
   stream.FinishWrite();
 
@@ -418,10 +418,10 @@ TEST_F(SessionOperationsTest, CancelledAcquireEndsAtOnceAndTheServerIsTold) {
   EXPECT_TRUE(unary_.cancelled.empty());
 }
 
-TEST_F(SessionOperationsTest, CancelOfAnAcquireThatWasNotSentSendsNothing) {
+TEST_F(SessionTransportTest, CancelOfAnAcquireThatWasNotSentSendsNothing) {
   ScriptedStream& stream = Opened();
   Extend("on its way");
-  const OperationPtr operation = Acquire("report");
+  const PendingOperationPtr operation = Acquire("report");
   const size_t written = stream.written.size();
 
   operations_.Cancel(operation);
@@ -431,7 +431,7 @@ TEST_F(SessionOperationsTest, CancelOfAnAcquireThatWasNotSentSendsNothing) {
   EXPECT_EQ(stream.written.size(), written);
 }
 
-TEST_F(SessionOperationsTest, DrainingSessionIsClosedOnceItsOperationsAreAnswered) {
+TEST_F(SessionTransportTest, DrainingSessionIsClosedOnceItsOperationsAreAnswered) {
   ScriptedStream& stream = Opened();
   Extend("under way");
   stream.FinishWrite();
@@ -452,7 +452,7 @@ TEST_F(SessionOperationsTest, DrainingSessionIsClosedOnceItsOperationsAreAnswere
   EXPECT_EQ(streams_.size(), 2u);
 }
 
-TEST_F(SessionOperationsTest, CloseEndsAnIdleSessionInGoodOrder) {
+TEST_F(SessionTransportTest, CloseEndsAnIdleSessionInGoodOrder) {
   ScriptedStream& stream = Opened();
   std::thread closing([&] { operations_.Close(); });
   while (!stream.writes_closed) std::this_thread::yield();
@@ -461,7 +461,7 @@ TEST_F(SessionOperationsTest, CloseEndsAnIdleSessionInGoodOrder) {
   closing.join();
 }
 
-TEST_F(SessionOperationsTest, CloseDoesNotWaitForADaemonThatHangs) {
+TEST_F(SessionTransportTest, CloseDoesNotWaitForADaemonThatHangs) {
   ScriptedStream& stream = Opened();
   std::thread closing([&] { operations_.Close(); });
   while (stream.cancels == 0) std::this_thread::yield();
@@ -471,7 +471,7 @@ TEST_F(SessionOperationsTest, CloseDoesNotWaitForADaemonThatHangs) {
   closing.join();
 }
 
-TEST_F(SessionOperationsTest, CloseEndsWhatIsUnderWay) {
+TEST_F(SessionTransportTest, CloseEndsWhatIsUnderWay) {
   ScriptedStream& stream = Opened();
   Extend("sent");
   Extend("not sent");
