@@ -184,12 +184,12 @@ redis::RedisStoreOptions Daemon::Parts::StoreOptions() const {
           .record_retention = config.store.record_retention,
           .call_lifetime = config.store.request_timeout,
           .waiters_per_lock_max = config.waiters.per_lock_max,
-          // Nobody else knows the embedded store.
+          // No other daemon knows the embedded store.
           .first_use_wait = embedded_store ? core::Millis(0) : config.store.first_use_wait,
           .policy = LossPolicy()};
 }
 
-// Who reads the log after a lock was held twice shall find it.
+// So that somebody who searches the log because a lock was held twice finds it.
 void Daemon::Parts::TellGivenUp() {
   std::vector<std::string> given_up = GivenUp(config.store);
   for (const std::string& what : given_up) {
