@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/limits.h"
@@ -209,6 +210,28 @@ TEST_F(SessionTest, SessionsAndTheirLeasesAreCounted) {
   session_.Break();
 
   while (!counts(0, 0)) server_.loop().RunAndWait([] {});
+}
+
+// What it holds cannot be released elsewhere as well as here.
+TEST_F(SessionTest, OpenSessionGoesOnWhileTheServerStops) {
+  session_.Open();
+  std::thread stopping([this] { server_.server().Shutdown(core::Millis(20'000)); });
+  const auto stub = v1::LockService::NewStub(server_.NewChannel());
+  v1::FenceRequest late;
+  v1::FenceResponse response;
+  std::string turned_away;
+  while (turned_away != "SERVER_DRAINING") {
+    grpc::ClientContext context;
+    turned_away = support::ReasonOf(stub->Fence(&context, late, &response));
+  }
+
+  session_.Send({ReleaseOperation(1, "a", kLeaseId)});
+  const auto result = session_.ReadResult();
+  session_.HalfClose();
+  stopping.join();
+
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->release().released());
 }
 
 TEST_F(SessionTest, FirstMessageHasToOpen) {
