@@ -5,6 +5,7 @@
 # escape.
 
 set(declarations "")
+set(enumerations "")
 set(definitions "")
 set(objects "")
 set(entries "")
@@ -39,16 +40,39 @@ macro(define_script IDENTIFIER NAME FOR_TWO_KEYS)
   string(APPEND entries "      ${IDENTIFIER},\n")
 endmacro()
 
-foreach(script IN LISTS SCRIPTS)
-  get_filename_component(name "${script}" NAME_WE)
-  string(REGEX MATCHALL "[^_]+" words "${name}")
-  set(identifier "")
+# Appends the outcomes of SCRIPT, which its header numbers and names (`--  1 GRANTED, 2 ...`), as an enumeration.
+macro(declare_outcomes SCRIPT IDENTIFIER)
+  file(STRINGS "${SCRIPT}" header REGEX "^--")
+  string(REGEX MATCHALL "[0-9]+ [A-Z]+[A-Z_]*[A-Z]" outcomes "${header}")
+  if(outcomes)
+    string(APPEND enumerations "enum class ${IDENTIFIER}ScriptOutcome : std::int64_t {\n")
+    foreach(outcome IN LISTS outcomes)
+      string(REGEX MATCH "^[0-9]+" number "${outcome}")
+      camel_case("${outcome}" enumerator)
+      string(APPEND enumerations "  k${enumerator} = ${number},\n")
+    endforeach()
+    string(APPEND enumerations "};\n")
+  endif()
+endmacro()
+
+# Sets OUT to TEXT's words, which `_` or a space separates, LikeThis; numbers are left out.
+function(camel_case TEXT OUT)
+  string(REGEX MATCHALL "[A-Za-z]+" words "${TEXT}")
+  set(joined "")
   foreach(word IN LISTS words)
     string(SUBSTRING "${word}" 0 1 first)
     string(SUBSTRING "${word}" 1 -1 rest)
     string(TOUPPER "${first}" first)
-    string(APPEND identifier "${first}${rest}")
+    string(TOLOWER "${rest}" rest)
+    string(APPEND joined "${first}${rest}")
   endforeach()
+  set(${OUT} "${joined}" PARENT_SCOPE)
+endfunction()
+
+foreach(script IN LISTS SCRIPTS)
+  get_filename_component(name "${script}" NAME_WE)
+  camel_case("${name}" identifier)
+  declare_outcomes("${script}" ${identifier})
 
   string(APPEND declarations "extern const ScriptSource k${identifier}Script;  // ${name}.lua\n")
   link_script(1 "${script}")
@@ -72,11 +96,14 @@ file(CONFIGURE OUTPUT "${OUT}/scripts.h" @ONLY CONTENT [=[
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace lockkeeper::redis {
 
+// What each script answers for an operation; its header says what that means.
+@enumerations@
 struct ScriptSource {
   std::string_view name;  // file name without ".lua"
   std::string_view text;  // the whole script

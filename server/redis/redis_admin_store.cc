@@ -206,12 +206,13 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
                  .done = [this, name = request.name,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
                    if (!reply.ok()) return std::move(done)(reply.status());
-                   const int64_t outcome = OutcomeOf(*reply);
-                   if (outcome < 1 || outcome > 3)
-                     return std::move(done)(StatusOfOutcome(outcome, name));
+                   using enum ForceReleaseScriptOutcome;
+                   const ForceReleaseScriptOutcome outcome{OutcomeOf(*reply)};
+                   if (outcome < kEnded || outcome > kOpened)
+                     return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), name));
                    core::ForceReleaseAnswer answer;
-                   answer.released = outcome != 2;
-                   answer.opened = outcome == 3;
+                   answer.released = outcome != kNothing;
+                   answer.opened = outcome == kOpened;
                    answer.token.value = reply->values[1].integer;
                    answer.closed_for = core::Micros(reply->values[2].integer);
                    const std::string_view ended = reply->values[3].text;

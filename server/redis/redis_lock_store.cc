@@ -93,42 +93,45 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
        .done = [this, lease_id = request.lease_id, principal = request.principal,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
-         switch (const int64_t outcome = OutcomeOf(*reply)) {
-           case 1:
-           case 2:
-           case 6:
-           case 7: {
+         using enum AcquireScriptOutcome;
+         switch (const AcquireScriptOutcome outcome{OutcomeOf(*reply)}) {
+           case kGranted:
+           case kGrantedAfterExpired:
+           case kOffered:
+           case kOfferedAfterExpired: {
+             const bool offered = outcome == kOffered || outcome == kOfferedAfterExpired;
              // An offer is no lease: its claim is answered with a proof.
-             Lease lease = outcome < 6 ? ReadLease(*reply, lease_id, principal)
-                                       : redis::ReadLease(*reply, lease_id, assurance());
-             lease.previous_lease_expired = outcome == 2 || outcome == 7;
-             lease.offered = outcome >= 6;
+             Lease lease = offered ? redis::ReadLease(*reply, lease_id, assurance())
+                                   : ReadLease(*reply, lease_id, principal);
+             lease.previous_lease_expired =
+                 outcome == kGrantedAfterExpired || outcome == kOfferedAfterExpired;
+             lease.offered = offered;
              guard_.OnToken(lease.token);
              if (!lease.offered) guard_.OnConfirmed(lease);
              return std::move(done)(core::AcquireOutcome(std::move(lease)));
            }
-           case 3:
-           case 10: {
+           case kContention:
+           case kClosed: {
              core::Contention contention = ReadContention(*reply);
-             if (outcome == 10) contention.reason = core::ContentionReason::kClosed;
+             if (outcome == kClosed) contention.reason = core::ContentionReason::kClosed;
              if (contention.remaining_ttl == Micros(0))
                GoOnHandingOver(std::string(reply->lock_name));
              return std::move(done)(core::AcquireOutcome(std::move(contention)));
            }
-           case 5:
+           case kWaits:
              return std::move(done)(core::AcquireOutcome(ReadWaiting(*reply)));
-           case 8:
+           case kLineFull:
              return std::move(done)(
                  core::Error(ErrorReason::kWaiterLimit,
                              "the lock has " + std::to_string(options_.waiters_per_lock_max) +
                                  " waiters, and may not have more (waiters.per_lock_max)"));
-           case 9:
+           case kRefused:
              return std::move(done)(Refused());
-           case 4:
+           case kEnded:
              return std::move(done)(core::Error(
                  ErrorReason::kLeaseEnded, "the lease id was released or used up: take a new one"));
            default:
-             return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+             return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
          }
        }});
 }
@@ -164,25 +167,26 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
        .done = [this, again = std::move(again),
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
-         switch (const int64_t outcome = OutcomeOf(*reply)) {
-           case 1:
-           case 2: {
+         using enum ExtendScriptOutcome;
+         switch (const ExtendScriptOutcome outcome{OutcomeOf(*reply)}) {
+           case kExtended:
+           case kExtendedAfterExpired: {
              Lease lease = ReadLease(*reply, again.lease_id, again.principal);
-             lease.previous_lease_expired = outcome == 2;
+             lease.previous_lease_expired = outcome == kExtendedAfterExpired;
              guard_.OnConfirmed(lease);
              return std::move(done)(std::move(lease));
            }
-           case 3:
+           case kLost:
              return std::move(done)(LeaseLost());
-           case 4:
+           case kForgotten:
              if (again.reassertion.empty()) return std::move(done)(Refused());
              again.name = reply->lock_name;
              return Reassert(again, std::move(done));
-           case 5:
+           case kTooLong:
              again.name = reply->lock_name;
              return ExtendWithin(again, Millis(reply->values[1].integer), std::move(done));
            default:
-             return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+             return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
          }
        }});
 }
@@ -216,19 +220,19 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
        .done = [this, lease_id = request.lease_id, principal = request.principal,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
-         const int64_t outcome = OutcomeOf(*reply);
-         if (outcome == 1) {
+         const ReassertScriptOutcome outcome{OutcomeOf(*reply)};
+         if (outcome == ReassertScriptOutcome::kHeldAgain) {
            observer_.OnReassertion(ReassertionEnd::kTakenBack);
            Lease lease = ReadLease(*reply, lease_id, principal);
            guard_.OnToken(lease.token);
            guard_.OnConfirmed(lease);
            return std::move(done)(std::move(lease));
          }
-         if (outcome == 3) {
+         if (outcome == ReassertScriptOutcome::kLost) {
            observer_.OnReassertion(ReassertionEnd::kTooLate);
            return std::move(done)(LeaseLost());
          }
-         std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+         std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
        }});
 }
 
@@ -249,21 +253,23 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
                    if (!reply.ok()) return std::move(done)(reply.status());
                    if (reply->values[1].integer == 1)
                      GoOnHandingOver(std::string(reply->lock_name));
-                   const int64_t outcome = OutcomeOf(*reply);
+                   using enum ReleaseScriptOutcome;
+                   const ReleaseScriptOutcome outcome{OutcomeOf(*reply)};
                    // A store that has forgotten the lease, and forgets again, would take it back.
-                   if (outcome == 1 || outcome == 3) proofs_.Ended(lease_id, principal);
+                   if (outcome == kReleased || outcome == kNotHolder)
+                     proofs_.Ended(lease_id, principal);
                    switch (outcome) {
-                     case 1:
+                     case kReleased:
                        return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNone});
-                     case 2:
+                     case kExpired:
                        return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kExpired});
-                     case 3:
+                     case kNotHolder:
                        return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNotHolder});
-                     case 4:
+                     case kLeftLine:
                        return std::move(done)(
                            core::ReleaseAnswer{NotReleasedReason::kWaiterRemoved});
                      default:
-                       return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+                       return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
                    }
                  }});
 }
@@ -307,9 +313,10 @@ void RedisLockStore::Fence(const core::FenceRequest& request, core::Done<core::F
                  .deadline = request.deadline,
                  .done = [done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
                    if (!reply.ok()) return std::move(done)(reply.status());
-                   const int64_t outcome = OutcomeOf(*reply);
-                   if (outcome < 1 || outcome > 4)
-                     return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+                   using enum FenceScriptOutcome;
+                   const FenceScriptOutcome outcome{OutcomeOf(*reply)};
+                   if (outcome < kAdmitted || outcome > kUnknown)
+                     return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
                    return std::move(done)(
                        core::FenceAnswer{static_cast<core::Verdict>(outcome),
                                          FencingToken{reply->values[1].integer}});
@@ -329,15 +336,16 @@ void RedisLockStore::Poll(const core::PollRequest& request, core::Done<core::Pol
        .deadline = request.deadline,
        .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
-         const int64_t outcome = OutcomeOf(*reply);
-         if (outcome < 1 || outcome > 4) {
-           return std::move(done)(StatusOfOutcome(outcome, reply->lock_name));
+         using enum PollScriptOutcome;
+         const PollScriptOutcome outcome{OutcomeOf(*reply)};
+         if (outcome < kInLine || outcome > kLost) {
+           return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
          }
          core::PollAnswer answer;
-         answer.parked = outcome == 2;
-         answer.lost = outcome == 4;
+         answer.parked = outcome == kParked;
+         answer.lost = outcome == kLost;
          answer.free_in = Micros(reply->values[1].integer);
-         if (outcome == 3) {
+         if (outcome == kMoreParked) {
            answer.unpark_next = reply->values[2].integer;
          } else {
            answer.waiters = static_cast<int32_t>(reply->values[2].integer);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The first number that a script answers for an operation. Each script has its own outcomes from 1
-// on, written in its header; those from 80 on are common to all.
+// on, named in its header and in redis/scripts.h (`AcquireScriptOutcome`...); those from 80 on are
+// common to all.
 #pragma once
 
 #include <cstdint>

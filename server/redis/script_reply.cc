@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "redis/script_outcome.h"
+#include "redis/scripts.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -80,15 +81,16 @@ core::Contention ReadSeen(const OperationReply& reply) {
 }  // namespace
 
 std::optional<core::WithdrawResult> ReadWithdrawResult(const OperationReply& reply) {
-  switch (OutcomeOf(reply)) {
-    case 1:
+  using enum WithdrawScriptOutcome;
+  switch (WithdrawScriptOutcome{OutcomeOf(reply)}) {
+    case kWithdrawn:
       return core::WithdrawResult::kWithdrawn;
-    case 2: {
+    case kNotGranted: {
       core::WithdrawResult result = core::WithdrawResult::kNotGranted;
       result.seen = ReadSeen(reply);
       return result;
     }
-    case 3:
+    case kKept:
       return core::WithdrawResult::kKept;
     default:
       return std::nullopt;

@@ -16,14 +16,14 @@
 --            (principal, owner and labels, a line each), waiters that the line may have (6 digits,
 --            0: do not wait), and behind a space its number in a line that was lost
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
---            1 granted, 2 granted after a lease that expired: token, remaining (us), terms (ms, see
---            terms_text)
---            3 contention: free by itself in (us), waiters, owner of the holder; 10 the same of a lock
---            that nobody holds, and that stays closed after its last lease
---            4 lease id is void or used up, or a later attempt of it waits: 0, 0, 0
---            5 waits: arrival number, position, "<free by itself in (us)> <line>"
---            6 offered, 7 offered after a lease that expired: token, remaining (us), ttl (ms)
---            8 the line is full: 0, 0, 0; 9 nothing is granted now, see ARGV[7]: 0, 0, 0
+--            1 GRANTED, 2 GRANTED_AFTER_EXPIRED, if the lease before expired: token, remaining (us), terms (ms,
+--            see terms_text)
+--            3 CONTENTION: free by itself in (us), waiters, owner of the holder; 10 CLOSED: the same of a
+--            lock that nobody holds, and that stays closed after its last lease
+--            4 ENDED: lease id is void or used up, or a later attempt of it waits: 0, 0, 0
+--            5 WAITS: arrival number, position, "<free by itself in (us)> <line>"
+--            6 OFFERED, 7 OFFERED_AFTER_EXPIRED: token, remaining (us), ttl (ms)
+--            8 LINE_FULL: 0, 0, 0; 9 REFUSED: nothing is granted now, see ARGV[7]: 0, 0, 0
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format: 0, 0, 0
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written

@@ -15,10 +15,10 @@
 -- ARGV[10..] for each lock: lease id (32 digits), ttl (8 digits, ms, 0: as granted), principal, keeper
 --            that the lease gets (32 digits, '': it has the one that it has)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
---            1 extended, 2 extended, the lease before it expired: token, remaining (us), terms (ms, see
+--            1 EXTENDED, 2 EXTENDED_AFTER_EXPIRED, if the lease before expired: token, remaining (us), terms (ms, see
 --            terms_text)
---            3 the lease is lost; 4 it has to be re-asserted; 80 the line has to be seen, for a claim
---            5 the stamp tells of shorter leases: what it has to tell of at least (ms), 0, 0
+--            3 LOST; 4 FORGOTTEN: it has to be re-asserted; 80 the line has to be seen, for a claim
+--            5 TOO_LONG: the stamp tells of shorter leases: what it has to tell of at least (ms), 0, 0
 --            90 record corrupt; 91 record of a newer format: 0, 0, 0
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written

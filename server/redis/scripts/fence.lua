@@ -14,7 +14,7 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: token (integer), liveness (1: the lease has to be live, else 0)
 -- Returns    {now (us), then for each lock: outcome, newest token}
---            1 admitted; 2 stale; 3 the newest, but its lease is over; 4 unknown token
+--            1 ADMITTED; 2 STALE; 3 OVER: the newest, but its lease is over; 4 UNKNOWN token
 --            90 record corrupt; 91 record of a newer format
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS

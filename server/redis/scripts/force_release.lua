@@ -14,7 +14,7 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: delay (0: free at once, 1: closed for the rest of the lease)
 -- Returns    {now (us), then for each lock: outcome, token, closed for (us), lease id and owner}
---            1 ended: lease id and owner of the lease; 2 there was nothing to end; 3 opened: it was
+--            1 ENDED: lease id and owner of the lease; 2 NOTHING: there was nothing to end; 3 OPENED: it was
 --            only closed
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done

@@ -16,10 +16,10 @@
 --            H: has none, only hands over), line that its waiters stand in (16 digits, 0: none),
 --            number from which on the daemon's parked waiters go back (16 digits, 0: they do not)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
---            1 in line: free by itself in (us), waiters, offer to this daemon (lease id and text) or ''
---            2 the same, and waiters are parked, perhaps this daemon's: they should go back
---            3 the same, and there are more parked waiters to go through: b is the next number
---            4 the line was lost: its waiters have to stand again: 0, 0, ''
+--            1 IN_LINE: free by itself in (us), waiters, offer to this daemon (lease id and text) or ''
+--            2 PARKED: the same, and waiters are parked, perhaps this daemon's: they should go back
+--            3 MORE_PARKED: the same, and there are more parked waiters to go through: b is the next number
+--            4 LOST: its waiters have to stand again: 0, 0, ''
 --            90 record corrupt; 91 record of a newer format
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written

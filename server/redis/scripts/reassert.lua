@@ -17,8 +17,8 @@
 --            is proved (16 digits, us), both in service time, principal, keeper that the lease gets
 --            (32 digits, '': none)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
---            1 held again: token, remaining (us), terms (ms, see terms_text)
---            3 the lease is lost; 90 record corrupt; 91 record of a newer format: 0, 0, 0
+--            1 HELD_AGAIN: token, remaining (us), terms (ms, see terms_text)
+--            3 LOST; 90 record corrupt; 91 record of a newer format: 0, 0, 0
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        The daemon has checked the proof: this lease was granted with this token, and ran until this

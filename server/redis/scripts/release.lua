@@ -14,9 +14,9 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id (32 digits, a space and its digest: 8 characters), principal
 -- Returns    {now (us), then for each lock: outcome, more}
---            1 released, now or by an earlier release of this lease id
---            2 the lease had ended without a release; 3 the lease id does not hold the lock
---            4 the lease id stood in line and has left it; 3 in a quarantine
+--            1 RELEASED, now or by an earlier release of this lease id
+--            2 EXPIRED: the lease had ended without a release; 3 NOT_HOLDER
+--            4 LEFT_LINE: the lease id stood in line and has left it; 3 in a quarantine
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done

@@ -17,8 +17,8 @@
 --            (6 digits), keeper (32 digits), scope (L: a lease too, U: only what is unclaimed, S: only an
 --            offer, whose place is set aside, R: only a lease, which is released)
 -- Returns    {now (us), then for each lock: outcome, more, position, seen}
---            1 withdrawn, set aside or released; 2 nothing is granted to this attempt, and now nothing can be
---            3 the grant, or the place in line, has another keeper, or was claimed and is out of scope,
+--            1 WITHDRAWN, set aside or released; 2 NOT_GRANTED: nothing is granted to this attempt, and now nothing can be
+--            3 KEPT: the grant, or the place in line, has another keeper, or was claimed and is out of scope,
 --            or there is nothing to set aside or to release;
 --            if it is that of an earlier attempt, nothing can be granted to this one
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
