@@ -53,6 +53,8 @@ std::string Doing(const Lock& lock) {
       return "held for another " + text::InWords(Millis(lock.remaining_ttl()));
     case admin::v1::LOCK_STATE_OFFERED:
       return "offered to the next waiter";
+    case admin::v1::LOCK_STATE_UNPROVEN:
+      return "not certainly held: its holder has yet to prove the lease";
     default:
       return closed.count() > 0 ? "closed for another " + text::InWords(closed) : "free";
   }

@@ -148,7 +148,7 @@ struct ForceReleaseAnswer {
   bool opened = false;  // No lease was live: the lock was only closed.
 };
 
-enum class LockState { kHeld = 1, kOffered = 2, kEnded = 3 };
+enum class LockState { kHeld = 1, kOffered = 2, kEnded = 3, kUnproven = 4 };
 enum class LeaseEnd { kNone = 0, kReleased = 1, kExpired = 2, kForced = 3, kWithdrawn = 4 };
 
 // One lock as the store knows it, for administrators.

@@ -34,14 +34,14 @@ absl::StatusOr<std::optional<LockInfo>> ReadInspected(std::string_view name,
   const Reply& record = reply.values.front();
   if (record.type != Reply::Type::kText) return StatusOfOutcome(OutcomeOf(reply), name);
   if (record.text.empty()) return std::nullopt;
-  return ReadRecord(name, record.text, reply.now);
+  return ReadRecord(name, record.text, reply.now, static_cast<Doubt>(reply.values[1].integer));
 }
 
 Operation Inspect(const std::string& name, core::Instant deadline, OperationDone done) {
   return {.script = &kInspectScript,
           .lock_name = name,
           .arguments = {},
-          .reply_width = 1,
+          .reply_width = 2,
           .true_by_any_clock = true,
           .deadline = deadline,
           .done = std::move(done)};

@@ -269,6 +269,59 @@ TEST_P(QuarantineContract, ReleaseDoesNotSayExpiredByAClockThatWasSet) {
   EXPECT_THAT(ReasonOf(Ask(Now(repeated))), Optional(ErrorReason::kLeaseEnded)) << "it is void";
 }
 
+// The record is there, but says nothing certain.
+TEST_P(QuarantineContract, LeaseOfBeforeIsShownAsUnprovenUntilItsHolderHasProvedIt) {
+  AcquireRequest delayed = AcquireOf("a", Id(1));
+  delayed.lock_delay = Millis(5'000);
+  const Lease lease = Grant(delayed);
+  Grant("b", Id(2));
+  SetTheClock();
+  ASSERT_FALSE(Extended(ExtendOf("a", Id(1))).ok()) << "the step is noticed";
+
+  const core::LockInfo before = Get("a");
+  EXPECT_EQ(before.state, core::LockState::kUnproven);
+  EXPECT_EQ(before.last_end, core::LeaseEnd::kNone);
+  EXPECT_EQ(before.remaining_ttl, Micros(0));
+  EXPECT_EQ(before.closed_for, Micros(0));
+  EXPECT_EQ(before.owner, delayed.owner);
+  const auto page = Ask(core::ListRequest{.page_size = 100, .deadline = Deadline()});
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ(page->locks.size(), 2U) << "somebody may have them";
+
+  ASSERT_TRUE(Extended(ProvedExtendOf(delayed, lease)).ok());
+  EXPECT_EQ(Get("a").state, core::LockState::kHeld);
+  EXPECT_EQ(Get("a").remaining_ttl, kTtl);
+  EXPECT_EQ(Get("b").state, core::LockState::kUnproven);
+}
+
+TEST_P(QuarantineContract, LeaseThatWasNotProvedIsShownAsExpiredAfterTheQuarantine) {
+  Grant("a", Id(1));
+  StepBy(-Millis(20'000));
+  ASSERT_FALSE(Extended(ExtendOf("a", Id(1))).ok()) << "the step is noticed";
+  Pass(kQuarantine);
+
+  EXPECT_EQ(Get("a").state, core::LockState::kEnded);
+  EXPECT_EQ(Get("a").last_end, core::LeaseEnd::kExpired);
+  EXPECT_EQ(Get("a").remaining_ttl, Micros(0)) << "though its end by the clock is yet to come";
+  EXPECT_EQ(Get("a").closed_for, Micros(0));
+}
+
+// An offer that its client has claimed may be a lease by now, in data that are newer than these.
+TEST_P(QuarantineContract, OfferOfBeforeIsShownAsUnprovenAndThenAsEnded) {
+  Grant("a", Id(1));
+  const int64_t line = Stand(WaiterOf("a", Id(2))).line;
+  Pass(kTtl);
+  Poll("a", line);
+  ASSERT_EQ(Get("a").state, core::LockState::kOffered);
+  SetTheClock();
+  ASSERT_FALSE(Extended(ExtendOf("b", Id(3))).ok()) << "the step is noticed";
+
+  EXPECT_EQ(Get("a").state, core::LockState::kUnproven);
+  Pass(kQuarantine);
+  EXPECT_EQ(Get("a").state, core::LockState::kEnded);
+  EXPECT_EQ(Get("a").last_end, core::LeaseEnd::kNone);
+}
+
 // Older data may show its place in line, or the offer, of a lease that runs.
 TEST_P(QuarantineContract, ReleaseDoesNotSayThatAWaiterWasRemoved) {
   Grant(AcquireOf("b", Id(2)));

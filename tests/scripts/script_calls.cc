@@ -37,7 +37,7 @@ std::vector<ScriptShape> ScriptShapes() {
       {&redis::kWithdrawScript, {id_and_digest, "000001", keeper, "L"}, 1, 4, true},
       {&redis::kFenceScript, {"1", "0"}, 1, 2, false},
       {&redis::kForceReleaseScript, {"1"}, 1, 4, true},
-      {&redis::kInspectScript, {}, 1, 1, false},
+      {&redis::kInspectScript, {}, 1, 2, false},
       {&redis::kPollScript,
        {core::Hex16(1), "H", "0000000000000000", "0000000000000000"},
        2,

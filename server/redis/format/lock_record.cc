@@ -189,7 +189,8 @@ std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes
 }
 
 absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
-                                                         std::string_view record, NodeTime now) {
+                                                         std::string_view record, NodeTime now,
+                                                         Doubt doubt) {
   if (record.starts_with("2 ")) return ReadShortRecord(name, record);
   if (record.size() <= kHeaderLength || record[kHeaderLength] != '\n') return Corrupt(name);
   NumberReader number(record);
@@ -202,16 +203,23 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
   info.lock_delay = Millis(number(kLockDelay));
   info.max_hold = Millis(number(kMaxHold));
   info.waiters = static_cast<int32_t>(number(kWaiters));
-  info.closed_for = Micros(std::max<int64_t>(number(kClosedUntil) - now.micros, 0));
+  const int64_t closed_until = number(kClosedUntil);
   const auto text_bytes = static_cast<size_t>(number(kTextBytes));
-  const bool live = info.lease_end > now;
+  const bool live = info.lease_end > now && doubt == Doubt::kNone;
   const auto state = ReadState(record[kStateColumn - 1], live);
   if (number.failed() || !state || record.size() < kHeaderLength + 1 + text_bytes) {
     return Corrupt(name);
   }
   std::tie(info.state, info.last_end) = *state;
-  if (info.state != LockState::kEnded) {
-    info.remaining_ttl = Micros(std::max<int64_t>(info.lease_end.micros - now.micros, 0));
+  if (doubt == Doubt::kNone) {
+    info.closed_for = Micros(std::max<int64_t>(closed_until - now.micros, 0));
+    if (info.state != LockState::kEnded) {
+      info.remaining_ttl = Micros(std::max<int64_t>(info.lease_end.micros - now.micros, 0));
+    }
+  } else if (info.last_end != LeaseEnd::kForced) {
+    const bool may_come_back = doubt == Doubt::kMayBeProved;
+    info.state = may_come_back ? LockState::kUnproven : LockState::kEnded;
+    if (may_come_back) info.last_end = LeaseEnd::kNone;
   }
   const auto lines = Split(record.substr(kHeaderLength + 1, text_bytes), '\n');
   if (lines.size() > 0) info.principal = lines[0];

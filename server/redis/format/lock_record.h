@@ -26,10 +26,14 @@ std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes
 // `value` with leading zeros, `width` digits. Requires: 0 <= value < 10^width.
 std::string Digits(int64_t value, size_t width);
 
+// What scripts/inspect.lua says of the lease in a record: the store may have forgotten leases since
+// it was granted, so its holder has to prove it.
+enum class Doubt { kNone = 0, kMayBeProved = 1, kNotProvedInTime = 2 };
+
 // What `record` says of the lock `name` at `now`, or nothing for a record that only keeps void
 // lease ids. Errors: STORE_CORRUPT.
 absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
                                                          std::string_view record,
-                                                         core::NodeTime now);
+                                                         core::NodeTime now, Doubt doubt);
 
 }  // namespace lockkeeper::redis

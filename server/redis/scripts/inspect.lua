@@ -12,14 +12,19 @@
 --            key is the last one
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
--- Returns    {now (us), then for each lock: record}
---            an empty text if there is none; 90 record corrupt; 91 record of a newer format
+-- Returns    {now (us), then for each lock: record, doubt}
+--            record: an empty text if there is none; 90 record corrupt; 91 record of a newer format
+--            doubt: 0 none; 1 its lease is of an earlier epoch, and can be proved yet; 2 it was not
+--            proved before the quarantine ended
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS
 -- Why        One place reads the clock together with the records, so that what is left of a lease
---            is never guessed.
+--            is never guessed, and the marker, so that a lease that the store may have forgotten is not shown as
+--            held.
 
-return each({}, 1, function(key)
+return each({}, 2, function(key)
   local record, fault = read(key)
-  return fault or record or ''
+  if not record then return fault or '' end
+  if is_short(record) or is_current(record) then return record end
+  return record, in_quarantine() and 1 or 2
 end)

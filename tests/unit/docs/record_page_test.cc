@@ -52,7 +52,8 @@ TEST(RecordPageTest, TableHasTheColumnsOfTheScripts) {
 TEST(RecordPageTest, ExampleIsARecordThatTheDaemonReads) {
   constexpr core::NodeTime kBeforeItsEnd{1'795'262'940'000'000};
 
-  const auto lock = redis::ReadRecord("backup", ExampleRecord(), kBeforeItsEnd);
+  const auto lock =
+      redis::ReadRecord("backup", ExampleRecord(), kBeforeItsEnd, redis::Doubt::kNone);
 
   ASSERT_TRUE(lock.ok()) << lock.status();
   ASSERT_TRUE(lock->has_value());

@@ -190,6 +190,7 @@ TEST(AnswerTest, AdminEnumsHaveTheNumbersOfTheirMessages) {
   EXPECT_EQ(static_cast<int>(core::LockState::kHeld), admin::v1::LOCK_STATE_HELD);
   EXPECT_EQ(static_cast<int>(core::LockState::kOffered), admin::v1::LOCK_STATE_OFFERED);
   EXPECT_EQ(static_cast<int>(core::LockState::kEnded), admin::v1::LOCK_STATE_ENDED);
+  EXPECT_EQ(static_cast<int>(core::LockState::kUnproven), admin::v1::LOCK_STATE_UNPROVEN);
   EXPECT_EQ(static_cast<int>(core::LeaseEnd::kNone), admin::v1::LEASE_END_UNSPECIFIED);
   EXPECT_EQ(static_cast<int>(core::LeaseEnd::kReleased), admin::v1::LEASE_END_RELEASED);
   EXPECT_EQ(static_cast<int>(core::LeaseEnd::kExpired), admin::v1::LEASE_END_EXPIRED);
