@@ -142,7 +142,7 @@ void Line::TakeUp(LineWaiter& waiter, const Offer& offer) {
   lease.remaining_ttl = offer.remaining;
   lease.previous_lease_expired = offer.previous_lease_expired;
   lease.offered = true;
-  lease.assurance = store_.assurance();
+  lease.assurance = offer.assurance;
   AnswerWith(waiter, std::move(lease));
 }
 

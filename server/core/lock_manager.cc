@@ -58,12 +58,6 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
     return AnswerLater(Error(ErrorReason::kServerDraining, "this daemon is stopping"),
                        std::move(done));
   }
-  const Assurance given = store_.assurance();
-  if (given != Assurance::kNone && request.min_assurance > given) {
-    return AnswerLater(
-        Error(ErrorReason::kAssuranceNotReached, "the store confirms less than min_assurance asks"),
-        std::move(done));
-  }
   if (request.wait_timeout > Millis(0)) {
     const auto waiters = waiters_by_principal_.find(request.principal);
     if (waiters != waiters_by_principal_.end() &&
@@ -79,6 +73,7 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
   } else {
     done = Counted(std::move(done));
   }
+  if (request.min_assurance > Assurance::kNone) done = WithAssurance(request, std::move(done));
   const Instant arrived = clock_.Now();
   const Instant rpc_deadline = request.deadline;
   request.deadline = StoreDeadline(rpc_deadline, kGrantShare);
@@ -103,7 +98,10 @@ void LockManager::OnAcquireAnswered(AcquireRequest request, Instant arrived,
   }
   if (!outcome.ok()) {
     if (MayHaveHappened(outcome.status())) {
-      return CleanUpAfter(std::move(request), outcome.status(), std::move(done));
+      return CleanUpAfter(
+          request,
+          Error(ErrorReason::kStoreUnavailable, "the store did not answer; nothing was granted"),
+          outcome.status(), std::move(done));
     }
     return std::move(done)(outcome.status());
   }
@@ -154,25 +152,38 @@ Instant LockManager::EndOfWait(const AcquireRequest& request, Instant arrived) c
   return std::min<Instant>(end, request.deadline - std::min<Micros>(kLeaveMarginMax, left / 10));
 }
 
-// The store may have granted, or may yet: takes that back, and answers when it is known whether
-// that worked or when the caller's time is up, whichever comes first.
-void LockManager::CleanUpAfter(AcquireRequest request, absl::Status error,
-                               Done<AcquireAnswer> done) {
+// Answers when it is known whether that worked or when the caller's time is up, whichever comes
+// first.
+void LockManager::CleanUpAfter(const AcquireRequest& request, absl::Status withdrawn,
+                               absl::Status unknown, Done<AcquireAnswer> done) {
   const Instant deadline = StoreDeadline(request.deadline, kWholeShare);
   const Millis ended_by_itself = request.ttl + request.lock_delay;
   const Instant give_up =
       clock_.Now() + (request.wait_timeout > Millis(0) ? Line::kLeaveTriedFor : ended_by_itself);
   withdrawals_.Start({request.name, request.lease_id, request.attempt, request.keeper, deadline},
                      give_up,
-                     [error = std::move(error),
+                     [withdrawn = std::move(withdrawn), unknown = std::move(unknown),
                       done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
-                       if (result.ok() && *result != WithdrawResult::kKept) {
-                         std::move(done)(Error(ErrorReason::kStoreUnavailable,
-                                               "the store did not answer; nothing was granted"));
-                       } else {
-                         std::move(done)(std::move(error));
-                       }
+                       const bool is_withdrawn = result.ok() && *result != WithdrawResult::kKept;
+                       std::move(done)(is_withdrawn ? std::move(withdrawn) : std::move(unknown));
                      });
+}
+
+Done<AcquireAnswer> LockManager::WithAssurance(AcquireRequest request, Done<AcquireAnswer> done) {
+  return [this, request = std::move(request),
+          done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
+    const Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
+    if (lease == nullptr || lease->assurance >= request.min_assurance) {
+      return std::move(done)(std::move(answer));
+    }
+    CleanUpAfter(request,
+                 Error(ErrorReason::kAssuranceNotReached,
+                       "the store confirmed less than min_assurance asks"),
+                 Error(ErrorReason::kOutcomeUnknown,
+                       "the store confirmed less than min_assurance asks, and the grant could not "
+                       "be taken back"),
+                 std::move(done));
+  };
 }
 
 void LockManager::Extend(ExtendRequest request, Done<Lease> done) {

@@ -77,7 +77,12 @@ class LockManager {
                  Done<AcquireAnswer> done);
   void OnWaiting(AcquireRequest request, Instant arrived, const Waiting& place,
                  Done<AcquireAnswer> done);
-  void CleanUpAfter(AcquireRequest request, absl::Status error, Done<AcquireAnswer> done);
+  // Withdraws what may have been granted to `request`. Answers `withdrawn` if the store confirms
+  // that in time, else `unknown`.
+  void CleanUpAfter(const AcquireRequest& request, absl::Status withdrawn, absl::Status unknown,
+                    Done<AcquireAnswer> done);
+  // Refuses leases that the store confirms less of than the request asks.
+  Done<AcquireAnswer> WithAssurance(AcquireRequest request, Done<AcquireAnswer> done);
 
   // Refuses (and answers true) when too much is outstanding.
   template <typename T>

@@ -56,6 +56,7 @@ struct Offer {
   bool previous_lease_expired = false;
   int32_t attempt = 0;  // Of the waiter, and
   Keeper keeper;        // who may decline.
+  Assurance assurance = Assurance::kNone;
 };
 
 // Thread-safety: called on the loop's thread.
@@ -109,7 +110,8 @@ class LockStore {
 
   // With a wait_timeout the acquire stands in line if it cannot be granted, and the answer says
   // where; a repeat finds its place again. Errors: LEASE_ENDED, WAITER_LIMIT, RATE_LIMIT (too much
-  // is asked of this lock: no effect, and there will be none) besides.
+  // is asked of this lock: no effect, and there will be none), ASSURANCE_NOT_REACHED (the store
+  // knows that it confirms less than min_assurance: no effect) besides.
   virtual void Acquire(const AcquireRequest& request, Done<AcquireOutcome> done) = 0;
 
   // Extends a lease, or claims an offer. Errors: LEASE_LOST besides.
@@ -127,9 +129,6 @@ class LockStore {
 
   // Who hears of offers. Requires: called once, before the first Acquire.
   virtual void ListenToLine(LineListener& listener) = 0;
-
-  // What the store confirms of each grant.
-  virtual Assurance assurance() const = 0;
 };
 
 // Looks at locks and breaks them, for administrators. Same contract as LockStore.

@@ -71,9 +71,7 @@ void OperationQueue::Submit(Operation operation) {
     slot->second.lane = text::StableHash(operation.lock_name) % node_.lanes();
   }
   if (operation.rank == Rank::kNewcomer && slot->second.waiting >= kOperationsPerLockMax) {
-    return executor_.Post([done = std::move(operation.done)]() mutable {
-      std::move(done)(TooManyOfLock(ErrorReason::kRateLimit));
-    });
+    return Reject(std::move(operation.done), TooManyOfLock(ErrorReason::kRateLimit));
   }
   auto pending = std::make_unique<Pending>();
   pending->operation = std::move(operation);
@@ -81,6 +79,12 @@ void OperationQueue::Submit(Operation operation) {
   WatchDeadline(*pending);
   Add(slot->second, std::move(pending));
   Unbusy(slot->second);
+}
+
+void OperationQueue::Reject(OperationDone done, absl::Status error) {
+  executor_.Post([done = std::move(done), error = std::move(error)]() mutable {
+    std::move(done)(std::move(error));
+  });
 }
 
 // An extend goes ahead, so that its holder does not lose the lease because of many acquires. What

@@ -62,6 +62,9 @@ class OperationQueue {
 
   void Submit(Operation operation);
 
+  // Answers an operation that is not to be sent, in a later turn.
+  void Reject(OperationDone done, absl::Status error);
+
   const KeyLayout& keys() const { return options_.keys; }
 
  private:

@@ -62,7 +62,7 @@ RedisLockStore::RedisLockStore(const Node& node, StoreGuard& guard, OperationQue
 
 Lease RedisLockStore::ReadLease(const OperationReply& reply, const LeaseId& lease_id,
                                 const std::string& principal) {
-  Lease lease = redis::ReadLease(reply, lease_id, assurance());
+  Lease lease = redis::ReadLease(reply, lease_id, node_.assurance());
   lease.reassertion = proofs_.Make(lease, principal, ReadTerms(reply));
   return lease;
 }
@@ -74,6 +74,16 @@ absl::Status RedisLockStore::Refused() {
 
 void RedisLockStore::Acquire(const core::AcquireRequest& request,
                              core::Done<core::AcquireOutcome> done) {
+  // What a node without a connection confirms, its answer says.
+  const core::Assurance given = node_.assurance();
+  if (given != core::Assurance::kNone && request.min_assurance > given) {
+    return queue_.Reject(
+        [done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+          std::move(done)(reply.status());
+        },
+        core::Error(ErrorReason::kAssuranceNotReached,
+                    "the store confirms less than min_assurance asks"));
+  }
   constexpr size_t kWaitersDigits = 6;
   const int32_t waiters_max = request.wait_timeout > Millis(0) ? options_.waiters_per_lock_max : 0;
   const std::string text = EncodeText(request);
@@ -101,7 +111,7 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
            case kOfferedAfterExpired: {
              const bool offered = outcome == kOffered || outcome == kOfferedAfterExpired;
              // An offer is no lease: its claim is answered with a proof.
-             Lease lease = offered ? redis::ReadLease(*reply, lease_id, assurance())
+             Lease lease = offered ? redis::ReadLease(*reply, lease_id, node_.assurance())
                                    : ReadLease(*reply, lease_id, principal);
              lease.previous_lease_expired =
                  outcome == kGrantedAfterExpired || outcome == kOfferedAfterExpired;
@@ -351,7 +361,7 @@ void RedisLockStore::Poll(const core::PollRequest& request, core::Done<core::Pol
            answer.waiters = static_cast<int32_t>(reply->values[2].integer);
          }
          answer.offer = ReadOffer(reply->values[3].text, reply->lock_name);
-         if (answer.offer) guard_.OnToken(answer.offer->token);
+         if (answer.offer) OnOffer(*answer.offer);
          std::move(done)(std::move(answer));
        }});
 }
@@ -371,8 +381,14 @@ void RedisLockStore::GoOnHandingOver(const std::string& name) {
 void RedisLockStore::OnLineMessage(const LineMessage& message) {
   if (listener_ == nullptr) return;
   if (!message.offer) return listener_->OnWaiterReleased(message.name, message.lease_id);
-  guard_.OnToken(message.offer->token);
-  listener_->OnOffer(*message.offer);
+  core::Offer offer = *message.offer;
+  OnOffer(offer);
+  listener_->OnOffer(offer);
+}
+
+void RedisLockStore::OnOffer(core::Offer& offer) {
+  guard_.OnToken(offer.token);
+  offer.assurance = node_.assurance();
 }
 
 }  // namespace lockkeeper::redis

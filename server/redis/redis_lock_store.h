@@ -42,7 +42,6 @@ class RedisLockStore : public core::LockStore {
   void Fence(const core::FenceRequest& request, core::Done<core::FenceAnswer> done) override;
   void Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) override;
   void ListenToLine(core::LineListener& listener) override { listener_ = &listener; }
-  core::Assurance assurance() const override { return node_.assurance(); }
 
   // A script has told this daemon of one of its waiters.
   void OnLineMessage(const LineMessage& message);
@@ -59,6 +58,9 @@ class RedisLockStore : public core::LockStore {
 
   // For an acquire or extend that a script refused because of a loss.
   absl::Status Refused();
+
+  // Completes an offer that a script has told.
+  void OnOffer(core::Offer& offer);
 
   // Lets a hand-over go on that had more waiters to pass over than one script call may.
   void GoOnHandingOver(const std::string& name);

@@ -31,8 +31,19 @@ TEST_P(AcquireContract, FreeLockIsGranted) {
   EXPECT_FALSE(lease.offered);
 }
 
-TEST_P(AcquireContract, GrantOfAnUnknownLockSaysWhatTheStoreConfirms) {
-  EXPECT_EQ(Grant("a", Id(1)).assurance, world_->daemon(0).locks.assurance());
+TEST_P(AcquireContract, GrantSaysWhatTheStoreConfirms) {
+  EXPECT_EQ(Grant("a", Id(1)).assurance, core::Assurance::kMemory);
+}
+
+TEST_P(AcquireContract, NothingIsGrantedWithLessAssuranceThanAsked) {
+  Grant("met", Id(9));  // The daemon knows what the store confirms.
+  core::AcquireRequest request = AcquireOf("a", Id(1));
+  request.min_assurance = core::Assurance::kDisk;
+
+  EXPECT_THAT(ReasonOf(Ask(request)), Optional(ErrorReason::kAssuranceNotReached));
+
+  request.min_assurance = core::Assurance::kMemory;
+  Grant(request);
 }
 
 TEST_P(AcquireContract, RepeatReturnsTheFirstGrantAndIgnoresOtherFields) {

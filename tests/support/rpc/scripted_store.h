@@ -32,7 +32,6 @@ class ScriptedStore final : public core::LockStore, public core::AdminStore {
   Script<std::string, std::optional<core::LockInfo>> on_get;
   Script<core::ListRequest, core::LockPage> on_list;
   Script<core::ForceReleaseRequest, core::ForceReleaseAnswer> on_force_release;
-  core::Assurance given = core::Assurance::kMemory;
   core::LineListener* listener = nullptr;  // Who hears of offers. On the loop's thread.
 
   // Answers as a store must: not before the call has returned.
@@ -64,7 +63,6 @@ class ScriptedStore final : public core::LockStore, public core::AdminStore {
     Play(on_poll, request, std::move(done));
   }
   void ListenToLine(core::LineListener& to) override { listener = &to; }
-  core::Assurance assurance() const override { return given; }
 
   void Get(const std::string& name, core::Instant /*deadline*/,
            core::Done<std::optional<core::LockInfo>> done) override {

@@ -316,35 +316,41 @@ TEST_F(LockManagerTest, DrainingWaitsForWithdrawals) {
   EXPECT_EQ(locks_.outstanding(), 0U);
 }
 
-TEST_F(LockManagerTest, AssuranceThatTheStoreDoesNotGiveIsRefusedAtOnce) {
+TEST_F(LockManagerTest, GrantWithLessAssuranceThanAskedIsTakenBackBeforeItIsRefused) {
   AcquireRequest request = Request();
   request.min_assurance = Assurance::kDisk;
   locks_.Acquire(request, acquired_.Into());
-  EXPECT_FALSE(acquired_.came());
-  executor_.RunUntilIdle();
+  Lease lease = Granted();
+  lease.assurance = Assurance::kMemory;
+  store_.acquires.Answer(AcquireOutcome(lease));
 
+  ASSERT_FALSE(acquired_.came()) << "the caller waits for the clean-up";
+  EXPECT_EQ(store_.withdrawals.front().keeper, request.keeper);
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
   EXPECT_EQ(Reason(), ErrorReason::kAssuranceNotReached);
-  EXPECT_EQ(store_.acquires.size(), 0U);
+  EXPECT_EQ(locks_.outstanding(), 0U);
 }
 
-TEST_F(LockManagerTest, AssuranceThatTheStoreGivesIsAccepted) {
-  store_.given = Assurance::kReplicas;
+TEST_F(LockManagerTest, GrantWithLessAssuranceThatCannotBeTakenBackIsUnknown) {
   AcquireRequest request = Request();
   request.min_assurance = Assurance::kDisk;
   locks_.Acquire(request, acquired_.Into());
+  store_.acquires.Answer(AcquireOutcome(Granted()));
+  store_.withdrawals.Answer(Unavailable());
 
-  EXPECT_EQ(store_.acquires.size(), 1U);
+  EXPECT_EQ(Reason(), ErrorReason::kOutcomeUnknown);
 }
 
-// A store that is away confirms nothing now; what it will, it says itself.
-TEST_F(LockManagerTest, AssuranceIsNotJudgedWhileTheStoreIsAway) {
-  store_.given = Assurance::kNone;
+TEST_F(LockManagerTest, GrantWithTheAssuranceAskedForIsHandedOn) {
   AcquireRequest request = Request();
   request.min_assurance = Assurance::kDisk;
   locks_.Acquire(request, acquired_.Into());
-  store_.acquires.Answer(Unavailable());
+  Lease lease = Granted();
+  lease.assurance = Assurance::kDisk;
+  store_.acquires.Answer(AcquireOutcome(lease));
 
-  EXPECT_EQ(Reason(), ErrorReason::kStoreUnavailable);
+  EXPECT_TRUE(acquired_.came() && acquired_.value().ok());
+  EXPECT_EQ(store_.withdrawals.size(), 0U);
 }
 
 TEST_F(LockManagerTest, TooMuchOutstandingIsRefusedUntilSomethingIsAnswered) {

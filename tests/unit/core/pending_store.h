@@ -51,7 +51,6 @@ class PendingStore final : public LockStore {
   PendingCalls<WithdrawRequest, WithdrawResult> withdrawals;
   PendingCalls<FenceRequest, FenceAnswer> fences;
   PendingCalls<PollRequest, PollAnswer> polls;
-  Assurance given = Assurance::kMemory;
   LineListener* listener = nullptr;
 
   void Acquire(const AcquireRequest& request, Done<AcquireOutcome> done) override {
@@ -73,7 +72,6 @@ class PendingStore final : public LockStore {
     polls.Add(request, std::move(done));
   }
   void ListenToLine(LineListener& to) override { listener = &to; }
-  Assurance assurance() const override { return given; }
 };
 
 class RecordingObserver final : public LockObserver {

@@ -136,15 +136,18 @@ TEST_F(LockServiceTest, EachAcquireHasItsOwnKeeper) {
   EXPECT_THAT(keepers, SizeIs(3));
 }
 
-TEST_F(LockServiceTest, MinAssuranceBeyondTheStoreGrantsNothing) {
+TEST_F(LockServiceTest, MinAssuranceReachesTheStore) {
   GrantAll();
   v1::AcquireRequest request = AcquireRequest();
   request.set_min_assurance(v1::ASSURANCE_QUORUM);
+  store().on_withdraw = [this](const core::WithdrawRequest&, auto done) {
+    store().AnswerLater<core::WithdrawResult>(std::move(done), core::WithdrawResult::kWithdrawn);
+  };
 
   const grpc::Status status = Acquire(request);
 
-  EXPECT_EQ(ReasonOf(status), "ASSURANCE_NOT_REACHED");
-  EXPECT_THAT(acquired_, SizeIs(0));
+  EXPECT_EQ(ReasonOf(status), "ASSURANCE_NOT_REACHED") << "the lease does not have it";
+  EXPECT_EQ(acquired_.at(0).min_assurance, core::Assurance::kQuorum);
 }
 
 TEST_F(LockServiceTest, DeadlineReachesTheStoreOnTheMonotonicClock) {
