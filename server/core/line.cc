@@ -20,16 +20,18 @@ constexpr Millis kClaimTime{3000};
 
 }  // namespace
 
-Line::Line(LockStore& store, const Clock& clock, Executor& executor, Withdrawals& withdrawals,
-           EndOfWait on_end)
+Line::Line(LockStore& store, WaitingLine& line, const Clock& clock, Executor& executor,
+           Withdrawals& withdrawals, LockObserver& observer, Millis request_timeout)
     : store_(store),
+      line_(line),
       clock_(clock),
       executor_(executor),
       withdrawals_(withdrawals),
-      on_end_(std::move(on_end)),
+      observer_(observer),
+      deadlines_(clock, request_timeout),
       told_(kClaimTime),
-      polls_due_(clock, executor, [this](LocalLine& line) { Poll(line); }) {
-  store_.ListenToLine(*this);
+      polls_due_(clock, executor, [this](LocalLine& due) { Poll(due); }) {
+  line_.Listen(*this);
 }
 
 Line::~Line() { *alive_ = false; }
@@ -44,12 +46,89 @@ LineWaiter* Line::Find(const Keeper& keeper) {
   return found == by_keeper_.end() ? nullptr : *found;
 }
 
-void Line::Expect(const Keeper& keeper, const LeaseId& lease_id) {
-  expected_[keeper].lease_id = lease_id;
+void Line::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
+  const Instant arrived = clock_.Now();
+  const Instant rpc_deadline = request.deadline;
+  request.deadline = deadlines_.OfGrant(rpc_deadline);
+  auto asked = std::make_unique<AcquireRequest>(std::move(request));
+  const AcquireRequest& to_store = *asked;
+  if (to_store.wait_timeout == Millis(0)) {
+    return store_.Acquire(to_store,
+                          [this, arrived, rpc_deadline, asked = std::move(asked),
+                           done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
+                            asked->deadline = rpc_deadline;
+                            OnTried(std::move(*asked), arrived, std::move(answer), std::move(done));
+                          });
+  }
+  expected_[to_store.keeper].lease_id = to_store.lease_id;
+  line_.Stand(to_store, /*old_number=*/0,
+              [this, arrived, rpc_deadline, asked = std::move(asked),
+               done = std::move(done)](absl::StatusOr<AcquireOutcome> outcome) mutable {
+                asked->deadline = rpc_deadline;
+                OnStood(std::move(*asked), arrived, std::move(outcome), std::move(done));
+              });
 }
 
-void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, Instant wait_end,
+void Line::OnStood(AcquireRequest request, Instant arrived, absl::StatusOr<AcquireOutcome> outcome,
+                   Done<AcquireAnswer> done) {
+  const Waiting* const place = outcome.ok() ? std::get_if<Waiting>(&*outcome) : nullptr;
+  if (place != nullptr) {
+    Wait(std::move(request), *place, arrived, std::move(done));
+    if (draining_) StartDraining();
+    return;
+  }
+  expected_.erase(request.keeper);
+  absl::StatusOr<AcquireAnswer> answer = AcquireAnswer();
+  if (!outcome.ok()) {
+    answer = outcome.status();
+  } else if (Lease* const lease = std::get_if<Lease>(&*outcome)) {
+    answer = AcquireAnswer(std::move(*lease));
+  } else {
+    answer = AcquireAnswer(std::get<Contention>(*std::move(outcome)));
+  }
+  OnTried(std::move(request), arrived, std::move(answer), std::move(done));
+}
+
+void Line::OnTried(AcquireRequest request, Instant arrived, absl::StatusOr<AcquireAnswer> answer,
+                   Done<AcquireAnswer> done) {
+  if (!answer.ok() && MayHaveHappened(answer.status())) {
+    return withdrawals_.TakeBack(
+        request, deadlines_.OfCall(request.deadline),
+        Error(ErrorReason::kStoreUnavailable, "the store did not answer; nothing was granted"),
+        answer.status(), std::move(done));
+  }
+  const Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
+  if (lease != nullptr && lease->offered) {
+    return OnOffered(std::move(request), arrived, *lease, std::move(done));
+  }
+  std::move(done)(std::move(answer));
+}
+
+// It was this acquire's turn already.
+void Line::OnOffered(AcquireRequest request, Instant arrived, const Lease& offered,
+                     Done<AcquireAnswer> done) {
+  if (request.claim == ClaimMode::kByClient) {
+    Offered(offered.lease_id, offered.token);
+    return std::move(done)(AcquireAnswer(offered));
+  }
+  const Offer offer{.name = offered.name,
+                    .lease_id = offered.lease_id,
+                    .token = offered.token,
+                    .remaining = offered.remaining_ttl,
+                    .ttl = offered.ttl,
+                    .previous_lease_expired = offered.previous_lease_expired,
+                    .attempt = request.attempt,
+                    .keeper = request.keeper,
+                    .assurance = offered.assurance};
+  Wait(std::move(request), Waiting{}, arrived, std::move(done));
+  OnOffer(offer);
+}
+
+// The acquire stands in line at `place`.
+void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived,
                 Done<AcquireAnswer> done) {
+  observer_.OnWaitBegan();
+  const Instant wait_end = CallDeadlines::OfWait(request, arrived);
   std::unique_ptr<LocalLine>& line = lines_[request.name];
   if (!line) {
     line = std::make_unique<LocalLine>();
@@ -77,6 +156,7 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived, I
   line->length = std::max(line->length, place.position);
   PollWhenFree(*line, place.free_in);
   const auto came = expected_.extract(waiter->request.keeper);
+  if (!came.empty()) waiter->caller_left = came.mapped().abandoned;
   if (!came.empty() && !draining_) CatchUp(*waiter, came.mapped());
 }
 
@@ -86,22 +166,20 @@ void Line::CatchUp(LineWaiter& waiter, const Expected& came) {
   if (came.offer) TakeUp(waiter, *came.offer);
 }
 
-bool Line::GiveUp(const Keeper& keeper) {
+void Line::Abandon(const Keeper& keeper) {
   if (LineWaiter* const waiter = Find(keeper)) {
-    Leave(*waiter);
-    return true;
+    waiter->caller_left = true;
+    return Leave(*waiter);
   }
   const auto expected = expected_.find(keeper);
-  if (expected == expected_.end()) return false;
-  expected->second.abandoned = true;
-  return true;
+  if (expected != expected_.end()) expected->second.abandoned = true;
 }
 
 void Line::StartDraining() {
   draining_ = true;
   polls_due_.CancelAll();
   for (auto& [name, line] : lines_) {
-    SayLeaving(name);
+    line_.Leave(name, clock_.Now() + kStoreTimeout);
     std::erase_if(line->waiters, [this](const std::unique_ptr<LineWaiter>& entry) {
       LineWaiter& waiter = *entry;
       if (waiter.state == LineWaiter::State::kLeaving) return false;  // Its own answer comes soon.
@@ -111,15 +189,6 @@ void Line::StartDraining() {
     });
   }
   std::erase_if(lines_, [](const auto& entry) { return entry.second->waiters.empty(); });
-}
-
-void Line::SayLeaving(const std::string& name) {
-  store_.Poll({.name = name,
-               .mode = PollMode::kLeaving,
-               .line = 0,
-               .unpark_from = 0,
-               .deadline = clock_.Now() + kStoreTimeout},
-              [](absl::StatusOr<PollAnswer>) {});
 }
 
 void Line::OnOffer(const Offer& offer) {
@@ -156,7 +225,7 @@ void Line::Decline(const Offer& offer) {
   withdrawals_.Start(
       {offer.name, offer.lease_id, offer.attempt, offer.keeper, clock_.Now() + kStoreTimeout,
        told != nullptr ? WithdrawScope::kSetAside : WithdrawScope::kUnclaimedOnly},
-      clock_.Now() + kLeaveTriedFor, [](absl::StatusOr<WithdrawResult>) {});
+      clock_.Now() + Withdrawals::kLeaveTriedFor, [](absl::StatusOr<WithdrawResult>) {});
 }
 
 void Line::OnWaiterReleased(const std::string& name, const LeaseId& lease_id) {
@@ -190,12 +259,11 @@ void Line::Claim(LineWaiter& waiter) {
   claim.lease_id = request.lease_id;
   claim.principal = request.principal;
   claim.deadline = clock_.Now() + kStoreTimeout;
-  claim.target = ExtendTarget::kOffer;
   store_.Extend(claim,
                 [this, alive = alive_, name = claim.name, lease_id = request.lease_id,
                  keeper = request.keeper, attempt = request.attempt](absl::StatusOr<Lease> lease) {
                   if (*alive)
-                    OnClaimed({name, lease_id, attempt, keeper, {}, {}, {}}, std::move(lease));
+                    OnClaimed({name, lease_id, attempt, keeper, {}, {}}, std::move(lease));
                 });
 }
 
@@ -223,7 +291,7 @@ void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
     return;
   }
   waiter->state = LineWaiter::State::kWaiting;
-  UnparkSoon(*waiter->line);
+  PollIn(*waiter->line, kPollSoon);  // The offer has lapsed: it goes back to its place.
 }
 
 // Takes the waiter's place back and answers when the store has confirmed it or its time is up.
@@ -234,8 +302,8 @@ void Line::Leave(LineWaiter& waiter) {
   const AcquireRequest& request = waiter.request;
   withdrawals_.Start(
       {waiter.line->name, request.lease_id, request.attempt, request.keeper,
-       clock_.Now() + kStoreTimeout, WithdrawScope::kLeaseToo, true},
-      clock_.Now() + kLeaveTriedFor,
+       clock_.Now() + kStoreTimeout},
+      clock_.Now() + Withdrawals::kLeaveTriedFor,
       [this, alive = alive_, keeper = request.keeper](const auto& result) {
         LineWaiter* leaving = *alive ? Find(keeper) : nullptr;
         if (leaving == nullptr) return;
@@ -263,7 +331,7 @@ void Line::AnswerWith(LineWaiter& waiter, Lease lease) {
 
 void Line::Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
   Done<AcquireAnswer> done = std::move(waiter.done);
-  const Keeper keeper = waiter.request.keeper;
+  const WaitEnd end = waiter.caller_left ? WaitEnd::kCallerLeft : WaitEndOf(answer);
   const Instant arrived = waiter.arrived;
   LocalLine& line = *waiter.line;
   by_keeper_.erase(&waiter);
@@ -272,17 +340,18 @@ void Line::Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
     polls_due_.Cancel(line);
     lines_.erase(lines_.find(line.name));
   }
-  on_end_(keeper, arrived, answer);
+  observer_.OnWaitEnded(end, std::chrono::duration_cast<Micros>(clock_.Now() - arrived));
   std::move(done)(std::move(answer));
 }
 
 void Line::AnswerLater(LineWaiter& waiter, absl::Status error) {
-  const Keeper keeper = waiter.request.keeper;
   by_keeper_.erase(&waiter);
-  executor_.Post([on_end = on_end_, keeper, arrived = waiter.arrived, done = std::move(waiter.done),
+  executor_.Post([&observer = observer_, &clock = clock_, caller_left = waiter.caller_left,
+                  arrived = waiter.arrived, done = std::move(waiter.done),
                   error = std::move(error)]() mutable {
     const absl::StatusOr<AcquireAnswer> answer = std::move(error);
-    on_end(keeper, arrived, answer);
+    observer.OnWaitEnded(caller_left ? WaitEnd::kCallerLeft : WaitEndOf(answer),
+                         std::chrono::duration_cast<Micros>(clock.Now() - arrived));
     std::move(done)(answer.status());
   });
 }

@@ -20,8 +20,6 @@ constexpr Millis kPollSpread{200};
 // Polls that nothing hurries begin at multiples of this, so that those of many lines share script
 // calls: one by one they cost three times as much.
 constexpr Micros kPollGrid = Millis(25);
-// Between two polls while a hand-over goes on, or after an offer has lapsed.
-constexpr Millis kPollSoon{1};
 // Behind the end of the holder's lease, so that the store finds it ended.
 constexpr Micros kPastLeaseEnd{500};
 
@@ -45,22 +43,13 @@ void Line::PollWhenFree(LocalLine& line, Micros free_in) {
   PollIn(line, std::min(ToGrid(kPollInterval, clock_.Now()), free_in + kPastLeaseEnd));
 }
 
-// An offer has lapsed: its waiter goes back to its place.
-void Line::UnparkSoon(LocalLine& line) {
-  line.unpark_from = 1;
-  PollIn(line, kPollSoon);
-}
-
 void Line::Poll(LocalLine& line) {
   line.polling = true;
-  store_.Poll({.name = line.name,
-               .mode = PollMode::kWaiting,
-               .line = line.CommonLine(),
-               .unpark_from = line.unpark_from,
-               .deadline = clock_.Now() + kStoreTimeout},
-              [this, alive = alive_, name = line.name](absl::StatusOr<PollAnswer> answer) {
-                if (*alive) OnPolled(name, std::move(answer));
-              });
+  line_.Poll(
+      {.name = line.name, .line = line.CommonLine(), .deadline = clock_.Now() + kStoreTimeout},
+      [this, alive = alive_, name = line.name](absl::StatusOr<PollAnswer> answer) {
+        if (*alive) OnPolled(name, std::move(answer));
+      });
 }
 
 void Line::OnPolled(const std::string& name, absl::StatusOr<PollAnswer> answer) {
@@ -78,13 +67,8 @@ void Line::PollNext(LocalLine& line, const absl::StatusOr<PollAnswer>& answer) {
     StandAgain(line);
     return PollIn(line, interval);
   }
-  line.unpark_from = 0;
   line.length = answer->waiters;
-  const bool going_on = answer->parked || answer->unpark_next > 0 ||
-                        (answer->free_in == Micros(0) && answer->waiters > 0);
-  if (answer->parked) line.unpark_from = 1;
-  if (answer->unpark_next > 0) line.unpark_from = answer->unpark_next;
-  if (going_on) {
+  if (answer->unfinished) {
     PollIn(line, kPollSoon);
   } else if (answer->free_in > Micros(0)) {
     PollIn(line, std::min(interval, answer->free_in + kPastLeaseEnd));
@@ -121,28 +105,30 @@ void Line::StandAgain(LineWaiter& waiter) {
   waiter.stood_again = true;
   AcquireRequest request = waiter.request;
   request.name = waiter.line->name;
-  request.place = waiter.place.number;
   request.deadline = clock_.Now() + kStoreTimeout;
-  store_.Acquire(request, [this, alive = alive_, name = request.name, lease_id = request.lease_id,
-                           keeper = request.keeper](const auto& outcome) {
-    if (!*alive) return;
-    LineWaiter* const standing = Find(keeper);
-    if (standing == nullptr) return StandAgainAfter(name, lease_id);
-    // One that claims or leaves meanwhile is answered by that.
-    if (standing->state != LineWaiter::State::kWaiting) return;
-    if (!outcome.ok()) {
-      if (MayHaveHappened(outcome.status()) || absl::IsUnavailable(outcome.status())) return;
-      return Answer(*standing, outcome.status());
-    }
-    if (auto* place = std::get_if<Waiting>(&*outcome)) {
-      standing->place = *place;
-      PollIn(*standing->line, place->free_in + kPastLeaseEnd);
-    } else if (auto* lease = std::get_if<Lease>(&*outcome)) {
-      OnGrantedAgain(*standing, std::move(*lease));
-    } else {
-      Answer(*standing, AcquireAnswer(std::get<Contention>(std::move(*outcome))));
-    }
-  });
+  const int64_t old_number = waiter.place.number;
+  line_.Stand(request, old_number,
+              [this, alive = alive_, name = request.name, lease_id = request.lease_id,
+               keeper = request.keeper](const auto& outcome) {
+                if (!*alive) return;
+                LineWaiter* const standing = Find(keeper);
+                if (standing == nullptr) return StandAgainAfter(name, lease_id);
+                // One that claims or leaves meanwhile is answered by that.
+                if (standing->state != LineWaiter::State::kWaiting) return;
+                if (!outcome.ok()) {
+                  if (MayHaveHappened(outcome.status()) || absl::IsUnavailable(outcome.status()))
+                    return;
+                  return Answer(*standing, outcome.status());
+                }
+                if (auto* place = std::get_if<Waiting>(&*outcome)) {
+                  standing->place = *place;
+                  PollIn(*standing->line, place->free_in + kPastLeaseEnd);
+                } else if (auto* lease = std::get_if<Lease>(&*outcome)) {
+                  OnGrantedAgain(*standing, std::move(*lease));
+                } else {
+                  Answer(*standing, AcquireAnswer(std::get<Contention>(std::move(*outcome))));
+                }
+              });
 }
 
 // A call that was to stand again has ended meanwhile. If another one of its client waits in its

@@ -11,8 +11,8 @@
 #include <unordered_set>
 
 #include "core/executor.h"
-#include "core/lock_store.h"
 #include "core/requests.h"
+#include "core/waiting_line.h"
 
 namespace lockkeeper::core {
 
@@ -30,6 +30,7 @@ struct LineWaiter {
   bool over = false;         // The wait has ended while a claim was under way.
   bool stood_again = false;  // After the store had lost the line.
   bool released = false;
+  bool caller_left = false;
   std::unique_ptr<Timer> end_timer;
   std::unique_ptr<Timer> claim_timer;
 };
@@ -68,7 +69,6 @@ struct LocalLine {
   uint64_t poll_number = 0;
   size_t heap_place = 0;
   bool polling = false;
-  int64_t unpark_from = 0;
   int32_t length = 0;  // As the store said last.
 
   // The line in the store that all of them stand in. 0 if they do not, or if it is not known: the

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The domain's front door. Gives each request its time, sends it to the store, lets
-// acquires wait (line.h), and sees to it that one that is given up leaves nothing behind
+// acquires wait (waiters.h), and sees to it that one that is given up leaves nothing behind
 // (withdrawals.h). docs/internals/life_of_a_request.md shows the way here.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "core/call_deadlines.h"
 #include "core/clock.h"
 #include "core/executor.h"
 #include "core/limits.h"
-#include "core/line.h"
 #include "core/lock_observer.h"
 #include "core/lock_store.h"
 #include "core/requests.h"
+#include "core/waiters.h"
 #include "core/withdrawals.h"
 
 namespace lockkeeper::core {
@@ -35,8 +35,9 @@ struct LockManagerOptions {
 // Lifetime: borrows its collaborators.
 class LockManager {
  public:
-  LockManager(LockStore& store, const Clock& clock, Executor& executor, LockObserver& observer,
-              LockManagerOptions options);
+  // `waiters` and `withdrawals`: of the same store.
+  LockManager(LockStore& store, Waiters& waiters, Withdrawals& withdrawals, const Clock& clock,
+              Executor& executor, LockObserver& observer, LockManagerOptions options);
 
   // Errors: those of LockService.Acquire. After UNAVAILABLE the grant, if any, is being withdrawn.
   void Acquire(AcquireRequest request, Done<AcquireAnswer> done);
@@ -56,7 +57,7 @@ class LockManager {
 
   // The caller of an acquire that may wait is gone: it leaves the line, or does not join it. Its
   // `done` still runs.
-  void Abandon(const Keeper& keeper);
+  void Abandon(const Keeper& keeper) { waiters_.Abandon(keeper); }
 
   // From now on acquires answer SERVER_DRAINING, those that wait too; everything else goes on.
   void StartDraining();
@@ -65,22 +66,9 @@ class LockManager {
   size_t outstanding() const;
 
   // Acquires that stand in line.
-  size_t waiting() const { return line_.waiting(); }
+  size_t waiting() const { return waiters_.waiting(); }
 
  private:
-  // When the store has to have answered, so that the caller still gets our answer.
-  Instant StoreDeadline(Instant rpc_deadline, double share) const;
-  Instant EndOfWait(const AcquireRequest& request, Instant arrived) const;
-  void OnAcquireAnswered(AcquireRequest request, Instant arrived,
-                         absl::StatusOr<AcquireOutcome> outcome, Done<AcquireAnswer> done);
-  void OnGranted(const AcquireRequest& request, Instant arrived, Lease lease,
-                 Done<AcquireAnswer> done);
-  void OnWaiting(AcquireRequest request, Instant arrived, const Waiting& place,
-                 Done<AcquireAnswer> done);
-  // Withdraws what may have been granted to `request`. Answers `withdrawn` if the store confirms
-  // that in time, else `unknown`.
-  void CleanUpAfter(const AcquireRequest& request, absl::Status withdrawn, absl::Status unknown,
-                    Done<AcquireAnswer> done);
   // Refuses leases that the store confirms less of than the request asks.
   Done<AcquireAnswer> WithAssurance(AcquireRequest request, Done<AcquireAnswer> done);
 
@@ -89,22 +77,21 @@ class LockManager {
   bool RefusesAdmission(Done<T>& done);
   template <typename T>
   Done<T> Counted(Done<T> done);
-  // The same for one that may wait.
+  // The same for acquires, and for those that may wait.
+  Done<AcquireAnswer> CountedAcquire(Done<AcquireAnswer> done);
   Done<AcquireAnswer> CountedWaiter(const std::string& principal, Done<AcquireAnswer> done);
-  void OnWaitEnded(const Keeper& keeper, Instant arrived,
-                   const absl::StatusOr<AcquireAnswer>& answer);
+  void OnAcquired(const absl::StatusOr<AcquireAnswer>& answer);
   template <typename T>
   void AnswerLater(absl::Status error, Done<T> done);
 
   LockStore& store_;
+  Waiters& waiters_;
+  Withdrawals& withdrawals_;
   const Clock& clock_;
   Executor& executor_;
   LockObserver& observer_;
   const LockManagerOptions options_;
-  Withdrawals withdrawals_;
-  Line line_;
-  // Acquires that may wait, whose callers are gone and that have no answer yet, by keeper.
-  std::unordered_set<Keeper, HashOfHexId> left_;
+  const CallDeadlines deadlines_;
   // Acquires without an answer that may wait.
   std::unordered_map<std::string, size_t> waiters_by_principal_;
   size_t operations_ = 0;

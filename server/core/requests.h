@@ -34,7 +34,6 @@ struct AcquireRequest {
   Assurance min_assurance = Assurance::kNone;
   std::string principal;  // Empty without authentication.
   Keeper keeper;          // Of the call or session that carries this acquire.
-  int64_t place = 0;      // Number that it had in a line that was lost, and takes with it. 0: none.
   Instant deadline;       // Of the rpc; Instant::max() if it has none.
 };
 
@@ -64,9 +63,6 @@ struct Contention {
 
 using AcquireAnswer = std::variant<Lease, Contention>;
 
-// What the caller knows that is extended; a hint, which spares the store a look.
-enum class ExtendTarget { kLease, kOffer };
-
 struct ExtendRequest {
   std::string name;
   LeaseId lease_id;
@@ -75,7 +71,6 @@ struct ExtendRequest {
   std::string reassertion;
   std::string principal;
   Instant deadline;
-  ExtendTarget target = ExtendTarget::kLease;
   std::optional<Keeper> keeper;  // That the lease gets, which is adopted by this.
 };
 
@@ -84,7 +79,6 @@ struct ReleaseRequest {
   LeaseId lease_id;
   std::string principal;
   Instant deadline;
-  bool has_line = false;  // The lock is known to have one: a hint, which spares the store a look.
 };
 
 enum class NotReleasedReason { kNone = 0, kExpired = 1, kNotHolder = 2, kWaiterRemoved = 3 };
@@ -129,7 +123,6 @@ struct WithdrawRequest {
   Keeper keeper;
   Instant deadline;
   WithdrawScope scope = WithdrawScope::kLeaseToo;
-  bool in_line = false;  // It is known to stand in line: a hint, which spares the store a look.
 };
 
 enum class ReleaseDelay { kHoldersRemainingTtl, kNone };

@@ -22,7 +22,6 @@
 #include "core/clock.h"
 #include "core/errors.h"
 #include "core/expiring_map.h"
-#include "core/line.h"
 #include "core/lock_manager.h"
 #include "core/requests.h"
 #include "core/session_leases.h"
@@ -148,7 +147,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_map<uint64_t, Waiting> waiting_;  // Acquires that may wait, by operation id.
   // Keepers of offers that this session may claim, by lease id and name. Its client may be slow to
   // read of one: the store makes it anew until the place in line has been left.
-  ExpiringMap<std::string, Keeper> offers_{Line::kLeaveTriedFor};
+  ExpiringMap<std::string, Keeper> offers_{Withdrawals::kLeaveTriedFor};
 };
 
 }  // namespace lockkeeper::core

@@ -56,6 +56,19 @@ void Withdrawals::Start(WithdrawRequest request, Instant give_up,
   Try(id, first_deadline);
 }
 
+void Withdrawals::TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
+                           absl::Status unknown, Done<AcquireAnswer> done) {
+  const Millis ended_by_itself = request.ttl + request.lock_delay;
+  const Millis tried_for = request.wait_timeout > Millis(0) ? kLeaveTriedFor : ended_by_itself;
+  Start({request.name, request.lease_id, request.attempt, request.keeper, deadline},
+        clock_.Now() + tried_for,
+        [withdrawn = std::move(withdrawn), unknown = std::move(unknown),
+         done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
+          const bool is_withdrawn = result.ok() && *result != WithdrawResult::kKept;
+          std::move(done)(is_withdrawn ? std::move(withdrawn) : std::move(unknown));
+        });
+}
+
 void Withdrawals::Try(uint64_t id, Instant deadline) {
   Running& running = *running_.at(id);
   running.timer.reset();

@@ -28,6 +28,15 @@ class Withdrawals {
   // ended by itself. `first_answer` runs once, on the loop's thread, with what the first try told.
   void Start(WithdrawRequest request, Instant give_up, Done<WithdrawResult> first_answer);
 
+  // Takes back what the store may have granted to `request`. Answers `withdrawn` if the store
+  // confirms that by `deadline`, else `unknown`, and goes on trying.
+  void TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
+                absl::Status unknown, Done<AcquireAnswer> done);
+
+  // How long leaving a line is tried. No ttl ends a place in line; the store forgets one, or its
+  // whole line, about a minute after its daemon was last heard of.
+  static constexpr Millis kLeaveTriedFor{300'000};
+
   // Withdrawals that have not ended.
   size_t outstanding() const { return running_.size(); }
 

@@ -39,8 +39,8 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
     health_.ReportGrants({.looked = false, .granting = false});  // Until the guard does.
     store_ =
         std::make_unique<redis::RedisStore>(*node_, loop_, loop_, guard_telemetry_, options.store);
-    locks_ = std::make_unique<core::LockManager>(store_->locks(), loop_, loop_, deps.lock_observer,
-                                                 options.locks);
+    domain_ = std::make_unique<core::Domain>(store_->locks(), store_->line(), loop_, loop_,
+                                             deps.lock_observer, options.locks);
     connecting_ = node_->health().problem;
     node_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
     MeasureLag(loop_.Now());
@@ -54,7 +54,7 @@ LockLoop::~LockLoop() {
     node_->SetHealthListener([](const redis::NodeHealth&) {});
     node_->Close();
     store_->Close();  // Before the manager is gone, which waits for answers.
-    locks_.reset();
+    domain_.reset();
     store_.reset();
     node_.reset();
   });
@@ -87,7 +87,7 @@ void LockLoop::OnHealth(const redis::NodeHealth& health) {
 }
 
 void LockLoop::StartDraining() {
-  loop_.RunAndWait([this] { locks_->StartDraining(); });
+  loop_.RunAndWait([this] { locks().StartDraining(); });
 }
 
 size_t LockLoop::WaitUntilIdle(core::Instant deadline) {
@@ -99,7 +99,7 @@ size_t LockLoop::WaitUntilIdle(core::Instant deadline) {
 }
 
 void LockLoop::CheckIdle(std::shared_ptr<IdleWatch> watch) {
-  const size_t outstanding = locks_->outstanding();
+  const size_t outstanding = locks().outstanding();
   if (outstanding == 0 || loop_.Now() >= watch->deadline) {
     watch->timer.reset();
     watch->outstanding.set_value(outstanding);

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "core/lock_manager.h"
+#include "core/domain.h"
 #include "daemon/guard_telemetry.h"
 #include "daemon/node_telemetry.h"
 #include "loop/event_loop.h"
@@ -47,7 +47,7 @@ class LockLoop {
 
   loop::EventLoop& loop() { return loop_; }
   // Of the loop's thread: post to it first.
-  core::LockManager& locks() { return *locks_; }
+  core::LockManager& locks() { return domain_->locks(); }
   core::AdminStore& admin() { return store_->admin(); }
 
   // What came of the first try to reach the store: reachable, refused or away. Nothing if that is
@@ -79,7 +79,7 @@ class LockLoop {
   GuardTelemetry guard_telemetry_;
   std::unique_ptr<redis::RedisNode> node_;
   std::unique_ptr<redis::RedisStore> store_;
-  std::unique_ptr<core::LockManager> locks_;
+  std::unique_ptr<core::Domain> domain_;
   std::optional<std::promise<redis::NodeHealth>> contact_;  // Until it is kept.
   bool is_starting_ = true;                                 // Somebody may wait for it.
   std::string connecting_;  // What the node says before anything is known.

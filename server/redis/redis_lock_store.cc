@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,10 +32,7 @@ absl::Status LeaseLost() {
   return core::Error(ErrorReason::kLeaseLost, "the lease has ended or was never held");
 }
 
-// The letters of poll.lua and withdraw.lua, in the order of the enumerators.
-std::string_view LetterOf(core::PollMode mode) {
-  return std::string_view("WLH").substr(static_cast<size_t>(mode), 1);
-}
+// The letters of withdraw.lua, in the order of the enumerators.
 std::string_view LetterOf(core::WithdrawScope scope) {
   return std::string_view("LUSR").substr(static_cast<size_t>(scope), 1);
 }
@@ -72,8 +70,35 @@ absl::Status RedisLockStore::Refused() {
   return guard_.Refusal();
 }
 
+LineKey RedisLockStore::LineKeyOf(const std::string& name) {
+  return lines_.Find(name, clock_.Now()) != nullptr ? LineKey::kAlways : LineKey::kWhenAsked;
+}
+
+// Only a claim has to see the line.
+LineKey RedisLockStore::LineKeyOfExtend(const core::ExtendRequest& request) {
+  const KnownLine* const line = lines_.Find(request.name, clock_.Now());
+  const bool is_claim = line != nullptr && line->offered == request.lease_id;
+  return is_claim ? LineKey::kAlways : LineKey::kWhenAsked;
+}
+
 void RedisLockStore::Acquire(const core::AcquireRequest& request,
-                             core::Done<core::AcquireOutcome> done) {
+                             core::Done<core::AcquireAnswer> done) {
+  SubmitAcquire(request, "000000", Rank::kNewcomer, std::move(done));
+}
+
+void RedisLockStore::Stand(const core::AcquireRequest& request, int64_t old_number,
+                           core::Done<core::AcquireOutcome> done) {
+  constexpr size_t kWaitersDigits = 6;
+  std::string place = Digits(options_.waiters_per_lock_max, kWaitersDigits);
+  if (old_number > 0) place.append(" ").append(std::to_string(old_number));
+  // One that stands again was let in before.
+  const Rank rank = old_number > 0 ? Rank::kOther : Rank::kNewcomer;
+  SubmitAcquire(request, std::move(place), rank, std::move(done));
+}
+
+template <typename Outcome>
+void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::string place,
+                                   Rank rank, core::Done<Outcome> done) {
   // What a node without a connection confirms, its answer says.
   const core::Assurance given = node_.assurance();
   if (given != core::Assurance::kNone && request.min_assurance > given) {
@@ -84,19 +109,15 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
         core::Error(ErrorReason::kAssuranceNotReached,
                     "the store confirms less than min_assurance asks"));
   }
-  constexpr size_t kWaitersDigits = 6;
-  const int32_t waiters_max = request.wait_timeout > Millis(0) ? options_.waiters_per_lock_max : 0;
   const std::string text = EncodeText(request);
-  std::string waiting = Digits(waiters_max, kWaitersDigits);
-  if (request.place > 0) waiting.append(" ").append(std::to_string(request.place));
   queue_.Submit(
       {.script = &kAcquireScript,
        .lock_name = request.name,
-       .arguments = CommandPart({EncodeRequest(request, text.size()), text, waiting}),
+       .arguments = CommandPart({EncodeRequest(request, text.size()), text, place}),
        .reply_width = kReplyWidth,
-       // One that stands again was let in before.
-       .rank = request.place > 0 ? Rank::kOther : Rank::kNewcomer,
+       .rank = rank,
        .lease_id = request.lease_id,
+       .line_key = LineKeyOf(request.name),
        .closes_for = request.ttl + request.lock_delay,
        .granting = Granting::kAnew,
        .deadline = request.deadline,
@@ -117,19 +138,28 @@ void RedisLockStore::Acquire(const core::AcquireRequest& request,
                  outcome == kGrantedAfterExpired || outcome == kOfferedAfterExpired;
              lease.offered = offered;
              guard_.OnToken(lease.token);
-             if (!lease.offered) guard_.OnConfirmed(lease);
-             return std::move(done)(core::AcquireOutcome(std::move(lease)));
+             if (lease.offered) {
+               lines_.Saw(lease.name, clock_.Now()).offered = lease_id;
+             } else {
+               guard_.OnConfirmed(lease);
+             }
+             return std::move(done)(Outcome(std::move(lease)));
            }
            case kContention:
            case kClosed: {
              core::Contention contention = ReadContention(*reply);
              if (outcome == kClosed) contention.reason = core::ContentionReason::kClosed;
+             if (contention.waiters > 0) lines_.Saw(reply->lock_name, clock_.Now());
              if (contention.remaining_ttl == Micros(0))
                GoOnHandingOver(std::string(reply->lock_name));
-             return std::move(done)(core::AcquireOutcome(std::move(contention)));
+             return std::move(done)(Outcome(std::move(contention)));
            }
            case kWaits:
-             return std::move(done)(core::AcquireOutcome(ReadWaiting(*reply)));
+             if constexpr (std::is_same_v<Outcome, core::AcquireOutcome>) {
+               lines_.Saw(reply->lock_name, clock_.Now());
+               return std::move(done)(Outcome(ReadWaiting(*reply)));
+             }
+             return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
            case kLineFull:
              return std::move(done)(
                  core::Error(ErrorReason::kWaiterLimit,
@@ -160,7 +190,6 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
                             .reassertion = request.reassertion,
                             .principal = request.principal,
                             .deadline = request.deadline,
-                            .target = request.target,
                             .keeper = request.keeper};
   queue_.Submit(
       {.script = &kExtendScript,
@@ -170,8 +199,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
        .reply_width = kReplyWidth,
        .rank = Rank::kRenewal,
        .lease_id = request.lease_id,
-       .line_key =
-           request.target == core::ExtendTarget::kOffer ? LineKey::kAlways : LineKey::kWhenAsked,
+       .line_key = LineKeyOfExtend(request),
        .closes_for = closes_for,
        .deadline = request.deadline,
        .done = [this, again = std::move(again),
@@ -183,10 +211,12 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
            case kExtendedAfterExpired: {
              Lease lease = ReadLease(*reply, again.lease_id, again.principal);
              lease.previous_lease_expired = outcome == kExtendedAfterExpired;
+             ForgetOffer(reply->lock_name, again.lease_id, /*is_lapsed=*/false);
              guard_.OnConfirmed(lease);
              return std::move(done)(std::move(lease));
            }
            case kLost:
+             ForgetOffer(reply->lock_name, again.lease_id, /*is_lapsed=*/true);
              return std::move(done)(LeaseLost());
            case kForgotten:
              if (again.reassertion.empty()) return std::move(done)(Refused());
@@ -254,7 +284,7 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
                  .arguments = CommandPart({EncodeLeaseId(request.lease_id), request.principal}),
                  .reply_width = kReleaseReplyWidth,
                  .lease_id = request.lease_id,
-                 .line_key = request.has_line ? LineKey::kAlways : LineKey::kWhenAsked,
+                 .line_key = LineKeyOf(request.name),
                  .true_by_any_clock = true,
                  .deadline = request.deadline,
                  .done = [this, lease_id = request.lease_id, principal = request.principal,
@@ -295,7 +325,7 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
                         request.keeper.digits(), LetterOf(request.scope)}),
        .reply_width = kReplyWidth,
        .lease_id = request.lease_id,
-       .line_key = request.in_line ? LineKey::kAlways : LineKey::kWhenAsked,
+       .line_key = LineKeyOf(request.name),
        .true_by_any_clock = true,
        .deadline = request.deadline,
        .done = [this, scope = request.scope, lease_id = request.lease_id,
@@ -334,48 +364,67 @@ void RedisLockStore::Fence(const core::FenceRequest& request, core::Done<core::F
 }
 
 void RedisLockStore::Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) {
+  const KnownLine* const line = lines_.Find(request.name, clock_.Now());
+  SubmitPoll(request, "W", line == nullptr ? 0 : line->unpark_from, std::move(done));
+}
+
+void RedisLockStore::Leave(const std::string& name, core::Instant deadline) {
+  SubmitPoll({.name = name, .line = 0, .deadline = deadline}, "L", 0,
+             [](absl::StatusOr<core::PollAnswer>) {});
+}
+
+// Lets a hand-over go on that had more waiters to pass over than one script call may.
+void RedisLockStore::GoOnHandingOver(const std::string& name) {
+  SubmitPoll({.name = name, .line = 0, .deadline = clock_.Now() + kHandOverTimeout}, "H", 0,
+             [this, name](absl::StatusOr<core::PollAnswer> answer) {
+               if (answer.ok() && answer->unfinished) GoOnHandingOver(name);
+             });
+}
+
+void RedisLockStore::SubmitPoll(const core::PollRequest& request, std::string_view mode,
+                                int64_t unpark_from, core::Done<core::PollAnswer> done) {
   constexpr size_t kNumberDigits = 16;
   queue_.Submit(
       {.script = &kPollScript,
        .lock_name = request.name,
-       .arguments = CommandPart({options_.daemon_id, LetterOf(request.mode),
-                                 Digits(request.line, kNumberDigits),
-                                 Digits(request.unpark_from, kNumberDigits)}),
+       .arguments = CommandPart({options_.daemon_id, mode, Digits(request.line, kNumberDigits),
+                                 Digits(unpark_from, kNumberDigits)}),
        .reply_width = kReplyWidth,
        .line_key = LineKey::kAlways,
        .deadline = request.deadline,
-       .done = [this, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+       .done = [this, for_waiters = mode == "W",
+                done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
          using enum PollScriptOutcome;
          const PollScriptOutcome outcome{OutcomeOf(*reply)};
          if (outcome < kInLine || outcome > kLost) {
            return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
          }
-         core::PollAnswer answer;
-         answer.parked = outcome == kParked;
-         answer.lost = outcome == kLost;
-         answer.free_in = Micros(reply->values[1].integer);
-         if (outcome == kMoreParked) {
-           answer.unpark_next = reply->values[2].integer;
-         } else {
-           answer.waiters = static_cast<int32_t>(reply->values[2].integer);
-         }
-         answer.offer = ReadOffer(reply->values[3].text, reply->lock_name);
-         if (answer.offer) OnOffer(*answer.offer);
-         std::move(done)(std::move(answer));
+         std::move(done)(ReadPoll(*reply, for_waiters));
        }});
 }
 
-void RedisLockStore::GoOnHandingOver(const std::string& name) {
-  Poll({.name = name,
-        .mode = core::PollMode::kHandOver,
-        .line = 0,
-        .unpark_from = 0,
-        .deadline = clock_.Now() + kHandOverTimeout},
-       [this, name](absl::StatusOr<core::PollAnswer> answer) {
-         const bool more = answer.ok() && answer->free_in == Micros(0) && answer->waiters > 0;
-         if (more) GoOnHandingOver(name);
-       });
+core::PollAnswer RedisLockStore::ReadPoll(const OperationReply& reply, bool for_waiters) {
+  using enum PollScriptOutcome;
+  const PollScriptOutcome outcome{OutcomeOf(reply)};
+  core::PollAnswer answer;
+  answer.lost = outcome == kLost;
+  if (answer.lost) return answer;
+  answer.free_in = Micros(reply.values[1].integer);
+  // Waiters are parked; or this daemon's are going back to their places, from the next one on.
+  int64_t unpark_from = 0;
+  if (outcome == kParked) unpark_from = 1;
+  if (outcome == kMoreParked) unpark_from = reply.values[2].integer;
+  if (outcome != kMoreParked) answer.waiters = static_cast<int32_t>(reply.values[2].integer);
+  const bool hands_over = answer.free_in == Micros(0) && answer.waiters > 0;
+  answer.unfinished = unpark_from > 0 || hands_over;
+  answer.offer = ReadOffer(reply.values[3].text, reply.lock_name);
+  const core::Instant now = clock_.Now();
+  KnownLine* const line = unpark_from > 0 || answer.waiters > 0 ? &lines_.Saw(reply.lock_name, now)
+                                                                : lines_.Find(reply.lock_name, now);
+  if (line != nullptr && for_waiters) line->unpark_from = unpark_from;
+  if (answer.offer) OnOffer(*answer.offer);
+  return answer;
 }
 
 void RedisLockStore::OnLineMessage(const LineMessage& message) {
@@ -389,6 +438,15 @@ void RedisLockStore::OnLineMessage(const LineMessage& message) {
 void RedisLockStore::OnOffer(core::Offer& offer) {
   guard_.OnToken(offer.token);
   offer.assurance = node_.assurance();
+  lines_.Saw(offer.name, clock_.Now()).offered = offer.lease_id;
+}
+
+// One that lapsed leaves its waiter parked, who goes back to its place with the next poll.
+void RedisLockStore::ForgetOffer(std::string_view name, const LeaseId& lease_id, bool is_lapsed) {
+  KnownLine* const line = lines_.Find(name, clock_.Now());
+  if (line == nullptr || line->offered != lease_id) return;
+  line->offered = LeaseId();
+  if (is_lapsed) line->unpark_from = 1;
 }
 
 }  // namespace lockkeeper::redis

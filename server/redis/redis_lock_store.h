@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lock store on one Redis node: writes requests as arguments of the scripts and reads their
-// replies. What happens to a lock is in scripts/*.lua; order, batches and deadlines are in
-// operation_queue.
+// The lock store on one Redis node, which has a line of waiters: writes requests as arguments of
+// the scripts and reads their replies. What happens to a lock is in scripts/*.lua; order, batches
+// and deadlines are in operation_queue.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,11 @@
 #include "core/clock.h"
 #include "core/limits.h"
 #include "core/lock_store.h"
+#include "core/waiting_line.h"
 #include "redis/format/line_message.h"
 #include "redis/guard/guard_observer.h"
 #include "redis/guard/store_guard.h"
+#include "redis/known_lines.h"
 #include "redis/lease_proofs.h"
 #include "redis/node/node.h"
 #include "redis/operation_queue.h"
@@ -27,26 +29,45 @@ struct RedisLockStoreOptions {
   int32_t waiters_per_lock_max = core::limits::kWaitersPerLockDefault;
 };
 
-// Contract: see core::LockStore. Lifetime: borrows its collaborators.
-class RedisLockStore : public core::LockStore {
+// Contract: see the two ports. Lifetime: borrows its collaborators.
+class RedisLockStore : public core::LockStore, public core::WaitingLine {
  public:
   // `guard`: the queue's.
   RedisLockStore(const Node& node, StoreGuard& guard, OperationQueue& queue, LeaseProofs& proofs,
                  const core::Clock& clock, GuardObserver& observer, RedisLockStoreOptions options);
 
-  void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireOutcome> done) override;
+  void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireAnswer> done) override;
   void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override;
   void Release(const core::ReleaseRequest& request, core::Done<core::ReleaseAnswer> done) override;
   void Withdraw(const core::WithdrawRequest& request,
                 core::Done<core::WithdrawResult> done) override;
   void Fence(const core::FenceRequest& request, core::Done<core::FenceAnswer> done) override;
+
+  void Stand(const core::AcquireRequest& request, int64_t old_number,
+             core::Done<core::AcquireOutcome> done) override;
   void Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) override;
-  void ListenToLine(core::LineListener& listener) override { listener_ = &listener; }
+  void Leave(const std::string& name, core::Instant deadline) override;
+  void Listen(core::LineListener& listener) override { listener_ = &listener; }
 
   // A script has told this daemon of one of its waiters.
   void OnLineMessage(const LineMessage& message);
 
  private:
+  // `place`: the last argument of acquire.lua for the lock. Outcome: that of Acquire or of Stand.
+  template <typename Outcome>
+  void SubmitAcquire(const core::AcquireRequest& request, std::string place, Rank rank,
+                     core::Done<Outcome> done);
+  // `mode`: a letter of poll.lua.
+  void SubmitPoll(const core::PollRequest& request, std::string_view mode, int64_t unpark_from,
+                  core::Done<core::PollAnswer> done);
+  // What poll.lua has answered. Remembers what is left to do, if the daemon polled for its waiters.
+  core::PollAnswer ReadPoll(const OperationReply& reply, bool for_waiters);
+
+  LineKey LineKeyOf(const std::string& name);
+  LineKey LineKeyOfExtend(const core::ExtendRequest& request);
+  // An extend was answered: if it was the claim of an offer, that is no more.
+  void ForgetOffer(std::string_view name, const core::LeaseId& lease_id, bool is_lapsed);
+
   // Extends with an operation that may close the lock for as long as `closes_for`.
   void ExtendWithin(const core::ExtendRequest& request, core::Millis closes_for,
                     core::Done<core::Lease> done);
@@ -72,6 +93,7 @@ class RedisLockStore : public core::LockStore {
   const core::Clock& clock_;
   GuardObserver& observer_;
   const RedisLockStoreOptions options_;
+  KnownLines lines_;
   core::LineListener* listener_ = nullptr;
 };
 

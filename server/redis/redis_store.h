@@ -56,6 +56,7 @@ class RedisStore {
   RedisStore& operator=(const RedisStore&) = delete;
 
   core::LockStore& locks() { return locks_; }
+  core::WaitingLine& line() { return locks_; }
   core::AdminStore& admin() { return admin_; }
   StoreGuard& guard() { return *guard_; }
   OperationQueue& queue() { return *queue_; }

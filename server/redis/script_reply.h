@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "core/lock_store.h"
 #include "core/requests.h"
+#include "core/waiting_line.h"
 #include "redis/operation.h"
 
 namespace lockkeeper::redis {

@@ -82,7 +82,7 @@ TEST_P(CorruptRecordContract, NeighboursInTheSameCallAreServed) {
   PutRecord("newer", "3 something else");
   const std::vector<std::string> names = {"first", "corrupt", "second", "wrong type",
                                           "third", "newer",   "last"};
-  std::vector<Answer<core::AcquireOutcome>> answers(names.size());
+  std::vector<Answer<core::AcquireAnswer>> answers(names.size());
   world_->OnLoop([&] {
     for (size_t i = 0; i < names.size(); ++i) {
       world_->daemon(0).locks.Acquire(AcquireOf(names[i], Id(i)), answers[i].Into());

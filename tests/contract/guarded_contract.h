@@ -51,12 +51,7 @@ class GuardedContract : public StoreContract {
   core::PollAnswer Poll(const std::string& name, int64_t line, size_t daemon = 0) {
     Daemon& asked = world_->daemon(daemon);
     const auto answer = AskOnLoop<core::PollAnswer>([&](core::Done<core::PollAnswer> done) {
-      asked.locks.Poll({.name = name,
-                        .mode = core::PollMode::kWaiting,
-                        .line = line,
-                        .unpark_from = 0,
-                        .deadline = Deadline()},
-                       std::move(done));
+      asked.line.Poll({.name = name, .line = line, .deadline = Deadline()}, std::move(done));
     });
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.value_or(core::PollAnswer());

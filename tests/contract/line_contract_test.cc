@@ -9,7 +9,6 @@ namespace {
 
 using core::AcquireRequest;
 using core::PollAnswer;
-using core::PollMode;
 using core::WithdrawResult;
 
 constexpr Micros kOfferTtl{1'000'000};
@@ -17,14 +16,10 @@ constexpr Micros kOfferTtl{1'000'000};
 class LineContract : public StoreContract {
  protected:
   // The first daemon asks about its waiters.
-  PollAnswer Poll(int64_t unpark_from = 0) {
+  PollAnswer Poll() {
     const auto answer = AskOnLoop<PollAnswer>([&](core::Done<PollAnswer> done) {
-      world_->daemon(0).locks.Poll({.name = "a",
-                                    .mode = PollMode::kWaiting,
-                                    .line = line_,
-                                    .unpark_from = unpark_from,
-                                    .deadline = Deadline()},
-                                   std::move(done));
+      world_->daemon(0).line.Poll({.name = "a", .line = line_, .deadline = Deadline()},
+                                  std::move(done));
     });
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.value_or(PollAnswer());
@@ -80,14 +75,14 @@ class LineContract : public StoreContract {
   std::optional<LeaseId> OfferedNext() {
     StepBy(kOfferTtl);
     Poll();
-    const PollAnswer answer = Poll(/*unpark_from=*/1);
+    const PollAnswer answer = Poll();
     return answer.offer ? std::optional(answer.offer->lease_id) : std::nullopt;
   }
 
   // The first daemon hears messages from now on, so that it can be offered the lock by another call
   // than its poll.
   void Listen() {
-    world_->OnLoop([&] { world_->daemon(0).locks.ListenToLine(listener_); });
+    world_->OnLoop([&] { world_->daemon(0).line.Listen(listener_); });
     const std::string channel = redis::KeyLayout("lk:").ChannelPrefix() + core::Hex16(1);
     ASSERT_TRUE(world_->Await(
         [&] { return world_->Run({"PUBSUB", "CHANNELS", channel}).items.size() == 1; }));
@@ -110,8 +105,8 @@ TEST_P(LineContract, DaemonThatDidNotClaimInTimeIsOfferedTheLockAgainOnceItAsks)
   Offer(WaiterOf(Id(1)), Id(2));
 
   StepBy(kOfferTtl);
-  EXPECT_TRUE(Poll().parked);
-  const PollAnswer again = Poll(/*unpark_from=*/1);
+  EXPECT_TRUE(Poll().unfinished);
+  const PollAnswer again = Poll();
 
   ASSERT_TRUE(again.offer.has_value());
   EXPECT_EQ(again.offer->lease_id, Id(1));
@@ -282,7 +277,8 @@ TEST_P(LineContract, AttemptThatTakesAnOfferOverTakesThePlaceOverToo) {
 
   StepBy(kOfferTtl);
   EXPECT_EQ(Withdraw(WaiterOf(Id(1), 1)), WithdrawResult::kKept);
-  const PollAnswer again = Poll(/*unpark_from=*/1);
+  EXPECT_TRUE(Poll().unfinished);
+  const PollAnswer again = Poll();
 
   ASSERT_TRUE(again.offer.has_value());
   EXPECT_EQ(again.offer->attempt, 2);
@@ -294,7 +290,8 @@ TEST_P(LineContract, EarlierAttemptTakesNoPlaceOverFromTheOneThatHasTheOffer) {
   ASSERT_TRUE(Grant(WaiterOf(Id(1), 1)).offered);
 
   StepBy(kOfferTtl);
-  const PollAnswer again = Poll(/*unpark_from=*/1);
+  EXPECT_TRUE(Poll().unfinished);
+  const PollAnswer again = Poll();
 
   ASSERT_TRUE(again.offer.has_value());
   EXPECT_EQ(again.offer->keeper, WaiterOf(Id(1), 2).keeper);
@@ -329,10 +326,8 @@ TEST_P(LineContract, WaiterThatLeavesSeesItsPlaceAndWhoHoldsTheLock) {
 
   core::WithdrawRequest second = WithdrawOf(WaiterOf(Id(2)));
   const auto left = Ask(second);
-  second.in_line = true;
   const auto again = Ask(second);
   core::WithdrawRequest third = WithdrawOf(WaiterOf(Id(3)));
-  third.in_line = true;
   const auto left_next = Ask(third);
 
   ASSERT_TRUE(left.ok() && again.ok() && left_next.ok());

@@ -52,7 +52,7 @@ class ListContract : public StoreContract {
   std::vector<std::string> HoldMany(uint64_t count) {
     std::vector<std::string> names;
     for (uint64_t i = 0; i < count; ++i) names.push_back("lock " + std::to_string(i));
-    std::vector<Answer<core::AcquireOutcome>> answers(count);
+    std::vector<Answer<core::AcquireAnswer>> answers(count);
     world_->OnLoop([&] {
       for (uint64_t i = 0; i < count; ++i) {
         world_->daemon(0).locks.Acquire(AcquireOf(names[i], Id(i)), answers[i].Into());

@@ -11,7 +11,7 @@
 namespace lockkeeper::support {
 namespace {
 
-using core::AcquireOutcome;
+using core::AcquireAnswer;
 using core::Lease;
 
 class OrderContract : public StoreContract {
@@ -24,18 +24,18 @@ class OrderContract : public StoreContract {
     return record.empty() ? record : record.replace(kTokenBegin, kTokenLength, "token");
   }
 
-  static bool IsLease(const Answer<AcquireOutcome>& answer) {
+  static bool IsLease(const Answer<AcquireAnswer>& answer) {
     return answer.value().ok() && std::holds_alternative<Lease>(*answer.value());
   }
 };
 
 TEST_P(OrderContract, OperationsOfOneTurnOnOneLockTakeEffectInOrder) {
-  Answer<AcquireOutcome> first;
-  Answer<AcquireOutcome> refused;
+  Answer<AcquireAnswer> first;
+  Answer<AcquireAnswer> refused;
   Answer<Lease> extended;
   Answer<core::ReleaseAnswer> released;
   Answer<Lease> lost;
-  Answer<AcquireOutcome> second;
+  Answer<AcquireAnswer> second;
   Answer<core::FenceAnswer> unknown;
 
   world_->OnLoop([&] {
@@ -60,7 +60,7 @@ TEST_P(OrderContract, OperationsOfOneTurnOnOneLockTakeEffectInOrder) {
 }
 
 TEST_P(OrderContract, FirstOfManyAcquiresOfOneTurnIsGranted) {
-  std::vector<Answer<AcquireOutcome>> answers(100);
+  std::vector<Answer<AcquireAnswer>> answers(100);
   world_->OnLoop([&] {
     for (size_t i = 0; i < answers.size(); ++i) {
       locks().Acquire(AcquireOf("a", Id(i)), answers[i].Into());
@@ -74,7 +74,7 @@ TEST_P(OrderContract, FirstOfManyAcquiresOfOneTurnIsGranted) {
 }
 
 TEST_P(OrderContract, AnswersFindTheirOwners) {
-  std::vector<Answer<AcquireOutcome>> answers(200);
+  std::vector<Answer<AcquireAnswer>> answers(200);
   world_->OnLoop([&] {
     for (size_t i = 0; i < answers.size(); ++i) {
       core::AcquireRequest request = AcquireOf("lock " + std::to_string(i), Id(i));
@@ -97,7 +97,7 @@ TEST_P(OrderContract, ScriptsThatTheServerForgotChangeNoOrder) {
   Grant("a", Id(1));
   world_->Run({"SCRIPT", "FLUSH"});
   Answer<core::ReleaseAnswer> released;
-  Answer<AcquireOutcome> second;
+  Answer<AcquireAnswer> second;
   Answer<Lease> extended;
 
   world_->OnLoop([&] {

@@ -7,7 +7,7 @@
 namespace lockkeeper::support {
 namespace {
 
-using core::AcquireOutcome;
+using core::AcquireAnswer;
 using core::AcquireRequest;
 using core::Lease;
 using core::PollAnswer;
@@ -25,8 +25,9 @@ class QuarantineContract : public GuardedContract {
     return request;
   }
 
-  core::Waiting Stand(const AcquireRequest& request, size_t daemon = 0) {
-    const auto outcome = Ask(request, daemon);
+  // `old_number`: that it had in a line that was lost.
+  core::Waiting Stand(const AcquireRequest& request, size_t daemon = 0, int64_t old_number = 0) {
+    const auto outcome = Ask(request, daemon, old_number);
     EXPECT_TRUE(outcome.ok() && std::holds_alternative<core::Waiting>(*outcome))
         << outcome.status();
     return outcome.ok() && std::holds_alternative<core::Waiting>(*outcome)
@@ -153,12 +154,10 @@ TEST_P(QuarantineContract, WaitersTakeTheirPlacesAlongToAnotherLine) {
   EXPECT_TRUE(Poll("a", old_first.line).lost);
 
   second = Now(second);
-  second.place = old_second.number;
-  const core::Waiting new_second = Stand(second, 1);
+  const core::Waiting new_second = Stand(second, 1, old_second.number);
   EXPECT_TRUE(Poll("a", old_first.line).lost) << "another line is there now";
   first = Now(first);
-  first.place = old_first.number;
-  const core::Waiting new_first = Stand(first);
+  const core::Waiting new_first = Stand(first, 0, old_first.number);
 
   EXPECT_EQ(new_first.number, old_first.number);
   EXPECT_EQ(new_first.position, 1);
@@ -183,8 +182,7 @@ TEST_P(QuarantineContract, HolderThatHasItsLeaseBackIsNoLongerInLine) {
   const core::ExtendRequest extend = ProvedExtendOf(waiter, lease);
   ForgetEverything();
   ExpectQuarantined(WaiterOf("a", Id(4)));
-  waiter.place = NodeNow().micros;
-  Stand(waiter);
+  Stand(waiter, 0, NodeNow().micros);
 
   EXPECT_TRUE(Extended(extend).ok());
 
@@ -205,8 +203,7 @@ TEST_P(QuarantineContract, NewcomersStandBehindWaitersOfALostLineThoughTheClockW
 
   const core::Waiting newcomer = Stand(WaiterOf("a", Id(4)), 1);
   waiter = Now(waiter);
-  waiter.place = old_place.number;
-  const core::Waiting place = Stand(waiter);
+  const core::Waiting place = Stand(waiter, 0, old_place.number);
 
   EXPECT_GT(newcomer.number, old_place.number);
   EXPECT_EQ(place.number, old_place.number);
@@ -231,8 +228,7 @@ TEST_P(QuarantineContract, NewcomersOfAQuarantineStandBehindWaitersOfALostLine) 
 
   const core::Waiting newcomer = Stand(WaiterOf("a", Id(3)), 1);
   waiter = Now(waiter);
-  waiter.place = old_place.number;
-  const core::Waiting place = Stand(waiter);
+  const core::Waiting place = Stand(waiter, 0, old_place.number);
 
   EXPECT_GT(newcomer.number, old_place.number);
   EXPECT_EQ(place.number, old_place.number);
@@ -243,15 +239,11 @@ TEST_P(QuarantineContract, NewcomersOfAQuarantineStandBehindWaitersOfALostLine) 
 TEST_P(QuarantineContract, WaiterWhoseNumberIsTakenStandsRightBehind) {
   Grant("a", Id(1));
   const int64_t number = Stand(WaiterOf("a", Id(2))).number;
-  AcquireRequest second = WaiterOf("a", Id(3));
-  second.place = number;
-  AcquireRequest third = WaiterOf("a", Id(4));
-  third.place = number + 1;
   Pass(Millis(10));
   ASSERT_GT(Stand(WaiterOf("a", Id(5))).number, number + 2);
 
-  EXPECT_EQ(Stand(second).number, number + 1);
-  EXPECT_EQ(Stand(third).number, number + 2);
+  EXPECT_EQ(Stand(WaiterOf("a", Id(3)), 0, number).number, number + 1);
+  EXPECT_EQ(Stand(WaiterOf("a", Id(4)), 0, number + 1).number, number + 2);
 }
 
 // The lease may run: the clock that says otherwise was set.
@@ -384,7 +376,7 @@ TEST_P(QuarantineContract, CallsThatTheGuardRefusedGoAgainInOrder) {
   longer.ttl = Millis(50'000);
   Grant(longer, 1);
 
-  Answer<AcquireOutcome> first, refused, second;
+  Answer<AcquireAnswer> first, refused, second;
   Answer<core::ReleaseAnswer> released;
   world_->OnLoop([&] {
     auto& locks = world_->daemon(0).locks;

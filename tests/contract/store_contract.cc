@@ -46,10 +46,17 @@ core::FenceRequest StoreContract::FenceOf(const std::string& name, core::Fencing
 }
 
 absl::StatusOr<AcquireOutcome> StoreContract::Ask(const core::AcquireRequest& request,
-                                                  size_t daemon) {
-  Daemon& asked = world_->daemon(daemon);
-  return AskOnLoop<AcquireOutcome>(
-      [&](core::Done<AcquireOutcome> done) { asked.locks.Acquire(request, std::move(done)); });
+                                                  size_t daemon, int64_t old_number) {
+  core::LockStore& locks = world_->daemon(daemon).locks;
+  core::WaitingLine& line = world_->daemon(daemon).line;
+  if (request.wait_timeout > Millis(0)) {
+    return AskOnLoop<AcquireOutcome>(
+        [&](core::Done<AcquireOutcome> done) { line.Stand(request, old_number, std::move(done)); });
+  }
+  const auto answer = AskOnLoop<core::AcquireAnswer>(
+      [&](core::Done<core::AcquireAnswer> done) { locks.Acquire(request, std::move(done)); });
+  if (!answer.ok()) return answer.status();
+  return std::visit([](const auto& is) { return AcquireOutcome(is); }, *answer);
 }
 
 absl::StatusOr<Lease> StoreContract::Ask(const core::ExtendRequest& request) {

@@ -71,7 +71,9 @@ class StoreContract : public testing::TestWithParam<WorldKind> {
   core::Instant Deadline() { return world_->Now() + std::chrono::seconds(20); }
 
   // Ask the store of a daemon and wait for its answer.
-  absl::StatusOr<core::AcquireOutcome> Ask(const core::AcquireRequest& request, size_t daemon = 0);
+  // One with a wait_timeout may stand in line; `old_number`: see WaitingLine::Stand.
+  absl::StatusOr<core::AcquireOutcome> Ask(const core::AcquireRequest& request, size_t daemon = 0,
+                                           int64_t old_number = 0);
   absl::StatusOr<core::Lease> Ask(const core::ExtendRequest& request);
   absl::StatusOr<core::ReleaseAnswer> Ask(const core::ReleaseRequest& request);
   absl::StatusOr<core::WithdrawResult> Ask(const core::WithdrawRequest& request);

@@ -48,11 +48,13 @@ struct Daemon {
          const std::string& daemon_id, Guarding guarding)
       : store(Build(guarding, node, clock, executor, StoreOptionsOf(daemon_id))),
         locks(store->locks()),
+        line(store->line()),
         admin(store->admin()) {}
 
   CountingObserver noticed;
   std::unique_ptr<redis::RedisStore> store;
   core::LockStore& locks;
+  core::WaitingLine& line;
   core::AdminStore& admin;
 
  private:

@@ -59,8 +59,8 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
         std::make_unique<redis::RedisStore>(link_, world.clock, process_, guard_observer_, options,
                                             std::make_unique<support::TrustingGuard>());
   }
-  manager_ = std::make_unique<core::LockManager>(store_->locks(), world.clock, process_, *observer_,
-                                                 core::LockManagerOptions{});
+  domain_ = std::make_unique<core::Domain>(store_->locks(), store_->line(), world.clock, process_,
+                                           *observer_, core::LockManagerOptions{});
 }
 
 Daemon::~Daemon() {
@@ -91,22 +91,22 @@ void Daemon::Acquire(const CallPtr& call, core::AcquireRequest request,
     const Try what = simulation::TryOf(request);
     const core::Keeper keeper = request.keeper;
     const int32_t attempt = request.attempt;
-    manager_->Acquire(std::move(request),
-                      [this, call, keeper, attempt, what,
-                       reply = std::move(reply)](absl::StatusOr<core::AcquireAnswer> answer) {
-                        acquires_.erase(call->id);
-                        const Caller caller = call->cancelled ? Caller::kGone : Caller::kListens;
-                        TellJudgeOfAnswer(world_.judge, what, caller, answer, world_.clock.Now());
-                        // As the reactor of the real one: an answer that cannot be delivered is
-                        // taken back.
-                        if (call->cancelled && answer.ok()) {
-                          if (const auto* lease = std::get_if<core::Lease>(&*answer)) {
-                            manager_->Withdraw(*lease, attempt, keeper);
-                          }
-                        }
-                        call->answered = true;
-                        reply(std::move(answer));
-                      });
+    domain_->locks().Acquire(
+        std::move(request), [this, call, keeper, attempt, what,
+                             reply = std::move(reply)](absl::StatusOr<core::AcquireAnswer> answer) {
+          acquires_.erase(call->id);
+          const Caller caller = call->cancelled ? Caller::kGone : Caller::kListens;
+          TellJudgeOfAnswer(world_.judge, what, caller, answer, world_.clock.Now());
+          // As the reactor of the real one: an answer that cannot be delivered is
+          // taken back.
+          if (call->cancelled && answer.ok()) {
+            if (const auto* lease = std::get_if<core::Lease>(&*answer)) {
+              domain_->locks().Withdraw(*lease, attempt, keeper);
+            }
+          }
+          call->answered = true;
+          reply(std::move(answer));
+        });
   });
 }
 
@@ -120,7 +120,7 @@ core::Done<T> Daemon::Answering(const CallPtr& call, Reply<T> reply) {
 
 void Daemon::Extend(const CallPtr& call, core::ExtendRequest request, Reply<core::Lease> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
-    manager_->Extend(std::move(request), Answering(call, std::move(reply)));
+    domain_->locks().Extend(std::move(request), Answering(call, std::move(reply)));
   });
 }
 
@@ -128,20 +128,21 @@ void Daemon::Release(const CallPtr& call, core::ReleaseRequest request,
                      Reply<core::ReleaseAnswer> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
     const Try what = TryOf(request.name, request.lease_id, {});
-    manager_->Release(std::move(request), [this, what, done = Answering(call, std::move(reply))](
-                                              absl::StatusOr<core::ReleaseAnswer> answer) mutable {
-      if (answer.ok() && answer->released()) {
-        world_.judge.ToldReleased(what.lock, what.lease_id, id_);
-      }
-      std::move(done)(std::move(answer));
-    });
+    domain_->locks().Release(std::move(request),
+                             [this, what, done = Answering(call, std::move(reply))](
+                                 absl::StatusOr<core::ReleaseAnswer> answer) mutable {
+                               if (answer.ok() && answer->released()) {
+                                 world_.judge.ToldReleased(what.lock, what.lease_id, id_);
+                               }
+                               std::move(done)(std::move(answer));
+                             });
   });
 }
 
 void Daemon::Fence(const CallPtr& call, core::FenceRequest request,
                    Reply<core::FenceAnswer> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
-    manager_->Fence(std::move(request), Answering(call, std::move(reply)));
+    domain_->locks().Fence(std::move(request), Answering(call, std::move(reply)));
   });
 }
 
@@ -152,14 +153,14 @@ void Daemon::Cancel(const CallPtr& call) {
     if (open == acquires_.end()) return;
     const auto& [name, lease_id, keeper] = open->second;
     world_.judge.GivenUp(TryOf(name, lease_id, keeper), world_.clock.Now());
-    manager_->Abandon(keeper);
+    domain_->locks().Abandon(keeper);
   });
 }
 
 void Daemon::StartDraining() {
   process_.Post([this] {
     draining_ = true;
-    manager_->StartDraining();
+    domain_->locks().StartDraining();
     for (const auto& session : sessions_) session->StartDraining();
   });
 }
@@ -168,7 +169,7 @@ std::shared_ptr<SessionServer> Daemon::OpenSession(StreamToClient& stream) {
   std::erase_if(sessions_, [](const auto& session) { return !session->remains(); });
   sessions_.push_back(std::make_shared<SessionServer>(
       SessionServer::World{
-          world_.clock, world_.judge, process_, *manager_,
+          world_.clock, world_.judge, process_, domain_->locks(),
           [this] { return core::Keeper(number_, next_keeper_++); },
           [this] { return core::Keeper::OfHolder((number_ << 32) + next_keeper_++); }},
       stream));

@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/line.h"
-#include "core/lock_manager.h"
+#include "core/domain.h"
 #include "core/lock_observer.h"
 #include "redis/guard/node_guard.h"
 #include "redis/redis_store.h"
@@ -86,7 +85,7 @@ class Daemon {
   bool KnowsMoreThan(const Life& older) const;
   // As records name it, 16 digits.
   const std::string& id() const { return id_; }
-  size_t outstanding() const { return manager_->outstanding() + manager_->waiting(); }
+  size_t outstanding() const { return domain_->locks().outstanding() + domain_->locks().waiting(); }
 
  private:
   class Observer;
@@ -105,7 +104,7 @@ class Daemon {
   std::unique_ptr<core::LockObserver> observer_;
   support::SilentGuardObserver guard_observer_;  // The judge sees what guards do in the store.
   std::unique_ptr<redis::RedisStore> store_;
-  std::unique_ptr<core::LockManager> manager_;
+  std::unique_ptr<core::Domain> domain_;
   uint64_t next_keeper_ = 1;
   struct OpenAcquire {
     std::string name;

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/lock_store.h"
+#include "core/waiting_line.h"
 #include "redis/format/key_layout.h"
 
 namespace lockkeeper::redis {

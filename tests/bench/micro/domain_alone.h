@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "bench/micro/prompt_node.h"
-#include "core/lock_manager.h"
+#include "core/domain.h"
 #include "core/lock_observer.h"
 #include "redis/redis_store.h"
 #include "support/manual_clock.h"
@@ -25,7 +25,7 @@ class DomainAlone {
 
   explicit DomainAlone(Guard guard = Guard::kOn) : store_(Build(guard)) {}
 
-  core::LockManager& locks() { return locks_; }
+  core::LockManager& locks() { return domain_.locks(); }
   redis::OperationQueue& queue() { return store_->queue(); }
   const core::Clock& clock() const { return clock_; }
 
@@ -58,7 +58,7 @@ class DomainAlone {
   support::SilentGuardObserver guard_observer_;
   std::unique_ptr<redis::RedisStore> store_;
   Nobody observer_;
-  core::LockManager locks_{store_->locks(), clock_, executor_, observer_, {}};
+  core::Domain domain_{store_->locks(), store_->line(), clock_, executor_, observer_, {}};
 };
 
 }  // namespace lockkeeper::bench

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "core/lock_manager.h"
+#include "core/domain.h"
 #include "loop/event_loop.h"
 #include "rpc/server.h"
 #include "support/process/temporary_directory.h"
@@ -37,7 +37,7 @@ class InProcessServer {
   telemetry::Metrics& metrics() { return metrics_; }
   CapturedLog& log() { return output_; }
   loop::EventLoop& loop() { return loop_; }
-  core::LockManager& locks() { return locks_; }  // On the loop's thread.
+  core::LockManager& locks() { return domain_.locks(); }  // On the loop's thread.
   rpc::Server& server() { return *server_; }
   rpc::ServiceDeps Deps();
 
@@ -55,7 +55,7 @@ class InProcessServer {
   telemetry::HealthBoard health_{{log_, "telemetry"}, metrics_};
   telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_};
   ScriptedStore store_{loop_};
-  core::LockManager locks_{store_, loop_, loop_, observer_, {}};
+  core::Domain domain_{store_, store_, loop_, loop_, observer_, {}};
   TemporaryDirectory directory_;
   std::unique_ptr<rpc::Server> server_;
 };

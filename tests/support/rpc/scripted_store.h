@@ -11,12 +11,16 @@
 #include "core/errors.h"
 #include "core/executor.h"
 #include "core/lock_store.h"
+#include "core/waiting_line.h"
+#include "support/without_place.h"
 
 namespace lockkeeper::support {
 
 // Thread-safety: set the functions before the loop gets its first request; they run on the
 // loop's thread. Unset ones fail the test by an error answer.
-class ScriptedStore final : public core::LockStore, public core::AdminStore {
+class ScriptedStore final : public core::LockStore,
+                            public core::WaitingLine,
+                            public core::AdminStore {
  public:
   template <typename Request, typename Answer>
   using Script = std::function<void(const Request&, core::Done<Answer>)>;
@@ -42,9 +46,9 @@ class ScriptedStore final : public core::LockStore, public core::AdminStore {
     });
   }
 
-  void Acquire(const core::AcquireRequest& request,
-               core::Done<core::AcquireOutcome> done) override {
-    Play(on_acquire, request, std::move(done));
+  void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireAnswer> done) override {
+    Play<core::AcquireRequest, core::AcquireOutcome>(on_acquire, request,
+                                                     WithoutPlace(std::move(done)));
   }
   void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override {
     Play(on_extend, request, std::move(done));
@@ -62,7 +66,12 @@ class ScriptedStore final : public core::LockStore, public core::AdminStore {
   void Poll(const core::PollRequest& request, core::Done<core::PollAnswer> done) override {
     Play(on_poll, request, std::move(done));
   }
-  void ListenToLine(core::LineListener& to) override { listener = &to; }
+  void Stand(const core::AcquireRequest& request, int64_t /*old_number*/,
+             core::Done<core::AcquireOutcome> done) override {
+    Play(on_acquire, request, std::move(done));
+  }
+  void Leave(const std::string& /*name*/, core::Instant /*deadline*/) override {}
+  void Listen(core::LineListener& to) override { listener = &to; }
 
   void Get(const std::string& name, core::Instant /*deadline*/,
            core::Done<std::optional<core::LockInfo>> done) override {

@@ -44,7 +44,7 @@ TEST_F(LineEarlyTest, OfferThatOvertakesItsAcquireIsClaimedByTheDaemon) {
   store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
 
   EXPECT_FALSE(answer_.came()) << "an offer is no lease";
-  EXPECT_EQ(store_.extends.front().target, ExtendTarget::kOffer);
+  EXPECT_EQ(store_.extends.front().lease_id, Request(1).lease_id);
   store_.extends.Answer(LeaseOf(Request(1)));
   EXPECT_NE(LeaseIn(answer_), nullptr);
 }

@@ -9,9 +9,8 @@
 #include <optional>
 #include <variant>
 
+#include "core/domain.h"
 #include "core/errors.h"
-#include "core/line.h"
-#include "core/lock_manager.h"
 #include "support/manual_executor.h"
 #include "unit/core/pending_store.h"
 
@@ -87,12 +86,11 @@ class LineTest : public testing::Test {
   support::ManualExecutor executor_{clock_};
   PendingStore store_;
   RecordingObserver observer_;
-  LockManager locks_{
-      store_,
-      clock_,
-      executor_,
-      observer_,
-      {.request_timeout = kRequestTimeout, .waiters_per_principal_max = kWaitersMax}};
+  Domain domain_{
+      store_,    store_,
+      clock_,    executor_,
+      observer_, {.request_timeout = kRequestTimeout, .waiters_per_principal_max = kWaitersMax}};
+  LockManager& locks_ = domain_.locks();
   Caught<AcquireAnswer> answer_;
 };
 

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "core/errors.h"
 #include "core/line.h"
@@ -25,8 +27,11 @@ class LineOfferTest : public testing::Test {
     request.ttl = seconds(30);
     request.keeper = keeper_;
     request.claim = claim;
-    line_->Wait(request, {.number = 7, .position = 1, .free_in = seconds(5)}, clock_.Now(),
-                clock_.Now() + seconds(10), answer_.Into());
+    request.wait_timeout = seconds(10);
+    request.deadline = Instant::max();
+    line_->Acquire(request, answer_.Into());
+    store_.acquires.Answer(
+        AcquireOutcome(Waiting{.number = 7, .position = 1, .free_in = seconds(5)}));
   }
 
   // The same offer comes as a message and in the answer of a poll, in any order and any time.
@@ -56,9 +61,8 @@ class LineOfferTest : public testing::Test {
   PendingStore store_;
   RecordingObserver observer_;
   Withdrawals withdrawals_{store_, clock_, executor_, observer_};
-  std::unique_ptr<Line> line_ =
-      std::make_unique<Line>(store_, clock_, executor_, withdrawals_,
-                             [](const Keeper&, Instant, const absl::StatusOr<AcquireAnswer>&) {});
+  std::unique_ptr<Line> line_ = std::make_unique<Line>(store_, store_, clock_, executor_,
+                                                       withdrawals_, observer_, seconds(1));
   Caught<AcquireAnswer> answer_;
 };
 
@@ -115,7 +119,7 @@ TEST_F(LineOfferTest, ClientThatLetAnOfferLapseIsSetAsideWhenItIsOfferedTheLockA
 
 TEST_F(LineOfferTest, OfferToAPlaceThatCouldNotBeLeftIsDeclinedAtOnce) {
   Wait(ClaimMode::kByDaemon);
-  ASSERT_TRUE(line_->GiveUp(keeper_));
+  line_->Abandon(keeper_);
   store_.withdrawals.Answer(Error(ErrorReason::kOutcomeUnknown, "no answer"));
   ASSERT_TRUE(answer_.came());
   EXPECT_EQ(ReasonOf(answer_.value().status()), ErrorReason::kOutcomeUnknown);
@@ -130,7 +134,7 @@ TEST_F(LineOfferTest, OfferToAPlaceThatCouldNotBeLeftIsDeclinedAtOnce) {
 // Found by the simulator: it was told that its place is kept while its daemon took it back.
 TEST_F(LineOfferTest, WaiterThatIsLeavingWhenTheDaemonDrainsHearsHowThatWent) {
   Wait(ClaimMode::kByDaemon);
-  ASSERT_TRUE(line_->GiveUp(keeper_));
+  line_->Abandon(keeper_);
   line_->StartDraining();
   executor_.RunUntilIdle();
   ASSERT_FALSE(answer_.came());
@@ -151,8 +155,7 @@ TEST_F(LineOfferTest, DaemonThatDrainsTakesNoOfferAndAsksNoMore) {
   ASSERT_TRUE(answer_.came());
   EXPECT_EQ(ReasonOf(answer_.value().status()), ErrorReason::kServerDraining);
   EXPECT_EQ(line_->waiting(), 0U);
-  EXPECT_EQ(store_.polls.front().mode, PollMode::kLeaving);
-  store_.polls.Answer(PollAnswer());
+  EXPECT_EQ(store_.left, std::vector<std::string>{"a"});
 
   HearOfOffer();
   executor_.AdvanceBy(seconds(5));

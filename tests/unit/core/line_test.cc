@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "unit/core/line_fixture.h"
@@ -28,7 +29,6 @@ TEST_F(LineTest, OfferIsClaimedAndTheLeaseSaysHowLongItWaited) {
 
   EXPECT_EQ(store_.extends.front().lease_id, Request(1).lease_id);
   EXPECT_EQ(store_.extends.front().ttl, Millis(0)) << "the ttl that the acquire asked for";
-  EXPECT_EQ(store_.extends.front().target, ExtendTarget::kOffer);
   ASSERT_FALSE(answer_.came()) << "an offer is no lease";
   store_.extends.Answer(LeaseOf(Request(1)));
   ASSERT_NE(LeaseIn(answer_), nullptr);
@@ -58,7 +58,7 @@ TEST_F(LineTest, ClaimThatCameTooLateGoesBackToWaiting) {
   executor_.AdvanceBy(milliseconds(1));
 
   EXPECT_FALSE(answer_.came());
-  EXPECT_EQ(store_.polls.front().unpark_from, 1) << "back to its place";
+  EXPECT_EQ(store_.polls.size(), 1U) << "it goes back to its place at once";
 }
 
 TEST_F(LineTest, ClaimWithoutAnAnswerIsRepeated) {
@@ -77,7 +77,6 @@ TEST_F(LineTest, WaitTimesOutWhenThePlaceIsGivenUpForCertain) {
   executor_.AdvanceBy(minutes(1));
 
   EXPECT_EQ(store_.withdrawals.front().keeper, Request(1).keeper);
-  EXPECT_TRUE(store_.withdrawals.front().in_line);
   ASSERT_FALSE(answer_.came()) << "it may still get the lock";
   WithdrawResult left = WithdrawResult::kNotGranted;
   left.seen = {.holder_owner = "host 7", .remaining_ttl = seconds(9), .position = 5, .waiters = 8};
@@ -106,34 +105,6 @@ TEST_F(LineTest, WaitThatTimesOutAfterTheLineWasLostSaysThePlaceOfItsArrival) {
 
   EXPECT_EQ(ContentionIn(answer_), ContentionReason::kWaitTimedOut);
   EXPECT_EQ(std::get<Contention>(*answer_.value()).position, PlaceOf(Request(1)).position);
-}
-
-// A script that has to see the line is called a second time, unless it was given the line at once.
-TEST_F(LineTest, StoreIsSparedALookWhereTheLineIsKnown) {
-  const auto release = [this] {
-    locks_.Release({.name = "a", .lease_id = Request(9).lease_id, .deadline = Instant::max()},
-                   [](absl::StatusOr<ReleaseAnswer>) {});
-    const bool has_line = store_.releases.front().has_line;
-    store_.releases.Answer(ReleaseAnswer{});
-    return has_line;
-  };
-  AcquireRequest confirmed = Request(1);
-  confirmed.claim = ClaimMode::kByClient;
-  const auto claim = [&] {
-    locks_.Extend({.name = "a", .lease_id = confirmed.lease_id, .deadline = Instant::max()},
-                  [](absl::StatusOr<Lease>) {});
-    const ExtendTarget target = store_.extends.front().target;
-    store_.extends.Answer(LeaseOf(confirmed));
-    return target;
-  };
-  EXPECT_FALSE(release());
-  EXPECT_EQ(claim(), ExtendTarget::kLease);
-
-  StandInLine(confirmed, answer_);
-
-  EXPECT_TRUE(release());
-  store_.listener->OnOffer(OfferTo(confirmed));
-  EXPECT_EQ(claim(), ExtendTarget::kOffer);
 }
 
 TEST_F(LineTest, PlaceThatCouldNotBeGivenUpIsUnknownAndTriedAgain) {
@@ -225,7 +196,7 @@ TEST_F(LineTest, DrainAnswersWaitersAndKeepsTheirPlaces) {
 
   EXPECT_EQ(ReasonIn(answer_), ErrorReason::kServerDraining);
   EXPECT_EQ(ReasonIn(joining), ErrorReason::kServerDraining);
-  EXPECT_EQ(store_.polls.front().mode, PollMode::kLeaving);
+  EXPECT_EQ(store_.left, (std::vector<std::string>{"a", "a"})) << "once more for who joined late";
   EXPECT_EQ(store_.withdrawals.size(), 0U);
   EXPECT_EQ(locks_.outstanding(), 0U) << "a drain does not wait for waiters";
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/domain.h"
 #include "core/errors.h"
 #include "support/manual_executor.h"
 #include "unit/core/pending_store.h"
@@ -72,7 +73,9 @@ class LockManagerTest : public testing::Test {
   support::ManualExecutor executor_{clock_};
   PendingStore store_;
   RecordingObserver observer_;
-  LockManager locks_{store_, clock_, executor_, observer_, {.request_timeout = kRequestTimeout}};
+  Domain domain_{store_,    store_,    clock_,
+                 executor_, observer_, {.request_timeout = kRequestTimeout}};
+  LockManager& locks_ = domain_.locks();
   Caught<AcquireAnswer> acquired_;
 };
 

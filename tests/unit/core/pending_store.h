@@ -13,6 +13,8 @@
 
 #include "core/lock_observer.h"
 #include "core/lock_store.h"
+#include "core/waiting_line.h"
+#include "support/without_place.h"
 
 namespace lockkeeper::core {
 
@@ -43,18 +45,20 @@ class PendingCalls {
 };
 
 // Thread-safety: not thread-safe.
-class PendingStore final : public LockStore {
+class PendingStore final : public LockStore, public WaitingLine {
  public:
-  PendingCalls<AcquireRequest, AcquireOutcome> acquires;
+  PendingCalls<AcquireRequest, AcquireOutcome> acquires;  // Also those that may wait.
+  std::vector<int64_t> old_numbers;                       // Of those that stood in a lost line.
   PendingCalls<ExtendRequest, Lease> extends;
   PendingCalls<ReleaseRequest, ReleaseAnswer> releases;
   PendingCalls<WithdrawRequest, WithdrawResult> withdrawals;
   PendingCalls<FenceRequest, FenceAnswer> fences;
   PendingCalls<PollRequest, PollAnswer> polls;
+  std::vector<std::string> left;  // Lines.
   LineListener* listener = nullptr;
 
-  void Acquire(const AcquireRequest& request, Done<AcquireOutcome> done) override {
-    acquires.Add(request, std::move(done));
+  void Acquire(const AcquireRequest& request, Done<AcquireAnswer> done) override {
+    acquires.Add(request, support::WithoutPlace(std::move(done)));
   }
   void Extend(const ExtendRequest& request, Done<Lease> done) override {
     extends.Add(request, std::move(done));
@@ -71,7 +75,13 @@ class PendingStore final : public LockStore {
   void Poll(const PollRequest& request, Done<PollAnswer> done) override {
     polls.Add(request, std::move(done));
   }
-  void ListenToLine(LineListener& to) override { listener = &to; }
+  void Stand(const AcquireRequest& request, int64_t old_number,
+             Done<AcquireOutcome> done) override {
+    if (old_number > 0) old_numbers.push_back(old_number);
+    acquires.Add(request, std::move(done));
+  }
+  void Leave(const std::string& name, Instant) override { left.push_back(name); }
+  void Listen(LineListener& to) override { listener = &to; }
 };
 
 class RecordingObserver final : public LockObserver {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/domain.h"
 #include "core/session.h"
 #include "support/manual_executor.h"
 #include "unit/core/pending_store.h"
@@ -128,7 +129,8 @@ class SessionTest : public testing::Test {
   support::ManualExecutor executor_{clock_};
   PendingStore store_;
   RecordingObserver observer_;
-  LockManager locks_{store_, clock_, executor_, observer_, {}};
+  Domain domain_{store_, store_, clock_, executor_, observer_, {}};
+  LockManager& locks_ = domain_.locks();
   RecordingListener listener_;
   std::shared_ptr<Session> session_ =
       std::make_shared<Session>(locks_, clock_, "someone", listener_);

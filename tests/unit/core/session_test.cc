@@ -270,7 +270,7 @@ TEST_F(SessionTest, OfferIsKeptOnceItIsClaimed) {
 // The store makes an offer anew to one who has not claimed it, so a claim may come late.
 TEST_F(SessionTest, OfferThatASlowReaderClaimsLateIsKept) {
   TellOffer("a");
-  Pass(Line::kLeaveTriedFor - Millis(1));
+  Pass(Withdrawals::kLeaveTriedFor - Millis(1));
 
   session_->Run({2, Extend("a")});
   store_.extends.Answer(Granted("a"));

@@ -39,8 +39,8 @@ class GuardedStoreTest : public NodeGuardTest {
             .deadline = Deadline()};
   }
 
-  absl::StatusOr<core::AcquireOutcome> Acquire(uint64_t id) {
-    return Await<core::AcquireOutcome>([this, id](core::Done<core::AcquireOutcome> done) {
+  absl::StatusOr<core::AcquireAnswer> Acquire(uint64_t id) {
+    return Await<core::AcquireAnswer>([this, id](core::Done<core::AcquireAnswer> done) {
       store_.Acquire(AcquireOf(id), std::move(done));
     });
   }

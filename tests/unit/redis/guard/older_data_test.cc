@@ -74,9 +74,9 @@ void OlderDataTest::ExpectOlderDataThoughBeatsCatchUp() {
   ASSERT_LT(ParseMarker(Marker())->beat.count, 99);
   server_.RestoreSnapshot(snapshot);
   daemon_.node.SetNetwork([](support::Words) { return support::Delivery{.reply_delay = 5ms}; });
-  std::optional<absl::StatusOr<core::AcquireOutcome>> answer;
+  std::optional<absl::StatusOr<core::AcquireAnswer>> answer;
   store_.Acquire(AcquireOf(1),
-                 [&answer](absl::StatusOr<core::AcquireOutcome> result) { answer = result; });
+                 [&answer](absl::StatusOr<core::AcquireAnswer> result) { answer = result; });
   executor_.AdvanceBy(2ms);  // The call was refused, and its answer is under way.
   ASSERT_FALSE(answer.has_value());
   ASSERT_THAT(Run({"GET", "lk:{a}"}).text, testing::IsEmpty());

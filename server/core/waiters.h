@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where acquires wait that cannot be granted at once: in the line that the store keeps (line.h), or
+// in one of this daemon, if the store keeps none (local_fifo.h). All acquires pass here, and all
+// releases, since both may concern one that waits.
+#pragma once
+
+#include <cstddef>
+
+#include "core/lock_observer.h"
+#include "core/lock_store.h"
+#include "core/requests.h"
+
+namespace lockkeeper::core {
+
+// Completion: every `done` runs exactly once, on the loop's thread, never before the call returned.
+// Thread-safety: loop-thread only.
+class Waiters {
+ public:
+  virtual ~Waiters() = default;
+
+  // Asks the store for the lock, and waits for it up to wait_timeout. An acquire that has failed,
+  // or whose caller is gone, leaves nothing behind: what the store may have granted is withdrawn.
+  // `request.deadline`: of the rpc.
+  virtual void Acquire(AcquireRequest request, Done<AcquireAnswer> done) = 0;
+
+  // Releases a lease, or ends the wait of a lease id. `request.deadline`: of the store's answer.
+  virtual void Release(const ReleaseRequest& request, Done<ReleaseAnswer> done) = 0;
+
+  // The caller of an acquire is gone: it leaves the line, at once or as soon as it stands there.
+  // Nothing happens if none with this keeper waits.
+  virtual void Abandon(const Keeper& keeper) = 0;
+
+  // Ends all waits with SERVER_DRAINING, and those of acquires that the store is being asked for.
+  virtual void StartDraining() = 0;
+
+  // Acquires that stand in line.
+  virtual size_t waiting() const = 0;
+};
+
+// How a wait with this answer ended.
+WaitEnd WaitEndOf(const absl::StatusOr<AcquireAnswer>& answer);
+
+}  // namespace lockkeeper::core
