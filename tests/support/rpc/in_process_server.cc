@@ -23,7 +23,7 @@ InProcessServer::~InProcessServer() {
 rpc::ServiceDeps InProcessServer::Deps() {
   return {
       .loop = loop_,
-      .locks = locks_,
+      .locks = locks(),
       .admin = store_,
       .clock = loop_,
       .limits = {.max_ttl = core::Millis(60'000)},
@@ -48,7 +48,7 @@ std::shared_ptr<grpc::Channel> InProcessServer::NewChannel() const {
 
 size_t InProcessServer::Outstanding() {
   size_t outstanding = 0;
-  loop_.RunAndWait([&] { outstanding = locks_.outstanding(); });
+  loop_.RunAndWait([&] { outstanding = locks().outstanding(); });
   return outstanding;
 }
 
