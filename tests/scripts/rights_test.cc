@@ -94,9 +94,8 @@ TEST_P(RightsTest, KeysAndChannelsOfOthersAreMissed) {
 
 // A right is noticed to be missing within a second: these are calls before.
 TEST_P(RightsTest, OperationThatIsDeniedACommandIsNotAnsweredAsCorrupt) {
-  const std::map<std::string, Strings> kNeededBy = {{"get", {"release", "inspect"}},
-                                                    {"set", {"acquire", "release"}},
-                                                    {"setrange", {"extend"}}};
+  const std::map<std::string, Strings> kNeededBy = {
+      {"get", {"release", "inspect"}}, {"set", {"acquire", "release"}}, {"setrange", {"extend"}}};
   const ScriptShape acquire = ScriptShapes().front();
   for (const std::string& command : CommandsOfAllScripts()) {
     if (command == "time" || command == "getrange") continue;  // Those of the frame itself.
