@@ -5,12 +5,15 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/errors.h"
 #include "gtest/gtest.h"
 #include "redis/redis_store.h"
+#include "redis/scripts.h"
 #include "support/fake_node/fake_node.h"
 #include "support/fake_node/lua_scripts.h"
 #include "support/manual_clock.h"
@@ -43,7 +46,15 @@ TEST(KnownLinesTest, LineIsForgottenSomeTimeAfterItWasSeenLast) {
 
 class CallsOfLinesTest : public testing::Test {
  protected:
-  CallsOfLinesTest() { server_.LoadCompiledScripts(); }
+  // None of the calls that are counted is there to load a script.
+  CallsOfLinesTest() {
+    for (const ScriptSource& script : AllScripts()) {
+      for (const size_t keys : {size_t{1}, size_t{2}}) {
+        const std::vector<std::string_view> load = {"SCRIPT", "LOAD", script.ForKeys(keys).text};
+        server_.Execute(load);
+      }
+    }
+  }
 
   core::AcquireRequest AcquireOf(uint64_t id) {
     return {.name = "a",
@@ -98,7 +109,7 @@ class CallsOfLinesTest : public testing::Test {
                     clock_,
                     executor_,
                     observer_,
-                    {.daemon_id = std::string(16, '1')},
+                    {.daemon_id = core::Hex16(1)},
                     std::make_unique<support::TrustingGuard>()};
   core::LockStore& locks_ = redis_.locks();
   core::WaitingLine& line_of_locks_ = redis_.line();
