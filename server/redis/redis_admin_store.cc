@@ -28,6 +28,11 @@ constexpr int kScansPerPageMax = 100;
 // Locks that are inspected together: operations of others come in between.
 constexpr size_t kInspectedAtOnce = 16;
 
+static_assert(static_cast<int64_t>(Doubt::kMayBeProved) ==
+              static_cast<int64_t>(InspectScriptOutcome::kMayBeProved));
+static_assert(static_cast<int64_t>(Doubt::kNotProvedInTime) ==
+              static_cast<int64_t>(InspectScriptOutcome::kNotProvedInTime));
+
 // Reads what inspect.lua answered for one lock.
 absl::StatusOr<std::optional<LockInfo>> ReadInspected(std::string_view name,
                                                       const OperationReply& reply) {

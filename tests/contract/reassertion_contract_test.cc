@@ -167,6 +167,25 @@ TEST_P(ReassertionContract, WithdrawnAttemptSpeaksOnlyAgainstItsOwnToken) {
   EXPECT_EQ(Extend(Now(of_second)).token, lease.token);
 }
 
+// The daemon of the first attempt withdraws it, since its client is gone. That a second attempt has
+// got the lease from it is lost.
+TEST_P(ReassertionContract, WithdrawnAttemptOfOlderDataDoesNotEndTheLeaseOfARetry) {
+  const AcquireRequest first = AcquireOf("a", Id(1));
+  Grant(first);
+  const std::string record = world_->Run({"GET", "lk:{a}"}).text;
+  AcquireRequest second = Now(first);
+  second.attempt = 2;
+  second.keeper = KeeperOf(2);
+  const Lease lease = Grant(second);
+  const ExtendRequest of_second = ProvedExtendOf(second, lease);
+
+  world_->Run({"SET", "lk:{a}", record});
+  SetTheClock();
+
+  EXPECT_EQ(Withdraw(first), core::WithdrawResult::kWithdrawn);
+  EXPECT_EQ(Extend(Now(of_second)).token, lease.token);
+}
+
 TEST_P(ReassertionContract, ReleasedAfterItWasTakenBackItStaysReleased) {
   const AcquireRequest request = AcquireOf("a", Id(1));
   const ExtendRequest extend = ProvedExtendOf(request, Grant(request));

@@ -14,8 +14,8 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- Returns    {now (us), then for each lock: record, doubt}
 --            record: an empty text if there is none; 90 record corrupt; 91 record of a newer format
---            doubt: 0 none; 1 its lease is of an earlier epoch, and can be proved yet; 2 it was not
---            proved before the quarantine ended
+--            doubt: 0 none; 1 MAY_BE_PROVED; 2 NOT_PROVED_IN_TIME, which is its lease, of an earlier
+--            epoch, in a quarantine and after it
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS
 -- Why        One place reads the clock together with the records, so that what is left of a lease

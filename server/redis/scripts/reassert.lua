@@ -34,8 +34,10 @@ local function by_node(time) return time + sub(marker, 167, 183) end
 -- Whether the record speaks against a lease with this token.
 local function is_against(record, who, token)
   local state, void_kind = state_of(record), find_void(record, sub(who, 33))
-  if void_kind and void_kind ~= 'W' then return true end
-  if sub(record, 112, 152) ~= who then return token_of(record) >= token end
+  if void_kind and void_kind ~= 'W' and void_kind ~= 'P' then return true end
+  if sub(record, 112, 152) ~= who then
+    return token_of(record) > token or token_of(record) == token and void_kind ~= 'P'
+  end
   if sub(record, 154, 159) == FOR_GOOD then return true end
   -- Another attempt of this acquire: one that was withdrawn, before this one or after.
   if token_of(record) ~= token then return token_of(record) > token end

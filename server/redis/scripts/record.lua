@@ -24,7 +24,8 @@
 -- states: R released, W withdrawn or declined; N if no lease is known.
 --
 -- An entry of the void list: a space, the digest of the lease id, and how it ended (R X F W, or U:
--- unknown, but refused from now on). Behind W, in six digits, the highest attempt that is void; the others
+-- unknown, but refused from now on). Behind W, in six digits, the highest attempt that is void. P is a W
+-- that was written in a quarantine, of an earlier epoch: a proof counts more than it. The others
 -- are void for good, and so is FOR_GOOD, which is beyond every attempt. Of two ids with one digest,
 -- which chance makes once in 2^48, one is refused as void though it is not: a client takes another.
 --
@@ -137,7 +138,7 @@ local function find_void(record, digest)
   local at = find(record, digest, voids_at(record), true)
   while at do
     local how = sub(record, at + 9, at + 9)
-    local found = (how == 'W' and sub(record, at + 10, at + 15) or FOR_GOOD) + 0
+    local found = ((how == 'W' or how == 'P') and sub(record, at + 10, at + 15) or FOR_GOOD) + 0
     if not attempt or found >= attempt then kind, attempt = how, found end
     at = find(record, digest, at + VOID_LENGTH, true)
   end

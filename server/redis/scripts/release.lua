@@ -33,7 +33,7 @@ local HELD, HELD_AFTER_EXPIRED = '1 H - - ', '1 H X - '
 
 -- What is answered for a lease id that has ended before, by how it ended. False if nobody writes that.
 local function lost_by(how) return (how == 'X' or how == 'F') and 2 end
-local function void_by(how) return (how == 'U' or how == 'W') and 3 end
+local function void_by(how) return (how == 'U' or how == 'W' or how == 'P') and 3 end
 local function outcome_of(how) return how == 'R' and 1 or lost_by(how) or void_by(how) end
 
 -- Ends the lease in `record`, of an earlier epoch. It may be over: the clock that its end was told by may
@@ -98,7 +98,7 @@ local function release_other(key, line, who, principal)
     return left_line() -- two keys
   end -- two keys
   local kind = record and find_void(record, sub(who, 33)) or 'W'
-  if kind == 'W' then write_void(key, record, sub(who, 33) .. 'U') end
+  if kind == 'W' or kind == 'P' then write_void(key, record, sub(who, 33) .. 'U') end
   return outcome_of(kind)
 end
 

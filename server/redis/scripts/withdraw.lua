@@ -76,7 +76,8 @@ local function release_kept(key, line, record, keeper)
   return 1
 end
 
--- The lease id is the record's.
+-- The lease id is the record's. In a quarantine the data may be older than a retry that has got the lease from
+-- this attempt: its holder can prove that.
 local function withdraw_holder(key, line, record, attempt, keeper, scope)
   local state = state_of(record)
   if state == 'H' or state == 'O' then
@@ -87,7 +88,8 @@ local function withdraw_holder(key, line, record, attempt, keeper, scope)
     if not line and (state == 'O' or has_line(record)) then return LINE end
     local number = line and number_of(line, lease_id_of(record)) -- two keys
     if number then remove(line, lease_id_of(record), number) end -- two keys
-    write_ended(key, record, 'W', previous_of(record), 'W' .. sub(record, 154, 159))
+    local void = in_quarantine() and not is_current(record) and 'P' or 'W'
+    write_ended(key, record, 'W', previous_of(record), void .. sub(record, 154, 159))
     if line then return 1, hand_over_ended(key, line) end -- two keys
     return 1
   end
