@@ -53,7 +53,7 @@ TEST_F(CliAcquireSignalsTest, SignalWhileItWaitsReleasesItsLeaseIdAndSaysSo) {
 
     EXPECT_EQ(result.exit_code, 128 + signal);
     EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(result.err.starts_with(std::string("lockkeeper: ") + name + " came before"))
+    EXPECT_TRUE(result.err.starts_with(std::string("lockkeeper: ") + name + " arrived before"))
         << result.err;
     EXPECT_NE(result.err.find("the place in line is given up"), std::string::npos) << result.err;
     ASSERT_EQ(server_.release.seen().size(), ++ended);
