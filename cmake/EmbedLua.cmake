@@ -14,12 +14,12 @@ function(lockkeeper_embed_lua TARGET FOLDER)
   set(out "${PROJECT_BINARY_DIR}/generated/${TARGET}")
   set(generator "${PROJECT_SOURCE_DIR}/cmake/WriteLuaSources.cmake")
   add_custom_command(
-    OUTPUT "${out}/redis/scripts.h" "${out}/redis/scripts.cc"
+    OUTPUT "${out}/redis/scripts.h" "${out}/redis/scripts.cc" "${out}/redis/format/record_columns.h"
     COMMAND ${CMAKE_COMMAND} "-DSCRIPTS=${scripts}" -D OUT=${out}/redis -D LUA=${LUA_PROGRAM} -P ${generator}
     DEPENDS ${scripts} ${parts} ${generator} "${PROJECT_SOURCE_DIR}/cmake/link_lua.lua"
     COMMENT "Embedding Lua scripts"
     VERBATIM)
-  add_library(${TARGET} STATIC "${out}/redis/scripts.cc" "${out}/redis/scripts.h")
+  add_library(${TARGET} STATIC "${out}/redis/scripts.cc" "${out}/redis/scripts.h" "${out}/redis/format/record_columns.h")
   target_include_directories(${TARGET} PUBLIC "${out}")
   target_compile_options(${TARGET} PRIVATE ${LOCKKEEPER_WARNINGS})
 endfunction()

@@ -30,6 +30,9 @@ function(lockkeeper_check_includes TARGET)
   if(NOT CMAKE_GENERATOR STREQUAL "Ninja")
     return()  # who else keeps what the compiler opened? `./dev` and the presets use Ninja
   endif()
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()  # clang also names files of its own, which are no headers; the builds with GCC check
+  endif()
   add_custom_command(TARGET ${TARGET} POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E env LAW=${LOCKKEEPER_INCLUDE_LAW} ${PROJECT_SOURCE_DIR}/cmake/check_includes.sh
       ${CMAKE_MAKE_PROGRAM} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} "$<TARGET_OBJECTS:${TARGET}>"
@@ -49,6 +52,7 @@ function(lockkeeper_library NAME)
   target_compile_options(${NAME} PRIVATE ${LOCKKEEPER_WARNINGS})
   target_link_libraries(${NAME} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   lockkeeper_check_includes(${NAME})
+  lockkeeper_precompile(${NAME} precompiled_headers)
 endfunction()
 
 set(LOCKKEEPER_EXECUTABLES_LINK "")  # What every executable of ours links.
@@ -65,6 +69,7 @@ function(lockkeeper_executable NAME)
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} ${LOCKKEEPER_EXECUTABLES_LINK})
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
   lockkeeper_check_includes(${NAME})
+  lockkeeper_precompile(${NAME} precompiled_headers)
 endfunction()
 
 # lockkeeper_proto_library(NAME FOLDER [ROOT folder] [DEPS library...]): messages and gRPC stubs of all *.proto below ROOT/FOLDER. Protos

@@ -20,7 +20,9 @@
 #include "absl/strings/str_join.h"
 #include "config/config_loader.h"
 #include "config/settings.h"
+#include "daemon/access_rules.h"
 #include "daemon/daemon.h"
+#include "daemon/server_identity.h"
 #include "daemon/signals.h"
 #include "daemon/store_access.h"
 #include "lockkeeper/build_info.h"
@@ -72,9 +74,10 @@ void AddSettings(CLI::App& app, std::vector<config::FlagValue>& flags) {
       continue;
     }
     CLI::Option* option = app.add_option(flag.flag, flag.values, meaning)
-                              ->type_name(setting.is_secret()             ? "URL"
-                                          : setting.key.ends_with("_dir") ? "DIR"
-                                                                          : "ADDRESS");
+                              ->type_name(setting.is_secret()              ? "URL"
+                                          : setting.key.ends_with("_dir")  ? "DIR"
+                                          : setting.key.ends_with("_file") ? "FILE"
+                                                                           : "ADDRESS");
     const config::Config defaults;
     const std::string usual = absl::StrJoin(config::Show(setting, defaults).texts, ",");
     if (!usual.empty()) option->default_str(usual);
@@ -249,7 +252,7 @@ int Serve(const config::Config& config) {
   }
   const std::string addresses = (*daemon)->Addresses();
   logger.Info("daemon.ready", "lockkeeperd listens", {field::Address(addresses)});
-  std::cout << "lockkeeperd ready " << addresses << std::endl;
+  std::cout << "lockkeeperd ready " << addresses << '\n' << std::flush;
 
   const auto signal = signals.Wait(-1);
   logger.Info("daemon.draining", "A signal asks the daemon to stop; work in flight ends first",
@@ -277,6 +280,15 @@ int Main(int argc, char** argv) {
     const auto access = daemon::LoadStoreAccess(loaded->config.store);
     if (!access.ok()) return RefuseConfiguration(access.status());
   }
+  if (const auto identity = daemon::LoadServerIdentity(loaded->config.server); !identity.ok()) {
+    return RefuseConfiguration(identity.status());
+  }
+  const auto access = daemon::AccessRules::Load(loaded->config.access);
+  if (!access.ok()) return RefuseConfiguration(access.status());
+  if (line->action == Action::kCheckConfig) {
+    for (const std::string& warning : access->warnings())
+      std::cout << "Warning: " << warning << "\n";
+  }
   if (line->action == Action::kCheckConfig) std::cout << "The configuration is good.\n";
   return line->action == Action::kServe ? Serve(loaded->config) : kDrained;
 }
@@ -284,4 +296,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace lockkeeper
 
-int main(int argc, char** argv) { return lockkeeper::Main(argc, argv); }
+// An exception that nobody catches is a defect, and ends the process with its text.
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
+  return lockkeeper::Main(argc, argv);
+}

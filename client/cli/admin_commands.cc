@@ -192,6 +192,34 @@ Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& comm
   return report;
 }
 
+Report EndQuarantine(AdminConnection& connection, const EndQuarantineCommand& command) {
+  const auto stub = AdminService::NewStub(connection.channel());
+  admin::v1::EndQuarantineRequest request;
+  request.set_epoch(command.epoch);
+  request.set_reason(command.reason);
+  request.set_accept_two_holders(command.accepts_two_holders);
+  request.set_owner(DefaultOwner(getppid()));
+  admin::v1::EndQuarantineResponse response;
+  const absl::Status status = connection.Call([&](grpc::ClientContext& context) {
+    return stub->EndQuarantine(&context, request, &response);
+  });
+  if (!status.ok()) return ErrorReport(status, "");
+  const auto left = Millis(response.quarantine_left());
+  const std::string epoch = " in epoch " + std::to_string(response.epoch());
+  std::string text = "ended the quarantine" + epoch + ", " + text::InWords(left) + " early";
+  if (!response.ended()) {
+    text = "nothing was changed: the store is" + epoch +
+           (response.epoch() == command.epoch ? "" : ", not " + std::to_string(command.epoch)) +
+           (left.count() > 0 ? ", quarantined for another " + text::InWords(left)
+                             : ", and no quarantine runs");
+  }
+  Report report(response.ended() ? "quarantine_ended" : "no_quarantine",
+                response.ended() ? ExitCode::kDone : ExitCode::kRefuted, text);
+  report.json.Set("epoch", response.epoch()).Set("quarantine_left_ms", left.count());
+  if (!response.ended()) report.json.Set("message", text);
+  return report;
+}
+
 Report Health(AdminConnection& connection) {
   grpc::health::v1::HealthCheckResponse health;
   const auto health_stub = grpc::health::v1::Health::NewStub(connection.channel());
@@ -209,6 +237,7 @@ Report Health(AdminConnection& connection) {
   if (!problem.empty()) report.text += ": " + problem;
   if (info.ok()) {
     report.text += "\n  daemon         " + info->version() + StoreLine(info->store());
+    report.text += "\n  epoch          " + std::to_string(info->store().epoch());
     for (const std::string& note : info->store().notes())
       report.text += "\n  note           " + note;
     report.json.Set("version", info->version())

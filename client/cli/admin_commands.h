@@ -17,6 +17,7 @@ Report Get(AdminConnection& connection, const GetCommand& command);
 Report IsHeld(AdminConnection& connection, const IsHeldCommand& command);
 Report List(AdminConnection& connection, const ListCommand& command);
 Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& command);
+Report EndQuarantine(AdminConnection& connection, const EndQuarantineCommand& command);
 Report Health(AdminConnection& connection);
 
 // Asks the service for the record of the lock.

@@ -33,11 +33,19 @@ absl::Status Reach(const std::shared_ptr<grpc::Channel>& channel, const std::str
 
 absl::StatusOr<AdminConnection> AdminConnection::Connect(const Service& service) {
   SilenceGrpc();
+  const auto security = client::ChannelSecurity::Load(service.tls);
+  if (!security.ok()) return security.status();
+  std::shared_ptr<client::TokenFile> token;
+  if (!service.token_file.empty()) {
+    auto opened = client::TokenFile::Open(service.token_file);
+    if (!opened.ok()) return opened.status();
+    token = *std::move(opened);
+  }
   std::string tried;
   for (const std::string& address : service.servers) {
-    auto channel = client::NewChannel(address);
+    auto channel = client::NewChannel(address, *security);
     const absl::Status reached = Reach(channel, address, service.timeout);
-    if (reached.ok()) return AdminConnection(std::move(channel), address, service.timeout);
+    if (reached.ok()) return AdminConnection(std::move(channel), address, token, service.timeout);
     tried += (tried.empty() ? "" : "; ") + std::string(reached.message());
   }
   return absl::UnavailableError(tried);
@@ -46,6 +54,7 @@ absl::StatusOr<AdminConnection> AdminConnection::Connect(const Service& service)
 absl::Status AdminConnection::Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call) {
   grpc::ClientContext context;
   client::SetTimeout(context, timeout_);
+  if (token_ != nullptr) token_->AddTo(context);
   return client::StatusOfUncancelled(call(context), address_);
 }
 

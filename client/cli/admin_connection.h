@@ -13,6 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "cli/arguments.h"
+#include "transport/token_file.h"
 
 namespace lockkeeper::cli {
 
@@ -20,7 +21,8 @@ namespace lockkeeper::cli {
 class AdminConnection {
  public:
   // Connects to the first server that can be reached. All calls go there, since a forced release
-  // must not be sent twice. Errors: UNAVAILABLE, which says what is wrong with each server.
+  // must not be sent twice. Errors: UNAVAILABLE, which says what is wrong with each server;
+  // INVALID_ARGUMENT if the file of the token cannot be read.
   static absl::StatusOr<AdminConnection> Connect(const Service& service);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
@@ -29,11 +31,16 @@ class AdminConnection {
   absl::Status Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call);
 
  private:
-  AdminConnection(std::shared_ptr<grpc::Channel> channel, std::string address, milliseconds timeout)
-      : channel_(std::move(channel)), address_(std::move(address)), timeout_(timeout) {}
+  AdminConnection(std::shared_ptr<grpc::Channel> channel, std::string address,
+                  std::shared_ptr<client::TokenFile> token, milliseconds timeout)
+      : channel_(std::move(channel)),
+        address_(std::move(address)),
+        token_(std::move(token)),
+        timeout_(timeout) {}
 
   std::shared_ptr<grpc::Channel> channel_;
   std::string address_;
+  std::shared_ptr<client::TokenFile> token_;  // Null without a token.
   milliseconds timeout_;
 };
 

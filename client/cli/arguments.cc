@@ -16,11 +16,14 @@ namespace lockkeeper::cli {
 namespace {
 
 constexpr char kServerVariable[] = "LOCKKEEPER_SERVER";
+constexpr char kTokenVariable[] = "LOCKKEEPER_TOKEN_FILE";
 constexpr char kDefaultServer[] = "127.0.0.1:7600";
 
 // The common options that take a value. FindCommand must skip their values.
 bool TakesValue(std::string_view word) {
-  return word == "--server" || word == "--output" || word == "--timeout";
+  return word == "--server" || word == "--output" || word == "--timeout" || word == "--tls-ca" ||
+         word == "--tls-cert" || word == "--tls-key" || word == "--server-name" ||
+         word == "--token-file";
 }
 
 // The index of the command in `words`. Their number if there is none.
@@ -61,8 +64,10 @@ struct Grammar {
     command->footer("\n" + std::string(FooterOf(name)));
     return command;
   }
+  void AddTls();
   void AddLeaseCommands();
   void AddLookCommands();
+  void AddAccessCommands();
   void AddRun();
   Command Used(CLI::App& command) const;
 
@@ -77,6 +82,9 @@ struct Grammar {
   IsHeldCommand is_held;
   ListCommand list;
   ForceReleaseCommand force_release;
+  EndQuarantineCommand end_quarantine;
+  CanCommand can;
+  TokenCommand make_token;
   RunCommand run;
 };
 
@@ -86,13 +94,18 @@ Grammar::Grammar(const std::string& version) {
   app.allow_extras();
   app.set_version_flag("--version", version);
   app.add_option("--server", service.servers,
-                 "daemon: host:port, [v6]:port or unix:/path; repeatable, or several with commas: "
-                 "the next one is used when one is away or stopping")
+                 "daemon: host:port, [v6]:port, unix:/path or tls://host:port; repeatable, or "
+                 "several with commas: the next one is used when one is away or stopping")
       ->envname(kServerVariable)
       ->allow_extra_args(false)
       ->take_all()
       ->type_name("ADDRESS")
       ->default_str(kDefaultServer);
+  AddTls();
+  app.add_option("--token-file", service.token_file,
+                 "file with the token or JWT that proves who you are; read again when it changes")
+      ->envname(kTokenVariable)
+      ->type_name("FILE");
   app.add_option("--output", output, "text, json, or shell: variables for eval")
       ->check(CLI::IsMember({"text", "json", "shell"}).description(""))
       ->type_name("FORMAT")
@@ -108,6 +121,7 @@ Grammar::Grammar(const std::string& version) {
   app.add_flag("--quiet", service.quiet, "print nothing while waiting and retrying");
   AddLeaseCommands();
   AddLookCommands();
+  AddAccessCommands();
   AddRun();
   app.footer(
       "\nDurations: 500ms 30s 5m 1h. More about a command: lockkeeper COMMAND --help.\n"
@@ -117,6 +131,22 @@ Grammar::Grammar(const std::string& version) {
       "token\n"
       "or not found, 77 not allowed, 128 + N ended by signal N before the lock was acquired, 1 "
       "other.");
+}
+
+void Grammar::AddTls() {
+  const auto add = [this](const std::string& option, std::string& value, const char* variable,
+                          const std::string& type, const std::string& text) {
+    app.add_option(option, value, text)->envname(variable)->type_name(type);
+  };
+  add("--tls-ca", service.tls.ca_file, "LOCKKEEPER_TLS_CA", "FILE",
+      "CAs that may sign the daemon's certificate (PEM; default: the system's); this and the next "
+      "three ask for TLS");
+  add("--tls-cert", service.tls.certificate_file, "LOCKKEEPER_TLS_CERT", "FILE",
+      "certificate to show to the daemon, with its chain (PEM)");
+  add("--tls-key", service.tls.key_file, "LOCKKEEPER_TLS_KEY", "FILE",
+      "key of that certificate (PEM)");
+  add("--server-name", service.tls.server_name, "LOCKKEEPER_SERVER_NAME", "NAME",
+      "name that the daemon's certificate must be for (default: the host of --server)");
 }
 
 void Grammar::AddLeaseCommands() {
@@ -179,7 +209,56 @@ void Grammar::AddLookCommands() {
   command->add_flag("--now", force_release.now,
                     "open the lock at once, although its holder may still be working");
 
+  command = AddCommand("end-quarantine",
+                       "let locks be granted before a quarantine is over; leaves an audit record");
+  AddInteger(*command, "--epoch", "which quarantine: the epoch that `health` shows",
+             [this](int64_t epoch) { end_quarantine.epoch = epoch; })
+      ->required()
+      ->type_name("N");
+  command->add_option("--reason", end_quarantine.reason, "why, for the audit record")
+      ->required()
+      ->type_name("TEXT");
+  command
+      ->add_flag("--accept-two-holders", end_quarantine.accepts_two_holders,
+                 "yes: if a holder still works whose lease Redis has forgotten, its lock is given "
+                 "to a second one")
+      ->required();
+
   AddCommand("health", "show whether the daemon serves");
+}
+
+void Grammar::AddAccessCommands() {
+  AddCommand("whoami", "show who you are to the daemon");
+
+  CLI::App* command =
+      AddCommand("can", "tell by the exit code whether the daemon allows something");
+  command
+      ->add_option(
+          "VERB", can.verb,
+          "acquire, extend, release, fence, inspect, list, force-release, end-quarantine or "
+          "admin")
+      ->required()
+      ->type_name("");
+  command->add_option("NAME", can.name, "name of the lock; for list the prefix of the names")
+      ->type_name("");
+
+  command = AddCommand("token", "make a token for the file of `lockkeeperd --tokens`");
+  command
+      ->add_option_function<std::string>(
+          "ACTION",
+          [this](const std::string& action) {
+            make_token.action =
+                action == "hash" ? TokenCommand::Action::kHash : TokenCommand::Action::kCreate;
+          },
+          "create: a new token and its entry; hash: the entry of the token on standard input")
+      ->required()
+      ->check(CLI::IsMember({"create", "hash"}).description(""))
+      ->type_name("");
+  command->add_option("--name", make_token.name, "the principal that the token proves")
+      ->required()
+      ->type_name("TEXT");
+  command->add_option("--expires", make_token.expires, "when it ends, as in 2027-01-31T00:00:00Z")
+      ->type_name("TIME");
 }
 
 void Grammar::AddRun() {
@@ -203,7 +282,7 @@ void Grammar::AddRun() {
 }
 
 Command Grammar::Used(CLI::App& command) const {
-  const std::string name = command.get_name();
+  const std::string& name = command.get_name();
   if (name == "acquire") return acquire;
   if (name == "extend") return extend;
   if (name == "release") return release;
@@ -212,6 +291,10 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "is-held") return is_held;
   if (name == "list") return list;
   if (name == "force-release") return force_release;
+  if (name == "end-quarantine") return end_quarantine;
+  if (name == "whoami") return WhoamiCommand();
+  if (name == "can") return can;
+  if (name == "token") return make_token;
   if (name == "run") return run;
   return HealthCommand();
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/report.h"
+#include "lockkeeper/options.h"
 
 namespace lockkeeper::cli {
 
@@ -70,7 +71,27 @@ struct ForceReleaseCommand {
   bool now = false;
 };
 
+struct EndQuarantineCommand {
+  int64_t epoch = 0;
+  std::string reason;
+  bool accepts_two_holders = false;
+};
+
 struct HealthCommand {};
+
+struct WhoamiCommand {};
+
+struct CanCommand {
+  std::string verb;
+  std::string name;
+};
+
+// Works without the service.
+struct TokenCommand {
+  enum class Action { kCreate, kHash } action = Action::kCreate;
+  std::string name;
+  std::string expires;
+};
 
 struct RunCommand : LeaseOptions {
   std::string name;
@@ -83,11 +104,14 @@ struct RunCommand : LeaseOptions {
 
 using Command =
     std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
-                 IsHeldCommand, ListCommand, ForceReleaseCommand, HealthCommand, RunCommand>;
+                 IsHeldCommand, ListCommand, ForceReleaseCommand, EndQuarantineCommand,
+                 HealthCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.
 struct Service {
   std::vector<std::string> servers;
+  TlsOptions tls;
+  std::string token_file;       // Empty: no token is shown.
   milliseconds timeout{5'000};  // For a call, retries included; a wait comes on top.
   bool quiet = false;
 };
@@ -110,8 +134,8 @@ struct UsageError {
 
 using ParsedArguments = std::variant<Arguments, HelpText, UsageError>;
 
-// Reads the command line without the program's name, and the environment variable
-// LOCKKEEPER_SERVER. `version` is what --version prints.
+// Reads the command line without the program's name, and the environment variables
+// LOCKKEEPER_SERVER and LOCKKEEPER_TLS_.... `version` is what --version prints.
 ParsedArguments ParseArguments(const std::vector<std::string>& words, const std::string& version);
 
 // The output format of a command line that may be wrong, so that its error has this format too.

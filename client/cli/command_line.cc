@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <iostream>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
+#include "cli/access_commands.h"
 #include "cli/admin_commands.h"
 #include "cli/arguments.h"
 #include "cli/lock_commands.h"
@@ -15,6 +18,7 @@
 #include "cli/run/run_command.h"
 #include "cli/service.h"
 #include "cli/signals/signals.h"
+#include "cli/tls_problem.h"
 #include "lockkeeper/build_info.h"
 
 namespace lockkeeper::cli {
@@ -29,7 +33,7 @@ struct Runner {
     return client.ok() ? call(*client) : ServerOptionReport(client.status());
   }
   Report WithAdmin(std::string_view name, absl::FunctionRef<Report(AdminConnection&)> call) const {
-    if (absl::Status status = CheckServers(service.servers); !status.ok()) {
+    if (absl::Status status = CheckService(service); !status.ok()) {
       return ServerOptionReport(status);
     }
     absl::StatusOr<AdminConnection> connection = AdminConnection::Connect(service);
@@ -69,9 +73,21 @@ struct Runner {
       return ForceRelease(connection, command);
     });
   }
+  Report operator()(const EndQuarantineCommand& command) const {
+    return WithAdmin(
+        "", [&](AdminConnection& connection) { return EndQuarantine(connection, command); });
+  }
   Report operator()(const HealthCommand&) const {
     return WithAdmin("", [&](AdminConnection& connection) { return Health(connection); });
   }
+  Report operator()(const WhoamiCommand&) const {
+    return WithAdmin("", [&](AdminConnection& connection) { return Whoami(connection); });
+  }
+  Report operator()(const CanCommand& command) const {
+    return WithAdmin(command.name,
+                     [&](AdminConnection& connection) { return Can(connection, command); });
+  }
+  Report operator()(const TokenCommand& command) const { return MakeToken(command, std::cin); }
   Report operator()(const RunCommand& command) const {
     return RunUnderLock(service, progress, command);
   }
@@ -90,8 +106,8 @@ int RunCommandLine(const std::vector<std::string>& words) {
   }
   const Arguments& arguments = std::get<Arguments>(parsed);
   Progress progress(arguments.service.quiet);  // A lease is renewed until it is printed.
-  return Print(std::visit(Runner{arguments.service, progress}, arguments.command),
-               arguments.output);
+  Report report = std::visit(Runner{arguments.service, progress}, arguments.command);
+  return Print(WithTlsProblem(std::move(report), arguments.service), arguments.output);
 }
 
 }  // namespace lockkeeper::cli

@@ -43,7 +43,15 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"is-held", "Exit codes: 0 held, 69 unavailable, 76 not held."},
     {"list", "Exit codes: 0 listed, 69 unavailable."},
     {"force-release", "Exit codes: 0 ended or opened, 69 unavailable, 76 no lease was live."},
+    {"end-quarantine", "Exit codes: 0 ended, 69 unavailable, 76 no quarantine of this epoch runs."},
     {"health", "Exit codes: 0 serving, 69 not serving or unavailable."},
+    {"whoami", "Exit codes: 0 shown, 69 unavailable, 77 the credentials are rejected."},
+    {"can",
+     "Exit codes: 0 allowed, 69 unavailable, 77 not allowed, or the credentials are rejected."},
+    {"token",
+     "The first line of `token create` is the token, for a file of its own that only its user can "
+     "read.\nThe other lines are its entry in the list `tokens` of the daemon's file.\n"
+     "Exit codes: 0 made."},
     {"run",
      "COMMAND gets LOCKKEEPER_LOCK, LOCKKEEPER_FENCING_TOKEN and LOCKKEEPER_LEASE_ID in its "
      "environment.\n"

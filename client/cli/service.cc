@@ -4,7 +4,10 @@
 #include <grpc/support/log.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <string_view>
+#include <utility>
 
 #include "text/duration.h"
 #include "transport/channels.h"
@@ -13,6 +16,15 @@ namespace lockkeeper::cli {
 namespace {
 
 constexpr milliseconds kReleaseTimeout = std::chrono::seconds(2);
+
+constexpr std::string_view kServerOption = "--server (or LOCKKEEPER_SERVER)";
+// By the option of the library.
+constexpr auto kOptions = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"tls.ca_file", "--tls-ca (or LOCKKEEPER_TLS_CA)"},
+    {"tls.certificate_file", "--tls-cert (or LOCKKEEPER_TLS_CERT)"},
+    {"tls.key_file", "--tls-key (or LOCKKEEPER_TLS_KEY)"},
+    {"token_file", "--token-file (or LOCKKEEPER_TOKEN_FILE)"},
+});
 
 }  // namespace
 
@@ -27,24 +39,35 @@ absl::StatusOr<Client> NewClient(const Service& service, Progress& progress,
   progress.SetOutlook([outlook] { return outlook; });
   return Client::Create(
       {.addresses = service.servers,
+       .tls = service.tls,
+       .token_file = service.token_file,
        .owner = owner,
        .call_timeout = service.timeout,
        .release_timeout = std::min<milliseconds>(service.timeout, kReleaseTimeout),
        .on_unserved = [&progress](const absl::Status& why) { progress.OnUnserved(why); }});
 }
 
-absl::Status CheckServers(const std::vector<std::string>& servers) {
-  for (const std::string& server : servers) {
+absl::Status CheckService(const Service& service) {
+  for (const std::string& server : service.servers) {
     if (absl::Status status = client::CheckAddress(server); !status.ok()) return status;
   }
-  return absl::OkStatus();
+  if (!service.token_file.empty()) {
+    if (absl::Status status = client::CheckTokenMayBeShown(service.servers, service.tls);
+        !status.ok()) {
+      return status;
+    }
+  }
+  return client::ChannelSecurity::Load(service.tls).status();
 }
 
 Report ServerOptionReport(const absl::Status& status) {
+  const std::string option = FieldOf(status).value_or("");
   std::string message(status.message());
-  const std::string option = FieldOf(status).value_or("") + ": ";
-  if (message.starts_with(option)) message.erase(0, option.size());
-  return UsageReport("--server (or LOCKKEEPER_SERVER): " + message);
+  if (message.starts_with(option + ": ")) message.erase(0, option.size() + 2);
+  const auto* known = std::find_if(kOptions.begin(), kOptions.end(),
+                                   [&](const auto& each) { return each.first == option; });
+  return UsageReport(std::string(known == kOptions.end() ? kServerOption : known->second) + ": " +
+                     message);
 }
 
 }  // namespace lockkeeper::cli

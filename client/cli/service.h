@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cli/arguments.h"
@@ -24,8 +23,9 @@ void SilenceGrpc();
 absl::StatusOr<Client> NewClient(const Service& service, Progress& progress,
                                  const std::string& owner, milliseconds wait);
 
-// The error names the malformed address.
-absl::Status CheckServers(const std::vector<std::string>& servers);
+// The error names the malformed address, the option whose file cannot be used, or the address at
+// which the token must not be shown.
+absl::Status CheckService(const Service& service);
 
 // The report of an error of the two functions above.
 Report ServerOptionReport(const absl::Status& status);

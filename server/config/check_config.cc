@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "config/config_loader.h"
@@ -19,6 +20,7 @@ class Checker {
     CheckPassword();
     CheckTls();
     CheckListeners();
+    CheckServerTls();
     if (problems_.empty()) return absl::OkStatus();
     return core::Error(core::ErrorReason::kInvalidField, absl::StrJoin(problems_, "\n"));
   }
@@ -95,22 +97,68 @@ class Checker {
     const auto address = ParseListenAddress(text);
     if (!address.ok()) return;  // Refused when it was read.
     const bool any_port = !address->is_unix() && address->port == 0;
-    if (!any_port && !seen.insert(address->ToString()).second) {
-      problems_.push_back(Named(key) + ": " + text + " is given twice");
+    if (!any_port && !seen.insert(address->Place()).second) {
+      problems_.push_back(Named(key) + ": " + address->Place() + " is given twice");
     }
-    if (!address->IsLocal() && !config_.server.allow_insecure) {
+    const bool secured = address->security != Security::kNone;
+    if (secured) secured_.emplace_back(Named(key) + ": " + text, address->security);
+    if (!address->IsLocal() && !secured && !config_.server.allow_insecure) {
       problems_.push_back(
-          Named(key) + ": " + text +
-          " can be reached from other machines, and there is no transport security yet; listen on "
-          "127.0.0.1, [::1], localhost or unix:/path, or say --allow-insecure "
+          Named(key) + ": " + text + " can be reached from other machines; listen on tls://" +
+          text + " or mtls://" + text +
+          ", on 127.0.0.1, [::1], localhost or unix:/path, or say --allow-insecure "
           "(server.allow_insecure: true, LOCKKEEPERD_SERVER_ALLOW_INSECURE=true) if the network "
           "keeps everybody else out");
+    }
+  }
+
+  // After CheckListeners, which finds those with TLS.
+  void CheckServerTls() {
+    const ServerConfig& server = config_.server;
+    const bool has_certificate = !server.tls_certificate_file.empty();
+    const bool has_key = !server.tls_key_file.empty();
+    const bool has_ca = !server.tls_client_ca_file.empty();
+    bool any_mutual = false;
+    for (const auto& [named, security] : secured_) {
+      const bool mutual = security == Security::kMutualTls;
+      any_mutual = any_mutual || mutual;
+      if (!has_certificate && !has_key) {
+        problems_.push_back(named +
+                            " needs a certificate: give --tls-cert (server.tls_certificate_file) "
+                            "and --tls-key (server.tls_key_file)");
+      }
+      if (mutual && !has_ca) {
+        problems_.push_back(named +
+                            " needs the CAs of its clients: give --tls-client-ca "
+                            "(server.tls_client_ca_file)");
+      }
+    }
+    if (has_certificate != has_key) {
+      problems_.push_back(has_certificate
+                              ? Named("server.tls_certificate_file") +
+                                    ": needs --tls-key "
+                                    "(server.tls_key_file) too"
+                              : Named("server.tls_key_file") +
+                                    ": needs --tls-cert (server.tls_certificate_file) too");
+    }
+    if (has_certificate && secured_.empty()) {
+      problems_.push_back(Named("server.tls_certificate_file") +
+                          ": no listener uses it; begin an address of server.listen or "
+                          "server.http_listen with tls:// or mtls://");
+    }
+    // Else somebody who wants mutual TLS would not get it.
+    if (has_ca && !any_mutual) {
+      problems_.push_back(Named("server.tls_client_ca_file") +
+                          ": no listener asks for client certificates; begin an address of "
+                          "server.listen with mtls://");
     }
   }
 
   const LoadedConfig& loaded_;
   const Config& config_;
   std::vector<std::string> problems_;
+  std::vector<std::pair<std::string, Security>> secured_;  // Listeners with TLS, as problems name
+                                                           // them.
 };
 
 }  // namespace

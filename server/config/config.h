@@ -16,15 +16,29 @@ namespace lockkeeper::config {
 
 using core::Millis;
 
+enum class Reflection { kAuto, kOn, kOff };
+
 struct ServerConfig {
-  // Where gRPC listens: host:port, [v6]:port or unix:/path; port 0 lets the system choose.
+  // Where gRPC listens: host:port, [v6]:port or unix:/path, without TLS; tls://host:port;
+  // mtls://host:port, where clients need a certificate. Port 0 lets the system choose.
   std::vector<std::string> listen = {"127.0.0.1:7600"};
-  // Where HTTP (health, metrics) listens: host:port or [v6]:port. Empty: nowhere.
+  // Where HTTP (health, metrics) listens: host:port or [v6]:port, or either after tls://. Empty:
+  // nowhere.
   std::string http_listen = "127.0.0.1:7601";
-  // Listen beyond loopback without transport security. Everybody who reaches the port can lock.
+  // PEM files of our certificate (with its chain) and of its key, without a passphrase, for
+  // listeners with TLS. Both or neither.
+  std::string tls_certificate_file;
+  std::string tls_key_file;
+  // PEM file of the CAs that may sign the certificates of clients, for mtls:// listeners.
+  std::string tls_client_ca_file;
+  // Listen beyond loopback without TLS. Everybody who reaches the port can lock.
   bool allow_insecure = false;
   // Connections to gRPC at a time, 1 to 1,000,000.
   int connections_max = core::limits::kConnectionsDefault;
+  // MiB that gRPC may take for the calls of all clients together, 64 to 1,048,576.
+  int request_memory_max = 1'024;
+  // Whether clients may ask for the protos by reflection. Auto: unless there is a policy.
+  Reflection reflection = Reflection::kAuto;
 };
 
 // What to do with a store that has no marker and no locks.
@@ -89,6 +103,13 @@ struct WaitersConfig {
   int per_principal_max = core::limits::kWaitersPerPrincipalDefault;
 };
 
+struct AccessConfig {
+  // YAML file of the policy: who may do what. Empty: everybody may do everything.
+  std::string policy_file;
+  // YAML file of the bearer tokens, by their hashes. Empty: none.
+  std::string tokens_file;
+};
+
 struct DrainConfig {
   // How long a stopping daemon waits for work in flight, 0 to 10 min.
   Millis timeout{20'000};
@@ -107,6 +128,7 @@ struct Config {
   StoreConfig store;
   LeaseConfig lease;
   WaitersConfig waiters;
+  AccessConfig access;
   DrainConfig drain;
   LogConfig log;
 };

@@ -15,6 +15,8 @@ namespace lockkeeper::config {
 namespace {
 
 constexpr std::string_view kUnixScheme = "unix:";
+constexpr std::string_view kTlsScheme = "tls://";
+constexpr std::string_view kMutualTlsScheme = "mtls://";
 constexpr size_t kPathBytesMax = sizeof(sockaddr_un{}.sun_path) - 1;
 constexpr size_t kHostBytesMax = 253;  // Of a DNS name.
 
@@ -92,7 +94,20 @@ absl::StatusOr<ListenAddress> ParseTcp(std::string_view text) {
 }  // namespace
 
 absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
-  return text.starts_with(kUnixScheme) ? ParseUnix(text) : ParseTcp(text);
+  if (text.starts_with(kUnixScheme)) return ParseUnix(text);
+  const bool tls = text.starts_with(kTlsScheme);
+  const bool mutual = text.starts_with(kMutualTlsScheme);
+  const std::string_view scheme = tls ? kTlsScheme : mutual ? kMutualTlsScheme : "";
+  if (scheme.empty() && text.find("://") != std::string_view::npos) {
+    return Malformed(text::Quoted(text) +
+                     " begins with an unknown scheme: tls:// and mtls:// are known, and none is "
+                     "without TLS");
+  }
+  absl::StatusOr<ListenAddress> address = ParseTcp(text.substr(scheme.size()));
+  if (address.ok() && !scheme.empty()) {
+    address->security = tls ? Security::kTls : Security::kMutualTls;
+  }
+  return address;
 }
 
 bool ListenAddress::IsLocal() const {
@@ -105,6 +120,18 @@ bool ListenAddress::IsLocal() const {
 }
 
 std::string ListenAddress::ToString() const {
+  switch (security) {
+    case Security::kNone:
+      break;
+    case Security::kTls:
+      return std::string(kTlsScheme) + Place();
+    case Security::kMutualTls:
+      return std::string(kMutualTlsScheme) + Place();
+  }
+  return Place();
+}
+
+std::string ListenAddress::Place() const {
   if (is_unix()) return std::string(kUnixScheme) + path;
   const bool v6 = host.find(':') != std::string::npos;
   return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the daemon listens: `host:port`, `[v6]:port` or `unix:/path`.
+// Where the daemon listens, and how it is secured there: `host:port`, `[v6]:port` or `unix:/path`;
+// with `tls://` or `mtls://` before a host.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,14 @@
 
 namespace lockkeeper::config {
 
+// kMutualTls: a client must prove who it is by a certificate.
+enum class Security { kNone, kTls, kMutualTls };
+
 struct ListenAddress {
   std::string host;   // Without brackets; empty if `path` is given.
   uint16_t port = 0;  // 0: the system chooses.
   std::string path;   // Of a unix socket; empty if `host` is given.
+  Security security = Security::kNone;
 
   bool is_unix() const { return !path.empty(); }
   bool is_localhost() const { return host == "localhost"; }
@@ -25,6 +30,9 @@ struct ListenAddress {
 
   // The form that ParseListenAddress reads.
   std::string ToString() const;
+
+  // The same without the security: two listeners cannot share it.
+  std::string Place() const;
 
   bool operator==(const ListenAddress&) const = default;
 };

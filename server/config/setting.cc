@@ -23,6 +23,9 @@ constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warn",
 constexpr std::array<std::string_view, 2> kFirstUses = {"grant", "quarantine"};
 constexpr std::array<std::string_view, 2> kQuarantines = {"on", "off"};
 
+constexpr std::array<std::string_view, 3> kReflections = {"auto", "on", "off"};
+
+constexpr const auto& WordsOf(Reflection) { return kReflections; }
 constexpr const auto& WordsOf(FirstUse) { return kFirstUses; }
 constexpr const auto& WordsOf(Quarantine) { return kQuarantines; }
 constexpr const auto& WordsOf(LogFormat) { return kLogFormats; }

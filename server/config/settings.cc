@@ -35,6 +35,9 @@ text::Problem CheckHttpListen(std::string_view text) {
   const auto address = ParseListenAddress(text);
   if (!address.ok()) return std::string(address.status().message());
   if (address->is_unix()) return "must be host:port or [v6]:port; only gRPC has unix sockets";
+  if (address->security == Security::kMutualTls) {
+    return "asks clients for no certificates: use tls://";
+  }
   return std::nullopt;
 }
 
@@ -69,25 +72,51 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::server, &ServerConfig::listen>(),
      .check = CheckListen,
      .flag = "--listen",
-     .meaning = "Where gRPC listens: host:port, [v6]:port or unix:/path; port 0 lets the system "
-                "choose."},
+     .meaning = "Where gRPC listens: host:port, [v6]:port or unix:/path without TLS, "
+                "tls://host:port, or mtls://host:port, where clients need a certificate. Port 0 "
+                "lets the system choose."},
     {.key = "server.http_listen",
      .field = At<&Config::server, &ServerConfig::http_listen>(),
      .check = CheckHttpListen,
      .flag = "--http-listen",
-     .meaning = "Where HTTP (/healthz, /readyz, /metrics) listens: host:port or [v6]:port. Empty: "
-                "nowhere."},
+     .meaning = "Where HTTP (/healthz, /readyz, /metrics) listens: host:port or [v6]:port, or "
+                "either after tls://. Empty: nowhere."},
+    {.key = "server.tls_certificate_file",
+     .field = At<&Config::server, &ServerConfig::tls_certificate_file>(),
+     .flag = "--tls-cert",
+     .meaning = "PEM file of the daemon's certificate, with its chain, for listeners with TLS; "
+                "read again when it changes. Given together with server.tls_key_file."},
+    {.key = "server.tls_key_file",
+     .field = At<&Config::server, &ServerConfig::tls_key_file>(),
+     .flag = "--tls-key",
+     .meaning = "PEM file of the key of that certificate, without a passphrase; read again when "
+                "it changes."},
+    {.key = "server.tls_client_ca_file",
+     .field = At<&Config::server, &ServerConfig::tls_client_ca_file>(),
+     .flag = "--tls-client-ca",
+     .meaning = "PEM file of the CAs that may sign the certificates of clients, for mtls:// "
+                "listeners; read again when it changes."},
     {.key = "server.allow_insecure",
      .field = At<&Config::server, &ServerConfig::allow_insecure>(),
      .flag = "--allow-insecure",
-     .meaning = "Listen beyond loopback without transport security. Whoever reaches the port can "
-                "lock."},
+     .meaning = "Listen beyond loopback without TLS. Whoever reaches the network can read what is "
+                "said there, and change it."},
     {.key = "server.connections_max",
      .field = At<&Config::server, &ServerConfig::connections_max>(),
      .low = 1,
      .high = core::limits::kConnectionsMax,
      .meaning = "Connections to gRPC at a time, fewer if the process may not open so many files. "
                 "Beyond it those that have sent the least are closed."},
+    {.key = "server.request_memory_max",
+     .field = At<&Config::server, &ServerConfig::request_memory_max>(),
+     .low = 64,
+     .high = 1'048'576,
+     .meaning = "MiB that gRPC may take for the calls of all clients together. Near it gRPC reads "
+                "less from clients that send much; at it calls are ended."},
+    {.key = "server.reflection",
+     .field = At<&Config::server, &ServerConfig::reflection>(),
+     .meaning = "Whether clients may ask for the protos by gRPC's reflection, without credentials. "
+                "Auto: unless there is a policy."},
 
     {.key = "store.redis",
      .field = At<&Config::store, &StoreConfig::redis>(),
@@ -105,16 +134,16 @@ constexpr Setting kSettings[] = {
     {.key = "store.redis_tls_ca_file",
      .field = At<&Config::store, &StoreConfig::redis_tls_ca_file>(),
      .meaning = "PEM file of the CAs that may sign the certificate of a rediss:// server; read "
-                "once, at start. Empty: the CAs of the system."},
+                "again when it changes. Empty: the CAs of the system."},
     {.key = "store.redis_tls_certificate_file",
      .field = At<&Config::store, &StoreConfig::redis_tls_certificate_file>(),
      .meaning = "PEM file of the daemon's own certificate, with its chain, for a rediss:// server "
-                "that asks for one; read once, at start. Given together with "
+                "that asks for one; read again when it changes. Given together with "
                 "store.redis_tls_key_file."},
     {.key = "store.redis_tls_key_file",
      .field = At<&Config::store, &StoreConfig::redis_tls_key_file>(),
-     .meaning = "PEM file of the key of that certificate, without a passphrase; read once, at "
-                "start."},
+     .meaning = "PEM file of the key of that certificate, without a passphrase; read again when "
+                "it changes."},
     {.key = "store.redis_tls_server_name",
      .field = At<&Config::store, &StoreConfig::redis_tls_server_name>(),
      .check = CheckServerName,
@@ -201,6 +230,19 @@ constexpr Setting kSettings[] = {
      .meaning =
          "Acquires of one principal that may wait in this daemon; without authentication all "
          "callers are one principal. Beyond it WAITER_LIMIT."},
+
+    {.key = "access.policy_file",
+     .field = At<&Config::access, &AccessConfig::policy_file>(),
+     .flag = "--policy",
+     .meaning =
+         "YAML file of the policy: who may do what, and how much. Read again when it changes. "
+         "Empty: everybody may do everything."},
+    {.key = "access.tokens_file",
+     .field = At<&Config::access, &AccessConfig::tokens_file>(),
+     .flag = "--tokens",
+     .meaning =
+         "YAML file of the bearer tokens, by their hashes. Read again when it changes. Empty: "
+         "no token counts."},
 
     {.key = "drain.timeout",
      .field = At<&Config::drain, &DrainConfig::timeout>(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of all settings. A new setting is one entry in settings.cc and its field with default
-// in config.h; file, environment, printing and the tests of the documentation follow from it.
+// The table of all settings. File, environment, printing and the tests of the documentation follow
+// from it; README.md says what a new setting needs.
 #pragma once
 
 #include <string_view>

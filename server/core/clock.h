@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only source of time of the domain. The daemon's is CLOCK_BOOTTIME behind an event loop; the
-// tests' and the simulator's stand still until they are moved.
+// The only source of time of the domain. In the daemon it is CLOCK_BOOTTIME, behind the event loop;
+// in tests and in the simulator it moves only when they move it.
 #pragma once
 
 #include "core/types.h"

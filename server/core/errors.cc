@@ -30,6 +30,8 @@ constexpr std::array kTable = {
     ErrorRow{kStoreCorrupt, "STORE_CORRUPT", StatusCode::kDataLoss, kNever},
     ErrorRow{kFormatTooNew, "FORMAT_TOO_NEW", StatusCode::kDataLoss, kNever},
     ErrorRow{kInvariantViolated, "INVARIANT_VIOLATED", StatusCode::kInternal, kNever},
+    ErrorRow{kUnauthenticated, "UNAUTHENTICATED", StatusCode::kUnauthenticated, kNever},
+    ErrorRow{kPermissionDenied, "PERMISSION_DENIED", StatusCode::kPermissionDenied, kNever},
 };
 
 // A row stands at the place that its number says.

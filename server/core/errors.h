@@ -30,7 +30,10 @@ enum class ErrorReason {
   kStoreCorrupt = 13,
   kFormatTooNew = 14,
   kInvariantViolated = 15,
+  kUnauthenticated = 16,
+  kPermissionDenied = 17,
 };
+inline constexpr int kErrorReasons = static_cast<int>(ErrorReason::kPermissionDenied);
 
 // What a caller should send again after an error.
 enum class Resend { kNever, kSameLeaseId, kNewLeaseId, kElsewhere, kLater };
@@ -52,7 +55,7 @@ absl::Status InvalidField(std::string_view field, std::string_view problem);
 // Any other reason. `message` is for people.
 absl::Status Error(ErrorReason reason, std::string_view message);
 
-// The same, with the least time after which sending again makes sense.
+// The same, with the delay after which a retry makes sense.
 absl::Status ErrorWithDelay(ErrorReason reason, std::string_view message, Millis retry_delay);
 
 // Reason of a status made here. Nothing for OK and for foreign statuses.
@@ -62,7 +65,7 @@ std::optional<ErrorReason> ReasonOf(const absl::Status& status);
 std::optional<std::string> FieldOf(const absl::Status& status);
 std::optional<Millis> RetryDelayOf(const absl::Status& status);
 
-// True if the operation may have had its effect although the answer is an error.
+// True if the operation may have taken effect although the answer is an error.
 bool MayHaveHappened(const absl::Status& status);
 
 }  // namespace lockkeeper::core

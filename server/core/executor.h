@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop: the one thread that the domain runs on. Work now, work later, work at the end of the
-// turn. The daemon's is the event loop; the simulator's is a queue in virtual time.
+// The loop, as the domain sees it: the one thread that it runs on. Runs tasks now, later, or at the
+// end of the turn. In the daemon it is the event loop; in the simulator a queue in virtual time.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace lockkeeper::core {
 
 using Task = absl::AnyInvocable<void() &&>;
 
-// A task that waits for its time. Destroying it before then cancels it.
+// A task that runs later. Destroying the timer before that cancels it.
 //
 // Thread-safety: loop-thread only.
 class Timer {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A map whose entries are forgotten a fixed time after they were put in.
+// A map whose entries expire a fixed time after they were put in.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <list>
 #include <optional>
@@ -19,13 +20,18 @@ class ExpiringMap {
  public:
   explicit ExpiringMap(Micros lifetime) : lifetime_(lifetime) {}
 
-  // Puts an entry in, or in the place of an older one, for a whole lifetime from `now` on.
+  // Adds or replaces an entry. It expires a whole lifetime after `now`.
   void Put(const Key& key, Value value, Instant now) {
-    while (!in_order_.empty() && in_order_.front().end <= now) Erase(places_.find(FirstKey()));
+    ForgetUntil(now);
     Erase(places_.find(key));
     const auto added = places_.emplace(key, in_order_.end()).first;
     added->second =
         in_order_.insert(in_order_.end(), {now + lifetime_, &added->first, std::move(value)});
+  }
+
+  size_t size(Instant now) {
+    ForgetUntil(now);
+    return places_.size();
   }
 
   // Null if there is no entry. Valid until the next call that changes the map.
@@ -34,7 +40,7 @@ class ExpiringMap {
     return known != places_.end() && now < known->second->end ? &known->second->value : nullptr;
   }
 
-  // Takes an entry out. Nothing if there is none.
+  // Removes and returns an entry. Nothing if there is none.
   std::optional<Value> Take(const Key& key, Instant now) {
     const Value* const value = Find(key, now);
     std::optional<Value> taken;
@@ -50,6 +56,10 @@ class ExpiringMap {
     Value value;
   };
   using Places = std::unordered_map<Key, typename std::list<Entry>::iterator, Hash>;
+
+  void ForgetUntil(Instant now) {
+    while (!in_order_.empty() && in_order_.front().end <= now) Erase(places_.find(FirstKey()));
+  }
 
   const Key& FirstKey() const { return *in_order_.front().key; }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is due at a time, earliest first: timers, deadlines, polls, leases. A binary heap of
-// elements that know their places in it, so that any of them can be taken out. It borrows them:
-// what is added costs no allocation of its own.
+// Elements with a due time, earliest first: timers, deadlines, polls, leases. A binary heap whose
+// elements know their places, so that any of them can be removed. It borrows its elements, so
+// adding one costs no allocation.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace lockkeeper::core {
 
-// `T` has a `size_t heap_place`, which is the heap's, and `bool IsDueBefore(const T&) const`, a
-// strict order in which no two are equal: what a daemon does can be played again.
+// `T` has a `size_t heap_place`, which only the heap uses, and `bool IsDueBefore(const T&) const`,
+// a strict order without equal elements, so that a run can be repeated exactly.
 //
 // Thread-safety: thread-compatible. Lifetime: borrows its elements until they are removed.
 template <typename T>
@@ -20,7 +20,7 @@ class IndexedHeap {
   bool empty() const { return elements_.empty(); }
   size_t size() const { return elements_.size(); }
 
-  // The one before all others. Requires: not empty.
+  // The earliest element. Requires: not empty.
   T& First() const { return *elements_.front(); }
 
   void Add(T& element) {

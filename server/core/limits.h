@@ -29,7 +29,7 @@ inline constexpr size_t kLabelsMax = 8;
 inline constexpr size_t kLabelKeyBytesMax = 64;
 inline constexpr size_t kLabelValueBytesMax = 256;
 
-// Sends of one acquire. The record keeps six digits; a client that gets here has other problems.
+// Attempts of one acquire. The record has six digits for it.
 inline constexpr int32_t kAttemptMax = 999'999;
 
 // Shortest lease. Below it a renewal every third of the ttl is within ordinary scheduling delays.
@@ -62,8 +62,8 @@ inline constexpr size_t kRequestBytesMax = 64 * 1024;
 // of work, more would only wait for its deadline.
 inline constexpr size_t kOperationsOutstandingMax = 65'536;
 
-// Operations on one lock that wait for their script call. A lock is asked with one call of 32 at a
-// time: so many take half a second. An acquire beyond it gets RATE_LIMIT.
+// Operations on one lock that wait for their script call. A lock has one call of at most 32
+// operations in flight, so this many take half a second. An acquire beyond it gets RATE_LIMIT.
 inline constexpr size_t kOperationsPerLockMax = 16'384;
 
 // Waiters in the line of one lock, by default. A hand-over costs the same for any number; what
@@ -78,8 +78,8 @@ inline constexpr int32_t kWaitersPerPrincipalMax = 999'999;
 // Operations of one message of a session.
 inline constexpr int kSessionBatchMax = 1'024;
 
-// Operations of one session that have no result yet, or one that its client has not read: what a
-// client that does not read makes the daemon keep, about 300 bytes for each. Beyond it RATE_LIMIT.
+// Operations of one session whose result its client has not read yet; about 300 bytes for each.
+// This bounds what a client that does not read makes the daemon keep. Beyond it RATE_LIMIT.
 inline constexpr int32_t kSessionOperationsMax = 32'768;
 
 // Refusals that a session keeps for a client that goes on sending beyond that and does not read.
@@ -89,8 +89,8 @@ inline constexpr int32_t kSessionRefusalsMax = 16'384;
 // Leases of one session, about 250 bytes for each. Beyond it LEASE_LIMIT.
 inline constexpr size_t kLeasesPerSessionMax = 1'000'000;
 
-// Ended leases that a daemon remembers, so that it takes no proof of them: about 20 bytes for each.
-// Beyond it the older half is forgotten.
+// Ended leases that a daemon remembers, to reject proofs of them; about 20 bytes for each. Beyond
+// it the older half is forgotten.
 inline constexpr size_t kEndedLeasesMax = 1'000'000;
 
 // Connections to gRPC, by default. One that does nothing takes about 30 KiB.
@@ -100,9 +100,9 @@ inline constexpr int kConnectionsMax = 1'000'000;
 // Calls of one connection at a time, which gRPC's clients keep to: about 16 KiB for each.
 inline constexpr int kCallsPerConnectionMax = 10'000;
 
-// Bytes of a connection that wait in the system until gRPC reads them. gRPC reads on while there is
-// more, and ends calls that were reset only when there is none: with 64 KiB a client could keep it
-// from that for seconds.
+// Bytes of a connection that the kernel buffers until gRPC reads them. gRPC keeps reading while
+// there are bytes, and ends reset calls only when there are none: with 64 KiB a client could delay
+// that for seconds.
 inline constexpr int kReceiveBufferBytes = 16 * 1024;
 
 // Descriptors that the connections of clients do not get, for Redis, HTTP and files. If the process

@@ -60,7 +60,7 @@ void Line::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
                             OnTried(std::move(*asked), arrived, std::move(answer), std::move(done));
                           });
   }
-  expected_[to_store.keeper].lease_id = to_store.lease_id;
+  expected_.Add(to_store.keeper, to_store.lease_id);
   line_.Stand(to_store, /*old_number=*/0,
               [this, arrived, rpc_deadline, asked = std::move(asked),
                done = std::move(done)](absl::StatusOr<AcquireOutcome> outcome) mutable {
@@ -77,7 +77,7 @@ void Line::OnStood(AcquireRequest request, Instant arrived, absl::StatusOr<Acqui
     if (draining_) StartDraining();
     return;
   }
-  expected_.erase(request.keeper);
+  expected_.Take(request.keeper);
   absl::StatusOr<AcquireAnswer> answer = AcquireAnswer();
   if (!outcome.ok()) {
     answer = outcome.status();
@@ -127,7 +127,7 @@ void Line::OnOffered(AcquireRequest request, Instant arrived, const Lease& offer
 // The acquire stands in line at `place`.
 void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived,
                 Done<AcquireAnswer> done) {
-  observer_.OnWaitBegan();
+  observer_.OnWaitBegan(request);
   const Instant wait_end = CallDeadlines::OfWait(request, arrived);
   std::unique_ptr<LocalLine>& line = lines_[request.name];
   if (!line) {
@@ -155,15 +155,16 @@ void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived,
       executor_.After(std::max(delay, Micros(0)), [this, waiter] { Leave(*waiter); });
   line->length = std::max(line->length, place.position);
   PollWhenFree(*line, place.free_in);
-  const auto came = expected_.extract(waiter->request.keeper);
-  if (!came.empty()) waiter->caller_left = came.mapped().abandoned;
-  if (!came.empty() && !draining_) CatchUp(*waiter, came.mapped());
+  const std::optional<EarlyNews> news = expected_.Take(waiter->request.keeper);
+  if (!news) return;
+  waiter->caller_left = news->abandoned;
+  if (!draining_) CatchUp(*waiter, *news);
 }
 
-void Line::CatchUp(LineWaiter& waiter, const Expected& came) {
-  if (came.released) return Cancel(waiter);
-  if (came.abandoned) return Leave(waiter);
-  if (came.offer) TakeUp(waiter, *came.offer);
+void Line::CatchUp(LineWaiter& waiter, const EarlyNews& news) {
+  if (news.released) return Cancel(waiter);
+  if (news.abandoned) return Leave(waiter);
+  if (news.offer) TakeUp(waiter, *news.offer);
 }
 
 void Line::Abandon(const Keeper& keeper) {
@@ -171,8 +172,7 @@ void Line::Abandon(const Keeper& keeper) {
     waiter->caller_left = true;
     return Leave(*waiter);
   }
-  const auto expected = expected_.find(keeper);
-  if (expected != expected_.end()) expected->second.abandoned = true;
+  if (EarlyNews* const news = expected_.Find(keeper)) news->abandoned = true;
 }
 
 void Line::StartDraining() {
@@ -193,9 +193,9 @@ void Line::StartDraining() {
 
 void Line::OnOffer(const Offer& offer) {
   if (LineWaiter* const waiter = Find(offer.keeper)) return TakeUp(*waiter, offer);
-  const auto expected = expected_.find(offer.keeper);
-  if (expected == expected_.end()) return Decline(offer);
-  expected->second.offer = offer;
+  EarlyNews* const news = expected_.Find(offer.keeper);
+  if (news == nullptr) return Decline(offer);
+  news->offer = offer;
 }
 
 void Line::TakeUp(LineWaiter& waiter, const Offer& offer) {
@@ -215,10 +215,10 @@ void Line::TakeUp(LineWaiter& waiter, const Offer& offer) {
   AnswerWith(waiter, std::move(lease));
 }
 
-// Nobody waits here any more in the place that has the offer: it could not be left in time, or its
-// client was told of an offer and did not claim. If that was an earlier one, the client is slow or
-// dead, and its place is set aside until it acquires again. A message may be late, and the offer
-// have been claimed meanwhile: a lease is not taken back.
+// No waiter of ours matches this offer: its place could not be left in time, or its client did not
+// claim an offer. If the client did not claim an earlier offer, it is slow or dead, and its place
+// is set aside until it acquires again. The message may be late and the offer claimed meanwhile: a
+// claimed offer is not withdrawn.
 void Line::Decline(const Offer& offer) {
   const FencingToken* const told = told_.Find(offer.lease_id, clock_.Now());
   if (draining_ || (told != nullptr && offer.token <= *told)) return;
@@ -229,9 +229,7 @@ void Line::Decline(const Offer& offer) {
 }
 
 void Line::OnWaiterReleased(const std::string& name, const LeaseId& lease_id) {
-  for (auto& [keeper, expected] : expected_) {
-    if (expected.lease_id == lease_id) expected.released = true;
-  }
+  expected_.Release(lease_id);
   LocalLine* const line = Find(name);
   if (line == nullptr) return;
   const auto found = line->waiters.find(lease_id);
@@ -333,6 +331,7 @@ void Line::Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
   Done<AcquireAnswer> done = std::move(waiter.done);
   const WaitEnd end = waiter.caller_left ? WaitEnd::kCallerLeft : WaitEndOf(answer);
   const Instant arrived = waiter.arrived;
+  const Keeper keeper = waiter.request.keeper;
   LocalLine& line = *waiter.line;
   by_keeper_.erase(&waiter);
   line.waiters.erase(line.waiters.find(waiter.request.lease_id));
@@ -340,17 +339,17 @@ void Line::Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
     polls_due_.Cancel(line);
     lines_.erase(lines_.find(line.name));
   }
-  observer_.OnWaitEnded(end, std::chrono::duration_cast<Micros>(clock_.Now() - arrived));
+  observer_.OnWaitEnded(keeper, end, std::chrono::duration_cast<Micros>(clock_.Now() - arrived));
   std::move(done)(std::move(answer));
 }
 
 void Line::AnswerLater(LineWaiter& waiter, absl::Status error) {
   by_keeper_.erase(&waiter);
   executor_.Post([&observer = observer_, &clock = clock_, caller_left = waiter.caller_left,
-                  arrived = waiter.arrived, done = std::move(waiter.done),
-                  error = std::move(error)]() mutable {
+                  keeper = waiter.request.keeper, arrived = waiter.arrived,
+                  done = std::move(waiter.done), error = std::move(error)]() mutable {
     const absl::StatusOr<AcquireAnswer> answer = std::move(error);
-    observer.OnWaitEnded(caller_left ? WaitEnd::kCallerLeft : WaitEndOf(answer),
+    observer.OnWaitEnded(keeper, caller_left ? WaitEnd::kCallerLeft : WaitEndOf(answer),
                          std::chrono::duration_cast<Micros>(clock.Now() - arrived));
     std::move(done)(answer.status());
   });

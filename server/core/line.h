@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The acquires of this daemon that wait in the store's line, which is one for all daemons; this
-// keeps this daemon's waiters alive in it, takes up offers, and ends each wait with a definite
-// answer. docs/concepts/waiting.md tells the story of a wait.
+// The acquires of this daemon that wait in the line of the store, which all daemons share. Keeps
+// these waiters alive in the line, claims their offers or passes them on, and ends each wait with a
+// definite answer. docs/concepts/waiting.md tells the story of a wait.
 //
 // A waiter is
 //   waiting    until an offer, the end of its wait, or its release by somebody else;
@@ -23,6 +23,7 @@
 #include "core/call_deadlines.h"
 #include "core/clock.h"
 #include "core/executor.h"
+#include "core/expected_acquires.h"
 #include "core/expiring_map.h"
 #include "core/line_waiter.h"
 #include "core/lock_observer.h"
@@ -50,7 +51,8 @@ class Line : public Waiters, public LineListener {
     store_.Release(request, std::move(done));
   }
   void Abandon(const Keeper& keeper) override;
-  // Places in line are left for a retry elsewhere, except those that are being left already.
+  // Places in line are kept for a retry at another daemon, except those that are already being
+  // left.
   void StartDraining() override;
   size_t waiting() const override { return by_keeper_.size(); }
 
@@ -59,17 +61,8 @@ class Line : public Waiters, public LineListener {
 
  private:
   static constexpr Millis kStoreTimeout{1'000};
-  // Between two polls of a line in which there is more to do, or after an offer has lapsed.
+  // The pause before the next poll of a line that has more to do, or whose offer has lapsed.
   static constexpr Millis kPollSoon{1};
-
-  // An acquire that the store is asked to let wait. Messages come another way than the store's
-  // answer, so what one says of the acquire may be here before it.
-  struct Expected {
-    LeaseId lease_id;
-    std::optional<Offer> offer;
-    bool released = false;
-    bool abandoned = false;
-  };
 
   void OnTried(AcquireRequest request, Instant arrived, absl::StatusOr<AcquireAnswer> answer,
                Done<AcquireAnswer> done);
@@ -79,7 +72,7 @@ class Line : public Waiters, public LineListener {
                  Done<AcquireAnswer> done);
   void Wait(AcquireRequest request, const Waiting& place, Instant arrived,
             Done<AcquireAnswer> done);
-  void CatchUp(LineWaiter& waiter, const Expected& came);
+  void CatchUp(LineWaiter& waiter, const EarlyNews& news);
   void TakeUp(LineWaiter& waiter, const Offer& offer);
   void Cancel(LineWaiter& waiter);
   void Decline(const Offer& offer);
@@ -92,9 +85,9 @@ class Line : public Waiters, public LineListener {
   void OnGrantedAgain(LineWaiter& waiter, Lease lease);
   void AnswerWith(LineWaiter& waiter, Lease lease);
   void Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer);
-  // Takes its `done` out, to run in a later turn with this error.
+  // Takes the waiter's `done`, and answers it with this error in a later turn.
   void AnswerLater(LineWaiter& waiter, absl::Status error);
-  // What was offered may be claimed by its client yet.
+  // Notes an offer that its client may still claim.
   void Offered(const LeaseId& lease_id, FencingToken token) {
     told_.Put(lease_id, token, clock_.Now());
   }
@@ -116,16 +109,16 @@ class Line : public Waiters, public LineListener {
   LockObserver& observer_;
   const CallDeadlines deadlines_;
   std::unordered_map<std::string, std::unique_ptr<LocalLine>> lines_;
-  std::unordered_map<Keeper, Expected, HashOfHexId> expected_;
-  // Offers that have been taken up and may yet be claimed: their tokens.
+  ExpectedAcquires<> expected_;
+  // The tokens of offers that were passed to their callers, who may still claim them.
   ExpiringMap<LeaseId, FencingToken, HashOfHexId> told_;
-  // Keepers name calls, so each waiter has its own. Thousands of callers may leave at once, and are
-  // known by their keepers only.
+  // A keeper names one call, so it names one waiter. Thousands of callers may leave at once, and
+  // only their keepers are known.
   std::unordered_set<LineWaiter*, HashOfWaiter, SameWaiter> by_keeper_;
   PollSchedule polls_due_;
   bool draining_ = false;
   uint32_t polls_ = 0;
-  // Says to answers that come late that this object is gone.
+  // False once this object is gone; late answers check it.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

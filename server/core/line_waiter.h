@@ -37,8 +37,8 @@ struct LineWaiter {
 
 using OwnedWaiter = std::unique_ptr<LineWaiter>;
 
-// Finds waiters in a set by the id that they have themselves: those that are owned by their lease
-// id, others by their keeper.
+// Hashes waiters for two kinds of sets: owning sets are keyed by lease id, non-owning sets by
+// keeper.
 struct HashOfWaiter {
   using is_transparent = void;
   size_t operator()(const HexId& id) const { return HashOfHexId()(id); }
@@ -71,8 +71,8 @@ struct LocalLine {
   bool polling = false;
   int32_t length = 0;  // As the store said last.
 
-  // The line in the store that all of them stand in. 0 if they do not, or if it is not known: the
-  // store tells none to one whose turn it was at once.
+  // The line in the store in which all of them stand. 0 if they stand in different lines, or if it
+  // is not known: the store does not name the line to an acquire whose turn it was at once.
   int64_t CommonLine() const;
 
   bool IsDueBefore(const LocalLine& other) const {

@@ -131,7 +131,7 @@ Done<AcquireAnswer> LockManager::CountedAcquire(Done<AcquireAnswer> done) {
 Done<AcquireAnswer> LockManager::CountedWaiter(const std::string& principal,
                                                Done<AcquireAnswer> done) {
   ++operations_;
-  // Stays where it is as long as somebody is counted there.
+  // Map nodes do not move; this one is erased when its count reaches 0.
   auto* const waiters = &*waiters_by_principal_.try_emplace(principal, 0).first;
   ++waiters->second;
   return [this, waiters, done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {

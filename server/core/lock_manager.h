@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The domain's front door. Gives each request its time, sends it to the store, lets
-// acquires wait (waiters.h), and sees to it that one that is given up leaves nothing behind
-// (withdrawals.h). docs/internals/life_of_a_request.md shows the way here.
+// The domain's front door. Gives each request a deadline, sends it to the store, lets acquires wait
+// (waiters.h), and withdraws acquires whose callers are gone (withdrawals.h).
+// docs/internals/life_of_a_request.md shows the way here.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the domain tells the outside without waiting for it: the telemetry folder turns these calls
-// into log records and metrics.
+// Notifications of the domain, which need no answer: telemetry turns them into log records and
+// metrics.
 #pragma once
 
 #include <string_view>
@@ -33,17 +33,18 @@ class LockObserver {
  public:
   virtual ~LockObserver() = default;
 
-  // An acquire was given up, and this is what became of its grant.
+  // A withdrawal has ended.
   virtual void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) = 0;
 
-  // An acquire stands in line; and its wait is over, `waited` after it came. They come in pairs.
-  virtual void OnWaitBegan() {}
-  virtual void OnWaitEnded(WaitEnd /*end*/, Micros /*waited*/) {}
+  // An acquire stands in line; and its wait is over, `waited` after it came. They come in pairs,
+  // with the same keeper.
+  virtual void OnWaitBegan(const AcquireRequest& /*request*/) {}
+  virtual void OnWaitEnded(const Keeper& /*keeper*/, WaitEnd /*end*/, Micros /*waited*/) {}
 
   // A grant followed a lease that had ended without a release.
   virtual void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) = 0;
 
-  // The impossible happened; the request concerned fails with INVARIANT_VIOLATED.
+  // A bug was noticed; its request fails with INVARIANT_VIOLATED.
   virtual void OnInvariantViolated(std::string_view what) = 0;
 };
 

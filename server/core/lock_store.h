@@ -30,8 +30,8 @@ struct WithdrawResult {
   // NOLINTEND(google-explicit-constructor)
 
   Kind kind;
-  // Of kNotGranted: what there was to see of the lock from the place in line that was left. Its
-  // position is 0 if there was no such place; it says nothing then.
+  // Of kNotGranted: the state of the lock, as seen from the place in line that was left. If its
+  // position is 0, there was no such place, and the rest is not set.
   Contention seen;
 };
 
@@ -66,7 +66,7 @@ class LockStore {
   virtual void Fence(const FenceRequest& request, Done<FenceAnswer> done) = 0;
 };
 
-// Looks at locks and breaks them, for administrators. Same contract as LockStore.
+// What administrators do: read locks, end leases, end quarantines. Same contract as LockStore.
 class AdminStore {
  public:
   virtual ~AdminStore() = default;
@@ -79,6 +79,11 @@ class AdminStore {
   virtual void List(const ListRequest& request, Done<LockPage> done) = 0;
 
   virtual void ForceRelease(const ForceReleaseRequest& request, Done<ForceReleaseAnswer> done) = 0;
+
+  // Ends the quarantine of this epoch before its time: all daemons grant new leases. Leases that
+  // were not proved by then have ended. Changes nothing if no quarantine of this epoch runs.
+  virtual void EndQuarantine(const EndQuarantineRequest& request,
+                             Done<EndQuarantineAnswer> done) = 0;
 };
 
 }  // namespace lockkeeper::core

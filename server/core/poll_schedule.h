@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When which line is to be polled next. Ten thousand lines are polled each second: a timer for each
-// would cost more than the polls.
+// When each line is polled next. Ten thousand lines are polled each second; a timer for each would
+// cost more than the polls.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace lockkeeper::core {
 // are due or cancelled.
 class PollSchedule {
  public:
-  // `poll` runs when a line is due, earliest first, those of one time in the order of Set().
+  // `poll` runs when a line is due, earliest first; lines with the same time in the order of Set().
   PollSchedule(const Clock& clock, Executor& executor, std::function<void(LocalLine&)> poll);
 
-  // The line is due at `at`, and no more at the time that was set before.
+  // Sets or replaces the time at which the line is due.
   void Set(LocalLine& line, Instant at);
   void Cancel(LocalLine& line);
   void CancelAll();

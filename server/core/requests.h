@@ -105,7 +105,7 @@ struct FenceAnswer {
   FencingToken newest;
 };
 
-// What a withdrawal takes back.
+// What a withdrawal may take back.
 enum class WithdrawScope {
   kLeaseToo,       // Anything.
   kUnclaimedOnly,  // An offer or a place in line, not a lease.
@@ -114,8 +114,8 @@ enum class WithdrawScope {
   kRelease,   // A lease, which ends as if its holder had released it.
 };
 
-// Takes back a grant whose caller is gone, or that a session has had until its end: acts only if
-// `keeper` still keeps it.
+// Takes back a grant whose caller is gone, or which a session has kept until its end. Does nothing
+// unless `keeper` still keeps it.
 struct WithdrawRequest {
   std::string name;
   LeaseId lease_id;
@@ -139,6 +139,18 @@ struct ForceReleaseAnswer {
   Micros closed_for{};
   std::string holder_owner;
   bool opened = false;  // No lease was live: the lock was only closed.
+};
+
+// Ends the quarantine of one epoch of the store.
+struct EndQuarantineRequest {
+  int64_t epoch = 0;  // A quarantine of another epoch goes on.
+  Instant deadline;
+};
+
+struct EndQuarantineAnswer {
+  bool ended = false;
+  int64_t epoch = 0;  // That the store is in.
+  Micros left{};      // Of the quarantine that was ended, or else of the one that goes on.
 };
 
 enum class LockState { kHeld = 1, kOffered = 2, kEnded = 3, kUnproven = 4 };

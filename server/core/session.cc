@@ -53,17 +53,22 @@ void Session::Run(SessionOperation operation) {
   std::visit([&](auto& request) { Run(operation.id, std::move(request)); }, operation.request);
 }
 
+bool Session::IsFull() {
+  return leases_.size() + offers_.size(clock_.Now()) + asked_for_ >= leases_max_;
+}
+
+absl::Status Session::Full() const {
+  return Error(ErrorReason::kLeaseLimit,
+               "a session has at most " + std::to_string(leases_max_) + " leases");
+}
+
 void Session::Run(uint64_t id, AcquireRequest request) {
   AnsweredOperation operation = OperationOf(id, OperationKind::kAcquire, clock_.Now(), request);
-  if (leases_.size() + acquiring_ >= limits::kLeasesPerSessionMax) {
-    return Answer(operation, Error(ErrorReason::kLeaseLimit,
-                                   "a session has at most " +
-                                       std::to_string(limits::kLeasesPerSessionMax) + " leases"));
-  }
+  if (IsFull()) return Answer(operation, Full());
   if (request.wait_timeout > Millis(0) && !waiting_.emplace(id, Waiting{request.keeper}).second) {
     return Answer(operation, InvalidField("id", "is that of an acquire that still waits"));
   }
-  ++acquiring_;
+  ++asked_for_;
   const int32_t attempt = request.attempt;
   if (request.wait_timeout > Millis(0)) {
     return locks_.Acquire(std::move(request),
@@ -89,7 +94,7 @@ void Session::OnWaited(const AnsweredOperation& operation, int32_t attempt,
 
 void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, const Keeper& keeper,
                          absl::StatusOr<AcquireAnswer> answer) {
-  --acquiring_;
+  --asked_for_;
   if (!answer.ok()) return Answer(operation, answer.status());
   if (Lease* lease = std::get_if<Lease>(&*answer)) {
     if (listener_ == nullptr) return locks_.Withdraw(*lease, attempt, keeper);
@@ -165,10 +170,14 @@ void Session::Cancel(uint64_t operation_id) {
 }
 
 void Session::Adopt(ExtendRequest request, Done<Lease> done) {
+  const bool is_kept = leases_.Find(request.name, request.lease_id) != nullptr;
+  if (!is_kept && IsFull()) return std::move(done)(Full());
   const FencingToken token = request.token;
   const Keeper keeper = *request.keeper;
+  ++asked_for_;
   locks_.Extend(std::move(request), [self = shared_from_this(), token, keeper, asked = clock_.Now(),
                                      done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
+    --self->asked_for_;
     if (self->listener_ == nullptr) return;
     if (lease.ok() && lease->token != token) {
       lease = Error(ErrorReason::kLeaseLost, "this lease id has another fencing token");

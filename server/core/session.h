@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one stream of a client does: its operations, and the leases that they were granted, which
-// one heartbeat of the client keeps alive. docs/concepts/sessions.md tells what clients may expect.
+// One stream of a client: its operations, and the leases that they got, which one heartbeat of the
+// client extends. docs/concepts/sessions.md says what clients may expect.
 //
-// A lease is kept from its grant, its claim or its adoption until it is released in this session,
-// found ended, or the session ends. When the stream breaks, leases run on to their ttl, and what is
-// granted later is withdrawn: nobody would hear of it.
+// A session keeps a lease from its grant, claim or adoption until this session releases it or finds
+// it ended, or until the session ends. When the stream breaks, leases run on until they expire, and
+// later grants are withdrawn, because nobody would hear of them.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,7 @@
 #include "core/clock.h"
 #include "core/errors.h"
 #include "core/expiring_map.h"
+#include "core/limits.h"
 #include "core/lock_manager.h"
 #include "core/requests.h"
 #include "core/session_leases.h"
@@ -35,10 +36,10 @@ struct SessionOperation {
 
 enum class OperationKind { kAcquire, kExtend, kRelease, kFence };
 
-// Of an operation of the kind that has the same place.
+// The answer to an operation of the kind at the same index of OperationKind.
 using SessionAnswer = std::variant<AcquireAnswer, Lease, ReleaseAnswer, FenceAnswer>;
 
-// An operation, when it is answered.
+// What is known of an operation when it is answered.
 struct AnsweredOperation {
   uint64_t id = 0;
   OperationKind kind = OperationKind::kAcquire;
@@ -52,11 +53,12 @@ struct AnsweredOperation {
 struct NotExtended {
   std::string name;
   LeaseId lease_id;
-  // LEASE_LOST: it has ended. LEASE_LIMIT: it is at its max_hold. Else only this heartbeat failed.
+  // LEASE_LOST: the lease has ended. LEASE_LIMIT: it has reached its max_hold. Else only this
+  // heartbeat failed.
   ErrorReason reason;
 };
 
-// What a heartbeat came to. Of the leases that it has extended each has a new proof.
+// The result of a heartbeat. Each lease that it has extended has a new proof.
 struct HeartbeatAnswer {
   struct Proof {
     LeaseId lease_id;
@@ -77,32 +79,40 @@ class SessionListener {
 
 // Completion: each operation is answered exactly once, unless the session has ended before.
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators, the listener until
-// Break(); held by what is under way besides its owner.
+// Break(); also owned by its operations in flight.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // `principal` is the client's.
-  Session(LockManager& locks, const Clock& clock, std::string principal, SessionListener& listener)
-      : locks_(locks), clock_(clock), principal_(std::move(principal)), listener_(&listener) {}
+  // `principal` is the client's. At most `leases_max` leases and offers, those included that were
+  // asked for.
+  Session(LockManager& locks, const Clock& clock, std::string principal, SessionListener& listener,
+          size_t leases_max = limits::kLeasesPerSessionMax)
+      : locks_(locks),
+        clock_(clock),
+        principal_(std::move(principal)),
+        leases_max_(leases_max),
+        listener_(&listener) {}
 
-  // Carries an operation out, which has the client's number `id`. Operations on one lock take
-  // effect in the order of these calls. Requires: the request has passed Validate().
-  // Errors, besides those of the request: LEASE_LIMIT; INVALID_FIELD if the id is in use.
+  // Carries out an operation; `id` is the number that the client gave it. Operations on one lock
+  // take effect in the order of these calls. Requires: the request has passed Validate(). Errors,
+  // besides those of the request: LEASE_LIMIT; INVALID_FIELD if the id is in use.
   void Run(uint64_t id, AcquireRequest request);
   void Run(uint64_t id, ExtendRequest request);
   void Run(uint64_t id, ReleaseRequest request);
   void Run(uint64_t id, FenceRequest request);
   void Run(SessionOperation operation);
 
-  // Ends a waiting acquire, which is answered CANCELLED, or with what came before.
+  // Cancels a waiting acquire. It is answered CANCELLED, or with its grant if that came first, or
+  // with an error if the store did not answer.
   void Cancel(uint64_t operation_id);
 
-  // Extends a lease and keeps it from now on, as the request's keeper: whoever had it before gives
-  // it up no more. Errors: those of Extend; LEASE_LOST if it has another token.
+  // Extends a lease and keeps it from now on, as the request's keeper: its former keeper can no
+  // longer withdraw or release it. Errors: those of Extend; LEASE_LOST if it has another token;
+  // LEASE_LIMIT.
   void Adopt(ExtendRequest request, Done<Lease> done);
 
-  // Extends, each for its own ttl, the leases that have less than 2/3 of it left. Answers those
-  // that have not got so much; the ended ones among them are kept no longer. Requires: no heartbeat
-  // of this session is under way.
+  // Extends, each by its own ttl, the leases that have less than 2/3 of it left. The answer names
+  // those that have less afterwards too; the ended ones among them are not kept any more. Requires:
+  // no heartbeat of this session is under way.
   void Heartbeat(Done<HeartbeatAnswer> done);
 
   // Acquires that wait leave the line; they are answered.
@@ -111,7 +121,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Releases all leases that nobody else has adopted or acquired again, and answers how many.
   void ReleaseAll(Done<int32_t> done);
 
-  // The stream is gone: nobody is called any more, acquires that wait leave the line.
+  // The stream is gone: the listener is not called any more, and waiting acquires leave the line.
   void Break();
 
   size_t leases() const { return leases_.size(); }
@@ -123,15 +133,18 @@ class Session : public std::enable_shared_from_this<Session> {
   };
   struct Round;
 
+  // Whether it has as many leases as it may. LEASE_LIMIT is the error.
+  bool IsFull();
+  absl::Status Full() const;
   void Answer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer);
 
   void OnAcquired(const AnsweredOperation& operation, int32_t attempt, const Keeper& keeper,
                   absl::StatusOr<AcquireAnswer> answer);
-  // The same for one that may have waited.
+  // The same for an acquire that may have waited.
   void OnWaited(const AnsweredOperation& operation, int32_t attempt,
                 absl::StatusOr<AcquireAnswer> answer);
   void OnExtended(const AnsweredOperation& operation, absl::StatusOr<Lease> lease);
-  // `asked` is when the store was asked for it at the earliest.
+  // `asked`: the store was not asked for the lease before that.
   void Keep(const Lease& lease, Instant asked, const Keeper& keeper);
   Instant EndOf(const Lease& lease, Instant asked) const;
   void ExtendNext(const std::shared_ptr<Round>& round);
@@ -141,9 +154,10 @@ class Session : public std::enable_shared_from_this<Session> {
   LockManager& locks_;
   const Clock& clock_;
   const std::string principal_;
+  const size_t leases_max_;
   SessionListener* listener_;  // Null once the stream is gone.
   SessionLeases leases_;
-  size_t acquiring_ = 0;
+  size_t asked_for_ = 0;                           // Acquires and adoptions under way.
   std::unordered_map<uint64_t, Waiting> waiting_;  // Acquires that may wait, by operation id.
   // Keepers of offers that this session may claim, by lease id and name. Its client may be slow to
   // read of one: the store makes it anew until the place in line has been left.

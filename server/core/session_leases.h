@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The leases that a session keeps alive, in the order in which they are due, so that a heartbeat
-// finds those that are without looking at the others.
+// The leases that a session keeps alive, ordered by when they are due, so that a heartbeat looks
+// only at those that are due.
 #pragma once
 
 #include <cstddef>
@@ -41,35 +41,35 @@ class SessionLeases {
   // Valid until the lease is dropped, or while it is being extended.
   using Ref = Held*;
 
-  // Keeps a lease, or keeps it anew.
+  // Adds or replaces a lease.
   void Keep(const std::string& name, const LeaseId& lease_id, const Keeper& keeper, Millis ttl,
             Instant end);
 
-  // Keeps it no longer. False if it was not kept.
+  // Drops a lease. False if it was not kept.
   bool Drop(std::string_view name, const LeaseId& lease_id);
 
-  // It has ended, as was found meanwhile. One that is being extended stays, so that the heartbeat
-  // that asked for it tells of it.
+  // An operation has found that the lease has ended. A lease that is being extended stays, so that
+  // the heartbeat in progress reports it.
   void FoundEnded(std::string_view name, const LeaseId& lease_id);
 
-  // Null if it is not kept. Valid until it is kept anew, dropped or found ended.
+  // Null if the lease is not kept. Valid until it is replaced, dropped or found ended.
   const Held* Find(std::string_view name, const LeaseId& lease_id) const;
 
-  // A lease that is due, which has less than 2/3 of its ttl left at `now`; nothing if there is
-  // none. It is being extended until one of the next three is called for it.
+  // A lease that is due: it has less than 2/3 of its ttl left at `now`. Nothing if there is none.
+  // It is being extended until one of the next three is called for it.
   std::optional<Ref> NextDue(Instant now);
 
-  // It runs until `end` now, for `ttl`.
+  // The lease was extended by `ttl`, until `end`.
   void Extended(Ref held, Millis ttl, Instant end);
 
   // It has ended.
   void Ended(Ref held);
 
-  // It is as it was, or cannot be extended any more. Call it once no more is asked for in this
-  // round: it is due.
+  // The lease was not extended. Call it after the last NextDue of this heartbeat, because the lease
+  // is still due.
   void NotExtended(Ref held);
 
-  // Takes any lease out, for ending it. Nothing if none is left.
+  // Removes any one lease, to end it. Nothing if none is left.
   std::optional<Held> TakeAny();
 
   size_t size() const { return by_key_.size(); }
@@ -77,7 +77,7 @@ class SessionLeases {
  private:
   using Owned = std::unique_ptr<Held>;
 
-  // A lease as it is asked for, and how to find it among those that are held.
+  // The key of a lease in the set of leases.
   struct Key {
     std::string_view name;
     const LeaseId& lease_id;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where acquires wait that cannot be granted at once: in the line that the store keeps (line.h), or
-// in one of this daemon, if the store keeps none (local_fifo.h). All acquires pass here, and all
-// releases, since both may concern one that waits.
+// Where an acquire waits that cannot be granted at once: in the line that the store keeps (line.h),
+// or in a line of this daemon if the store keeps none (local_fifo.h). All acquires and releases
+// pass here, because any of them may concern an acquire that waits.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class Waiters {
   // Releases a lease, or ends the wait of a lease id. `request.deadline`: of the store's answer.
   virtual void Release(const ReleaseRequest& request, Done<ReleaseAnswer> done) = 0;
 
-  // The caller of an acquire is gone: it leaves the line, at once or as soon as it stands there.
-  // Nothing happens if none with this keeper waits.
+  // The caller of an acquire is gone: the acquire leaves the line, now or as soon as it stands
+  // there. Does nothing if no acquire of this keeper waits.
   virtual void Abandon(const Keeper& keeper) = 0;
 
   // Ends all waits with SERVER_DRAINING, and those of acquires that the store is being asked for.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The clock that nothing of the domain is decided by. docs/internals/clocks.md has them all.
+// The wall clock, which decides nothing in the domain. docs/internals/clocks.md has them all.
 #pragma once
 
 #include <compare>

@@ -9,8 +9,8 @@
 namespace lockkeeper::core {
 namespace {
 
-// Pause between tries, doubled each time up to the maximum: a store that is away for long is asked
-// about once a second for each grant that has to be taken back.
+// Pause between attempts, doubled each time up to the maximum: a store that is away gets about one
+// attempt a second for each withdrawal.
 constexpr Millis kPauseFirst{20};
 constexpr Millis kPauseMax{1000};
 
@@ -18,7 +18,7 @@ constexpr Millis kPauseMax{1000};
 constexpr Millis kTryTimeout{1000};
 
 WithdrawalEnd EndOf(WithdrawResult result) {
-  switch (result) {
+  switch (result.kind) {
     case WithdrawResult::kWithdrawn:
       return WithdrawalEnd::kWithdrawn;
     case WithdrawResult::kNotGranted:

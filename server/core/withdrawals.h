@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes back grants that nobody will hear of: the caller is gone, or the store did not answer in
-// time. A withdrawal acts only on a grant of the very call that is given up, so it may be late and
-// may be repeated without harm to a retry that the client sent elsewhere.
+// Takes back grants whose caller will not hear of them: the caller is gone, or the store did not
+// answer in time. A withdrawal acts only on the grant of this very call. So it may be late or
+// repeated without harm to a retry that the client sent elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class Withdrawals {
   void TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
                 absl::Status unknown, Done<AcquireAnswer> done);
 
-  // How long leaving a line is tried. No ttl ends a place in line; the store forgets one, or its
-  // whole line, about a minute after its daemon was last heard of.
+  // How long leaving a line is retried. No ttl ends a place in line; the store forgets the place,
+  // or the whole line, about a minute after the last sign of life of its daemon.
   static constexpr Millis kLeaveTriedFor{300'000};
 
   // Withdrawals that have not ended.

@@ -8,10 +8,14 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "access/access_control.h"
 #include "config/listen_address.h"
 #include "core/errors.h"
 #include "core/limits.h"
+#include "daemon/access_rules.h"
+#include "daemon/file_reloads.h"
 #include "daemon/lock_loop.h"
+#include "daemon/server_identity.h"
 #include "daemon/store_access.h"
 #include "embedded/embedded_store.h"
 #include "http/endpoints.h"
@@ -108,8 +112,11 @@ struct Daemon::Parts {
         health({log, "telemetry"}, metrics),
         lock_observer({log, "core"}, metrics) {}
 
+  absl::Status LoadIdentity();
+  absl::Status LoadAccess();
   absl::StatusOr<daemon::StoreAccess> FindStore();
   absl::StatusOr<daemon::StoreAccess> StartEmbedded();
+  void WatchStoreTls(const std::shared_ptr<redis::TlsContext>& context);
   redis::JudgePolicy LossPolicy() const;
   redis::RedisStoreOptions StoreOptions() const;
   void TellGivenUp();
@@ -129,6 +136,9 @@ struct Daemon::Parts {
   telemetry::HealthBoard health;
   telemetry::TelemetryLockObserver lock_observer;
   redis::RedisUrl store_url;
+  std::shared_ptr<tls::ServerIdentity> identity;  // Null without TLS.
+  std::optional<access::AccessControl> access_control;
+  daemon::FileReloads reloads{metrics, logger};
 
   // Destroyed from the last to the first, because the calls of rpc need the locks, and the locks
   // need the store.
@@ -137,6 +147,39 @@ struct Daemon::Parts {
   std::unique_ptr<http::HttpServer> http_server;
   std::unique_ptr<rpc::Server> rpc_server;
 };
+
+absl::Status Daemon::Parts::LoadIdentity() {
+  auto loaded = daemon::LoadServerIdentity(config.server);
+  if (!loaded.ok()) return loaded.status();
+  identity = *std::move(loaded);
+  if (identity == nullptr) return absl::OkStatus();
+  const telemetry::Gauge expiry = metrics.CertificateExpiry("server");
+  const auto tell = [this, expiry] {
+    expiry.Set(static_cast<double>(identity->valid_until()));
+    logger.Info("tls.identity", "The daemon shows this certificate to its clients",
+                {field::Detail(identity->Describe())});
+  };
+  tell();
+  reloads.Add("server_tls", identity->files(), identity->contents(),
+              [this, tell](const os::Contents& contents) {
+                text::Problem problem = identity->Take(contents);
+                if (!problem) tell();
+                return problem;
+              });
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::Parts::LoadAccess() {
+  const absl::StatusOr<daemon::AccessRules> rules = daemon::AccessRules::Load(config.access);
+  if (!rules.ok()) return rules.status();
+  access_control.emplace(rules->rulebook(), daemon::WallTimeNow);
+  daemon::LogWarnings(logger, rules->warnings());
+  if (rules->has_files()) {
+    reloads.Add("access", rules->Reader(), rules->contents(),
+                rules->Taker(*access_control, logger));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<daemon::StoreAccess> Daemon::Parts::FindStore() {
   return config.store.embedded ? StartEmbedded() : daemon::LoadStoreAccess(config.store);
@@ -157,6 +200,20 @@ absl::StatusOr<daemon::StoreAccess> Daemon::Parts::StartEmbedded() {
   absl::StatusOr<redis::RedisUrl> url = redis::ParseRedisUrl(embedded_store->url());
   if (!url.ok()) return url.status();
   return daemon::StoreAccess{.url = *std::move(url), .tls = nullptr};
+}
+
+void Daemon::Parts::WatchStoreTls(const std::shared_ptr<redis::TlsContext>& context) {
+  const auto tell = [this, context] {
+    const auto end = context->valid_until();
+    if (end) metrics.CertificateExpiry("redis").Set(static_cast<double>(*end));
+  };
+  tell();
+  reloads.Add("redis_tls", context->files(), context->contents(),
+              [context, tell](const os::Contents& contents) {
+                text::Problem problem = context->Take(contents);
+                if (!problem) tell();
+                return problem;
+              });
 }
 
 redis::JudgePolicy Daemon::Parts::LossPolicy() const {
@@ -204,6 +261,7 @@ absl::Status Daemon::Parts::StartLocks() {
   const absl::StatusOr<daemon::StoreAccess> access = FindStore();
   if (!access.ok()) return access.status();
   store_url = access->url;
+  if (access->tls) WatchStoreTls(access->tls);
   TellGivenUp();
   const daemon::LockLoopOptions options{
       .node = {.url = store_url,
@@ -237,7 +295,7 @@ void Daemon::Parts::WaitForFirstLook() {
   std::promise<void> looked;
   bool told = false;
   const auto subscription = health.Subscribe([&](const telemetry::Health& now) {
-    if (now.store.reachable && !now.grants.looked) return;
+    if (now.store.reachable && !now.store.looked) return;
     if (!std::exchange(told, true)) looked.set_value();
   });
   looked.get_future().wait_for(kFirstContactMargin);
@@ -247,9 +305,9 @@ absl::Status Daemon::Parts::StartHttp() {
   if (config.server.http_listen.empty()) return absl::OkStatus();
   const auto listen = config::ParseListenAddress(config.server.http_listen);
   if (!listen.ok()) return listen.status();
-  auto server =
-      http::HttpServer::Start({.listen = *listen}, http::OperatingPages(health, metrics, loop()),
-                              loop(), telemetry::Logger(log, "http"));
+  auto server = http::HttpServer::Start({.listen = *listen, .identity = identity},
+                                        http::OperatingPages(health, metrics, loop()), loop(),
+                                        telemetry::Logger(log, "http"));
   if (!server.ok()) return server.status();
   http_server = std::move(*server);
   return absl::OkStatus();
@@ -262,24 +320,28 @@ absl::Status Daemon::Parts::StartRpc() {
     if (!address.ok()) return address.status();
     listen.push_back(*std::move(address));
   }
-  auto server =
-      rpc::Server::Start(listen,
-                         {.loop = loop(),
-                          .locks = locks->locks(),
-                          .admin = locks->admin(),
-                          .clock = loop(),
-                          .limits = {.max_ttl = config.lease.max_ttl},
-                          .health = health,
-                          .metrics = metrics,
-                          .logger = {log, "rpc"},
-                          .facts = {.version = std::string(GetBuildInfo().version),
-                                    .daemon_id = daemon_id,
-                                    .started = started,
-                                    .store_kind = config.store.embedded ? "embedded" : "redis",
-                                    .store_address = store_url.Address(),
-                                    .record_retention = config.store.record_retention},
-                          .drain_timeout = config.drain.timeout},
-                         static_cast<size_t>(config.server.connections_max));
+  auto server = rpc::Server::Start(
+      listen,
+      {.loop = loop(),
+       .locks = locks->locks(),
+       .admin = locks->admin(),
+       .clock = loop(),
+       .access = *access_control,
+       .limits = {.max_ttl = config.lease.max_ttl},
+       .health = health,
+       .metrics = metrics,
+       .logger = {log, "rpc"},
+       .facts = {.version = std::string(GetBuildInfo().version),
+                 .daemon_id = daemon_id,
+                 .started = started,
+                 .store_kind = config.store.embedded ? "embedded" : "redis",
+                 .store_address = store_url.Address(),
+                 .record_retention = config.store.record_retention},
+       .reflection = daemon::HasReflection(config),
+       .drain_timeout = config.drain.timeout},
+      {.connections_max = static_cast<size_t>(config.server.connections_max),
+       .request_memory_max = static_cast<size_t>(config.server.request_memory_max) << 20,
+       .identity = identity});
   if (!server.ok()) return server.status();
   rpc_server = std::move(*server);
   return absl::OkStatus();
@@ -288,9 +350,12 @@ absl::Status Daemon::Parts::StartRpc() {
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& config,
                                                       telemetry::Log& log) {
   auto parts = std::make_unique<Parts>(config, log);
+  if (auto status = parts->LoadIdentity(); !status.ok()) return status;
+  if (auto status = parts->LoadAccess(); !status.ok()) return status;
   if (auto status = parts->StartLocks(); !status.ok()) return status;
   if (auto status = parts->StartHttp(); !status.ok()) return status;
   if (auto status = parts->StartRpc(); !status.ok()) return status;
+  parts->reloads.Start();
   return std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
 }
 

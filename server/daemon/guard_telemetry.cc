@@ -102,21 +102,17 @@ void GuardTelemetry::OnTrustChanged(const StoreTrust& trust) {
 
 // Updates health and metrics before anything is logged, so that they agree with the log.
 void GuardTelemetry::Report(const StoreTrust& trust) {
-  telemetry::GrantHealth health{
-      .granting = Grants(trust),
-      .epoch = trust.epoch,
-      .quarantine_end = trust.quarantine_end,
-      .quarantine_over = clock_.Now() + trust.quarantine_left,
-      .setting_problem = trust.problem.empty() ? trust.waiting : trust.problem,
-      .noticed = trust.noticed,
-  };
-  if (trust.loss) {
-    health.loss = redis::NameOf(*trust.loss);
-    health.loss_detail = redis::ExplanationOf(*trust.loss);
-  } else {
-    health.loss_detail = first_use_;
-  }
-  health_.ReportGrants(std::move(health));
+  health_.ReportStore([&](telemetry::StoreStatus& status) {
+    status.looked = true;
+    status.grants = Grants(trust);
+    status.epoch = trust.epoch;
+    status.quarantine_end = trust.quarantine_end;
+    status.quarantine_over = clock_.Now() + trust.quarantine_left;
+    status.setting_problem = trust.problem.empty() ? trust.waiting : trust.problem;
+    status.loss = trust.loss ? redis::NameOf(*trust.loss) : "";
+    status.loss_detail = trust.loss ? redis::ExplanationOf(*trust.loss) : first_use_;
+    status.noticed = trust.noticed;
+  });
 }
 
 void GuardTelemetry::LogGrants(const StoreTrust& trust) {

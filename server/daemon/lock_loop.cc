@@ -11,11 +11,13 @@ namespace {
 constexpr core::Millis kIdleCheckInterval{5};
 constexpr core::Millis kLagInterval{500};
 
-telemetry::StoreHealth ToStoreHealth(const redis::NodeHealth& node) {
-  return {.reachable = node.reachable,
-          .problem = node.reachable ? "" : node.problem,
-          .server_version = node.server_version,
-          .assurance = node.assurance};
+void Report(const redis::NodeHealth& node, telemetry::HealthBoard& health) {
+  health.ReportStore([&node](telemetry::StoreStatus& status) {
+    status.reachable = node.reachable;
+    status.problem = node.reachable ? "" : node.problem;
+    status.server_version = node.server_version;
+    status.assurance = node.assurance;
+  });
 }
 
 }  // namespace
@@ -36,10 +38,12 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
   first_contact_ = contact_->get_future();
   loop_.RunAndWait([&] {
     node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
-    health_.ReportGrants({.looked = false, .granting = false});  // Until the guard does.
+    health_.ReportStore([](telemetry::StoreStatus& status) {
+      status.looked = status.grants = false;  // Until the guard reports.
+    });
     store_ =
         std::make_unique<redis::RedisStore>(*node_, loop_, loop_, guard_telemetry_, options.store);
-    domain_ = std::make_unique<core::Domain>(store_->locks(), store_->line(), loop_, loop_,
+    domain_ = std::make_unique<core::Domain>(store_->locks(), &store_->line(), loop_, loop_,
                                              deps.lock_observer, options.locks);
     connecting_ = node_->health().problem;
     node_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
@@ -77,10 +81,10 @@ std::optional<redis::NodeHealth> LockLoop::WaitForFirstContact(core::Millis limi
 }
 
 void LockLoop::OnHealth(const redis::NodeHealth& health) {
-  // Lanes get ready one after another; until the last one is, nothing is known yet.
+  // Connections get ready one after another; until the last one is, nothing is known yet.
   if (contact_ && !health.reachable && health.problem == connecting_) return;
   const bool ends_start = is_starting_ && contact_ && health.refused;
-  if (!ends_start) health_.ReportStore(ToStoreHealth(health));
+  if (!ends_start) Report(health, health_);
   if (!contact_) return;
   contact_->set_value(health);
   contact_.reset();

@@ -13,7 +13,7 @@ namespace field = telemetry::field;
 using telemetry::CommandOutcome;
 using telemetry::LogLevel;
 
-// Each lane tries to reach a store that is away several times a second.
+// Each connection tries to reach a store that is away several times a second.
 constexpr core::Millis kFailedInterval = std::chrono::seconds(10);
 
 CommandOutcome OutcomeOf(redis::ScriptCallEnd end) {
@@ -41,28 +41,26 @@ NodeTelemetry::NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metri
   }
 }
 
-void NodeTelemetry::OnConnected(size_t lane, std::string_view server_version) {
-  if (was_connected_.size() <= lane) was_connected_.resize(lane + 1);
-  if (was_connected_[lane]) reconnects_.Increment();
-  was_connected_[lane] = true;
+void NodeTelemetry::OnConnected(size_t connection, std::string_view server_version) {
+  if (!connected_before_.insert(connection).second) reconnects_.Increment();
   logger_.WriteLimited(connected_limit_, LogLevel::kInfo, "redis.connected",
                        "A connection to Redis is ready",
-                       {field::Lane(lane), field::ServerVersion(server_version)});
+                       {field::Connection(connection), field::ServerVersion(server_version)});
 }
 
-void NodeTelemetry::OnConnectionLost(size_t lane, const redis::StoreProblem& problem) {
+void NodeTelemetry::OnConnectionLost(size_t connection, const redis::StoreProblem& problem) {
   if (!telling_) return;
   logger_.WriteLimited(lost_limit_, LogLevel::kWarn, "redis.connection_lost",
                        "A connection to Redis broke; the daemon connects again",
-                       {field::Lane(lane), field::Problem(problem.text)});
+                       {field::Connection(connection), field::Problem(problem.text)});
 }
 
-void NodeTelemetry::OnConnectFailed(size_t lane, const redis::StoreProblem& problem) {
+void NodeTelemetry::OnConnectFailed(size_t connection, const redis::StoreProblem& problem) {
   const bool is_refused = problem.kind == redis::StoreProblem::Kind::kRefused;
   if (!telling_ || (is_refused && !telling_refusals_)) return;
   logger_.WriteLimited(failed_limit_, LogLevel::kWarn, "redis.connect_failed",
                        "A connection attempt to Redis failed; the daemon retries",
-                       {field::Lane(lane), field::Problem(problem.text)});
+                       {field::Connection(connection), field::Problem(problem.text)});
 }
 
 void NodeTelemetry::OnScriptLoadedAgain(std::string_view script) {

@@ -3,9 +3,10 @@
 // Turns the events of a Redis node's connections and scripts into log records and metrics.
 #pragma once
 
+#include <cstddef>
+#include <set>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "redis/client/node_observer.h"
 #include "telemetry/log.h"
@@ -24,9 +25,9 @@ class NodeTelemetry final : public redis::NodeObserver {
   // Stops reporting, because from now on the daemon closes its connections itself.
   void StopTelling() { telling_ = false; }
 
-  void OnConnected(size_t lane, std::string_view server_version) override;
-  void OnConnectionLost(size_t lane, const redis::StoreProblem& problem) override;
-  void OnConnectFailed(size_t lane, const redis::StoreProblem& problem) override;
+  void OnConnected(size_t connection, std::string_view server_version) override;
+  void OnConnectionLost(size_t connection, const redis::StoreProblem& problem) override;
+  void OnConnectFailed(size_t connection, const redis::StoreProblem& problem) override;
   void OnScriptLoadedAgain(std::string_view script) override;
   void OnScriptCallEnded(std::string_view script, redis::ScriptCallEnd end,
                          core::Micros elapsed) override;
@@ -38,7 +39,7 @@ class NodeTelemetry final : public redis::NodeObserver {
   const telemetry::Counter reconnects_;
   const telemetry::Counter script_reloads_;
   std::unordered_map<std::string_view, telemetry::ScriptMetrics*> scripts_;
-  std::vector<bool> was_connected_;  // By lane.
+  std::set<size_t> connected_before_;
   telemetry::LogLimit connected_limit_;
   telemetry::LogLimit lost_limit_;
   telemetry::LogLimit failed_limit_;

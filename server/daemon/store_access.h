@@ -14,7 +14,7 @@ namespace lockkeeper::daemon {
 
 struct StoreAccess {
   redis::RedisUrl url;
-  std::shared_ptr<const redis::TlsContext> tls;  // Null unless the URL is rediss://.
+  std::shared_ptr<redis::TlsContext> tls;  // Null unless the URL is rediss://.
 };
 
 // Reads the files of the settings. Errors: INVALID_FIELD that names the setting, the file and what

@@ -22,7 +22,7 @@ Page Readiness(const telemetry::Health& health, core::Instant now) {
     return {.status = 503, .body = OneLine(health.problem())};
   }
   std::string body =
-      health.granting() ? "ready\n" : OneLine("ready; " + health.grants.Problem(now));
+      health.granting() ? "ready\n" : OneLine("ready; " + health.store.GrantProblem(now));
   for (const std::string& note : health.notes()) body += OneLine("note: " + note);
   return {.body = std::move(body)};
 }

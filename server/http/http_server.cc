@@ -10,8 +10,10 @@
 #include <list>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_join.h"
+#include "http/tls_certificates.h"
 #include "listen/accept_loop.h"
 #include "listen/listener.h"
 #include "telemetry/log_fields.h"
@@ -21,6 +23,9 @@ namespace {
 
 // Of a connection: the request's headers, as text and parsed, and the headers of the answer.
 constexpr size_t kConnectionMemory = 2 * kHeaderBytesMax;
+
+// GnuTLS' words for TLS 1.2 or later.
+constexpr char kTlsVersions[] = "NORMAL:-VERS-TLS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 struct Connection {
   int socket;
@@ -88,27 +93,37 @@ absl::Status HttpServer::Impl::Start(const core::Clock& clock) {
   absl::StatusOr<listen::Listener> listener = listen::Listen(options_.listen);
   if (!listener.ok()) return listener.status();
   address_ = listener->address;
+  address_.security = options_.listen.security;
+  unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET;
+  std::vector<MHD_OptionItem> more;
+  if (options_.listen.security != config::Security::kNone) {
+    flags |= MHD_USE_TLS;
+    more.push_back(
+        {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, reinterpret_cast<void*>(&RetrieveCertificate)});
+    more.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsVersions)});
+  }
+  more.push_back({MHD_OPTION_END, 0, nullptr});
   library_.reset(MHD_start_daemon(
-      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr, &OnRequest, this,
-      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(options_.connections_max),
-      MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(options_.idle_time_max.count()),
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionMemory, MHD_OPTION_NOTIFY_CONNECTION,
-      &OnNotice, this, MHD_OPTION_END));
+      flags, 0, nullptr, nullptr, &OnRequest, this, MHD_OPTION_CONNECTION_LIMIT,
+      static_cast<unsigned>(options_.connections_max), MHD_OPTION_CONNECTION_TIMEOUT,
+      static_cast<unsigned>(options_.idle_time_max.count()), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      kConnectionMemory, MHD_OPTION_NOTIFY_CONNECTION, &OnNotice, this, MHD_OPTION_ARRAY,
+      more.data(), MHD_OPTION_END));
   if (library_ == nullptr) return {absl::StatusCode::kUnavailable, "HTTP cannot start"};
   const int wake = MHD_get_daemon_info(library_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-  loop_.emplace("http", std::move(listener->sockets), wake,
-                listen::AcceptHandlers{
-                    .on_connection = [this](os::Descriptor socket) { Accept(std::move(socket)); },
-                    .on_shortage =
-                        [this](int error) {
-                          CloseOldest();
-                          logger_.WriteLimited(shortage_limit_, telemetry::LogLevel::kWarn,
-                                               "http.shortage",
-                                               "A connection could not be accepted",
-                                               {telemetry::field::Problem(std::strerror(error))});
-                        },
-                    .before_wait = [this] { return Run(); }},
-                clock);
+  loop_.emplace(
+      "http", std::move(listener->sockets), wake,
+      listen::AcceptHandlers{
+          .on_connection = [this](os::Descriptor socket, size_t) { Accept(std::move(socket)); },
+          .on_shortage =
+              [this](int error) {
+                CloseOldest();
+                logger_.WriteLimited(shortage_limit_, telemetry::LogLevel::kWarn, "http.shortage",
+                                     "A connection could not be accepted",
+                                     {telemetry::field::Problem(std::strerror(error))});
+              },
+          .before_wait = [this] { return Run(); }},
+      clock);
   return absl::OkStatus();
 }
 
@@ -125,6 +140,7 @@ void HttpServer::Impl::CloseOldest() {
 }
 
 core::Millis HttpServer::Impl::Run() {
+  UseForHandshakes(options_.identity.get());
   MHD_run(library_.get());
   MHD_UNSIGNED_LONG_LONG time_max = 0;
   if (MHD_get_timeout(library_.get(), &time_max) != MHD_YES) return core::Millis(-1);
@@ -143,6 +159,7 @@ void HttpServer::Impl::OnNotice(void* self, MHD_Connection* connection, void** p
   }
 }
 
+// The library gives so many. NOLINTNEXTLINE(readability-function-size)
 MHD_Result HttpServer::Impl::OnRequest(void* self, MHD_Connection* connection, const char* path,
                                        const char* method, const char*, const char*,
                                        size_t* body_bytes, void**) {

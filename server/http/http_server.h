@@ -14,6 +14,7 @@
 #include "config/listen_address.h"
 #include "core/clock.h"
 #include "telemetry/log.h"
+#include "tls/server_identity.h"
 
 namespace lockkeeper::http {
 
@@ -37,8 +38,10 @@ struct Route {
 };
 
 struct HttpServerOptions {
-  // No unix socket. Port 0 lets the system choose.
+  // No unix socket, and no mutual TLS. Port 0 lets the system choose.
   config::ListenAddress listen = {.host = "127.0.0.1", .port = 0};
+  // Given if the address has TLS.
+  std::shared_ptr<const tls::ServerIdentity> identity{};
   // A connection on which nothing moves for this long is closed.
   std::chrono::seconds idle_time_max{5};
   // Connections at a time; beyond it the oldest one is closed.

@@ -57,15 +57,16 @@ bool AcceptLoop::Turn() {
   poll(waiting.data(), waiting.size(), static_cast<int>(time_max.count()));
   if (waiting.front().revents != 0) return false;
   for (size_t i = first_listening; i < waiting.size(); ++i) {
-    if (waiting[i].revents != 0) AcceptFrom(waiting[i].fd);
+    if (waiting[i].revents != 0) AcceptFrom(i - first_listening);
   }
   return true;
 }
 
-void AcceptLoop::AcceptFrom(int listening) {
-  os::Descriptor socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+void AcceptLoop::AcceptFrom(size_t listening) {
+  os::Descriptor socket(
+      accept4(listening_[listening].get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket.valid()) {
-    handlers_.on_connection(std::move(socket));
+    handlers_.on_connection(std::move(socket), listening);
   } else if (const int error = errno; IsShortage(error)) {  // Else only that client has failed.
     Pause(kShortagePause);
     if (handlers_.on_shortage) handlers_.on_shortage(error);

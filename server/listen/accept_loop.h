@@ -4,6 +4,7 @@
 // and tries again: gRPC 1.51 would never accept again, libmicrohttpd would spin.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <thread>
@@ -17,8 +18,8 @@ namespace lockkeeper::listen {
 
 // Called on the thread of the loop.
 struct AcceptHandlers {
-  // A new connection; its socket does not block.
-  std::function<void(os::Descriptor)> on_connection;
+  // A new connection on the listening socket of that index; its own socket does not block.
+  std::function<void(os::Descriptor, size_t listening)> on_connection;
   // A connection could not be accepted because descriptors or memory ran out; `error` is an errno.
   // The loop then pauses for a moment. May be null.
   std::function<void(int error)> on_shortage;
@@ -43,7 +44,7 @@ class AcceptLoop {
  private:
   // False if the loop must stop.
   bool Turn();
-  void AcceptFrom(int listening);
+  void AcceptFrom(size_t listening);
 
   const std::vector<os::Descriptor> listening_;
   const int wake_;

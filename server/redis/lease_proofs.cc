@@ -17,9 +17,9 @@ uint64_t DigestOf(const core::LeaseId& lease_id, std::string_view principal) {
 
 }  // namespace
 
-std::string LeaseProofs::Make(const core::Lease& lease, const std::string& principal,
+std::string LeaseProofs::Make(Route route, const core::Lease& lease, const std::string& principal,
                               const LeaseTerms& terms) {
-  const ProofBasis basis = guard_.proof_basis();
+  const ProofBasis basis = guard_.proof_basis(route);
   reassertions_.SetKey(basis.key);
   ProvedTerms proved{.ttl = terms.ttl,
                      .lock_delay = terms.lock_delay,
@@ -30,12 +30,12 @@ std::string LeaseProofs::Make(const core::Lease& lease, const std::string& princ
   return reassertions_.Make({lease.name, lease.lease_id, lease.token, principal}, proved);
 }
 
-std::optional<ProvedTerms> LeaseProofs::Check(const core::ExtendRequest& shown) {
-  ForgetOld(0);
+std::optional<ProvedTerms> LeaseProofs::Check(Route route, const core::ExtendRequest& shown) {
+  ForgetOld(route, 0);
   if (HasEnded(shown.lease_id, "") || HasEnded(shown.lease_id, shown.principal)) {
     return std::nullopt;
   }
-  reassertions_.SetKey(guard_.proof_basis().key);
+  reassertions_.SetKey(guard_.proof_basis(route).key);
   return reassertions_.Check({shown.name, shown.lease_id, shown.token, shown.principal},
                              shown.reassertion);
 }
@@ -45,15 +45,15 @@ bool LeaseProofs::HasEnded(const core::LeaseId& lease_id, std::string_view princ
   return ended_.contains(digest) || ended_before_.contains(digest);
 }
 
-void LeaseProofs::Ended(const core::LeaseId& lease_id, std::string_view principal) {
-  ForgetOld(1);
+void LeaseProofs::Ended(Route route, const core::LeaseId& lease_id, std::string_view principal) {
+  ForgetOld(route, 1);
   ended_.insert(DigestOf(lease_id, principal));
 }
 
-void LeaseProofs::ForgetOld(size_t more) {
+void LeaseProofs::ForgetOld(Route route, size_t more) {
   const core::Instant now = clock_.Now();
   if (now < half_end_ && ended_.size() + more <= core::limits::kEndedLeasesMax / 2) return;
-  const core::Millis longest = guard_.proof_basis().longest_lease;
+  const core::Millis longest = guard_.proof_basis(route).longest_lease;
   if (now >= half_end_ + longest) ended_.clear();  // The older half is as old by now.
   ended_before_ = std::exchange(ended_, {});
   half_end_ = now + longest;

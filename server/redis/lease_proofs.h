@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holders prove their leases with after the store may have forgotten them: makes a proof with
-// each answer that carries a lease, and tells what a proof that is shown is worth. It is good until
-// the end of the lease that it came with, whatever the node's clock is set to meanwhile; and not
-// for a lease that this daemon knows to have ended before.
+// Makes and checks the proofs with which holders take their leases back after the store may have
+// forgotten them. Each answer with a lease carries a new proof. It is valid until the end of the
+// lease in that answer, even if the node's clock is set meanwhile, but not for a lease that this
+// daemon knows to have ended.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,16 @@ class LeaseProofs {
   LeaseProofs(const core::Clock& clock, const StoreGuard& guard) : clock_(clock), guard_(guard) {}
 
   // Proof of a lease with these terms that the store has just answered.
-  std::string Make(const core::Lease& lease, const std::string& principal, const LeaseTerms& terms);
+  std::string Make(Route route, const core::Lease& lease, const std::string& principal,
+                   const LeaseTerms& terms);
 
-  // The lease as its proof says it was. Nothing if what is shown does not prove it.
-  std::optional<ProvedTerms> Check(const core::ExtendRequest& shown);
+  // The terms of the lease by its proof. Nothing if the proof is not valid for this request.
+  std::optional<ProvedTerms> Check(Route route, const core::ExtendRequest& shown);
 
-  // The lease has been released by its principal, or forced out, whoever that is (no principal):
-  // nothing proves it any more, here. Remembered for as long as a proof of it can be good, unless
-  // there are more than kEndedLeasesMax of them.
-  void Ended(const core::LeaseId& lease_id, std::string_view principal = "");
+  // The lease was released by `principal`, or forced out (no principal). From now on this daemon
+  // rejects its proofs, for as long as one can be valid, unless more than kEndedLeasesMax leases
+  // have ended.
+  void Ended(Route route, const core::LeaseId& lease_id, std::string_view principal = "");
 
  private:
   using Digests = absl::flat_hash_set<uint64_t>;
@@ -43,7 +44,7 @@ class LeaseProofs {
   bool HasEnded(const core::LeaseId& lease_id, std::string_view principal) const;
 
   // Makes room for so many more.
-  void ForgetOld(size_t more);
+  void ForgetOld(Route route, size_t more);
 
   const core::Clock& clock_;
   const StoreGuard& guard_;

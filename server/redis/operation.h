@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One operation on one lock on its way to a script: what operation_queue carries.
+// One operation on one lock, on its way to a script through operation_queue.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,10 @@
 #include "core/types.h"
 #include "redis/guard/store_guard.h"
 #include "redis/node/command.h"
+#include "redis/node/node.h"
 #include "redis/node/reply.h"
 
 namespace lockkeeper::redis {
-
-struct ScriptSource;
 
 // What a script answered for one operation: `width` replies, and the node's clock. Valid during the
 // call of `done`.
@@ -25,6 +24,7 @@ struct OperationReply {
   core::NodeTime now;
   std::span<const Reply> values;
   std::string_view lock_name;
+  Route route;
   bool by_right_clock = true;  // False: the node's clock was set just before.
 };
 
@@ -32,7 +32,7 @@ struct OperationReply {
 // without waiters; the script asks for the other one when it finds that it needs it.
 enum class LineKey { kWhenAsked, kAlways };
 
-// What becomes of an operation while its lock has many others.
+// How an operation is treated while its lock has many others.
 enum class Rank {
   kNewcomer,  // May be answered RATE_LIMIT.
   kOther,
@@ -53,8 +53,8 @@ struct Operation {
   core::Millis closes_for{};
   // Whether it may give the lock to somebody new, which a quarantine refuses.
   Granting granting = Granting::kNothingNew;
-  // What it answers holds even if the node's clock was set just before: it is the end of something,
-  // or for people.
+  // The answer is valid even if the node's clock was set during the call: it ends something, or is
+  // for people.
   bool true_by_any_clock = false;
   core::Instant deadline;
   OperationDone done;

@@ -13,7 +13,6 @@
 #include "redis/queued_operation.h"
 #include "redis/script_outcome.h"
 #include "redis/scripts.h"
-#include "text/stable_hash.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -40,7 +39,7 @@ absl::Status TooManyOfLock(ErrorReason reason) {
 
 struct OperationQueue::Call {
   CallKind kind;
-  size_t lane;
+  Route route;
   size_t reply_width;
   std::vector<PendingPtr> operations;
   core::Instant sent;
@@ -64,21 +63,21 @@ OperationQueue::~OperationQueue() {
 }
 
 void OperationQueue::Submit(Operation operation) {
-  auto slot = locks_.find(operation.lock_name);
-  if (slot == locks_.end()) {
-    slot = locks_.try_emplace(operation.lock_name).first;
-    slot->second.name = &slot->first;
-    slot->second.lane = text::StableHash(operation.lock_name) % node_.lanes();
+  const auto [found, is_new] = locks_.try_emplace(options_.keys.RecordKey(operation.lock_name));
+  Lock& lock = found->second;
+  if (is_new) {
+    lock.record_key = &found->first;
+    lock.route = node_.RouteOf(found->first);
   }
-  if (operation.rank == Rank::kNewcomer && slot->second.waiting >= kOperationsPerLockMax) {
+  if (operation.rank == Rank::kNewcomer && lock.waiting >= kOperationsPerLockMax) {
     return Reject(std::move(operation.done), TooManyOfLock(ErrorReason::kRateLimit));
   }
   auto pending = std::make_unique<Pending>();
   pending->operation = std::move(operation);
-  pending->lock = &slot->second;
+  pending->lock = &lock;
   WatchDeadline(*pending);
-  Add(slot->second, std::move(pending));
-  Unbusy(slot->second);
+  Add(lock, std::move(pending));
+  Unbusy(lock);
 }
 
 void OperationQueue::Reject(OperationDone done, absl::Status error) {
@@ -97,7 +96,7 @@ void OperationQueue::Add(Lock& lock, PendingPtr pending) {
   (ahead ? lock.ahead : lock.in_order).PushBack(std::move(pending));
 }
 
-// To be first of its lock again.
+// Makes the operation the first of its lock again.
 void OperationQueue::PutBack(PendingPtr pending) {
   const core::LeaseId& lease_id = pending->operation.lease_id;
   if (lease_id != core::LeaseId()) ++waiting_[lease_id];
@@ -144,7 +143,7 @@ void OperationQueue::Flush() {
   for (std::unique_ptr<Call>& call : open) Send(std::move(call));
 }
 
-// Puts a lock aside whose first operation may not go now.
+// Sets a lock aside if the guard does not permit its first operation.
 bool OperationQueue::HeldBack(Lock& lock) {
   while (lock.first() != nullptr && lock.first()->ended) TakeFirst(lock);
   if (lock.first() == nullptr || IsPermitted(lock)) return false;
@@ -152,13 +151,13 @@ bool OperationQueue::HeldBack(Lock& lock) {
   return true;
 }
 
-// Of its first operation.
+// Whether the guard permits the first operation.
 bool OperationQueue::IsPermitted(Lock& lock) const {
   const Operation& first = lock.first()->operation;
-  return guard_.Permits(lock.lane, first.closes_for, first.granting);
+  return guard_.Permits(lock.route, first.closes_for, first.granting);
 }
 
-// The guard has come to something: those that were held back may ask again.
+// The guard has changed its mind: the locks that were set aside may ask again.
 void OperationQueue::ReleaseHeld() {
   if (held_.empty()) return;
   ready_.insert(ready_.end(), held_.begin(), held_.end());
@@ -169,16 +168,16 @@ void OperationQueue::ReleaseHeld() {
 // Moves the lock's first operations of one kind into an open call. The first is permitted.
 void OperationQueue::TakeReady(Lock& lock, std::vector<std::unique_ptr<Call>>& open) {
   if (lock.first() == nullptr) {
-    locks_.erase(locks_.find(*lock.name));
+    locks_.erase(locks_.find(*lock.record_key));
     return;
   }
   const Pending& first = *lock.first();
   auto slot = std::find_if(open.begin(), open.end(), [&](const std::unique_ptr<Call>& call) {
-    return call->kind == first.kind() && call->lane == lock.lane;
+    return call->kind == first.kind() && call->route == lock.route;
   });
   if (slot == open.end()) {
     open.push_back(
-        std::make_unique<Call>(Call{first.kind(), lock.lane, first.operation.reply_width, {}}));
+        std::make_unique<Call>(Call{first.kind(), lock.route, first.operation.reply_width, {}}));
     slot = std::prev(open.end());
     (*slot)->operations.reserve(kOperationsPerCall);
   }
@@ -213,16 +212,17 @@ void OperationQueue::Send(std::unique_ptr<Call> call) {
   command.Word("EVALSHA").Word(script.sha1);
   command.Number(static_cast<int64_t>(keys));
   for (const PendingPtr& pending : call->operations) {
-    command.Word(options_.keys.RecordKey(pending->operation.lock_name));
-    if (keys_per_lock == 2) command.Word(options_.keys.LineKey(pending->operation.lock_name));
+    const std::string& record_key = *pending->lock->record_key;
+    command.Word(record_key);
+    if (keys_per_lock == 2) command.Word(KeyLayout::LineKeyOf(record_key));
   }
   AddMarkerAndCommonArguments(*call, keys_per_lock, command);
   for (const PendingPtr& pending : call->operations) {
     command.Append(pending->operation.arguments);
   }
-  const size_t lane = call->lane;
+  const Route route = call->route;
   call->sent = clock_.Now();
-  node_.Run(lane, script, std::move(command),
+  node_.Run(route, script, std::move(command),
             [this, alive = alive_, call = std::move(call)](absl::StatusOr<Reply> reply) {
               if (*alive) OnReply(*call, std::move(reply));
             });
@@ -235,7 +235,7 @@ void OperationQueue::AddMarkerAndCommonArguments(const Call& call, size_t keys_p
   for (const PendingPtr& pending : call.operations) {
     closes_for = std::max(closes_for, pending->operation.closes_for);
   }
-  const CallPermit permit = guard_.Permit(closes_for);
+  const CallPermit permit = guard_.Permit(call.route, closes_for);
   command.Word(permit.marker_key);
   command.Number(permit.token_floor).Number(options_.record_retention.count());
   command.Word(permit.epoch).Number(static_cast<int64_t>(keys_per_lock));
@@ -246,8 +246,8 @@ void OperationQueue::AddMarkerAndCommonArguments(const Call& call, size_t keys_p
   time(permit.latest);
 }
 
-// A script found another store than the guard had said: it has done nothing. All go again, in their
-// order, once the guard knows more.
+// The script found another marker or clock than the guard expected, and did nothing. All operations
+// are sent again, in their order, once the guard has looked.
 void OperationQueue::OnGuardRefused(Call& call, int64_t outcome) {
   for (const PendingPtr& pending : call.operations) pending->lock->busy = false;
   for (size_t i = call.operations.size(); i-- > 0;) {
@@ -256,7 +256,8 @@ void OperationQueue::OnGuardRefused(Call& call, int64_t outcome) {
     if (!call.operations[i]->ended) PutBack(std::move(call.operations[i]));
     Unbusy(lock);
   }
-  outcome == kOutcomeOlder ? guard_.OnOlderData(call.lane, call.sent) : guard_.OnRefused(call.lane);
+  guard_.OnRefused(call.route, call.sent,
+                   outcome == kOutcomeOlder ? RefusedFor::kOlderData : RefusedFor::kOther);
 }
 
 void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
@@ -273,17 +274,18 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
   bool by_right_clock = true;
   if (error.ok()) {
     now.micros = reply->items.front().integer;
-    by_right_clock = guard_.OnAnswered(call.lane, call.sent, now);
+    by_right_clock = guard_.OnAnswered(call.route, call.sent, now);
   }
 
   const auto reply_of = [&](size_t i) {
     const std::span<const Reply> items = reply->items;
     return OperationReply{now, items.subspan(1 + i * call.reply_width, call.reply_width),
-                          call.operations[i]->operation.lock_name, by_right_clock};
+                          call.operations[i]->operation.lock_name, call.route, by_right_clock};
   };
 
-  // Locks first: what `done` submits has to find them free, and behind what is sent again. From the
-  // last to the first, so that those that are sent again keep their order.
+  // Frees the locks before any `done` runs: what `done` submits must find them free, and must queue
+  // after operations that are sent again. From the last to the first, so that these keep their
+  // order.
   for (const PendingPtr& pending : call.operations) {
     pending->lock->busy = false;
     if (error.ok()) pending->lock->answered = next_number_;
@@ -348,7 +350,7 @@ void OperationQueue::ArmTimer(core::Instant at) {
 
 // Why an operation that was not sent ends at its deadline.
 absl::Status OperationQueue::NotSent(const Pending& pending) const {
-  const std::string held = guard_.HeldBackBecause();
+  const std::string held = guard_.HeldBackBecause(pending.lock->route);
   if (!held.empty()) return core::Error(ErrorReason::kStoreUnavailable, held);
   if (pending.number < pending.lock->answered) {  // So it does answer, and answers others.
     return TooManyOfLock(pending.operation.rank == Rank::kNewcomer

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns operations into few script calls, and keeps the order on each lock.
+// Joins operations into few script calls, and keeps the order of operations on each lock.
 //
 // All operations of one loop turn leave together at its end, up to kOperationsPerCall of one kind
 // in a script call. A lock has operations of one kind in one call at a time; later ones wait for
 // the reply, so neither another kind nor a call that has to be sent again can overtake. An
 // extend goes ahead of what is asked for other leases. An operation that has to see the line of
 // waiters goes again, first of its lock, with the line's key.
-// A lock keeps to one lane. While the guard of the store does not permit calls, operations wait for
-// it until their deadlines.
+// All operations of a lock have one route, and a script call has operations of one route. While the
+// guard of the store does not permit calls, operations wait for it until their deadlines.
 #pragma once
 
 #include <cstddef>
@@ -103,8 +103,8 @@ class OperationQueue {
   core::Executor& executor_;
   const OperationQueueOptions options_;
 
-  std::unordered_map<std::string, Lock> locks_;
-  // How many operations of a lease wait, of those that are of one.
+  std::unordered_map<std::string, Lock> locks_;  // By the key of the record.
+  // How many operations of each lease wait.
   absl::flat_hash_map<core::LeaseId, uint32_t, core::HashOfHexId> waiting_;
   std::vector<Lock*> ready_;
   std::vector<Lock*> flushing_;  // Empty but in Flush(): keeps its room from turn to turn.
@@ -115,7 +115,7 @@ class OperationQueue {
   uint64_t next_number_ = 0;
   core::Instant timer_at_ = core::Instant::max();
   std::unique_ptr<core::Timer> timer_;
-  // Says to callbacks that come late that this queue is gone.
+  // False once this queue is gone; late callbacks check it.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

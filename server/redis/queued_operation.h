@@ -69,8 +69,8 @@ class OperationQueue::PendingList {
 
 // The operations on one lock that are not in a call.
 struct OperationQueue::Lock {
-  const std::string* name = nullptr;  // In `locks_`.
-  size_t lane = 0;
+  const std::string* record_key = nullptr;  // In `locks_`.
+  Route route;
   bool busy = false;   // Operations of this lock are in a call.
   bool ready = false;  // Stands in `ready_`.
   // Operations with lower numbers had come when the store carried out the last call for it.

@@ -145,7 +145,7 @@ void RedisAdminStore::Scan(std::shared_ptr<Listing> listing) {
   scan.Word("SCAN").Word(std::to_string(listing->at.cursor));
   scan.Word("MATCH").Word(queue_.keys().RecordPattern(listing->request.prefix));
   scan.Word("COUNT").Number(kScanCount);
-  node_.Send(std::move(scan), [this, listing](absl::StatusOr<Reply> reply) {
+  node_.Send(node_.AnyRoute(), std::move(scan), [this, listing](absl::StatusOr<Reply> reply) {
     OnScanned(listing, std::move(reply));
   });
 }
@@ -222,12 +222,17 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
                    answer.closed_for = core::Micros(reply->values[2].integer);
                    const std::string_view ended = reply->values[3].text;
                    if (const auto lease_id = LeaseId::Parse(ended.substr(0, LeaseId::kLength))) {
-                     proofs_.Ended(*lease_id);
+                     proofs_.Ended(reply->route, *lease_id);
                      answer.holder_owner = ended.substr(LeaseId::kLength);
                    }
-                   if (answer.released) guard_.OnToken(answer.token);
+                   if (answer.released) guard_.OnToken(reply->route, answer.token);
                    std::move(done)(std::move(answer));
                  }});
+}
+
+void RedisAdminStore::EndQuarantine(const core::EndQuarantineRequest& request,
+                                    core::Done<core::EndQuarantineAnswer> done) {
+  guard_.EndQuarantine(request.epoch, std::move(done));
 }
 
 }  // namespace lockkeeper::redis

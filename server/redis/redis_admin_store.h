@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What administrators see and do, on one Redis node: records by SCAN and inspect.lua, forced
-// release by force_release.lua. It shares the operation queue of RedisLockStore, so that a forced
-// release keeps its place among the other operations on the lock.
+// The admin store on one Redis node: reads records by SCAN and inspect.lua, and forces releases by
+// force_release.lua. It shares the operation queue of RedisLockStore, so that a forced release
+// keeps its place among the other operations on the lock.
 #pragma once
 
 #include <memory>
@@ -30,6 +30,8 @@ class RedisAdminStore : public core::AdminStore {
   void List(const core::ListRequest& request, core::Done<core::LockPage> done) override;
   void ForceRelease(const core::ForceReleaseRequest& request,
                     core::Done<core::ForceReleaseAnswer> done) override;
+  void EndQuarantine(const core::EndQuarantineRequest& request,
+                     core::Done<core::EndQuarantineAnswer> done) override;
 
  private:
   struct Listing;

@@ -61,13 +61,13 @@ RedisLockStore::RedisLockStore(const Node& node, StoreGuard& guard, OperationQue
 Lease RedisLockStore::ReadLease(const OperationReply& reply, const LeaseId& lease_id,
                                 const std::string& principal) {
   Lease lease = redis::ReadLease(reply, lease_id, node_.assurance());
-  lease.reassertion = proofs_.Make(lease, principal, ReadTerms(reply));
+  lease.reassertion = proofs_.Make(reply.route, lease, principal, ReadTerms(reply));
   return lease;
 }
 
-absl::Status RedisLockStore::Refused() {
+absl::Status RedisLockStore::Refused(Route route) {
   observer_.OnGrantRefused();
-  return guard_.Refusal();
+  return guard_.Refusal(route);
 }
 
 LineKey RedisLockStore::LineKeyOf(const std::string& name) {
@@ -137,11 +137,11 @@ void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::str
              lease.previous_lease_expired =
                  outcome == kGrantedAfterExpired || outcome == kOfferedAfterExpired;
              lease.offered = offered;
-             guard_.OnToken(lease.token);
+             guard_.OnToken(reply->route, lease.token);
              if (lease.offered) {
                lines_.Saw(lease.name, clock_.Now()).offered = lease_id;
              } else {
-               guard_.OnConfirmed(lease);
+               guard_.OnConfirmed(reply->route, lease);
              }
              return std::move(done)(Outcome(std::move(lease)));
            }
@@ -166,7 +166,7 @@ void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::str
                              "the lock has " + std::to_string(options_.waiters_per_lock_max) +
                                  " waiters, and may not have more (waiters.per_lock_max)"));
            case kRefused:
-             return std::move(done)(Refused());
+             return std::move(done)(Refused(reply->route));
            case kEnded:
              return std::move(done)(core::Error(
                  ErrorReason::kLeaseEnded, "the lease id was released or used up: take a new one"));
@@ -212,16 +212,16 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
              Lease lease = ReadLease(*reply, again.lease_id, again.principal);
              lease.previous_lease_expired = outcome == kExtendedAfterExpired;
              ForgetOffer(reply->lock_name, again.lease_id, /*is_lapsed=*/false);
-             guard_.OnConfirmed(lease);
+             guard_.OnConfirmed(reply->route, lease);
              return std::move(done)(std::move(lease));
            }
            case kLost:
              ForgetOffer(reply->lock_name, again.lease_id, /*is_lapsed=*/true);
              return std::move(done)(LeaseLost());
            case kForgotten:
-             if (again.reassertion.empty()) return std::move(done)(Refused());
+             if (again.reassertion.empty()) return std::move(done)(Refused(reply->route));
              again.name = reply->lock_name;
-             return Reassert(again, std::move(done));
+             return Reassert(reply->route, again, std::move(done));
            case kTooLong:
              again.name = reply->lock_name;
              return ExtendWithin(again, Millis(reply->values[1].integer), std::move(done));
@@ -231,8 +231,9 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
        }});
 }
 
-void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lease> done) {
-  const std::optional<ProvedTerms> proved = proofs_.Check(request);
+void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
+                              core::Done<Lease> done) {
+  const std::optional<ProvedTerms> proved = proofs_.Check(route, request);
   if (!proved) {
     observer_.OnReassertion(ReassertionEnd::kNotProved);
     return std::move(done)(core::Error(
@@ -264,8 +265,8 @@ void RedisLockStore::Reassert(const core::ExtendRequest& request, core::Done<Lea
          if (outcome == ReassertScriptOutcome::kHeldAgain) {
            observer_.OnReassertion(ReassertionEnd::kTakenBack);
            Lease lease = ReadLease(*reply, lease_id, principal);
-           guard_.OnToken(lease.token);
-           guard_.OnConfirmed(lease);
+           guard_.OnToken(reply->route, lease.token);
+           guard_.OnConfirmed(reply->route, lease);
            return std::move(done)(std::move(lease));
          }
          if (outcome == ReassertScriptOutcome::kLost) {
@@ -297,7 +298,7 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
                    const ReleaseScriptOutcome outcome{OutcomeOf(*reply)};
                    // A store that has forgotten the lease, and forgets again, would take it back.
                    if (outcome == kReleased || outcome == kNotHolder)
-                     proofs_.Ended(lease_id, principal);
+                     proofs_.Ended(reply->route, lease_id, principal);
                    switch (outcome) {
                      case kReleased:
                        return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNone});
@@ -338,7 +339,7 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
            return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
          }
          if (scope == core::WithdrawScope::kRelease && *result == WithdrawResult::kWithdrawn)
-           proofs_.Ended(lease_id);
+           proofs_.Ended(reply->route, lease_id);
          std::move(done)(*result);
        }});
 }
@@ -423,7 +424,7 @@ core::PollAnswer RedisLockStore::ReadPoll(const OperationReply& reply, bool for_
   KnownLine* const line = unpark_from > 0 || answer.waiters > 0 ? &lines_.Saw(reply.lock_name, now)
                                                                 : lines_.Find(reply.lock_name, now);
   if (line != nullptr && for_waiters) line->unpark_from = unpark_from;
-  if (answer.offer) OnOffer(*answer.offer);
+  if (answer.offer) OnOffer(reply.route, *answer.offer);
   return answer;
 }
 
@@ -431,12 +432,12 @@ void RedisLockStore::OnLineMessage(const LineMessage& message) {
   if (listener_ == nullptr) return;
   if (!message.offer) return listener_->OnWaiterReleased(message.name, message.lease_id);
   core::Offer offer = *message.offer;
-  OnOffer(offer);
+  OnOffer(node_.RouteOf(queue_.keys().RecordKey(offer.name)), offer);
   listener_->OnOffer(offer);
 }
 
-void RedisLockStore::OnOffer(core::Offer& offer) {
-  guard_.OnToken(offer.token);
+void RedisLockStore::OnOffer(Route route, core::Offer& offer) {
+  guard_.OnToken(route, offer.token);
   offer.assurance = node_.assurance();
   lines_.Saw(offer.name, clock_.Now()).offered = offer.lease_id;
 }

@@ -72,18 +72,18 @@ class RedisLockStore : public core::LockStore, public core::WaitingLine {
   void ExtendWithin(const core::ExtendRequest& request, core::Millis closes_for,
                     core::Done<core::Lease> done);
   // The store does not know the lease, but may have known it.
-  void Reassert(const core::ExtendRequest& request, core::Done<core::Lease> done);
-  // What a script has answered, with its proof.
+  void Reassert(Route route, const core::ExtendRequest& request, core::Done<core::Lease> done);
+  // Reads the lease in a reply, and adds its proof.
   core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
                         const std::string& principal);
 
   // For an acquire or extend that a script refused because of a loss.
-  absl::Status Refused();
+  absl::Status Refused(Route route);
 
   // Completes an offer that a script has told.
-  void OnOffer(core::Offer& offer);
+  void OnOffer(Route route, core::Offer& offer);
 
-  // Lets a hand-over go on that had more waiters to pass over than one script call may.
+  // Continues a hand-over that has more dead waiters to skip than one script call may.
   void GoOnHandingOver(const std::string& name);
 
   const Node& node_;

@@ -16,6 +16,7 @@ std::unique_ptr<NodeGuard> MakeGuard(Node& node, const core::Clock& clock, core:
       node, clock, executor, observer,
       NodeGuardOptions{
           .keys = options.keys,
+          .marker_key = options.keys.MarkerKey(),
           .call_lifetime = options.call_lifetime,
           .policy = options.policy,
           .new_store = {.record_pattern = options.keys.RecordPattern(""),

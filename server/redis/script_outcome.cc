@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/errors.h"
+#include "redis/scripts.h"
 
 namespace lockkeeper::redis {
 

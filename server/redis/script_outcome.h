@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The first number that a script answers for an operation. Each script has its own outcomes from 1
-// on, named in its header and in redis/scripts.h (`AcquireScriptOutcome`...); those from 80 on are
-// common to all.
+// on, named in its header; those from 80 on are common to all, named in scripts/record.lua. C++ has
+// the names of both in the generated redis/scripts.h (`AcquireScriptOutcome`, `kOutcomeLine`...).
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,7 @@
 
 namespace lockkeeper::redis {
 
-// The operation has to see the line: the operation queue sends it again with the line's key.
-inline constexpr int64_t kOutcomeLine = 80;
-// The guard's permit did not fit: the script answered {now, this} and has done nothing.
-inline constexpr int64_t kOutcomeGuard = 81;
-// The marker is an older one than the daemon has seen: the same.
-inline constexpr int64_t kOutcomeOlder = 82;
-inline constexpr int64_t kOutcomeCorrupt = 90;
-inline constexpr int64_t kOutcomeFormatTooNew = 91;
-
-// Outcome of an operation; 0, which no script answers, if the reply has another shape.
+// The outcome of an operation; 0, which no script answers, if the reply is malformed.
 int64_t OutcomeOf(const OperationReply& reply);
 
 // Error for the outcomes that are common to all scripts, and for those that a script does not have.

@@ -21,9 +21,9 @@ using telemetry::Outcome;
 // Says in `response` that the store may have forgotten leases, if it may.
 template <typename Response>
 void TellQuarantine(const ServiceDeps& deps, Response& response) {
-  const telemetry::GrantHealth grants = deps.health.Current().grants;
-  const auto left = grants.quarantine_over - deps.clock.Now();
-  if (grants.granting || left <= core::Micros(0)) return;
+  const telemetry::StoreStatus store = deps.health.Current().store;
+  const auto left = store.quarantine_over - deps.clock.Now();
+  if (store.grants || left <= core::Micros(0)) return;
   ToProto(std::chrono::duration_cast<core::Micros>(left), *response.mutable_quarantine_left());
 }
 
@@ -63,12 +63,25 @@ class ListLocksReactor final : public UnaryReactor<Verb::kList, admin::v1::ListL
  private:
   // The queue's thread writes the answer.
   void Run(core::Done<core::LockPage> done) override {
-    deps().admin.List(request(),
-                      [this, done = std::move(done)](absl::StatusOr<core::LockPage> page) mutable {
-                        queue_.Answer([done = std::move(done), page = std::move(page)]() mutable {
-                          std::move(done)(std::move(page));
-                        });
-                      });
+    deps().admin.List(
+        request(), [this, done = std::move(done)](absl::StatusOr<core::LockPage> page) mutable {
+          queue_.Answer([this, done = std::move(done), page = std::move(page)]() mutable {
+            if (page.ok()) KeepVisible(*page);
+            std::move(done)(std::move(page));
+          });
+        });
+  }
+  // Leaves out the locks that the caller may not list and inspect. Where it may not see all, it is
+  // not told how many records cannot be read either.
+  void KeepVisible(core::LockPage& page) {
+    const access::Rights& rights = context().caller().rights();
+    std::erase_if(page.locks, [&](const core::LockInfo& lock) {
+      return !rights.Allows(access::Verb::kList, lock.name) ||
+             !rights.Allows(access::Verb::kInspect, lock.name);
+    });
+    const bool sees_all = rights.AllowsAllBelow(access::Verb::kList, request().prefix) &&
+                          rights.AllowsAllBelow(access::Verb::kInspect, request().prefix);
+    if (!sees_all) page.unreadable = 0;
   }
   void OnAnswered(const absl::StatusOr<core::LockPage>& answer) override {
     if (answer.ok()) TellQuarantine(deps(), response());
@@ -90,27 +103,36 @@ class ForceReleaseReactor final
   }
 };
 
-void FillStore(const telemetry::StoreHealth& health, const ServerFacts& facts,
+class EndQuarantineReactor final
+    : public UnaryReactor<Verb::kEndQuarantine, admin::v1::EndQuarantineRequest,
+                          admin::v1::EndQuarantineResponse, core::EndQuarantineAnswer> {
+  using UnaryReactor::UnaryReactor;
+  void Run(core::Done<core::EndQuarantineAnswer> done) override {
+    deps().admin.EndQuarantine(request(), std::move(done));
+  }
+  void OnAnswered(const absl::StatusOr<core::EndQuarantineAnswer>& answer) override {
+    AuditAnswered(deps().logger, context().caller(), request(), answer);
+  }
+};
+
+void FillStore(const telemetry::StoreStatus& store, const ServerFacts& facts, core::Instant now,
                admin::v1::StoreInfo& to) {
   to.set_kind(facts.store_kind);
   to.set_address(facts.store_address);
-  to.set_reachable(health.reachable);
-  to.set_problem(health.problem);
-  to.set_server_version(health.server_version);
-  to.set_assurance(ToProto(health.assurance));
-}
-
-void FillGrants(const telemetry::GrantHealth& grants, core::Instant now, admin::v1::StoreInfo& to) {
-  to.set_epoch(grants.epoch);
-  to.set_grant_problem(grants.Problem(now));
-  if (grants.quarantine_end.micros > 0) {
-    ToProto(grants.quarantine_end, *to.mutable_quarantine_end_time());
-    const auto left = std::chrono::duration_cast<core::Micros>(grants.quarantine_over - now);
+  to.set_reachable(store.reachable);
+  to.set_problem(store.problem);
+  to.set_server_version(store.server_version);
+  to.set_assurance(ToProto(store.assurance));
+  to.set_epoch(store.epoch);
+  to.set_grant_problem(store.GrantProblem(now));
+  if (store.quarantine_end.micros > 0) {
+    ToProto(store.quarantine_end, *to.mutable_quarantine_end_time());
+    const auto left = std::chrono::duration_cast<core::Micros>(store.quarantine_over - now);
     ToProto(std::max(left, core::Micros(0)), *to.mutable_quarantine_left());
   }
-  to.set_last_loss(grants.loss);
-  to.set_last_loss_detail(grants.loss_detail);
-  if (grants.noticed.micros > 0) ToProto(grants.noticed, *to.mutable_last_loss_time());
+  to.set_last_loss(store.loss);
+  to.set_last_loss_detail(store.loss_detail);
+  if (store.noticed.micros > 0) ToProto(store.noticed, *to.mutable_last_loss_time());
 }
 
 void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& to) {
@@ -119,8 +141,7 @@ void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& t
   to.set_daemon_id(core::Hex16(deps.facts.daemon_id));
   ToProto(deps.facts.started, *to.mutable_start_time());
   to.set_draining(health.draining);
-  FillStore(health.store, deps.facts, *to.mutable_store());
-  FillGrants(health.grants, deps.clock.Now(), *to.mutable_store());
+  FillStore(health.store, deps.facts, deps.clock.Now(), *to.mutable_store());
   for (std::string& note : health.notes()) to.mutable_store()->add_notes(std::move(note));
   ToProto(deps.limits.max_ttl, *to.mutable_max_ttl());
   ToProto(deps.facts.record_retention, *to.mutable_record_retention());
@@ -150,19 +171,18 @@ grpc::ServerUnaryReactor* AdminService::ForceRelease(grpc::CallbackServerContext
   return Started<ForceReleaseReactor>(edge_, *context, *request, *response);
 }
 
-// Answered at once: the loop is not needed, which may be busy.
+grpc::ServerUnaryReactor* AdminService::EndQuarantine(
+    grpc::CallbackServerContext* context, const admin::v1::EndQuarantineRequest* request,
+    admin::v1::EndQuarantineResponse* response) {
+  return Started<EndQuarantineReactor>(edge_, *context, *request, *response);
+}
+
 grpc::ServerUnaryReactor* AdminService::GetServerInfo(
     grpc::CallbackServerContext* context, const admin::v1::GetServerInfoRequest* request,
     admin::v1::GetServerInfoResponse* response) {
-  CallContext call(edge_, *context);
-  Operation operation;
-  Read(*request, edge_.deps.limits, operation);
-  const absl::Status status = edge_.gate.Admit(call.caller(), operation);
-  if (status.ok()) FillServerInfo(edge_.deps, *response);
-  call.RecordAnswer(operation.verb(), {}, status.ok() ? Outcome::kDone : Outcome::kError, status);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status));
-  return reactor;
+  return AnswerAtOnce(edge_, *context, *request, [&](const Caller&, const Operation&) {
+    FillServerInfo(edge_.deps, *response);
+  });
 }
 
 }  // namespace lockkeeper::rpc

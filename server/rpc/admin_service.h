@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lockkeeper.admin.v1.AdminService: looks at locks and breaks them. A forced release leaves a
-// record (audit.h), whatever came of it.
+// lockkeeper.admin.v1.AdminService: looks at locks and breaks them. ForceRelease and EndQuarantine
+// leave an audit record (audit.h), also if they fail.
 #pragma once
 
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
@@ -24,6 +24,9 @@ class AdminService final : public admin::v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* ForceRelease(grpc::CallbackServerContext* context,
                                          const admin::v1::ForceReleaseRequest* request,
                                          admin::v1::ForceReleaseResponse* response) override;
+  grpc::ServerUnaryReactor* EndQuarantine(grpc::CallbackServerContext* context,
+                                          const admin::v1::EndQuarantineRequest* request,
+                                          admin::v1::EndQuarantineResponse* response) override;
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
                                           const admin::v1::GetServerInfoRequest* request,
                                           admin::v1::GetServerInfoResponse* response) override;

@@ -103,6 +103,12 @@ void ToProto(const core::ForceReleaseAnswer& from, admin::v1::ForceReleaseRespon
   to.set_holder_owner(from.holder_owner);
 }
 
+void ToProto(const core::EndQuarantineAnswer& from, admin::v1::EndQuarantineResponse& to) {
+  to.set_ended(from.ended);
+  to.set_epoch(from.epoch);
+  ToProto(from.left, *to.mutable_quarantine_left());
+}
+
 void ToProto(const absl::Status& from, v1::OperationError& to) {
   const core::ErrorReason reason =
       core::ReasonOf(from).value_or(core::ErrorReason::kInvariantViolated);
@@ -178,6 +184,10 @@ Outcome OutcomeOf(const core::LockPage&) { return Outcome::kListed; }
 
 Outcome OutcomeOf(const core::ForceReleaseAnswer& answer) {
   return answer.released ? Outcome::kForceReleased : Outcome::kNotReleased;
+}
+
+Outcome OutcomeOf(const core::EndQuarantineAnswer& answer) {
+  return answer.ended ? Outcome::kQuarantineEnded : Outcome::kNoQuarantine;
 }
 
 Outcome OutcomeOf(const absl::Status& error) {

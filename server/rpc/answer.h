@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers of the domain to messages, and in the words of telemetry. What clients ask for is read in
-// operation.h.
+// Converts answers of the domain to messages and to outcomes for telemetry. The other direction,
+// from messages to requests, is in operation.h.
 //
 // Thread-safety: thread-safe.
 #pragma once
@@ -28,6 +28,7 @@ v1::Assurance ToProto(core::Assurance from);
 void ToProto(const std::optional<core::LockInfo>& from, admin::v1::GetLockResponse& to);
 void ToProto(const core::LockPage& from, admin::v1::ListLocksResponse& to);
 void ToProto(const core::ForceReleaseAnswer& from, admin::v1::ForceReleaseResponse& to);
+void ToProto(const core::EndQuarantineAnswer& from, admin::v1::EndQuarantineResponse& to);
 
 // Requires: not OK.
 void ToProto(const absl::Status& from, v1::OperationError& to);
@@ -45,6 +46,7 @@ telemetry::Outcome OutcomeOf(const core::FenceAnswer& answer);
 telemetry::Outcome OutcomeOf(const std::optional<core::LockInfo>& answer);
 telemetry::Outcome OutcomeOf(const core::LockPage& answer);
 telemetry::Outcome OutcomeOf(const core::ForceReleaseAnswer& answer);
+telemetry::Outcome OutcomeOf(const core::EndQuarantineAnswer& answer);
 telemetry::Outcome OutcomeOf(const absl::Status& error);
 telemetry::Outcome OutcomeOf(const absl::StatusOr<core::SessionAnswer>& answer);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/audit.h"
 
+#include <chrono>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,16 @@ class Fields {
         fields_{field::RequestId(caller.RequestId()), field::Peer(peer_),
                 field::OwnerId(Bounded(request.owner, core::limits::kOwnerBytesMax)),
                 field::LockName(Bounded(request.name, core::limits::kNameBytesMax)),
+                field::AuditReason(Bounded(request.reason, core::limits::kReasonBytesMax))} {
+    fields_.insert(fields_.end(), more);
+  }
+
+  Fields(Caller& caller, const EndQuarantineRequest& request,
+         std::initializer_list<telemetry::LogField> more)
+      : peer_(caller.Peer()),
+        fields_{field::RequestId(caller.RequestId()), field::Peer(peer_),
+                field::OwnerId(Bounded(request.owner, core::limits::kOwnerBytesMax)),
+                field::Epoch(request.epoch),
                 field::AuditReason(Bounded(request.reason, core::limits::kReasonBytesMax))} {
     fields_.insert(fields_.end(), more);
   }
@@ -71,6 +82,39 @@ void AuditAnswered(const telemetry::Logger& logger, Caller& caller,
                       {field::HolderOwner(answer->holder_owner), field::FencingToken(answer->token),
                        field::ClosedFor(answer->closed_for), outcome});
   logger.Info("audit.force_release", "An administrator ended a lease, or opened a closed lock",
+              fields.all());
+}
+
+void AuditRejected(const telemetry::Logger& logger, Caller& caller,
+                   const EndQuarantineRequest& request, const absl::Status& why) {
+  const std::string problem(why.message());
+  const Fields fields(caller, request, {field::Problem(problem)});
+  logger.Warn("audit.end_quarantine_rejected",
+              "An administrator's request to end a quarantine was rejected, nothing was changed",
+              fields.all());
+}
+
+void AuditAnswered(const telemetry::Logger& logger, Caller& caller,
+                   const EndQuarantineRequest& request,
+                   const absl::StatusOr<core::EndQuarantineAnswer>& answer) {
+  if (!answer.ok()) {
+    const std::string problem(answer.status().message());
+    const Fields fields(caller, request, {field::Problem(problem)});
+    return logger.Warn("audit.end_quarantine_failed",
+                       "An administrator could not end a quarantine, or it is unknown whether",
+                       fields.all());
+  }
+  const Fields fields(caller, request,
+                      {field::Quarantine(std::chrono::ceil<core::Millis>(answer->left)),
+                       field::Outcome(telemetry::NameOf(OutcomeOf(*answer)))});
+  if (!answer->ended) {
+    return logger.Info("audit.end_quarantine_found_none",
+                       "An administrator wanted to end a quarantine, and none of that epoch runs",
+                       fields.all());
+  }
+  logger.Warn("audit.end_quarantine",
+              "An administrator ended the quarantine: a holder that has not proved its lease, and "
+              "still works, is no longer alone",
               fields.all());
 }
 

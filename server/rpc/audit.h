@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records of what administrators do to locks, and of what they were not allowed to do.
+// Audit records: what administrators change, and which of their requests are rejected.
 //
 // Thread-safety: thread-safe.
 #pragma once
@@ -16,13 +16,20 @@
 
 namespace lockkeeper::rpc {
 
-// The gate has rejected it: nothing was done.
+// The gate has rejected the request: nothing was changed.
 void AuditRejected(const telemetry::Logger& logger, Caller& caller,
                    const ForceReleaseRequest& request, const absl::Status& why);
 
-// It was carried out, or failed.
+// The request was carried out, or has failed.
 void AuditAnswered(const telemetry::Logger& logger, Caller& caller,
                    const ForceReleaseRequest& request,
                    const absl::StatusOr<core::ForceReleaseAnswer>& answer);
+
+// The same for the end of a quarantine.
+void AuditRejected(const telemetry::Logger& logger, Caller& caller,
+                   const EndQuarantineRequest& request, const absl::Status& why);
+void AuditAnswered(const telemetry::Logger& logger, Caller& caller,
+                   const EndQuarantineRequest& request,
+                   const absl::StatusOr<core::EndQuarantineAnswer>& answer);
 
 }  // namespace lockkeeper::rpc

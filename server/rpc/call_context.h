@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call besides its message: who asks, until when, and the metrics and the record of its answer,
-// for all rpcs alike.
+// What every rpc needs besides its message: the caller, the deadline, and the metrics and the log
+// record of the answer.
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ class CallRecorder {
   core::Instant Now() const { return clock_.Now(); }
   RequestIds& request_ids() { return request_ids_; }
 
-  // Call it before the answer goes out, so that whoever has the answer finds it counted. With the
-  // outcome `cancelled` the code is CANCELLED, as the caller has it.
+  // Call it before the answer is sent, so that a caller that has the answer finds it counted. With
+  // the outcome `cancelled` the code is CANCELLED, as the caller sees it.
   void Record(Verb verb, Caller& caller, const Subject& subject, telemetry::Outcome outcome,
               const absl::Status& status, core::Micros elapsed);
 
@@ -67,8 +67,8 @@ class CallContext {
   // arrival, so that no later step of the wall clock moves it.
   core::Instant deadline() const { return deadline_; }
 
-  // Whether it is certain that the caller has no use for the answer: it left before our status
-  // could be sent, or its deadline had passed by then. False does not say that the answer arrived.
+  // True if the caller certainly did not get the answer: it left before our status could be sent,
+  // or its deadline had passed. False does not mean that the answer arrived.
   // Requires: the call is over.
   bool AnswerIsLost() const { return call_.IsCancelled() || answered_ >= deadline_; }
 
@@ -88,7 +88,7 @@ class CallContext {
   core::Instant answered_;
 };
 
-// `deadline` as gRPC has it, on the clock of `now`.
+// Converts a deadline of gRPC to the clock of `now`.
 core::Instant ToInstant(gpr_timespec deadline, core::Instant now);
 
 }  // namespace lockkeeper::rpc

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/errors.h"
 #include "core/types.h"
+#include "rpc/credentials.h"
+#include "text/problem.h"
 
 namespace lockkeeper::rpc {
 namespace {
@@ -27,6 +30,41 @@ std::string_view RequestIdOf(const grpc::CallbackServerContext& call) {
 std::string RequestIds::New() {
   const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
   return core::Hex16(daemon_id_) + "-" + std::to_string(number);
+}
+
+absl::Status Caller::Identify(const access::AccessControl& access) {
+  const uint64_t generation = access.generation();
+  if (standing_ && generation == generation_ &&
+      (standing_->until == absl::InfiniteFuture() || access.Now() < standing_->until)) {
+    return absl::OkStatus();
+  }
+  const std::shared_ptr<const grpc::AuthContext> auth = call_.auth_context();
+  auto standing = access.Current()->Identify(CredentialsOf(call_, auth.get()), access.Now());
+  if (!standing.ok()) return standing.status();
+  if (first_ && (*standing)->identity != first_->identity) {
+    return core::Error(core::ErrorReason::kUnauthenticated,
+                       "the session was opened as " + text::Quoted(first_->identity.principal) +
+                           ", and its credentials name " +
+                           text::Quoted((*standing)->identity.principal) + " now: open a new one");
+  }
+  generation_ = generation;
+  standing_ = *std::move(standing);
+  if (!first_) first_ = standing_;
+  return absl::OkStatus();
+}
+
+void Caller::FindUsage(access::UsageBook& book, core::Instant now) {
+  if (usage_ == nullptr) usage_ = book.Of(identity().principal, now);
+}
+
+const access::Identity& Caller::identity() const {
+  static const access::Identity kUnknown;
+  return first_ ? first_->identity : kUnknown;
+}
+
+const std::string& Caller::principal() const {
+  static const std::string kNobody;
+  return identity().proof == access::Proof::kNone ? kNobody : identity().principal;
 }
 
 const std::string& Caller::RequestId() {

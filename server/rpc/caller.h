@@ -6,8 +6,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "absl/status/status.h"
+#include "access/access_control.h"
+#include "access/rulebook.h"
+#include "access/usage.h"
+#include "core/types.h"
 #include "grpcpp/server_context.h"
 
 namespace lockkeeper::rpc {
@@ -42,8 +48,24 @@ class Caller {
 
   Arrival arrival() const { return arrival_; }
 
-  // Authenticated identity. Empty: nobody is authenticated yet.
-  const std::string& principal() const { return principal_; }
+  // Finds out who calls, by what the call shows, and what they may do now. The identity stays: a
+  // session whose certificate or token would name somebody else by now must be opened anew.
+  // Errors: UNAUTHENTICATED. In a session, too, once its token has expired.
+  absl::Status Identify(const access::AccessControl& access);
+
+  // Anonymous until it has been identified.
+  const access::Identity& identity() const;
+
+  // The name under which the domain keeps leases. Empty for an anonymous caller.
+  const std::string& principal() const;
+
+  // As of the last Identify(). Thread-safety: on the thread that identifies.
+  const access::Rights& rights() const { return *standing_->rights; }
+
+  // What its principal uses of this daemon. Null unless FindUsage() was called, which is done for
+  // each session and for callers with quotas.
+  void FindUsage(access::UsageBook& book, core::Instant now);
+  const std::shared_ptr<access::Usage>& usage() const { return usage_; }
 
   std::string Peer() const { return call_.peer(); }
 
@@ -55,7 +77,10 @@ class Caller {
   const grpc::CallbackServerContext& call_;
   RequestIds& ids_;
   const Arrival arrival_;
-  const std::string principal_;
+  std::shared_ptr<const access::Standing> first_;     // Whose identity it keeps.
+  std::shared_ptr<const access::Standing> standing_;  // That counts now.
+  std::shared_ptr<access::Usage> usage_;
+  uint64_t generation_ = 0;  // Of the rulebook of `standing_`.
   std::string request_id_;
 };
 

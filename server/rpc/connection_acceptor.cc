@@ -19,8 +19,8 @@ namespace {
 
 using core::limits::kDescriptorReserve;
 
-// Nothing is accepted for this long after a flood: its client comes again at once, and what it has
-// sent is still being worked off. Others wait in the backlog meanwhile.
+// Nothing is accepted for this long after a flood: its client reconnects at once, while gRPC is
+// still busy with what it has sent. Other clients wait in the backlog meanwhile.
 constexpr core::Millis kFloodPause{1'000};
 // Of a flood; then what it took is free, and is given back to the system.
 constexpr core::Millis kWorkedOffAfter{3'000};
@@ -31,12 +31,27 @@ void SetOption(int socket, int level, int name, int value) {
   setsockopt(socket, level, name, &value, sizeof(value));
 }
 
-// Connections inherit it. Set on them later, a client that has seen a larger window stalls.
-std::vector<os::Descriptor> WithSmallBuffers(std::vector<os::Descriptor> listening) {
-  for (const os::Descriptor& socket : listening) {
-    SetOption(socket.get(), SOL_SOCKET, SO_RCVBUF, core::limits::kReceiveBufferBytes);
+// Connections inherit the buffer. If it were set on them later, a client that has seen a larger
+// window would stall.
+std::vector<os::Descriptor> WithOptions(std::vector<ListeningSocket> listening) {
+  std::vector<os::Descriptor> sockets;
+  for (ListeningSocket& one : listening) {
+    SetOption(one.socket.get(), SOL_SOCKET, SO_RCVBUF, core::limits::kReceiveBufferBytes);
+    if (one.security != config::Security::kNone) {
+      // The kernel keeps a connection to itself until its client has said something.
+      SetOption(one.socket.get(), IPPROTO_TCP, TCP_DEFER_ACCEPT,
+                static_cast<int>(kHandshakeTimeMax / std::chrono::seconds(1)));
+    }
+    sockets.push_back(std::move(one.socket));
   }
-  return listening;
+  return sockets;
+}
+
+std::vector<config::Security> SecurityOf(const std::vector<ListeningSocket>& listening) {
+  std::vector<config::Security> security;
+  security.reserve(listening.size());
+  for (const ListeningSocket& one : listening) security.push_back(one.security);
+  return security;
 }
 
 size_t DescriptorsForConnections() {
@@ -47,7 +62,7 @@ size_t DescriptorsForConnections() {
 
 }  // namespace
 
-ConnectionAcceptor::ConnectionAcceptor(std::vector<os::Descriptor> listening,
+ConnectionAcceptor::ConnectionAcceptor(std::vector<ListeningSocket> listening,
                                        size_t connections_max, HandOver hand_over,
                                        CountCalls count_calls, const core::Clock& clock,
                                        telemetry::Metrics& metrics, telemetry::Logger logger)
@@ -58,32 +73,50 @@ ConnectionAcceptor::ConnectionAcceptor(std::vector<os::Descriptor> listening,
       logger_(logger),
       closed_(metrics.ConnectionsClosed("too_many")),
       closed_for_flood_(metrics.ConnectionsClosed("flood")),
-      loop_("accept", WithSmallBuffers(std::move(listening)), -1,
-            {.on_connection = [this](os::Descriptor socket) { Accept(std::move(socket)); },
-             .on_shortage = nullptr,
-             .before_wait =
-                 [this] {
-                   EndFloods();
-                   ReturnMemory();
-                   return kFloodLookInterval;
-                 }},
-            clock) {}
+      closed_without_tls_(metrics.ConnectionsClosed("no_tls")),
+      closed_handshakes_(metrics.ConnectionsClosed("handshakes")),
+      security_(SecurityOf(listening)),
+      loop_(
+          "accept", WithOptions(std::move(listening)), -1,
+          {.on_connection = [this](os::Descriptor socket,
+                                   size_t number) { Accept(std::move(socket), security_[number]); },
+           .on_shortage = nullptr,
+           .before_wait =
+               [this] {
+                 EndFloods();
+                 ReturnMemory();
+                 return kFloodLookInterval;
+               }},
+          clock) {}
 
 ConnectionAcceptor::~ConnectionAcceptor() = default;
 
-void ConnectionAcceptor::Accept(os::Descriptor socket) {
+void ConnectionAcceptor::Accept(os::Descriptor socket, config::Security security) {
   if (open_.size() >= connections_max_) MakeRoom();
   if (open_.size() >= connections_max_) {
     closed_.Increment();
     return;
   }
+  if (security != config::Security::kNone && !BeginHandshake(socket.get())) {
+    closed_without_tls_.Increment();
+    return;
+  }
   SetOption(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   open_.Add(socket.get());
-  hand_over_(socket.Release());
+  hand_over_(socket.Release(), security);
 }
 
-// Closes a tenth: those that have said the least. Whoever was served has said more than who only
-// sits there.
+bool ConnectionAcceptor::BeginHandshake(int socket) {
+  const std::optional<uint64_t> hello_bytes = HelloBytes(socket);
+  if (!hello_bytes) return false;
+  if (handshakes_.Begin(socket, *hello_bytes)) closed_handshakes_.Increment();
+  const core::Millis pause = handshakes_.Pause(clock_.Now());
+  if (pause > core::Millis(0)) loop_.Pause(pause);
+  return true;
+}
+
+// Closes the tenth of the connections that have sent the least: a client that was served has sent
+// more than an idle one.
 void ConnectionAcceptor::MakeRoom() {
   const core::Instant now = clock_.Now();
   if (now < room_from_) return;
@@ -107,7 +140,7 @@ void ConnectionAcceptor::EndFloods() {
   if (now < look_from_) return;
   look_from_ = now + kFloodLookInterval;
   const std::vector<std::string> clients = floods_.Look(count_calls_());
-  // Many connections take long to look at: no more than a tenth of the time.
+  // Looking at many connections takes long: spend at most a tenth of the time on it.
   look_from_ += 10 * (clock_.Now() - now);
   if (clients.empty()) return;
   loop_.Pause(kFloodPause);
@@ -125,7 +158,7 @@ void ConnectionAcceptor::EndFloods() {
                        {telemetry::field::Connections(closed)});
 }
 
-// Pieces that are still in use lie between what is free, so the heap keeps it all by itself.
+// Blocks in use lie between the free ones, so the heap does not return the memory by itself.
 void ConnectionAcceptor::ReturnMemory() {
   if (!return_memory_at_ || clock_.Now() < *return_memory_at_) return;
   return_memory_at_.reset();

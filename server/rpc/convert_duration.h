@@ -14,9 +14,9 @@
 
 namespace lockkeeper::rpc {
 
-// A length of time that a caller asks for, the begun millisecond counted as whole.
-// Errors: INVALID_FIELD if it is negative, or no well-formed Duration (nanos beyond 999,999,999, or
-// more than 10,000 years). Limits of the single fields are core/validation's.
+// A duration that a caller asks for, rounded up to whole milliseconds.
+// Errors: INVALID_FIELD if it is negative, or not a well-formed Duration (nanos beyond 999,999,999,
+// or more than 10,000 years). Limits of the single fields are in core/validation.
 absl::StatusOr<core::Millis> ToMillis(std::string_view field,
                                       const google::protobuf::Duration& duration);
 

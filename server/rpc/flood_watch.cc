@@ -15,11 +15,11 @@ namespace {
 // Calls by which those that no service has, or those that have failed, grow from one look to the
 // next. With fewer nobody counts streams, which takes some 10 us for each connection.
 constexpr int64_t kMoreCallsMin = 100;
-// Streams are counted in so many looks then.
+// For how many looks streams are then counted.
 constexpr int kLooks = 20;
 // Streams without a call that a service has: some 40 MB.
 constexpr int64_t kStreamsMax = 3'000;
-// Streams that a client has to open from one look to the next to count as part of a flood.
+// A client that opens fewer streams between two looks is not part of a flood.
 constexpr int64_t kGainMin = 100;
 
 // What gRPC's channelz tells is JSON; all its numbers are texts.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notices connections that open calls and reset them faster than gRPC 1.51 works them off. gRPC
-// keeps 8 to 20 KB for each until then, and none of its own limits counts a stream that was reset.
+// Notices connections that open and reset calls faster than gRPC 1.51 can clean them up. Until then
+// gRPC keeps 8 to 20 KB for each, and none of its own limits counts a reset stream.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ inline constexpr core::Millis kFloodLookInterval{20};
 // Thread-safety: not thread-safe.
 class FloodWatch {
  public:
-  // The clients whose connections must be closed, as gRPC writes their addresses. `served` is the
-  // number of calls that a service has and has not finished yet. Nobody is closed unless gRPC has
-  // thousands of streams beyond these. Then it is those connections that have opened the most
-  // streams since the last look, until they are half of all new ones.
+  // The clients whose connections must be closed, with their addresses as gRPC writes them.
+  // `served` is the number of calls in flight in the services. Nothing is closed unless gRPC has
+  // thousands of streams more than that. Then the connections with the most new streams since the
+  // last look are closed, as many as have opened half of all new streams.
   std::vector<std::string> Look(int64_t served);
 
  private:

@@ -1,15 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/gate.h"
 
+#include <string>
 #include <variant>
 
 #include "core/errors.h"
 #include "rpc/audit.h"
+#include "rpc/quotas.h"
+#include "text/problem.h"
 
 namespace lockkeeper::rpc {
+namespace {
+
+using Needed = access::Verb;
+
+// One for each request, so that none can be forgotten.
+absl::Status CheckRightFor(const Caller& caller, const core::AcquireRequest& request) {
+  return CheckRight(caller, Needed::kAcquire, request.name);
+}
+absl::Status CheckRightFor(const Caller& caller, const core::ExtendRequest& request) {
+  return CheckRight(caller, Needed::kExtend, request.name);
+}
+absl::Status CheckRightFor(const Caller& caller, const core::ReleaseRequest& request) {
+  return CheckRight(caller, Needed::kRelease, request.name);
+}
+absl::Status CheckRightFor(const Caller& caller, const core::FenceRequest& request) {
+  return CheckRight(caller, Needed::kFence, request.name);
+}
+absl::Status CheckRightFor(const Caller& caller, const InspectRequest& request) {
+  return CheckRight(caller, Needed::kInspect, request.name);
+}
+absl::Status CheckRightFor(const Caller& caller, const core::ListRequest& request) {
+  return CheckRight(caller, Needed::kList, request.prefix);
+}
+absl::Status CheckRightFor(const Caller& caller, const ForceReleaseRequest& request) {
+  return CheckRight(caller, Needed::kForceRelease, request.name);
+}
+absl::Status CheckRightFor(const Caller& caller, const EndQuarantineRequest&) {
+  return CheckRight(caller, Needed::kEndQuarantine, "");
+}
+absl::Status CheckRightFor(const Caller& caller, const ServerInfoRequest&) {
+  return CheckRight(caller, Needed::kAdmin, "");
+}
+// It only tells callers about themselves.
+absl::Status CheckRightFor(const Caller&, const CheckAccessRequest&) { return absl::OkStatus(); }
+// Each operation of the session is checked for itself.
+absl::Status CheckRightFor(const Caller& caller, const OpenSessionRequest&) {
+  if (caller.rights().AllowsAnything()) return absl::OkStatus();
+  return core::Error(core::ErrorReason::kPermissionDenied,
+                     DescriptionOf(caller.identity()) + " has no right at all");
+}
+
+}  // namespace
 
 // Sequentially consistent, as is Close(): either this sees that the gate is closed, or Close() sees
-// that the call is in.
+// the call.
 Arrival Gate::Enter() {
   calls_.fetch_add(1);
   return closed_.load() ? Arrival::kLate : Arrival::kInTime;
@@ -28,11 +73,16 @@ int64_t Gate::Close(core::Millis limit) {
   return calls_.load();
 }
 
-absl::Status Gate::Check(const Caller& caller, const Operation& operation) const {
-  // What a daemon knows of itself it tells until its end.
+absl::Status Gate::Check(Caller& caller, Operation& operation) {
+  // GetServerInfo is answered until the daemon ends.
   const bool is_about_daemon = operation.verb() == Verb::kServerInfo;
   if (caller.arrival() == Arrival::kLate && !is_about_daemon) return Draining();
-  return Validate(operation, limits_);
+  if (auto status = caller.Identify(access_); !status.ok()) return status;
+  if (auto status = Validate(operation, limits_); !status.ok()) return status;
+  const absl::Status right = std::visit(
+      [&](const auto& request) { return CheckRightFor(caller, request); }, operation.request);
+  if (!right.ok()) return right;
+  return ApplyQuotas(caller, usage_, clock_.Now(), operation);
 }
 
 absl::Status Gate::Admit(Caller& caller, Operation& operation) {
@@ -40,6 +90,8 @@ absl::Status Gate::Admit(Caller& caller, Operation& operation) {
   if (!status.ok()) {
     const auto* forced = std::get_if<ForceReleaseRequest>(&operation.request);
     if (forced != nullptr) AuditRejected(logger_, caller, *forced, status);
+    const auto* ending = std::get_if<EndQuarantineRequest>(&operation.request);
+    if (ending != nullptr) AuditRejected(logger_, caller, *ending, status);
     return status;
   }
   std::visit(
@@ -51,6 +103,18 @@ absl::Status Gate::Admit(Caller& caller, Operation& operation) {
     acquire->keeper = core::Keeper(daemon_id_, NewNumber());
   }
   return status;
+}
+
+absl::Status CheckRight(const Caller& caller, access::Verb verb, std::string_view name) {
+  const access::Rights& rights = caller.rights();
+  const bool is_list = verb == access::Verb::kList;
+  if (is_list ? rights.AllowsBelow(verb, name) : rights.Allows(verb, name)) return absl::OkStatus();
+  std::string why = DescriptionOf(caller.identity());
+  why += " does not have the right ";
+  why += NameOf(verb);
+  if (is_list) why += " on any lock whose name begins with " + text::Quoted(name);
+  if (!is_list && access::IsAboutLock(verb)) why += " on the lock " + text::Quoted(name);
+  return core::Error(core::ErrorReason::kPermissionDenied, why);
 }
 
 absl::Status Draining() {

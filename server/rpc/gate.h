@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one way in. Every call enters here, so that a server that ends knows when the last one has
-// left; and every operation, of a call or of a session, is admitted here or rejected.
+// The one way in. Every call enters here, so that a server that shuts down knows when the last one
+// has left. Every operation, of a call or of a session, is admitted or rejected here.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "access/access_control.h"
+#include "access/usage.h"
+#include "core/clock.h"
 #include "core/types.h"
 #include "core/validation.h"
 #include "rpc/caller.h"
@@ -18,40 +22,44 @@
 
 namespace lockkeeper::rpc {
 
-// Thread-safety: thread-safe. Lifetime: borrows the logger's log.
+// Thread-safety: thread-safe. Lifetime: borrows `access`, `clock` and the logger's log.
 class Gate {
  public:
   // `daemon_id` is new at each start of a daemon.
-  Gate(const core::ConfiguredLimits& limits, telemetry::Logger logger, uint64_t daemon_id)
-      : limits_(limits), logger_(logger), daemon_id_(daemon_id) {}
+  Gate(const core::ConfiguredLimits& limits, const access::AccessControl& access,
+       const core::Clock& clock, telemetry::Logger logger, uint64_t daemon_id)
+      : limits_(limits), access_(access), clock_(clock), logger_(logger), daemon_id_(daemon_id) {}
 
   // Counts a call. One Leave() follows, whatever the answer.
   Arrival Enter();
   void Leave();
 
-  // Calls that have entered and not left. gRPC does not count them: it waits for connections, and
-  // an idle client may keep one open for seconds.
+  // Calls in flight. gRPC does not count them; it waits for connections, and an idle client may
+  // keep one open for seconds.
   int64_t calls() const { return calls_; }
 
-  // Calls that come from now on are late. Waits until all have left, at most `limit`, and answers
-  // how many have not.
+  // Calls that arrive from now on are late. Waits at most `limit` until all calls have left.
+  // Returns how many have not.
   int64_t Close(core::Millis limit);
 
-  // Whether `operation` may be carried out. If so it gets the principal of its caller, and an
-  // acquire a keeper that no other has. A ForceRelease that is rejected is audited.
-  // Errors: SERVER_DRAINING, INVALID_FIELD.
+  // Whether `operation` may be carried out. If so, sets its principal, and the unique keeper of an
+  // acquire. A rejected ForceRelease or EndQuarantine is audited. Errors: SERVER_DRAINING,
+  // UNAUTHENTICATED, INVALID_FIELD, PERMISSION_DENIED; those of ApplyQuotas().
   absl::Status Admit(Caller& caller, Operation& operation);
 
-  // The keeper of a lease that a session adopts; given to no other.
+  // A unique keeper, for a lease that a session adopts.
   core::Keeper NewHolder() { return core::Keeper::OfHolder(daemon_id_ + NewNumber()); }
 
  private:
-  absl::Status Check(const Caller& caller, const Operation& operation) const;
+  absl::Status Check(Caller& caller, Operation& operation);
   uint64_t NewNumber() { return next_keeper_.fetch_add(1, std::memory_order_relaxed); }
 
   const core::ConfiguredLimits limits_;
+  const access::AccessControl& access_;
+  const core::Clock& clock_;
   const telemetry::Logger logger_;
   const uint64_t daemon_id_;
+  access::UsageBook usage_;
   std::atomic<uint64_t> next_keeper_{1};
   std::atomic<int64_t> calls_{0};
   std::atomic<bool> closed_{false};
@@ -61,5 +69,9 @@ class Gate {
 
 // SERVER_DRAINING.
 absl::Status Draining();
+
+// Whether the rights of the caller cover `verb` on the lock `name`; for kList, on some lock whose
+// name begins with `name`. Errors: PERMISSION_DENIED.
+absl::Status CheckRight(const Caller& caller, access::Verb verb, std::string_view name);
 
 }  // namespace lockkeeper::rpc

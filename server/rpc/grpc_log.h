@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brings what gRPC writes about itself into our log, instead of lines of its own on standard error.
+// Redirects the messages of gRPC itself into our log; by default they go to standard error.
 #pragma once
 
 #include "telemetry/log.h"
 
 namespace lockkeeper::rpc {
 
-// While it lives, gRPC's errors are records `grpc.error`, at most one each second.
+// While it lives, errors of gRPC are logged as `grpc.error`, at most one a second.
 //
 // Thread-safety: thread-safe. gRPC has one log function in a process: the newest object gets the
 // records. Lifetime: borrows the logger's log.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of ListLocks, from their begin until their client has read. A page may take a thousand
-// reads and 6 MB, which gRPC keeps for as long as the client does not read. So there are few of
-// them, and they are carried out one after the other, on a thread of their own where the loop would
-// be kept from others.
+// The calls of ListLocks, from arrival until the client has read the answer. A page may take a
+// thousand reads, and 6 MB that gRPC keeps until the client reads. So their number is small, they
+// run one after the other, and the answer is built on a thread of their own, because it would block
+// the loop.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@ class ListQueue {
  public:
   class List {
    public:
-    // Starts to carry it out. True if Answer() follows. It may be over when this returns.
+    // Starts it. True if Answer() follows. It may have ended when this returns.
     virtual bool Begin() = 0;
     // Lets gRPC cancel it.
     virtual void Cancel() = 0;
@@ -35,14 +35,14 @@ class ListQueue {
   ListQueue(const ListQueue&) = delete;
   ListQueue& operator=(const ListQueue&) = delete;
 
-  // Begins it when its turn has come, on the queue's thread. If there are too many the oldest is
+  // Starts it on the queue's thread when its turn comes. If there are too many, the oldest is
   // cancelled.
   void Enter(List& list);
 
-  // True if it had not begun: then it never does.
+  // True if it had not started; it never will.
   bool Withdraw(const List& list);
 
-  // Runs `answer` of the list that has begun on the queue's thread.
+  // Runs `answer`, of the list that is in progress, on the queue's thread.
   void Answer(core::Task answer);
 
   void Leave(const List& list);

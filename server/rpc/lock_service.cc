@@ -10,9 +10,9 @@
 namespace lockkeeper::rpc {
 namespace {
 
-// Unlike the others an acquire may last for minutes, while it waits for its turn, and may leave
-// something behind: a place in line, or a grant that its caller never heard of. Either is taken
-// back, by the keeper that this very call put on it.
+// Unlike other calls, an acquire may wait for minutes, and may leave something behind: a place in
+// line, or a grant that its caller never hears of. Either is withdrawn; the keeper of this very
+// call names it.
 class AcquireReactor final : public UnaryReactor<Verb::kAcquire, v1::AcquireRequest,
                                                  v1::AcquireResponse, core::AcquireAnswer> {
  public:
@@ -25,8 +25,8 @@ class AcquireReactor final : public UnaryReactor<Verb::kAcquire, v1::AcquireRequ
     deps().loop.Post([&locks = deps().locks, keeper = request().keeper] { locks.Abandon(keeper); });
   }
 
-  // Now it is known whether the answer could be sent. One that was lost on its way is the caller's
-  // to ask for again, with the same lease id.
+  // Now it is known whether the answer could be sent. If it is lost on the network, the caller
+  // retries with the same lease id.
   void OnDone() override {
     if (granted_for_ && context().AnswerIsLost()) Withdraw();
     UnaryReactor::OnDone();
@@ -39,7 +39,11 @@ class AcquireReactor final : public UnaryReactor<Verb::kAcquire, v1::AcquireRequ
 
   void OnAnswered(const absl::StatusOr<core::AcquireAnswer>& answer) override {
     const core::Lease* lease = answer.ok() ? LeaseIn(*answer) : nullptr;
-    if (lease != nullptr) granted_for_ = lease->remaining_ttl;
+    if (lease == nullptr) return;
+    granted_for_ = lease->remaining_ttl;
+    if (const auto& usage = context().caller().usage()) {
+      usage->Granted(lease->name, lease->lease_id, deps().clock.Now() + lease->remaining_ttl);
+    }
   }
 
   void Withdraw() {
@@ -60,6 +64,11 @@ class ExtendReactor final
   void Run(core::Done<core::Lease> done) override {
     deps().locks.Extend(std::move(request()), std::move(done));
   }
+  void OnAnswered(const absl::StatusOr<core::Lease>& answer) override {
+    const auto& usage = context().caller().usage();
+    if (usage == nullptr || !answer.ok()) return;
+    usage->Extended(answer->name, answer->lease_id, deps().clock.Now() + answer->remaining_ttl);
+  }
 };
 
 class ReleaseReactor final : public UnaryReactor<Verb::kRelease, v1::ReleaseRequest,
@@ -67,6 +76,10 @@ class ReleaseReactor final : public UnaryReactor<Verb::kRelease, v1::ReleaseRequ
   using UnaryReactor::UnaryReactor;
   void Run(core::Done<core::ReleaseAnswer> done) override {
     deps().locks.Release(std::move(request()), std::move(done));
+  }
+  void OnAnswered(const absl::StatusOr<core::ReleaseAnswer>& answer) override {
+    const auto& usage = context().caller().usage();
+    if (usage != nullptr && answer.ok()) usage->Ended(message().name(), request().lease_id);
   }
 };
 
@@ -104,6 +117,21 @@ grpc::ServerUnaryReactor* LockService::Fence(grpc::CallbackServerContext* contex
                                              const v1::FenceRequest* request,
                                              v1::FenceResponse* response) {
   return Started<FenceReactor>(edge_, *context, *request, *response);
+}
+
+grpc::ServerUnaryReactor* LockService::CheckAccess(grpc::CallbackServerContext* context,
+                                                   const v1::CheckAccessRequest* request,
+                                                   v1::CheckAccessResponse* response) {
+  return AnswerAtOnce(
+      edge_, *context, *request, [&](const Caller& caller, const Operation& operation) {
+        const auto& asked = std::get<CheckAccessRequest>(operation.request);
+        const access::Identity& who = caller.identity();
+        response->set_principal(who.principal);
+        response->set_proof(std::string(NameOf(who.proof)));
+        response->set_issuer(who.issuer);
+        for (const std::string& role : caller.rights().roles()) response->add_roles(role);
+        response->set_allowed(asked.verb && CheckRight(caller, *asked.verb, asked.name).ok());
+      });
 }
 
 grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>* LockService::Session(

@@ -27,6 +27,9 @@ class LockService final : public v1::LockService::CallbackService {
   grpc::ServerUnaryReactor* Fence(grpc::CallbackServerContext* context,
                                   const v1::FenceRequest* request,
                                   v1::FenceResponse* response) override;
+  grpc::ServerUnaryReactor* CheckAccess(grpc::CallbackServerContext* context,
+                                        const v1::CheckAccessRequest* request,
+                                        v1::CheckAccessResponse* response) override;
   grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>* Session(
       grpc::CallbackServerContext* context) override;
 

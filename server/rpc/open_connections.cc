@@ -18,12 +18,6 @@ ino_t InodeOf(int fd) {
   return fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
-uint64_t ReceivedBy(int fd) {
-  tcp_info info{};
-  socklen_t size = sizeof(info);
-  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
-}
-
 }  // namespace
 
 std::string ClientOf(const OpenConnection& connection) {
@@ -46,13 +40,25 @@ std::string ClientOf(const OpenConnection& connection) {
   return "ipv6:%5B" + std::string(text.data()) + "%5D" + port;
 }
 
+OpenConnection OpenConnections::Look(int fd) {
+  OpenConnection connection{.fd = fd, .inode = InodeOf(fd)};
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
+    connection.received = info.tcpi_bytes_received;
+    connection.sent = info.tcpi_bytes_sent;
+  }
+  return connection;
+}
+
 void OpenConnections::Add(int fd) { inodes_[fd] = InodeOf(fd); }
 
 std::vector<OpenConnection> OpenConnections::List() {
   std::vector<OpenConnection> open;
   for (auto one = inodes_.begin(); one != inodes_.end();) {
-    if (InodeOf(one->first) == one->second) {
-      open.push_back({one->first, one->second, ReceivedBy(one->first)});
+    const OpenConnection now = Look(one->first);
+    if (now.inode == one->second) {
+      open.push_back(now);
       ++one;
     } else {
       one = inodes_.erase(one);

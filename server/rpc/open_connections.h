@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The connections of clients that are open. gRPC owns their sockets, and says nothing when it
-// closes one: so each is known by its inode.
+// The open connections of clients. gRPC owns their sockets and does not report that it closes one,
+// so each is identified by its inode.
 #pragma once
 
 #include <sys/types.h>
@@ -18,6 +18,7 @@ struct OpenConnection {
   int fd = -1;
   ino_t inode = 0;
   uint64_t received = 0;  // Bytes. 0 of a unix socket.
+  uint64_t sent = 0;      // The same.
 };
 
 // The address of its client, as gRPC writes it: "ipv4:127.0.0.1:40000". Empty of a unix socket.
@@ -31,10 +32,14 @@ class OpenConnections {
   // Those that are still open.
   std::vector<OpenConnection> List();
 
+  // What is open under the descriptor `fd`. Inode 0: nothing.
+  static OpenConnection Look(int fd);
+
   // With those that were closed since List().
   size_t size() const { return inodes_.size(); }
 
-  // Lets gRPC find it closed. False if the descriptor belongs to something else by now.
+  // Shuts the connection down, so that gRPC finds it closed. False if the descriptor belongs to
+  // something else by now.
   static bool Close(const OpenConnection& connection);
 
  private:

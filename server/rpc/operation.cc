@@ -16,7 +16,7 @@ namespace {
 using core::ConfiguredLimits;
 using google::protobuf::Duration;
 
-// The new request of `to`. It has the deadline of a message that comes without one.
+// Puts a new request into `to`, without a deadline.
 template <typename Request>
 Request& New(Operation& to) {
   to.problem = absl::OkStatus();
@@ -101,12 +101,12 @@ absl::Status ReadExtend(const v1::ExtendRequest& from, core::ExtendRequest& to) 
   if (auto status = ReadLeaseId(from.lease_id(), to.lease_id); !status.ok()) return status;
   if (!from.has_ttl()) return absl::OkStatus();
   if (auto status = ReadDuration("ttl", from.ttl(), to.ttl); !status.ok()) return status;
-  // The domain reads zero as "none given", which a caller says by leaving the field out.
+  // To the domain zero means "not given"; a caller says that by leaving the field unset.
   if (to.ttl == core::Millis(0)) return core::InvalidField("ttl", "is 0; leave it unset instead");
   return absl::OkStatus();
 }
 
-// Without a token an adoption could take a lease that has another one. It is missed last.
+// Without a token an adoption could take a lease that has another one. Checked last.
 absl::Status ReadAdopt(const v1::SessionAdopt& from, const ConfiguredLimits& limits,
                        core::ExtendRequest& to) {
   to.name = from.name();
@@ -118,9 +118,10 @@ absl::Status ReadAdopt(const v1::SessionAdopt& from, const ConfiguredLimits& lim
   return core::InvalidField("fencing_token", "has to be given to adopt a lease");
 }
 
-absl::Status ValidateForceRelease(const ForceReleaseRequest& request) {
+// For requests that are audited.
+template <typename Request>
+absl::Status ValidateReason(const Request& request) {
   using core::limits::kReasonBytesMax;
-  if (auto status = core::ValidateName("name", request.name); !status.ok()) return status;
   if (request.reason.empty()) {
     return core::InvalidField("reason",
                               "has to be 1 to " + std::to_string(kReasonBytesMax) + " bytes");
@@ -130,6 +131,18 @@ absl::Status ValidateForceRelease(const ForceReleaseRequest& request) {
     return status;
   }
   return core::ValidateText("reason", request.reason, kReasonBytesMax);
+}
+
+absl::Status ValidateEndQuarantine(const EndQuarantineRequest& request) {
+  if (request.epoch < 1) {
+    return core::InvalidField("epoch", "has to be that of the quarantine: GetServerInfo tells it");
+  }
+  if (!request.accepts_two_holders) {
+    return core::InvalidField("accept_two_holders",
+                              "has to be true: a lock has two holders if the store has forgotten "
+                              "a lease whose holder still works");
+  }
+  return ValidateReason(request);
 }
 
 struct Validator {
@@ -152,9 +165,20 @@ struct Validator {
     return core::Validate(request);
   }
   absl::Status operator()(const ForceReleaseRequest& request) const {
-    return ValidateForceRelease(request);
+    if (auto status = core::ValidateName("name", request.name); !status.ok()) return status;
+    return ValidateReason(request);
+  }
+  absl::Status operator()(const EndQuarantineRequest& request) const {
+    return ValidateEndQuarantine(request);
   }
   absl::Status operator()(const ServerInfoRequest&) const { return absl::OkStatus(); }
+  absl::Status operator()(const CheckAccessRequest& request) const {
+    const bool has_name = request.verb && access::IsAboutLock(*request.verb);
+    if (!has_name || *request.verb == access::Verb::kList) {
+      return core::ValidateText("name", request.name, core::limits::kNameBytesMax);
+    }
+    return core::ValidateName("name", request.name);
+  }
   absl::Status operator()(const OpenSessionRequest& request) const {
     return core::ValidateText("open.owner", request.owner, core::limits::kOwnerBytesMax);
   }
@@ -166,8 +190,8 @@ struct Validator {
 
 std::string_view RpcNameOf(Verb verb) {
   static constexpr std::array<std::string_view, kVerbs> kNames = {
-      "Acquire",   "Extend",       "Release",       "Fence",  "GetLock",
-      "ListLocks", "ForceRelease", "GetServerInfo", "Session"};
+      "Acquire",      "Extend",        "Release",       "Fence",       "GetLock", "ListLocks",
+      "ForceRelease", "EndQuarantine", "GetServerInfo", "CheckAccess", "Session"};
   return kNames.at(static_cast<size_t>(verb));
 }
 
@@ -187,6 +211,7 @@ Subject SubjectOf(const Operation& operation) {
 
 void Read(const v1::AcquireRequest& from, const ConfiguredLimits& limits, Operation& to) {
   to.problem = ReadAcquire(from, limits, New<core::AcquireRequest>(to));
+  to.is_ttl_default = !from.has_ttl();
 }
 
 void Read(const v1::ExtendRequest& from, const ConfiguredLimits&, Operation& to) {
@@ -205,6 +230,14 @@ void Read(const v1::FenceRequest& from, const ConfiguredLimits&, Operation& to) 
   request.token = core::FencingToken{from.fencing_token()};
   request.liveness =
       from.require_live_lease() ? core::LeaseLiveness::kRequired : core::LeaseLiveness::kAny;
+}
+
+void Read(const v1::CheckAccessRequest& from, const ConfiguredLimits&, Operation& to) {
+  auto& request = New<CheckAccessRequest>(to);
+  request.name = from.name();
+  if (from.verb().empty()) return;
+  request.verb = access::VerbOf(from.verb());
+  if (!request.verb) to.problem = core::InvalidField("verb", "has to be " + access::VerbNames());
 }
 
 void Read(const v1::SessionOpen& from, const ConfiguredLimits&, Operation& to) {
@@ -247,6 +280,14 @@ void Read(const admin::v1::ForceReleaseRequest& from, const ConfiguredLimits&, O
   auto& request = New<ForceReleaseRequest>(to);
   request.name = from.name();
   request.delay = from.now() ? core::ReleaseDelay::kNone : core::ReleaseDelay::kHoldersRemainingTtl;
+  request.reason = from.reason();
+  request.owner = from.owner();
+}
+
+void Read(const admin::v1::EndQuarantineRequest& from, const ConfiguredLimits&, Operation& to) {
+  auto& request = New<EndQuarantineRequest>(to);
+  request.epoch = from.epoch();
+  request.accepts_two_holders = from.accept_two_holders();
   request.reason = from.reason();
   request.owner = from.owner();
 }

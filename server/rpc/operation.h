@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a client asks for, whichever way it came: a unary call, an operation of a session, or a call
-// of an administrator. A message is read into an Operation; gate.h says whether it is carried out.
+// What a client asks for: a unary call, an operation of a session, or a call of an administrator.
+// Each message is read into an Operation; the gate (gate.h) admits or rejects it.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,8 @@
 #include <variant>
 
 #include "absl/status/status.h"
+#include "access/policy.h"
+#include "access/usage.h"
 #include "core/requests.h"
 #include "core/validation.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
@@ -27,7 +29,9 @@ enum class Verb {
   kInspect,
   kList,
   kForceRelease,
+  kEndQuarantine,
   kServerInfo,
+  kCheckAccess,
   kOpenSession,
 };
 inline constexpr size_t kVerbs = static_cast<size_t>(Verb::kOpenSession) + 1;
@@ -46,20 +50,40 @@ struct ForceReleaseRequest : core::ForceReleaseRequest {
   std::string owner;
 };
 
+struct EndQuarantineRequest : core::EndQuarantineRequest {
+  std::string reason;
+  std::string owner;
+  bool accepts_two_holders = false;
+};
+
 struct ServerInfoRequest {};
+
+struct CheckAccessRequest {
+  std::optional<access::Verb> verb;  // Nothing: only who the caller is.
+  std::string name;                  // Of the lock; the prefix, if the verb is kList.
+};
 
 struct OpenSessionRequest {
   std::string owner;
 };
 
+// What an operation takes of its caller's quotas. It is given back when this is destroyed.
+struct Holds {
+  access::Usage::Hold waiter;
+  access::Usage::Hold lease;
+  access::Usage::Hold session;
+};
+
 struct Operation {
   // In the order of the verbs.
   std::variant<core::AcquireRequest, core::ExtendRequest, core::ReleaseRequest, core::FenceRequest,
-               InspectRequest, core::ListRequest, ForceReleaseRequest, ServerInfoRequest,
-               OpenSessionRequest>
+               InspectRequest, core::ListRequest, ForceReleaseRequest, EndQuarantineRequest,
+               ServerInfoRequest, CheckAccessRequest, OpenSessionRequest>
       request;
   // Why the message could not be read: INVALID_FIELD. OK if it could.
   absl::Status problem;
+  bool is_ttl_default = false;  // The message has no ttl.
+  Holds holds;                  // Of an admitted operation.
 
   Verb verb() const { return static_cast<Verb>(request.index()); }
 };
@@ -76,13 +100,14 @@ struct Subject {
 };
 Subject SubjectOf(const Operation& operation);
 
-// Reads a message. Its deadline is Instant::max(). What comes from the caller and not from the
-// message (principal, keeper) is left empty: the gate fills it in.
+// Reads a message. The deadline is Instant::max(). What the caller determines and not the message
+// (principal, keeper) stays empty until the gate sets it.
 // Thread-safety: thread-safe.
 void Read(const v1::AcquireRequest& from, const core::ConfiguredLimits& limits, Operation& to);
 void Read(const v1::ExtendRequest& from, const core::ConfiguredLimits& limits, Operation& to);
 void Read(const v1::ReleaseRequest& from, const core::ConfiguredLimits& limits, Operation& to);
 void Read(const v1::FenceRequest& from, const core::ConfiguredLimits& limits, Operation& to);
+void Read(const v1::CheckAccessRequest& from, const core::ConfiguredLimits& limits, Operation& to);
 void Read(const v1::SessionOpen& from, const core::ConfiguredLimits& limits, Operation& to);
 void Read(const v1::SessionOperation& from, const core::ConfiguredLimits& limits, Operation& to);
 void Read(const v1::SessionAdopt& from, const core::ConfiguredLimits& limits, Operation& to);
@@ -91,6 +116,8 @@ void Read(const admin::v1::GetLockRequest& from, const core::ConfiguredLimits& l
 void Read(const admin::v1::ListLocksRequest& from, const core::ConfiguredLimits& limits,
           Operation& to);
 void Read(const admin::v1::ForceReleaseRequest& from, const core::ConfiguredLimits& limits,
+          Operation& to);
+void Read(const admin::v1::EndQuarantineRequest& from, const core::ConfiguredLimits& limits,
           Operation& to);
 void Read(const admin::v1::GetServerInfoRequest& from, const core::ConfiguredLimits& limits,
           Operation& to);

@@ -4,11 +4,15 @@
 #include <grpc/support/time.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/server_builder_option.h>
+#include <grpcpp/impl/server_builder_plugin.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -18,6 +22,7 @@
 #include "rpc/grpc_log.h"
 #include "rpc/lock_service.h"
 #include "rpc/server_settings.h"
+#include "rpc/tls_credentials.h"
 #include "rpc/unix_socket.h"
 
 namespace lockkeeper::rpc {
@@ -25,9 +30,36 @@ namespace {
 
 using config::ListenAddress;
 
-// For connections without calls to hear that they end; then they are cut. A client that does not
-// poll its connection would let us wait for seconds.
+// Time for connections without calls to hear of the shutdown; then they are cut. A client that does
+// not poll its connection would make us wait for seconds.
 constexpr core::Millis kGoodbyeTime{200};
+
+using Connections = grpc::experimental::ExternalConnectionAcceptor;
+
+std::shared_ptr<grpc::ServerCredentials> CredentialsFor(
+    config::Security security, const std::shared_ptr<const tls::ServerIdentity>& identity) {
+  switch (security) {
+    case config::Security::kNone:
+      break;
+    case config::Security::kTls:
+      return TlsCredentials(identity, ClientCertificate::kNotAskedFor);
+    case config::Security::kMutualTls:
+      return TlsCredentials(identity, ClientCertificate::kRequired);
+  }
+  return grpc::InsecureServerCredentials();
+}
+
+// Reflection is given to all servers of a process, and its library may give it when it is linked.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    std::erase_if(*plugins, [](const auto& plugin) { return plugin->name() == kReflection; });
+  }
+
+ private:
+  static constexpr char kReflection[] = "proto_server_reflection";
+};
 
 }  // namespace
 
@@ -35,14 +67,14 @@ struct Server::Impl {
   explicit Impl(ServiceDeps service_deps)
       : deps(std::move(service_deps)),
         grpc_log(deps.logger),
-        gate(deps.limits, deps.logger, deps.facts.daemon_id),
+        gate(deps.limits, deps.access, deps.clock, deps.logger, deps.facts.daemon_id),
         recorder(deps),
         locks(edge),
         admin(edge) {}
 
   absl::Status ClaimUnixSockets(const std::vector<ListenAddress>& listen);
   absl::Status Listen(const std::vector<ListenAddress>& listen);
-  absl::Status Serve();
+  absl::Status Serve(const ServerOptions& options);
   void FollowHealth();
   void Accept(size_t connections_max);
 
@@ -55,8 +87,10 @@ struct Server::Impl {
   AdminService admin;
   std::vector<std::unique_ptr<UnixSocketClaim>> unix_sockets;
   std::vector<ListenAddress> addresses;
-  std::vector<os::Descriptor> listening;  // Until they are accepted on.
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections;
+  std::vector<ListeningSocket> listening;  // Until they are accepted on.
+  // Each kind of security has its own way into gRPC.
+  std::map<config::Security, std::shared_ptr<grpc::ServerCredentials>> credentials;
+  std::map<config::Security, std::unique_ptr<Connections>> connections;
   std::unique_ptr<grpc::Server> server;
   std::optional<ConnectionAcceptor> acceptor;
   std::optional<telemetry::HealthSubscription> health_subscription;
@@ -78,21 +112,33 @@ absl::Status Server::Impl::Listen(const std::vector<ListenAddress>& listen) {
     if (!listener.ok()) return listener.status();
     addresses.push_back(address);
     addresses.back().port = listener->address.port;
-    for (os::Descriptor& socket : listener->sockets) listening.push_back(std::move(socket));
+    for (os::Descriptor& socket : listener->sockets) {
+      listening.push_back({std::move(socket), address.security});
+    }
   }
   return absl::OkStatus();
 }
 
-absl::Status Server::Impl::Serve() {
+absl::Status Server::Impl::Serve(const ServerOptions& options) {
   grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
+  if (deps.reflection) {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  } else {
+    builder.SetOption(std::make_unique<WithoutReflection>());
+  }
   ApplyServerSettings(builder);
+  if (options.request_memory_max > 0) {
+    builder.SetResourceQuota(grpc::ResourceQuota("requests").Resize(options.request_memory_max));
+  }
   builder.RegisterService(&locks);
   builder.RegisterService(&admin);
-  connections = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+  for (const ListeningSocket& each : listening) {
+    if (connections.contains(each.security)) continue;
+    auto& kept = credentials[each.security] = CredentialsFor(each.security, options.identity);
+    connections[each.security] = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, kept);
+  }
   server = builder.BuildAndStart();
   if (server == nullptr) return {absl::StatusCode::kUnavailable, "gRPC cannot start"};
   return absl::OkStatus();
@@ -101,10 +147,10 @@ absl::Status Server::Impl::Serve() {
 void Server::Impl::Accept(size_t connections_max) {
   acceptor.emplace(
       std::move(listening), connections_max,
-      [this](int socket) {
-        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+      [this](int socket, config::Security security) {
+        Connections::NewConnectionParameters connection;
         connection.fd = socket;
-        connections->HandleNewConnection(&connection);
+        connections.at(security)->HandleNewConnection(&connection);
       },
       [this] { return gate.calls(); }, deps.clock, deps.metrics, deps.logger);
 }
@@ -122,13 +168,14 @@ void Server::Impl::FollowHealth() {
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
-    const std::vector<config::ListenAddress>& listen, ServiceDeps deps, size_t connections_max) {
+    const std::vector<config::ListenAddress>& listen, ServiceDeps deps,
+    const ServerOptions& options) {
   auto impl = std::make_unique<Impl>(std::move(deps));
   if (auto status = impl->ClaimUnixSockets(listen); !status.ok()) return status;
   if (auto status = impl->Listen(listen); !status.ok()) return status;
-  if (auto status = impl->Serve(); !status.ok()) return status;
+  if (auto status = impl->Serve(options); !status.ok()) return status;
   impl->FollowHealth();
-  impl->Accept(connections_max);
+  impl->Accept(options.connections_max);
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

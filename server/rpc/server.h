@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gRPC server: both services, health and reflection, on any number of addresses. The only
-// header of this folder that the daemon needs; it shows nothing of gRPC.
+// The gRPC server: both services, health and reflection, on any number of addresses, each with or
+// without TLS. The only header of this folder that the daemon needs; it shows nothing of gRPC.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -12,8 +13,17 @@
 #include "core/limits.h"
 #include "core/types.h"
 #include "rpc/service_deps.h"
+#include "tls/server_identity.h"
 
 namespace lockkeeper::rpc {
+
+struct ServerOptions {
+  size_t connections_max = core::limits::kConnectionsDefault;
+  // Bytes that gRPC may take for all calls together. 0: no limit.
+  size_t request_memory_max = 0;
+  // Needed if an address has TLS; its authorities, if one has mutual TLS.
+  std::shared_ptr<const tls::ServerIdentity> identity{};
+};
 
 // Health names that are served besides the services' own: "" and "store". All say SERVING while
 // `deps.health` does.
@@ -21,22 +31,23 @@ namespace lockkeeper::rpc {
 // Thread-safety: thread-compatible. Lifetime: borrows what `deps` borrows.
 class Server {
  public:
-  // Errors: UNAVAILABLE with a text for people that names the address that cannot be listened on.
+  // Errors: UNAVAILABLE; the message names the address on which the server cannot listen.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const std::vector<config::ListenAddress>& listen, ServiceDeps deps,
-      size_t connections_max = core::limits::kConnectionsDefault);
+      const ServerOptions& options = {});
 
   // Shuts down at once, cancelling what is in flight.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Where it listens, in the order asked for, with the ports that the system chose.
+  // The addresses on which it listens, in the order of the settings, with the ports that the system
+  // chose.
   const std::vector<config::ListenAddress>& addresses() const;
 
-  // Answers SERVER_DRAINING from now on, waits until the calls in flight are answered, at most
-  // `grace`, and ends all connections. Returns when all calls are over, also those cancelled then:
-  // the loop has to go on answering. Removes the files of its unix sockets.
+  // Answers SERVER_DRAINING from now on, waits at most `grace` until the calls in flight are
+  // answered, then cancels the others and closes all connections. Returns when all calls have
+  // ended, so the loop must keep running. Removes the files of its unix sockets.
   void Shutdown(core::Millis grace);
 
  private:

@@ -2,16 +2,17 @@
 #include "rpc/server_settings.h"
 
 #include "core/limits.h"
+#include "rpc/handshakes.h"
 
 namespace lockkeeper::rpc {
 namespace {
 
-// A parked call is a stream without data. Clients may ping that often to keep it through proxies;
-// more is abuse, and gRPC's own floor of five minutes would cut off whoever waits.
+// A waiting call is a stream without data. Clients may ping this often to keep it alive through
+// proxies; more is abuse. gRPC's default minimum of five minutes would cut off waiting clients.
 constexpr int kClientPingIntervalMinMs = 5'000;
-// We ping too, so that a caller that vanished is noticed within 5 s and its acquire withdrawn: one
-// that does not claim by itself would be granted a whole lease. To do so more often costs more than
-// it brings: each ping takes 50 us, and nginx ends a stream after 1,000 of them.
+// We ping too, so that a caller that has vanished is noticed within 5 s and its acquire withdrawn:
+// one that does not claim by itself would get a whole lease. More pings cost more than they gain:
+// each takes 50 us, and nginx ends a stream after 1,000 of them.
 constexpr int kPingIntervalMs = 2'000;
 constexpr int kPingTimeoutMs = 3'000;
 
@@ -37,6 +38,9 @@ void LimitThreads(grpc::ServerBuilder& builder) {
 void ApplyServerSettings(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, core::limits::kCallsPerConnectionMax);
   builder.SetMaxReceiveMessageSize(core::limits::kRequestBytesMax);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kHeaderBytesMax);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(kHandshakeTimeMax.count()));
   SetKeepalive(builder);
   LimitThreads(builder);
 }

@@ -8,6 +8,9 @@
 
 namespace lockkeeper::rpc {
 
+// Bytes of a call's headers. gRPC's own value; a bearer token takes up to four thousand.
+inline constexpr int kHeaderBytesMax = 8 * 1024;
+
 void ApplyServerSettings(grpc::ServerBuilder& builder);
 
 }  // namespace lockkeeper::rpc

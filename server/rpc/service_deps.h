@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the services stand on. The daemon makes it; see server.h.
+// What the services depend on. The daemon fills it in; see server.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "access/access_control.h"
 #include "core/clock.h"
 #include "core/executor.h"
 #include "core/lock_manager.h"
@@ -19,7 +20,7 @@
 
 namespace lockkeeper::rpc {
 
-// What GetServerInfo tells and never changes.
+// The constant part of the answer to GetServerInfo.
 struct ServerFacts {
   std::string version;
   uint64_t daemon_id = 0;  // Random, new at each start.
@@ -35,11 +36,13 @@ struct ServiceDeps {
   core::LockManager& locks;  // Of the loop's thread, as the next: post to it first.
   core::AdminStore& admin;
   const core::Clock& clock;  // Thread-safe.
+  const access::AccessControl& access;
   core::ConfiguredLimits limits;
   telemetry::HealthBoard& health;
   telemetry::Metrics& metrics;
   telemetry::Logger logger;
   ServerFacts facts;
+  bool reflection = true;              // Whether clients may ask for the protos.
   core::Millis drain_timeout{20'000};  // What clients are told when the daemon stops.
 };
 

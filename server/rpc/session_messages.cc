@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the client of a session asks for, on the thread that reads, and what becomes of it, on the
+// Handles the messages of a session's client on the thread that reads, and their answers on the
 // loop.
 #include <chrono>
 #include <string>
@@ -40,7 +40,7 @@ Verb VerbOf(core::OperationKind kind) {
   return Verb::kFence;
 }
 
-// Those that a session cannot have are rejected when they are read.
+// Operations that a session does not have are rejected when they are read.
 template <typename Request>
 constexpr bool kIsOfSession =
     std::is_constructible_v<decltype(core::SessionOperation::request), Request>;
@@ -86,6 +86,7 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
   Read(open, edge_.deps.limits, operation);
   const absl::Status status = edge_.gate.Admit(context_.caller(), operation);
   if (!status.ok()) return status;
+  hold_ = std::move(operation.holds.session);
   owner_ = open.owner();
   release_on_close_ = open.release_on_close();
   v1::SessionOpened opened;
@@ -103,8 +104,8 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
   return absl::OkStatus();
 }
 
-// Takes places for the answers of the batch's first operations, as many as there are; the others
-// are refused.
+// Reserves places for the answers of the batch's first operations. Operations for which no place is
+// left are refused.
 absl::Status SessionReactor::TakePlaces(const v1::SessionBatch& batch, int& taken) {
   const std::lock_guard lock(mutex_);
   if (progress_.closing()) return core::InvalidField("batch", "comes after close");
@@ -147,7 +148,10 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
   }
   if (!operations.empty()) {
     Post([this, operations = std::move(operations)]() mutable {
-      for (NumberedOperation& operation : operations) Run(*session_, std::move(operation));
+      for (NumberedOperation& operation : operations) {
+        KeepHolds(operation.id, std::move(operation.operation.holds));
+        Run(*session_, std::move(operation));
+      }
     });
   }
   if (answered) Advance();
@@ -230,6 +234,7 @@ void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
   {
     const std::lock_guard lock(mutex_);
     CountLeases(session_->leases());
+    holds_.erase(operation.id);
     if (lease != nullptr && lease->offered) {
       v1::SessionOffer& offer = progress_.outbox().AddOffer();
       offer.set_operation_id(operation.id);
@@ -291,11 +296,17 @@ void SessionReactor::OnReleased(int32_t released) {
   progress_.Closed(released);
 }
 
+void SessionReactor::KeepHolds(uint64_t operation_id, Holds holds) {
+  if (holds.waiter || holds.lease) holds_.insert_or_assign(operation_id, std::move(holds));
+}
+
 void SessionReactor::CountLeases(size_t leases) {
   const size_t before = progress_.leases();
   progress_.SetLeases(leases);
-  if (leases != before)
-    leases_of_all_.Add(static_cast<double>(leases) - static_cast<double>(before));
+  if (leases == before) return;
+  const auto change = static_cast<int64_t>(leases) - static_cast<int64_t>(before);
+  leases_of_all_.Add(static_cast<double>(change));
+  context_.caller().usage()->AddLeasesOfSessions(change);
 }
 
 }  // namespace lockkeeper::rpc

@@ -89,7 +89,8 @@ void SessionOutbox::SetDraining(v1::SessionDraining draining) {
 void SessionOutbox::AddHeartbeatResult(v1::SessionHeartbeatResult result) {
   if (!heartbeat_) heartbeat_.emplace();
   std::swap(*heartbeat_, result);
-  // What is left of an older one: the newest tries tell of the leases that still run.
+  // The answer to an older heartbeat was not sent: of the leases that still run, only the newest
+  // attempt counts.
   for (v1::SessionLeaseLost& lost : *result.mutable_not_extended()) {
     if (lost.reason() == v1::ERROR_REASON_LEASE_LOST) {
       *heartbeat_->add_not_extended() = std::move(lost);
@@ -120,7 +121,8 @@ const v1::SessionResponse* SessionOutbox::Next() {
   } else {
     return nullptr;
   }
-  // Free already: the client may have the answers, and ask anew, before we hear that they are sent.
+  // Already free: the client may have read the answers, and send more, before we hear that they are
+  // sent.
   taken_ -= sending_->places;
   refusals_ -= sending_->refusals;
   return sending_->message;

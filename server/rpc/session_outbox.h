@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session has to tell its client while an earlier message is still on its way. Bounded by
-// admission: an operation takes the place of its answer, which is free again once the answer is
-// on its way. Everything else is merged: of heartbeats the newest is answered, with all leases that
-// could not be extended.
+// Collects what a session has to send while an earlier message is in flight. Bounded by admission:
+// an operation reserves the place of its answer, which is free again once the answer is in flight.
+// Everything else is merged: the newest heartbeat is answered, with all leases that could not be
+// extended.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class SessionOutbox {
  public:
   SessionOutbox();
 
-  // Takes a place for the answer of an operation. False if none is free.
+  // Reserves a place for the answer of an operation. False if none is free.
   bool TakePlace();
 
   // The answer of an operation that has a place, to be filled in: one of these three.
@@ -29,8 +29,8 @@ class SessionOutbox {
   v1::SessionOffer& AddOffer();
   v1::SessionAdoptResult& AddAdoptResult();
 
-  // The refusal of an operation that has no place, to be filled in. Null if the client leaves so
-  // many of them unread that it has to be cut off.
+  // The refusal of an operation that got no place, to be filled in. Null if the client leaves so
+  // many unread that its session must be ended.
   v1::SessionResult* AddRefusal();
 
   void SetOpened(v1::SessionOpened opened);
@@ -48,16 +48,16 @@ class SessionOutbox {
   // Operations that have a place and no answer yet.
   int32_t unanswered() const { return unanswered_; }
 
-  // Operations without an answer, and answers and refusals that are not on their way.
+  // Operations without an answer, and answers and refusals that are not in flight.
   int32_t kept() const { return taken_ + refusals_; }
   // Of these, those with an answer.
   int32_t unread() const { return kept() - unanswered_; }
 
-  // Whether nothing is left to send and nothing is on its way.
+  // Whether nothing is left to send and nothing is in flight.
   bool empty() const;
 
  private:
-  // A message, and what its leaving sets free.
+  // A message, and what becomes free when it is sent.
   struct Page {
     google::protobuf::Arena arena;
     v1::SessionResponse* message = nullptr;

@@ -30,12 +30,12 @@ SessionProgress::Step SessionProgress::Next() {
   return step;
 }
 
-// The status of a session that has nothing left to do. Nothing of one that has.
+// The final status, if the session has nothing left to do.
 std::optional<absl::Status> SessionProgress::EndIfOver() const {
   const bool done = closing_ == Closing::kDone;
   const bool left = half_closed_ && closing_ == Closing::kNo && Idle();
   if (done || left) return absl::OkStatus();
-  // A client has nothing here that it would have to take elsewhere.
+  // The client keeps nothing here that it would have to move to another daemon.
   if (draining_ && leases_ == 0 && Idle()) return Draining();
   return std::nullopt;
 }

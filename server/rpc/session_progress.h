@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a session has come: what it sends next, when it releases its leases, when and how it
-// ends. Only decides; the reactor carries out what Next() says.
+// The state machine of a session: what it sends next, when it releases its leases, when and how it
+// ends. It only decides; the reactor does what Next() says.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class SessionProgress {
   SessionProgress(const SessionProgress&) = delete;
   SessionProgress& operator=(const SessionProgress&) = delete;
 
-  // What has to be done now. After `release` there is one other at most, and it is the last thing
-  // done: it may end the life of the session.
+  // What must be done now. At most one field besides `release` is set; do it last, because it may
+  // destroy the session.
   struct Step {
     bool release = false;                        // Release the leases on the loop.
     const v1::SessionResponse* write = nullptr;  // Write this, and then call Written().
@@ -44,21 +44,21 @@ class SessionProgress {
   // Whether all sessions together keep too much. Tells the registry what this one keeps.
   bool Crowded();
 
-  // The session has work on the loop from now on. False if it has ended before.
+  // The session has work on the loop from now on. False if it has already ended.
   bool EnterLoop();
-  // It has none any more, nor will have.
+  // It has no work on the loop any more, and gets none.
   void LeaveLoop() { on_loop_ = false; }
 
   void Written();
   // The client sends no more.
   void HalfClose() { half_closed_ = true; }
-  // Leases that the session keeps. Say so before the answer that brings a lease.
+  // How many leases the session keeps. Call it before the answer that brings a lease.
   void SetLeases(size_t leases) { leases_ = leases; }
   size_t leases() const { return leases_; }
 
-  // A heartbeat has come. False if one is under way: then the newest is next.
+  // A heartbeat has arrived. False if another one is in progress: the newest is next then.
   bool StartBeat(uint64_t number);
-  // The one that is under way is done. True if the next one has to be carried out.
+  // The heartbeat in progress is done. True if another one must be carried out.
   bool FinishBeat(v1::SessionHeartbeatResult result);
 
   // The client closes the session. False if it has done so before.
@@ -69,7 +69,7 @@ class SessionProgress {
 
   void Drain(v1::SessionDraining message);
 
-  // False if it is ending already.
+  // False if it is already ending.
   bool End(SessionEnding ending);
   bool ending() const { return end_.has_value(); }
 

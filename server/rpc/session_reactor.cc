@@ -46,7 +46,7 @@ void SessionReactor::OnWriteDone(bool ok) {
     const std::lock_guard lock(mutex_);
     progress_.Written();
   }
-  // If it failed the stream is gone, which OnCancel tells.
+  // If it failed, the stream is gone, and OnCancel is called.
   if (ok) return Advance();
   End({.cancelled = true});
 }
@@ -89,8 +89,7 @@ void SessionReactor::Advance() {
   Do(step);
 }
 
-// Unless the step says something, another thread may have finished the session: this object is
-// gone.
+// If the step is empty, another thread may have finished the session, and this object is gone.
 void SessionReactor::Do(const SessionProgress::Step& step) {
   if (step.release) Post([this] { ReleaseAll(); });
   if (step.cut_off) {
@@ -111,6 +110,7 @@ void SessionReactor::End(SessionEnding ending) {
       edge_.deps.loop.Post([this] {
         session_->Break();
         broken_ = true;
+        holds_.clear();
         AdvanceAtEndOfTurn();
       });
     }
@@ -127,6 +127,7 @@ void SessionReactor::FinishWith(const SessionEnding& ending) {
   const auto outcome = ending.cancelled     ? telemetry::Outcome::kCancelled
                        : ending.status.ok() ? telemetry::Outcome::kDone
                                             : telemetry::Outcome::kError;
+  hold_ = {};
   context_.RecordAnswer(Verb::kOpenSession, {.owner = owner_}, outcome, ending.status);
   Finish(ending.cancelled ? grpc::Status::CANCELLED : ToGrpcStatus(ending.status));
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One session: the stream between its client and core/session, which does the work on the loop. How
-// far the session has come is in SessionProgress. The stream and its end are in session_reactor.cc,
-// the client's messages and what becomes of them in session_messages.cc.
+// One session: the stream between its client and core/session, which does the work on the loop.
+// SessionProgress is its state machine. session_reactor.cc has the stream and its end,
+// session_messages.cc the client's messages and their answers.
 //
-// It reads always, so that a client that does not read its answers still keeps its leases alive by
-// heartbeats; admission bounds what waits for such a client. At most one message is on its way out:
-// what is answered meanwhile goes together in the next one.
+// It always reads, so that a client that does not read its answers still keeps its leases alive by
+// heartbeats; admission bounds what waits for such a client. At most one message to the client is
+// in flight; answers that come meanwhile share the next one.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "core/session.h"
@@ -69,7 +70,7 @@ class SessionReactor final
       AdvanceAtEndOfTurn();
     });
   }
-  // The following on the loop.
+  // The following run on the loop.
   void OnAnswer(const core::AnsweredOperation& operation,
                 absl::StatusOr<core::SessionAnswer> answer) override;
   void Record(const core::AnsweredOperation& operation, const core::Lease* lease,
@@ -81,8 +82,10 @@ class SessionReactor final
   void AdvanceAtEndOfTurn();
   void OnEndOfTurn();
   void CountLeases(size_t leases);  // With the mutex held.
+  // What the operation holds is given back when it is answered, or when the session ends.
+  void KeepHolds(uint64_t operation_id, Holds holds);
 
-  // Takes the session as far as it can go. Not with the mutex held.
+  // Does all that can be done now. Call it without the mutex.
   void Advance();
   void Do(const SessionProgress::Step& step);
   void End(SessionEnding ending);
@@ -101,14 +104,16 @@ class SessionReactor final
   v1::SessionRequest* request_;
   std::string owner_;
   bool cut_off_ = false;
+  access::Usage::Hold hold_;  // As a session of its principal.
 
   // Set by Open, with the mutex held, unless the session has ended by then; used on the loop.
   std::shared_ptr<core::Session> session_;
   bool release_on_close_ = false;
 
   // Of the loop.
-  bool advancing_ = false;  // At the end of this turn.
-  bool broken_ = false;     // Nothing more comes from core.
+  bool advancing_ = false;                     // At the end of this turn.
+  bool broken_ = false;                        // Nothing more comes from core.
+  std::unordered_map<uint64_t, Holds> holds_;  // By the operation's id.
 
   std::mutex mutex_;
   SessionProgress progress_;  // Guarded by it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session answers that it cannot carry out.
+// The errors with which a session refuses messages and operations.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sessions that are open, so that each hears when the daemon is about to stop, and how much
-// they all keep.
+// The open sessions: tells each that the daemon is about to stop, and sums up what they keep in
+// memory.
 #pragma once
 
 #include <atomic>
@@ -38,14 +38,15 @@ class SessionRegistry {
     return !draining_;
   }
 
-  // Does nothing if it is not there. Afterwards it is not called any more.
+  // Does nothing if the session is not registered. Afterwards it is not called any more.
   void Remove(DrainListener& session) {
     const std::lock_guard lock(mutex_);
     sessions_.erase(&session);
     count_.Set(static_cast<double>(sessions_.size()));
   }
 
-  // What one session keeps, see SessionOutbox, has become more by `change`. Answers what all keep.
+  // One session keeps `change` more operations and answers than before (see SessionOutbox). Returns
+  // the sum over all sessions.
   int64_t AddKept(int64_t change) { return change == 0 ? kept_.load() : kept_ += change; }
 
   // Tells all sessions, once.

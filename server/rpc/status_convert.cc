@@ -45,7 +45,7 @@ std::optional<Millis> DefaultRetryDelay(ErrorReason reason) {
     case ErrorReason::kStoreUnavailable:
     case ErrorReason::kQuorumNotReached:
     case ErrorReason::kRateLimit:
-      return Millis(100);  // A reconnect takes about that long; a burst is worked off by then.
+      return Millis(100);  // A reconnect takes about that long, and a burst is over by then.
     case ErrorReason::kOutcomeUnknown:
     case ErrorReason::kServerDraining:
       return Millis(10);  // The answer waits elsewhere: in the record, or at another daemon.
@@ -60,6 +60,8 @@ std::optional<Millis> DefaultRetryDelay(ErrorReason reason) {
     case ErrorReason::kStoreCorrupt:
     case ErrorReason::kFormatTooNew:
     case ErrorReason::kInvariantViolated:
+    case ErrorReason::kUnauthenticated:
+    case ErrorReason::kPermissionDenied:
       return std::nullopt;
   }
   return std::nullopt;

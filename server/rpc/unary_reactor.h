@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of every unary call that the loop answers: read the message and pass the gate on gRPC's
-// thread, post to the loop, answer from there. Each rpc derives from this.
+// The base of every unary call that the loop answers: reads the message and passes the gate on
+// gRPC's thread, posts to the loop, answers from there.
 #pragma once
 
 #include <concepts>
@@ -34,8 +34,8 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
                Response& response)
       : edge_(edge), context_(edge, call), message_(message), response_(response) {}
 
-  // Sets the call going. It may be answered before this returns, but is not deleted before gRPC has
-  // the reactor. False if it was rejected.
+  // Starts the call. It may be answered before this returns, but is not deleted before gRPC has the
+  // reactor. False if it was rejected.
   bool Start() {
     Read(message_, edge_.deps.limits, operation_);
     const absl::Status status = edge_.gate.Admit(context_.caller(), operation_);
@@ -52,12 +52,12 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
 
   void OnDone() override { delete this; }
 
-  // A hint only: without it gRPC hands OnDone to another thread, which costs as much as the rest.
+  // Only a hint: without it gRPC passes OnDone to another thread, which costs as much as the rest.
   // OnDone neither blocks nor takes long.
   bool InternalInlineable() override { return true; }
 
  protected:
-  // On the loop: has the domain carry out request(), whose texts it may take; the numbers and ids
+  // On the loop: passes request() to the domain, which may move its texts away; numbers and ids
   // stay. `done` may run on another thread.
   virtual void Run(core::Done<Answer> done) = 0;
 
@@ -72,7 +72,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   Response& response() { return response_; }
   bool admitted() const { return admitted_; }
 
-  // The last thing done here: Finish may run OnDone before it returns.
+  // Call it last: Finish may run OnDone, which deletes this object, before it returns.
   void Answered(const Subject& subject, telemetry::Outcome outcome, const absl::Status& status) {
     context_.RecordAnswer(kVerb, subject, outcome, status);
     Finish(ToGrpcStatus(status));
@@ -81,7 +81,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
  private:
   Subject SubjectOfAnswer() {
     Subject subject = SubjectOf(operation_);
-    // The domain may have taken those of the request.
+    // The domain may have moved the request's own texts away.
     if constexpr (requires { message_.name(); }) subject.lock_name = message_.name();
     if constexpr (requires { message_.owner(); }) subject.owner = message_.owner();
     return subject;
@@ -89,6 +89,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
 
   void OnAnswer(const absl::StatusOr<Answer>& answer) {
     OnAnswered(answer);
+    operation_.holds = {};  // Before the answer: who has it may use what was held.
     Subject subject = SubjectOfAnswer();
     if (!answer.ok()) return Answered(subject, OutcomeOf(answer.status()), answer.status());
     ToProto(*answer, response_);
@@ -111,7 +112,24 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   bool admitted_ = false;
 };
 
-// Makes the reactor of a call and sets it going.
+// Answers a call at once on gRPC's thread: it does not need the loop, which may be busy. `fill`
+// fills the response.
+template <typename Message, typename Fill>
+grpc::ServerUnaryReactor* AnswerAtOnce(const Edge& edge, grpc::CallbackServerContext& context,
+                                       const Message& message, Fill fill) {
+  CallContext call(edge, context);
+  Operation operation;
+  Read(message, edge.deps.limits, operation);
+  const absl::Status status = edge.gate.Admit(call.caller(), operation);
+  if (status.ok()) fill(call.caller(), operation);
+  call.RecordAnswer(operation.verb(), {},
+                    status.ok() ? telemetry::Outcome::kDone : telemetry::Outcome::kError, status);
+  grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status));
+  return reactor;
+}
+
+// Makes the reactor of a call and starts it.
 template <typename Reactor, typename Message, typename Response>
 grpc::ServerUnaryReactor* Started(const Edge& edge, const grpc::CallbackServerContext& call,
                                   const Message& message, Response& response) {

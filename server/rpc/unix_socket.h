@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file of a unix socket that we listen on. gRPC takes over any socket file that it finds, also
-// one on which another daemon serves; this sees to it that only stale ones are taken.
+// The file of a unix socket on which we listen. gRPC takes over any socket file, even one on which
+// another daemon serves; this makes sure that only stale files are taken over.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@ namespace lockkeeper::rpc {
 // Thread-safety: thread-compatible.
 class UnixSocketClaim {
  public:
-  // Locks `path` + ".lock" for as long as the claim lives, so that of two daemons that start at
-  // once one is refused. Whatever program serves on the path keeps it. Errors: UNAVAILABLE with a
-  // text for people: in use, not a socket, too long, not writable.
+  // Locks `path` + ".lock" for as long as the claim lives, so that of two daemons that start at the
+  // same time one is refused. A program that serves on the path keeps it. Errors: UNAVAILABLE; the
+  // message says why: in use, not a socket, too long, not writable.
   static absl::StatusOr<std::unique_ptr<UnixSocketClaim>> Make(const std::string& path);
 
   ~UnixSocketClaim();

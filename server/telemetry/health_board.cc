@@ -41,7 +41,7 @@ constexpr char kNotDurable[] =
 std::string Health::problem() const {
   if (draining) return "draining: the daemon is about to stop";
   if (!store.reachable) return "store away: " + store.problem;
-  if (!grants.looked) return "the guard has not looked at the store yet";
+  if (!store.looked) return "the guard has not looked at the store yet";
   return "";
 }
 
@@ -72,12 +72,8 @@ void HealthBoard::Make(Change change) {
   Update(std::move(after));
 }
 
-void HealthBoard::ReportStore(StoreHealth health) {
-  Make([&](Health& after) { after.store = std::move(health); });
-}
-
-void HealthBoard::ReportGrants(GrantHealth health) {
-  Make([&](Health& after) { after.grants = std::move(health); });
+void HealthBoard::ReportStore(absl::FunctionRef<void(StoreStatus&)> change) {
+  Make([&](Health& after) { change(after.store); });
 }
 
 void HealthBoard::ReportGivenUp(std::vector<std::string> given_up) {
@@ -117,16 +113,17 @@ void HealthBoard::Update(Health after) {
     const std::lock_guard lock(mutex_);
     health_ = after;
   }
-  if (before.store != after.store) LogStore(before.store, after.store);
+  LogStore(before.store, after.store);
   store_up_.Set(after.store.reachable ? 1 : 0);
   draining_gauge_.Set(after.draining ? 1 : 0);
   granting_.Set(after.granting() ? 1 : 0);
-  epoch_.Set(static_cast<double>(after.grants.epoch));
-  quarantine_end_.Set(static_cast<double>(after.grants.quarantine_end.micros) / kMicrosPerSecond);
+  epoch_.Set(static_cast<double>(after.store.epoch));
+  quarantine_end_.Set(static_cast<double>(after.store.quarantine_end.micros) / kMicrosPerSecond);
   for (auto& [number, listener] : listeners_) listener(after);
 }
 
-void HealthBoard::LogStore(const StoreHealth& before, const StoreHealth& after) {
+void HealthBoard::LogStore(const StoreStatus& before, const StoreStatus& after) {
+  if (!after.reachable && after.problem == before.problem) return;
   if (after.reachable && logged_ != Logged::kUp) {
     logged_ = Logged::kUp;
     logger_.Info(
@@ -139,7 +136,7 @@ void HealthBoard::LogStore(const StoreHealth& before, const StoreHealth& after) 
                  {field::Problem(after.problem)});
   } else if (after.reachable) {
     WarnIfNotDurable(after.assurance);
-  } else if (after.problem != before.problem) {
+  } else {
     logger_.WriteLimited(problem_limit_, LogLevel::kWarn, "store.still_down",
                          "The store is away for another reason than before",
                          {field::Problem(after.problem)});

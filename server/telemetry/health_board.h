@@ -14,25 +14,16 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "core/types.h"
-#include "telemetry/grant_health.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+#include "telemetry/store_status.h"
 
 namespace lockkeeper::telemetry {
 
-struct StoreHealth {
-  bool reachable = false;
-  std::string problem = "not connected yet";  // For people; empty if reachable.
-  std::string server_version;                 // Empty if never reached.
-  core::Assurance assurance = core::Assurance::kNone;
-
-  bool operator==(const StoreHealth&) const = default;
-};
-
 struct Health {
-  StoreHealth store;
-  GrantHealth grants;
+  StoreStatus store;
   bool draining = false;
   std::vector<std::string> given_up;  // The promises that settings give up, one sentence each.
 
@@ -41,13 +32,13 @@ struct Health {
   std::vector<std::string> notes() const;
 
   // Ready for requests.
-  bool serving() const { return store.reachable && grants.looked && !draining; }
+  bool serving() const { return store.reachable && store.looked && !draining; }
   // Why it is not serving, in one line; empty if it is.
   std::string problem() const;
 
   // Whether new leases are granted. A daemon that only extends leases is serving() too, because
   // holders need it.
-  bool granting() const { return serving() && grants.granting; }
+  bool granting() const { return serving() && store.grants; }
 
   bool operator==(const Health&) const = default;
 };
@@ -84,9 +75,9 @@ class HealthBoard {
   // Sets Health::given_up.
   void ReportGivenUp(std::vector<std::string> given_up);
 
-  // Set Health::store and Health::grants.
-  void ReportStore(StoreHealth health);
-  void ReportGrants(GrantHealth health);
+  // Changes Health::store. Its connections and its guard report separately: each sets what it
+  // knows.
+  void ReportStore(absl::FunctionRef<void(StoreStatus&)> change);
 
   // The daemon is about to stop. This cannot be undone.
   void StartDraining();
@@ -109,7 +100,7 @@ class HealthBoard {
   void Make(Change change);
   // The next three with `changing_` held.
   void Update(Health after);
-  void LogStore(const StoreHealth& before, const StoreHealth& after);
+  void LogStore(const StoreStatus& before, const StoreStatus& after);
   void WarnIfNotDurable(core::Assurance assurance);
 
   const Logger logger_;

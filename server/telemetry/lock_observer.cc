@@ -40,10 +40,11 @@ void TelemetryLockObserver::OnWithdrawalEnded(std::string_view lock_name, Withdr
   }
 }
 
-void TelemetryLockObserver::OnWaitBegan() { metrics_.waiters().Add(1); }
+void TelemetryLockObserver::OnWaitBegan(const core::AcquireRequest&) { metrics_.waiters().Add(1); }
 
 // Writes no record, because the record of the request has the time that it waited.
-void TelemetryLockObserver::OnWaitEnded(core::WaitEnd end, core::Micros waited) {
+void TelemetryLockObserver::OnWaitEnded(const core::Keeper&, core::WaitEnd end,
+                                        core::Micros waited) {
   metrics_.waiters().Add(-1);
   metrics_.waits(end).Observe(waited);
 }

@@ -15,8 +15,8 @@ class TelemetryLockObserver : public core::LockObserver {
   TelemetryLockObserver(Logger logger, Metrics& metrics);
 
   void OnWithdrawalEnded(std::string_view lock_name, core::WithdrawalEnd end) override;
-  void OnWaitBegan() override;
-  void OnWaitEnded(core::WaitEnd end, core::Micros waited) override;
+  void OnWaitBegan(const core::AcquireRequest& request) override;
+  void OnWaitEnded(const core::Keeper& keeper, core::WaitEnd end, core::Micros waited) override;
   void OnExpiredLeaseReplaced(std::string_view lock_name, core::FencingToken token) override;
   void OnInvariantViolated(std::string_view what) override;
 

@@ -29,7 +29,7 @@ inline LogField FencingToken(core::FencingToken token) { return {"fencing_token"
 inline LogField Wait(Millis waited) { return {"wait_ms", waited.count()}; }
 
 // Of the store.
-inline LogField Lane(size_t number) { return {"lane", number}; }
+inline LogField Connection(size_t number) { return {"connection", number}; }
 inline LogField Script(std::string_view name) { return {"script", name}; }
 inline LogField ServerVersion(std::string_view version) { return {"server_version", version}; }
 inline LogField Assurance(std::string_view level) { return {"assurance", level}; }
@@ -60,6 +60,7 @@ inline LogField Pid(int64_t pid) { return {"pid", pid}; }
 inline LogField Signal(std::string_view name) { return {"signal", name}; }
 inline LogField Address(std::string_view address) { return {"address", address}; }
 inline LogField Path(std::string_view path) { return {"path", path}; }
+inline LogField Files(std::string_view what) { return {"files", what}; }
 inline LogField Limit(Millis time) { return {"limit_ms", time.count()}; }
 inline LogField Connections(size_t number) { return {"connections", number}; }
 inline LogField Descriptors(size_t number) { return {"descriptors", number}; }

@@ -73,6 +73,12 @@ inline constexpr MetricInfo kEventLoopLagSeconds{kHistogram, "lockkeeper_event_l
 inline constexpr MetricInfo kConnectionsClosedTotal{
     kCounter, "lockkeeper_connections_closed_total", "reason",
     "Connections of clients that the daemon closed to protect itself"};
+inline constexpr MetricInfo kFileReloadTotal{
+    kCounter, "lockkeeper_file_reload_total", "files,outcome",
+    "Changes of files that the daemon noticed, and whether it uses them"};
+inline constexpr MetricInfo kCertificateExpiry{
+    kGauge, "lockkeeper_certificate_expiry_seconds", "certificate",
+    "When a certificate of this daemon expires, Unix time"};
 // Names that every Prometheus client library uses.
 inline constexpr MetricInfo kProcessCpuSecondsTotal{kCounter, "process_cpu_seconds_total", "",
                                                     "CPU time used, user and system"};
@@ -109,6 +115,8 @@ inline constexpr std::array kAll = {
     kInvariantViolatedTotal,
     kEventLoopLagSeconds,
     kConnectionsClosedTotal,
+    kFileReloadTotal,
+    kCertificateExpiry,
     kProcessCpuSecondsTotal,
     kProcessResidentMemoryBytes,
     kProcessOpenFds,

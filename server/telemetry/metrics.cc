@@ -202,6 +202,8 @@ struct Metrics::Registered {
   Family<prometheus::Counter>& reassertion_total = Counters(catalog::kReassertionTotal, registry);
   Family<prometheus::Counter>& connections_closed =
       Counters(catalog::kConnectionsClosedTotal, registry);
+  Family<prometheus::Counter>& file_reloads = Counters(catalog::kFileReloadTotal, registry);
+  Family<prometheus::Gauge>& certificate_expiry = Gauges(catalog::kCertificateExpiry, registry);
   Family<prometheus::Gauge>& build_info = Gauges(catalog::kBuildInfo, registry);
 
   prometheus::Gauge& store_up = Gauges(catalog::kStoreUp, registry).Add({});
@@ -268,6 +270,15 @@ Counter Metrics::StoreLosses(std::string_view loss) {
 
 Counter Metrics::ConnectionsClosed(std::string_view reason) {
   return Counter(registered_->connections_closed.Add({{"reason", std::string(reason)}}));
+}
+
+Counter Metrics::FileReloads(std::string_view files, std::string_view outcome) {
+  return Counter(registered_->file_reloads.Add(
+      {{"files", std::string(files)}, {"outcome", std::string(outcome)}}));
+}
+
+Gauge Metrics::CertificateExpiry(std::string_view certificate) {
+  return Gauge(registered_->certificate_expiry.Add({{"certificate", std::string(certificate)}}));
 }
 
 Counter Metrics::Reassertions(std::string_view end) {

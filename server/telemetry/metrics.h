@@ -89,8 +89,12 @@ class Metrics {
   // The counters for one kind of loss ("emptied") and one end of a reassertion ("taken_back").
   Counter StoreLosses(std::string_view loss);
   Counter Reassertions(std::string_view end);
-  // The counter for one reason: "too_many" or "flood".
+  // The counter for one reason: "too_many", "flood", "no_tls" or "handshakes".
   Counter ConnectionsClosed(std::string_view reason);
+  // The counter for one set of files ("server_tls") and one outcome: "used" or "refused".
+  Counter FileReloads(std::string_view files, std::string_view outcome);
+  // The end of one certificate: "server" or "redis".
+  Gauge CertificateExpiry(std::string_view certificate);
 
   Gauge store_up() const;
   Gauge draining() const;

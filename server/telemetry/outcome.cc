@@ -33,6 +33,10 @@ std::string_view NameOf(Outcome outcome) {
       return "listed";
     case Outcome::kForceReleased:
       return "force_released";
+    case Outcome::kQuarantineEnded:
+      return "quarantine_ended";
+    case Outcome::kNoQuarantine:
+      return "no_quarantine";
     case Outcome::kDone:
       return "done";
     case Outcome::kCancelled:

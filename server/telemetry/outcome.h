@@ -26,6 +26,8 @@ enum class Outcome {
   kNotFound,
   kListed,
   kForceReleased,
+  kQuarantineEnded,
+  kNoQuarantine,
   kDone,       // The only good outcome of an rpc that has no others.
   kCancelled,  // The caller left before its answer.
   kError,      // Any other status than OK.

@@ -38,6 +38,9 @@ std::optional<std::string> NearMiss(std::string_view word, const std::vector<std
   std::optional<std::string> nearest;
   size_t least = word.size() / 3 + 1;  // A larger distance is no misspelling.
   for (const std::string& candidate : known) {
+    const size_t longer = std::max(word.size(), candidate.size());
+    const size_t shorter = std::min(word.size(), candidate.size());
+    if (longer - shorter >= least) continue;
     const size_t distance = Distance(word, candidate);
     if (distance < least) {
       least = distance;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a load program and reads the figures that it prints (load/latencies.h).
+// Runs a load program and reads the figures that it prints (load/figures.h).
 #pragma once
 
 #include <map>

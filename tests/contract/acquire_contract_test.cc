@@ -2,6 +2,7 @@
 //
 // Acquire: grants, repeats of grants, contention, and what a grant tells of the lease before it.
 #include "contract/store_contract.h"
+#include "core/limits.h"
 
 namespace lockkeeper::support {
 namespace {

@@ -3,6 +3,7 @@
 // Release: ends the lease of its id and of no other, says what became of it, however often it is
 // asked, and makes the id void for acquires that it overtook.
 #include "contract/store_contract.h"
+#include "core/limits.h"
 
 namespace lockkeeper::support {
 namespace {

@@ -47,58 +47,58 @@ core::FenceRequest StoreContract::FenceOf(const std::string& name, core::Fencing
 
 absl::StatusOr<AcquireOutcome> StoreContract::Ask(const core::AcquireRequest& request,
                                                   size_t daemon, int64_t old_number) {
-  core::LockStore& locks = world_->daemon(daemon).locks;
-  core::WaitingLine& line = world_->daemon(daemon).line;
+  const Ports ports = world_->ports(daemon);
   if (request.wait_timeout > Millis(0)) {
-    return AskOnLoop<AcquireOutcome>(
-        [&](core::Done<AcquireOutcome> done) { line.Stand(request, old_number, std::move(done)); });
+    return AskOnLoop<AcquireOutcome>([&](core::Done<AcquireOutcome> done) {
+      ports.line->Stand(request, old_number, std::move(done));
+    });
   }
   const auto answer = AskOnLoop<core::AcquireAnswer>(
-      [&](core::Done<core::AcquireAnswer> done) { locks.Acquire(request, std::move(done)); });
+      [&](core::Done<core::AcquireAnswer> done) { ports.locks.Acquire(request, std::move(done)); });
   if (!answer.ok()) return answer.status();
   return std::visit([](const auto& is) { return AcquireOutcome(is); }, *answer);
 }
 
 absl::StatusOr<Lease> StoreContract::Ask(const core::ExtendRequest& request) {
   return AskOnLoop<Lease>(
-      [&](core::Done<Lease> done) { world_->daemon(0).locks.Extend(request, std::move(done)); });
+      [&](core::Done<Lease> done) { world_->ports(0).locks.Extend(request, std::move(done)); });
 }
 
 absl::StatusOr<core::ReleaseAnswer> StoreContract::Ask(const core::ReleaseRequest& request) {
   return AskOnLoop<core::ReleaseAnswer>([&](core::Done<core::ReleaseAnswer> done) {
-    world_->daemon(0).locks.Release(request, std::move(done));
+    world_->ports(0).locks.Release(request, std::move(done));
   });
 }
 
 absl::StatusOr<core::WithdrawResult> StoreContract::Ask(const core::WithdrawRequest& request) {
   return AskOnLoop<core::WithdrawResult>([&](core::Done<core::WithdrawResult> done) {
-    world_->daemon(0).locks.Withdraw(request, std::move(done));
+    world_->ports(0).locks.Withdraw(request, std::move(done));
   });
 }
 
 absl::StatusOr<core::FenceAnswer> StoreContract::Ask(const core::FenceRequest& request) {
   return AskOnLoop<core::FenceAnswer>([&](core::Done<core::FenceAnswer> done) {
-    world_->daemon(0).locks.Fence(request, std::move(done));
+    world_->ports(0).locks.Fence(request, std::move(done));
   });
 }
 
 absl::StatusOr<core::ForceReleaseAnswer> StoreContract::Ask(
     const core::ForceReleaseRequest& request) {
   return AskOnLoop<core::ForceReleaseAnswer>([&](core::Done<core::ForceReleaseAnswer> done) {
-    world_->daemon(0).admin.ForceRelease(request, std::move(done));
+    world_->ports(0).admin.ForceRelease(request, std::move(done));
   });
 }
 
 absl::StatusOr<core::LockPage> StoreContract::Ask(const core::ListRequest& request) {
   return AskOnLoop<core::LockPage>([&](core::Done<core::LockPage> done) {
-    world_->daemon(0).admin.List(request, std::move(done));
+    world_->ports(0).admin.List(request, std::move(done));
   });
 }
 
 absl::StatusOr<std::optional<core::LockInfo>> StoreContract::AskGet(const std::string& name) {
   return AskOnLoop<std::optional<core::LockInfo>>(
       [&](core::Done<std::optional<core::LockInfo>> done) {
-        world_->daemon(0).admin.Get(name, Deadline(), std::move(done));
+        world_->ports(0).admin.Get(name, Deadline(), std::move(done));
       });
 }
 
@@ -168,15 +168,5 @@ core::LockInfo StoreContract::Get(const std::string& name) {
   ADD_FAILURE() << "there is no lock '" << name << "'";
   return {};
 }
-
-std::string StoreContract::RecordOf(const std::string& name) {
-  return world_->Run({"GET", KeyOf(name)}).text;
-}
-
-void StoreContract::PutRecord(const std::string& name, std::string_view record) {
-  world_->Run({"SET", KeyOf(name), record});
-}
-
-int64_t StoreContract::KeyCount() { return world_->Run({"DBSIZE"}).integer; }
 
 }  // namespace lockkeeper::support

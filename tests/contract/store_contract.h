@@ -71,7 +71,8 @@ class StoreContract : public testing::TestWithParam<WorldKind> {
   core::Instant Deadline() { return world_->Now() + std::chrono::seconds(20); }
 
   // Ask the store of a daemon and wait for its answer.
-  // One with a wait_timeout may stand in line; `old_number`: see WaitingLine::Stand.
+  // One with a wait_timeout may stand in the store's line, which it has to
+  // have; `old_number`: see WaitingLine::Stand.
   absl::StatusOr<core::AcquireOutcome> Ask(const core::AcquireRequest& request, size_t daemon = 0,
                                            int64_t old_number = 0);
   absl::StatusOr<core::Lease> Ask(const core::ExtendRequest& request);
@@ -110,11 +111,7 @@ class StoreContract : public testing::TestWithParam<WorldKind> {
   void StepBy(Micros step) { world_->StepNodeClock(step); }
   core::NodeTime NodeNow() { return world_->NodeNow(); }
 
-  // Where the record of a lock is on the server, and the record itself.
-  static std::string KeyOf(const std::string& name) { return "lk:{" + name + "}"; }
-  std::string RecordOf(const std::string& name);
-  void PutRecord(const std::string& name, std::string_view record);
-  int64_t KeyCount();
+  std::string RecordOf(const std::string& name) { return world_->RecordOf(name); }
 
   template <typename T>
   bool Await(const Answer<T>& answer) {

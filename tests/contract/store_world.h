@@ -1,73 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a store under test stands on: one Redis server and any number of daemons that use it. There
-// is one with the in-process server in virtual time and one with a real redis-server; the suite
-// cannot tell which it has. The server's clock stands still in both until the test moves it. With a
-// guard, the daemons' clock stands still too, for a guard compares the two.
+// What a store under test stands on: one server and any number of daemons that use it. The suite
+// cannot tell which store it has. The server's clock stands still until the test moves it, and need
+// not have to do with that of the daemons.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "core/clock.h"
+#include "core/executor.h"
 #include "core/lock_store.h"
-#include "redis/format/key_layout.h"
-#include "redis/guard/guard_observer.h"
-#include "redis/redis_store.h"
-#include "support/guard_options.h"
-#include "support/trusting_guard.h"
+#include "core/waiting_line.h"
 
 namespace lockkeeper::support {
 
 // How long the store keeps records in these tests.
 inline constexpr core::Millis kRetention{60'000};
 
-// Whether losses of the server's state are noticed.
-enum class Guarding { kNone, kGuarded };
+// What the first daemon is in keepers; the others follow.
+inline constexpr uint64_t kFirstDaemon = 1;
 
-// Counts what guards notice.
-class CountingObserver final : public redis::GuardObserver {
- public:
-  void OnFirstUse(const redis::StoreTrust&) override {}
-  void OnLoss(redis::LossKind kind, const redis::StoreTrust&) override { losses.push_back(kind); }
-  void OnNewEpoch(const redis::StoreTrust&) override {}
-  void OnTrustChanged(const redis::StoreTrust&) override {}
-
-  std::vector<redis::LossKind> losses;
-};
-
-// The store of one daemon.
-struct Daemon {
-  Daemon(redis::Node& node, const core::Clock& clock, core::Executor& executor,
-         const std::string& daemon_id, Guarding guarding)
-      : store(Build(guarding, node, clock, executor, StoreOptionsOf(daemon_id))),
-        locks(store->locks()),
-        line(store->line()),
-        admin(store->admin()) {}
-
-  CountingObserver noticed;
-  std::unique_ptr<redis::RedisStore> store;
+// A daemon's store, by its ports.
+struct Ports {
   core::LockStore& locks;
-  core::WaitingLine& line;
   core::AdminStore& admin;
-
- private:
-  std::unique_ptr<redis::RedisStore> Build(Guarding guarding, redis::Node& node,
-                                           const core::Clock& clock, core::Executor& executor,
-                                           redis::RedisStoreOptions options) {
-    options.record_retention = kRetention;
-    if (guarding == Guarding::kNone) {
-      return std::make_unique<redis::RedisStore>(node, clock, executor, noticed, options,
-                                                 std::make_unique<TrustingGuard>());
-    }
-    return std::make_unique<redis::RedisStore>(node, clock, executor, noticed, options);
-  }
+  core::WaitingLine* line;  // Null: the store has none.
 };
 
 class StoreWorld {
@@ -76,27 +40,29 @@ class StoreWorld {
 
   // The first daemon is there from the beginning; others are made when they are asked for, by the
   // test's thread.
-  virtual Daemon& daemon(size_t index) = 0;
+  virtual Ports ports(size_t daemon) = 0;
 
   // Runs `task` on the daemons' thread and waits for it.
   virtual void OnLoop(absl::FunctionRef<void()> task) = 0;
 
-  // Lets the daemons work until `answered` holds, which is asked on the caller's thread. False if
-  // it does not within a time that is long for everything.
+  // Lets the daemons work until `answered` holds, which is asked on their thread. False if it does
+  // not within a time that is long for everything.
   virtual bool Await(absl::FunctionRef<bool()> answered) = 0;
 
-  // The daemons' clock.
-  virtual core::Instant Now() = 0;
+  // The daemons' clock and thread.
+  virtual const core::Clock& clock() = 0;
+  virtual core::Executor& executor() = 0;
+  core::Instant Now() { return clock().Now(); }
 
   // The server's clock, and moving it, back too.
   virtual core::NodeTime NodeNow() = 0;
   virtual void StepNodeClock(core::Micros step) = 0;
 
-  // With a guard: moves the server's clock and the daemons'.
-  virtual void LetTimePass(core::Micros time) = 0;
-
-  // Runs a command on the server, around the daemons.
-  virtual redis::Reply Run(const std::vector<std::string_view>& words) = 0;
+  // What the server keeps of a lock: anything, and all of it (text to compare).
+  virtual bool IsKept(const std::string& name) = 0;
+  virtual std::string RecordOf(const std::string& name) = 0;
+  // The server loses everything.
+  virtual void ForgetEverything() = 0;
 };
 
 // A kind of world that the suite runs on.
@@ -107,7 +73,7 @@ struct WorldKind {
 
 inline void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
 
-// The kinds that this machine can have.
-std::vector<WorldKind> WorldKinds(Guarding guarding = Guarding::kNone);
+// The kinds that this machine can have: a store in memory, and those on Redis.
+std::vector<WorldKind> WorldKinds();
 
 }  // namespace lockkeeper::support

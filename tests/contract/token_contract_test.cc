@@ -24,16 +24,6 @@ class TokenContract : public StoreContract {
     Release("a", id);
   }
 
-  // Writes `token` into the record of lock "a".
-  void PutToken(int64_t token) {
-    constexpr size_t kTokenBegin = 15;
-    constexpr size_t kTokenLength = 16;
-    std::string digits = std::to_string(token);
-    digits.insert(0, kTokenLength - digits.size(), '0');
-    PutRecord("a", RecordOf("a").replace(kTokenBegin, kTokenLength, digits));
-    ASSERT_EQ(Get("a").token.value, token);
-  }
-
   uint64_t next_ = 1;
   FencingToken last_;
 };
@@ -64,7 +54,7 @@ TEST_P(TokenContract, TokensRiseWhileTheClockGoesBack) {
 TEST_P(TokenContract, TokensRiseOverAnEmptiedStore) {
   for (int i = 0; i < 20; ++i) {
     GrantAndRelease();
-    world_->Run({"FLUSHALL"});
+    world_->ForgetEverything();
   }
 }
 
@@ -74,19 +64,10 @@ TEST_P(TokenContract, TokensRiseOverAnEmptiedStoreWhoseClockWasAhead) {
   StepBy(kHour);
   GrantAndRelease();
   StepBy(-kHour);
-  world_->Run({"FLUSHALL"});
+  world_->ForgetEverything();
 
   GrantAndRelease();
   EXPECT_GT(last_.value, NodeNow().micros + 3'000'000'000);
-}
-
-TEST_P(TokenContract, DaemonKeepsInMindTheClockThatItSawWithoutAGrant) {
-  StepBy(kHour);
-  const FencingToken ahead{NodeNow().micros};
-  Fence(FenceOf("another lock", FencingToken{1}));
-  StepBy(-kHour);
-
-  EXPECT_GE(Grant("a", Id(1)).token, ahead);
 }
 
 TEST_P(TokenContract, RecordKeepsTokensRisingForADaemonThatSawNothing) {
@@ -101,7 +82,7 @@ TEST_P(TokenContract, RecordKeepsTokensRisingForADaemonThatSawNothing) {
 TEST_P(TokenContract, TokensRiseAfterTheRecordIsGone) {
   GrantAndRelease();
   StepBy(kTtl + kRetention + Millis(1));
-  ASSERT_EQ(world_->Run({"EXISTS", KeyOf("a")}).integer, 0);
+  ASSERT_FALSE(world_->IsKept("a"));
 
   GrantAndRelease(1);
 }
@@ -112,7 +93,7 @@ TEST_P(TokenContract, RecordStaysUntilTheClockHasReachedTheToken) {
   GrantAndRelease();
   StepBy(-kHour);
   StepBy(kHour - Millis(1));
-  ASSERT_EQ(world_->Run({"EXISTS", KeyOf("a")}).integer, 1);
+  ASSERT_TRUE(world_->IsKept("a"));
 
   GrantAndRelease(1);
 }
@@ -133,25 +114,6 @@ TEST_P(TokenContract, TokensRiseOverForcedReleases) {
     last_ = ForceRelease("a", core::ReleaseDelay::kNone).token;
     EXPECT_GT(last_, granted);
   }
-}
-
-TEST_P(TokenContract, HighestTokenIsGrantedAndNoneAfterIt) {
-  GrantAndRelease();
-  PutToken(core::limits::kTokenMax - 1);
-
-  EXPECT_EQ(Grant("a", Id(100)).token.value, core::limits::kTokenMax);
-  Release("a", Id(100));
-  EXPECT_THAT(ReasonOf(Ask(AcquireOf("a", Id(101)))), Optional(ErrorReason::kStoreCorrupt));
-  EXPECT_EQ(Get("a").token.value, core::limits::kTokenMax);
-}
-
-TEST_P(TokenContract, HighestTokenIsNotRaisedByForce) {
-  GrantAndRelease();
-  PutToken(core::limits::kTokenMax - 1);
-  Grant("a", Id(100));
-
-  const auto answer = Ask(core::ForceReleaseRequest{"a", core::ReleaseDelay::kNone, Deadline()});
-  EXPECT_THAT(ReasonOf(answer), Optional(ErrorReason::kStoreCorrupt));
 }
 
 LOCKKEEPER_CONTRACT_SUITE(TokenContract);

@@ -82,7 +82,7 @@ TEST_P(WithdrawContract, LaterAttemptTakesTheGrantOver) {
 // up, and the ttl decides.
 TEST_P(WithdrawContract, SameAttemptFromAnotherCallLeavesTheGrantToItsTtl) {
   for (const int32_t attempt : {0, 1}) {
-    world_->Run({"FLUSHALL"});
+    world_->ForgetEverything();
     Grant(Attempt(attempt, 1));
     Grant(Attempt(attempt, 2));
 
@@ -230,7 +230,7 @@ TEST_P(WithdrawContract, AttemptAfterAKeptOneIsAnsweredWithTheFirstGrant) {
 
 TEST_P(WithdrawContract, KeptWithdrawalOfTheSameAttemptLeavesItsRepeatsTheirAnswer) {
   for (const int32_t attempt : {0, 1}) {
-    world_->Run({"FLUSHALL"});
+    world_->ForgetEverything();
     const core::Lease lease = Grant(Attempt(attempt, 1));
     EXPECT_EQ(Withdraw(Attempt(attempt, 2)), WithdrawResult::kKept);
 

@@ -4,7 +4,8 @@
 # run.sh [--schedules N] [--compare R] [NAME...]: proves that the simulator notices. Each *.patch here breaks one promise of the service,
 # which its first line says. This applies one after the other to a copy of the tree below build/mutants, builds the simulator there and
 # runs up to N schedules (default 10000) until a violation. A promise that is out of the simulator's reach has a second line,
-# `Found by: TARGET TEST...`: then these tests have to fail. Prints what became of each; the last line is `K of N found`. Fails unless all
+# `Found by: TARGET TEST...`: then these tests have to fail. One that shows only with one store has a second line `Store: redis|memory`,
+# see `simulate --store`. Prints what became of each; the last line is `K of N found`. Fails unless all
 # were found; a patch that does not apply is not found. NAME: only these. --compare: instead, says how many schedules a find takes drawn
 # evenly and by searches, the median of R seeds each.
 set -euo pipefail
@@ -100,9 +101,10 @@ try_tests() {
 
 # Says of one mutant whether it was found, and by what.
 try() {
-  local patch=$1 name tests
+  local patch=$1 name tests store
   name=$(basename "$patch" .patch)
   read -ra tests < <(sed -n '2s/^Found by: //p' "$patch")
+  read -ra store < <(sed -n '2s/^Store: /--store /p' "$patch")
   if ! apply "$patch" 2>"$LOGS/apply"; then
     echo "NOT FOUND  $name: the patch does not apply"
     return 1
@@ -114,9 +116,9 @@ try() {
   elif [ ${#tests[@]} -gt 0 ]; then
     try_tests "$name" "${tests[@]}" || status=1
   elif [ "$repeats" -gt 0 ]; then
-    echo "$name: $(median_of "$name" --even) schedules drawn evenly, $(median_of "$name") by searches"
+    echo "$name: $(median_of "$name" --even "${store[@]}") schedules drawn evenly, $(median_of "$name" "${store[@]}") by searches"
   else
-    simulate_until_found "$LOGS/$name" --seed 1
+    simulate_until_found "$LOGS/$name" --seed 1 "${store[@]}"
     if grep -q '^  violation: ' "$LOGS/$name"; then
       echo "found      $name: after $(schedules_of "$LOGS/$name") schedules:$(sed -n 's/^  violation://p' "$LOGS/$name" | head -1)"
     else

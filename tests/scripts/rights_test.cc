@@ -11,7 +11,6 @@
 #include <regex>
 #include <set>
 
-#include "redis/script_outcome.h"
 #include "redis/scripts.h"
 #include "scripts/script_calls.h"
 #include "support/process/redis_connection.h"

@@ -20,6 +20,9 @@
 namespace lockkeeper::simulation {
 namespace {
 
+// Which store the schedules of a campaign have, but those that are given.
+enum class Store { kRedis, kMemory };
+
 struct Totals {
   uint64_t schedules = 0;
   core::Micros virtual_time{};
@@ -27,6 +30,15 @@ struct Totals {
   uint64_t grants = 0;
   uint64_t faults = 0;
   uint64_t failed = 0;
+
+  void Add(const Totals& other) {
+    schedules += other.schedules;
+    virtual_time += other.virtual_time;
+    executed += other.executed;
+    grants += other.grants;
+    faults += other.faults;
+    failed += other.failed;
+  }
 };
 
 bool Fails(const Schedule& schedule, support::LuaScripts& lua) {
@@ -54,7 +66,8 @@ std::string Report(const Schedule& schedule, const std::string& drawn, support::
 // The threads of one campaign: each takes the next piece of work until there is none left.
 class Campaign {
  public:
-  Campaign(const CampaignOptions& options, std::ostream& out) : options_(options), out_(out) {
+  Campaign(const CampaignOptions& options, Store store, std::ostream& out)
+      : options_(options), store_(store), out_(out) {
     if (options.drawing == Drawing::kEven) {
       DrawEvenSeeds();
       pieces_ = options.first.size() + seeds_.size();
@@ -98,8 +111,8 @@ class Campaign {
         Try(options_.first[piece], "(a schedule that was given, or once failed)", lua);
       } else if (options_.drawing == Drawing::kEven) {
         const uint64_t seed = seeds_[piece - options_.first.size()];
-        Try(DrawEven(seed), "--even --no-regression --schedules 1 --seed " + std::to_string(seed),
-            lua);
+        Try(OnStore(DrawEven(seed)),
+            Drawn("--even --no-regression --schedules 1 --seed " + std::to_string(seed)), lua);
       } else if (options_.drawing == Drawing::kSteered) {
         RunSearch(piece - options_.first.size(), lua);
       } else {
@@ -108,14 +121,24 @@ class Campaign {
     }
   }
 
+  Schedule OnStore(Schedule schedule) const {
+    if (store_ == Store::kMemory) PutInMemory(schedule);
+    return schedule;
+  }
+
+  // How a schedule can be drawn again.
+  std::string Drawn(const std::string& arguments) const {
+    return (store_ == Store::kMemory ? "--store memory " : "") + arguments;
+  }
+
   void RunSearch(uint64_t number, support::LuaScripts& lua) {
     const uint64_t seed = options_.seed + number;
     Search search(seed);
     const uint64_t length = LengthOf(number);
     for (uint64_t i = 1; i <= length && !enough_failed_; ++i) {
-      const Schedule schedule = search.Next();
-      const std::string drawn =
-          "--no-regression --seed " + std::to_string(seed) + " --schedules " + std::to_string(i);
+      const Schedule schedule = OnStore(search.Next());
+      const std::string drawn = Drawn("--no-regression --seed " + std::to_string(seed) +
+                                      " --schedules " + std::to_string(i));
       const Outcome outcome = Try(schedule, drawn, lua);
       if (outcome.violations.empty()) search.Learn(schedule, outcome.coverage);
     }
@@ -125,10 +148,10 @@ class Campaign {
     const uint64_t seed = options_.seed + number;
     const uint64_t length = LengthOf(number);
     for (uint64_t order = 0; order < length && !enough_failed_; ++order) {
-      const std::string drawn = "--orders " + std::to_string(options_.depth) +
-                                " --no-regression --seed " + std::to_string(seed) +
-                                " --schedules " + std::to_string(order + 1);
-      Try(DrawSmallScope(seed, options_.depth, order), drawn, lua);
+      const std::string drawn =
+          Drawn("--orders " + std::to_string(options_.depth) + " --no-regression --seed " +
+                std::to_string(seed) + " --schedules " + std::to_string(order + 1));
+      Try(OnStore(DrawSmallScope(seed, options_.depth, order)), drawn, lua);
     }
   }
 
@@ -152,6 +175,7 @@ class Campaign {
   }
 
   const CampaignOptions& options_;
+  const Store store_;
   std::ostream& out_;
   std::vector<uint64_t> seeds_;  // Of even drawing.
   size_t pieces_ = 0;
@@ -193,7 +217,14 @@ Schedule Shrink(const Schedule& failing, support::LuaScripts& lua) {
 uint64_t RunAll(const CampaignOptions& options, std::ostream& out) {
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t cpu_begin = std::clock();
-  const Totals totals = Campaign(options, out).RunAll();
+  Totals totals = Campaign(options, Store::kRedis, out).RunAll();
+  if (options.in_memory > 0 && totals.failed < options.failures_max) {
+    CampaignOptions in_memory = options;
+    in_memory.first.clear();
+    in_memory.schedules = options.in_memory;
+    in_memory.failures_max -= totals.failed;
+    totals.Add(Campaign(in_memory, Store::kMemory, out).RunAll());
+  }
   const auto cpu_time = static_cast<double>(std::clock() - cpu_begin) / CLOCKS_PER_SEC;
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
 

@@ -32,6 +32,7 @@ struct CampaignOptions {
   Drawing drawing = Drawing::kSteered;
   uint64_t seed = 1;  // The first one.
   uint64_t schedules = 0;
+  uint64_t in_memory = 0;     // So many more, from the same seeds, with the store in memory.
   unsigned depth = 7;         // How many messages of a small scope are reordered.
   bool only_guarded = false;  // Only schedules in which the store can lose something.
   unsigned jobs = 1;          // Threads.

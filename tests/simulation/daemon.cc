@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -22,16 +23,27 @@ Try TryOf(const std::string& name, const core::LeaseId& lease_id, const core::Ke
 
 class Daemon::Observer final : public core::LockObserver {
  public:
-  explicit Observer(Judge& judge) : judge_(judge) {}
+  explicit Observer(const World& world) : world_(world) {}
 
   void OnWithdrawalEnded(std::string_view, core::WithdrawalEnd) override {}
+  // The order of a line that Redis keeps is seen there.
+  void OnWaitBegan(const core::AcquireRequest& request) override {
+    if (world_.memory == nullptr) return;
+    const Try& what = waiting_[request.keeper] = TryOf(request);
+    world_.judge.StandsHere(what, world_.clock.Now());
+  }
+  void OnWaitEnded(const core::Keeper& keeper, core::WaitEnd, core::Micros) override {
+    if (world_.memory == nullptr) return;
+    world_.judge.LeavesHere(waiting_.extract(keeper).mapped(), world_.clock.Now());
+  }
   void OnExpiredLeaseReplaced(std::string_view, core::FencingToken) override {}
   void OnInvariantViolated(std::string_view what) override {
-    judge_.Violation("a daemon met the impossible: " + std::string(what));
+    world_.judge.Violation("a daemon met the impossible: " + std::string(what));
   }
 
  private:
-  Judge& judge_;
+  const World world_;
+  std::unordered_map<core::Keeper, Try, core::HashOfHexId> waiting_;
 };
 
 Daemon::Daemon(const World& world, uint64_t number, support::Random random)
@@ -39,33 +51,44 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
       number_(number),
       id_(core::Hex16(number)),
       process_(world.executor),
-      link_(
-          world.server, world.clock, world.executor, process_, random,
-          [this](const auto& words, const auto& reply) {
-            world_.watch.Executed(id_, words, reply);
-          },
-          world.order),
-      observer_(std::make_unique<Observer>(world.judge)) {
+      observer_(std::make_unique<Observer>(world)) {
+  world.memory == nullptr ? UseRedis(random) : UseMemory(random);
+}
+
+void Daemon::UseRedis(support::Random random) {
+  auto link = std::make_unique<StoreLink>(
+      world_.server, world_.clock, world_.executor, process_, random,
+      [this](const auto& words, const auto& reply) { world_.watch.Executed(id_, words, reply); },
+      world_.order);
   redis::RedisStoreOptions options = support::StoreOptionsOf(id_);
   options.record_retention = kRecordRetention;
   options.call_lifetime = kCallLifetime;
   options.first_use_wait = kFirstUseWait;
   options.policy.ceiling_max = kCeilingMax;
-  if (world.guarded) {
-    store_ =
-        std::make_unique<redis::RedisStore>(link_, world.clock, process_, guard_observer_, options);
+  if (world_.guarded) {
+    store_ = std::make_unique<redis::RedisStore>(*link, world_.clock, process_, guard_observer_,
+                                                 options);
   } else {
     store_ =
-        std::make_unique<redis::RedisStore>(link_, world.clock, process_, guard_observer_, options,
+        std::make_unique<redis::RedisStore>(*link, world_.clock, process_, guard_observer_, options,
                                             std::make_unique<support::TrustingGuard>());
   }
-  domain_ = std::make_unique<core::Domain>(store_->locks(), store_->line(), world.clock, process_,
+  link_ = std::move(link);
+  domain_ = std::make_unique<core::Domain>(store_->locks(), &store_->line(), world_.clock, process_,
                                            *observer_, core::LockManagerOptions{});
+}
+
+void Daemon::UseMemory(support::Random random) {
+  auto link = std::make_unique<MemoryLink>(*world_.memory, id_, world_.clock, world_.executor,
+                                           process_, random, world_.order);
+  domain_ = std::make_unique<core::Domain>(*link, nullptr, world_.clock, process_, *observer_,
+                                           core::LockManagerOptions{});
+  link_ = std::move(link);
 }
 
 Daemon::~Daemon() {
   for (const auto& session : sessions_) session->Forget();
-  store_->Close();
+  if (store_ != nullptr) store_->Close();
 }
 
 bool Daemon::KnowsMoreThan(const Life& older) const {
@@ -79,7 +102,7 @@ bool Daemon::KnowsMoreThan(const Life& older) const {
 
 void Daemon::Kill() {
   process_.Kill();
-  link_.Orphan();
+  link_->Orphan();
 }
 
 void Daemon::Acquire(const CallPtr& call, core::AcquireRequest request,
@@ -154,6 +177,13 @@ void Daemon::Cancel(const CallPtr& call) {
     const auto& [name, lease_id, keeper] = open->second;
     world_.judge.GivenUp(TryOf(name, lease_id, keeper), world_.clock.Now());
     domain_->locks().Abandon(keeper);
+  });
+}
+
+void Daemon::EndQuarantine(int64_t epoch) {
+  process_.Post([this, epoch] {
+    store_->admin().EndQuarantine({.epoch = epoch},
+                                  [](const absl::StatusOr<core::EndQuarantineAnswer>&) {});
   });
 }
 

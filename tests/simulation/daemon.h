@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One simulated daemon: the real domain and the real store over a simulated link. In place of gRPC
-// it has calls, which can be cancelled, and whose answers may not arrive.
+// One simulated daemon: the real domain over a simulated link, with the real store on Redis or with
+// a store in memory. In place of gRPC it has calls, which can be cancelled, and whose answers may
+// not arrive.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,8 @@
 #include "redis/redis_store.h"
 #include "simulation/judge.h"
 #include "simulation/line_watch.h"
+#include "simulation/memory_link.h"
+#include "simulation/memory_watch.h"
 #include "simulation/process.h"
 #include "simulation/session_server.h"
 #include "simulation/store_link.h"
@@ -56,6 +59,7 @@ class Daemon {
     LineWatch& watch;
     bool guarded;
     MessageOrder* order = nullptr;  // Null: as chance has it.
+    MemoryWatch* memory = nullptr;  // The store, if it is not Redis.
   };
 
   // `number` is that of this start.
@@ -75,12 +79,20 @@ class Daemon {
   // Sessions that are still there.
   size_t remaining_sessions() const;
 
+  // An administrator asks it to end the quarantine of this epoch. Requires: a guard.
+  void EndQuarantine(int64_t epoch);
+
   void StartDraining();
   void Kill();
   Process& process() { return process_; }
-  StoreLink& link() { return link_; }
+  Link& link() { return *link_; }
+  // Requires of these and what follows, up to the id: the store is Redis.
+  StoreLink& redis_link() { return static_cast<StoreLink&>(*link_); }
   // Whether it has looked at the store, and will notice what becomes of it. Requires: a guard.
-  bool knows_store() const { return guard().trust().epoch > 0; }
+  bool knows_store() const { return epoch() > 0; }
+  int64_t epoch() const { return guard().trust().epoch; }
+  // The longest lease of the store that it knows of. Requires: a guard.
+  core::Millis longest_lease() const { return guard().proof_basis().longest_lease; }
   // Whether it tells that a store with this life is an older one.
   bool KnowsMoreThan(const Life& older) const;
   // As records name it, 16 digits.
@@ -89,6 +101,9 @@ class Daemon {
 
  private:
   class Observer;
+
+  void UseRedis(support::Random random);
+  void UseMemory(support::Random random);
 
   // Requires: a guard.
   redis::NodeGuard& guard() const { return static_cast<redis::NodeGuard&>(store_->guard()); }
@@ -100,10 +115,10 @@ class Daemon {
   const uint64_t number_;
   const std::string id_;
   Process process_;
-  StoreLink link_;
+  std::unique_ptr<Link> link_;
   std::unique_ptr<core::LockObserver> observer_;
   support::SilentGuardObserver guard_observer_;  // The judge sees what guards do in the store.
-  std::unique_ptr<redis::RedisStore> store_;
+  std::unique_ptr<redis::RedisStore> store_;     // Null: it is in memory.
   std::unique_ptr<core::Domain> domain_;
   uint64_t next_keeper_ = 1;
   struct OpenAcquire {

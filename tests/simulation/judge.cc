@@ -178,6 +178,8 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   NoteStuck(state, turn, now);
   CheckOrder(state, turn, now);
   CheckReceiver(turn);
+  CheckLocalOrder(state, turn);
+  for (const auto& [daemon, line] : state.local_lines) CheckLocalIdle(state, daemon, line, now);
   for (const auto& [lease_id, place] : state.places) {
     CheckPlaceOfGivenUp(state, lease_id, place, now);
   }
@@ -204,6 +206,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   state.phase = turn.offered ? Phase::kOffered : Phase::kLease;
   state.turn = std::move(turn);
   state.told_before = state.turn.offered && state.delivered.contains(state.turn.to.keeper);
+  state.freed_over.clear();
   state.over_before = state.end_doubted = false;
   state.end_set_at = now;
   state.told_end = state.turn.end;

@@ -44,6 +44,7 @@ struct Turn {
   Micros lock_delay{};         // As its acquire asked.
   bool max_hold = false;       // Its end is a time of the node's clock too.
   std::string given_by;        // The daemon whose script call gave it.
+  Instant sent;                // When that daemon asked. Only of a store without a line.
   bool asserted = false;  // Proved by its holder after a loss, or adopted: no call can withdraw it.
 };
 
@@ -130,11 +131,23 @@ class Judge {
   void EpochBegan(Instant quarantine_end);
   // The quarantine was lengthened.
   void QuarantineLasts(Instant end) { quarantine_end_ = std::max(quarantine_end_, end); }
+  // Whether a quarantine runs that protects nobody: nothing that the store may have forgotten is
+  // live, or closes its lock, or is believed in by a client.
+  bool QuarantineIsNeedless(Instant now) const;
+  // An administrator has ended it. Requires: it was needless when he asked for that.
+  void QuarantineEnded(Instant now) { quarantine_end_ = std::min(quarantine_end_, now); }
   // The store has taken a proved lease back.
   void Reasserted(Turn turn, Instant now);
 
   // All waiters of a daemon are in their places in the line of a lock.
   void InPlace(const std::string& daemon, const std::string& lock, Instant now);
+
+  // Of a store without a line: an acquire stands in the line of its daemon for a lock, as the last
+  // one, or at the place of an earlier attempt that left it just now; and it leaves that line.
+  // FreedOver: the release that is reported last went over this daemon.
+  void StandsHere(const Try& what, Instant now);
+  void LeavesHere(const Try& what, Instant now);
+  void FreedOver(const std::string& daemon, const std::string& lock, Instant now);
 
   // A fault strikes a daemon or its links. Its waiters may be overtaken until `until`, and until
   // they are InPlace again. A daemon that was never reported here is in good order.
@@ -190,6 +203,17 @@ class Judge {
     Instant told_end;                      // The same, had it not been ended before.
     Instant not_before = Instant::min();   // Nobody may hear of it, if a wrong clock gave it.
   };
+  // The line of one daemon for one lock.
+  struct LocalLine {
+    struct Place {
+      std::string lease_id;
+      std::string keeper;
+      Instant since;
+      std::optional<Instant> left;
+    };
+    Instant since;  // It has not been empty.
+    std::vector<Place> places;
+  };
   struct Lock {
     std::vector<std::pair<Instant, int64_t>> heard_of;  // (when, highest token), rising in both.
     int believer = -1;
@@ -231,6 +255,8 @@ class Judge {
     std::unordered_set<std::string> answered;                   // keepers,
     std::unordered_set<std::string> delivered;                  // keepers,
     std::unordered_set<std::string> drained;                    // keepers.
+    std::map<std::string, LocalLine> local_lines;               // By daemon.
+    std::string freed_over;                                     // By a release over this daemon.
     uint64_t void_entries = 0;
     std::unordered_map<std::string, Instant> in_place;  // By daemon: since then, after a fault.
     std::unordered_map<std::string, Instant> stuck_at;  // By daemon: taken for that by the store.
@@ -257,6 +283,10 @@ class Judge {
   void CheckRepeat(Lock& lock, const Turn& turn, Instant now);
   void CheckOrder(const Lock& lock, const Turn& turn, Instant now);
   void CheckReceiver(const Turn& turn);
+  static bool IsEmpty(const LocalLine& line);
+  void CheckLocalOrder(const Lock& lock, const Turn& turn);
+  void CheckLocalIdle(const Lock& lock, const std::string& daemon, const LocalLine& line,
+                      Instant now);
   void CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter, Instant now);
   void CheckHowOften(Lock& lock, const std::string& lease_id, Instant now);
   void CheckCancelled(const Lock& lock, const Try& what, Instant now);

@@ -77,6 +77,17 @@ void Judge::EpochBegan(Instant quarantine_end) {
   if (++epochs_ > losses_) Violation("a quarantine began although nothing was lost");
 }
 
+bool Judge::QuarantineIsNeedless(Instant now) const {
+  if (now >= quarantine_end_) return false;
+  return std::all_of(locks_.begin(), locks_.end(), [this, now](const auto& entry) {
+    const Lock& lock = entry.second;
+    const bool unproved = lock.doubted || lock.forgotten || lock.epoch != epochs_;
+    if (!unproved || lock.phase == Phase::kNone) return true;
+    const Instant over = std::max<Instant>(lock.turn.end, lock.told_end) + lock.turn.lock_delay;
+    return lock.believer < 0 && over + tolerance_ < now;
+  });
+}
+
 // A waiter takes its place along to the line that comes after one that was lost.
 void Judge::CheckPlaceBefore(Lock& lock, const Try& what, int64_t number) {
   const auto before = lock.places_before.extract(what.lease_id);

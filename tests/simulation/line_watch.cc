@@ -3,40 +3,32 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <utility>
 
-#include "redis/script_outcome.h"
-#include "support/manual_clock.h"
+#include "redis/format/record_columns.h"
 
 namespace lockkeeper::simulation {
 namespace {
 
 using core::Micros;
 
-// As redis/scripts/record.lua: common arguments, and the columns that matter here.
+// As redis/scripts/frame.lua.
 constexpr size_t kCommonArguments = 9;
 constexpr size_t kKeysPerLockArgument = 3;
 constexpr size_t kStampArgument = 5;
-constexpr size_t kHeaderLength = 226;
-constexpr size_t kStateColumn = 2;
-constexpr size_t kTokenColumn = 15;
-constexpr size_t kLeaseEndColumn = 32;
-constexpr size_t kLeaseIdColumn = 111;
-constexpr size_t kAttemptColumn = 153;
-constexpr size_t kKeeperColumn = 160;
-constexpr size_t kLockDelayColumn = 202;
-constexpr size_t kMaxHoldColumn = 211;
-constexpr size_t kClaimColumn = 225;
+constexpr size_t kBeatsLength = 16;
 // As redis/guard/loss_judge.cc, in us.
 constexpr int64_t kTokensUnseen = 100'000'000;
 constexpr int64_t kFloorsAhead = 1'100'000;
-constexpr size_t kIdLength = 32;
-constexpr size_t kAttemptLength = 6;
-constexpr size_t kDelayLength = 8;
-constexpr size_t kTimeLength = 16;
+
+namespace column = redis::column;
+
 // The request of acquire.lua begins at the column of the lease id.
-constexpr size_t kAttemptInRequest = kAttemptColumn - kLeaseIdColumn;
-constexpr size_t kKeeperInRequest = kKeeperColumn - kLeaseIdColumn;
+constexpr redis::Column InRequest(redis::Column of_record) {
+  constexpr size_t kBefore = column::kLeaseId.first - 1;
+  return {of_record.first - kBefore, of_record.last - kBefore};
+}
 
 int64_t Number(std::string_view text) {
   int64_t number = 0;
@@ -46,11 +38,6 @@ int64_t Number(std::string_view text) {
 
 // Two digits of its number.
 std::string Shown(const std::string& daemon) { return daemon.substr(daemon.size() - 2); }
-
-std::string TimeOf(const core::Clock& clock) {
-  const auto since_start = clock.Now() - support::ManualClock().Now();
-  return std::to_string(std::chrono::duration_cast<Micros>(since_start).count()) + " us: ";
-}
 
 // By digest.
 const std::unordered_map<std::string_view, KnownScript>& KnownScripts() {
@@ -92,8 +79,8 @@ bool IsRefused(const redis::Reply& reply) {
 std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words) {
   if (words[0] != "EVALSHA" || words[1] == redis::kMarkerScript.sha1) return std::nullopt;
   const size_t at = 3 + static_cast<size_t>(Number(words[2])) + kStampArgument;
-  if (at >= words.size() || words[at].size() < kTimeLength) return std::nullopt;
-  return Number(words[at].substr(words[at].size() - kTimeLength));
+  if (at >= words.size() || words[at].size() < kBeatsLength) return std::nullopt;
+  return Number(words[at].substr(words[at].size() - kBeatsLength));
 }
 
 Confirmed ConfirmedBy(const std::vector<std::string_view>& words, const redis::Reply& reply) {
@@ -121,11 +108,13 @@ struct LineWatch::Operation {
   Instant now;
 
   int64_t outcome() const { return replies[0].integer; }
-  std::string lease_id() const { return std::string(arguments[0].substr(0, kIdLength)); }
+  std::string lease_id() const {
+    return std::string(arguments[0].substr(0, column::kLeaseId.width()));
+  }
 };
 
 LineWatch::LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge)
-    : server_(server), clock_(clock), judge_(judge) {}
+    : StoreWatch(clock, judge), server_(server) {}
 
 void LineWatch::Executed(const std::string& daemon, const std::vector<std::string_view>& words,
                          const redis::Reply& reply) {
@@ -158,10 +147,7 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
     const std::string lock = lock_of(i);
     const Operation operation{daemon, lock, &words[common_at + kCommonArguments + i * arguments],
                               &reply.items[1 + i * replies], clock_.Now()};
-    if (trace_ != nullptr) {
-      TraceViolations();
-      Trace(daemon, name, operation, *known);
-    }
+    if (traces()) TraceOperation(daemon, name, operation, *known);
     OnOperation(script, operation);
     constexpr int64_t kOutcomes = 100;
     coverage_.Operation(
@@ -177,38 +163,26 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   }
 }
 
-void LineWatch::Trace(const std::string& daemon, std::string_view script,
-                      const Operation& operation, const KnownScript& known) {
-  *trace_ << TimeOf(clock_) << "daemon " << Shown(daemon) << " " << script << " " << operation.lock
-          << ":";
+void LineWatch::TraceOperation(const std::string& daemon, std::string_view script,
+                               const Operation& operation, const KnownScript& known) {
+  std::ostringstream line;
+  line << "daemon " << Shown(daemon) << " " << script << " " << operation.lock << ":";
   for (size_t i = 0; i < known.arguments; ++i) {
     std::string text(operation.arguments[i].substr(0, 72));
     std::replace(text.begin(), text.end(), '\n', '|');
-    *trace_ << " " << text;
+    line << " " << text;
   }
-  *trace_ << " ->";
+  line << " ->";
   for (size_t i = 0; i < known.replies; ++i) {
     const redis::Reply& reply = operation.replies[i];
-    *trace_ << " ";
+    line << " ";
     if (reply.type == redis::Reply::Type::kText) {
-      *trace_ << "'" << reply.text << "'";
+      line << "'" << reply.text << "'";
     } else {
-      *trace_ << reply.integer;
+      line << reply.integer;
     }
   }
-  *trace_ << "\n";
-}
-
-void LineWatch::Trace(std::string_view what) {
-  if (trace_ == nullptr) return;
-  TraceViolations();
-  *trace_ << TimeOf(clock_) << what << "\n";
-}
-
-void LineWatch::TraceViolations() {
-  for (; violations_told_ < judge_.violations().size(); ++violations_told_) {
-    *trace_ << TimeOf(clock_) << "VIOLATION: " << judge_.violations()[violations_told_] << "\n";
-  }
+  Trace(line.str());
 }
 
 void LineWatch::OnOperation(Script script, const Operation& operation) {
@@ -259,9 +233,8 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
 void LineWatch::OnAcquire(const Operation& operation) {
   const std::string_view request = operation.arguments[0];
   const Try what{operation.lock, operation.lease_id(),
-                 std::string(request.substr(kKeeperInRequest, kIdLength))};
-  const auto attempt =
-      static_cast<int32_t>(Number(request.substr(kAttemptInRequest, kAttemptLength)));
+                 std::string(InRequest(column::kKeeper).Of(request))};
+  const auto attempt = static_cast<int32_t>(Number(InRequest(column::kAttempt).Of(request)));
   switch (operation.outcome()) {
     case 1:
     case 2:
@@ -322,14 +295,19 @@ void LineWatch::OnMarker(const redis::Reply& reply) {
   coverage_.Ends(Edge::kBeat, now);
   const int64_t left = seen->marker.quarantine_end.micros - node_now;
   const bool begins = !stamp_.empty() && seen->marker.epoch > epoch_;
+  const core::NodeTime before = std::exchange(quarantine_end_, seen->marker.quarantine_end);
+  const bool ended = !begins && seen->marker.epoch == ended_epoch_ && quarantine_end_ < before;
   // One that knows less than the others may begin an epoch with the number of theirs.
   const int64_t floor = std::exchange(floor_, seen->marker.token_floor.value);
   const bool newest = !stamp_.empty() && seen->marker.epoch >= epoch_;
-  if (newest && floor != floor_) LookAtFloor(seen->marker, node_now);
+  if (newest && floor != floor_) {
+    LookAtFloor(seen->marker, ended ? quarantine_end_.micros : node_now);
+  }
   stamp_ = seen->marker.Stamp();
   epoch_ = std::max(epoch_, seen->marker.epoch);
   coverage_.Ends(Edge::kQuarantine, now + Micros(left));
-  begins ? judge_.EpochBegan(now + Micros(left)) : judge_.QuarantineLasts(now + Micros(left));
+  if (begins) return judge_.EpochBegan(now + Micros(left));
+  ended ? judge_.QuarantineEnded(now) : judge_.QuarantineLasts(now + Micros(left));
 }
 
 // A daemon that has learned the clock from a slow answer takes it for kFloorsAhead further ahead,
@@ -347,12 +325,12 @@ void LineWatch::LookAtFloor(const redis::StoreMarker& marker, int64_t node_now) 
 void LineWatch::StoreChanged() {
   for (auto& [lock, token] : tokens_) {
     const std::string record = RecordOf(lock);
-    token = record.empty() ? 0 : Number(std::string_view(record).substr(kTokenColumn, kTimeLength));
+    token = record.empty() ? 0 : Number(column::kToken.Of(record));
   }
 }
 
 bool LineWatch::StandsInLine(const std::string& lock, const std::string& lease_id) {
-  const std::string key = keys_.LineKey(lock);
+  const std::string key = redis::KeyLayout::LineKeyOf(keys_.RecordKey(lock));
   const std::string member = "i" + lease_id;
   const std::vector<std::string_view> place = {"ZSCORE", key, member};
   return server_.Execute(place).type != redis::Reply::Type::kNil;
@@ -363,7 +341,7 @@ std::string LineWatch::RecordOf(const std::string& lock) {
   const std::string key = keys_.RecordKey(lock);
   const std::vector<std::string_view> get = {"GET", key};
   redis::Reply reply = server_.Execute(get);
-  if (reply.type != redis::Reply::Type::kText || reply.text.size() < kHeaderLength) return "";
+  if (reply.type != redis::Reply::Type::kText || reply.text.size() < column::kClaim.last) return "";
   return std::move(reply.text);
 }
 
@@ -371,26 +349,25 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   const std::string text = RecordOf(lock);
   if (text.empty()) return;
   const std::string_view record = text;
-  const char state = record[kStateColumn];
-  const Instant end =
-      clock_.Now() + Micros(Number(record.substr(kLeaseEndColumn, kTimeLength)) - node_now);
+  const char state = column::kState.Of(record).front();
+  const Instant end = clock_.Now() + Micros(Number(column::kLeaseEnd.Of(record)) - node_now);
   coverage_.Record(lock, state, end);
   if (state != 'H' && state != 'O') return;
-  const int64_t token = Number(record.substr(kTokenColumn, kTimeLength));
+  const int64_t token = Number(column::kToken.Of(record));
   if (std::exchange(tokens_[lock], token) == token) return;
   Turn turn;
-  turn.to = {lock, std::string(record.substr(kLeaseIdColumn, kIdLength)),
-             std::string(record.substr(kKeeperColumn, kIdLength))};
-  turn.attempt = static_cast<int32_t>(Number(record.substr(kAttemptColumn, kAttemptLength)));
+  turn.to = {lock, std::string(column::kLeaseId.Of(record)),
+             std::string(column::kKeeper.Of(record))};
+  turn.attempt = static_cast<int32_t>(Number(column::kAttempt.Of(record)));
   turn.token = token;
   turn.offered = state == 'O';
-  turn.daemon_claims = turn.offered && record[kClaimColumn] == 'D';
+  turn.daemon_claims = turn.offered && column::kClaim.Of(record) == "D";
   turn.end = end;
-  turn.lock_delay = core::Millis(Number(record.substr(kLockDelayColumn, kDelayLength)));
+  turn.lock_delay = core::Millis(Number(column::kLockDelay.Of(record)));
   coverage_.Ends(turn.offered ? Edge::kOffer : Edge::kLease, end);
   if (!turn.offered) coverage_.Ends(Edge::kConfirmed, clock_.Now());
   if (turn.lock_delay > Micros(0)) coverage_.Ends(Edge::kLockDelay, end + turn.lock_delay);
-  turn.max_hold = Number(record.substr(kMaxHoldColumn, kDelayLength)) > 0;
+  turn.max_hold = Number(column::kMaxHold.Of(record)) > 0;
   turn.given_by = daemon;
   judge_.TurnGiven(std::move(turn), clock_.Now());
 }

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,8 +16,8 @@
 #include "redis/format/store_marker.h"
 #include "redis/node/reply.h"
 #include "redis/scripts.h"
-#include "simulation/coverage.h"
 #include "simulation/judge.h"
+#include "simulation/store_watch.h"
 #include "support/fake_node/redis_model.h"
 
 namespace lockkeeper::simulation {
@@ -49,7 +48,7 @@ struct KnownScript {
   size_t replies = 0;    // and numbers in the reply.
 };
 
-class LineWatch {
+class LineWatch final : public StoreWatch {
  public:
   LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge);
 
@@ -60,27 +59,21 @@ class LineWatch {
   // The records have changed without a command.
   void StoreChanged();
 
-  // Writes each operation, each new marker and each violation to `out`, for people. May be null.
-  void TraceTo(std::ostream* out) { trace_ = out; }
-  // Writes another event.
-  void Trace(std::string_view what);
+  // An administrator has asked a daemon to end the quarantine of this epoch.
+  void QuarantineIsToEnd(int64_t epoch) { ended_epoch_ = epoch; }
 
-  int64_t KeysInStore();
+  int64_t KeysInStore() override;
   // How far losses have raised the tokens ahead of the clock.
   core::Micros tokens_raised() const { return tokens_raised_; }
   // The life of the store by its marker; zeros if there is none.
   Life LifeInStore();
-  uint64_t executed() const { return executed_; }
-  // The coverage of this run, to which the world adds, too.
-  Coverage& coverage() { return coverage_; }
 
  private:
   struct Operation;
 
   void OnOperation(Script script, const Operation& operation);
-  void Trace(const std::string& daemon, std::string_view script, const Operation& operation,
-             const KnownScript& known);
-  void TraceViolations();
+  void TraceOperation(const std::string& daemon, std::string_view script,
+                      const Operation& operation, const KnownScript& known);
   void OnAcquire(const Operation& operation);
   void OnWithdraw(const Operation& operation);
   void OnReassert(const Operation& operation);
@@ -91,18 +84,14 @@ class LineWatch {
   void LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now);
 
   support::RedisModel& server_;
-  const core::Clock& clock_;
-  Judge& judge_;
   const redis::KeyLayout keys_{"lk:"};
   std::unordered_map<std::string, int64_t> tokens_;  // Last seen in each record.
   std::string stamp_;                                // Of the marker, as last seen.
   int64_t epoch_ = 0;
-  int64_t floor_ = 0;  // Of tokens, as the last marker has it.
+  core::NodeTime quarantine_end_;  // As the last marker has it,
+  int64_t floor_ = 0;              // and of tokens.
+  int64_t ended_epoch_ = 0;
   core::Micros tokens_raised_{};
-  uint64_t executed_ = 0;
-  Coverage coverage_;
-  std::ostream* trace_ = nullptr;
-  size_t violations_told_ = 0;
 };
 
 }  // namespace lockkeeper::simulation

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// simulate [--schedules N] [--seed S] [--even | --orders DEPTH] [--schedule TEXT]: runs N schedules
-// after those that once failed. Exit code 0 only without a violation.
+// simulate [--schedules N] [--seed S] [--even | --orders DEPTH] [--store redis|memory]
+// [--schedule TEXT]: runs N schedules after those that once failed. Without --store: N with Redis,
+// and a twentieth of N more with the store in memory. Exit code 0 only without a violation.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "simulation/campaign.h"
 #include "simulation/regressions.h"
@@ -23,10 +25,14 @@ namespace {
 
 using namespace lockkeeper::simulation;  // NOLINT: it is all about this
 
+// So many schedules with Redis for each one with the store in memory, which has less to search.
+constexpr uint64_t kInMemoryOneIn = 20;
+
 struct Arguments {
   CampaignOptions options;
   std::optional<uint64_t> seed;
   std::string schedule;
+  std::string store;
   bool even = false;
   unsigned orders = 0;
   bool no_regression = false;
@@ -43,6 +49,8 @@ void Declare(CLI::App& app, Arguments& arguments) {
                  "Small scopes, each with all orders of so many messages")
       ->excludes(even)
       ->check(CLI::Range(1U, 12U));
+  app.add_option("--store", arguments.store, "The store of all; default: Redis, of some memory")
+      ->check(CLI::IsMember({"redis", "memory"}));
   app.add_option("--schedule", arguments.schedule, "Run only this one, as a failure printed it");
   app.add_option("--jobs", options.jobs, "Schedules at a time")->capture_default_str();
   app.add_option("--failures", options.failures_max, "Stop after so many")->capture_default_str();
@@ -72,8 +80,13 @@ int main(int argc, char** argv) {
     }
     options.first = {*schedule};
     options.schedules = 0;
-  } else if (!arguments.no_regression) {
+  } else if (!arguments.no_regression && arguments.store != "memory") {
     options.first = RegressionSchedules();
+  }
+  if (arguments.store == "memory") {
+    options.in_memory = std::exchange(options.schedules, 0);
+  } else if (arguments.store.empty() && !options.only_guarded) {
+    options.in_memory = options.schedules / kInMemoryOneIn;
   }
   if (arguments.even) options.drawing = Drawing::kEven;
   if (arguments.orders > 0) {

@@ -40,6 +40,7 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("ttl", schedule.ttl);
   visit("lock_delay", schedule.lock_delay);
   visit("max_hold", schedule.max_hold);
+  visit("in_memory", schedule.in_memory);
   visit("scripts_loaded", schedule.scripts_loaded);
   visit("durable", schedule.durable);
   visit("guarded", schedule.guarded);
@@ -54,6 +55,7 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("slow_claim_one_in", schedule.slow_claim_one_in);
   visit("hand_on_one_in", schedule.hand_on_one_in);
   visit("prove_ended_one_in", schedule.prove_ended_one_in);
+  visit("ends_quarantines", schedule.ends_quarantines);
   visit("faults_end", schedule.faults_end);
   visit("order_from", schedule.order_from);
   visit("order", schedule.order);
@@ -121,6 +123,11 @@ bool NeedsGuard(FaultKind kind) {
   return kind == FaultKind::kNodeClockBack || kind >= FaultKind::kStoreFlushed;
 }
 
+bool IsOfRedis(FaultKind kind) {
+  return NeedsGuard(kind) || kind == FaultKind::kMessagesLost || kind == FaultKind::kMessagesLate ||
+         kind == FaultKind::kSubscriptionDown || kind == FaultKind::kScriptsForgotten;
+}
+
 }  // namespace
 
 std::optional<Micros> AgeOfData(const Fault& fault) {
@@ -170,6 +177,15 @@ absl::StatusOr<Schedule> ParseSchedule(const std::string& text) {
     }
   }
   return schedule;
+}
+
+void PutInMemory(Schedule& schedule) {
+  schedule.in_memory = true;
+  schedule.guarded = false;
+  schedule.clinging_one_in = 0;  // There are no proofs.
+  schedule.prove_ended_one_in = 0;
+  schedule.ends_quarantines = false;
+  std::erase_if(schedule.faults, [](const Fault& fault) { return IsOfRedis(fault.kind); });
 }
 
 void Normalize(Schedule& schedule) {

@@ -76,6 +76,7 @@ struct Schedule {
   core::Millis ttl{};  // Of the leases.
   core::Millis lock_delay{};
   core::Millis max_hold{};     // Zero: no bound.
+  bool in_memory = false;      // The store is the one in memory (memory_watch.h), not Redis.
   bool scripts_loaded = true;  // Else the store learns them as they are needed.
   bool durable = true;         // The node keeps what it has confirmed over restarts, and says so.
   bool guarded = true;         // Daemons notice that the store has lost something.
@@ -90,10 +91,11 @@ struct Schedule {
   int slow_claim_one_in = 0;   // Offers whose client claims late, or never. 0: none.
   int hand_on_one_in = 0;      // Sessions left for another that are closed with a release. 0: none.
   int prove_ended_one_in = 0;  // Releases whose client proves its lease afterwards. 0: none.
-  Micros faults_end{};         // Then everything heals.
-  Micros order_from{};         // From then on, how long each message takes (message_order.h):
-  std::string order;           // a digit for each; then they take what chance says.
-  std::vector<Fault> faults;   // By time.
+  bool ends_quarantines = false;  // An operator ends those that nobody needs any more.
+  Micros faults_end{};            // Then everything heals.
+  Micros order_from{};            // From then on, how long each message takes (message_order.h):
+  std::string order;              // a digit for each; then they take what chance says.
+  std::vector<Fault> faults;      // By time.
 };
 
 // A daemon in good order notices a loss within this time: by its beat, and a look at the marker.
@@ -109,6 +111,10 @@ std::string Describe(const Fault& fault);
 // ParseSchedule reads back. INVALID_ARGUMENT for anything else.
 std::string WriteSchedule(const Schedule& schedule);
 absl::StatusOr<Schedule> ParseSchedule(const std::string& text);
+
+// Makes the store the one in memory, and leaves out what only Redis has: scripts, messages, and
+// whatever makes it forget. Its restart breaks all connections, no more.
+void PutInMemory(Schedule& schedule);
 
 // Sorts the faults by time, and sets what they imply: whether a guard is needed, and whether the
 // node is durable.

@@ -2,12 +2,13 @@
 #include "simulation/store_link.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
-#include "core/errors.h"
 #include "redis/scripts.h"
 #include "simulation/line_watch.h"
+#include "text/stable_hash.h"
 
 namespace lockkeeper::simulation {
 
@@ -16,55 +17,51 @@ using core::Micros;
 
 namespace {
 
-constexpr int64_t kDelayMin = 30;
-constexpr int64_t kDelayMax = 600;
 // Longer than a daemon remembers that it told of an offer.
-constexpr Micros kMessageDelayMax{7'000'000};
+constexpr Micros kMessageLateMax{7'000'000};
 
 }  // namespace
 
-struct StoreLink::Request {
+struct StoreLink::Sent final : Request {
+  Sent(redis::Command of, const redis::ScriptSource* by, redis::ReplyDone then)
+      : command(std::move(of)), script(by), done(std::move(then)) {}
+
   redis::Command command;
+  const redis::ScriptSource* script;  // Null: it is none.
   redis::ReplyDone done;
-  const redis::ScriptSource* script = nullptr;
-  uint64_t connection = 0;
-  uint64_t start = 0;       // Of the server, to which it was sent.
-  bool lost = false;        // Will not be executed.
-  bool reply_lost = false;  // Will be executed without an answer.
-  bool finished = false;
+  uint64_t start = 0;  // Of the server, to which it was sent.
   redis::Reply reply;
-  Instant executed;
+  Instant executed_at;
   Confirmed confirms = Confirmed::kNothing;
 };
 
 StoreLink::StoreLink(support::RedisModel& server, const core::Clock& clock,
                      support::ManualExecutor& world, Process& process, support::Random random,
                      ExecutionListener listener, MessageOrder* order)
-    : server_(server),
-      clock_(clock),
-      world_(world),
-      process_(process),
-      random_(random),
-      listener_(std::move(listener)),
-      order_(order) {}
+    : Link(clock, world, process, random, order, kConnections),
+      server_(server),
+      listener_(std::move(listener)) {}
 
 StoreLink::~StoreLink() {
   if (subscribed_) server_.Unsubscribe(subscription_);
 }
 
-const redis::NodeLife& StoreLink::life(size_t) const {
+redis::Route StoreLink::RouteOf(std::string_view record_key) const {
+  return {.connection = text::StableHash(record_key) % kConnections};
+}
+
+const std::string& StoreLink::setting_problem() const {
+  static const std::string kNone;
+  return kNone;
+}
+
+const redis::NodeLife& StoreLink::life(redis::Route) const {
   static const redis::NodeLife kNobody;
-  return clock_.Now() < away_until_ ? kNobody : server_.life();
+  return away() ? kNobody : server_.life();
 }
 
 core::Assurance StoreLink::assurance() const {
-  return clock_.Now() < away_until_ ? core::Assurance::kNone : core::Assurance::kDisk;
-}
-
-Micros StoreLink::Delay() {
-  Micros delay(random_.Between(kDelayMin, kDelayMax));
-  if (clock_.Now() < slow_until_) delay += Micros(random_.Between(0, slow_most_.count()));
-  return order_ ? order_->Next(delay) : delay;
+  return away() ? core::Assurance::kNone : core::Assurance::kDisk;
 }
 
 // Messages come over a connection of their own, which need not be slow when the others are.
@@ -72,108 +69,71 @@ Micros StoreLink::MessageDelay() {
   const bool slow = clock_.Now() < slow_until_ && random_.OneIn(2);
   Micros delay = slow ? Delay() : Micros(random_.Between(kDelayMin, kDelayMax));
   if (clock_.Now() < messages_late_until_) {
-    delay += Micros(random_.Between(0, kMessageDelayMax.count()));
+    delay += Micros(random_.Between(0, kMessageLateMax.count()));
   }
   return slow || !order_ ? delay : order_->Next(delay);
 }
 
-void StoreLink::Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
+void StoreLink::Run(redis::Route route, const redis::ScriptSource& script, redis::Command command,
                     redis::ReplyDone done) {
-  auto request = std::make_shared<Request>(Request{std::move(command), std::move(done)});
-  request->script = &script;
-  Submit(lane, std::move(request));
+  Send(route.connection, std::move(command), &script, std::move(done));
 }
 
-void StoreLink::Send(redis::Command command, redis::ReplyDone done) {
-  Submit(0, std::make_shared<Request>(Request{std::move(command), std::move(done)}));
+void StoreLink::Send(redis::Route route, redis::Command command, redis::ReplyDone done) {
+  Send(route.connection, std::move(command), nullptr, std::move(done));
 }
 
-void StoreLink::Submit(size_t lane, std::shared_ptr<Request> request) {
-  if (clock_.Now() < away_until_) {
-    Finish(request, core::Error(core::ErrorReason::kStoreUnavailable, "the node is away"));
-    return;
-  }
-  Lane& at = lanes_[lane];
-  request->connection = at.connection;
+void StoreLink::Send(size_t place, redis::Command command, const redis::ScriptSource* script,
+                     redis::ReplyDone done) {
+  auto request = std::make_shared<Sent>(std::move(command), script, std::move(done));
   request->start = server_.starts();
-  request->reply_lost = clock_.Now() < replies_lost_until_;
-  at.open.push_back(request);
-  at.last_arrival = std::max(at.last_arrival, clock_.Now() + Delay());
-  At(at.last_arrival, [this, lane, request] { Arrive(lane, request); });
-  const uint64_t connection = at.connection;
-  if (request->reply_lost || clock_.Now() < slow_until_) {
-    At(clock_.Now() + kReplyTimeout, [this, lane, request, connection] {
-      if (!request->finished && lanes_[lane].connection == connection) BreakLane(lane);
-    });
-  }
+  Submit(place, std::move(request));
 }
 
-void StoreLink::Arrive(size_t lane, const std::shared_ptr<Request>& request) {
-  if (request->lost || request->start != server_.starts()) return;
-  const auto words = request->command.Words();
-  request->reply = server_.Execute(words);
-  listener_(words, request->reply);
-  request->executed = clock_.Now();
-  request->confirms = ConfirmedBy(words, request->reply);
-  if (request->reply_lost || request->connection != lanes_[lane].connection) return;
-  Lane& at = lanes_[lane];
-  at.last_reply = std::max(at.last_reply, clock_.Now() + Delay());
-  At(at.last_reply, [this, lane, request] { Reply(lane, request); });
+bool StoreLink::Execute(Request& request) {
+  auto& call = static_cast<Sent&>(request);
+  if (call.start != server_.starts()) return false;
+  const auto words = call.command.Words();
+  call.reply = server_.Execute(words);
+  listener_(words, call.reply);
+  call.executed_at = clock_.Now();
+  call.confirms = ConfirmedBy(words, call.reply);
+  return true;
 }
 
-void StoreLink::Reply(size_t lane, const std::shared_ptr<Request>& request) {
-  if (request->finished || request->connection != lanes_[lane].connection) return;
-  auto& open = lanes_[lane].open;
-  open.erase(std::find(open.begin(), open.end(), request));
-  const bool unknown_script = request->script != nullptr &&
-                              request->reply.type == redis::Reply::Type::kError &&
-                              request->reply.text.starts_with("NOSCRIPT");
-  if (request->confirms != Confirmed::kNothing && request->executed >= last_confirmed_) {
-    last_confirmed_ = request->executed;
-    lease_confirmed_ = request->confirms == Confirmed::kLease ? request->executed : Instant::min();
+void StoreLink::OnReply(size_t place, const RequestPtr& request) {
+  auto& call = static_cast<Sent&>(*request);
+  const bool unknown_script = call.script != nullptr &&
+                              call.reply.type == redis::Reply::Type::kError &&
+                              call.reply.text.starts_with("NOSCRIPT");
+  if (call.confirms != Confirmed::kNothing && call.executed_at >= last_confirmed_) {
+    last_confirmed_ = call.executed_at;
+    lease_confirmed_ = call.confirms == Confirmed::kLease ? call.executed_at : Instant::min();
   }
-  if (!unknown_script) return Finish(request, std::move(request->reply));
+  if (!unknown_script) return Finish(request, std::move(call.reply));
   redis::Command load(3);
-  load.Word("SCRIPT").Word("LOAD").Word(request->script->text);
-  Submit(lane, std::make_shared<Request>(Request{std::move(load), [](auto) {}}));
-  Submit(lane,
-         std::make_shared<Request>(Request{std::move(request->command), std::move(request->done)}));
+  load.Word("SCRIPT").Word("LOAD").Word(call.script->text);
+  Send(place, std::move(load), nullptr, [](auto) {});
+  Send(place, std::move(call.command), nullptr, std::move(call.done));
 }
 
-void StoreLink::Finish(const std::shared_ptr<Request>& request,
-                       absl::StatusOr<redis::Reply> reply) {
+void StoreLink::Fail(const RequestPtr& request, const absl::Status& why) { Finish(request, why); }
+
+void StoreLink::Finish(const RequestPtr& request, absl::StatusOr<redis::Reply> reply) {
   request->finished = true;
   process_.Post([request, reply = std::move(reply)]() mutable {
-    std::move(request->done)(std::move(reply));
+    std::move(static_cast<Sent&>(*request).done)(std::move(reply));
   });
 }
 
-// Everything open on the lane is without an answer; half of what has not arrived never will.
-void StoreLink::BreakLane(size_t lane) {
-  Lane& at = lanes_[lane];
-  ++at.connection;
-  at.last_arrival = clock_.Now();
-  at.last_reply = clock_.Now();
-  for (const auto& request : std::exchange(at.open, {})) {
-    if (request->reply.type == redis::Reply::Type::kNil && random_.OneIn(2)) request->lost = true;
-    if (orphan_) {
-      orphans_.push_back(request);
-    } else {
-      Finish(request, core::Error(core::ErrorReason::kOutcomeUnknown, "the connection broke"));
-    }
-  }
-}
-
 void StoreLink::Orphan() {
-  orphan_ = true;
   if (subscribed_) server_.Unsubscribe(subscription_);
   subscribed_ = false;
-  for (size_t lane = 0; lane < kLanes; ++lane) BreakLane(lane);
+  Link::Orphan();
 }
 
 void StoreLink::Cut(Micros duration) {
-  away_until_ = std::max(away_until_, clock_.Now() + duration);
-  for (size_t lane = 0; lane < kLanes; ++lane) BreakLane(lane);
+  Link::Cut(duration);
   DropSubscription(duration);
 }
 
@@ -184,28 +144,20 @@ void StoreLink::DropSubscription(Micros duration) {
 }
 
 bool StoreLink::HasUnderWay(int64_t beats) const {
-  const auto may_be_executed = [beats](const std::shared_ptr<Request>& request) {
-    if (request->lost || request->reply.type != redis::Reply::Type::kNil) return false;
-    const std::optional<int64_t> carried = BeatsOfCall(request->command.Words());
+  const auto may_be_executed = [beats](const RequestPtr& request) {
+    if (request->lost || request->executed) return false;
+    const std::optional<int64_t> carried =
+        BeatsOfCall(static_cast<const Sent&>(*request).command.Words());
     return carried && *carried <= beats;
   };
   return std::any_of(orphans_.begin(), orphans_.end(), may_be_executed) ||
-         std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) {
-           return std::any_of(lane.open.begin(), lane.open.end(), may_be_executed);
+         std::any_of(connections_.begin(), connections_.end(), [&](const Connection& at) {
+           return std::any_of(at.open.begin(), at.open.end(), may_be_executed);
          });
 }
 
 void StoreLink::Strike(const Fault& fault) {
   switch (fault.kind) {
-    case FaultKind::kStoreCut:
-      return Cut(fault.duration);
-    case FaultKind::kStoreSlow:
-      slow_most_ = fault.duration;
-      slow_until_ = clock_.Now() + fault.duration;
-      return;
-    case FaultKind::kStoreReplyLost:
-      replies_lost_until_ = clock_.Now() + fault.duration;
-      return;
     case FaultKind::kMessagesLost:
       messages_lost_until_ = clock_.Now() + fault.duration;
       return;
@@ -215,7 +167,7 @@ void StoreLink::Strike(const Fault& fault) {
     case FaultKind::kSubscriptionDown:
       return DropSubscription(fault.duration);
     default:
-      return;
+      return Link::Strike(fault);
   }
 }
 
@@ -226,7 +178,7 @@ void StoreLink::Subscribe(const std::string& channel, redis::MessageListener lis
 }
 
 void StoreLink::Listen() {
-  if (subscribed_ || orphan_ || clock_.Now() < away_until_) return;
+  if (subscribed_ || orphan_ || away()) return;
   subscribed_ = true;
   subscription_ = server_.Subscribe(channel_, [this](std::string_view message) {
     if (clock_.Now() < messages_lost_until_) return;
@@ -235,10 +187,6 @@ void StoreLink::Listen() {
       process_.Post([this, message = std::move(message)] { on_message_(message); });
     });
   });
-}
-
-void StoreLink::At(Instant time, core::Task task) {
-  world_.Later(std::chrono::ceil<Micros>(time - clock_.Now()), std::move(task));
 }
 
 }  // namespace lockkeeper::simulation

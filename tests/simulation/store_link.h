@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A simulated daemon's connections to the one simulated node: delays, losses, broken connections,
-// and the messages that the node publishes to the daemon.
+// A simulated daemon's connections to the one simulated Redis node, and the messages that the node
+// publishes to the daemon.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/executor.h"
 #include "redis/node/node.h"
-#include "simulation/message_order.h"
-#include "simulation/process.h"
-#include "simulation/schedule.h"
+#include "simulation/link.h"
 #include "support/fake_node/redis_model.h"
-#include "support/manual_executor.h"
-#include "support/random.h"
 
 namespace lockkeeper::simulation {
 
@@ -27,33 +21,28 @@ namespace lockkeeper::simulation {
 using ExecutionListener =
     std::function<void(const std::vector<std::string_view>& words, const redis::Reply& reply)>;
 
-// Lifetime: borrows node, clock and executor. If the link is kept after the process is dead, the
-// calls in flight continue, as in the buffers of sockets.
-class StoreLink final : public redis::Node {
+// Lifetime: borrows the node besides.
+class StoreLink final : public redis::Node, public Link {
  public:
-  // As RedisNode: a connection without a reply for this long is closed.
-  static constexpr core::Micros kReplyTimeout{1'000'000};
-
   StoreLink(support::RedisModel& server, const core::Clock& clock, support::ManualExecutor& world,
             Process& process, support::Random random, ExecutionListener listener,
             MessageOrder* order = nullptr);
   ~StoreLink() override;
 
-  size_t lanes() const override { return kLanes; }
-  void Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
+  redis::Route RouteOf(std::string_view record_key) const override;
+  redis::Route AnyRoute() const override { return {}; }
+  void Run(redis::Route route, const redis::ScriptSource& script, redis::Command command,
            redis::ReplyDone done) override;
-  void Send(redis::Command command, redis::ReplyDone done) override;
-  const redis::NodeLife& life(size_t lane) const override;
+  void Send(redis::Route route, redis::Command command, redis::ReplyDone done) override;
+  const redis::NodeLife& life(redis::Route route) const override;
+  const std::string& setting_problem() const override;
   core::Assurance assurance() const override;
 
   void Subscribe(const std::string& channel, redis::MessageListener listener) override;
 
-  // The process was killed. Each of its calls in flight is executed or not, by chance.
-  void Orphan();
-
-  // Applies a fault of a daemon's connections.
-  void Strike(const Fault& fault);
-  void Cut(core::Micros duration);
+  void Orphan() override;
+  void Strike(const Fault& fault) override;
+  void Cut(core::Micros duration) override;
 
   // Whether a call in flight expects at most `beats` beats of the marker.
   bool HasUnderWay(int64_t beats) const;
@@ -63,47 +52,28 @@ class StoreLink final : public redis::Node {
   core::Instant lease_confirmed() const { return lease_confirmed_; }
 
  private:
-  static constexpr size_t kLanes = 2;
-  struct Request;
-  struct Lane {
-    uint64_t connection = 0;  // Rises with each new one.
-    core::Instant last_arrival;
-    core::Instant last_reply;
-    std::vector<std::shared_ptr<Request>> open;
-  };
+  static constexpr size_t kConnections = 2;
+  struct Sent;
 
-  void Submit(size_t lane, std::shared_ptr<Request> request);
-  void Arrive(size_t lane, const std::shared_ptr<Request>& request);
-  void Reply(size_t lane, const std::shared_ptr<Request>& request);
-  void BreakLane(size_t lane);
-  void Finish(const std::shared_ptr<Request>& request, absl::StatusOr<redis::Reply> reply);
+  void Send(size_t place, redis::Command command, const redis::ScriptSource* script,
+            redis::ReplyDone done);
+  bool Execute(Request& request) override;
+  void OnReply(size_t place, const RequestPtr& request) override;
+  void Fail(const RequestPtr& request, const absl::Status& why) override;
+  void Finish(const RequestPtr& request, absl::StatusOr<redis::Reply> reply);
   void DropSubscription(core::Micros duration);
   void Listen();
-  core::Micros Delay();
   core::Micros MessageDelay();
-  void At(core::Instant time, core::Task task);
 
   support::RedisModel& server_;
-  const core::Clock& clock_;
-  support::ManualExecutor& world_;
-  Process& process_;
-  support::Random random_;
   ExecutionListener listener_;
-  MessageOrder* const order_;  // Null: as chance has it.
-  std::vector<Lane> lanes_{kLanes};
-  std::vector<std::shared_ptr<Request>> orphans_;
   std::string channel_;
   redis::MessageListener on_message_;
   uint64_t subscription_ = 0;
   bool subscribed_ = false;
-  bool orphan_ = false;
 
   core::Instant last_confirmed_ = core::Instant::min();
   core::Instant lease_confirmed_ = core::Instant::min();
-  core::Instant away_until_;
-  core::Instant slow_until_;
-  core::Micros slow_most_{};
-  core::Instant replies_lost_until_;
   core::Instant messages_lost_until_;
   core::Instant messages_late_until_;
 };

@@ -176,6 +176,7 @@ Schedule DrawSwarm(support::Random& random) {
   if (random.OneIn(4)) schedule.impatient_one_in = static_cast<int>(random.Between(1, 4));
   if (random.OneIn(4)) schedule.slow_claim_one_in = static_cast<int>(random.Between(1, 4));
   if (random.OneIn(4)) schedule.hand_on_one_in = static_cast<int>(random.Between(1, 2));
+  schedule.ends_quarantines = schedule.guarded && random.OneIn(4);
   return schedule;
 }
 

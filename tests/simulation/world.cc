@@ -21,6 +21,7 @@ constexpr Micros kAnsweredTwiceWithin{1'000'000};
 // Records live for the ttl, the retention and what clocks were set back; lines for a minute.
 constexpr Micros kEverythingExpired{110'000'000};
 constexpr Micros kFirstUseMax{100'000};  // A single daemon has taken the store for new.
+constexpr Micros kOperatorLooks{50'000};
 // A daemon knows the store well after this.
 constexpr Micros kSettled{2'000'000};
 
@@ -33,7 +34,8 @@ void World::StartDaemon(size_t index) {
   }
   in_order_from_[index] = clock_.Now() + kSettled;
   daemons_[index] = std::make_unique<Daemon>(
-      Daemon::World{server_, clock_, executor_, judge_, watch_, schedule_.guarded, &order_},
+      Daemon::World{server_, clock_, executor_, judge_, redis_watch_, schedule_.guarded, &order_,
+                    schedule_.in_memory ? &memory_watch_ : nullptr},
       next_daemon_++, random_.Fork());
   if (clock_.Now() < losing_until_) {  // If the store is empty it waits for those that know more.
     judge_.Disturbed(daemons_[index]->id(), losing_until_ + kFirstUseWait + kNoticedWithin);
@@ -68,6 +70,17 @@ void World::StartClient(size_t index) {
         random_.Fork());
   }
   clients_[index]->Start();
+}
+
+// As an operator does who knows what clients do, at one daemon after the other.
+void World::LookAtQuarantine() {
+  executor_.Later(kOperatorLooks, [this] { LookAtQuarantine(); });
+  if (!judge_.QuarantineIsNeedless(clock_.Now())) return;
+  Daemon* const daemon = daemons_[asked_to_end_++ % daemons_.size()].get();
+  if (daemon == nullptr || !daemon->knows_store()) return;
+  watch_.Trace("an operator ends the quarantine of epoch " + std::to_string(daemon->epoch()));
+  redis_watch_.QuarantineIsToEnd(daemon->epoch());
+  daemon->EndQuarantine(daemon->epoch());
 }
 
 void World::Heal() {
@@ -118,9 +131,10 @@ Outcome World::Run() {
     const std::optional<Micros> age = AgeOfData(fault);
     if (!age) continue;
     executor_.Later(fault.at - std::min(fault.at, *age), [this, &fault] {
-      older_[fault.at] = {server_.TakeSnapshot(), watch_.LifeInStore(), clock_.Now()};
+      older_[fault.at] = {server_.TakeSnapshot(), redis_watch_.LifeInStore(), clock_.Now()};
     });
   }
+  if (schedule_.guarded && schedule_.ends_quarantines) LookAtQuarantine();
   executor_.AdvanceBy(schedule_.faults_end);
   Heal();
   for (const auto& client : clients_) client->RunLastLap();
@@ -166,7 +180,7 @@ void World::Check() {
   for (const auto& daemon : daemons_) daemon->Kill();
   executor_.AdvanceBy(kEverythingExpired);
   // Tokens that are ahead of the clock keep their records.
-  server_.clock().StepBy(set_back_ + watch_.tokens_raised());
+  server_.clock().StepBy(set_back_ + redis_watch_.tokens_raised());
   judge_.Remains(watch_.KeysInStore(), left.operations, left.sessions);
 }
 

@@ -128,14 +128,25 @@ bool World::HasWitness(size_t besides) const {
   return false;
 }
 
+// Whether this daemon has granted longer leases than ever before, and no other daemon in good order
+// has heard of that yet. If it is away while the store loses them, the quarantine is too short.
+bool World::IsAloneWithItsLeases(size_t index) const {
+  if (index >= daemons_.size() || !daemons_[index]) return false;
+  for (size_t i = 0; i < daemons_.size(); ++i) {
+    const bool in_order = i != index && daemons_[i] && clock_.Now() >= in_order_from_[i];
+    if (in_order && daemons_[i]->longest_lease() >= daemons_[index]->longest_lease()) return false;
+  }
+  return true;
+}
+
 // Older data that have all beats that a daemon knows it cannot tell from what it knew.
 bool World::AllKnowMoreThan(const OlderData& older) const {
   for (const auto& daemon : former_daemons_) {
-    if (daemon->link().HasUnderWay(older.life.beats)) return false;
+    if (daemon->redis_link().HasUnderWay(older.life.beats)) return false;
   }
   return std::all_of(daemons_.begin(), daemons_.end(), [&older](const auto& daemon) {
-    return !daemon ||
-           (daemon->KnowsMoreThan(older.life) && !daemon->link().HasUnderWay(older.life.beats));
+    return !daemon || (daemon->KnowsMoreThan(older.life) &&
+                       !daemon->redis_link().HasUnderWay(older.life.beats));
   });
 }
 
@@ -144,7 +155,8 @@ bool World::AllKnowMoreThan(const OlderData& older) const {
 bool World::Misses(size_t index, const OlderData& older) const {
   const auto& daemon = daemons_[index];
   return daemon && clock_.Now() >= in_order_from_[index] &&
-         (daemon->KnowsMoreThan(older.life) || daemon->link().lease_confirmed() > older.taken);
+         (daemon->KnowsMoreThan(older.life) ||
+          daemon->redis_link().lease_confirmed() > older.taken);
 }
 
 // Whether a daemon has just started and would take what it finds for right.
@@ -172,7 +184,7 @@ void World::StrikeStore(const Fault& fault) {
   // In half of the cases one daemon hears of it later.
   const size_t absent =
       fault.target % 2 == 0 ? daemons_.size() : fault.target / 2 % daemons_.size();
-  if (!HasWitness(absent) || SomebodyIsNew()) return;
+  if (!HasWitness(absent) || SomebodyIsNew() || IsAloneWithItsLeases(absent)) return;
   if (fault.kind == FaultKind::kDataReplaced && !AllKnowMoreThan(older_[fault.at])) return;
   const bool emptied =
       fault.kind == FaultKind::kStoreFlushed || fault.kind == FaultKind::kRestartEmpty;
@@ -212,7 +224,7 @@ void World::StrikeStore(const Fault& fault) {
       server_.Restart();
       break;
   }
-  watch_.StoreChanged();
+  redis_watch_.StoreChanged();
   const bool all_there = fault.kind == FaultKind::kRestartUnproved;
   judge_.StoreLost(all_there ? Forgot::kNothing : Forgot::kSome, now, Misled());
   if (fault.kind != FaultKind::kStoreFlushed && fault.kind != FaultKind::kDataReplaced) {
@@ -238,7 +250,7 @@ void World::CutLog(const Fault& fault) {
   losing_until_ = misleading_until_ = clock_.Now() + fault.duration + kNoticedWithin;
   server_.RestoreSnapshot(older.data);
   server_.Restart();
-  watch_.StoreChanged();
+  redis_watch_.StoreChanged();
   judge_.StoreLost(Forgot::kSome, clock_.Now(), Misled());
   RestartNode(fault);
   for (const size_t i : others) {
@@ -263,7 +275,7 @@ uint64_t World::Misled() const {
 void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
   // A lost reply is noticed late; what is slow may be executed when the fault has long ended; and
   // what stands still goes on at once.
-  Micros lasts = fault.duration + StoreLink::kReplyTimeout;
+  Micros lasts = fault.duration + Link::kReplyTimeout;
   if (fault.kind == FaultKind::kStoreSlow) lasts += fault.duration;
   if (fault.kind == FaultKind::kDaemonPause) lasts = fault.duration;
   judge_.Disturbed(daemon.id(), clock_.Now() + lasts);

@@ -15,6 +15,7 @@
 #include "simulation/fenced_counter.h"
 #include "simulation/judge.h"
 #include "simulation/line_watch.h"
+#include "simulation/memory_watch.h"
 #include "simulation/message_order.h"
 #include "simulation/rpc.h"
 #include "simulation/session_client.h"
@@ -37,7 +38,9 @@ class World {
         order_(schedule, clock_),
         rpc_(clock_, executor_, judge_, order_, random_.Fork()),
         streams_(clock_, rpc_, support::Random(schedule.seed ^ 0x9e3779b9)),
-        watch_(server_, clock_, judge_),
+        redis_watch_(server_, clock_, judge_),
+        memory_watch_(clock_, judge_, kRecordRetention),
+        watch_(schedule.in_memory ? static_cast<StoreWatch&>(memory_watch_) : redis_watch_),
         counters_(static_cast<size_t>(schedule.locks)) {
     watch_.TraceTo(trace);
   }
@@ -71,10 +74,12 @@ class World {
   void KeepAway(size_t index, Micros lasts);
   uint64_t Misled() const;
   bool HasWitness(size_t besides) const;
+  bool IsAloneWithItsLeases(size_t index) const;
   bool AllKnowMoreThan(const OlderData& older) const;
   bool Misses(size_t index, const OlderData& older) const;
   bool SomebodyIsNew() const;
   void StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index);
+  void LookAtQuarantine();
   void Heal();
   bool AllIdle() const;
   Left WhatIsLeft() const;
@@ -89,7 +94,9 @@ class World {
   MessageOrder order_;
   Rpc rpc_;
   Streams streams_;
-  LineWatch watch_;
+  LineWatch redis_watch_;
+  MemoryWatch memory_watch_;
+  StoreWatch& watch_;  // Of the two the one whose store daemons use.
   std::vector<FencedCounter> counters_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::vector<std::unique_ptr<AnyClient>> clients_;
@@ -104,6 +111,7 @@ class World {
   Micros set_back_{};  // The node's clock, in all.
   uint64_t next_daemon_ = 1;
   uint64_t faults_ = 0;
+  size_t asked_to_end_ = 0;  // Daemons, to end a quarantine.
   bool healed_ = false;
 };
 

@@ -12,9 +12,7 @@ bool IsRuler(const std::string& row) { return row.find_first_not_of("|-: ") == s
 
 }  // namespace
 
-std::string SourcePath(const std::string& path) {
-  return std::string(LOCKKEEPER_SOURCE_DIR) + "/" + path;
-}
+std::string SourcePath(const std::string& path) { return LOCKKEEPER_SOURCE_DIR "/" + path; }
 
 std::string ReadSourceFile(const std::string& path) {
   std::ifstream file(SourcePath(path));

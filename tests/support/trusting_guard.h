@@ -13,29 +13,33 @@
 
 namespace lockkeeper::support {
 
-class TrustingGuard final : public redis::StoreGuard {
+class TrustingGuard : public redis::StoreGuard {
  public:
-  bool Permits(size_t, core::Millis, redis::Granting) override { return !refused_; }
+  bool Permits(redis::Route, core::Millis, redis::Granting) override { return !refused_; }
   void SetListener(std::function<void()>) override {}
-  redis::CallPermit Permit(core::Millis) const override {
+  redis::CallPermit Permit(redis::Route, core::Millis) const override {
     return {.token_floor = token_floor_.value(),
             .marker_key = "lk:store",
             .latest = {9'999'999'999'999'999}};
   }
   // The store has a marker all the same, so every call would be rejected for ever.
-  void OnRefused(size_t) override { refused_ = true; }
-  void OnOlderData(size_t lane, core::Instant) override { OnRefused(lane); }
-  bool OnAnswered(size_t, core::Instant, core::NodeTime node) override {
+  void OnRefused(redis::Route, core::Instant, redis::RefusedFor) override { refused_ = true; }
+  bool OnAnswered(redis::Route, core::Instant, core::NodeTime node) override {
     token_floor_.SawClock(node);
     return true;
   }
-  void OnConfirmed(const core::Lease&) override {}
-  void OnToken(core::FencingToken token) override { token_floor_.SawToken(token); }
-  std::string HeldBackBecause() const override { return refused_ ? "the store has a marker" : ""; }
-  absl::Status Refusal() const override {
+  void OnConfirmed(redis::Route, const core::Lease&) override {}
+  void OnToken(redis::Route, core::FencingToken token) override { token_floor_.SawToken(token); }
+  std::string HeldBackBecause(redis::Route) const override {
+    return refused_ ? "the store has a marker" : "";
+  }
+  absl::Status Refusal(redis::Route) const override {
     return core::Error(core::ErrorReason::kInvariantViolated, "nothing was forgotten");
   }
-  redis::ProofBasis proof_basis() const override { return {}; }
+  void EndQuarantine(int64_t, core::Done<core::EndQuarantineAnswer> done) override {
+    std::move(done)(core::EndQuarantineAnswer{.epoch = 1});
+  }
+  redis::ProofBasis proof_basis(redis::Route) const override { return {}; }
 
  private:
   redis::TokenFloor token_floor_;

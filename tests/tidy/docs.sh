@@ -6,6 +6,8 @@
 #   paths    a path in `backticks` that begins with a folder of the house exists (* and {a,b} are patterns, NNNN any number)
 #   same     the block behind `<!-- same as FILE -->` is that file
 #   named    a page that a source file names, as in docs/concepts/fencing.md, exists
+#   comments a file that a comment in C++ or Lua names exists: somewhere, in the tree or as one that the build makes
+#   title    the heading that a page begins with has a space behind its #
 #   reach    a page below docs/ is linked from another page
 #   folder   each folder below server/ has a README.md
 #   files    a file that a README below server/ names exists there, below server/ or at the root
@@ -86,7 +88,30 @@ while IFS=: read -r file line page; do
   [ -e "$page" ] || breach "$file:$line" "there is no $page"
 done < <(git grep --untracked -InoE 'docs/[a-z0-9_/]+\.md' -- ':!*.md' ':!tests/tidy/*' || true)
 
+readonly GENERATED='scripts.h scripts.cc record_columns.h duration.proto'
+while IFS=$'\t' read -r at name; do
+  breach "$at" "there is no $name"
+done < <(git grep --untracked -InoE '^ *(//|--) .*' -- '*.cc' '*.h' '*.lua' | awk -v generated="$GENERATED" '
+  BEGIN {
+    while (("git ls-files --cached --others --exclude-standard" | getline file) > 0) { sub(/.*\//, "", file); known[file] = 1 }
+    split(generated, names, " ")
+    for (i in names) known[names[i]] = 1
+  }
+  {
+    match($0, /^[^:]*:[0-9]*/)
+    at = substr($0, 1, RLENGTH)
+    rest = substr($0, RLENGTH + 2)
+    while (match(rest, /[A-Za-z_][A-Za-z0-9_\/.]*\.(h|cc|lua|md|proto)/)) {
+      name = substr(rest, RSTART, RLENGTH)
+      rest = substr(rest, RSTART + RLENGTH)
+      sub(/.*\//, "", name)
+      if (rest !~ /^[A-Za-z0-9_(]/ && !(name in known)) print at "\t" name
+    }
+  }' || true)
+
 for page in "${pages[@]}"; do
+  IFS= read -r title <"$page" || true
+  [[ $title != "#"[!#\ ]* ]] || breach "$page:1" "a space follows the # of a heading"
   [[ $page != docs/* ]] || [ -n "${linked[$page]:-}" ] || breach "$page:1" "no page leads here"
 done
 

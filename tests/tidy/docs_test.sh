@@ -94,6 +94,9 @@ page_is_clean client/notes.md '# Need not be linked'
 
 printf '// See docs/concepts/missing.md.\n' | expect_breach server/a.h 1 'there is no docs/concepts/missing.md'
 
+printf '// As missing.h says.\n' | expect_breach server/a.h 1 'there is no missing.h'
+printf -- '-- As core/types.h and redis/scripts.h say.\n' | expect_clean server/a.lua
+
 # Two steps and what follows them; $1: the second one.
 life() { printf '## In\n\n| step | file | what happens | thread |\n| 1 | a | b | loop |\n## And back\n%s\n## Else\n| 1 | a |\n' "$1"; }
 life '| 2 | a | b | loop |' | expect_clean client/life_of_a_request.md
@@ -101,6 +104,8 @@ life '| 3 | a | b | loop |' | expect_breach client/life_of_a_request.md 6 'a ste
 life '| 2 | a | b |  |' | expect_breach client/life_of_a_request.md 6 'a step needs the next number'
 { echo '## In'; for ((i = 1; i <= 21; i++)); do echo "| $i | a | b | loop |"; done; } |
   expect_breach client/life_of_a_request.md 22 'at most 20'
+
+page_breaches README.md '#Title' 'a space follows'
 
 long=$(printf 'x%.0s' {1..101})
 page_breaches README.md "$long" 'longer than 100 columns'

@@ -21,6 +21,7 @@ list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_SOURCE_DIR}/cmake")
 include(CompilerOptions)
 include(Dependencies)
 include(LockkeeperTargets)
+include(PrecompiledHeaders)
 add_subdirectory(server)
 END
 cat >"$TREE/server/CMakeLists.txt" <<'END'

@@ -28,7 +28,7 @@ void SetProcessTitle(std::string_view title) {
   uintptr_t end = 0;
   if (!(fields >> begin >> end) || begin == 0 || end <= begin) return;
   // The kernel shows this memory, up to the last byte, which must stay zero.
-  char* const arguments = reinterpret_cast<char*>(begin);
+  char* const arguments = reinterpret_cast<char*>(begin);  // NOLINT(performance-no-int-to-ptr)
   std::memset(arguments, 0, end - begin);
   std::memcpy(arguments, title.data(), std::min(title.size(), end - begin - 1));
 }

@@ -185,7 +185,7 @@ Report RunHolding(Lease& lease, const RunCommand& command, const Service& servic
 }  // namespace
 
 Report RunUnderLock(const Service& service, Progress& progress, const RunCommand& command) {
-  if (absl::Status status = CheckServers(service.servers); !status.ok()) {
+  if (absl::Status status = CheckService(service); !status.ok()) {
     return ServerOptionReport(status);
   }
   const absl::StatusOr<milliseconds> grace = GraceOf(command);

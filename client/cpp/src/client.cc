@@ -26,6 +26,12 @@ absl::Status CheckOptions(const ClientOptions& options) {
   for (const std::string& address : options.addresses) {
     if (absl::Status status = client::CheckAddress(address); !status.ok()) return status;
   }
+  if (!options.token_file.empty()) {
+    if (absl::Status status = client::CheckTokenMayBeShown(options.addresses, options.tls);
+        !status.ok()) {
+      return status;
+    }
+  }
   if (options.call_timeout.count() <= 0) {
     return client::InvalidOption("call_timeout", "must be positive");
   }
@@ -40,7 +46,16 @@ absl::Status CheckOptions(const ClientOptions& options) {
 absl::StatusOr<Client> Client::Create(ClientOptions options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   if (options.owner.empty()) options.owner = DefaultOwner();
-  auto channels = client::Channels::Open(options.addresses);
+  const auto security = client::ChannelSecurity::Load(options.tls);
+  if (!security.ok()) return security.status();
+  std::shared_ptr<client::TokenFile> token;
+  if (!options.token_file.empty()) {
+    auto opened = client::TokenFile::Open(options.token_file);
+    if (!opened.ok()) return opened.status();
+    token = *std::move(opened);
+  }
+  auto channels = client::Channels::Open(options.addresses, client::Channels::Sessions::kUsed,
+                                         *security, token);
   return Client(std::make_shared<client::ClientCore>(std::move(options), std::move(channels)));
 }
 

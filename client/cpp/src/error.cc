@@ -32,6 +32,8 @@ constexpr auto kNames = std::to_array<std::pair<ErrorReason, std::string_view>>(
     {ErrorReason::kStoreCorrupt, "STORE_CORRUPT"},
     {ErrorReason::kFormatTooNew, "FORMAT_TOO_NEW"},
     {ErrorReason::kInvariantViolated, "INVARIANT_VIOLATED"},
+    {ErrorReason::kUnauthenticated, "UNAUTHENTICATED"},
+    {ErrorReason::kPermissionDenied, "PERMISSION_DENIED"},
     {ErrorReason::kNotAcquired, "NOT_ACQUIRED"},
 });
 

@@ -24,14 +24,14 @@ class NodeObserver {
  public:
   virtual ~NodeObserver() = default;
 
-  // A lane has a connection that is ready; after the first time, it has it again.
-  virtual void OnConnected(size_t lane, std::string_view server_version) = 0;
+  // A connection of the pool is ready; after the first time, it is ready again.
+  virtual void OnConnected(size_t connection, std::string_view server_version) = 0;
 
-  // A lane's connection was ready and broke.
-  virtual void OnConnectionLost(size_t lane, const StoreProblem& problem) = 0;
+  // It was ready and broke.
+  virtual void OnConnectionLost(size_t connection, const StoreProblem& problem) = 0;
 
-  // A lane's try to connect failed; it goes on trying.
-  virtual void OnConnectFailed(size_t lane, const StoreProblem& problem) = 0;
+  // A try to connect failed; it goes on trying.
+  virtual void OnConnectFailed(size_t connection, const StoreProblem& problem) = 0;
 
   // The server did not know the script any more, so it was loaded once more.
   virtual void OnScriptLoadedAgain(std::string_view script) = 0;

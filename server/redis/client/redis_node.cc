@@ -6,6 +6,8 @@
 #include <random>
 #include <utility>
 
+#include "text/stable_hash.h"
+
 namespace lockkeeper::redis {
 namespace {
 
@@ -29,6 +31,7 @@ loop::RandomSource JitterOf(uint64_t seed) {
 // What a server told last, in the handshake or since.
 struct Told {
   NodeLife life;
+  std::string problem;  // See Node::setting_problem.
   core::Assurance assurance = core::Assurance::kNone;
   std::string version;
 };
@@ -36,54 +39,56 @@ struct Told {
 Told ToldBy(const ServerFacts& facts, const Assumptions& assumed) {
   Told told{.life = facts.Life(), .assurance = facts.Assurance(), .version = facts.Version()};
   const std::optional<StoreProblem> problem = Judge(facts);
-  told.life.problem = problem ? problem->text : SettingProblem(facts, assumed);
+  told.problem = problem ? problem->text : SettingProblem(facts, assumed);
   return told;
 }
 
 }  // namespace
 
-struct RedisNode::Slot {
-  Slot(loop::EventLoop& loop, const RedisNodeOptions& options, uint64_t seed, RedisNode& node)
-      : lane(loop, ConnectionOptionsOf(options), loop::Backoff(options.backoff, JitterOf(seed)),
-             node),
-        scripts(loop, lane, node.observer_) {}
+struct RedisNode::Pooled {
+  Pooled(loop::EventLoop& loop, const RedisNodeOptions& options, uint64_t seed, RedisNode& node)
+      : connection(loop, ConnectionOptionsOf(options),
+                   loop::Backoff(options.backoff, JitterOf(seed)), node) {}
 
-  Lane lane;
-  ScriptCaller scripts;
-  Told told;  // Empty while the lane is not ready.
+  ReconnectingConnection connection;
+  Told told;  // Empty while the connection is not ready.
 };
 
 RedisNode::RedisNode(loop::EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer)
     : loop_(loop), options_(options), observer_(observer) {
   for (size_t i = 0; i < options.connections; ++i) {
-    lanes_.push_back(std::make_unique<Slot>(loop, options, options.seed + i, *this));
+    pool_.push_back(std::make_unique<Pooled>(loop, options, options.seed + i, *this));
   }
   health_ = ComputeHealth();
   settings_watch_ = std::make_unique<SettingsWatch>(
-      loop, options.settings_interval, options.key_prefix, [this] { return AnyReadyLane(); },
+      loop, options.settings_interval, options.key_prefix, [this] { return AnyReady(); },
       [this](const ServerFacts& facts) { Learn(facts); });
 }
 
 RedisNode::~RedisNode() { Close(); }
 
-void RedisNode::Run(size_t lane, const ScriptSource& script, Command command, ReplyDone done) {
-  lanes_[lane]->scripts.Run(script, std::move(command), std::move(done));
+Route RedisNode::RouteOf(std::string_view record_key) const {
+  return {.connection = text::StableHash(record_key) % pool_.size()};
 }
 
-void RedisNode::Send(Command command, ReplyDone done) {
-  // The next ready lane, or the next one to say why not.
-  size_t lane = next_lane_ % lanes_.size();
-  for (size_t i = 0; i < lanes_.size() && !lanes_[lane]->lane.ready(); ++i) {
-    lane = (lane + 1) % lanes_.size();
-  }
-  next_lane_ = lane + 1;
-  lanes_[lane]->lane.Send(command.wire(), std::move(done));
+Route RedisNode::AnyRoute() const {
+  size_t first = 0;
+  while (first < pool_.size() && !pool_[first]->connection.ready()) ++first;
+  return {.connection = first % pool_.size()};
+}
+
+void RedisNode::Run(Route route, const ScriptSource& script, Command command, ReplyDone done) {
+  pool_[route.connection]->connection.Run(script, std::move(command), std::move(done));
+}
+
+void RedisNode::Send(Route route, Command command, ReplyDone done) {
+  pool_[route.connection]->connection.Send(command.wire(), std::move(done));
 }
 
 void RedisNode::Subscribe(const std::string& channel, MessageListener listener) {
   subscription_ = std::make_unique<Subscription>(
       loop_, ConnectionOptionsOf(options_),
-      loop::Backoff(options_.backoff, JitterOf(options_.seed + lanes_.size())), channel,
+      loop::Backoff(options_.backoff, JitterOf(options_.seed + pool_.size())), channel,
       std::move(listener));
 }
 
@@ -91,24 +96,24 @@ void RedisNode::SetHealthListener(NodeHealthListener listener) {
   health_listener_ = std::move(listener);
 }
 
-const NodeLife& RedisNode::life(size_t lane) const { return lanes_[lane]->told.life; }
+const NodeLife& RedisNode::life(Route route) const { return pool_[route.connection]->told.life; }
 
-Lane* RedisNode::AnyReadyLane() {
-  for (const auto& slot : lanes_) {
-    if (slot->lane.ready()) return &slot->lane;
+ReconnectingConnection* RedisNode::AnyReady() {
+  for (const auto& pooled : pool_) {
+    if (pooled->connection.ready()) return &pooled->connection;
   }
   return nullptr;
 }
 
-// What the server is like now: all lanes that are connected to this start of it take that over.
+// What the server is like now: all connections to this start of it take that over.
 void RedisNode::Learn(const ServerFacts& facts) {
   const Told told = ToldBy(facts, options_.assumed);
-  for (const auto& slot : lanes_) {
-    if (slot->told.life.run_id != told.life.run_id) continue;
-    const Told before = std::exchange(slot->told, told);
+  for (const auto& pooled : pool_) {
+    if (pooled->told.life.run_id != told.life.run_id) continue;
+    const Told before = std::exchange(pooled->told, told);
     if (told.assurance > before.assurance && facts.IsRewriting()) {
-      slot->told.assurance = before.assurance;
-      slot->told.life.durable = before.life.durable;
+      pooled->told.assurance = before.assurance;
+      pooled->told.life.durable = before.life.durable;
     }
   }
   UpdateHealth();
@@ -116,50 +121,60 @@ void RedisNode::Learn(const ServerFacts& facts) {
 
 void RedisNode::Close() {
   settings_watch_.reset();
-  for (const auto& slot : lanes_) slot->lane.Close();
+  for (const auto& pooled : pool_) pooled->connection.Close();
   if (subscription_) subscription_->Close();
 }
 
-void RedisNode::OnLaneReady(Lane& lane, const ServerFacts& facts) {
-  lanes_[IndexOf(lane)]->told = ToldBy(facts, options_.assumed);
-  observer_.OnConnected(IndexOf(lane), facts.Version());
+void RedisNode::OnReady(ReconnectingConnection& connection, const ServerFacts& facts) {
+  pool_[IndexOf(connection)]->told = ToldBy(facts, options_.assumed);
+  observer_.OnConnected(IndexOf(connection), facts.Version());
   Learn(facts);
 }
 
-void RedisNode::OnLaneDown(Lane& lane, Before before) {
-  lanes_[IndexOf(lane)]->told = {};
+void RedisNode::OnDown(ReconnectingConnection& connection, Before before) {
+  pool_[IndexOf(connection)]->told = {};
   if (before == Before::kReady) {
-    observer_.OnConnectionLost(IndexOf(lane), lane.problem());
+    observer_.OnConnectionLost(IndexOf(connection), connection.problem());
   } else {
-    observer_.OnConnectFailed(IndexOf(lane), lane.problem());
+    observer_.OnConnectFailed(IndexOf(connection), connection.problem());
   }
   UpdateHealth();
 }
 
-size_t RedisNode::IndexOf(const Lane& lane) const {
-  const auto found = std::find_if(lanes_.begin(), lanes_.end(),
-                                  [&](const auto& slot) { return &slot->lane == &lane; });
-  return static_cast<size_t>(found - lanes_.begin());
+void RedisNode::OnScriptLoadedAgain(std::string_view script) {
+  observer_.OnScriptLoadedAgain(script);
+}
+
+void RedisNode::OnScriptCallEnded(std::string_view script, ScriptCallEnd end,
+                                  core::Micros elapsed) {
+  observer_.OnScriptCallEnded(script, end, elapsed);
+}
+
+size_t RedisNode::IndexOf(const ReconnectingConnection& connection) const {
+  const auto found = std::find_if(pool_.begin(), pool_.end(), [&](const auto& pooled) {
+    return &pooled->connection == &connection;
+  });
+  return static_cast<size_t>(found - pool_.begin());
 }
 
 NodeHealth RedisNode::ComputeHealth() const {
   NodeHealth health{.reachable = true,
                     .server_version = health_.server_version,
                     .assurance = core::Assurance::kQuorum};
-  for (const auto& slot : lanes_) {
-    const Lane& lane = slot->lane;
-    if (lane.ready()) {
-      health.server_version = slot->told.version;
-      health.assurance = std::min(health.assurance, slot->told.assurance);
-      if (!slot->told.life.problem.empty() && health.problem.empty()) {
-        health.problem = options_.url.Address() + " " + slot->told.life.problem;
+  for (const auto& pooled : pool_) {
+    const ReconnectingConnection& connection = pooled->connection;
+    if (connection.ready()) {
+      health.server_version = pooled->told.version;
+      health.assurance = std::min(health.assurance, pooled->told.assurance);
+      if (!pooled->told.problem.empty() && health.problem.empty()) {
+        health.problem = options_.url.Address() + " " + pooled->told.problem;
         health.refused = true;
       }
-    } else if (health.reachable || lane.problem().kind == StoreProblem::Kind::kRefused) {
+    } else if (health.reachable || connection.problem().kind == StoreProblem::Kind::kRefused) {
       // A refusal says more than a connection that is still being made.
       health.reachable = false;
-      health.problem = lane.problem().text;
-      health.refused = lane.problem().kind == StoreProblem::Kind::kRefused;
+      health.problem = connection.problem().text;
+      health.refused = connection.problem().kind == StoreProblem::Kind::kRefused;
     }
   }
   if (!health.reachable) health.assurance = core::Assurance::kNone;
@@ -167,6 +182,10 @@ NodeHealth RedisNode::ComputeHealth() const {
 }
 
 void RedisNode::UpdateHealth() {
+  setting_problem_.clear();
+  for (const auto& pooled : pool_) {
+    if (setting_problem_.empty()) setting_problem_ = pooled->told.problem;
+  }
   NodeHealth health = ComputeHealth();
   if (health == health_) return;
   health_ = std::move(health);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Redis server behind a pool of connections: lane i is connection i. Connections that break are
-// made anew; while a lane is down its calls fail at once, naming the problem.
+// A Redis server behind a pool of connections: a route is one of them. Connections that break are
+// made anew; while one is down its calls fail at once, naming the problem.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,9 @@
 
 #include "loop/backoff.h"
 #include "loop/event_loop.h"
-#include "redis/client/lane.h"
 #include "redis/client/node_observer.h"
+#include "redis/client/reconnecting_connection.h"
 #include "redis/client/redis_url.h"
-#include "redis/client/script.h"
 #include "redis/client/settings_watch.h"
 #include "redis/client/subscription.h"
 #include "redis/client/tls_context.h"
@@ -39,11 +38,11 @@ struct RedisNodeOptions {
   uint64_t seed = 0;             // Of the jitter; differs between daemons.
 };
 
-// Contract: see Node. Besides, a call on a lane with too much in flight is refused with
+// Contract: see Node. Besides, a call on a connection with too much in flight is refused with
 // STORE_UNAVAILABLE.
 // Lifetime: borrows the loop and the observer. Build it and destroy it on the loop's thread, and
 // Close() it before anything that its callbacks touch is destroyed.
-class RedisNode final : public Node, private Lane::Listener {
+class RedisNode final : public Node, private ReconnectingConnection::Listener {
  public:
   // Begins to connect.
   RedisNode(loop::EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer);
@@ -51,14 +50,16 @@ class RedisNode final : public Node, private Lane::Listener {
   RedisNode(const RedisNode&) = delete;
   RedisNode& operator=(const RedisNode&) = delete;
 
-  size_t lanes() const override { return lanes_.size(); }
-  void Run(size_t lane, const ScriptSource& script, Command command, ReplyDone done) override;
-  void Send(Command command, ReplyDone done) override;
+  Route RouteOf(std::string_view record_key) const override;
+  Route AnyRoute() const override;
+  void Run(Route route, const ScriptSource& script, Command command, ReplyDone done) override;
+  void Send(Route route, Command command, ReplyDone done) override;
   void Subscribe(const std::string& channel, MessageListener listener) override;
-  const NodeLife& life(size_t lane) const override;
+  const NodeLife& life(Route route) const override;
+  const std::string& setting_problem() const override { return setting_problem_; }
   core::Assurance assurance() const override { return health_.assurance; }
 
-  // The node is reachable when every lane is ready. At first it is not, with the problem
+  // The node is reachable when every connection is ready. At first it is not, with the problem
   // "connecting to ...".
   const NodeHealth& health() const { return health_; }
 
@@ -69,12 +70,14 @@ class RedisNode final : public Node, private Lane::Listener {
   void Close();
 
  private:
-  struct Slot;
+  struct Pooled;
 
-  void OnLaneReady(Lane& lane, const ServerFacts& facts) override;
-  void OnLaneDown(Lane& lane, Before before) override;
-  size_t IndexOf(const Lane& lane) const;
-  Lane* AnyReadyLane();
+  void OnReady(ReconnectingConnection& connection, const ServerFacts& facts) override;
+  void OnDown(ReconnectingConnection& connection, Before before) override;
+  void OnScriptLoadedAgain(std::string_view script) override;
+  void OnScriptCallEnded(std::string_view script, ScriptCallEnd end, core::Micros elapsed) override;
+  size_t IndexOf(const ReconnectingConnection& connection) const;
+  ReconnectingConnection* AnyReady();
   void Learn(const ServerFacts& facts);
   NodeHealth ComputeHealth() const;
   void UpdateHealth();
@@ -84,8 +87,8 @@ class RedisNode final : public Node, private Lane::Listener {
   NodeObserver& observer_;
   NodeHealth health_;
   NodeHealthListener health_listener_;
-  size_t next_lane_ = 0;
-  std::vector<std::unique_ptr<Slot>> lanes_;
+  std::string setting_problem_;
+  std::vector<std::unique_ptr<Pooled>> pool_;
   std::unique_ptr<Subscription> subscription_;
   std::unique_ptr<SettingsWatch> settings_watch_;
 };

@@ -18,11 +18,11 @@ struct SettingsWatch::Round {
 };
 
 SettingsWatch::SettingsWatch(loop::EventLoop& loop, core::Millis interval, std::string key_prefix,
-                             std::function<Lane*()> lane, Listener listener)
+                             std::function<ReconnectingConnection*()> connection, Listener listener)
     : loop_(loop),
       interval_(interval),
       key_prefix_(std::move(key_prefix)),
-      lane_(std::move(lane)),
+      connection_(std::move(connection)),
       listener_(std::move(listener)) {
   AskLater();
 }
@@ -37,22 +37,23 @@ void SettingsWatch::AskLater() {
 }
 
 void SettingsWatch::Ask() {
-  Lane* const lane = lane_();
-  if (lane == nullptr || asking_) return;
+  ReconnectingConnection* const connection = connection_();
+  if (connection == nullptr || asking_) return;
   asking_ = true;
   auto round = std::make_shared<Round>();
   const auto send = [&](const Command& command, auto take) {
     ++round->unanswered;
-    lane->Send(command.wire(), [this, alive = alive_, round, take](absl::StatusOr<Reply> reply) {
-      if (!reply.ok()) {
-        round->failed = true;
-      } else {
-        take(*round, *std::move(reply));
-      }
-      if (--round->unanswered > 0 || !*alive) return;
-      asking_ = false;
-      if (!round->failed) listener_(round->facts);
-    });
+    connection->Send(command.wire(),
+                     [this, alive = alive_, round, take](absl::StatusOr<Reply> reply) {
+                       if (!reply.ok()) {
+                         round->failed = true;
+                       } else {
+                         take(*round, *std::move(reply));
+                       }
+                       if (--round->unanswered > 0 || !*alive) return;
+                       asking_ = false;
+                       if (!round->failed) listener_(round->facts);
+                     });
   };
   for (const std::string_view section : kInfoSections) {
     Command info(2);

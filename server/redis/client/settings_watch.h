@@ -11,7 +11,7 @@
 
 #include "core/executor.h"
 #include "loop/event_loop.h"
-#include "redis/client/lane.h"
+#include "redis/client/reconnecting_connection.h"
 #include "redis/client/server_facts.h"
 
 namespace lockkeeper::redis {
@@ -21,11 +21,11 @@ class SettingsWatch {
  public:
   using Listener = std::function<void(const ServerFacts& facts)>;
 
-  // `key_prefix`: what all keys and channels begin with. `lane`: whom to ask now; null if nobody is
-  // connected. `listener` hears what was answered, if all was; a server that stops answering is
-  // noticed elsewhere.
+  // `key_prefix`: what all keys and channels begin with. `connection`: whom to ask now; null if
+  // nobody is connected. `listener` hears what was answered, if all was; a server that stops
+  // answering is noticed elsewhere.
   SettingsWatch(loop::EventLoop& loop, core::Millis interval, std::string key_prefix,
-                std::function<Lane*()> lane, Listener listener);
+                std::function<ReconnectingConnection*()> connection, Listener listener);
   ~SettingsWatch();
   SettingsWatch(const SettingsWatch&) = delete;
   SettingsWatch& operator=(const SettingsWatch&) = delete;
@@ -39,7 +39,7 @@ class SettingsWatch {
   loop::EventLoop& loop_;
   const core::Millis interval_;
   const std::string key_prefix_;
-  const std::function<Lane*()> lane_;
+  const std::function<ReconnectingConnection*()> connection_;
   const Listener listener_;
   std::unique_ptr<core::Timer> timer_;
   bool asking_ = false;

@@ -18,14 +18,14 @@ ConnectionOptions WithListener(ConnectionOptions options, MessageListener listen
 Subscription::Subscription(loop::EventLoop& loop, ConnectionOptions options, loop::Backoff backoff,
                            std::string channel, MessageListener listener)
     : channel_(std::move(channel)),
-      lane_(loop, WithListener(std::move(options), std::move(listener)), std::move(backoff),
-            *this) {}
+      connection_(loop, WithListener(std::move(options), std::move(listener)), std::move(backoff),
+                  *this) {}
 
-void Subscription::OnLaneReady(Lane& lane, const ServerFacts&) {
+void Subscription::OnReady(ReconnectingConnection& connection, const ServerFacts&) {
   Command subscribe(2);
   subscribe.Word("SUBSCRIBE").Word(channel_);
   // An error is no loss: the waiters of this daemon are found by polls, and served later.
-  lane.Send(subscribe.wire(), [](absl::StatusOr<Reply>) {});
+  connection.Send(subscribe.wire(), [](absl::StatusOr<Reply>) {});
 }
 
 }  // namespace lockkeeper::redis

@@ -10,25 +10,25 @@
 #include "loop/backoff.h"
 #include "loop/event_loop.h"
 #include "redis/client/connection.h"
-#include "redis/client/lane.h"
+#include "redis/client/reconnecting_connection.h"
 
 namespace lockkeeper::redis {
 
 // Thread-safety: loop-thread only. Lifetime: borrows the loop.
-class Subscription final : private Lane::Listener {
+class Subscription final : private ReconnectingConnection::Listener {
  public:
   // Begins to connect. `listener` runs on the loop's thread, until Close().
   Subscription(loop::EventLoop& loop, ConnectionOptions options, loop::Backoff backoff,
                std::string channel, MessageListener listener);
 
-  void Close() { lane_.Close(); }
+  void Close() { connection_.Close(); }
 
  private:
-  void OnLaneReady(Lane& lane, const ServerFacts& facts) override;
-  void OnLaneDown(Lane&, Before) override {}
+  void OnReady(ReconnectingConnection& connection, const ServerFacts& facts) override;
+  void OnDown(ReconnectingConnection&, Before) override {}
 
   const std::string channel_;
-  Lane lane_;
+  ReconnectingConnection connection_;
 };
 
 }  // namespace lockkeeper::redis

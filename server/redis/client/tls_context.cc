@@ -1,145 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/client/tls_context.h"
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include <new>
 #include <utility>
 
 #include "core/errors.h"
-#include "os/read_file.h"
+#include "tls/credentials.h"
 
 namespace lockkeeper::redis {
 namespace {
 
-constexpr std::string_view kCaField = "store.redis_tls_ca_file";
-constexpr std::string_view kCertificateField = "store.redis_tls_certificate_file";
-constexpr std::string_view kKeyField = "store.redis_tls_key_file";
-// The system's own bundles have a quarter of it.
-constexpr size_t kFileBytesMax = size_t{1} << 20;
-
-template <auto Free>
-struct FreeBy {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
+// Uses what the files hold. Errors: INVALID_FIELD.
+absl::Status Use(const tls::CredentialFiles& files, const tls::Credentials& credentials,
+                 SSL_CTX* ssl) {
+  if (files.authorities.path.empty() && SSL_CTX_set_default_verify_paths(ssl) != 1) {
+    return core::InvalidField(files.authorities.name,
+                              "the CAs of the system cannot be used: " + tls::LastError());
   }
-};
-using Bio = std::unique_ptr<BIO, FreeBy<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, FreeBy<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
-
-absl::Status Problem(std::string_view field, const std::string& file, const std::string& problem) {
-  return core::InvalidField(field, "\"" + file + "\" " + problem);
-}
-
-// Why OpenSSL could not, and nothing left for the next one to ask.
-std::string WhyNot() {
-  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  ERR_clear_error();
-  return reason == nullptr ? "it cannot be read" : reason;
-}
-
-absl::StatusOr<Bio> Open(std::string_view field, const std::string& file, std::string& text) {
-  if (const text::Problem problem = os::ReadFile(file, kFileBytesMax, text)) {
-    return Problem(field, file, *problem);
-  }
-  Bio bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-  if (bio == nullptr) throw std::bad_alloc();
-  return bio;
-}
-
-// Whoever would be asked for a passphrase is not there.
-int NoPassphrase(char*, int, int, void* asked) {
-  *static_cast<bool*>(asked) = true;
-  return -1;
-}
-
-// The next certificate of a file; null at its end. A problem if what follows is none.
-absl::StatusOr<Certificate> NextCertificate(BIO* bio, std::string_view field,
-                                            const std::string& file) {
-  ERR_clear_error();
-  bool asked = false;
-  Certificate certificate(PEM_read_bio_X509(bio, nullptr, NoPassphrase, &asked));
-  if (certificate != nullptr) return certificate;
-  const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
-  const std::string reason = WhyNot();
-  if (at_end) return certificate;
-  return Problem(field, file, "holds a certificate that cannot be read: " + reason);
-}
-
-absl::Status NoCertificate(std::string_view field, const std::string& file) {
-  return Problem(field, file, "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
-}
-
-absl::Status LoadAuthorities(const std::string& file, SSL_CTX* ssl) {
-  if (file.empty()) {
-    if (SSL_CTX_set_default_verify_paths(ssl) == 1) return absl::OkStatus();
-    return core::InvalidField(kCaField, "the CAs of the system cannot be used: " + WhyNot());
-  }
-  std::string text;
-  const absl::StatusOr<Bio> bio = Open(kCaField, file, text);
-  if (!bio.ok()) return bio.status();
-  for (bool any = false;; any = true) {
-    const absl::StatusOr<Certificate> certificate = NextCertificate(bio->get(), kCaField, file);
-    if (!certificate.ok()) return certificate.status();
-    if (*certificate == nullptr) {
-      return any ? absl::OkStatus() : NoCertificate(kCaField, file);
-    }
-    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), certificate->get()) != 1) {
-      return Problem(kCaField, file, "holds a certificate that cannot be used: " + WhyNot());
+  for (const tls::Certificate& authority : credentials.authorities) {
+    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), authority.get()) != 1) {
+      return tls::FileError(files.authorities,
+                            "holds a certificate that cannot be used: " + tls::LastError());
     }
   }
-}
-
-absl::Status LoadCertificates(const std::string& file, SSL_CTX* ssl) {
-  std::string text;
-  const absl::StatusOr<Bio> bio = Open(kCertificateField, file, text);
-  if (!bio.ok()) return bio.status();
-  for (bool first = true;; first = false) {
-    absl::StatusOr<Certificate> certificate = NextCertificate(bio->get(), kCertificateField, file);
-    if (!certificate.ok()) return certificate.status();
-    if (*certificate == nullptr) {
-      return first ? NoCertificate(kCertificateField, file) : absl::OkStatus();
-    }
-    const bool taken = first ? SSL_CTX_use_certificate(ssl, certificate->get()) == 1
-                             : SSL_CTX_add1_chain_cert(ssl, certificate->get()) == 1;
+  for (const tls::Certificate& certificate : credentials.chain) {
+    const bool first = &certificate == &credentials.chain.front();
+    const bool taken = first ? SSL_CTX_use_certificate(ssl, certificate.get()) == 1
+                             : SSL_CTX_add1_chain_cert(ssl, certificate.get()) == 1;
     if (!taken) {
-      return Problem(kCertificateField, file,
-                     "holds a certificate that cannot be used: " + WhyNot());
+      return tls::FileError(files.certificate,
+                            "holds a certificate that cannot be used: " + tls::LastError());
     }
   }
-}
-
-absl::Status LoadKey(const TlsOptions& options, SSL_CTX* ssl) {
-  const std::string& file = options.key_file;
-  std::string text;
-  const absl::StatusOr<Bio> bio = Open(kKeyField, file, text);
-  if (!bio.ok()) return bio.status();
-  ERR_clear_error();
-  bool asked = false;
-  const Key key(PEM_read_bio_PrivateKey(bio->get(), nullptr, NoPassphrase, &asked));
-  OPENSSL_cleanse(text.data(), text.size());
-  if (asked) {
-    ERR_clear_error();
-    return Problem(kKeyField, file, "is protected by a passphrase; give the key without one");
-  }
-  if (key == nullptr) {
-    ERR_clear_error();
-    return Problem(kKeyField, file,
-                   "holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)");
-  }
-  if (X509_check_private_key(SSL_CTX_get0_certificate(ssl), key.get()) != 1) {
-    ERR_clear_error();
-    return Problem(kKeyField, file,
-                   "is not the key of the certificate in \"" + options.certificate_file + "\" (" +
-                       std::string(kCertificateField) + ")");
-  }
-  if (SSL_CTX_use_PrivateKey(ssl, key.get()) != 1) {
-    return Problem(kKeyField, file, "holds a key that cannot be used: " + WhyNot());
+  if (credentials.key != nullptr && SSL_CTX_use_PrivateKey(ssl, credentials.key.get()) != 1) {
+    return tls::FileError(files.key, "holds a key that cannot be used: " + tls::LastError());
   }
   return absl::OkStatus();
 }
@@ -162,22 +58,53 @@ SSL_CTX* NewContext() {
 
 }  // namespace
 
-TlsContext::TlsContext(TlsOptions options) : options_(std::move(options)), ssl_(NewContext()) {}
+TlsContext::TlsContext(TlsOptions options)
+    : options_(std::move(options)),
+      files_{.authorities = {"store.redis_tls_ca_file", options_.ca_file},
+             .certificate = {"store.redis_tls_certificate_file", options_.certificate_file},
+             .key = {"store.redis_tls_key_file", options_.key_file}} {}
 
-TlsContext::~TlsContext() { SSL_CTX_free(ssl_); }
-
-absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsOptions& options) {
-  const std::shared_ptr<const TlsContext> context(new TlsContext(options));
-  if (absl::Status status = LoadAuthorities(options.ca_file, context->ssl_); !status.ok()) {
-    return status;
-  }
-  if (options.certificate_file.empty()) return context;
-  if (absl::Status status = LoadCertificates(options.certificate_file, context->ssl_);
-      !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = LoadKey(options, context->ssl_); !status.ok()) return status;
+absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& options) {
+  std::shared_ptr<TlsContext> context(new TlsContext(options));
+  const absl::StatusOr<os::Contents> contents = tls::ReadCredentials(context->files_);
+  if (!contents.ok()) return contents.status();
+  if (absl::Status status = context->Use(*contents); !status.ok()) return status;
   return context;
+}
+
+absl::Status TlsContext::Use(const os::Contents& contents) {
+  absl::StatusOr<tls::Credentials> credentials = tls::CheckCredentials(files_, contents);
+  if (!credentials.ok()) return credentials.status();
+  std::shared_ptr<SSL_CTX> ssl(NewContext(), SSL_CTX_free);
+  if (absl::Status status = redis::Use(files_, *credentials, ssl.get()); !status.ok()) {
+    return status;
+  }
+  const std::lock_guard lock(mutex_);
+  ssl_ = std::move(ssl);
+  contents_ = contents;
+  valid_until_ =
+      credentials->chain.empty() ? std::nullopt : std::optional(tls::ValidUntil(*credentials));
+  return absl::OkStatus();
+}
+
+text::Problem TlsContext::Take(const os::Contents& contents) {
+  const absl::Status status = Use(contents);
+  return status.ok() ? std::nullopt : text::Problem(status.message());
+}
+
+std::shared_ptr<ssl_ctx_st> TlsContext::ssl() const {
+  const std::lock_guard lock(mutex_);
+  return ssl_;
+}
+
+os::Contents TlsContext::contents() const {
+  const std::lock_guard lock(mutex_);
+  return contents_;
+}
+
+std::optional<int64_t> TlsContext::valid_until() const {
+  const std::lock_guard lock(mutex_);
+  return valid_until_;
 }
 
 }  // namespace lockkeeper::redis

@@ -7,8 +7,6 @@
 
 #include "redis/client/store_problem.h"
 
-struct x509_st;  // NOLINT(readability-identifier-naming): OpenSSL's name
-
 namespace lockkeeper::redis {
 
 // What is known of the failure.
@@ -28,8 +26,5 @@ struct TlsEvidence {
 // itself, and a server that seems to speak something else, since that cannot be told from a broken
 // one. The text stands right behind the server's address.
 StoreProblem ProblemOfTls(const TlsEvidence& evidence);
-
-// "CN = redis, for redis.example.org, 10.0.0.1, valid until Nov 20 10:00:00 2026 GMT"
-std::string DescribeCertificate(const x509_st* certificate);
 
 }  // namespace lockkeeper::redis

@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include "tls/certificate_text.h"
+
 namespace lockkeeper::redis {
 namespace {
 
@@ -58,7 +60,7 @@ struct TlsStream::Callbacks {
     TlsEvidence& evidence = Of(ssl).evidence_;
     evidence.verify_error = X509_STORE_CTX_get_error(chain);
     if (const X509* certificate = X509_STORE_CTX_get_current_cert(chain)) {
-      evidence.certificate = DescribeCertificate(certificate);
+      evidence.certificate = tls::DescribeCertificate(certificate);
     }
     return trusted;
   }
@@ -70,7 +72,7 @@ struct TlsStream::Callbacks {
 };
 
 TlsStream::TlsStream(std::shared_ptr<const TlsContext> context, int socket, const std::string& host)
-    : context_(std::move(context)), ssl_(SSL_new(context_->ssl())) {
+    : context_(std::move(context)), ssl_(SSL_new(context_->ssl().get())) {
   Require(ssl_ != nullptr);
   const TlsOptions& options = context_->options();
   evidence_.expected_name =

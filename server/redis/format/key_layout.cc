@@ -21,8 +21,8 @@ std::string EscapeGlob(std::string_view text) {
 KeyLayout::KeyLayout(std::string prefix)
     : prefix_(std::move(prefix)), channel_prefix_(prefix_ + "daemon:") {}
 
-std::string KeyLayout::LineKey(std::string_view lock_name) const {
-  return RecordKey(lock_name).append(":line");
+std::string KeyLayout::LineKeyOf(std::string_view record_key) {
+  return std::string(record_key).append(":line");
 }
 
 std::string KeyLayout::RecordKey(std::string_view lock_name) const {

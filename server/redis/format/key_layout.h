@@ -21,7 +21,8 @@ class KeyLayout {
   explicit KeyLayout(std::string prefix);
 
   std::string RecordKey(std::string_view lock_name) const;
-  std::string LineKey(std::string_view lock_name) const;
+  // Of the lock whose record is at `record_key`.
+  static std::string LineKeyOf(std::string_view record_key);
 
   // The marker of the store, see store_marker.h.
   std::string MarkerKey() const;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "redis/format/record_columns.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -19,36 +20,19 @@ using core::Micros;
 using core::Millis;
 using core::NodeTime;
 
-constexpr int kDigestLength = 8;
-constexpr size_t kHeaderLength = 226;
-constexpr size_t kStateColumn = 3;
-
-// Columns as scripts/record.lua counts them, from 1.
-struct Columns {
-  size_t first;
-  size_t last;
-};
-constexpr Columns kWaiters{9, 14};
-constexpr Columns kToken{16, 31};
-constexpr Columns kLeaseEnd{33, 48};
-constexpr Columns kClosedUntil{50, 65};
-constexpr Columns kAcquired{67, 82};
-constexpr Columns kTtl{194, 201};
-constexpr Columns kLockDelay{203, 210};
-constexpr Columns kMaxHold{212, 219};
-constexpr Columns kTextBytes{221, 224};
+constexpr size_t kHeaderLength = column::kClaim.last;
 
 // Reads numbers from columns and remembers whether one of them was none.
 class NumberReader {
  public:
   explicit NumberReader(std::string_view record) : record_(record) {}
 
-  int64_t operator()(Columns columns) {
-    const std::string_view text =
-        record_.substr(columns.first - 1, columns.last - columns.first + 1);
+  int64_t operator()(Column column) {
+    const std::string_view text = column.Of(record_);
     int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) failed_ = true;
+    const bool is_whole = error == std::errc() && end == text.data() + text.size();
+    if (!is_whole || number < 0 || text.starts_with('-')) failed_ = true;
     return number;
   }
 
@@ -87,9 +71,9 @@ absl::Status Corrupt(std::string_view name) {
 // known.
 absl::StatusOr<std::optional<core::LockInfo>> ReadShortRecord(std::string_view name,
                                                               std::string_view record) {
-  if (record.size() <= kToken.last) return Corrupt(name);
+  if (record.size() <= column::kToken.last) return Corrupt(name);
   core::LockInfo info;
-  switch (record[kStateColumn - 1]) {
+  switch (column::kState.Of(record).front()) {
     case 'N':
       return std::nullopt;
     case 'R':
@@ -104,8 +88,8 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadShortRecord(std::string_view n
   NumberReader number(record);
   info.name = name;
   info.state = LockState::kEnded;
-  info.token.value = number(kToken);
-  info.waiters = static_cast<int32_t>(number(kWaiters));
+  info.token.value = number(column::kToken);
+  info.waiters = static_cast<int32_t>(number(column::kWaiters));
   if (number.failed()) return Corrupt(name);
   return info;
 }
@@ -155,11 +139,11 @@ std::string EncodeLeaseId(const core::LeaseId& id) {
 
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  constexpr int kBitsPerDigit = 6;
+  constexpr size_t kBitsPerDigit = 6;
   std::string encoded;
-  encoded.reserve(core::HexId::kLength + 1 + kDigestLength);
+  encoded.reserve(core::HexId::kLength + 1 + column::kDigest.width());
   encoded.append(id.digits()).append(" ");
-  for (int i = 1; i <= kDigestLength; ++i) {
+  for (size_t i = 1; i <= column::kDigest.width(); ++i) {
     encoded.push_back(kDigits[(mixed >> (64 - i * kBitsPerDigit)) % kDigits.size()]);
   }
   return encoded;
@@ -179,12 +163,14 @@ std::string EncodeText(const core::AcquireRequest& request) {
 std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes) {
   std::string columns;
   columns.reserve(kHeaderLength);
-  columns.append(EncodeLeaseId(request.lease_id)).append(" ").append(Digits(request.attempt, 6));
+  columns.append(EncodeLeaseId(request.lease_id))
+      .append(" ")
+      .append(Digits(request.attempt, column::kAttempt.width()));
   columns.append(" ").append(request.keeper.digits());
-  columns.append(" ").append(Digits(request.ttl.count(), 8));
-  columns.append(" ").append(Digits(request.lock_delay.count(), 8));
-  columns.append(" ").append(Digits(request.max_hold.count(), 8));
-  columns.append(" ").append(Digits(static_cast<int64_t>(text_bytes), 4));
+  columns.append(" ").append(Digits(request.ttl.count(), column::kTtl.width()));
+  columns.append(" ").append(Digits(request.lock_delay.count(), column::kLockDelay.width()));
+  columns.append(" ").append(Digits(request.max_hold.count(), column::kMaxHold.width()));
+  columns.append(" ").append(Digits(static_cast<int64_t>(text_bytes), column::kTextBytes.width()));
   return columns.append(request.claim == core::ClaimMode::kByClient ? " C" : " D");
 }
 
@@ -196,17 +182,17 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
   NumberReader number(record);
   core::LockInfo info;
   info.name = name;
-  info.token.value = number(kToken);
-  info.lease_end.micros = number(kLeaseEnd);
-  info.acquired.micros = number(kAcquired);
-  info.ttl = Millis(number(kTtl));
-  info.lock_delay = Millis(number(kLockDelay));
-  info.max_hold = Millis(number(kMaxHold));
-  info.waiters = static_cast<int32_t>(number(kWaiters));
-  const int64_t closed_until = number(kClosedUntil);
-  const auto text_bytes = static_cast<size_t>(number(kTextBytes));
+  info.token.value = number(column::kToken);
+  info.lease_end.micros = number(column::kLeaseEnd);
+  info.acquired.micros = number(column::kAcquired);
+  info.ttl = Millis(number(column::kTtl));
+  info.lock_delay = Millis(number(column::kLockDelay));
+  info.max_hold = Millis(number(column::kMaxHold));
+  info.waiters = static_cast<int32_t>(number(column::kWaiters));
+  const int64_t closed_until = number(column::kClosedUntil);
+  const auto text_bytes = static_cast<size_t>(number(column::kTextBytes));
   const bool live = info.lease_end > now && doubt == Doubt::kNone;
-  const auto state = ReadState(record[kStateColumn - 1], live);
+  const auto state = ReadState(column::kState.Of(record).front(), live);
   if (number.failed() || !state || record.size() < kHeaderLength + 1 + text_bytes) {
     return Corrupt(name);
   }
@@ -222,7 +208,7 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
     if (may_come_back) info.last_end = LeaseEnd::kNone;
   }
   const auto lines = Split(record.substr(kHeaderLength + 1, text_bytes), '\n');
-  if (lines.size() > 0) info.principal = lines[0];
+  if (!lines.empty()) info.principal = lines[0];
   if (lines.size() > 1) info.owner = lines[1];
   if (lines.size() > 2) info.labels = DecodeLabels(lines[2]);
   return info;

@@ -26,7 +26,9 @@ std::optional<PageToken> PageToken::Decode(std::string_view text) {
   const auto cursor = Number(text.substr(0, dot));
   const auto after = Number(text.substr(dot + 1));
   if (!cursor || !after) return std::nullopt;
-  return PageToken{*cursor, *after};
+  const PageToken token{*cursor, *after};
+  if (token.Encode() != text) return std::nullopt;  // Such as leading zeros.
+  return token;
 }
 
 }  // namespace lockkeeper::redis

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lease that a store has confirmed last to this daemon. What a store loses in a restart is the
-// end of its log: if this lease is there, so is everything that was confirmed before it.
+// The lease that the store has last confirmed to this daemon. A restart loses the end of the log
+// first: if this lease is there, everything that was confirmed before it is there too.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ class LastLease {
   // tells that it is there, and a record is not kept for ever.
   bool IsWanted(core::NodeTime beat, core::NodeTime now) const;
 
-  // Asks for its record, and whether the answer tells of it or of what came after it.
+  // The command that reads its record.
   Command Ask(const KeyLayout& keys) const;
   bool IsIn(std::string_view record) const;
 

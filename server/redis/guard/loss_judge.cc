@@ -101,6 +101,13 @@ bool IsToBeFollowed(const Sighting& s, const JudgePolicy& policy) {
   return s.seen->marker.epoch > s.known->marker.epoch || policy.quarantine == QuarantineMode::kOff;
 }
 
+// New leases are granted from `when` on.
+void PassOverUnseenTokens(NodeTime when, StoreMarker& marker) {
+  if (marker.token_floor.value > After(when, -kFloorsAhead).micros) {
+    marker.token_floor.value += kTokensUnseen;
+  }
+}
+
 StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   StoreMarker marker;
   const auto take = [&marker](const StoreMarker& from) {
@@ -129,9 +136,7 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   const Millis quarantine = policy.quarantine == QuarantineMode::kOff
                                 ? kFloorsAhead
                                 : QuarantineAfterLoss(marker.ttl_ceiling);
-  if (marker.token_floor.value > After(s.now, quarantine - kFloorsAhead).micros) {
-    marker.token_floor.value += kTokensUnseen;
-  }
+  PassOverUnseenTokens(After(s.now, quarantine), marker);
   if (marker.service_id.empty()) {
     marker.service_id = policy.new_service_id;
     marker.reassertion_key = policy.new_reassertion_key;
@@ -221,6 +226,12 @@ std::string_view ExplanationOf(LossKind kind) {
              "before there are none; this wait comes only once, and with a Redis of its own never";
   }
   return "";
+}
+
+StoreMarker WithQuarantineEnded(StoreMarker marker, NodeTime now) {
+  PassOverUnseenTokens(now, marker);
+  marker.quarantine_end = now;
+  return marker;
 }
 
 Millis QuarantineOf(Millis ceiling) {

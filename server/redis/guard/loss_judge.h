@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the store may have forgotten something: compares the marker that is there with the one
-// that this daemon knows, and with what the server says of itself. Decides only; node_guard acts.
+// Decides whether the store may have forgotten something: compares the marker in the store with the
+// one that this daemon knows, and with the state of the server. No I/O; node_guard acts on the
+// decision.
 //
 // Source: the cases are those of docs/concepts/when_redis_forgets.md.
 #pragma once
@@ -38,7 +39,7 @@ enum class LossKind {
 
 inline constexpr size_t kLossKinds = static_cast<size_t>(LossKind::kNotSearched) + 1;
 
-// As logs, metrics and GetServerInfo name it, such as "emptied".
+// Its name in logs, metrics and GetServerInfo, such as "emptied".
 std::string_view NameOf(LossKind kind);
 
 // What happened and what to do about it, for people.
@@ -47,8 +48,8 @@ std::string_view ExplanationOf(LossKind kind);
 struct JudgePolicy {
   FirstUse first_use = FirstUse::kGrant;
   QuarantineMode quarantine = QuarantineMode::kOn;
-  // The longest that a lease with its lock_delay may be by the configuration: what is assumed of a
-  // store that nobody knows.
+  // The longest possible lease with its lock_delay, by the configuration. Assumed for a store that
+  // no daemon knows.
   core::Millis ceiling_max{};
   // Restarts lose nothing, whatever the server says (store.assume).
   bool assume_durable = false;
@@ -67,7 +68,7 @@ struct ClockSteps {
   int64_t epoch = 0;  // No marker of this epoch or of one before tells of the last one.
 };
 
-// What there is to judge by.
+// The evidence for one decision.
 struct Sighting {
   // What this daemon had confirmed last when it asked.
   std::optional<SeenMarker> known;
@@ -83,8 +84,9 @@ struct Sighting {
   bool older_data = false;
   // A holder has proved a lease that is so long, in a quarantine that may be too short for it.
   core::Millis ceiling_wanted{};
-  // Whether the marker may say that the server is durable again. Only now and then: daemons that do
-  // not see the same, for want of a right or because one has looked earlier, would write in turn.
+  // Whether the marker may be changed to "durable". Only now and then: daemons that see different
+  // settings (one lacks a right, or has looked earlier) would overwrite each other's marker all the
+  // time.
   bool may_improve = false;
   core::NodeTime now;  // Of the server.
   core::FencingToken token_floor;
@@ -105,8 +107,11 @@ struct Judgement {
 
 Judgement Judge(const Sighting& sighting, const JudgePolicy& policy);
 
-// How long no new lease may be granted after a loss, if none was granted for longer than `ceiling`:
-// the clocks of those who hold one may run up to 1 % slow.
+// The marker, once an administrator has ended its quarantine at `now`.
+StoreMarker WithQuarantineEnded(StoreMarker marker, core::NodeTime now);
+
+// The length of the quarantine if no lease was longer than `ceiling`. The clocks of holders may be
+// up to 1 % slow.
 core::Millis QuarantineOf(core::Millis ceiling);
 
 }  // namespace lockkeeper::redis

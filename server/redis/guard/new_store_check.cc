@@ -28,12 +28,12 @@ NewStoreCheck::NewStoreCheck(Node& node, const core::Clock& clock, NewStoreCheck
 
 NewStoreCheck::~NewStoreCheck() { *alive_ = false; }
 
-void NewStoreCheck::Ask(const NodeLife& life, core::NodeTime now, Done done) {
-  if (HasBeenWatched(life)) return LookForRecords(std::move(done), "0", 1);
+void NewStoreCheck::Ask(Route route, const NodeLife& life, core::NodeTime now, Done done) {
+  if (HasBeenWatched(life)) return LookForRecords(route, std::move(done), "0", 1);
   const int64_t wait = core::Micros(options_.wait).count();
   const bool started_before = life.started.micros > 0 && life.started.micros <= now.micros - wait;
   if (!started_before) return std::move(done)({.kind = Kind::kTooEarly});
-  LookForDaemons(std::move(done));
+  LookForDaemons(route, std::move(done));
 }
 
 // Whether this daemon has seen the store empty for long enough, whatever others there may be.
@@ -47,10 +47,10 @@ bool NewStoreCheck::HasBeenWatched(const NodeLife& life) {
   return now - first_look_ >= options_.wait;
 }
 
-void NewStoreCheck::LookForDaemons(Done done) {
+void NewStoreCheck::LookForDaemons(Route route, Done done) {
   FindDaemonChannels(
-      node_, options_.channel_pattern,
-      [this, alive = alive_, done = std::move(done)](const FoundChannels& channels) mutable {
+      node_, route, options_.channel_pattern,
+      [this, route, alive = alive_, done = std::move(done)](const FoundChannels& channels) mutable {
         if (!*alive) return;
         // Where Redis does not tell there may be some.
         const bool alone = channels && std::all_of(channels->begin(), channels->end(),
@@ -58,26 +58,29 @@ void NewStoreCheck::LookForDaemons(Done done) {
                                                      return channel == options_.own_channel;
                                                    });
         if (!alone) return std::move(done)({.kind = Kind::kTooEarly});
-        LookForRecords(std::move(done), "0", 1);
+        LookForRecords(route, std::move(done), "0", 1);
       });
 }
 
-void NewStoreCheck::LookForRecords(Done done, const std::string& cursor, int scans) {
+void NewStoreCheck::LookForRecords(Route route, Done done, const std::string& cursor, int scans) {
   Command scan(6);
   scan.Word("SCAN").Word(cursor);
   scan.Word("MATCH").Word(options_.record_pattern).Word("COUNT").Number(kScanCount);
-  node_.Send(std::move(scan), [this, alive = alive_, done = std::move(done),
-                               scans](absl::StatusOr<Reply> reply) mutable {
-    if (!*alive) return;
-    if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2) {
-      return std::move(done)(Refused(reply));
-    }
-    const std::string& next = reply->items[0].text;
-    if (!reply->items[1].items.empty()) return std::move(done)({.kind = Kind::kHasRecords});
-    if (next == "0") return std::move(done)({.kind = Kind::kNew});
-    if (scans >= options_.scans_max) return std::move(done)({.kind = Kind::kTooManyKeys});
-    LookForRecords(std::move(done), next, scans + 1);
-  });
+  node_.Send(route, std::move(scan),
+             [this, route, alive = alive_, done = std::move(done),
+              scans](absl::StatusOr<Reply> reply) mutable {
+               if (!*alive) return;
+               if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2) {
+                 return std::move(done)(Refused(reply));
+               }
+               const std::string& next = reply->items[0].text;
+               if (!reply->items[1].items.empty())
+                 return std::move(done)({.kind = Kind::kHasRecords});
+               if (next == "0") return std::move(done)({.kind = Kind::kNew});
+               if (scans >= options_.scans_max)
+                 return std::move(done)({.kind = Kind::kTooManyKeys});
+               LookForRecords(route, std::move(done), next, scans + 1);
+             });
 }
 
 }  // namespace lockkeeper::redis

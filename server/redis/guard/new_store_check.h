@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a store without a marker is a new one, or one that was emptied a moment ago. It is not
-// new if there are records of locks, and not yet if a daemon that knew it may live: such a one
-// writes a marker as soon as it has looked, which it does once a second, so it is given time.
+// Decides whether a store without a marker is new, or was emptied a moment ago. It is not new if it
+// has records of locks. It is not new yet if a daemon that knows the store may be running: such a
+// daemon checks the store every second and writes a marker, so the check waits for it.
 #pragma once
 
 #include <memory>
@@ -46,16 +46,16 @@ class NewStoreCheck {
   NewStoreCheck(const NewStoreCheck&) = delete;
   NewStoreCheck& operator=(const NewStoreCheck&) = delete;
 
-  // The store of the server `life` has just been seen without a marker, at `now` of its clock.
-  // `done` runs inside this call or later, unless this object ends before.
-  void Ask(const NodeLife& life, core::NodeTime now, Done done);
+  // The store of the server `life`, which `route` leads to, has just been seen without a marker, at
+  // `now` of its clock. `done` runs inside this call or later, unless this object ends before.
+  void Ask(Route route, const NodeLife& life, core::NodeTime now, Done done);
 
   core::Millis wait() const { return options_.wait; }
 
  private:
   bool HasBeenWatched(const NodeLife& life);
-  void LookForDaemons(Done done);
-  void LookForRecords(Done done, const std::string& cursor, int scans);
+  void LookForDaemons(Route route, Done done);
+  void LookForRecords(Route route, Done done, const std::string& cursor, int scans);
 
   Node& node_;
   const core::Clock& clock_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node's clock as seen from here: each reply that tells the node's time bounds how far its clock
-// is from ours, and a reply that cannot be true of that clock tells that it was set.
+// A node's clock, as learned from its replies. Each reply with the node's time bounds the
+// difference of the two clocks; a reply outside of the bounds shows that the node's clock was set.
 //
 // Thread-safety: not thread-safe.
 #pragma once
@@ -14,27 +14,26 @@ namespace lockkeeper::redis {
 
 class NodeClock {
  public:
-  // What is never called a step.
+  // A smaller difference never counts as a step.
   static constexpr core::Micros kNeverAStep{50'000};
 
-  // A reply, received now, to what was sent at `sent`: in between the node's clock read `node`.
-  // False if the clock was set since the reply before, by more than ordinary drift and
-  // `never_a_step`.
+  // Learns from a reply: between `sent` and `received` the node's clock read `node`. False if the
+  // clock was set since the previous reply, by more than drift and `never_a_step`.
   bool Saw(core::Instant sent, core::Instant received, core::NodeTime node,
            core::Micros never_a_step = kNeverAStep);
 
-  // By how much a reply that cannot be true says that the clock was set. Requires: known().
+  // How far the clock was set, by a reply outside of the bounds. Requires: known().
   core::Micros SetBy(core::Instant sent, core::Instant received, core::NodeTime node) const;
 
-  // A clock that is ahead of this one by so much.
+  // This clock, shifted forward by `by`.
   NodeClock AheadBy(core::Micros by) const;
 
-  // Believes the next reply whatever it says.
+  // Forgets the bounds, so that the next reply sets new ones.
   void Forget() { known_ = false; }
 
   bool known() const { return known_; }
 
-  // What the node's clock reads at least, and at most, if it is asked at `at`. Requires: known().
+  // The earliest and the latest time that the node's clock can show at `at`. Requires: known().
   core::NodeTime Earliest(core::Instant at) const;
   core::NodeTime Latest(core::Instant at) const;
 

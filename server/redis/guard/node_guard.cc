@@ -5,9 +5,11 @@
 #include <chrono>
 #include <utility>
 
+#include "core/errors.h"
 #include "redis/format/lock_record.h"
 #include "redis/node/command.h"
 #include "redis/node/daemon_channels.h"
+#include "redis/node/error_reply.h"
 #include "redis/scripts.h"
 #include "text/duration.h"
 
@@ -27,6 +29,17 @@ constexpr Micros kProblemLasts = std::chrono::seconds(5);
 constexpr size_t kEpochDigits = 10;
 constexpr size_t kBeatsDigits = 16;
 
+// Of a reply to what was to write `text`.
+absl::Status StatusOfReplacement(const absl::StatusOr<Reply>& reply, std::string_view text) {
+  if (!reply.ok()) return reply.status();
+  if (reply->type == Reply::Type::kError) return StatusOfErrorReply(reply->text);
+  if (reply->items.size() == 2 && WithoutBeat(reply->items[1].text) == text) {
+    return absl::OkStatus();
+  }
+  return core::Error(core::ErrorReason::kStoreUnavailable,
+                     "the marker of the store was changed meanwhile: look again");
+}
+
 Millis InWholeSeconds(Millis time) { return std::chrono::ceil<std::chrono::seconds>(time); }
 
 }  // namespace
@@ -38,31 +51,30 @@ NodeGuard::NodeGuard(Node& node, const core::Clock& clock, core::Executor& execu
       executor_(executor),
       observer_(observer),
       options_(std::move(options)),
-      marker_key_(options_.keys.MarkerKey()),
       new_store_(node, clock, options_.new_store) {
   BeatLater();
 }
 
 NodeGuard::~NodeGuard() { *alive_ = false; }
 
-bool NodeGuard::IsConfirmed(size_t lane) const {
-  const NodeLife& life = node_.life(lane);
+bool NodeGuard::IsConfirmed(Route route) const {
+  const NodeLife& life = node_.life(route);
   return trusted_ && life.evicted_keys == evicted_ && life.run_id == known_->marker.run_id;
 }
 
-bool NodeGuard::Permits(size_t lane, Millis closes_for, Granting granting) {
-  if (node_.life(lane).run_id.empty()) return true;
-  if (!IsConfirmed(lane)) {
-    Check(lane);
+bool NodeGuard::Permits(Route route, Millis closes_for, Granting granting) {
+  if (node_.life(route).run_id.empty()) return true;
+  if (!IsConfirmed(route)) {
+    Check(route);
     return false;
   }
-  if (node_.life(lane).problem != told_.problem) UpdateTrust();
+  if (node_.setting_problem() != told_.problem) UpdateTrust();
   if (closes_for > known_->marker.ttl_ceiling) {
     // Nothing is granted now anyway. And a ceiling that rises in a quarantine would hide from other
     // daemons that it does not cover the leases which they know of: see Permit.
     if (granting == Granting::kAnew && InQuarantine()) return true;
     ceiling_wanted_ = std::max(ceiling_wanted_, InWholeSeconds(closes_for));
-    RaiseCeiling(lane);
+    RaiseCeiling(route);
     return false;
   }
   return true;
@@ -73,14 +85,16 @@ bool NodeGuard::InQuarantine() const {
          node_clock_.Latest(clock_.Now()) < known_->marker.quarantine_end;
 }
 
-CallPermit NodeGuard::Permit(Millis closes_for) const {
+CallPermit NodeGuard::Permit(Route, Millis closes_for) const {
   if (!known_ || !node_clock_.known()) {
-    return {.token_floor = token_floor_.value(), .marker_key = marker_key_, .marker = "unknown"};
+    return {.token_floor = token_floor_.value(),
+            .marker_key = options_.marker_key,
+            .marker = "unknown"};
   }
   const Instant now = clock_.Now();
   const StoreMarker& marker = known_->marker;
   CallPermit permit{.token_floor = token_floor_.value(),
-                    .marker_key = marker_key_,
+                    .marker_key = options_.marker_key,
                     .marker = marker_,
                     .epoch = epoch_,
                     .grants_from = marker.quarantine_end,
@@ -96,46 +110,47 @@ CallPermit NodeGuard::Permit(Millis closes_for) const {
   return permit;
 }
 
-void NodeGuard::OnRefused(size_t lane) {
-  trusted_ = false;
-  Check(lane);
+void NodeGuard::OnRefused(Route route, Instant sent, RefusedFor reason) {
+  if (reason == RefusedFor::kOlderData && sent >= epoch_known_at_) older_data_ = true;
+  Doubt(route);
 }
 
-void NodeGuard::OnOlderData(size_t lane, Instant sent) {
-  if (sent >= epoch_known_at_) older_data_ = true;
-  OnRefused(lane);
+// Nothing goes until another look at the marker.
+void NodeGuard::Doubt(Route route) {
+  trusted_ = false;
+  Check(route);
 }
 
 // As long as the node's clock, had nobody set it, could not have read `node` by now, leases that
 // were over for the script run still. Once it could have, they are over in truth.
-bool NodeGuard::OnAnswered(size_t lane, Instant sent, NodeTime node) {
+bool NodeGuard::OnAnswered(Route route, Instant sent, NodeTime node) {
   if (sent < clock_learned_) return false;  // Whichever clock it was, it was noticed.
   if (LearnClock(sent, node, known_->marker.epoch)) return true;
-  OnRefused(lane);
+  Doubt(route);
   return false;
 }
 
-void NodeGuard::RunMarkerScript(size_t lane, const std::string& expected,
+void NodeGuard::RunMarkerScript(Route route, const std::string& expected,
                                 const std::string& replacement, int64_t beats,
                                 absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done) {
   Command command(7);
-  command.Word("EVALSHA").Word(kMarkerScript.sha1).Number(1).Word(marker_key_);
+  command.Word("EVALSHA").Word(kMarkerScript.sha1).Number(1).Word(options_.marker_key);
   command.Word(expected).Word(replacement).Number(beats);
-  node_.Run(lane, kMarkerScript, std::move(command),
+  node_.Run(route, kMarkerScript, std::move(command),
             [alive = alive_, done = std::move(done)](absl::StatusOr<Reply> reply) mutable {
               if (*alive) std::move(done)(std::move(reply));
             });
 }
 
 // Looks at the marker, unless that is under way.
-void NodeGuard::Check(size_t lane, MayImprove may_improve) {
+void NodeGuard::Check(Route route, MayImprove may_improve) {
   if (checking_) return;
   checking_ = true;
   const Instant sent = clock_.Now();
   const int64_t beats = known_ ? known_->beat.count : 0;
-  RunMarkerScript(lane, "", "", 0,
-                  [this, lane, sent, beats, may_improve](absl::StatusOr<Reply> reply) {
-                    OnSeen(lane, sent, beats, may_improve, std::move(reply));
+  RunMarkerScript(route, "", "", 0,
+                  [this, route, sent, beats, may_improve](absl::StatusOr<Reply> reply) {
+                    OnSeen(route, sent, beats, may_improve, std::move(reply));
                   });
 }
 
@@ -148,17 +163,18 @@ void NodeGuard::EndCheck() {
 void NodeGuard::CheckAgainSoon() {
   retry_timer_ = executor_.After(kRetryInterval, [this] {
     EndCheck();
-    const std::optional<size_t> lane = ConnectedLane();
-    if (!trusted_ && lane) Check(*lane);  // Also if nobody waits for it: time is what tells steps.
+    const std::optional<Route> route = ConnectedRoute();
+    if (!trusted_ && route)
+      Check(*route);  // Also if nobody waits for it: time is what tells steps.
   });
 }
 
 // What scripts/marker.lua answered that was to write `written`.
-std::optional<NodeGuard::Found> NodeGuard::TakeReply(size_t lane, Instant sent,
+std::optional<NodeGuard::Found> NodeGuard::TakeReply(Route route, Instant sent,
                                                      const absl::StatusOr<Reply>& reply,
                                                      std::string_view written) {
   if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2 ||
-      node_.life(lane).run_id.empty()) {
+      node_.life(route).run_id.empty()) {
     if (reply.ok() && reply->type == Reply::Type::kError) NoteRefusal(reply->text);
     return std::nullopt;
   }
@@ -173,14 +189,14 @@ std::optional<NodeGuard::Found> NodeGuard::TakeReply(size_t lane, Instant sent,
   return found;
 }
 
-void NodeGuard::OnSeen(size_t lane, Instant sent, int64_t beats, MayImprove may_improve,
+void NodeGuard::OnSeen(Route route, Instant sent, int64_t beats, MayImprove may_improve,
                        absl::StatusOr<Reply> reply) {
-  const std::optional<Found> found = TakeReply(lane, sent, reply);
+  const std::optional<Found> found = TakeReply(route, sent, reply);
   if (!found) return CheckAgainSoon();
   const std::string& raw = found->text;
   Sighting sighting{.known = known_,
                     .seen = found->marker,
-                    .life = node_.life(lane),
+                    .life = node_.life(route),
                     .evicted_before = evicted_,
                     .clock_steps = clock_steps_,
                     .clock_offset = ClockOffset(sent, {reply->items[0].integer}, found->marker),
@@ -191,9 +207,9 @@ void NodeGuard::OnSeen(size_t lane, Instant sent, int64_t beats, MayImprove may_
                     .token_floor = {token_floor_.value()}};
   if (sighting.known) sighting.known->beat.count = beats;
   sighting.unreadable = !sighting.seen && !raw.empty();
-  if (!known_ && raw.empty()) return AskWhetherNew(lane, std::move(sighting));
-  if (IsRestarted(sighting)) return AskForLastLease(lane, std::move(sighting), raw);
-  Decide(lane, sighting, raw);
+  if (!known_ && raw.empty()) return AskWhetherNew(route, std::move(sighting));
+  if (IsRestarted(sighting)) return AskForLastLease(route, std::move(sighting), raw);
+  Decide(route, sighting, raw);
 }
 
 // Whether the server was started anew since it confirmed the last lease, and nobody has beaten
@@ -205,45 +221,46 @@ bool NodeGuard::IsRestarted(const Sighting& s) const {
          last_lease_.IsWanted(s.seen->beat.at, s.now);
 }
 
-void NodeGuard::AskForLastLease(size_t lane, Sighting sighting, std::string raw) {
-  node_.Send(last_lease_.Ask(options_.keys),
-             [this, alive = alive_, lane, asked = last_lease_, sighting = std::move(sighting),
+void NodeGuard::AskForLastLease(Route route, Sighting sighting, std::string raw) {
+  node_.Send(route, last_lease_.Ask(options_.keys),
+             [this, alive = alive_, route, asked = last_lease_, sighting = std::move(sighting),
               raw = std::move(raw)](absl::StatusOr<Reply> reply) mutable {
                if (!*alive) return;
                if (!reply.ok() || reply->type != Reply::Type::kText) return CheckAgainSoon();
                if (!asked.IsIn(reply->text)) sighting.older_data = true;
-               Decide(lane, sighting, raw);
+               Decide(route, sighting, raw);
              });
 }
 
-void NodeGuard::AskWhetherNew(size_t lane, Sighting sighting) {
+void NodeGuard::AskWhetherNew(Route route, Sighting sighting) {
   const NodeLife life = sighting.life;
   const NodeTime now = sighting.now;
-  new_store_.Ask(
-      life, now, [this, lane, sighting = std::move(sighting)](const StoreFinding& found) mutable {
-        waiting_.clear();
-        switch (found.kind) {
-          case StoreFinding::Kind::kFailed:
-            NoteRefusal(found.refusal);
-            return CheckAgainSoon();
-          case StoreFinding::Kind::kTooEarly:
-            waiting_ = "is empty: in " + text::FormatDuration(new_store_.wait()) +
-                       " it counts as new, unless another daemon reports that it held data";
-            return CheckAgainSoon();
-          case StoreFinding::Kind::kNew:
-            break;
-          case StoreFinding::Kind::kHasRecords:
-            sighting.records = LossKind::kRecordsFirst;
-            break;
-          case StoreFinding::Kind::kTooManyKeys:
-            sighting.records = LossKind::kNotSearched;
-            break;
-        }
-        Decide(lane, sighting, "");
-      });
+  new_store_.Ask(route, life, now,
+                 [this, route, sighting = std::move(sighting)](const StoreFinding& found) mutable {
+                   waiting_.clear();
+                   switch (found.kind) {
+                     case StoreFinding::Kind::kFailed:
+                       NoteRefusal(found.refusal);
+                       return CheckAgainSoon();
+                     case StoreFinding::Kind::kTooEarly:
+                       waiting_ =
+                           "is empty: in " + text::FormatDuration(new_store_.wait()) +
+                           " it counts as new, unless another daemon reports that it held data";
+                       return CheckAgainSoon();
+                     case StoreFinding::Kind::kNew:
+                       break;
+                     case StoreFinding::Kind::kHasRecords:
+                       sighting.records = LossKind::kRecordsFirst;
+                       break;
+                     case StoreFinding::Kind::kTooManyKeys:
+                       sighting.records = LossKind::kNotSearched;
+                       break;
+                   }
+                   Decide(route, sighting, "");
+                 });
 }
 
-void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string& raw) {
+void NodeGuard::Decide(Route route, const Sighting& sighting, const std::string& raw) {
   if (clock_steps_.count > sighting.clock_steps.count || (older_data_ && !sighting.older_data)) {
     return CheckAgainSoon();  // Noticed since it looked.
   }
@@ -253,12 +270,12 @@ void NodeGuard::Decide(size_t lane, const Sighting& sighting, const std::string&
     return EndCheck();
   }
   const int64_t beats = sighting.seen ? sighting.seen->beat.count : 0;
-  Replace(lane, std::string(WithoutBeat(raw)), beats, std::move(judgement));
+  Replace(route, std::string(WithoutBeat(raw)), beats, std::move(judgement));
 }
 
-// Nothing is permitted meanwhile: on another lane a call would come before the new marker.
-void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
-                        Judgement judgement) {
+// Nothing is permitted meanwhile: on another connection a call would come before the new marker.
+void NodeGuard::Replace(Route route, const std::string& expected, int64_t beats,
+                        Judgement judgement, Written written) {
   trusted_ = false;
   if (!known_ || known_->marker.service_id != judgement.marker.service_id) {
     service_clock_ = node_clock_.AheadBy(-judgement.marker.clock_offset);
@@ -266,25 +283,33 @@ void NodeGuard::Replace(size_t lane, const std::string& expected, int64_t beats,
   }
   std::string text = judgement.marker.Text();
   const Instant sent = clock_.Now();
-  RunMarkerScript(lane, expected, text, beats,
-                  [this, lane, sent, text, beats, judged = clock_steps_,
-                   judgement = std::move(judgement)](absl::StatusOr<Reply> reply) {
-                    const std::optional<Found> found = TakeReply(lane, sent, reply, text);
-                    if (!found || !found->marker) return CheckAgainSoon();
-                    const SeenMarker& seen = *found->marker;
-                    if (seen.beat.count < beats) older_data_ = true;
-                    // Another one was first.
-                    if (WithoutBeat(found->text) != text) return CheckAgainSoon();
-                    const bool covered = judgement.kind == Judgement::Kind::kLoss || !older_data_;
-                    if (clock_steps_.count > judged.count || !covered) {
-                      // Noticed meanwhile: the marker does not tell of that.
-                      known_ = seen;
-                      return CheckAgainSoon();
-                    }
-                    Confirm(seen, judgement);
-                    TellOfMarker(node_, options_.new_store.channel_pattern, stamp_);
-                    EndCheck();
-                  });
+  RunMarkerScript(
+      route, expected, text, beats,
+      [this, route, sent, text, beats, judged = clock_steps_, judgement = std::move(judgement),
+       written = std::move(written)](absl::StatusOr<Reply> reply) mutable {
+        OnReplaced(route, sent, text, beats, judged, judgement, reply);
+        std::move(written)(StatusOfReplacement(reply, text));
+      });
+}
+
+void NodeGuard::OnReplaced(Route route, Instant sent, const std::string& text, int64_t beats,
+                           ClockSteps judged, const Judgement& judgement,
+                           const absl::StatusOr<Reply>& reply) {
+  const std::optional<Found> found = TakeReply(route, sent, reply, text);
+  if (!found || !found->marker) return CheckAgainSoon();
+  const SeenMarker& seen = *found->marker;
+  if (seen.beat.count < beats) older_data_ = true;
+  // Another one was first.
+  if (WithoutBeat(found->text) != text) return CheckAgainSoon();
+  const bool covered = judgement.kind == Judgement::Kind::kLoss || !older_data_;
+  if (clock_steps_.count > judged.count || !covered) {
+    // Noticed meanwhile: the marker does not tell of that.
+    known_ = seen;
+    return CheckAgainSoon();
+  }
+  Confirm(seen, judgement);
+  TellOfMarker(node_, route, options_.new_store.channel_pattern, stamp_);
+  EndCheck();
 }
 
 void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
@@ -329,42 +354,68 @@ void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
 
 void NodeGuard::CarryBeats(int64_t count) { marker_ = stamp_ + " " + Digits(count, kBeatsDigits); }
 
-void NodeGuard::RaiseCeiling(size_t lane) {
-  if (InQuarantine()) return Check(lane);  // It may have to last longer.
+void NodeGuard::RaiseCeiling(Route route) {
+  if (InQuarantine()) return Check(route);  // It may have to last longer.
   if (checking_) return;
   checking_ = true;
   Judgement judgement{
       .kind = Judgement::Kind::kRewrite, .marker = known_->marker, .evicted_keys = evicted_};
   judgement.marker.ttl_ceiling = std::max(judgement.marker.ttl_ceiling, ceiling_wanted_);
-  Replace(lane, known_->marker.Text(), known_->beat.count, std::move(judgement));
+  Replace(route, known_->marker.Text(), known_->beat.count, std::move(judgement));
+}
+
+// Others may have changed the marker since: then it is not replaced.
+void NodeGuard::EndQuarantine(int64_t epoch, core::Done<core::EndQuarantineAnswer> done) {
+  const auto answer = [&](absl::StatusOr<core::EndQuarantineAnswer> what) {
+    executor_.Post([done = std::move(done), what = std::move(what)]() mutable {
+      std::move(done)(std::move(what));
+    });
+  };
+  const std::optional<Route> route = ConnectedRoute();
+  if (!route || checking_ || !IsConfirmed(*route)) {
+    return answer(core::Error(core::ErrorReason::kStoreUnavailable,
+                              "the store is away, or is being checked: try again"));
+  }
+  core::EndQuarantineAnswer found{.epoch = known_->marker.epoch, .left = trust().quarantine_left};
+  if (found.epoch != epoch || !InQuarantine()) return answer(found);
+  found.ended = true;
+  checking_ = true;
+  const NodeTime now = node_clock_.Earliest(clock_.Now());
+  Judgement judgement{.kind = Judgement::Kind::kRewrite,
+                      .marker = WithQuarantineEnded(known_->marker, now),
+                      .evicted_keys = evicted_};
+  Replace(*route, known_->marker.Text(), known_->beat.count, std::move(judgement),
+          [found, done = std::move(done)](const absl::Status& written) mutable {
+            if (!written.ok()) return std::move(done)(written);
+            std::move(done)(found);
+          });
 }
 
 void NodeGuard::BeatLater() {
   beat_timer_ = executor_.After(trusted_ ? kBeatInterval : kRetryInterval, [this] { Beat(); });
 }
 
-std::optional<size_t> NodeGuard::ConnectedLane() const {
-  for (size_t lane = 0; lane < node_.lanes(); ++lane) {
-    if (!node_.life(lane).run_id.empty()) return lane;
-  }
-  return std::nullopt;
+std::optional<Route> NodeGuard::ConnectedRoute() const {
+  const Route route = node_.AnyRoute();
+  if (node_.life(route).run_id.empty()) return std::nullopt;
+  return route;
 }
 
 // Calls go on meanwhile: the message may be an old one, and if it is not, scripts refuse them.
 void NodeGuard::OnMarkerWritten(std::string_view stamp) {
-  const std::optional<size_t> lane = ConnectedLane();
-  if (known_ && lane && stamp != stamp_) Check(*lane);
+  const std::optional<Route> route = ConnectedRoute();
+  if (known_ && route && stamp != stamp_) Check(*route);
 }
 
 void NodeGuard::Beat() {
   BeatLater();
-  const std::optional<size_t> connected = ConnectedLane();
+  const std::optional<Route> connected = ConnectedRoute();
   if (!connected || checking_ || beating_) return;
-  const size_t lane = *connected;
-  const NodeLife& life = node_.life(lane);
-  if (!IsConfirmed(lane) || life.durable != known_->marker.durable) {
+  const Route route = *connected;
+  const NodeLife& life = node_.life(route);
+  if (!IsConfirmed(route) || life.durable != known_->marker.durable) {
     trusted_ = false;
-    return Check(lane, MayImprove::kYes);
+    return Check(route, MayImprove::kYes);
   }
   UpdateTrust();
   beating_ = true;
@@ -372,18 +423,19 @@ void NodeGuard::Beat() {
   const std::string text = known_->marker.Text();
   const int64_t beats = known_->beat.count;
   RunMarkerScript(
-      lane, text, text, beats, [this, lane, sent, text, beats](absl::StatusOr<Reply> reply) {
+      route, text, text, beats, [this, route, sent, text, beats](absl::StatusOr<Reply> reply) {
         beating_ = false;
-        const std::optional<Found> found = TakeReply(lane, sent, reply);
+        const std::optional<Found> found = TakeReply(route, sent, reply);
         const SeenMarker* const seen = found && found->marker ? &*found->marker : nullptr;
         const bool as_known = seen != nullptr && WithoutBeat(found->text) == text;
-        if (as_known && seen->beat.count <= beats) return OnOlderData(lane, sent);
+        if (as_known && seen->beat.count <= beats)
+          return OnRefused(route, sent, RefusedFor::kOlderData);
         if (!trusted_) return;
         if (!found) {
-          if (!check_problem_.empty()) OnRefused(lane);  // Another look tells whether that lasts.
+          if (!check_problem_.empty()) Doubt(route);  // Another look tells whether that lasts.
           return;
         }
-        if (!as_known || clock_steps_.count > 0) return OnRefused(lane);
+        if (!as_known || clock_steps_.count > 0) return Doubt(route);
         if (seen->beat.count < known_->beat.count) return;
         known_->beat = seen->beat;
         service_clock_ = node_clock_.AheadBy(-known_->marker.clock_offset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sees to it that nothing is granted by a store that may have forgotten leases. Keeps the marker of
-// the store, gives each script call what it has to find there, and holds calls back while that is
+// Prevents grants by a store that may have forgotten leases. Keeps the marker in the store, gives
+// each script call the marker and the clock that it must find, and holds calls back while these are
 // not known. loss_judge.h decides what was lost; docs/concepts/when_redis_forgets.md explains.
 #pragma once
 
@@ -33,12 +33,15 @@ namespace lockkeeper::redis {
 
 struct NodeGuardOptions {
   KeyLayout keys{"lk:"};
+  std::string marker_key = keys.MarkerKey();
   // Longest time between a call and its execution: later it is not executed any more.
   core::Millis call_lifetime{2'000};
   JudgePolicy policy;
   NewStoreCheckOptions new_store;
 };
 
+// Guards a store that has one marker: of a route it looks at the connection only.
+//
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class NodeGuard final : public StoreGuard {
  public:
@@ -48,18 +51,18 @@ class NodeGuard final : public StoreGuard {
   NodeGuard(const NodeGuard&) = delete;
   NodeGuard& operator=(const NodeGuard&) = delete;
 
-  bool Permits(size_t lane, core::Millis closes_for,
+  bool Permits(Route route, core::Millis closes_for,
                Granting granting = Granting::kNothingNew) override;
   void SetListener(std::function<void()> on_change) override { on_change_ = std::move(on_change); }
-  CallPermit Permit(core::Millis closes_for = {}) const override;
-  void OnRefused(size_t lane) override;
-  void OnOlderData(size_t lane, core::Instant sent) override;
-  [[nodiscard]] bool OnAnswered(size_t lane, core::Instant sent, core::NodeTime node) override;
-  void OnConfirmed(const core::Lease& lease) override { last_lease_.Confirmed(lease); }
-  void OnToken(core::FencingToken token) override { token_floor_.SawToken(token); }
-  std::string HeldBackBecause() const override;
-  absl::Status Refusal() const override;
-  ProofBasis proof_basis() const override;
+  CallPermit Permit(Route route = {}, core::Millis closes_for = {}) const override;
+  void OnRefused(Route route, core::Instant sent, RefusedFor reason) override;
+  [[nodiscard]] bool OnAnswered(Route route, core::Instant sent, core::NodeTime node) override;
+  void OnConfirmed(Route, const core::Lease& lease) override { last_lease_.Confirmed(lease); }
+  void OnToken(Route, core::FencingToken token) override { token_floor_.SawToken(token); }
+  std::string HeldBackBecause(Route route = {}) const override;
+  absl::Status Refusal(Route route = {}) const override;
+  void EndQuarantine(int64_t epoch, core::Done<core::EndQuarantineAnswer> done) override;
+  ProofBasis proof_basis(Route route = {}) const override;
 
   // A daemon has just written a marker that begins with `stamp`.
   void OnMarkerWritten(std::string_view stamp);
@@ -73,7 +76,7 @@ class NodeGuard final : public StoreGuard {
  private:
   enum class MayImprove { kNo, kYes };  // See Sighting.
 
-  bool IsConfirmed(size_t lane) const;
+  bool IsConfirmed(Route route) const;
   bool InQuarantine() const;
   // `epoch` is that of the marker that was there when the node's clock read `node`.
   bool LearnClock(core::Instant sent, core::NodeTime node, int64_t epoch);
@@ -82,23 +85,31 @@ class NodeGuard final : public StoreGuard {
   void LearnClockOfNewEpoch(core::Instant sent, core::NodeTime node, const SeenMarker& seen);
   core::Micros ClockOffset(core::Instant sent, core::NodeTime node,
                            const std::optional<SeenMarker>& seen) const;
-  void Check(size_t lane, MayImprove may_improve = MayImprove::kNo);
+  void Check(Route route, MayImprove may_improve = MayImprove::kNo);
   void CheckAgainSoon();
-  void OnSeen(size_t lane, core::Instant sent, int64_t beats, MayImprove may_improve,
+  void OnSeen(Route route, core::Instant sent, int64_t beats, MayImprove may_improve,
               absl::StatusOr<Reply> reply);
   bool IsRestarted(const Sighting& sighting) const;
-  void AskForLastLease(size_t lane, Sighting sighting, std::string raw);
-  void AskWhetherNew(size_t lane, Sighting sighting);
-  void Decide(size_t lane, const Sighting& sighting, const std::string& raw);
-  void Replace(size_t lane, const std::string& expected, int64_t beats, Judgement judgement);
+  void AskForLastLease(Route route, Sighting sighting, std::string raw);
+  void AskWhetherNew(Route route, Sighting sighting);
+  void Decide(Route route, const Sighting& sighting, const std::string& raw);
+  // `written` hears whether the marker was replaced.
+  using Written = absl::AnyInvocable<void(const absl::Status&) &&>;
+  void Replace(
+      Route route, const std::string& expected, int64_t beats, Judgement judgement,
+      Written written = [](const absl::Status&) {});
+  void OnReplaced(Route route, core::Instant sent, const std::string& text, int64_t beats,
+                  ClockSteps judged, const Judgement& judgement,
+                  const absl::StatusOr<Reply>& reply);
   void Confirm(const SeenMarker& seen, const Judgement& judgement);
-  void RaiseCeiling(size_t lane);
-  std::optional<size_t> ConnectedLane() const;
+  void RaiseCeiling(Route route);
+  std::optional<Route> ConnectedRoute() const;
+  void Doubt(Route route);
   void Beat();
   void BeatLater();
   void WatchQuarantine();
   void UpdateTrust();
-  void RunMarkerScript(size_t lane, const std::string& expected, const std::string& replacement,
+  void RunMarkerScript(Route route, const std::string& expected, const std::string& replacement,
                        int64_t beats, absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done);
   void EndCheck();
   void CarryBeats(int64_t count);
@@ -108,7 +119,7 @@ class NodeGuard final : public StoreGuard {
     std::string text;
     std::optional<SeenMarker> marker;
   };
-  std::optional<Found> TakeReply(size_t lane, core::Instant sent,
+  std::optional<Found> TakeReply(Route route, core::Instant sent,
                                  const absl::StatusOr<Reply>& reply, std::string_view written = "");
 
   Node& node_;
@@ -117,7 +128,6 @@ class NodeGuard final : public StoreGuard {
   TokenFloor token_floor_;
   GuardObserver& observer_;
   const NodeGuardOptions options_;
-  const std::string marker_key_;
   std::function<void()> on_change_ = [] {};
 
   std::optional<SeenMarker> known_;  // Confirmed last.

@@ -24,11 +24,11 @@ void NodeGuard::NoteRefusal(const std::string& answer) {
                    " (docs/operating/redis.md lists the rights that the daemon needs)";
 }
 
-std::string NodeGuard::HeldBackBecause() const {
+std::string NodeGuard::HeldBackBecause(Route) const {
   return waiting_.empty() ? "" : "the store " + waiting_;
 }
 
-absl::Status NodeGuard::Refusal() const {
+absl::Status NodeGuard::Refusal(Route) const {
   const StoreTrust now = trust();
   if (now.quarantine_left > Micros(0)) {
     const auto left = std::chrono::ceil<Millis>(now.quarantine_left);
@@ -42,7 +42,7 @@ absl::Status NodeGuard::Refusal() const {
                                          : "nothing is granted: the store " + now.problem);
 }
 
-ProofBasis NodeGuard::proof_basis() const {
+ProofBasis NodeGuard::proof_basis(Route) const {
   if (!known_) return {};
   return {.key = reassertion_key_,
           .clock_offset = known_->marker.clock_offset,
@@ -84,10 +84,7 @@ void NodeGuard::UpdateTrust() {
     return trust;
   };
   StoreTrust now = trust();
-  now.problem = check_problem_;
-  for (size_t lane = 0; lane < node_.lanes(); ++lane) {
-    if (now.problem.empty()) now.problem = node_.life(lane).problem;
-  }
+  now.problem = check_problem_.empty() ? node_.setting_problem() : check_problem_;
   if (comparable(now) == comparable(told_)) return;
   told_ = now;
   observer_.OnTrustChanged(now);

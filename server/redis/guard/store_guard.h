@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands between operations and a store that may have forgotten leases: it says which calls
-// may go now and what each has to find in the store, and hears how calls ended. NodeGuard is the
-// daemon's.
+// The guard, as the operation queue sees it: it permits or holds back calls, tells what each call
+// must find in the store, and hears how calls ended. NodeGuard is the real one.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "core/requests.h"
+#include "core/lock_store.h"
 #include "core/types.h"
+#include "redis/node/node.h"
 
 namespace lockkeeper::redis {
 
 // Whether a call may give a lock to somebody new.
 enum class Granting { kNothingNew, kAnew };
 
-// What a script call carries for the guard, see scripts/frame.lua. Valid until the guard is called
+// What a script call must find in the store, see scripts/frame.lua. Valid until the guard is called
 // again.
 struct CallPermit {
   int64_t token_floor = 0;  // No token below it is granted.
@@ -41,46 +40,56 @@ struct ProofBasis {
   core::Millis longest_lease{};  // With its lock_delay, of those that this store has granted.
 };
 
+// What a script found when it refused a call.
+enum class RefusedFor {
+  kOther,      // Another marker, or a clock that does not fit.
+  kOlderData,  // A marker with fewer beats than the call carries.
+};
+
+// What concerns one lock is said with its route: a store of several servers has a marker for each
+// part that can be lost alone, and its guard tells them apart by the route.
+//
 // Thread-safety: loop-thread only.
 class StoreGuard {
  public:
   virtual ~StoreGuard() = default;
 
-  // Whether a call may go on `lane` now that keeps a lock closed for `closes_for` at most. If not,
-  // what is missing is under way, and `on_change` will be called. A lane without a connection may
-  // always be asked: it answers so.
-  virtual bool Permits(size_t lane, core::Millis closes_for, Granting granting) = 0;
+  // Whether a call may go now that keeps a lock closed for `closes_for` at most. If not, what is
+  // missing is under way, and `on_change` will be called. Calls may always go on a route without a
+  // connection: it answers them.
+  virtual bool Permits(Route route, core::Millis closes_for, Granting granting) = 0;
 
-  // `on_change`: whoever was not permitted should ask again.
+  // `on_change` runs when calls that were not permitted should ask again.
   virtual void SetListener(std::function<void()> on_change) = 0;
 
-  // What a call has to carry that keeps locks closed for `closes_for` at most. As long as nothing
-  // is known of the store: one that every script refuses.
-  virtual CallPermit Permit(core::Millis closes_for) const = 0;
+  // The permit of a call that keeps locks closed for at most `closes_for`. While nothing is known
+  // of the store, it is one that every script rejects.
+  virtual CallPermit Permit(Route route, core::Millis closes_for) const = 0;
 
-  // A script refused a call because of its permit, and did nothing.
-  virtual void OnRefused(size_t lane) = 0;
-  // The same, of one that was sent at `sent`: the store has an older marker than this daemon knows.
-  virtual void OnOlderData(size_t lane, core::Instant sent) = 0;
+  // A script refused a call that was sent at `sent` because of its permit, and did nothing.
+  virtual void OnRefused(Route route, core::Instant sent, RefusedFor reason) = 0;
 
-  // A call that was sent at `sent` has just been answered. False if the node's clock was set while
-  // it was under way: what the script did may have been done by a wrong clock.
-  [[nodiscard]] virtual bool OnAnswered(size_t lane, core::Instant sent, core::NodeTime node) = 0;
+  // A call that was sent at `sent` was answered. False if the node's clock was set during the call:
+  // the script may have decided by a wrong clock.
+  [[nodiscard]] virtual bool OnAnswered(Route route, core::Instant sent, core::NodeTime node) = 0;
 
-  // The store has confirmed that a lease runs: it must not forget that.
-  virtual void OnConfirmed(const core::Lease& lease) = 0;
+  // The store has confirmed that a lease is live, and must not forget it.
+  virtual void OnConfirmed(Route route, const core::Lease& lease) = 0;
 
   // The store has granted or offered this token: the next ones are higher.
-  virtual void OnToken(core::FencingToken token) = 0;
+  virtual void OnToken(Route route, core::FencingToken token) = 0;
 
-  // Why calls are held back, for people; empty if they are not, or for no more than a moment.
-  virtual std::string HeldBackBecause() const = 0;
+  // Why calls are held back, for people. Empty if they are not, or only for a moment.
+  virtual std::string HeldBackBecause(Route route) const = 0;
 
   // Why nothing is granted. Requires: a script said so.
-  virtual absl::Status Refusal() const = 0;
+  virtual absl::Status Refusal(Route route) const = 0;
+
+  // Ends the quarantine of this epoch, for all daemons; see core::AdminStore.
+  virtual void EndQuarantine(int64_t epoch, core::Done<core::EndQuarantineAnswer> done) = 0;
 
   // Valid until the guard is called again.
-  virtual ProofBasis proof_basis() const = 0;
+  virtual ProofBasis proof_basis(Route route) const = 0;
 };
 
 }  // namespace lockkeeper::redis

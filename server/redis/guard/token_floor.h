@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The number below which no token may be granted: higher than every token that this daemon has
-// seen granted, and no lower than the furthest that it has seen its store's clock. So tokens keep
-// rising when the store is emptied, or its clock goes back, as long as one daemon lives that knows
-// how far they were.
+// The lowest token that may be granted: above every token that this daemon has seen, and not below
+// the latest time that it has seen on the store's clock. So tokens keep rising when the store is
+// emptied or its clock goes back, as long as one daemon is alive that knows the highest.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@ namespace lockkeeper::redis {
 class TokenFloor {
  public:
   void SawClock(core::NodeTime now) { Raise(now.micros); }
-  // A token that is years ahead is that of a damaged record, and would leave no tokens to others.
+  // Ignores a token that is years ahead: it is from a damaged record, and would use up the tokens.
   void SawToken(core::FencingToken token) {
     if (token.value - value() < kBelievable) Raise(token.value + 1);
   }

@@ -12,25 +12,27 @@ constexpr char kMarkerLetter = 'M';
 
 }  // namespace
 
-void FindDaemonChannels(Node& node, const std::string& pattern,
+void FindDaemonChannels(Node& node, Route route, const std::string& pattern,
                         absl::AnyInvocable<void(FoundChannels) &&> done) {
   Command channels(3);
   channels.Word("PUBSUB").Word("CHANNELS").Word(pattern);
-  node.Send(std::move(channels), [done = std::move(done)](absl::StatusOr<Reply> reply) mutable {
-    if (!reply.ok() || reply->type != Reply::Type::kArray) return std::move(done)(std::nullopt);
-    std::vector<std::string> found;
-    for (Reply& channel : reply->items) found.push_back(std::move(channel.text));
-    std::move(done)(std::move(found));
-  });
+  node.Send(route, std::move(channels),
+            [done = std::move(done)](absl::StatusOr<Reply> reply) mutable {
+              if (!reply.ok() || reply->type != Reply::Type::kArray)
+                return std::move(done)(std::nullopt);
+              std::vector<std::string> found;
+              for (Reply& channel : reply->items) found.push_back(std::move(channel.text));
+              std::move(done)(std::move(found));
+            });
 }
 
-void TellOfMarker(Node& node, const std::string& pattern, const std::string& stamp) {
-  FindDaemonChannels(node, pattern, [&node, stamp](const FoundChannels& channels) {
+void TellOfMarker(Node& node, Route route, const std::string& pattern, const std::string& stamp) {
+  FindDaemonChannels(node, route, pattern, [&node, route, stamp](const FoundChannels& channels) {
     if (!channels) return;
     for (const std::string& channel : *channels) {
       Command tell(3);
       tell.Word("PUBLISH").Word(channel).Word(kMarkerLetter + stamp);
-      node.Send(std::move(tell), [](const absl::StatusOr<Reply>&) {});
+      node.Send(route, std::move(tell), [](const absl::StatusOr<Reply>&) {});
     }
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One Redis node as the store sees it: scripts and commands in, replies out. redis/client
-// implements it over pooled connections; the tests and the simulator run the same scripts
+// One Redis as the store sees it: scripts and commands in, replies out. redis/client implements it
+// over pooled connections; the tests and the simulator run the same scripts
 // in-process.
 #pragma once
 
@@ -21,11 +21,18 @@ namespace lockkeeper::redis {
 
 struct ScriptSource;
 
+// Where the calls for a key go. Calls of one route may be joined, and are executed in their order.
+// Only the node and its guard know what the numbers mean: for one Redis it is the connection.
+struct Route {
+  size_t connection = 0;
+
+  bool operator==(const Route&) const = default;
+};
+
 // One start of a server, as far as it matters to what it may have forgotten.
 struct NodeLife {
-  std::string run_id;    // 40 hex digits; empty while the lane has no connection.
+  std::string run_id;    // 40 hex digits; empty while the route has no connection.
   bool durable = false;  // It keeps every write that it has confirmed, over a restart too.
-  std::string problem;   // A setting because of which nothing new may be granted; for people.
   int64_t evicted_keys = 0;
   core::NodeTime started;  // By its clock, at the latest. 0: it does not tell.
 
@@ -45,23 +52,30 @@ class Node {
  public:
   virtual ~Node() = default;
 
-  // Number of lanes: what goes through one lane is executed in the order of the calls.
-  virtual size_t lanes() const = 0;
+  // The route of everything that belongs to one lock: `record_key` is the key of its record.
+  virtual Route RouteOf(std::string_view record_key) const = 0;
+
+  // A route that is connected; if none is, one whose calls fail and say why.
+  virtual Route AnyRoute() const = 0;
 
   // Runs a script. `command` is its EVALSHA; if the node does not know the script it is loaded and
-  // the command sent again, in this one place. Order on a lane can break then: whoever needs the
-  // order waits for the reply.
-  virtual void Run(size_t lane, const ScriptSource& script, Command command, ReplyDone done) = 0;
+  // the command sent again, in this one place. The order on a route can break then: whoever needs
+  // the order waits for the reply.
+  virtual void Run(Route route, const ScriptSource& script, Command command, ReplyDone done) = 0;
 
-  // Sends any other command, on a lane of the node's choice.
-  virtual void Send(Command command, ReplyDone done) = 0;
+  // Sends any other command.
+  virtual void Send(Route route, Command command, ReplyDone done) = 0;
 
   // Hears of the messages on `channel` from now on, and again after each reconnect; what is
   // published meanwhile is lost. Requires: called once at most.
   virtual void Subscribe(const std::string& channel, MessageListener listener) = 0;
 
-  // Whom the lane is connected to.
-  virtual const NodeLife& life(size_t lane) const = 0;
+  // Whom the route is connected to.
+  virtual const NodeLife& life(Route route) const = 0;
+
+  // A setting of a server it is connected to because of which nothing new may be granted, for
+  // people. Empty if there is none.
+  virtual const std::string& setting_problem() const = 0;
 
   // What the node confirms of a write when it replies. kNone while it is away.
   virtual core::Assurance assurance() const = 0;

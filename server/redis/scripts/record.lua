@@ -5,13 +5,14 @@
 --
 -- A record is a string: a header of fixed columns, then principal, owner and labels, a line each,
 -- then the void list. Points in time are microseconds of this node's clock, durations milliseconds.
--- Of a lock without a lease or an offer only the first columns are kept: format 2, below.
+-- Of a lock without a lease or an offer only the first columns are kept: format 2, below. The build makes
+-- the columns of C++ of this list (`column::kToken`), counted from 1.
 --
 --     1 format     3 state      5 previous   7 line         9- 14 waiters    16- 31 token
 --    33- 48 lease end          50- 65 closed until         67- 82 acquired   84- 99 max_hold end
 --   101-110 epoch             112-143 lease id            145-152 digest    154-159 attempt
 --   161-192 keeper            194-201 ttl                 203-210 lock_delay
---   212-219 max_hold          221-224 bytes of text       226 claim
+--   212-219 max_hold          221-224 text bytes          226 claim
 --
 --   state     H held (until its lease end), O offered, F forced
 --   previous  X if the lease before this one ended without a release, or may have, else -
@@ -48,7 +49,13 @@ local FOR_GOOD, NOBODY = '999999', '00000000000000000000000000000000'
 -- for that of a session that has adopted a lease, which begins like it.
 local HOLDER = 'ffffffffffffffffffffffffffffffff'
 local SHORT = '^2 [RWN] [X-] [L-] %d%d%d%d%d%d %d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d %d'
-local LINE, GUARD, OLDER, CORRUPT, FORMAT_TOO_NEW = 80, 81, 82, 90, 91
+-- What every script may answer for an operation; GUARD and OLDER for a whole call, which has done nothing.
+-- The build makes the constants of C++ of these lines (`kOutcomeLine`).
+local LINE = 80 -- The operation needs the line: the operation queue sends it again with the line's key.
+local GUARD = 81 -- The marker or the node's clock is not as the daemon's guard expects.
+local OLDER = 82 -- The marker has fewer beats than the daemon has seen.
+local CORRUPT = 90 -- The record cannot be read.
+local FORMAT_TOO_NEW = 91 -- The record has a newer format.
 -- Where SETRANGE overwrites: the column before.
 local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT, KEEPER_AT = '2', '6', '32', '153', '160'
 

@@ -58,7 +58,7 @@ class DomainAlone {
   support::SilentGuardObserver guard_observer_;
   std::unique_ptr<redis::RedisStore> store_;
   Nobody observer_;
-  core::Domain domain_{store_->locks(), store_->line(), clock_, executor_, observer_, {}};
+  core::Domain domain_{store_->locks(), &store_->line(), clock_, executor_, observer_, {}};
 };
 
 }  // namespace lockkeeper::bench

@@ -65,7 +65,7 @@ Reply Granted(size_t locks, size_t width, int64_t now) {
 
 }  // namespace
 
-void PromptNode::Run(size_t, const redis::ScriptSource& script, redis::Command command,
+void PromptNode::Run(redis::Route, const redis::ScriptSource& script, redis::Command command,
                      redis::ReplyDone done) {
   if (script.name == redis::kMarkerScript.name) {
     calls_.push_back([this, done = std::move(done)]() mutable {
@@ -80,7 +80,7 @@ void PromptNode::Run(size_t, const redis::ScriptSource& script, redis::Command c
   });
 }
 
-void PromptNode::Send(redis::Command, redis::ReplyDone done) {
+void PromptNode::Send(redis::Route, redis::Command, redis::ReplyDone done) {
   calls_.push_back([done = std::move(done)]() mutable {
     std::move(done)(core::Error(core::ErrorReason::kStoreUnavailable, "scripts only"));
   });

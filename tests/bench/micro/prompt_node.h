@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,12 +17,14 @@ namespace lockkeeper::bench {
 // Thread-safety: not thread-safe.
 class PromptNode final : public redis::Node {
  public:
-  size_t lanes() const override { return 1; }
-  void Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
+  redis::Route RouteOf(std::string_view) const override { return {}; }
+  redis::Route AnyRoute() const override { return {}; }
+  void Run(redis::Route route, const redis::ScriptSource& script, redis::Command command,
            redis::ReplyDone done) override;
-  void Send(redis::Command command, redis::ReplyDone done) override;
+  void Send(redis::Route route, redis::Command command, redis::ReplyDone done) override;
   void Subscribe(const std::string&, redis::MessageListener) override {}
-  const redis::NodeLife& life(size_t) const override { return life_; }
+  const redis::NodeLife& life(redis::Route) const override { return life_; }
+  const std::string& setting_problem() const override { return setting_problem_; }
   core::Assurance assurance() const override { return core::Assurance::kMemory; }
 
   // Answers the calls that have come. False if there are none.
@@ -32,6 +35,7 @@ class PromptNode final : public redis::Node {
 
   std::vector<Call> calls_;  // That are still to be answered.
   redis::NodeLife life_{.run_id = std::string(40, '0'), .durable = true};
+  std::string setting_problem_;
   int64_t clock_micros_ = 1'800'000'000'000'000;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command line when Redis loses everything.
+#include <gmock/gmock.h>
+
 #include <functional>
 #include <string>
 
@@ -56,6 +58,37 @@ class CliForgettingTest : public CliDaemonTest {
     EXPECT_GT(Json(next).Number("fencing_token"), token);
   }
 };
+
+TEST_F(CliForgettingTest, QuarantineThatIsKnownToBeNeedlessIsEndedForAllDaemons) {
+  Hold("report", kLong);
+  redis_.Run({"FLUSHALL"});
+  ExpectQuarantined(RunJson({"acquire", "report"}));
+  const auto other = StartDaemon();
+  const auto acquire_there = [&] {
+    return support::RunCli(LOCKKEEPER_PROGRAM, other->GrpcAddress(),
+                           {"--output", "json", "acquire", "report"});
+  };
+  ExpectQuarantined(acquire_there());
+
+  const std::vector<std::string> end = {"end-quarantine", "--reason", "all jobs are stopped"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), end.begin(), end.end());
+    return RunJson(more);
+  };
+  EXPECT_EQ(with({"--epoch", "2"}).exit_code, 64) << "it says what is risked";
+  const CliResult older = with({"--epoch", "1", "--accept-two-holders"});
+  EXPECT_EQ(older.exit_code, 76) << older.out;
+  EXPECT_EQ(Json(older).Text("outcome"), "no_quarantine");
+  EXPECT_EQ(Json(older).Number("epoch"), 2);
+  EXPECT_THAT(Json(older).Text("message"), testing::HasSubstr("in epoch 2, not 1, quarantined"));
+  const CliResult ended = with({"--epoch", "2", "--accept-two-holders"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  EXPECT_EQ(Json(ended).Text("outcome"), "quarantine_ended");
+  EXPECT_GT(Json(ended).Number("quarantine_left_ms"), 5'000);
+
+  EXPECT_EQ(acquire_there().exit_code, 0);
+  EXPECT_EQ(RunJson({"acquire", "third"}).exit_code, 0);
+}
 
 TEST_F(CliForgettingTest, CommandOfRunGoesOnWhenRedisIsFlushed) {
   RunThroughALoss([this] { redis_.Run({"FLUSHALL"}); });

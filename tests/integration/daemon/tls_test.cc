@@ -7,6 +7,7 @@
 
 #include "integration/daemon/fixture.h"
 #include "support/rpc/lock_requests.h"
+#include "support/tls/certificate_volume.h"
 #include "support/tls/test_authority.h"
 
 namespace lockkeeper {
@@ -113,6 +114,37 @@ TEST_F(TlsToRedisTest, RestartedRedisIsFoundAgain) {
 
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
   EXPECT_EQ(client.Acquire(AcquireOf("n")).reason, "STORE_QUARANTINED") << "it answers again";
+}
+
+// Goal: certificates of both sides and their CA are renewed without a restart of the daemon.
+// Method: a Redis that reads its new files when it restarts, and knows the old CA no more.
+TEST_F(TlsToRedisTest, RenewedCertificatesAreUsedWithoutARestart) {
+  support::CertificateVolume ours(own_, authority_.ca_file());
+  support::CertificateVolume theirs(authority_.IssueForLocalhost(), authority_.ca_file());
+  RedisServer redis(
+      {.listening = Listening::kUnixSocketAndTls,
+       .settings = {"tls-cert-file " + theirs.files().certificate,
+                    "tls-key-file " + theirs.files().key, "tls-ca-cert-file " + theirs.ca_file()}});
+  const auto daemon =
+      LaunchWith(redis.url(), {{"redis_tls_ca_file", ours.ca_file()},
+                               {"redis_tls_certificate_file", ours.files().certificate},
+                               {"redis_tls_key_file", ours.files().key}});
+  daemon->WaitUntilReady();
+  ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
+
+  TestAuthority second("second authority");
+  theirs.Publish(second.IssueForLocalhost(), second.ca_file());
+  redis.Kill();
+  ASSERT_TRUE(WaitForHealth(*daemon, Serving::kNotServing));
+  redis.Restart(support::Data::kLose);
+  const auto untrusted = HasSubstr("that no CA trusted here has signed");
+  EXPECT_THAT(WaitForReason(*daemon, untrusted), untrusted);
+
+  ours.Publish(second.Issue({.common_name = "daemon"}), second.ca_file());
+  EXPECT_TRUE(WaitForHealth(*daemon, Serving::kServing));
+  EXPECT_THAT(daemon->Stderr(), HasSubstr("event=files.reloaded"));
+  EXPECT_THAT(Get(*daemon, "/metrics").body,
+              HasSubstr("lockkeeper_certificate_expiry_seconds{certificate=\"redis\"} 1"));
 }
 
 TEST_F(TlsToRedisTest, RefusedCertificatesEndTheStartByName) {

@@ -2,6 +2,7 @@
 //
 // Redis forgets under load, in each way that the daemons are to notice: nobody gets a lock that
 // somebody may have, who has one keeps it, and locks are granted again when it is known to be safe.
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -48,7 +49,7 @@ class Snapshot {
 
 struct Loss {
   std::string name;
-  std::string in_log;  // As docs/reference/log_events.md names it.
+  std::vector<std::string> in_log;  // One of them, as docs/reference/log_events.md names it.
   support::RedisServerOptions redis;
   std::function<void(Service&)> happen;
   bool releases_are_known = false;  // To the store, after it.
@@ -61,13 +62,22 @@ void PrintTo(const Loss& loss, std::ostream* out) { *out << loss.name; }
 std::vector<Loss> Losses() {
   const support::RedisServerOptions durable{.durability = Durability::kDiskAlways};
   return {
-      {"Flushall", "emptied", {}, [](Service& service) { service.redis.Run({"FLUSHALL"}); }},
-      {"RestartEmpty", "emptied", {}, [](Service& service) { service.redis.Restart(Data::kLose); }},
+      {"Flushall", {"emptied"}, {}, [](Service& service) { service.redis.Run({"FLUSHALL"}); }},
+      {"RestartEmpty",
+       {"emptied"},
+       {},
+       [](Service& service) { service.redis.Restart(Data::kLose); }},
+      // Redis keeps what it has not written yet to itself while the disk is slow: then the last
+      // seconds are lost.
       {"RestartWithEverysec",
-       "restarted",
+       {"restarted", "older_data"},
        {.settings = {"appendonly yes", "appendfsync everysec"}},
        [](Service& service) { service.redis.Restart(Data::kKeep); }},
-      {"OldSnapshot", "older_data", durable, nullptr, true,
+      {"OldSnapshot",
+       {"older_data"},
+       durable,
+       nullptr,
+       true,
        [](Service& service) -> std::function<void(Service&)> {
          const auto old = std::make_shared<Snapshot>(service);
          // A snapshot is older than what each daemon has seen last.
@@ -80,12 +90,12 @@ std::vector<Loss> Losses() {
          };
        }},
       {"ClockForward",
-       "clock_step",
+       {"clock_step"},
        {},
        [](Service& service) { service.clock.StepBy(std::chrono::hours(1)); },
        true},
       {"ClockBack",
-       "clock_step",
+       {"clock_step"},
        {},
        [](Service& service) { service.clock.StepBy(-std::chrono::hours(1)); },
        true},
@@ -173,7 +183,11 @@ TEST_P(LossTest, NobodyLosesALockAndNobodyGetsOneTwice) {
   const Time before = std::chrono::steady_clock::now();
   happen(service_);
   const Time after = std::chrono::steady_clock::now();
-  ASSERT_TRUE(Service::Eventually([&] { return service_.HasNoticed(GetParam().in_log); }));
+  const auto& kinds = GetParam().in_log;
+  ASSERT_TRUE(Service::Eventually([&] {
+    return std::any_of(kinds.begin(), kinds.end(),
+                       [this](const std::string& kind) { return service_.HasNoticed(kind); });
+  })) << service_.Logs();
   const Time noticed = std::chrono::steady_clock::now();
 
   EXPECT_EQ(Fence(held), v1::VERDICT_UNKNOWN_TOKEN);

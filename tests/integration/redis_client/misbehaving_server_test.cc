@@ -288,8 +288,8 @@ ScriptedServer::Handler AtRandom(uint32_t seed, const std::atomic<bool>& behave,
   };
 }
 
-// Calls a node of two lanes while its server answers at random, until it behaves again. Answers how
-// many connections were made.
+// Calls a node of two connections while its server answers at random, until it behaves again.
+// Answers how many connections were made.
 int CallAtRandom(uint32_t seed, const NodeHarness::Adjust& adjust,
                  const std::optional<support::TlsFiles>& tls) {
   constexpr int kCommands = 40;
@@ -332,7 +332,7 @@ TEST(MisbehavingServerTest, RandomServersDoNoHarm) {
     SCOPED_TRACE(seed);
     connections += CallAtRandom(seed, [](RedisNodeOptions&) {}, std::nullopt);
   }
-  EXPECT_GT(connections, static_cast<int>(kSeeds) * 2);  // Two are the lanes of a node.
+  EXPECT_GT(connections, static_cast<int>(kSeeds) * 2);  // Two are those of a node.
 }
 
 // The same through TLS, and beneath it: bytes that are no records, and ends within one.

@@ -75,21 +75,22 @@ std::future<NodeHarness::Answer> NodeHarness::Start(std::vector<std::string> wor
   auto promise = std::make_unique<std::promise<Answer>>();
   std::future<Answer> future = promise->get_future();
   loop_.Post([this, words = std::move(words), promise = std::move(promise)]() mutable {
-    node_->Send(CommandOf(words), [promise = std::move(promise)](Answer answer) {
+    node_->Send(node_->AnyRoute(), CommandOf(words), [promise = std::move(promise)](Answer answer) {
       promise->set_value(std::move(answer));
     });
   });
   return future;
 }
 
-std::future<NodeHarness::Answer> NodeHarness::StartScript(size_t lane, const ScriptSource& script,
+std::future<NodeHarness::Answer> NodeHarness::StartScript(size_t connection,
+                                                          const ScriptSource& script,
                                                           std::vector<std::string> arguments) {
   auto promise = std::make_unique<std::promise<Answer>>();
   std::future<Answer> future = promise->get_future();
-  loop_.Post([this, lane, &script, arguments = std::move(arguments),
+  loop_.Post([this, connection, &script, arguments = std::move(arguments),
               promise = std::move(promise)]() mutable {
     node_->Run(
-        lane, script, CallOf(script, arguments),
+        {connection}, script, CallOf(script, arguments),
         [promise = std::move(promise)](Answer answer) { promise->set_value(std::move(answer)); });
   });
   return future;

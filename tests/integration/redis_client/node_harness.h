@@ -68,7 +68,7 @@ class NodeHarness {
   // Starts a command in the next turn.
   using Answer = absl::StatusOr<Reply>;
   std::future<Answer> Start(std::vector<std::string> words);
-  std::future<Answer> StartScript(size_t lane, const ScriptSource& script,
+  std::future<Answer> StartScript(size_t connection, const ScriptSource& script,
                                   std::vector<std::string> arguments);
 
   // The same, and waits.

@@ -64,7 +64,7 @@ TEST(RecoveryTest, KilledServerIsFoundAgainAfterItsRestart) {
 
   server.Kill();
   const NodeHealth away = harness.AwaitHealth([&](const NodeHealth& health) {
-    return !health.reachable && harness.observed().lost == 2;  // Either lane has noticed.
+    return !health.reachable && harness.observed().lost == 2;  // Both have noticed.
   });
   EXPECT_EQ(away.assurance, core::Assurance::kNone);
   EXPECT_FALSE(away.refused);

@@ -151,7 +151,7 @@ TEST(RedisNodeTest, FileThatIsStillWrittenForTheFirstTimeCountsForNothing) {
       [](const NodeHealth& now) { return now.assurance == core::Assurance::kDisk; });
 }
 
-// Lanes of one server that contradict each other would make one eviction two losses.
+// Connections to one server that contradict each other would make one eviction two losses.
 TEST(RedisNodeTest, NewConnectionTellsAllLanesWhatTheServerIsLike) {
   RedisServer server({.durability = Durability::kDiskAlways});
   server.Run({"CONFIG", "SET", "appendfsync", "everysec"});
@@ -170,8 +170,9 @@ TEST(RedisNodeTest, NewConnectionTellsAllLanesWhatTheServerIsLike) {
   EXPECT_EQ(harness.observed().lost, 1);
 }
 
-// Goal: nothing is lost or doubled, and one lane keeps its order, with many thousands in flight.
-TEST(RedisNodeTest, ThousandsInFlightAreExecutedOnceEachInTheOrderOfTheLane) {
+// Goal: nothing is lost or doubled, and one connection keeps its order, with many thousands in
+// flight.
+TEST(RedisNodeTest, ThousandsInFlightAreExecutedOnceEachInTheOrderOfTheConnection) {
   constexpr int kCalls = 30'000;
   RedisServer server;
   const TestScript script(server, "return redis.call('RPUSH', 'list', ARGV[1])");
@@ -212,7 +213,7 @@ TEST(RedisNodeTest, CommandsOfOneTurnArriveTogether) {
   int left = kCommands;
   harness.loop().RunAndWait([&] {
     for (int i = 0; i < kCommands; ++i) {
-      harness.node().Send(CommandOf({"PING"}), [&](const NodeHarness::Answer&) {
+      harness.node().Send({}, CommandOf({"PING"}), [&](const NodeHarness::Answer&) {
         if (--left == 0) all.set_value();
       });
     }
@@ -233,7 +234,7 @@ TEST(RedisNodeTest, AnswersNeverComeInsideTheCall) {
   bool in_call = false;
   const auto ask = [&] {
     in_call = true;
-    harness.node().Send(CommandOf({"PING"}), [&](const NodeHarness::Answer&) {
+    harness.node().Send({}, CommandOf({"PING"}), [&](const NodeHarness::Answer&) {
       inside += in_call;
       if (++answers == 2) both.set_value();
     });
@@ -263,9 +264,9 @@ TEST(RedisNodeTest, CloseAnswersEverythingOnceAndRefusesWhatFollows) {
   // does not read.
   harness.loop().RunAndWait([&] {
     for (int i = 0; i < kCommands; ++i) {
-      harness.node().Send(CommandOf({"INCR", "number"}), [&](const NodeHarness::Answer& answer) {
-        reasons.push_back(ReasonName(answer));
-      });
+      harness.node().Send(
+          {}, CommandOf({"INCR", "number"}),
+          [&](const NodeHarness::Answer& answer) { reasons.push_back(ReasonName(answer)); });
     }
   });
   harness.Close();
@@ -285,8 +286,8 @@ TEST(RedisNodeTest, CloseAnswersRefusalsThatAreStillToBeTold) {
     const auto note = [&](const NodeHarness::Answer& answer) {
       reasons.push_back(ReasonName(answer));
     };
-    harness.node().Run(0, script, CallOf(script, {}), note);
-    harness.node().Send(CommandOf({"PING"}), note);
+    harness.node().Run({}, script, CallOf(script, {}), note);
+    harness.node().Send({}, CommandOf({"PING"}), note);
     EXPECT_THAT(reasons, IsEmpty());
 
     harness.node().Close();
@@ -303,7 +304,7 @@ TEST(RedisNodeTest, CloseAnswersWhatWasTooMuchInTheSameTurn) {
 
   harness.loop().RunAndWait([&] {
     for (int i = 0; i < kCommands; ++i) {
-      harness.node().Send(CommandOf({"PING"}), [&](const NodeHarness::Answer&) { ++answers; });
+      harness.node().Send({}, CommandOf({"PING"}), [&](const NodeHarness::Answer&) { ++answers; });
     }
     EXPECT_EQ(answers, 0);
 
@@ -322,7 +323,7 @@ TEST(RedisNodeTest, NodeThatGoesAnswersWhatCameAfterClose) {
     auto node = std::make_unique<RedisNode>(
         loop, RedisNodeOptions{.url = *ParseRedisUrl("unix:///nowhere/redis.sock")}, observer);
     node->Close();
-    node->Run(0, script, CallOf(script, {}), [&](const NodeHarness::Answer&) { ++answers; });
+    node->Run({}, script, CallOf(script, {}), [&](const NodeHarness::Answer&) { ++answers; });
     EXPECT_EQ(answers, 0);
 
     node.reset();

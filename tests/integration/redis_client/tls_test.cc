@@ -152,7 +152,7 @@ TEST_F(TlsTest, ManySmallRepliesAreAllTaken) {
   int left = kCommands;
   harness.loop().RunAndWait([&] {
     for (int i = 0; i < kCommands; ++i) {
-      harness.node().Send(CommandOf({"PING"}), [&](const NodeHarness::Answer& answer) {
+      harness.node().Send({}, CommandOf({"PING"}), [&](const NodeHarness::Answer& answer) {
         EXPECT_TRUE(answer.ok());
         if (--left == 0) all.set_value();
       });

@@ -6,6 +6,7 @@
 
 #include "core/errors.h"
 #include "redis/scripts.h"
+#include "text/stable_hash.h"
 
 namespace lockkeeper::support {
 
@@ -22,9 +23,9 @@ struct FakeNode::Request {
   Reply reply;
 };
 
-// What is under way on one lane, until the connection is given up; its lane gets a new one then.
+// What is under way on one connection, until it is given up; another one takes its place then.
 struct FakeNode::Connection {
-  size_t lane = 0;
+  size_t place = 0;  // In connections_.
   bool given_up = false;
   bool timer_runs = false;
   Fate cut = Fate::kAnswered;  // What happens to all that follows a loss.
@@ -37,8 +38,8 @@ struct FakeNode::Connection {
 FakeNode::FakeNode(RedisModel& server, const core::Clock& clock, core::Executor& executor,
                    Options options)
     : server_(server), clock_(clock), executor_(executor), options_(options) {
-  for (size_t lane = 0; lane < options_.lanes; ++lane) {
-    connections_.push_back(std::make_shared<Connection>(Connection{.lane = lane}));
+  for (size_t place = 0; place < options_.connections; ++place) {
+    connections_.push_back(std::make_shared<Connection>(Connection{.place = place}));
   }
 }
 
@@ -67,7 +68,11 @@ void FakeNode::ListenAgain() {
   });
 }
 
-const redis::NodeLife& FakeNode::life(size_t) const {
+redis::Route FakeNode::RouteOf(std::string_view record_key) const {
+  return {.connection = text::StableHash(record_key) % connections_.size()};
+}
+
+const redis::NodeLife& FakeNode::life(redis::Route) const {
   static const redis::NodeLife kNobody;
   if (away_) return kNobody;
   seen_life_ = server_.life();
@@ -79,16 +84,16 @@ core::Assurance FakeNode::assurance() const {
   return away_ ? core::Assurance::kNone : options_.assurance;
 }
 
-void FakeNode::Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
+void FakeNode::Run(redis::Route route, const redis::ScriptSource& script, redis::Command command,
                    redis::ReplyDone done) {
-  Submit(lane, std::make_shared<Request>(Request{std::move(command), std::move(done), &script}));
+  Submit(route, std::make_shared<Request>(Request{std::move(command), std::move(done), &script}));
 }
 
-void FakeNode::Send(redis::Command command, redis::ReplyDone done) {
-  Submit(0, std::make_shared<Request>(Request{std::move(command), std::move(done)}));
+void FakeNode::Send(redis::Route route, redis::Command command, redis::ReplyDone done) {
+  Submit(route, std::make_shared<Request>(Request{std::move(command), std::move(done)}));
 }
 
-void FakeNode::Submit(size_t lane, std::shared_ptr<Request> request) {
+void FakeNode::Submit(redis::Route route, std::shared_ptr<Request> request) {
   if (away_) {
     executor_.Post([request] {
       std::move(request->done)(
@@ -96,7 +101,7 @@ void FakeNode::Submit(size_t lane, std::shared_ptr<Request> request) {
     });
     return;
   }
-  Deliver(connections_[lane], std::move(request));
+  Deliver(connections_[route.connection], std::move(request));
 }
 
 Delivery FakeNode::NextDelivery(Words words) {
@@ -166,8 +171,8 @@ void FakeNode::LoadAndRunAgain(const ConnectionPtr& connection, Request& request
 void FakeNode::GiveUp(const ConnectionPtr& connection) {
   if (connection->given_up) return;
   connection->given_up = true;
-  connections_[connection->lane] =
-      std::make_shared<Connection>(Connection{.lane = connection->lane});
+  connections_[connection->place] =
+      std::make_shared<Connection>(Connection{.place = connection->place});
   for (const std::shared_ptr<Request>& request : std::exchange(connection->to_answer, {})) {
     std::move(request->done)(
         core::Error(ErrorReason::kOutcomeUnknown, "the connection was lost before the reply"));

@@ -2,7 +2,7 @@
 //
 // An in-process redis::Node: one daemon's connections to a RedisModel, over a network that the test
 // controls. Requests and replies each take a turn of the loop, or the time that the test sets, and
-// keep their order on a lane as on a TCP connection.
+// keep their order on a connection.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,8 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -21,7 +23,7 @@
 namespace lockkeeper::support {
 
 // What happens to one request. A loss is noticed when the reply timeout has passed. Until then all
-// later requests on the lane are lost in the same way, as on a broken connection.
+// later requests on the connection are lost in the same way, as if it was broken.
 enum class Fate {
   kAnswered,
   kRequestLost,  // Not executed; the daemon cannot know.
@@ -38,7 +40,7 @@ struct Delivery {
 enum class InFlight { kLost, kExecuted };
 
 struct FakeNodeOptions {
-  size_t lanes = 2;
+  size_t connections = 2;
   // A connection without a reply for this long is closed, and its requests are lost.
   core::Micros reply_timeout{500'000};
   core::Assurance assurance = core::Assurance::kMemory;
@@ -53,21 +55,26 @@ class FakeNode final : public redis::Node {
            Options options = {});
   ~FakeNode() override;
 
-  size_t lanes() const override { return options_.lanes; }
-  void Run(size_t lane, const redis::ScriptSource& script, redis::Command command,
+  redis::Route RouteOf(std::string_view record_key) const override;
+  redis::Route AnyRoute() const override { return {}; }
+  void Run(redis::Route route, const redis::ScriptSource& script, redis::Command command,
            redis::ReplyDone done) override;
-  void Send(redis::Command command, redis::ReplyDone done) override;
+  void Send(redis::Route route, redis::Command command, redis::ReplyDone done) override;
   // Messages take a turn, like replies, and are not lost.
   void Subscribe(const std::string& channel, redis::MessageListener listener) override;
   // As if only the connection for messages had broken, and been restored.
   void StopListening();
   void ListenAgain();
-  const redis::NodeLife& life(size_t lane) const override;
+  const redis::NodeLife& life(redis::Route route) const override;
+  const std::string& setting_problem() const override { return setting_problem_; }
   core::Assurance assurance() const override;
 
   // From now on `network` decides what happens to each request, in the order of sending. Empty: all
   // are answered at once.
   void SetNetwork(absl::AnyInvocable<Delivery(Words)> network) { network_ = std::move(network); }
+
+  // From now on it sees this setting of the server; empty: none is wrong.
+  void SeeSettingProblem(std::string problem) { setting_problem_ = std::move(problem); }
 
   // Sets what happens to the next request for which nothing is planned yet.
   void PlanNext(Delivery delivery) { planned_.push_back(delivery); }
@@ -87,7 +94,7 @@ class FakeNode final : public redis::Node {
   struct Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
 
-  void Submit(size_t lane, std::shared_ptr<Request> request);
+  void Submit(redis::Route route, std::shared_ptr<Request> request);
   void Deliver(const ConnectionPtr& connection, std::shared_ptr<Request> request);
   void OnArrival(const ConnectionPtr& connection);
   void OnReply(const ConnectionPtr& connection);
@@ -105,11 +112,12 @@ class FakeNode final : public redis::Node {
   std::string channel_;
   redis::MessageListener on_message_;
   std::optional<uint64_t> subscription_;
-  std::vector<ConnectionPtr> connections_;  // One for each lane.
+  std::vector<ConnectionPtr> connections_;  // The current ones.
   absl::AnyInvocable<Delivery(Words)> network_;
   std::deque<Delivery> planned_;
   bool away_ = false;
   bool sees_durability_ = true;
+  std::string setting_problem_;
   mutable redis::NodeLife seen_life_;
   uint64_t requests_ = 0;
   uint64_t next_timer_ = 0;

@@ -26,6 +26,7 @@ rpc::ServiceDeps InProcessServer::Deps() {
       .locks = locks(),
       .admin = store_,
       .clock = loop_,
+      .access = access_,
       .limits = {.max_ttl = core::Millis(60'000)},
       .health = health_,
       .metrics = metrics_,

@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/time/clock.h"
+#include "access/access_control.h"
 #include "core/domain.h"
 #include "loop/event_loop.h"
 #include "rpc/server.h"
@@ -37,6 +39,7 @@ class InProcessServer {
   telemetry::Metrics& metrics() { return metrics_; }
   CapturedLog& log() { return output_; }
   loop::EventLoop& loop() { return loop_; }
+  access::AccessControl& access() { return access_; }
   core::LockManager& locks() { return domain_.locks(); }  // On the loop's thread.
   rpc::Server& server() { return *server_; }
   rpc::ServiceDeps Deps();
@@ -55,7 +58,8 @@ class InProcessServer {
   telemetry::HealthBoard health_{{log_, "telemetry"}, metrics_};
   telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_};
   ScriptedStore store_{loop_};
-  core::Domain domain_{store_, store_, loop_, loop_, observer_, {}};
+  core::Domain domain_{store_, &store_, loop_, loop_, observer_, {}};
+  access::AccessControl access_{std::make_shared<access::Rulebook>(), [] { return absl::Now(); }};
   TemporaryDirectory directory_;
   std::unique_ptr<rpc::Server> server_;
 };

@@ -33,6 +33,8 @@ class LockClient {
   // `address` as the daemon tells it. `deadline` holds for each call.
   explicit LockClient(const std::string& address,
                       std::chrono::milliseconds deadline = std::chrono::seconds(20));
+  explicit LockClient(std::shared_ptr<grpc::Channel> channel,
+                      std::chrono::milliseconds deadline = std::chrono::seconds(20));
 
   // On the same connection.
   LockClient WithDeadline(std::chrono::milliseconds deadline) const {
@@ -51,8 +53,6 @@ class LockClient {
   v1::LockService::Stub& locks() { return *locks_; }
 
  private:
-  LockClient(std::shared_ptr<grpc::Channel> channel, std::chrono::milliseconds deadline);
-
   template <typename Response, typename Call>
   Answer<Response> Run(Call call) const;
 

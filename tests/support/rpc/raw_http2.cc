@@ -58,9 +58,10 @@ void AppendText(std::string& to, std::string_view text) {
   to.append(text);
 }
 
-std::string Message(std::string_view message) {
+// With a header that says that the message has `bytes` bytes.
+std::string Message(std::string_view message, size_t bytes) {
   std::string framed(1, '\0');  // Not compressed.
-  AppendNumber(framed, static_cast<uint32_t>(message.size()), 4);
+  AppendNumber(framed, static_cast<uint32_t>(bytes), 4);
   return framed.append(message);
 }
 
@@ -162,7 +163,18 @@ void RawHttp2::Send(uint32_t stream, std::string_view message, Body body) {
   const auto bytes = static_cast<int64_t>(message.size() + kMessageHeader);
   credit_[stream] -= bytes;
   credit_[0] -= bytes;
-  Frame(kData, body == Body::kComplete ? kEndStream : 0, stream, Message(message));
+  Frame(kData, body == Body::kComplete ? kEndStream : 0, stream, Message(message, message.size()));
+}
+
+void RawHttp2::SendPart(uint32_t stream, uint32_t bytes, std::string_view part) {
+  const auto sent = static_cast<int64_t>(part.size() + kMessageHeader);
+  credit_[stream] -= sent;
+  credit_[0] -= sent;
+  constexpr size_t kFrameMax = 16'384;
+  const std::string message = Message(part, bytes);
+  for (size_t at = 0; at < message.size(); at += kFrameMax) {
+    Frame(kData, 0, stream, std::string_view(message).substr(at, kFrameMax));
+  }
 }
 
 void RawHttp2::Reset(uint32_t stream) {

@@ -35,6 +35,8 @@ class RawHttp2 {
   bool MaySend(uint32_t stream, size_t bytes) const;
   // Another message of a call that goes on.
   void Send(uint32_t stream, std::string_view message, Body body = Body::kGoesOn);
+  // The beginning of a message of `bytes` bytes that never ends.
+  void SendPart(uint32_t stream, uint32_t bytes, std::string_view part);
   void Reset(uint32_t stream);
   // False if the server has closed the connection.
   bool Flush();

@@ -36,6 +36,7 @@ class ScriptedStore final : public core::LockStore,
   Script<std::string, std::optional<core::LockInfo>> on_get;
   Script<core::ListRequest, core::LockPage> on_list;
   Script<core::ForceReleaseRequest, core::ForceReleaseAnswer> on_force_release;
+  Script<core::EndQuarantineRequest, core::EndQuarantineAnswer> on_end_quarantine;
   core::LineListener* listener = nullptr;  // Who hears of offers. On the loop's thread.
 
   // Answers as a store must: not before the call has returned.
@@ -83,6 +84,10 @@ class ScriptedStore final : public core::LockStore,
   void ForceRelease(const core::ForceReleaseRequest& request,
                     core::Done<core::ForceReleaseAnswer> done) override {
     Play(on_force_release, request, std::move(done));
+  }
+  void EndQuarantine(const core::EndQuarantineRequest& request,
+                     core::Done<core::EndQuarantineAnswer> done) override {
+    Play(on_end_quarantine, request, std::move(done));
   }
 
  private:

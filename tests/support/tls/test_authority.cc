@@ -86,6 +86,7 @@ std::string AlternativeNames(const CertificateWish& wish) {
   };
   for (const std::string& name : wish.names) add("DNS", name);
   for (const std::string& address : wish.addresses) add("IP", address);
+  if (!wish.uri.empty()) add("URI", wish.uri);
   return text;
 }
 
@@ -107,6 +108,9 @@ TlsFiles TestAuthority::Issue(const CertificateWish& wish) {
   const Certificate certificate = NewCertificate(key.get(), wish, name_, issued_ + 1);
   const std::string names = AlternativeNames(wish);
   if (!names.empty()) AddExtension(certificate.get(), NID_subject_alt_name, names);
+  if (!wish.extended_key_usage.empty()) {
+    AddExtension(certificate.get(), NID_ext_key_usage, wish.extended_key_usage);
+  }
   SignAndWrite(certificate.get(), key_, files.certificate);
   WriteKey(key.get(), files.key);
   return files;

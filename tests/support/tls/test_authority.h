@@ -27,6 +27,8 @@ struct CertificateWish {
   std::vector<std::string> addresses;  // "127.0.0.1"
   std::chrono::hours valid_from{-1};   // From now.
   std::chrono::hours valid_until{24};
+  std::string uri = {};                 // "spiffe://example.org/ns/a"
+  std::string extended_key_usage = {};  // "clientAuth"
 };
 
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe.

@@ -166,6 +166,10 @@ TEST_F(ArgumentsTest, OtherCommandsTakeTheirOptions) {
       CommandOf<ForceReleaseCommand>({"force-release", "x", "--reason", "r", "--now"});
   EXPECT_EQ(force.reason, "r");
   EXPECT_TRUE(force.now);
+  const auto end = CommandOf<EndQuarantineCommand>(
+      {"end-quarantine", "--epoch", "7", "--reason", "r", "--accept-two-holders"});
+  EXPECT_EQ(end.epoch, 7);
+  EXPECT_EQ(end.reason, "r");
 }
 
 TEST_F(ArgumentsTest, WhatFollowsTheDashesIsTheCommandWhateverItLooksLike) {
@@ -229,7 +233,7 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
 
 TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
   for (const char* command : {"acquire", "extend", "release", "fence", "get", "is-held", "list",
-                              "force-release", "health", "run"}) {
+                              "force-release", "health", "whoami", "can", "token", "run"}) {
     const std::string help = HelpOf({command, "--help"});
     for (const char* part :
          {"--server ADDRESS", "--output FORMAT", "--timeout DURATION", "--quiet", "Exit codes: "}) {

@@ -123,6 +123,7 @@ class SessionTransportTest : public testing::Test {
   FixedJitter jitter_;
   QueueingTransport unary_;
   int drains_ = 0;
+  uint64_t token_version_ = 1;
   std::vector<std::shared_ptr<ScriptedStream>> streams_;
   std::set<const ScriptedStream*> ended_;
   Answers answers_;
@@ -133,8 +134,32 @@ class SessionTransportTest : public testing::Test {
         streams_.push_back(std::make_shared<ScriptedStream>(std::move(events)));
         return streams_.back();
       },
-      {.owner = "the tests", .on_draining = [this] { ++drains_; }}};
+      {.owner = "the tests",
+       .on_draining = [this] { ++drains_; },
+       .token_version = [this] { return token_version_; }}};
 };
+
+// The daemon judges a session by the token that it was opened with.
+TEST_F(SessionTransportTest, NewTokenIsShownByANewSession) {
+  ScriptedStream& before = Opened();
+  Acquire("waits");
+  before.FinishWrite();
+  token_version_ = 2;
+
+  Extend("next");
+
+  ASSERT_EQ(streams_.size(), 2U);
+  ScriptedStream& after = *streams_.back();
+  after.FinishWrite();
+  after.SayOpened(1'000);
+  EXPECT_EQ(NamesOf(after), std::vector<std::string>{"next"});
+  EXPECT_FALSE(before.writes_closed) << "an acquire waits there";
+  AnswerLast(before);
+  EXPECT_TRUE(IsAnswered("waits"));
+  EXPECT_TRUE(before.writes_closed);
+  Extend("more");
+  EXPECT_EQ(streams_.size(), 2U);
+}
 
 TEST_F(SessionTransportTest, NothingIsOpenedBeforeItIsNeeded) { EXPECT_TRUE(streams_.empty()); }
 

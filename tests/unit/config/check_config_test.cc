@@ -58,7 +58,7 @@ TEST(CheckConfigTest, ListeningBeyondLoopbackNeedsConsent) {
       Environment environment = {kRedis, {variable, address}};
       EXPECT_THAT(ProblemsOf(From(environment)),
                   AllOf(HasSubstr("(environment " + variable + "): " + address + " can be reached"),
-                        HasSubstr("no transport security yet"),
+                        HasSubstr("listen on tls://" + address + " or mtls://" + address),
                         HasSubstr("--allow-insecure (server.allow_insecure: true, "
                                   "LOCKKEEPERD_SERVER_ALLOW_INSECURE=true)")));
 
@@ -66,6 +66,67 @@ TEST(CheckConfigTest, ListeningBeyondLoopbackNeedsConsent) {
       EXPECT_EQ(ProblemsOf(From(environment)), "none");
     }
   }
+}
+
+// The settings of TLS besides those of the listeners.
+Environment WithTls(Environment environment, const std::string& listen) {
+  environment.insert(environment.end(), {kRedis,
+                                         {"LOCKKEEPERD_SERVER_LISTEN", listen},
+                                         {"LOCKKEEPERD_SERVER_TLS_CERTIFICATE_FILE", "c"},
+                                         {"LOCKKEEPERD_SERVER_TLS_KEY_FILE", "k"}});
+  return environment;
+}
+const std::pair<std::string, std::string> kClientCa = {"LOCKKEEPERD_SERVER_TLS_CLIENT_CA_FILE",
+                                                       "ca"};
+
+TEST(CheckConfigTest, ListeningBeyondLoopbackWithTlsNeedsNoConsent) {
+  EXPECT_EQ(ProblemsOf(From(WithTls({}, "tls://0.0.0.0:7600"))), "none");
+  EXPECT_EQ(ProblemsOf(From(WithTls({kClientCa}, "mtls://[::]:7600,127.0.0.1:7600"))), "none");
+  EXPECT_EQ(ProblemsOf(From(
+                WithTls({{"LOCKKEEPERD_SERVER_HTTP_LISTEN", "tls://0.0.0.0:7601"}}, "unix:/x"))),
+            "none");
+}
+
+TEST(CheckConfigTest, ListenerWithTlsNeedsItsFiles) {
+  const auto problems = [](const std::string& listen) {
+    return ProblemsOf(From({kRedis, {"LOCKKEEPERD_SERVER_LISTEN", listen}}));
+  };
+  EXPECT_THAT(problems("tls://localhost:1"),
+              AllOf(HasSubstr("server.listen (environment LOCKKEEPERD_SERVER_LISTEN): "
+                              "tls://localhost:1 needs a certificate: give --tls-cert "
+                              "(server.tls_certificate_file) and --tls-key (server.tls_key_file)"),
+                    Not(HasSubstr("--tls-client-ca"))));
+  EXPECT_THAT(ProblemsOf(From(WithTls({}, "mtls://localhost:1"))),
+              HasSubstr("mtls://localhost:1 needs the CAs of its clients: give --tls-client-ca"));
+}
+
+TEST(CheckConfigTest, CertificateAndKeyComeTogether) {
+  for (const auto& [given, missing] :
+       {std::pair("CERTIFICATE", "--tls-key"), std::pair("KEY", "--tls-cert")}) {
+    const std::string variable = "LOCKKEEPERD_SERVER_TLS_" + std::string(given) + "_FILE";
+    const LoadedConfig loaded =
+        From({kRedis, {"LOCKKEEPERD_SERVER_LISTEN", "tls://localhost:1"}, {variable, "f"}});
+    EXPECT_THAT(ProblemsOf(loaded),
+                AllOf(HasSubstr("(environment " + variable + "): needs " + std::string(missing)),
+                      Not(HasSubstr("needs a certificate"))));
+  }
+}
+
+// Somebody who names the CAs of clients wants them checked.
+TEST(CheckConfigTest, FilesThatNoListenerUsesAreRefused) {
+  EXPECT_THAT(ProblemsOf(From(WithTls({}, "127.0.0.1:7600"))),
+              HasSubstr("server.tls_certificate_file (environment "
+                        "LOCKKEEPERD_SERVER_TLS_CERTIFICATE_FILE): no listener uses it"));
+  EXPECT_THAT(ProblemsOf(From(WithTls({kClientCa}, "tls://0.0.0.0:7600"))),
+              HasSubstr("server.tls_client_ca_file (environment "
+                        "LOCKKEEPERD_SERVER_TLS_CLIENT_CA_FILE): no listener asks for client "
+                        "certificates; begin an address of server.listen with mtls://"));
+}
+
+TEST(CheckConfigTest, HttpAsksForNoClientCertificates) {
+  const auto loaded = ReadConfig(
+      {.environment = {kRedis, {"LOCKKEEPERD_SERVER_HTTP_LISTEN", "mtls://localhost:1"}}});
+  EXPECT_THAT(std::string(loaded.status().message()), HasSubstr("use tls://"));
 }
 
 TEST(CheckConfigTest, OneOutsideListenerAmongLocalOnesIsFound) {
@@ -78,6 +139,9 @@ TEST(CheckConfigTest, OneOutsideListenerAmongLocalOnesIsFound) {
 TEST(CheckConfigTest, SameAddressTwiceIsRefused) {
   EXPECT_THAT(ProblemsOf(From({kRedis, {"LOCKKEEPERD_SERVER_LISTEN", "localhost:1,localhost:1"}})),
               HasSubstr("localhost:1 is given twice"));
+  EXPECT_THAT(
+      ProblemsOf(From({kRedis, {"LOCKKEEPERD_SERVER_LISTEN", "localhost:1,tls://localhost:1"}})),
+      HasSubstr("localhost:1 is given twice"));
   EXPECT_THAT(ProblemsOf(From({kRedis, {"LOCKKEEPERD_SERVER_HTTP_LISTEN", "127.0.0.1:7600"}})),
               HasSubstr("server.http_listen (environment LOCKKEEPERD_SERVER_HTTP_LISTEN): "
                         "127.0.0.1:7600 is given twice"));

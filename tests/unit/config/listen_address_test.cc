@@ -25,6 +25,7 @@ void ExpectRead(const Readable& expected) {
   EXPECT_EQ(address->host, expected.address.host);
   EXPECT_EQ(address->port, expected.address.port);
   EXPECT_EQ(address->path, expected.address.path);
+  EXPECT_EQ(address->security, expected.address.security);
   EXPECT_EQ(address->IsLocal(), expected.reach == Reach::kLocal);
   EXPECT_EQ(address->ToString(), expected.text);
 }
@@ -44,7 +45,14 @@ TEST(ReadableAddressTest, IsReadAndPrintedBack) {
       {"[::ffff:10.0.0.1]:1", {.host = "::ffff:10.0.0.1", .port = 1}, Reach::kOutside},
       {"my-host.example_1:80", {.host = "my-host.example_1", .port = 80}, Reach::kOutside},
       {"localhost.example.com:80", {.host = "localhost.example.com", .port = 80}, Reach::kOutside},
-      {"127.1:80", {.host = "127.1", .port = 80}, Reach::kOutside}};
+      {"127.1:80", {.host = "127.1", .port = 80}, Reach::kOutside},
+      {"tls://127.0.0.1:0", {.host = "127.0.0.1", .security = Security::kTls}, Reach::kLocal},
+      {"tls://[::]:7600",
+       {.host = "::", .port = 7600, .security = Security::kTls},
+       Reach::kOutside},
+      {"mtls://example.com:7600",
+       {.host = "example.com", .port = 7600, .security = Security::kMutualTls},
+       Reach::kOutside}};
   for (const Readable& expected : cases) ExpectRead(expected);
 }
 
@@ -76,7 +84,11 @@ TEST(RefusedAddressTest, SaysWhy) {
                            {"[127.0.0.1]:7600", "no IPv6 address in brackets"},
                            {"[::1:7600", "has no valid host"},
                            {"a b:7600", "has no valid host"},
-                           {"http://localhost:7600", "belongs in brackets"},
+                           {"http://localhost:7600", "tls:// and mtls:// are known"},
+                           {"TLS://localhost:7600", "tls:// and mtls:// are known"},
+                           {"tls://unix:/run/lk", "from 0 to 65535"},
+                           {"tls://", "has no port"},
+                           {"mtls://:7600", "has no host"},
                            {"unix:", "absolute path"},
                            {"unix:run/lk", "absolute path"},
                            {std::string(254, 'a') + ":1", "at most 253 bytes"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error table against service.md, and what statuses carry. That names and numbers are those of
-// the protos, tests/unit/rpc compares.
+// The error table against what the API promises of each error, and what statuses carry. That names
+// and numbers are those of the protos, tests/unit/rpc compares.
 #include "core/errors.h"
 
 #include <gtest/gtest.h>
@@ -39,6 +39,8 @@ TEST(ErrorTableTest, RowsAreWhatTheServicePromises) {
       {kStoreCorrupt, "STORE_CORRUPT", StatusCode::kDataLoss, Resend::kNever},
       {kFormatTooNew, "FORMAT_TOO_NEW", StatusCode::kDataLoss, Resend::kNever},
       {kInvariantViolated, "INVARIANT_VIOLATED", StatusCode::kInternal, Resend::kNever},
+      {kUnauthenticated, "UNAUTHENTICATED", StatusCode::kUnauthenticated, Resend::kNever},
+      {kPermissionDenied, "PERMISSION_DENIED", StatusCode::kPermissionDenied, Resend::kNever},
   };
   for (const Promise& promise : promises) {
     const ErrorRow& row = RowOf(promise.reason);
@@ -83,7 +85,7 @@ TEST(ErrorTest, StatusesHaveOnlyWhatTheyWereGiven) {
 
 // An operation whose error this does not name as harmless has to be cleaned up after.
 TEST(ErrorTest, OnlyAnUnknownOutcomeMayHaveHappened) {
-  for (int number = 1; number <= static_cast<int>(kInvariantViolated); ++number) {
+  for (int number = 1; number <= kErrorReasons; ++number) {
     const auto reason = static_cast<ErrorReason>(number);
     EXPECT_EQ(MayHaveHappened(Error(reason, "")), reason == kOutcomeUnknown) << RowOf(reason).name;
   }

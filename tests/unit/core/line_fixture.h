@@ -87,7 +87,7 @@ class LineTest : public testing::Test {
   PendingStore store_;
   RecordingObserver observer_;
   Domain domain_{
-      store_,    store_,
+      store_,    &store_,
       clock_,    executor_,
       observer_, {.request_timeout = kRequestTimeout, .waiters_per_principal_max = kWaitersMax}};
   LockManager& locks_ = domain_.locks();

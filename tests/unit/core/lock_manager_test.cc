@@ -73,7 +73,7 @@ class LockManagerTest : public testing::Test {
   support::ManualExecutor executor_{clock_};
   PendingStore store_;
   RecordingObserver observer_;
-  Domain domain_{store_,    store_,    clock_,
+  Domain domain_{store_,    &store_,   clock_,
                  executor_, observer_, {.request_timeout = kRequestTimeout}};
   LockManager& locks_ = domain_.locks();
   Caught<AcquireAnswer> acquired_;

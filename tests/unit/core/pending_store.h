@@ -94,8 +94,10 @@ class RecordingObserver final : public LockObserver {
   void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) override {
     withdrawals.emplace_back(lock_name, end);
   }
-  void OnWaitBegan() override { ++waits_begun; }
-  void OnWaitEnded(WaitEnd end, Micros waited) override { waits_ended.emplace_back(end, waited); }
+  void OnWaitBegan(const AcquireRequest&) override { ++waits_begun; }
+  void OnWaitEnded(const Keeper&, WaitEnd end, Micros waited) override {
+    waits_ended.emplace_back(end, waited);
+  }
   void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) override {
     expired.emplace_back(lock_name, token);
   }

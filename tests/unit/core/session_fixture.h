@@ -92,6 +92,11 @@ class SessionTest : public testing::Test {
   static absl::Status Quarantined() { return Error(ErrorReason::kStoreQuarantined, "a loss"); }
   static absl::Status Away() { return Error(ErrorReason::kStoreUnavailable, "away"); }
 
+  // One that may have so many leases.
+  void OpenSession(size_t leases_max) {
+    session_ = std::make_shared<Session>(locks_, clock_, "someone", listener_, leases_max);
+  }
+
   void Hold(const std::string& name) {
     session_->Run({1, Acquire(name)});
     store_.acquires.Answer(AcquireOutcome(Granted(name)));
@@ -129,7 +134,7 @@ class SessionTest : public testing::Test {
   support::ManualExecutor executor_{clock_};
   PendingStore store_;
   RecordingObserver observer_;
-  Domain domain_{store_, store_, clock_, executor_, observer_, {}};
+  Domain domain_{store_, &store_, clock_, executor_, observer_, {}};
   LockManager& locks_ = domain_.locks();
   RecordingListener listener_;
   std::shared_ptr<Session> session_ =

@@ -311,6 +311,46 @@ TEST_F(SessionTest, LeaseWithAnotherTokenIsNotAdopted) {
   EXPECT_EQ(session_->leases(), 0U);
 }
 
+TEST_F(SessionTest, FullSessionRejectsAcquiresAndAdoptions) {
+  OpenSession(3);
+  Hold("a");
+  TellOffer("b");
+  Caught<Lease> adopted;
+  session_->Adopt(Adoption("c"), adopted.Into());  // Not answered yet.
+  listener_.answered.clear();
+
+  session_->Run({2, Acquire("d")});
+  ASSERT_EQ(listener_.answered.size(), 1U);
+  EXPECT_EQ(ReasonOf(listener_.answered.front().answer.status()), ErrorReason::kLeaseLimit);
+  EXPECT_EQ(store_.acquires.size(), 0U);
+  Caught<Lease> rejected;
+  session_->Adopt(Adoption("d"), rejected.Into());
+  EXPECT_EQ(ReasonOf(rejected.value().status()), ErrorReason::kLeaseLimit);
+  EXPECT_EQ(store_.extends.size(), 1U);
+
+  store_.extends.Answer(Granted("c"));
+  EXPECT_EQ(session_->leases(), 2U);
+  session_->Run({3, Extend("b")});
+  store_.extends.Answer(Granted("b"));
+  EXPECT_EQ(session_->leases(), 3U) << "an offer that was told has its room";
+  Caught<Lease> again;
+  session_->Adopt(Adoption("a"), again.Into());
+  store_.extends.Answer(Granted("a"));
+  EXPECT_TRUE(again.value().ok()) << "it is kept already";
+}
+
+TEST_F(SessionTest, RoomOfAnAdoptionThatFailedAndOfALapsedOfferIsFree) {
+  OpenSession(1);
+  Caught<Lease> adopted;
+  session_->Adopt(Adoption("a"), adopted.Into());
+  store_.extends.Answer(Lost());
+  TellOffer("b");
+  Pass(Withdrawals::kLeaveTriedFor);
+
+  Hold("c");
+  EXPECT_EQ(session_->leases(), 1U);
+}
+
 TEST_F(SessionTest, CancelledWaitIsAnsweredAsSuch) {
   session_->Run({5, Acquire("a", seconds(60))});
   store_.acquires.Answer(AcquireOutcome(Waiting{.number = 1, .position = 1, .free_in = kTtl}));

@@ -48,7 +48,7 @@ std::string TextOf(std::optional<core::Millis> delay) {
 
 TEST(ErrorsPageTest, TableHasTheRowsOfTheCode) {
   std::vector<Row> expected;
-  for (int number = 1; number <= static_cast<int>(ErrorReason::kInvariantViolated); ++number) {
+  for (int number = 1; number <= core::kErrorReasons; ++number) {
     const core::ErrorRow& row = core::RowOf(static_cast<ErrorReason>(number));
     expected.push_back({std::to_string(number), std::string(row.name), NameOfCode(row.code),
                         TextOf(row.resend), TextOf(rpc::DefaultRetryDelay(row.reason))});

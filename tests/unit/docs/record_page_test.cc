@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Holds docs/reference/record.md against scripts/record.lua, and its example against the reader.
+// Holds docs/reference/record.md and the functions of scripts/record.lua against the columns at its
+// head, and the example of the page against the reader.
+#include <map>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "redis/format/lock_record.h"
+#include "redis/format/record_columns.h"
 #include "support/source_tree.h"
 
 namespace lockkeeper {
@@ -16,19 +21,40 @@ namespace {
 using Row = std::vector<std::string>;
 
 constexpr char kPage[] = "docs/reference/record.md";
+constexpr char kScript[] = "server/redis/scripts/record.lua";
+
+using Strings = std::vector<std::string>;
+
+// What `pattern` finds in `text`: its groups.
+std::vector<Strings> FindAll(const std::string& text, const std::regex& pattern) {
+  std::vector<Strings> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
+    found.emplace_back(std::next(at->begin()), at->end());
+  }
+  return found;
+}
 
 // Columns and names as the comment at the head of record.lua lists them.
 std::vector<Row> ColumnsOfScript() {
-  const std::string script = support::ReadSourceFile("server/redis/scripts/record.lua");
+  const std::string script = support::ReadSourceFile(kScript);
   const size_t begin = script.find("--     1 format");
   const std::string list = script.substr(begin, script.find("\n--\n", begin) - begin);
   const std::regex column(R"((\d+)(- ?(\d+))? (\w+( \w+)*))");
   std::vector<Row> rows;
-  for (std::sregex_iterator found(list.begin(), list.end(), column), end; found != end; ++found) {
-    const std::string last = (*found)[3];
-    rows.push_back({(*found)[1].str() + (last.empty() ? "" : "-" + last), (*found)[4]});
+  for (const Strings& found : FindAll(list, column)) {
+    const std::string& last = found[2];
+    rows.push_back({found[0] + (last.empty() ? "" : "-" + last), found[3]});
   }
   return rows;
+}
+
+// By name, as a function of record.lua writes it: lease_end.
+std::map<std::string, std::string> ColumnsByName() {
+  std::map<std::string, std::string> columns;
+  for (const Row& row : ColumnsOfScript()) {
+    columns[std::regex_replace(row[1], std::regex(" "), "_")] = row[0];
+  }
+  return columns;
 }
 
 // The example as it stands in Redis: the page folds its header at lines that end with `\`.
@@ -49,6 +75,38 @@ TEST(RecordPageTest, TableHasTheColumnsOfTheScripts) {
   EXPECT_THAT(rows, testing::ElementsAreArray(ColumnsOfScript()));
 }
 
+TEST(RecordScriptTest, FunctionsReadTheColumnsOfTheirName) {
+  const std::regex function(
+      R"(local function (\w+)_of\(record\) return .*sub\(record, (\d+), (\d+)\))");
+  const std::map<std::string, std::string> columns = ColumnsByName();
+  int checked = 0;
+  for (const Strings& found : FindAll(support::ReadSourceFile(kScript), function)) {
+    const auto column = columns.find(found[0]);
+    if (column == columns.end() || found[0] == "digest") continue;  // With the space before it.
+    ++checked;
+    const bool is_one = found[1] == found[2];
+    EXPECT_EQ(is_one ? found[1] : found[1] + "-" + found[2], column->second) << found[0] << "_of";
+  }
+  EXPECT_EQ(checked, 15);
+}
+
+TEST(RecordScriptTest, SetrangeOverwritesFromTheColumnOfItsName) {
+  const std::string script = support::ReadSourceFile(kScript);
+  const std::regex offsets(R"(local (STATE_AT, [A-Z_, ]+) = ([0-9', ]+)\n)");
+  const std::vector<Strings> found = FindAll(script, offsets);
+  ASSERT_EQ(found.size(), 1U);
+  const std::vector<Strings> names = FindAll(found[0][0], std::regex("(\\w+)_AT"));
+  const std::vector<Strings> values = FindAll(found[0][1], std::regex("'(\\d+)'"));
+  ASSERT_EQ(names.size(), values.size());
+
+  const std::map<std::string, std::string> columns = ColumnsByName();
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::string name = names[i][0];
+    for (char& c : name) c = absl::ascii_tolower(c);
+    EXPECT_EQ(std::stoi(values[i][0]) + 1, std::stoi(columns.at(name))) << name;
+  }
+}
+
 TEST(RecordPageTest, ExampleIsARecordThatTheDaemonReads) {
   constexpr core::NodeTime kBeforeItsEnd{1'795'262'940'000'000};
 
@@ -66,10 +124,11 @@ TEST(RecordPageTest, ExampleIsARecordThatTheDaemonReads) {
 }
 
 TEST(RecordPageTest, DigestOfTheExampleIsThatOfItsLeaseId) {
-  constexpr size_t kLeaseIdColumn = 111;
-  constexpr size_t kDigestEnd = 152;
-  const std::string columns = ExampleRecord().substr(kLeaseIdColumn, kDigestEnd - kLeaseIdColumn);
-  const auto lease_id = core::LeaseId::Parse(columns.substr(0, core::HexId::kLength));
+  const std::string record = ExampleRecord();
+  const redis::Column lease_id_and_digest{redis::column::kLeaseId.first,
+                                          redis::column::kDigest.last};
+  const std::string_view columns = lease_id_and_digest.Of(record);
+  const auto lease_id = core::LeaseId::Parse(redis::column::kLeaseId.Of(record));
 
   ASSERT_TRUE(lease_id);
   EXPECT_EQ(redis::EncodeLeaseId(*lease_id), columns);

@@ -103,7 +103,10 @@ class HttpServerTest : public testing::Test {
   static bool IsHealthy(const HttpServer& server) { return Get(server, "/healthz").body == "ok\n"; }
 
   void StoreIs(bool reachable, const std::string& problem = "") {
-    health_.ReportStore({.reachable = reachable, .problem = problem});
+    health_.ReportStore([&](telemetry::StoreStatus& status) {
+      status.reachable = reachable;
+      status.problem = problem;
+    });
   }
 
   const SystemClock clock_;
@@ -138,9 +141,12 @@ TEST_F(HttpServerTest, ReadinessIsThatOfStoreAndDaemon) {
   expect(503, "store away: refused  by 127.0.0.1\n");
   StoreIs(true);
   expect(200, "ready\n");
-  health_.ReportGrants({.granting = false, .setting_problem = "may\nevict"});
+  health_.ReportStore([](telemetry::StoreStatus& status) {
+    status.grants = false;
+    status.setting_problem = "may\nevict";
+  });
   expect(200, "ready; nothing new is granted: the store may evict\n");
-  health_.ReportGrants({});
+  health_.ReportStore([](telemetry::StoreStatus& status) { status.grants = true; });
   expect(200, "ready\n");
   health_.ReportGivenUp({"store.quarantine\nis off"});
   expect(200, "ready\nnote: store.quarantine is off\n");

@@ -27,6 +27,15 @@ class AdminServiceTest : public testing::Test {
     return request;
   }
 
+  admin::v1::EndQuarantineRequest EndQuarantineRequest() const {
+    admin::v1::EndQuarantineRequest request;
+    request.set_epoch(7);
+    request.set_reason("all jobs are stopped");
+    request.set_accept_two_holders(true);
+    request.set_owner("ada@desk");
+    return request;
+  }
+
   support::InProcessServer server_;
   std::unique_ptr<admin::v1::AdminService::Stub> stub_;
   grpc::ClientContext context_;
@@ -74,21 +83,24 @@ TEST_F(AdminServiceTest, AnswersSayThatAQuarantineRuns) {
   get.set_name("n");
   admin::v1::GetLockResponse got;
   admin::v1::ListLocksResponse listed;
-  const auto ask = [&](telemetry::GrantHealth grants) {
-    server_.health().ReportGrants(std::move(grants));
+  const auto ask = [&](bool grants) {
+    server_.health().ReportStore([&](telemetry::StoreStatus& status) {
+      status.grants = grants;
+      status.quarantine_over = server_.Deps().clock.Now() + std::chrono::hours(1);
+    });
     grpc::ClientContext get_context;
     grpc::ClientContext list_context;
     ASSERT_TRUE(stub_->GetLock(&get_context, get, &got).ok());
     ASSERT_TRUE(stub_->ListLocks(&list_context, {}, &listed).ok());
   };
 
-  ask({.granting = false, .quarantine_over = server_.Deps().clock.Now() + std::chrono::hours(1)});
+  ask(/*grants=*/false);
 
   EXPECT_THAT(got.quarantine_left().seconds(),
               testing::AllOf(testing::Gt(3500), testing::Le(3600)));
   EXPECT_THAT(listed.quarantine_left().seconds(), testing::Gt(3500));
 
-  ask({.granting = true, .quarantine_over = server_.Deps().clock.Now() + std::chrono::hours(1)});
+  ask(/*grants=*/true);
 
   EXPECT_FALSE(got.has_quarantine_left());
   EXPECT_FALSE(listed.has_quarantine_left());
@@ -190,11 +202,85 @@ TEST_F(AdminServiceTest, RejectedForceReleaseIsAuditedOnce) {
   EXPECT_THAT(lines[0], HasSubstr("peer=unix:"));
 }
 
+TEST_F(AdminServiceTest, EndOfAQuarantineLeavesAnAuditRecord) {
+  store().on_end_quarantine = [this](const core::EndQuarantineRequest& request, auto done) {
+    EXPECT_EQ(request.epoch, 7);
+    store().AnswerLater<core::EndQuarantineAnswer>(
+        std::move(done), core::EndQuarantineAnswer{true, 7, core::Millis(20'500)});
+  };
+  admin::v1::EndQuarantineResponse response;
+
+  ASSERT_TRUE(stub_->EndQuarantine(&context_, EndQuarantineRequest(), &response).ok());
+
+  EXPECT_TRUE(response.ended());
+  EXPECT_EQ(response.epoch(), 7);
+  EXPECT_EQ(response.quarantine_left().seconds(), 20);
+  const auto lines = server_.log().LinesWith("event=audit.");
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("event=audit.end_quarantine "));
+  EXPECT_THAT(lines[0], HasSubstr("peer=unix:"));
+  EXPECT_THAT(lines[0], HasSubstr("owner_id=ada@desk"));
+  EXPECT_THAT(lines[0], HasSubstr("epoch=7"));
+  EXPECT_THAT(lines[0], HasSubstr("audit_reason=\"all jobs are stopped\""));
+  EXPECT_THAT(lines[0], HasSubstr("quarantine_ms=20500"));
+  EXPECT_THAT(lines[0], HasSubstr("outcome=quarantine_ended"));
+}
+
+TEST_F(AdminServiceTest, AuditTellsThatThereWasNoQuarantineToEnd) {
+  store().on_end_quarantine = [this](const core::EndQuarantineRequest&, auto done) {
+    store().AnswerLater<core::EndQuarantineAnswer>(std::move(done),
+                                                   core::EndQuarantineAnswer{.epoch = 8});
+  };
+  admin::v1::EndQuarantineResponse response;
+
+  ASSERT_TRUE(stub_->EndQuarantine(&context_, EndQuarantineRequest(), &response).ok());
+
+  EXPECT_FALSE(response.ended());
+  EXPECT_EQ(response.epoch(), 8);
+  const auto lines = server_.log().LinesWith("event=audit.");
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("event=audit.end_quarantine_found_none "));
+  EXPECT_THAT(lines[0], HasSubstr("outcome=no_quarantine"));
+}
+
+TEST_F(AdminServiceTest, EndOfAQuarantineThatFailedIsAuditedToo) {
+  store().on_end_quarantine = [this](const core::EndQuarantineRequest&, auto done) {
+    store().AnswerLater<core::EndQuarantineAnswer>(
+        std::move(done), core::Error(ErrorReason::kOutcomeUnknown, "no reply"));
+  };
+  admin::v1::EndQuarantineResponse response;
+
+  EXPECT_EQ(stub_->EndQuarantine(&context_, EndQuarantineRequest(), &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+
+  const auto lines = server_.log().LinesWith("event=audit.end_quarantine_failed ");
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("problem=\"no reply\""));
+}
+
+TEST_F(AdminServiceTest, QuarantineIsNotEndedByOneWhoDoesNotSayWhichOrWhyOrAcceptTheRisk) {
+  const auto rejected = [this](auto change) {
+    admin::v1::EndQuarantineRequest request = EndQuarantineRequest();
+    change(request);
+    grpc::ClientContext context;
+    admin::v1::EndQuarantineResponse response;
+    return stub_->EndQuarantine(&context, request, &response).error_code() ==
+           grpc::StatusCode::INVALID_ARGUMENT;
+  };
+
+  EXPECT_TRUE(rejected([](auto& request) { request.clear_accept_two_holders(); }));
+  EXPECT_TRUE(rejected([](auto& request) { request.clear_epoch(); }));
+  EXPECT_TRUE(rejected([](auto& request) { request.clear_reason(); }));
+  EXPECT_THAT(server_.log().LinesWith("event=audit.end_quarantine_rejected "), SizeIs(3));
+}
+
 TEST_F(AdminServiceTest, ServerInfoTellsFactsAndHealth) {
-  server_.health().ReportStore({.reachable = true,
-                                .problem = "",
-                                .server_version = "7.0.15",
-                                .assurance = core::Assurance::kDisk});
+  server_.health().ReportStore([](telemetry::StoreStatus& status) {
+    status.reachable = true;
+    status.problem = "";
+    status.server_version = "7.0.15";
+    status.assurance = core::Assurance::kDisk;
+  });
   admin::v1::GetServerInfoResponse response;
 
   ASSERT_TRUE(stub_->GetServerInfo(&context_, {}, &response).ok());
@@ -214,7 +300,10 @@ TEST_F(AdminServiceTest, ServerInfoTellsFactsAndHealth) {
 }
 
 TEST_F(AdminServiceTest, ServerInfoSaysSinceWhenUntilWhenAndWhyNothingIsGranted) {
-  server_.health().ReportStore({.reachable = true, .problem = ""});
+  server_.health().ReportStore([](telemetry::StoreStatus& status) {
+    status.reachable = true;
+    status.problem = "";
+  });
   admin::v1::GetServerInfoResponse response;
   {
     grpc::ClientContext context;
@@ -225,13 +314,15 @@ TEST_F(AdminServiceTest, ServerInfoSaysSinceWhenUntilWhenAndWhyNothingIsGranted)
   EXPECT_FALSE(response.store().has_quarantine_left());
   EXPECT_FALSE(response.store().has_last_loss_time());
 
-  server_.health().ReportGrants({.granting = false,
-                                 .epoch = 3,
-                                 .quarantine_end = {1'700'000'040'000'000},
-                                 .quarantine_over = server_.loop().Now() + std::chrono::hours(2),
-                                 .loss = "emptied",
-                                 .loss_detail = "Redis was emptied",
-                                 .noticed = {1'700'000'010'000'000}});
+  server_.health().ReportStore([this](telemetry::StoreStatus& status) {
+    status.grants = false;
+    status.epoch = 3;
+    status.quarantine_end = {1'700'000'040'000'000};
+    status.quarantine_over = server_.loop().Now() + std::chrono::hours(2);
+    status.loss = "emptied";
+    status.loss_detail = "Redis was emptied";
+    status.noticed = {1'700'000'010'000'000};
+  });
   ASSERT_TRUE(stub_->GetServerInfo(&context_, {}, &response).ok());
 
   const admin::v1::StoreInfo& store = response.store();
@@ -247,7 +338,8 @@ TEST_F(AdminServiceTest, ServerInfoSaysSinceWhenUntilWhenAndWhyNothingIsGranted)
 }
 
 TEST_F(AdminServiceTest, ServerInfoSaysWhyTheStoreIsAwayAndThatItDrains) {
-  server_.health().ReportStore({.problem = "connection refused"});
+  server_.health().ReportStore(
+      [](telemetry::StoreStatus& status) { status.problem = "connection refused"; });
   server_.health().StartDraining();
   admin::v1::GetServerInfoResponse response;
 

@@ -10,7 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "core/errors.h"
+#include "support/manual_clock.h"
 #include "support/rpc/captured_log.h"
 
 namespace lockkeeper::rpc {
@@ -53,7 +55,9 @@ class GateTest : public testing::Test {
 
   support::CapturedLog output_;
   telemetry::Log log_{{}, output_};
-  Gate gate_{kLimits, {log_, "rpc"}, 0x0123456789abcdef};
+  access::AccessControl access_{std::make_shared<access::Rulebook>(), absl::Now};
+  support::ManualClock clock_;
+  Gate gate_{kLimits, access_, clock_, {log_, "rpc"}, 0x0123456789abcdef};
   RequestIds request_ids_{7};
   const grpc::CallbackServerContext call_;
   Operation operation_;
@@ -79,9 +83,10 @@ TEST_F(GateTest, CloseTellsHowManyAreStillIn) {
 // However enter, leave and close meet: Close returns when those are out that were let in.
 TEST_F(GateTest, CloseWaitsForTheLastToLeave) {
   for (int round = 0; round < 200; ++round) {
-    Gate gate(kLimits, {log_, "rpc"}, 1);
+    Gate gate(kLimits, access_, clock_, {log_, "rpc"}, 1);
     std::atomic<int> working = 0;
     std::vector<std::thread> callers;
+    callers.reserve(4);
     for (int i = 0; i < 4; ++i) {
       callers.emplace_back([&] {
         for (bool in_time = true; in_time;) {

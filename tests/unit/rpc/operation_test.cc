@@ -341,6 +341,7 @@ TEST(OperationTest, VerbAndRpcNameAreThoseOfTheMessage) {
   expect(admin::v1::GetLockRequest(), Verb::kInspect, "GetLock");
   expect(admin::v1::ListLocksRequest(), Verb::kList, "ListLocks");
   expect(admin::v1::ForceReleaseRequest(), Verb::kForceRelease, "ForceRelease");
+  expect(admin::v1::EndQuarantineRequest(), Verb::kEndQuarantine, "EndQuarantine");
   expect(admin::v1::GetServerInfoRequest(), Verb::kServerInfo, "GetServerInfo");
 }
 

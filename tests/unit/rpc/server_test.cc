@@ -29,7 +29,8 @@ using testing::MatchesRegex;
 
 class ServerTest : public testing::Test {
  protected:
-  static telemetry::StoreHealth Up() { return {.reachable = true, .problem = ""}; }
+  static void Up(telemetry::StoreStatus& status) { status.reachable = true; }
+  static void Away(telemetry::StoreStatus& status) { status.reachable = false; }
 
   bool Answers(const std::string& address) {
     const auto stub = admin::v1::AdminService::NewStub(
@@ -130,9 +131,9 @@ TEST_F(ServerTest, HealthFollowsTheStoreUnderAllNames) {
   for (const std::string name :
        {"", "lockkeeper.v1.LockService", "lockkeeper.admin.v1.AdminService", "store"}) {
     EXPECT_EQ(CheckHealth(channel, name), Serving::kNotServing) << name;
-    server_.health().ReportStore(Up());
+    server_.health().ReportStore(Up);
     EXPECT_EQ(CheckHealth(channel, name), Serving::kServing) << name;
-    server_.health().ReportStore({.problem = "gone"});
+    server_.health().ReportStore(Away);
     EXPECT_EQ(CheckHealth(channel, name), Serving::kNotServing) << name;
   }
   EXPECT_EQ(CheckHealth(channel, "lockkeeper.v1.Other"), Serving::kUnknownName);
@@ -140,22 +141,22 @@ TEST_F(ServerTest, HealthFollowsTheStoreUnderAllNames) {
 
 TEST_F(ServerTest, StoreThatGrantsNothingNewIsNotServingButTheServicesAre) {
   const auto channel = server_.NewChannel();
-  server_.health().ReportStore(Up());
+  server_.health().ReportStore(Up);
 
-  server_.health().ReportGrants({.granting = false});
+  server_.health().ReportStore([](telemetry::StoreStatus& status) { status.grants = false; });
 
   EXPECT_EQ(CheckHealth(channel, "store"), Serving::kNotServing);
   for (const std::string name :
        {"", "lockkeeper.v1.LockService", "lockkeeper.admin.v1.AdminService"}) {
     EXPECT_EQ(CheckHealth(channel, name), Serving::kServing) << name;
   }
-  server_.health().ReportGrants({});
+  server_.health().ReportStore([](telemetry::StoreStatus& status) { status.grants = true; });
   EXPECT_EQ(CheckHealth(channel, "store"), Serving::kServing);
 }
 
 TEST_F(ServerTest, HealthIsNotServingWhileDraining) {
   const auto channel = server_.NewChannel();
-  server_.health().ReportStore(Up());
+  server_.health().ReportStore(Up);
   server_.health().StartDraining();
   EXPECT_EQ(CheckHealth(channel, ""), Serving::kNotServing);
   EXPECT_EQ(CheckHealth(channel, "store"), Serving::kNotServing);

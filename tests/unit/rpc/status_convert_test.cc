@@ -47,7 +47,7 @@ TEST(StatusConvertTest, RowsHaveTheNamesAndNumbersOfTheProto) {
 }
 
 TEST(StatusConvertTest, EveryRowTellsItsReason) {
-  ASSERT_EQ(AllReasons().size(), 15u);
+  ASSERT_EQ(AllReasons().size(), static_cast<size_t>(core::kErrorReasons));
   for (const ErrorReason reason : AllReasons()) {
     const core::ErrorRow& row = core::RowOf(reason);
 

@@ -433,6 +433,43 @@ TEST_F(JudgeLossesTest, TokenIsAdmittedWithoutAProof) {
   ExpectOne("was admitted without a proof");
 }
 
+// The lease is over at kTtl, its lock_delay 300 ms later; the quarantine at 10 + 2 * kTtl.
+TEST_F(JudgeLossesTest, QuarantineIsNeedlessOnceNobodyIsLeftWhoMustProve) {
+  GiveWithLockDelay();
+  EXPECT_FALSE(judge.QuarantineIsNeedless(At(5))) << "there is none";
+  Lose(Forgot::kSome, 10);
+  judge.BeliefBegan("a", 0, 1);
+  EXPECT_FALSE(judge.QuarantineIsNeedless(At(kTtl + 299))) << "the lock is closed";
+  EXPECT_FALSE(judge.QuarantineIsNeedless(At(kTtl + 301))) << "its client still works";
+  judge.BeliefEnded("a", 0, 1);
+  EXPECT_TRUE(judge.QuarantineIsNeedless(At(kTtl + 301)));
+  EXPECT_FALSE(judge.QuarantineIsNeedless(At(10 + kQuarantine))) << "it is over";
+}
+
+TEST_F(JudgeLossesTest, QuarantineIsNeedlessForLeasesThatAreProved) {
+  Give(TryOf('a'), 1, 0);
+  Lose(Forgot::kSome, 10);
+  EXPECT_FALSE(judge.QuarantineIsNeedless(At(20)));
+  TakeBack('a', 1, 20);
+  EXPECT_TRUE(judge.QuarantineIsNeedless(At(30)));
+}
+
+TEST_F(JudgeLossesTest, LockIsGivenOnceTheQuarantineWasEnded) {
+  Give(TryOf('a'), 1, 0);
+  Lose(Forgot::kSome, 10);
+  judge.QuarantineEnded(At(kTtl + 1));
+  Give(TryOf('b'), 2, kTtl + 2);
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, ForgottenLeaseOutlastsAQuarantineThatWasEnded) {
+  Give(TryOf('a'), 1, 0);
+  Lose(Forgot::kSome, 10);
+  judge.QuarantineEnded(At(20));
+  Give(TryOf('b'), 2, 30);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
 TEST_F(JudgeLossesTest, QuarantineWithoutALoss) {
   judge.EpochBegan(At(kQuarantine));
   ExpectOne("although nothing was lost");

@@ -132,16 +132,16 @@ TEST_F(LineWatchTest, LeaseIsConfirmedToItsDaemonOnlyOnceForEachEnd) {
   const auto other = NewDaemon(2);
   Acquire(*daemon, 1);
   Run();
-  const core::Instant granted = daemon->link().lease_confirmed();
+  const core::Instant granted = daemon->redis_link().lease_confirmed();
   EXPECT_GT(granted, support::ManualClock().Now());
 
   Acquire(*daemon, 1);  // Once more.
   Run();
 
-  EXPECT_EQ(daemon->link().lease_confirmed(), core::Instant::min());
+  EXPECT_EQ(daemon->redis_link().lease_confirmed(), core::Instant::min());
   Acquire(*other, 2);
   Run();
-  EXPECT_EQ(other->link().lease_confirmed(), core::Instant::min()) << "it waits";
+  EXPECT_EQ(other->redis_link().lease_confirmed(), core::Instant::min()) << "it waits";
 }
 
 }  // namespace

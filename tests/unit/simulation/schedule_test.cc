@@ -107,15 +107,34 @@ TEST(ScheduleTest, OrderSaysHowLongMessagesTake) {
   EXPECT_EQ(order.Next(Micros(7)), Micros(7));
 }
 
+TEST(ScheduleTest, InMemoryNothingIsLeftOfWhatOnlyRedisHas) {
+  Schedule schedule;
+  schedule.clinging_one_in = 2;
+  for (const FaultKind kind :
+       {FaultKind::kDaemonCrash, FaultKind::kMessagesLate, FaultKind::kNodeClockBack,
+        FaultKind::kStoreFlushed, FaultKind::kNodeRestart}) {
+    schedule.faults.push_back({.kind = kind});
+  }
+
+  PutInMemory(schedule);
+
+  EXPECT_TRUE(schedule.in_memory);
+  EXPECT_FALSE(schedule.guarded);
+  EXPECT_EQ(schedule.clinging_one_in, 0);
+  ASSERT_EQ(schedule.faults.size(), 2U);
+  EXPECT_EQ(schedule.faults[0].kind, FaultKind::kDaemonCrash);
+  EXPECT_EQ(schedule.faults[1].kind, FaultKind::kNodeRestart);
+}
+
 TEST(ScheduleTest, EvenDrawingStaysAsItWas) {
   // Else the seeds of regression_seeds.txt mean other schedules than those that once failed.
   EXPECT_EQ(
       WriteSchedule(DrawEven(68810)),
       "seed=68810 daemons=4 entrances=4 balanced=1 clients=3 session_clients=2 session_leases=1 "
-      "locks=1 ttl=4746 lock_delay=808 max_hold=0 scripts_loaded=1 durable=1 guarded=0 "
+      "locks=1 ttl=4746 lock_delay=808 max_hold=0 in_memory=0 scripts_loaded=1 durable=1 guarded=0 "
       "think_max=5916593 hold_max=1216664 wait_max=9026 cancel_one_in=8 confirm_one_in=4 "
       "careless_one_in=6 clinging_one_in=0 impatient_one_in=0 slow_claim_one_in=0 hand_on_one_in=0 "
-      "prove_ended_one_in=0 faults_end=19500000 "
+      "prove_ended_one_in=0 ends_quarantines=0 faults_end=19500000 "
       "order_from=0 order= "
       "store_slow@1594637+4795218/0 daemon_pause@5989804+28199/0 "
       "stream_broken@13807644+314996/23");

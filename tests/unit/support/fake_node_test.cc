@@ -76,12 +76,12 @@ class FakeNodeTest : public testing::Test {
   ManualExecutor executor_{clock_};
   LuaScripts lua_;
   RedisModel server_{lua_, clock_};
-  FakeNode node_{server_, clock_, executor_, {.lanes = 2, .reply_timeout = kReplyTimeout}};
+  FakeNode node_{server_, clock_, executor_, {.connections = 2, .reply_timeout = kReplyTimeout}};
 };
 
 TEST_F(FakeNodeTest, RequestIsAnsweredOnceAndNeverAtOnce) {
   Outcome set;
-  node_.Send(SetCommand("a", "1"), Into(set));
+  node_.Send({}, SetCommand("a", "1"), Into(set));
 
   EXPECT_FALSE(set.reply);
   EXPECT_EQ(ValueOf("a"), "");
@@ -94,11 +94,11 @@ TEST_F(FakeNodeTest, RequestIsAnsweredOnceAndNeverAtOnce) {
 TEST_F(FakeNodeTest, UnknownScriptIsLoadedAndRunAgain) {
   Outcome first;
   Outcome second;
-  node_.Run(0, redis::kFenceScript, FenceCommand(), Into(first));
+  node_.Run({0}, redis::kFenceScript, FenceCommand(), Into(first));
   executor_.RunUntilIdle();
   EXPECT_EQ(node_.requests(), 3U);
   server_.ForgetScripts();
-  node_.Run(0, redis::kFenceScript, FenceCommand(), Into(second));
+  node_.Run({0}, redis::kFenceScript, FenceCommand(), Into(second));
   executor_.RunUntilIdle();
 
   ASSERT_TRUE(first.reply && second.reply);
@@ -110,8 +110,8 @@ TEST_F(FakeNodeTest, LaneKeepsItsOrderWhateverTheDelays) {
   Outcome slow;
   Outcome fast;
   node_.PlanNext({.request_delay = Micros(500)});
-  node_.Run(0, redis::kFenceScript, SetCommand("a", "first"), Into(slow));
-  node_.Run(0, redis::kFenceScript, SetCommand("a", "second"), Into(fast));
+  node_.Run({0}, redis::kFenceScript, SetCommand("a", "first"), Into(slow));
+  node_.Run({0}, redis::kFenceScript, SetCommand("a", "second"), Into(fast));
 
   executor_.RunUntilIdle();
   EXPECT_FALSE(fast.reply);
@@ -125,8 +125,8 @@ TEST_F(FakeNodeTest, LanesDoNotWaitForEachOther) {
   Outcome slow;
   Outcome fast;
   node_.PlanNext({.request_delay = Micros(500)});
-  node_.Run(0, redis::kFenceScript, SetCommand("a", "slow"), Into(slow));
-  node_.Run(1, redis::kFenceScript, SetCommand("a", "fast"), Into(fast));
+  node_.Run({0}, redis::kFenceScript, SetCommand("a", "slow"), Into(slow));
+  node_.Run({1}, redis::kFenceScript, SetCommand("a", "fast"), Into(fast));
 
   executor_.RunUntilIdle();
   EXPECT_TRUE(fast.reply);
@@ -138,7 +138,7 @@ TEST_F(FakeNodeTest, LanesDoNotWaitForEachOther) {
 TEST_F(FakeNodeTest, LostRequestIsNotExecutedAndItsOutcomeIsUnknown) {
   Outcome lost;
   node_.PlanNext({.fate = Fate::kRequestLost});
-  node_.Send(SetCommand("a", "1"), Into(lost));
+  node_.Send({}, SetCommand("a", "1"), Into(lost));
 
   executor_.AdvanceBy(kReplyTimeout - Micros(1));
   EXPECT_FALSE(lost.reply);
@@ -152,7 +152,7 @@ TEST_F(FakeNodeTest, LostRequestIsNotExecutedAndItsOutcomeIsUnknown) {
 TEST_F(FakeNodeTest, LostReplyIsExecutedAndItsOutcomeIsUnknown) {
   Outcome lost;
   node_.PlanNext({.fate = Fate::kReplyLost});
-  node_.Send(SetCommand("a", "1"), Into(lost));
+  node_.Send({}, SetCommand("a", "1"), Into(lost));
 
   executor_.AdvanceBy(kReplyTimeout);
 
@@ -166,10 +166,10 @@ TEST_F(FakeNodeTest, LossTakesWhatFollowsOnItsLaneUntilItIsNoticed) {
   Outcome behind;
   Outcome later;
   node_.PlanNext({.fate = Fate::kRequestLost});
-  node_.Run(0, redis::kFenceScript, SetCommand("a", "lost"), Into(lost));
-  node_.Run(0, redis::kFenceScript, SetCommand("a", "behind"), Into(behind));
+  node_.Run({0}, redis::kFenceScript, SetCommand("a", "lost"), Into(lost));
+  node_.Run({0}, redis::kFenceScript, SetCommand("a", "behind"), Into(behind));
   executor_.AdvanceBy(kReplyTimeout);
-  node_.Run(0, redis::kFenceScript, SetCommand("a", "later"), Into(later));
+  node_.Run({0}, redis::kFenceScript, SetCommand("a", "later"), Into(later));
   executor_.RunUntilIdle();
 
   EXPECT_EQ(ReasonOf(lost), ErrorReason::kOutcomeUnknown);
@@ -184,10 +184,10 @@ TEST_F(FakeNodeTest, RequestThatWasGivenUpMayBeExecutedLater) {
   Outcome given_up;
   Outcome later;
   node_.PlanNext({.request_delay = 3 * kReplyTimeout});
-  node_.Run(0, redis::kFenceScript, SetCommand("a", "given up"), Into(given_up));
+  node_.Run({0}, redis::kFenceScript, SetCommand("a", "given up"), Into(given_up));
   executor_.AdvanceBy(kReplyTimeout);
   EXPECT_EQ(ReasonOf(given_up), ErrorReason::kOutcomeUnknown);
-  node_.Run(0, redis::kFenceScript, SetCommand("a", "later"), Into(later));
+  node_.Run({0}, redis::kFenceScript, SetCommand("a", "later"), Into(later));
   executor_.RunUntilIdle();
   EXPECT_EQ(ValueOf("a"), "later");
 
@@ -200,10 +200,10 @@ TEST_F(FakeNodeTest, NodeThatIsAwayRefusesUntilItComesBack) {
   Outcome refused;
   Outcome again;
   node_.PlanNext({.request_delay = Micros(10)});
-  node_.Send(SetCommand("a", "1"), Into(under_way));
+  node_.Send({}, SetCommand("a", "1"), Into(under_way));
   node_.GoAway(InFlight::kLost);
   EXPECT_EQ(node_.assurance(), core::Assurance::kNone);
-  node_.Send(SetCommand("a", "2"), Into(refused));
+  node_.Send({}, SetCommand("a", "2"), Into(refused));
   EXPECT_FALSE(refused.reply);
   executor_.AdvanceBy(Micros(10));
 
@@ -212,7 +212,7 @@ TEST_F(FakeNodeTest, NodeThatIsAwayRefusesUntilItComesBack) {
   EXPECT_EQ(ValueOf("a"), "");
 
   node_.ComeBack();
-  node_.Send(SetCommand("a", "3"), Into(again));
+  node_.Send({}, SetCommand("a", "3"), Into(again));
   executor_.RunUntilIdle();
   EXPECT_TRUE(again.reply->ok());
   EXPECT_EQ(ValueOf("a"), "3");
@@ -222,8 +222,8 @@ TEST_F(FakeNodeTest, ErrorRepliesOfTheServerAreReplies) {
   server_.RefuseWrites("READONLY You can't write against a read only replica.");
   Outcome set;
   Outcome script;
-  node_.Send(SetCommand("a", "1"), Into(set));
-  node_.Run(0, redis::kFenceScript, FenceCommand(), Into(script));
+  node_.Send({}, SetCommand("a", "1"), Into(set));
+  node_.Run({0}, redis::kFenceScript, FenceCommand(), Into(script));
   executor_.RunUntilIdle();
 
   EXPECT_EQ((*set.reply)->type, Reply::Type::kError);

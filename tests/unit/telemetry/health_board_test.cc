@@ -20,11 +20,33 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-StoreHealth Up(Assurance assurance = Assurance::kDisk) {
-  return {.reachable = true, .problem = "", .server_version = "7.0.15", .assurance = assurance};
+auto Up(Assurance assurance = Assurance::kDisk) {
+  return [assurance](StoreStatus& status) {
+    status.reachable = true;
+    status.problem = "";
+    status.server_version = "7.0.15";
+    status.assurance = assurance;
+  };
 }
 
-StoreHealth Down(std::string problem) { return {.problem = std::move(problem)}; }
+auto Down(std::string problem) {
+  return [problem = std::move(problem)](StoreStatus& status) {
+    status.reachable = false;
+    status.problem = problem;
+  };
+}
+
+// The guard has looked and found this epoch, in a quarantine or not.
+auto Guarded(bool grants, int64_t epoch = 1, core::NodeTime quarantine_end = {}) {
+  return [=](StoreStatus& status) {
+    status.looked = true;
+    status.grants = grants;
+    status.epoch = epoch;
+    status.quarantine_end = quarantine_end;
+  };
+}
+
+void NotLooked(StoreStatus& status) { status.looked = status.grants = false; }
 
 class HealthBoardTest : public testing::Test {
  protected:
@@ -48,7 +70,8 @@ TEST_F(HealthBoardTest, ServesNotBeforeTheStoreIsReached) {
 
   EXPECT_TRUE(board.Current().serving());
   EXPECT_EQ(board.Current().problem(), "");
-  EXPECT_EQ(board.Current().store, Up());
+  EXPECT_EQ(board.Current().store.server_version, "7.0.15");
+  EXPECT_EQ(board.Current().store.assurance, Assurance::kDisk);
   EXPECT_TRUE(Exposes("lockkeeper_store_up 1"));
   EXPECT_THAT(log_.Take(), ElementsAre(AllOf(HasSubstr("level=info"), HasSubstr("event=store.up"),
                                              EndsWith("server_version=7.0.15 assurance=disk"))));
@@ -88,14 +111,14 @@ TEST_F(HealthBoardTest, NotesSayWhatIsGivenUpAndThatTheStoreForgets) {
 
 TEST_F(HealthBoardTest, ServesNotBeforeTheGuardHasLooked) {
   HealthBoard board(log_.logger(), metrics_);
-  board.ReportGrants({.looked = false, .granting = false});
+  board.ReportStore(NotLooked);
   board.ReportStore(Up());
 
   EXPECT_FALSE(board.Current().serving());
   EXPECT_FALSE(board.Current().granting());
   EXPECT_THAT(board.Current().problem(), HasSubstr("not looked"));
 
-  board.ReportGrants({.granting = false});
+  board.ReportStore(Guarded(false));
 
   EXPECT_TRUE(board.Current().serving()) << "holders go on in a quarantine";
   EXPECT_EQ(board.Current().problem(), "");
@@ -105,7 +128,7 @@ TEST_F(HealthBoardTest, StoreThatNothingIsKnownOfIsNotCalledAway) {
   HealthBoard board(log_.logger(), metrics_);
 
   board.ReportGivenUp({"store.quarantine is off"});
-  board.ReportGrants({.looked = false, .granting = false});
+  board.ReportStore(NotLooked);
 
   EXPECT_THAT(log_.Take(), IsEmpty());
 }
@@ -166,7 +189,7 @@ TEST_F(HealthBoardTest, StoreThatGrantsNothingNewServesHolders) {
   EXPECT_TRUE(board.Current().granting());
   EXPECT_TRUE(Exposes("lockkeeper_store_granting 1"));
 
-  board.ReportGrants({.granting = false, .epoch = 7, .quarantine_end = {1'700'000'000'500'000}});
+  board.ReportStore(Guarded(false, 7, {1'700'000'000'500'000}));
 
   EXPECT_TRUE(board.Current().serving());
   EXPECT_FALSE(board.Current().granting());
@@ -174,7 +197,7 @@ TEST_F(HealthBoardTest, StoreThatGrantsNothingNewServesHolders) {
   EXPECT_TRUE(Exposes("lockkeeper_store_epoch 7"));
   EXPECT_TRUE(Exposes("lockkeeper_store_quarantine_end_seconds 1700000000.5"));
 
-  board.ReportGrants({.epoch = 7});
+  board.ReportStore(Guarded(true, 7));
   EXPECT_TRUE(board.Current().granting());
   EXPECT_TRUE(Exposes("lockkeeper_store_granting 1"));
 
@@ -231,7 +254,8 @@ TEST_F(HealthBoardTest, ListenersHearChangesOfManyThreadsInOrder) {
   std::vector<std::thread> threads;
   for (size_t thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&board] {
-      for (int i = 0; i < 500; ++i) board.ReportStore(i % 2 == 0 ? Down("away") : Up());
+      for (int i = 0; i < 500; ++i)
+        i % 2 == 0 ? board.ReportStore(Down("away")) : board.ReportStore(Up());
     });
   }
   for (std::thread& thread : threads) thread.join();

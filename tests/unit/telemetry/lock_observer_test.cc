@@ -48,11 +48,11 @@ TEST_F(LockObserverTest, OnlyAGrantThatIsLeftToItsTtlIsAWarning) {
 }
 
 TEST_F(LockObserverTest, WaitersAreCountedWhileTheyWaitAndTimedByTheirEnd) {
-  for (int i = 0; i < 3; ++i) observer_.OnWaitBegan();
+  for (int i = 0; i < 3; ++i) observer_.OnWaitBegan({});
   EXPECT_THAT(metrics_.Expose(), HasSubstr("\nlockkeeper_waiters 3\n"));
 
-  observer_.OnWaitEnded(core::WaitEnd::kGranted, std::chrono::seconds(2));
-  observer_.OnWaitEnded(core::WaitEnd::kTimedOut, std::chrono::minutes(5));
+  observer_.OnWaitEnded({}, core::WaitEnd::kGranted, std::chrono::seconds(2));
+  observer_.OnWaitEnded({}, core::WaitEnd::kTimedOut, std::chrono::minutes(5));
 
   const std::string exposed = metrics_.Expose();
   EXPECT_THAT(exposed, HasSubstr("\nlockkeeper_waiters 1\n"));

@@ -39,12 +39,12 @@ TEST(LogTest, TextHasTheFixedFieldsFirst) {
   RecordedLog log;
 
   log.logger().Info("store.up", "The store answers",
-                    {field::Address("127.0.0.1:6379"), field::Lane(3)});
+                    {field::Address("127.0.0.1:6379"), field::Connection(3)});
 
   EXPECT_THAT(
       log.Take(),
       ElementsAre("ts=2026-01-02T03:04:05.678901Z level=info component=test "
-                  "event=store.up msg=\"The store answers\" address=127.0.0.1:6379 lane=3"));
+                  "event=store.up msg=\"The store answers\" address=127.0.0.1:6379 connection=3"));
 }
 
 TEST(LogTest, JsonHasTheSameFieldsWithTypes) {

@@ -195,6 +195,8 @@ TEST_F(MetricsTest, CatalogListsWhatIsExposed) {
   metrics_.StoreLosses("emptied").Increment();
   metrics_.Reassertions("taken_back").Increment();
   metrics_.ConnectionsClosed("too_many").Increment();
+  metrics_.FileReloads("server_tls", "used").Increment();
+  metrics_.CertificateExpiry("server").Set(1);
 
   std::map<std::string, Exposed> exposed = ParseExposition(metrics_.Expose());
 

@@ -27,7 +27,7 @@ struct Contention {
   int waiters = 0;                             // Waiters in line.
 };
 
-// One of three: granted, contention (somebody else has the lock), error.
+// One of three: granted, contention (the lock is not free), error.
 //
 //   if (AcquireResult result = client.Acquire("report")) {
 //     Write(result->fencing_token());

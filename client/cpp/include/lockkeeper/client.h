@@ -45,9 +45,10 @@ struct [[nodiscard]] FenceResult {
   bool admitted() const { return verdict == Verdict::kAdmitted; }
 };
 
-// A connection to the service. Creating one is expensive, keeping it is not: use one per process.
+// The client of one service: its connections and two threads. Creating one is expensive, keeping it
+// is not: use one per process.
 //
-// It has one thread that renews all leases and one that runs callbacks. It retries a call only when
+// One thread renews all leases, the other runs callbacks. It retries a call only when
 // the service is unavailable, and with the same lease id, so that nothing is acquired twice. When
 // an acquire ends without an answer, it releases the lease id in the background. All calls share
 // one stream to the daemon in use; where a proxy cuts streams they are unary calls. No call waits

@@ -31,7 +31,9 @@ enum class ErrorReason {
   kStoreCorrupt = 13,        // The record of the lock cannot be parsed.
   kFormatTooNew = 14,        // The record of the lock was written by a newer version.
   kInvariantViolated = 15,   // The server has a bug.
-  kNotAcquired = 1000,       // Somebody else has the lock; see AcquireResult::contention.
+  kUnauthenticated = 16,     // The credentials of this client prove nothing to the server.
+  kPermissionDenied = 17,    // The server's policy does not allow it.
+  kNotAcquired = 1000,       // The lock is not free; see AcquireResult::contention.
 };
 
 // Name as on the wire and in logs, such as "LEASE_LOST". Thread-safety: thread-safe, as all here.

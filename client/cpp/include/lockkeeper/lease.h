@@ -72,8 +72,8 @@ struct Loss {
 // What it cannot prevent: a paused process may wake up after the end and act before it checks
 // `lost`. Only a resource that checks the fencing token prevents that.
 //
-// Thread-safety: reassertion, remaining, lost, loss, OnLost, OnExtended, stop_token and Release are
-// thread-safe; moving and destroying are not. Lifetime: may outlive its Client.
+// Thread-safety: all methods but Detach are thread-safe; moving and destroying are not. Lifetime:
+// may outlive its Client.
 class [[nodiscard]] Lease {
  public:
   explicit Lease(std::unique_ptr<client::HeldLease> held);  // For the client.

@@ -22,11 +22,35 @@ namespace lockkeeper {
 // lockkeeper.v1.Assurance.
 enum class Assurance { kUnspecified = 0, kMemory = 1, kDisk = 2, kReplicas = 3, kQuorum = 4 };
 
+// How to reach daemons over TLS: whom to trust, and who this program is. PEM files, which are read
+// again when they change.
+struct TlsOptions {
+  // CAs that may sign the certificate of a daemon. Empty: those of the system.
+  std::string ca_file{};
+
+  // This program's certificate, with those between it and its CA, and its key, without a
+  // passphrase, for daemons that ask for one. Both or neither.
+  std::string certificate_file{};
+  std::string key_file{};
+
+  // Name or address that the certificate of a daemon must be for. Empty: the host of its address.
+  std::string server_name{};
+};
+
 // How to reach the service.
 struct ClientOptions {
-  // Daemons of one service: `host:port`, `[v6]:port` or `unix:/path`. The first that answers is
-  // used; the next one is tried when it is unavailable or stopping. 1 to 16.
+  // Daemons of one service: `host:port`, `[v6]:port`, `unix:/path`, or `tls://host:port`. The first
+  // that answers is used; the next one is tried when it is unavailable or stopping. 1 to 16
+  // addresses.
   std::vector<std::string> addresses = {"127.0.0.1:7600"};
+
+  // If any of them is given, all hosts are reached over TLS, whether `tls://` is written or not.
+  TlsOptions tls{};
+
+  // File that holds a bearer token (or a JWT, such as a service-account token of Kubernetes), which
+  // proves who this program is. It is read again when it changes. Only shown on connections within
+  // this machine, unless they are encrypted. Empty: none.
+  std::string token_file{};
 
   // Names this program for people: at most 256 bytes. Empty: `host/pid`.
   std::string owner{};
@@ -56,7 +80,7 @@ struct AcquireOptions {
   // Names the holder for people. Empty: ClientOptions::owner.
   std::string owner{};
 
-  // Kept with the lease, for people. At most 8.
+  // Kept with the lease, for people. At most 8 labels.
   std::map<std::string, std::string> labels{};
 
   // Time for which the lock stays closed if this lease ends without a release. At most 1 min.

@@ -25,6 +25,8 @@ bool LeftNothing(const absl::Status& status) {
     case ErrorReason::kWaiterLimit:
     case ErrorReason::kLeaseLimit:
     case ErrorReason::kRateLimit:
+    case ErrorReason::kUnauthenticated:
+    case ErrorReason::kPermissionDenied:
       return true;
     default:
       return false;

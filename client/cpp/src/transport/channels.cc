@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/channels.h"
 
+#include <arpa/inet.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 
 #include <charconv>
 #include <utility>
@@ -12,12 +12,19 @@
 namespace lockkeeper::client {
 namespace {
 
-constexpr char kAddressForms[] = "give `host:port`, `[v6]:port` or `unix:/path`";
+constexpr char kAddressForms[] = "give `host:port`, `[v6]:port`, `unix:/path` or `tls://host:port`";
 
 bool IsPort(std::string_view text) {
   int port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65535;
+}
+
+// 127.0.0.0/8
+bool IsLoopback(std::string_view host) {
+  in_addr address{};
+  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 &&
+         (ntohl(address.s_addr) >> 24) == 127;
 }
 
 }  // namespace
@@ -50,33 +57,58 @@ absl::Status CheckAddress(std::string_view address) {
                          "`" + std::string(address) + "` is not an address: " + kAddressForms);
   };
   if (address.starts_with("unix:")) return address.size() > 5 ? absl::OkStatus() : wrong();
-  const size_t colon = address.rfind(':');
-  if (colon == std::string_view::npos || !IsPort(address.substr(colon + 1))) return wrong();
-  const std::string_view host = address.substr(0, colon);
+  const std::string target = ChannelSecurity::TargetOf(address);
+  const size_t colon = target.rfind(':');
+  if (colon == std::string::npos || !IsPort(target.substr(colon + 1))) return wrong();
+  const std::string_view host = std::string_view(target).substr(0, colon);
   const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (in_brackets) return absl::OkStatus();
   const bool is_name = !host.empty() && host.find_first_of("[]:/ ") == std::string_view::npos;
   return is_name ? absl::OkStatus() : wrong();
 }
 
-std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), ChannelSettings());
+bool IsOnThisMachine(std::string_view address) {
+  if (address.starts_with("unix:")) return true;
+  const std::string_view host = address.substr(0, address.rfind(':'));
+  return host == "localhost" || host == "[::1]" || IsLoopback(host);
+}
+
+absl::Status CheckTokenMayBeShown(const std::vector<std::string>& addresses,
+                                  const TlsOptions& tls) {
+  for (const std::string& address : addresses) {
+    if (IsOnThisMachine(address) || UsesTls(address, tls)) continue;
+    return InvalidOption("token_file",
+                         "the connection to `" + address +
+                             "` is not encrypted, so that anybody on the way could "
+                             "read the token; use TLS, or an address of this machine");
+  }
+  return absl::OkStatus();
+}
+
+std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
+                                          const ChannelSecurity& security) {
+  grpc::ChannelArguments settings = ChannelSettings();
+  security.SetArguments(settings);
+  return grpc::CreateCustomChannel(ChannelSecurity::TargetOf(address),
+                                   security.CredentialsFor(address), settings);
 }
 
 Channels::Channels(std::vector<Endpoint> daemons) : daemons_(std::move(daemons)) {}
 
 std::unique_ptr<Channels> Channels::Open(const std::vector<std::string>& addresses,
-                                         Sessions sessions) {
+                                         Sessions sessions, const ChannelSecurity& security,
+                                         const std::shared_ptr<TokenFile>& token) {
   std::vector<Endpoint> daemons;
   for (const std::string& address : addresses) {
-    auto others = NewChannel(address);
+    auto others = NewChannel(address, security);
     daemons.push_back({.address = address,
-                       .acquires = v1::LockService::NewStub(NewChannel(address)),
+                       .acquires = v1::LockService::NewStub(NewChannel(address, security)),
                        .others = v1::LockService::NewStub(others),
                        .others_channel = others,
                        .sessions = sessions == Sessions::kUsed
-                                       ? v1::LockService::NewStub(NewChannel(address))
-                                       : nullptr});
+                                       ? v1::LockService::NewStub(NewChannel(address, security))
+                                       : nullptr,
+                       .token = token});
   }
   return std::make_unique<Channels>(std::move(daemons));
 }

@@ -17,20 +17,31 @@
 
 #include "absl/status/status.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
+#include "transport/channel_security.h"
+#include "transport/token_file.h"
 
 namespace lockkeeper::client {
 
 inline constexpr size_t kAddressesMax = 16;
 
-// Checks `host:port`, `[v6]:port` or `unix:/path`. The error says what is wrong with it.
+// Checks `host:port`, `[v6]:port`, `unix:/path` or `tls://host:port`. The error says what is wrong
+// with it.
 absl::Status CheckAddress(std::string_view address);
+
+// Whether only programs of this machine can be reached there. Requires: CheckAddress is OK.
+bool IsOnThisMachine(std::string_view address);
+
+// Whether a token may be shown at these addresses: on a plain connection to another machine anybody
+// on the way could read it. Requires: CheckAddress is OK for each.
+absl::Status CheckTokenMayBeShown(const std::vector<std::string>& addresses, const TlsOptions& tls);
 
 // The gRPC settings that the service needs: pings, quick reconnects, no retries by gRPC, a separate
 // connection for each channel.
 grpc::ChannelArguments ChannelSettings();
 
 // A channel with these settings.
-std::shared_ptr<grpc::Channel> NewChannel(const std::string& address);
+std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
+                                          const ChannelSecurity& security);
 
 // Thread-safety: thread-safe.
 class Channels {
@@ -43,14 +54,18 @@ class Channels {
     std::unique_ptr<Stub> acquires;
     std::unique_ptr<Stub> others;  // Extend, Release, Fence.
     std::shared_ptr<grpc::Channel> others_channel;
-    std::unique_ptr<Stub> sessions;  // Null if sessions are not used.
+    std::unique_ptr<Stub> sessions;    // Null if sessions are not used.
+    std::shared_ptr<TokenFile> token;  // Null without a token.
   };
   enum class Sessions { kUsed, kNotUsed };
 
   // Requires: not empty.
   explicit Channels(std::vector<Endpoint> daemons);
+  // `token`: shown with each call. May be null.
   static std::unique_ptr<Channels> Open(const std::vector<std::string>& addresses,
-                                        Sessions sessions = Sessions::kUsed);
+                                        Sessions sessions = Sessions::kUsed,
+                                        const ChannelSecurity& security = {},
+                                        const std::shared_ptr<TokenFile>& token = nullptr);
 
   size_t size() const { return daemons_.size(); }
 

@@ -18,11 +18,13 @@ Daemons::Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports,
     if (daemon.sessions != nullptr) {
       way->sessions = std::make_unique<SessionTransport>(
           ports, *way->unary,
-          [stub = daemon.sessions.get()](std::shared_ptr<SessionEvents> events) {
-            return NewSessionStream(*stub, std::move(events));
+          [&daemon](std::shared_ptr<SessionEvents> events) {
+            return NewSessionStream(daemon, std::move(events));
           },
-          SessionTransport::Settings{.owner = owner,
-                                     .on_draining = [this, i] { channels_->Failed(i); }});
+          SessionTransport::Settings{
+              .owner = owner,
+              .on_draining = [this, i] { channels_->Failed(i); },
+              .token_version = [token = daemon.token] { return token ? token->Version() : 0; }});
       way->way = way->sessions.get();
     }
     ways_.push_back(std::move(way));

@@ -18,8 +18,10 @@ class GrpcSessionStream final
       public grpc::ClientBidiReactor<v1::SessionRequest, v1::SessionResponse>,
       public std::enable_shared_from_this<GrpcSessionStream> {
  public:
-  GrpcSessionStream(Channels::Stub& stub, std::shared_ptr<SessionEvents> events)
-      : stub_(stub), events_(std::move(events)) {}
+  GrpcSessionStream(const Channels::Endpoint& daemon, std::shared_ptr<SessionEvents> events)
+      : stub_(*daemon.sessions), events_(std::move(events)) {
+    if (daemon.token != nullptr) daemon.token->AddTo(*context_);
+  }
 
   void Begin(const v1::SessionRequest& first) override {
     self_ = shared_from_this();
@@ -70,9 +72,9 @@ class GrpcSessionStream final
 
 }  // namespace
 
-std::shared_ptr<SessionStream> NewSessionStream(Channels::Stub& stub,
+std::shared_ptr<SessionStream> NewSessionStream(const Channels::Endpoint& daemon,
                                                 std::shared_ptr<SessionEvents> events) {
-  return std::make_shared<GrpcSessionStream>(stub, std::move(events));
+  return std::make_shared<GrpcSessionStream>(daemon, std::move(events));
 }
 
 }  // namespace lockkeeper::client

@@ -11,8 +11,8 @@
 namespace lockkeeper::client {
 
 // A stream that has not begun. It owns itself and `events` until it has ended. Lifetime: borrows
-// `stub` until OnEnded.
-std::shared_ptr<SessionStream> NewSessionStream(Channels::Stub& stub,
+// the stub of `daemon` until OnEnded.
+std::shared_ptr<SessionStream> NewSessionStream(const Channels::Endpoint& daemon,
                                                 std::shared_ptr<SessionEvents> events);
 
 }  // namespace lockkeeper::client

@@ -88,7 +88,7 @@ bool SessionLink::Run(const PendingOperationPtr& operation) {
   {
     const std::lock_guard lock(mutex_);
     const bool is_ending = state_ == State::kEnded || unreadable_ || unwritable_ || broken_;
-    if (is_ending || writes_closed_ || suspect_) return false;
+    if (is_ending || writes_closed_ || suspect_ || outdated_) return false;
     // Waiting acquires must not take all the places, because renewals need some.
     if (waits && sent_max_ > 0 && waiting_ >= sent_max_ / 2) return false;
     operation->id = ++last_id_;
@@ -128,6 +128,18 @@ bool SessionLink::Retire() {
   }
   Do(step);
   return true;
+}
+
+void SessionLink::RetireWhenAnswered() {
+  Step step = Step::kNothing;
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::kEnded) return;
+    if (state_ == State::kOpen) state_ = State::kRetiring;
+    outdated_ = true;
+    step = NextStep();
+  }
+  Do(step);
 }
 
 void SessionLink::Break() {
@@ -274,7 +286,7 @@ void SessionLink::OnMessage(v1::SessionResponse& message) {
         // Not all of them: the server frees a place only after its answer has been written.
         sent_max_ = static_cast<size_t>(allowed > 0 ? allowed - allowed / 4 : kOutstandingDefault);
         was_open_ = true;
-        if (state_ == State::kOpening) state_ = State::kOpen;
+        if (state_ == State::kOpening) state_ = outdated_ ? State::kRetiring : State::kOpen;
         std::erase_if(deadlines_, [](const auto& deadline) { return deadline.second == 0; });
         break;
       }

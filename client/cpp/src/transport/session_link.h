@@ -76,6 +76,9 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   // the session is not open, or operations are in flight.
   bool Retire();
 
+  // Closes the stream cleanly as soon as all operations are answered. Takes no new ones.
+  void RetireWhenAnswered();
+
   // Ends the stream at once.
   void Break();
 
@@ -130,7 +133,8 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   bool unwritable_ = false;
   bool unreadable_ = false;
   bool let_go_ = false;
-  bool broken_ = false;  // By us.
+  bool broken_ = false;    // By us.
+  bool outdated_ = false;  // Another session takes its place.
   uint64_t last_id_ = 0;
   Entries entries_;
   std::deque<uint64_t> queue_;    // Not sent yet. May have ids of operations that were cancelled.

@@ -29,7 +29,18 @@ void SessionTransport::Run(PendingOperationPtr operation) {
 
 std::shared_ptr<SessionLink> SessionTransport::CurrentLink() {
   std::shared_ptr<SessionLink> link;
+  std::shared_ptr<SessionLink> outdated;
   bool may_wait = false;
+  const uint64_t token_version = settings_.token_version();
+  {
+    const std::lock_guard lock(mutex_);
+    if (link_ != nullptr && token_version_ != token_version) {
+      outdated = std::exchange(link_, nullptr);
+      open_ = false;
+    }
+    token_version_ = token_version;
+  }
+  if (outdated != nullptr) outdated->RetireWhenAnswered();
   {
     const std::lock_guard lock(mutex_);
     may_wait = policy_.MayWait();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,9 @@ class SessionTransport final : public Transport, private SessionLinkOwner {
   struct Settings {
     std::string owner;                  // Names the client for people.
     std::function<void()> on_draining;  // The daemon drains: use another one.
+    // Changes when a new token must be shown. A session keeps the one that it was opened with, so
+    // it is replaced then.
+    std::function<uint64_t()> token_version = [] { return 0; };
   };
 
   SessionTransport(const SessionPorts& ports, Transport& unary, NewStream new_stream,
@@ -68,6 +72,7 @@ class SessionTransport final : public Transport, private SessionLinkOwner {
   std::condition_variable all_gone_;
   SessionPolicy policy_;                             // Guarded by mutex_, as all below.
   std::shared_ptr<SessionLink> link_;                // The session in use. Null if there is none.
+  uint64_t token_version_ = 0;                       // That link_ was opened with.
   bool open_ = false;                                // Whether link_ is open.
   std::vector<std::shared_ptr<SessionLink>> links_;  // All that have not ended.
   bool closed_ = false;

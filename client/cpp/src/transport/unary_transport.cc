@@ -54,6 +54,7 @@ void UnaryTransport::Run(PendingOperationPtr operation) {
   grpc::ClientContext* context = &*call->context;
   SetTimeout(*context, std::max<Duration>(call->operation->deadline - clock_.Now(),
                                           std::chrono::milliseconds(1)));
+  if (daemon_.token != nullptr) daemon_.token->AddTo(*context);
   Begin(*call);
   const auto answered = [this, call](const grpc::Status& status) {
     auto done = std::move(call->operation->done);

@@ -8,7 +8,6 @@
 #include "core/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "text/stable_hash.h"
 #include "unit/redis/guard/guarded_store_fixture.h"
 
 namespace lockkeeper::redis {
@@ -25,6 +24,7 @@ class ClockSetUnderWayTest : public GuardedStoreTest {
  protected:
   ClockSetUnderWayTest() {
     ttl_ = kTtl;
+    lock_ = "b";  // On the connection of the marker.
     EXPECT_TRUE(Acquire(1).ok());
     EXPECT_TRUE(Release(1).ok());
   }
@@ -43,10 +43,12 @@ TEST_F(ClockSetUnderWayTest, LockThatAnotherStillHoldsIsNotHandedOut) {
   EXPECT_THAT(core::ReasonOf(Acquire(4).status()), Optional(ErrorReason::kStoreQuarantined));
 }
 
-// A message led to the look that finds it out, and the lock's lane is ahead of the new marker.
+// A message led to the look that finds it out, and the lock's connection is ahead of the new
+// marker.
 TEST_F(ClockSetUnderWayTest, NothingIsHandedOutWhileTheNewMarkerIsOnItsWay) {
-  lock_ = "b";
-  ASSERT_EQ(text::StableHash(lock_) % daemon_.node.lanes(), 1U) << "not the lane of the marker";
+  lock_ = "a";
+  const Route route = daemon_.node.RouteOf(KeyLayout("lk:").RecordKey(lock_));
+  ASSERT_NE(route, daemon_.node.AnyRoute()) << "not that of the marker";
   ASSERT_TRUE(Acquire(2).ok());
   executor_.AdvanceBy(600ms);
   const uint64_t requests = daemon_.node.requests();

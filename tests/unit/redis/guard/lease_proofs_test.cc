@@ -27,7 +27,7 @@ class LeaseProofsTest : public NodeGuardTest {
     return {.name = "a",
             .lease_id = Id(number),
             .token = {7},
-            .reassertion = proofs_.Make(lease, "", {kTtl, 500ms, max_hold_end})};
+            .reassertion = proofs_.Make({}, lease, "", {kTtl, 500ms, max_hold_end})};
   }
 
   Guarded& daemon_ = Another();
@@ -37,7 +37,7 @@ class LeaseProofsTest : public NodeGuardTest {
 TEST_F(LeaseProofsTest, ProofSaysWhatWasGranted) {
   const int64_t now = server_.clock().Now().micros;
 
-  const auto proved = proofs_.Check(Grant(1, {now + 60'000'000}));
+  const auto proved = proofs_.Check({}, Grant(1, {now + 60'000'000}));
 
   ASSERT_TRUE(proved);
   EXPECT_EQ(proved->ttl, kTtl);
@@ -48,30 +48,31 @@ TEST_F(LeaseProofsTest, ProofSaysWhatWasGranted) {
 
 TEST_F(LeaseProofsTest, GuardThatHasNotLookedAtTheStoreGivesNone) {
   LeaseProofs none(clock_, Another().guard);
-  EXPECT_EQ(none.Make({.name = "a", .token = {7}}, "", {}), "");
-  EXPECT_FALSE(none.Check(Grant(1)));
+  EXPECT_EQ(none.Make({}, {.name = "a", .token = {7}}, "", {}), "");
+  EXPECT_FALSE(none.Check({}, Grant(1)));
 }
 
 TEST_F(LeaseProofsTest, EndedLeaseIsRememberedForTheLongestLeaseAndNotForEver) {
   for (const core::Millis pause : {0ms, 4'000ms, 9'999ms}) {
     executor_.AdvanceBy(pause);
     const core::ExtendRequest shown = Grant(static_cast<uint64_t>(pause.count()));
-    proofs_.Ended(shown.lease_id);
+    proofs_.Ended({}, shown.lease_id);
     executor_.AdvanceBy(kTtl - 1ms);
-    EXPECT_FALSE(proofs_.Check(shown)) << pause.count();
+    EXPECT_FALSE(proofs_.Check({}, shown)) << pause.count();
     executor_.AdvanceBy(kTtl + 2ms);
-    EXPECT_TRUE(proofs_.Check(shown)) << pause.count() << ": the script knows that it has ended";
+    EXPECT_TRUE(proofs_.Check({}, shown))
+        << pause.count() << ": the script knows that it has ended";
   }
 }
 
 TEST_F(LeaseProofsTest, WithMoreEndedLeasesThanItMayRememberTheOlderHalfGoes) {
   constexpr uint64_t kHalf = core::limits::kEndedLeasesMax / 2;
   const core::ExtendRequest first = Grant(0), second = Grant(kHalf);
-  for (uint64_t i = 0; i < 2 * kHalf; ++i) proofs_.Ended(Id(i));
-  EXPECT_FALSE(proofs_.Check(first));
-  proofs_.Ended(Id(2 * kHalf));
-  EXPECT_TRUE(proofs_.Check(first));
-  EXPECT_FALSE(proofs_.Check(second));
+  for (uint64_t i = 0; i < 2 * kHalf; ++i) proofs_.Ended({}, Id(i));
+  EXPECT_FALSE(proofs_.Check({}, first));
+  proofs_.Ended({}, Id(2 * kHalf));
+  EXPECT_TRUE(proofs_.Check({}, first));
+  EXPECT_FALSE(proofs_.Check({}, second));
 }
 
 }  // namespace

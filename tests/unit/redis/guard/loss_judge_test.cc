@@ -279,6 +279,20 @@ TEST_F(LossJudgeTest, EvictedKeysAreALoss) {
   ExpectLoss(LossKind::kEvicted);
 }
 
+TEST_F(LossJudgeTest, QuarantineThatIsEndedPassesOverTokensThatTheClockHasNotReached) {
+  const core::NodeTime now{5'000'000'000};
+  StoreMarker marker = sighting_.known->marker;
+  marker.quarantine_end = {now.micros + 60'000'000};
+  marker.token_floor = {now.micros - 2'000'000};
+  EXPECT_EQ(WithQuarantineEnded(marker, now).quarantine_end, now);
+  EXPECT_EQ(WithQuarantineEnded(marker, now).token_floor, marker.token_floor);
+
+  marker.token_floor = {now.micros + 20'000'000};
+
+  EXPECT_GT(WithQuarantineEnded(marker, now).token_floor.value,
+            marker.token_floor.value + 10'000'000);
+}
+
 TEST_F(LossJudgeTest, KeysEvictedSinceTheCounterWasResetAreALoss) {
   sighting_.evicted_before = 3;
   sighting_.life.evicted_keys = 0;

@@ -36,7 +36,7 @@ class NewStoreTest : public NodeGuardTest {
     return std::make_unique<Guarded>(server_, clock_, executor_, options);
   }
 
-  bool Permits(Guarded& daemon) { return daemon.guard.Permits(0, 0ms); }
+  bool Permits(Guarded& daemon) { return daemon.guard.Permits({0}, 0ms); }
 
   // How long it takes until the daemon permits calls, with steps of a look.
   core::Instant::duration TimeToPermit(Guarded& daemon, core::Millis limit = 10s) {
@@ -68,7 +68,7 @@ TEST_F(NewStoreTest, MarkerThatIsThereCostsNoWait) {
 // The daemon that knew the store is slow to look at it again.
 TEST_F(NewStoreTest, StoreThatALivingDaemonKnewIsNotNew) {
   const auto knows = Daemon('1');
-  ASSERT_TRUE(executor_.AdvanceUntil([&] { return knows->guard.Permits(0, 9s); }, 1s));
+  ASSERT_TRUE(executor_.AdvanceUntil([&] { return knows->guard.Permits({0}, 9s); }, 1s));
   knows->node.GoAway(InFlight::kLost);
   Run({"FLUSHALL"});
   const auto newcomer = Daemon('2');

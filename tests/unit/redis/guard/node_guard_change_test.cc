@@ -27,7 +27,7 @@ TEST_F(NodeGuardChangeTest, KeysEvictedWhileTheCeilingIsRaisedAreALoss) {
   Guarded& daemon = Another();
   ASSERT_TRUE(PermitsSoon(daemon));
 
-  EXPECT_FALSE(daemon.guard.Permits(0, 5s));
+  EXPECT_FALSE(daemon.guard.Permits({0}, 5s));
   server_.life().evicted_keys = 1;
   ASSERT_TRUE(PermitsSoon(daemon, 5s));
 
@@ -40,7 +40,7 @@ TEST_F(NodeGuardChangeTest, KeysEvictedAfterARestartWasJudgedAreALoss) {
   server_.Restart();
   server_.LoadCompiledScripts();
 
-  EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+  EXPECT_FALSE(daemon.guard.Permits({0}, 0ms));
   AwaitRequests(daemon, 1);  // The look is answered; what it found is being written.
   server_.life().evicted_keys = 1;
   ASSERT_TRUE(PermitsSoon(daemon));
@@ -54,7 +54,7 @@ TEST_F(NodeGuardChangeTest, ClockSetWhileALossIsBeingWrittenIsALoss) {
   ASSERT_TRUE(PermitsSoon(daemon));
   server_.life().evicted_keys = 1;
 
-  EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+  EXPECT_FALSE(daemon.guard.Permits({0}, 0ms));
   AwaitRequests(daemon, 1);
   server_.clock().StepBy(1'000ms);
   ASSERT_TRUE(PermitsSoon(daemon));
@@ -69,7 +69,7 @@ TEST_F(NodeGuardChangeTest, KeysEvictedBeforeARestartWasNoticedAreALoss) {
   server_.Restart();
   server_.life().evicted_keys = 1;
 
-  EXPECT_FALSE(one.guard.Permits(0, 0ms));
+  EXPECT_FALSE(one.guard.Permits({0}, 0ms));
   ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
   executor_.AdvanceBy(3s);
 
@@ -84,11 +84,11 @@ TEST_F(NodeGuardChangeTest, NothingIsPermittedWhileALossThatAMessageLedToIsWritt
   ASSERT_TRUE(PermitsSoon(daemon, 1s));
   daemon.guard.OnMarkerWritten("the stamp of before");
   server_.clock().StepBy(500ms);
-  EXPECT_TRUE(daemon.guard.Permits(1, 1s));
+  EXPECT_TRUE(daemon.guard.Permits({1}, 1s));
 
   AwaitRequests(daemon, 1);  // The look is answered; what it found is being written.
 
-  EXPECT_FALSE(daemon.guard.Permits(1, 1s));
+  EXPECT_FALSE(daemon.guard.Permits({1}, 1s));
   ASSERT_TRUE(PermitsSoon(daemon, 1s));
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "clock_step 2"));
 }

@@ -83,7 +83,7 @@ class NodeGuardTest : public testing::Test {
 
   // Asks until the guard permits, as the operation queue does.
   bool PermitsSoon(Guarded& daemon, core::Millis closes_for = {}) {
-    return executor_.AdvanceUntil([&] { return daemon.guard.Permits(0, closes_for); },
+    return executor_.AdvanceUntil([&] { return daemon.guard.Permits({0}, closes_for); },
                                   std::chrono::seconds(1));
   }
 

@@ -42,19 +42,19 @@ TEST_F(NodeGuardTest, ErrorThatABeatWasAnsweredWithLastsNoLongerThanItsCause) {
   executor_.AdvanceBy(2s);
 
   EXPECT_EQ(daemon.observer.last.problem, "");
-  EXPECT_TRUE(daemon.guard.Permits(0, 0ms));
+  EXPECT_TRUE(daemon.guard.Permits({0}, 0ms));
   EXPECT_EQ(daemon.guard.Permit().grants_from.micros, 0);
 }
 
 TEST_F(NodeGuardTest, NothingIsPermittedBeforeTheStoreHasBeenLookedAt) {
   Guarded& daemon = Another();
-  EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+  EXPECT_FALSE(daemon.guard.Permits({0}, 0ms));
   EXPECT_EQ(daemon.guard.Permit().marker, "unknown") << "that no marker begins with";
 
   executor_.RunUntilIdle();
 
   EXPECT_EQ(daemon.changes, 1);
-  EXPECT_TRUE(daemon.guard.Permits(0, 0ms));
+  EXPECT_TRUE(daemon.guard.Permits({0}, 0ms));
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use"));
   EXPECT_THAT(Marker(), StartsWith(daemon.guard.stamp()));
   EXPECT_EQ(daemon.guard.Permit().epoch, "0000000001");
@@ -87,12 +87,12 @@ TEST_F(NodeGuardTest, CeilingIsRaisedBeforeALongerLease) {
   Guarded& daemon = Another();
   ASSERT_TRUE(PermitsSoon(daemon));
 
-  EXPECT_FALSE(daemon.guard.Permits(0, 4'200ms));
+  EXPECT_FALSE(daemon.guard.Permits({0}, 4'200ms));
   ASSERT_TRUE(PermitsSoon(daemon, 4'200ms));
 
   EXPECT_EQ(ParseMarker(Marker())->marker.ttl_ceiling, 5s) << "in whole seconds";
-  EXPECT_TRUE(daemon.guard.Permits(0, 5'000ms));
-  EXPECT_FALSE(daemon.guard.Permits(0, 5'001ms));
+  EXPECT_TRUE(daemon.guard.Permits({0}, 5'000ms));
+  EXPECT_FALSE(daemon.guard.Permits({0}, 5'001ms));
 }
 
 TEST_F(NodeGuardTest, DaemonsAgreeOnOneFirstUse) {
@@ -113,7 +113,7 @@ TEST_F(NodeGuardTest, RaiseOfAnotherDaemonIsTakenOver) {
   ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
   ASSERT_TRUE(PermitsSoon(one, 9s));
 
-  two.guard.OnRefused(0);  // As its next script call would be.
+  two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);  // As its next script call would be.
   ASSERT_TRUE(PermitsSoon(two, 9s));
 
   EXPECT_EQ(two.guard.stamp(), one.guard.stamp());
@@ -130,7 +130,7 @@ TEST_F(NodeGuardTest, QuarantineCoversALeaseWhoseDaemonIsGoneAMomentAfterItWasGr
   executor_.AdvanceBy(1ms);
   one.node.GoAway(support::InFlight::kLost);
   Run({"FLUSHALL"});
-  two.guard.OnRefused(0);
+  two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(two));
 
   EXPECT_GT(two.guard.Permit().grants_from.micros, server_.clock().Now().micros + 9'000'000);
@@ -142,7 +142,7 @@ TEST_F(NodeGuardTest, MessageThatComesLateHoldsNothingBack) {
 
   daemon.guard.OnMarkerWritten("the stamp of before");
 
-  EXPECT_TRUE(daemon.guard.Permits(0, 9s));
+  EXPECT_TRUE(daemon.guard.Permits({0}, 9s));
 }
 
 TEST_F(NodeGuardTest, EmptiedStoreIsNoticedOnceByAll) {
@@ -152,8 +152,8 @@ TEST_F(NodeGuardTest, EmptiedStoreIsNoticedOnceByAll) {
   Run({"FLUSHALL"});
 
   two.node.PlanNext({.request_delay = core::Micros(100)});  // Its look comes second.
-  one.guard.OnRefused(0);
-  two.guard.OnRefused(0);
+  one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
+  two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
 
   std::vector<std::string> told = one.observer.told;
@@ -182,7 +182,7 @@ TEST_F(NodeGuardTest, QuarantineEndsWhenItIsOver) {
   Guarded& daemon = Another();
   ASSERT_TRUE(PermitsSoon(daemon, 2s));
   Run({"FLUSHALL"});
-  daemon.guard.OnRefused(0);
+  daemon.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(daemon));
   EXPECT_GT(daemon.observer.last.quarantine_left, 0s);
 
@@ -199,7 +199,7 @@ TEST_F(NodeGuardTest, RestartHoldsCallsBackUntilItIsJudged) {
   ASSERT_TRUE(PermitsSoon(daemon));
   server_.Restart();
 
-  EXPECT_FALSE(daemon.guard.Permits(0, 0ms)) << "though the marker is the same";
+  EXPECT_FALSE(daemon.guard.Permits({0}, 0ms)) << "though the marker is the same";
   ASSERT_TRUE(PermitsSoon(daemon));
 
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use")) << "it was durable";
@@ -255,8 +255,8 @@ TEST_F(NodeGuardTest, ClockStepIsNoticedByAnAnswer) {
     const core::Instant sent = clock_.Now();
     server_.clock().StepBy(step);
 
-    EXPECT_FALSE(daemon.guard.OnAnswered(0, sent, server_.clock().Now()));
-    EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+    EXPECT_FALSE(daemon.guard.OnAnswered({0}, sent, server_.clock().Now()));
+    EXPECT_FALSE(daemon.guard.Permits({0}, 0ms));
     ASSERT_TRUE(PermitsSoon(daemon));
 
     EXPECT_THAT(daemon.observer.told, ElementsAre("clock_step " + std::to_string(epoch + 1)));
@@ -274,7 +274,7 @@ TEST_F(NodeGuardTest, QuarantineLastsUntilTheOthersHaveSaidHowLongTheirLeasesAre
   ASSERT_TRUE(PermitsSoon(one, 5s));
   Run({"FLUSHALL"});
 
-  two.guard.OnRefused(0);
+  two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(two));
   EXPECT_GT(two.guard.trust().quarantine_left, 1s) << "as long as between two beats";
   executor_.AdvanceBy(2'100ms);
@@ -282,7 +282,7 @@ TEST_F(NodeGuardTest, QuarantineLastsUntilTheOthersHaveSaidHowLongTheirLeasesAre
   EXPECT_GT(two.guard.trust().quarantine_left, 2s) << "though its own leases were short";
 }
 
-// On another lane, where it takes longer: by whichever clock it was carried out.
+// On another connection, where it takes longer: by whichever clock it was carried out.
 TEST_F(NodeGuardTest, AnswerFromBeforeTheClockWasLearnedAnewIsNotBelieved) {
   Guarded& daemon = Another();
   ASSERT_TRUE(PermitsSoon(daemon, 1s));
@@ -290,14 +290,14 @@ TEST_F(NodeGuardTest, AnswerFromBeforeTheClockWasLearnedAnewIsNotBelieved) {
   const core::NodeTime before = server_.clock().Now();
   executor_.AdvanceBy(1ms);
   server_.clock().StepBy(200ms);
-  daemon.guard.OnRefused(0);
+  daemon.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(daemon));
 
-  EXPECT_FALSE(daemon.guard.OnAnswered(1, sent, before));
-  EXPECT_FALSE(daemon.guard.OnAnswered(1, sent, server_.clock().Now()));
+  EXPECT_FALSE(daemon.guard.OnAnswered({1}, sent, before));
+  EXPECT_FALSE(daemon.guard.OnAnswered({1}, sent, server_.clock().Now()));
 
   executor_.AdvanceBy(2s);
-  EXPECT_TRUE(daemon.guard.OnAnswered(1, clock_.Now(), server_.clock().Now()));
+  EXPECT_TRUE(daemon.guard.OnAnswered({1}, clock_.Now(), server_.clock().Now()));
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "clock_step 2")) << "no second loss";
 }
 
@@ -307,7 +307,7 @@ TEST_F(NodeGuardTest, ClockStepWhileTheCeilingIsRaisedIsNoticed) {
   ASSERT_TRUE(PermitsSoon(daemon, 1s));
   server_.clock().StepBy(200ms);
 
-  EXPECT_FALSE(daemon.guard.Permits(0, 5s));
+  EXPECT_FALSE(daemon.guard.Permits({0}, 5s));
   ASSERT_TRUE(PermitsSoon(daemon, 5s));
 
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use", "clock_step 2"));
@@ -319,11 +319,11 @@ TEST_F(NodeGuardTest, ClockStepIsOneLossForAllDaemons) {
   Guarded& two = Another();
   ASSERT_TRUE(PermitsSoon(one, 1s) && PermitsSoon(two, 1s));
   server_.clock().StepBy(1h);
-  one.guard.OnRefused(0);
+  one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(one));
   executor_.AdvanceBy(1s);
 
-  two.guard.OnRefused(0);
+  two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(two));
   executor_.AdvanceBy(3s);
 
@@ -337,11 +337,11 @@ TEST_F(NodeGuardTest, ClockStepThatOnlyOneDaemonCouldTellIsOneLoss) {
   Guarded& two = Another();
   ASSERT_TRUE(PermitsSoon(one, 1s) && PermitsSoon(two, 1s));
   server_.clock().StepBy(-100ms);
-  one.guard.OnRefused(0);
+  one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(one));
   two.node.PlanNext({.request_delay = 200ms});
 
-  two.guard.OnRefused(0);
+  two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(two));
   executor_.AdvanceBy(3s);
 
@@ -354,9 +354,9 @@ TEST_F(NodeGuardTest, TokensStayAboveWhereTheClockHasBeen) {
   ASSERT_TRUE(PermitsSoon(one, 1s));
   executor_.AdvanceBy(2s);
   const int64_t before = server_.clock().Now().micros;
-  EXPECT_TRUE(one.guard.OnAnswered(0, clock_.Now(), server_.clock().Now()));
+  EXPECT_TRUE(one.guard.OnAnswered({0}, clock_.Now(), server_.clock().Now()));
   server_.clock().StepBy(-1h);
-  one.guard.OnRefused(0);
+  one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(one));
 
   Guarded& new_one = Another();
@@ -368,16 +368,16 @@ TEST_F(NodeGuardTest, TokensStayAboveWhereTheClockHasBeen) {
 TEST_F(NodeGuardTest, SettingThatBreaksPromisesStopsGrantsUntilItIsRight) {
   Guarded& daemon = Another();
   ASSERT_TRUE(PermitsSoon(daemon));
-  server_.life().problem = "may evict locks";
+  daemon.node.SeeSettingProblem("may evict locks");
   executor_.AdvanceBy(1'500ms);
 
-  EXPECT_TRUE(daemon.guard.Permits(0, 0ms)) << "leases go on";
+  EXPECT_TRUE(daemon.guard.Permits({0}, 0ms)) << "leases go on";
   EXPECT_GT(daemon.guard.Permit().grants_from.micros, server_.clock().Now().micros + 1'000'000);
   EXPECT_EQ(core::ReasonOf(daemon.guard.Refusal()), core::ErrorReason::kStoreUnavailable);
   EXPECT_THAT(daemon.guard.Refusal().ToString(), HasSubstr("may evict locks"));
   EXPECT_EQ(daemon.observer.last.problem, "may evict locks");
 
-  server_.life().problem.clear();
+  daemon.node.SeeSettingProblem("");
   executor_.AdvanceBy(1'500ms);
   EXPECT_EQ(daemon.guard.Permit().grants_from.micros, 0);
   EXPECT_EQ(daemon.observer.last.problem, "");
@@ -447,18 +447,18 @@ TEST_F(NodeGuardTest, StoreThatIsAwayIsAskedSoThatItSaysSo) {
   ASSERT_TRUE(PermitsSoon(daemon));
   daemon.node.GoAway(InFlight::kLost);
 
-  EXPECT_TRUE(daemon.guard.Permits(0, 0ms));
+  EXPECT_TRUE(daemon.guard.Permits({0}, 0ms));
   executor_.AdvanceBy(5s);
   daemon.node.ComeBack();
 
-  EXPECT_TRUE(daemon.guard.Permits(0, 0ms)) << "the same start of the server";
+  EXPECT_TRUE(daemon.guard.Permits({0}, 0ms)) << "the same start of the server";
   EXPECT_THAT(daemon.observer.told, ElementsAre("first use"));
 }
 
 TEST_F(NodeGuardTest, LookThatIsLostIsMadeAgain) {
   Guarded& daemon = Another();
   daemon.node.PlanNext({.fate = support::Fate::kRequestLost});
-  EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+  EXPECT_FALSE(daemon.guard.Permits({0}, 0ms));
 
   ASSERT_TRUE(PermitsSoon(daemon));
 
@@ -472,7 +472,7 @@ TEST_F(NodeGuardTest, WriteWhoseAnswerIsLostIsRecognized) {
   Run({"FLUSHALL"});
   daemon.node.PlanNext({});                                   // The look,
   daemon.node.PlanNext({.fate = support::Fate::kReplyLost});  // the new marker.
-  daemon.guard.OnRefused(0);
+  daemon.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
 
   ASSERT_TRUE(PermitsSoon(daemon));
 
@@ -482,7 +482,7 @@ TEST_F(NodeGuardTest, WriteWhoseAnswerIsLostIsRecognized) {
 TEST_F(NodeGuardTest, MayEndAtAnyMoment) {
   for (int turns = 0; turns < 8; ++turns) {
     Guarded& daemon = Another();
-    EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+    EXPECT_FALSE(daemon.guard.Permits({0}, 0ms));
     for (int i = 0; i < turns; ++i) executor_.RunTurn();
     daemons_.clear();
     executor_.RunUntilIdle();

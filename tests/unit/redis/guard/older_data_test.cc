@@ -48,7 +48,7 @@ class OlderDataTest : public GuardedStoreTest {
     const Instant sent = clock_.Now();
     Restart();
     daemon_.node.SetNetwork([](support::Words) { return support::Delivery{.reply_delay = 5ms}; });
-    EXPECT_FALSE(daemon_.guard.Permits(0, 10s));
+    EXPECT_FALSE(daemon_.guard.Permits({0}, 10s));
     executor_.AdvanceBy(7ms);
     return sent;
   }
@@ -127,8 +127,8 @@ TEST_F(OlderDataTest, BeatsThatCatchUpWhileTheCeilingIsRaisedDoNotHideIt) {
 
 TEST_F(OlderDataTest, MarkerThatIsReplacedMeanwhileDoesNotHideIt) {
   const Instant sent = SendCall();
-  ASSERT_FALSE(daemon_.guard.Permits(1, 20s));  // The ceiling is being raised.
-  daemon_.guard.OnOlderData(0, sent);
+  ASSERT_FALSE(daemon_.guard.Permits({1}, 20s));  // The ceiling is being raised.
+  daemon_.guard.OnRefused({}, sent, RefusedFor::kOlderData);
 
   ExpectOlderData();
 }
@@ -137,7 +137,7 @@ TEST_F(OlderDataTest, MarkerThatWasReplacedBeforeTheAnswerDoesNotHideIt) {
   const Instant sent = SendCall();
   executor_.AdvanceBy(1ms);
   ASSERT_TRUE(PermitsSoon(daemon_, 20s));
-  daemon_.guard.OnOlderData(0, sent);
+  daemon_.guard.OnRefused({}, sent, RefusedFor::kOlderData);
 
   ExpectOlderData();
 }
@@ -146,7 +146,7 @@ TEST_F(OlderDataTest, AnswerFromBeforeTheQuarantineBeginsNoOther) {
   const Instant sent = SendCall();
   executor_.AdvanceBy(1ms);
   for (int i = 0; i < 2; ++i) {
-    daemon_.guard.OnOlderData(0, sent);
+    daemon_.guard.OnRefused({}, sent, RefusedFor::kOlderData);
     ExpectOlderData();
   }
 }
@@ -160,14 +160,14 @@ TEST_F(OlderDataTest, BeatTellsOfItWhileTheMarkerIsReplaced) {
   daemon_.node.SetNetwork([](support::Words) { return support::Delivery{.reply_delay = 5ms}; });
   executor_.AdvanceBy(952ms);  // The beat was not written, and its answer is under way.
   LetBeatsCatchUp();
-  ASSERT_FALSE(daemon_.guard.Permits(1, 20s));
+  ASSERT_FALSE(daemon_.guard.Permits({1}, 20s));
 
   ExpectOlderData();
 }
 
 TEST_F(OlderDataTest, LookForTheLastLeaseDoesNotHideIt) {
   const Instant sent = LookForTheLastLease();
-  daemon_.guard.OnOlderData(0, sent);
+  daemon_.guard.OnRefused({}, sent, RefusedFor::kOlderData);
 
   ExpectOlderData();
 }
@@ -175,7 +175,7 @@ TEST_F(OlderDataTest, LookForTheLastLeaseDoesNotHideIt) {
 TEST_F(OlderDataTest, LookForTheLastLeaseDoesNotHideThatTheClockWasSet) {
   const Instant sent = LookForTheLastLease();
   server_.clock().StepBy(4s);
-  EXPECT_FALSE(daemon_.guard.OnAnswered(1, sent, {server_.clock().Now().micros}));
+  EXPECT_FALSE(daemon_.guard.OnAnswered({1}, sent, {server_.clock().Now().micros}));
 
   executor_.AdvanceBy(100ms);
 

@@ -27,8 +27,8 @@ class TwoLossesTest : public NodeGuardTest {
   void NoticeAStep(Guarded& one, Guarded& two) {
     ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
     server_.clock().StepBy(500ms);
-    one.guard.OnRefused(0);
-    two.guard.OnRefused(0);
+    one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
+    two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   }
 };
 
@@ -43,17 +43,18 @@ TEST_F(TwoLossesTest, CeilingIsNotRaisedForAGrantInAQuarantine) {
   two.node.GoAway(InFlight::kLost);
   Run({"FLUSHALL"});
   one.node.ComeBack();
-  one.guard.OnRefused(0);
+  one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(one));
   ASSERT_EQ(ParseMarker(Marker())->marker.ttl_ceiling, 0s);
   const core::NodeTime lost = server_.clock().Now();
 
   executor_.AdvanceBy(800ms);
-  EXPECT_TRUE(one.guard.Permits(0, 5s, Granting::kAnew));
-  EXPECT_GT(one.guard.Permit(5s).grants_from, one.guard.Permit(5s).latest) << "nothing is granted";
-  EXPECT_LT(one.guard.Permit().grants_from, one.guard.Permit(5s).grants_from);
+  EXPECT_TRUE(one.guard.Permits({0}, 5s, Granting::kAnew));
+  EXPECT_GT(one.guard.Permit({}, 5s).grants_from, one.guard.Permit({}, 5s).latest)
+      << "nothing is granted";
+  EXPECT_LT(one.guard.Permit().grants_from, one.guard.Permit({}, 5s).grants_from);
   two.node.ComeBack();
-  two.guard.OnRefused(0);
+  two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(two));
 
   EXPECT_GE(ParseMarker(Marker())->marker.quarantine_end.micros, lost.micros + 5'000'000);
@@ -63,10 +64,10 @@ TEST_F(TwoLossesTest, ProofOfALongerLeaseMakesTheQuarantineLonger) {
   Guarded& daemon = Another();
   ASSERT_TRUE(PermitsSoon(daemon));
   Run({"FLUSHALL"});
-  daemon.guard.OnRefused(0);
+  daemon.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(daemon));
 
-  EXPECT_FALSE(daemon.guard.Permits(0, 5s));
+  EXPECT_FALSE(daemon.guard.Permits({0}, 5s));
   ASSERT_TRUE(PermitsSoon(daemon, 5s));
 
   const int64_t now = server_.clock().Now().micros;
@@ -83,7 +84,7 @@ TEST_F(TwoLossesTest, DaemonThatWasNotTheFirstToSayLooksAgainByItself) {
 
   EXPECT_EQ(one.guard.trust().epoch, 2);
   EXPECT_EQ(two.guard.trust().epoch, 2);
-  EXPECT_TRUE(one.guard.Permits(0, 0ms) && two.guard.Permits(0, 0ms));
+  EXPECT_TRUE(one.guard.Permits({0}, 0ms) && two.guard.Permits({0}, 0ms));
   EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(499ms), Lt(501ms))) << "the same step";
 }
 
@@ -117,7 +118,7 @@ TEST_F(TwoLossesTest, SecondStepIsNoticedByADaemonThatSawNeither) {
     const core::Micros before = StepsThatMarkerTells();
     two.node.GoAway(InFlight::kLost);
     server_.clock().StepBy(steps.first);
-    one.guard.OnRefused(0);
+    one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
     ASSERT_TRUE(PermitsSoon(one));
     one.node.GoAway(InFlight::kLost);
     const int64_t epoch = ParseMarker(Marker())->marker.epoch;
@@ -125,7 +126,7 @@ TEST_F(TwoLossesTest, SecondStepIsNoticedByADaemonThatSawNeither) {
     server_.clock().StepBy(steps.second);
     two.node.ComeBack();
 
-    two.guard.OnRefused(0);
+    two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
     ASSERT_TRUE(PermitsSoon(two));
 
     const StoreMarker marker = ParseMarker(Marker())->marker;
@@ -154,10 +155,10 @@ TEST_F(TwoLossesTest, StepIsToldWhenTheMarkerThatToldItIsLost) {
     const core::Micros before = StepsThatMarkerTells();
     server_.clock().StepBy(1h);
     two.node.Subscribe("another", [](std::string_view) {});  // No message tells it.
-    one.guard.OnRefused(0);
+    one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
     ASSERT_TRUE(PermitsSoon(one));
     one.node.GoAway(InFlight::kLost);
-    ASSERT_TRUE(executor_.AdvanceUntil([&two] { return !two.guard.Permits(0, 0ms); }, 2s));
+    ASSERT_TRUE(executor_.AdvanceUntil([&two] { return !two.guard.Permits({0}, 0ms); }, 2s));
     Run({"FLUSHALL"});
     if (!is_emptied) Run({"SET", "lk:store", older});
     executor_.AdvanceBy(1'500ms);
@@ -178,8 +179,8 @@ TEST_F(TwoLossesTest, StepThatOneTakesForDriftIsOneLoss) {
   executor_.AdvanceBy(3s);
   server_.clock().StepBy(52ms);
   two.node.ComeBack();
-  EXPECT_TRUE(two.guard.OnAnswered(0, clock_.Now(), server_.clock().Now()));
-  EXPECT_FALSE(one.guard.OnAnswered(0, clock_.Now(), server_.clock().Now()));
+  EXPECT_TRUE(two.guard.OnAnswered({0}, clock_.Now(), server_.clock().Now()));
+  EXPECT_FALSE(one.guard.OnAnswered({0}, clock_.Now(), server_.clock().Now()));
 
   executor_.AdvanceBy(5s);
 
@@ -194,13 +195,13 @@ TEST_F(TwoLossesTest, SlowAnswerDoesNotHideTheSecondStep) {
   executor_.AdvanceBy(2s);
   two.node.GoAway(InFlight::kLost);
   server_.clock().StepBy(-1h);
-  one.guard.OnRefused(0);
+  one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(one));
   one.node.GoAway(InFlight::kLost);
   server_.clock().StepBy(-300ms);
   two.node.ComeBack();
   two.node.PlanNext({.request_delay = 400ms});
-  two.guard.OnRefused(0);
+  two.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(two));
   ASSERT_EQ(two.guard.trust().epoch, 2) << "the answer was as slow";
 
@@ -217,7 +218,7 @@ TEST_F(TwoLossesTest, DaemonThatMeasuredTheStepByASlowAnswerFollows) {
   executor_.AdvanceBy(2s);
   server_.clock().StepBy(1h);
   one.node.PlanNext({.request_delay = 400ms});
-  one.guard.OnRefused(0);
+  one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   two.node.GoAway(InFlight::kLost);
   ASSERT_TRUE(PermitsSoon(one));
   ASSERT_GT(StepsThatMarkerTells(), 1h + 100ms);
@@ -236,7 +237,7 @@ TEST_F(TwoLossesTest, DaemonThatKnewTheClockCorrectsOneThatDidNot) {
   ASSERT_TRUE(PermitsSoon(one, 5s));
   executor_.AdvanceBy(2s);
   Run({"FLUSHALL"});
-  one.guard.OnRefused(0);
+  one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
   ASSERT_TRUE(PermitsSoon(one));
   one.node.GoAway(InFlight::kLost);
   server_.clock().StepBy(-1h);
@@ -273,14 +274,14 @@ TEST_F(TwoLossesTest, DaemonThatStartedAfterTheStepFollowsTheOneThatKnewTheClock
   executor_.AdvanceBy(10s);
   EXPECT_EQ(one.guard.trust().epoch, epoch);
   EXPECT_EQ(new_one.guard.trust().epoch, epoch);
-  EXPECT_TRUE(one.guard.Permits(0, 0ms) && new_one.guard.Permits(0, 0ms));
+  EXPECT_TRUE(one.guard.Permits({0}, 0ms) && new_one.guard.Permits({0}, 0ms));
 }
 
 TEST_F(TwoLossesTest, StepWhileTheFirstMarkerIsWrittenIsCountedOnce) {
   for (core::Micros later{0}; later < 5ms; later += 100us) {
     Run({"FLUSHALL"});
     Guarded& daemon = Another();
-    EXPECT_FALSE(daemon.guard.Permits(0, 0ms));
+    EXPECT_FALSE(daemon.guard.Permits({0}, 0ms));
     executor_.AdvanceBy(later);
     server_.clock().StepBy(500ms);
     executor_.AdvanceBy(2s);
@@ -301,7 +302,7 @@ TEST_F(TwoLossesTest, StepAfterAStepIsCountedOnce) {
   for (core::Micros later{0}; later < 5ms; later += 100us) {
     const core::Micros before = StepsThatMarkerTells();
     server_.clock().StepBy(500ms);
-    daemon.guard.OnRefused(0);
+    daemon.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
     executor_.AdvanceBy(later);
     server_.clock().StepBy(1'400ms);
     executor_.AdvanceBy(2'000ms);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes a rulebook of the files of --policy and --tokens, and of the key sets that the policy
+// names.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "access/rulebook.h"
+#include "os/file_watch.h"
+#include "text/problem.h"
+
+namespace lockkeeper::access {
+
+struct AccessFiles {
+  std::string policy;  // Empty: none. The same for the next.
+  std::string tokens;
+};
+
+// Reads all files of one version: policy, tokens, and the key sets in the order in which the policy
+// names them. A key set's relative path begins in the folder of the policy.
+text::Problem ReadAccessFiles(const AccessFiles& files, os::Contents& contents);
+
+struct LoadedRulebook {
+  std::shared_ptr<const Rulebook> rulebook;  // Null if there are problems.
+  std::vector<std::string> problems;         // Each with the file, and the line if there is one.
+  std::vector<std::string> warnings;
+};
+
+// Without any file the rulebook allows everything. `contents` are those that ReadAccessFiles reads.
+LoadedRulebook MakeRulebook(const AccessFiles& files, const os::Contents& contents, absl::Time now);
+
+}  // namespace lockkeeper::access

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "access/identity.h"
+
+#include "text/problem.h"
+#include "text/utf8.h"
+
+namespace lockkeeper::access {
+
+std::string_view NameOf(Proof proof) {
+  switch (proof) {
+    case Proof::kNone:
+      return "anonymous";
+    case Proof::kCertificate:
+      return "certificate";
+    case Proof::kToken:
+      return "token";
+    case Proof::kJwt:
+      return "jwt";
+  }
+  return "";
+}
+
+std::string DescriptionOf(const Identity& identity) {
+  if (identity.proof == Proof::kNone) return "an anonymous caller";
+  return "principal " + text::Quoted(identity.principal) + " (" +
+         std::string(NameOf(identity.proof)) + ")";
+}
+
+bool IsPrincipal(std::string_view principal) {
+  return !principal.empty() && principal.size() <= kPrincipalBytesMax && principal != kAnonymous &&
+         text::FindTextFault(principal) == text::TextFault::kNone;
+}
+
+}  // namespace lockkeeper::access

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "access/policy_file.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "config/yaml_reader.h"
+#include "core/limits.h"
+#include "text/duration.h"
+#include "text/near_miss.h"
+
+namespace lockkeeper::access {
+namespace {
+
+using config::YamlReader;
+
+// Above this a quota cannot be meant.
+constexpr int64_t kCountMax = 1'000'000'000;
+constexpr std::chrono::seconds kLeewayMax = std::chrono::minutes(5);
+
+std::string Suggest(std::string_view word, const std::vector<std::string>& known) {
+  const auto near = text::NearMiss(word, known);
+  return near ? "; did you mean \"" + *near + "\"?" : "";
+}
+
+std::string OneOf(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
+  return list;
+}
+
+// `word` as one of `values`, or nothing and a problem.
+template <typename Value>
+std::optional<Value> ReadWord(YamlReader& yaml, const YAML::Node& where, const std::string& what,
+                              const std::string& word, const std::map<std::string, Value>& values) {
+  if (const auto found = values.find(word); found != values.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [name, value] : values) known.push_back(name);
+  yaml.Reject(where, what + ": must be one of " + OneOf(known) + ", is " + text::Quoted(word) +
+                         Suggest(word, known));
+  return std::nullopt;
+}
+
+class PolicyReader {
+ public:
+  explicit PolicyReader(const std::string& path) : path_(path), yaml_(path) {}
+
+  PolicyFile Parse(std::string_view text) {
+    yaml_.Read(text, [this](const YAML::Node& document) { ReadDocument(document); });
+    return Finish();
+  }
+
+ private:
+  using Reader = std::function<void(const YAML::Node& value, const std::string& what)>;
+
+  // Reads a map whose keys have a reader each; others are problems.
+  void ReadKeys(const YAML::Node& map, const std::string& what,
+                const std::map<std::string, Reader>& readers) {
+    yaml_.ReadMapOf(map, what,
+                    [&](const std::string& name, const YAML::Node& key, const YAML::Node& value) {
+                      const auto reader = readers.find(name);
+                      if (reader != readers.end()) {
+                        return reader->second(value, Under(what, name));
+                      }
+                      std::vector<std::string> known;
+                      for (const auto& [word, ignored] : readers) known.push_back(word);
+                      yaml_.Reject(key, Under(what, name) + ": unknown key" + Suggest(name, known) +
+                                            " (there are " + OneOf(known) + ")");
+                    });
+  }
+
+  static std::string Under(const std::string& what, const std::string& name) {
+    return what.empty() ? name : what + "." + name;
+  }
+
+  void ReadEach(const YAML::Node& list, const std::string& what, const Reader& read) {
+    if (list.IsNull()) return;
+    if (!list.IsSequence()) return yaml_.Reject(list, what + ": must be a list");
+    int number = 0;
+    for (const YAML::Node& item : list) {
+      read(item, what + "[" + std::to_string(++number) + "]");
+    }
+  }
+
+  Reader Into(std::string& text) {
+    return [this, &text](const YAML::Node& value, const std::string& what) {
+      text = yaml_.ReadText(value, what).value_or("");
+    };
+  }
+
+  Reader Into(std::vector<std::string>& texts) {
+    return [this, &texts](const YAML::Node& value, const std::string& what) {
+      texts = yaml_.ReadTexts(value, what);
+    };
+  }
+
+  Reader Into(std::optional<int64_t>& count) {
+    return [this, &count](const YAML::Node& value, const std::string& what) {
+      const auto text = yaml_.ReadText(value, what);
+      int64_t number = 0;
+      if (!text) return;
+      if (!absl::SimpleAtoi(*text, &number) || number < 0 || number > kCountMax) {
+        return yaml_.Reject(value, what + ": must be a number from 0 to " +
+                                       std::to_string(kCountMax) + ", is " + text::Quoted(*text));
+      }
+      count = number;
+    };
+  }
+
+  Reader Into(std::optional<core::Millis>& duration, core::Millis low, core::Millis high) {
+    return [this, &duration, low, high](const YAML::Node& value, const std::string& what) {
+      const auto text = yaml_.ReadText(value, what);
+      core::Millis parsed{};
+      if (!text) return;
+      if (text::Problem problem = text::ParseDuration(*text, parsed)) {
+        return yaml_.Reject(value, what + ": " + *problem);
+      }
+      if (parsed < low || parsed > high) {
+        return yaml_.Reject(value, what + ": must be " + text::FormatDuration(low) + " to " +
+                                       text::FormatDuration(high) + ", is " + *text);
+      }
+      duration = parsed;
+    };
+  }
+
+  void ReadDocument(const YAML::Node& document) {
+    if (!document.IsDefined() || document.IsNull()) return;  // Nothing but comments.
+    ReadKeys(document, "",
+             {{"certificates",
+               [this](const auto& list, const auto& what) {
+                 ReadEach(list, what, [this](const auto& item, const auto& name) {
+                   ReadCertificate(item, name);
+                 });
+               }},
+              {"jwt",
+               [this](const auto& list, const auto& what) {
+                 ReadEach(list, what,
+                          [this](const auto& item, const auto& name) { ReadIssuer(item, name); });
+               }},
+              {"roles", [this](const auto& roles, const auto& what) { ReadRoles(roles, what); }},
+              {"bindings",
+               [this](const auto& list, const auto& what) {
+                 ReadEach(list, what,
+                          [this](const auto& item, const auto& name) { ReadBinding(item, name); });
+               }},
+              {"quotas", [this](const auto& quotas, const auto& what) {
+                 ReadQuotas(quotas, what, file_.policy.quotas);
+               }}});
+  }
+
+  void ReadCertificate(const YAML::Node& item, const std::string& what) {
+    CertificateMapping entry;
+    std::string from;
+    ReadKeys(item, what,
+             {{"from", Into(from)},
+              {"match", Into(entry.mapping.match)},
+              {"principal", Into(entry.mapping.principal)}});
+    const auto field = ReadWord<CertificateField>(yaml_, item, what + ".from", from,
+                                                  {{"spiffe", CertificateField::kSpiffe},
+                                                   {"dns", CertificateField::kDns},
+                                                   {"cn", CertificateField::kCommonName}});
+    if (text::Problem problem = entry.mapping.Check()) yaml_.Reject(item, what + "." + *problem);
+    entry.field = field.value_or(CertificateField::kSpiffe);
+    file_.certificates.push_back(std::move(entry));
+  }
+
+  void ReadIssuer(const YAML::Node& item, const std::string& what) {
+    JwtIssuer issuer;
+    std::optional<core::Millis> leeway;
+    ReadKeys(item, what,
+             {{"issuer", Into(issuer.issuer)},
+              {"audience", Into(issuer.audience)},
+              {"jwks_file", Into(issuer.jwks_file)},
+              {"claim", Into(issuer.claim)},
+              {"match", Into(issuer.mapping.match)},
+              {"principal", Into(issuer.mapping.principal)},
+              {"leeway", Into(leeway, core::Millis(0), kLeewayMax)}});
+    for (const auto& [name, text] :
+         {std::pair("issuer", &issuer.issuer), std::pair("audience", &issuer.audience),
+          std::pair("jwks_file", &issuer.jwks_file), std::pair("claim", &issuer.claim)}) {
+      if (text->empty()) yaml_.Reject(item, Under(what, name) + ": must be given");
+    }
+    if (text::Problem problem = issuer.mapping.Check()) yaml_.Reject(item, what + "." + *problem);
+    if (leeway) issuer.leeway = std::chrono::duration_cast<std::chrono::seconds>(*leeway);
+    const bool known =
+        std::any_of(file_.issuers.begin(), file_.issuers.end(), [&](const JwtIssuer& other) {
+          return other.issuer == issuer.issuer && other.audience == issuer.audience;
+        });
+    if (known) yaml_.Reject(item, what + ": this issuer and audience stand in another entry");
+    file_.issuers.push_back(std::move(issuer));
+  }
+
+  void ReadRoles(const YAML::Node& roles, const std::string& what) {
+    if (roles.IsNull()) return;
+    yaml_.ReadMapOf(roles, what,
+                    [&](const std::string& name, const YAML::Node& key, const YAML::Node& value) {
+                      ReadRole(name, key, value, Under(what, name));
+                    });
+  }
+
+  void ReadRole(const std::string& name, const YAML::Node& key, const YAML::Node& value,
+                const std::string& what) {
+    Role role;
+    if (name.empty()) yaml_.Reject(key, what + ": a role must have a name");
+    ReadKeys(value, what,
+             {{"rules",
+               [&](const auto& list, const auto& rules) {
+                 ReadEach(list, rules, [&](const auto& item, const auto& rule) {
+                   role.rules.push_back(ReadRule(item, rule));
+                 });
+               }},
+              {"quotas", [&](const auto& quotas, const auto& key_name) {
+                 ReadQuotas(quotas, key_name, role.quotas);
+               }}});
+    role_lines_[name] = YamlReader::LineOf(key);
+    file_.policy.roles.emplace(name, std::move(role));
+    file_.restricts = true;
+  }
+
+  Rule ReadRule(const YAML::Node& item, const std::string& what) {
+    static const std::map<std::string, Verb> verbs = [] {
+      std::map<std::string, Verb> names;
+      for (size_t i = 0; i < kVerbs; ++i) {
+        names.emplace(NameOf(static_cast<Verb>(i)), static_cast<Verb>(i));
+      }
+      return names;
+    }();
+    Rule rule;
+    std::vector<std::string> words;
+    ReadKeys(
+        item, what,
+        {{"verbs", Into(words)}, {"prefixes", Into(rule.prefixes)}, {"names", Into(rule.names)}});
+    for (const std::string& word : words) {
+      if (auto verb = ReadWord<Verb>(yaml_, item, what + ".verbs", word, verbs)) {
+        rule.verbs.insert(*verb);
+      }
+    }
+    if (words.empty()) yaml_.Reject(item, what + ".verbs: must be given");
+    const bool about_locks = std::any_of(rule.verbs.begin(), rule.verbs.end(),
+                                         [](Verb verb) { return IsAboutLock(verb); });
+    if (about_locks && rule.prefixes.empty() && rule.names.empty()) {
+      yaml_.Reject(item, what +
+                             ": must name its locks, by prefixes or names; "
+                             "prefixes: [\"\"] is all locks");
+    }
+    for (const std::string& prefix : rule.prefixes) CheckPrefix(item, what, prefix);
+    for (const std::string& name : rule.names) CheckName(item, what, name);
+    return rule;
+  }
+
+  void CheckPrefix(const YAML::Node& item, const std::string& what, const std::string& prefix) {
+    CheckBraces(item, what + ".prefixes", prefix);
+    if (std::string_view(prefix).ends_with(kPrincipalPlaceholder)) {
+      yaml_.Reject(item, what + ".prefixes: something must follow " +
+                             std::string(kPrincipalPlaceholder) +
+                             ", such as '/': else \"ann\" reaches the locks of \"anna\"");
+    }
+  }
+
+  void CheckName(const YAML::Node& item, const std::string& what, const std::string& name) {
+    if (name.empty()) yaml_.Reject(item, what + ".names: a lock's name is not empty");
+    CheckBraces(item, what + ".names", name);
+  }
+
+  // Names of locks have no braces, but of the placeholder.
+  void CheckBraces(const YAML::Node& item, const std::string& what, const std::string& text) {
+    std::string rest = text;
+    for (size_t at = rest.find(kPrincipalPlaceholder); at != std::string::npos;
+         at = rest.find(kPrincipalPlaceholder)) {
+      rest.erase(at, kPrincipalPlaceholder.size());
+    }
+    if (rest.find_first_of("{}") != std::string::npos) {
+      yaml_.Reject(item, what + ": the only word in braces is " +
+                             std::string(kPrincipalPlaceholder) + ", is " + text::Quoted(text));
+    }
+    if (rest.size() > core::limits::kNameBytesMax) {
+      yaml_.Reject(item, what + ": a lock's name has at most " +
+                             std::to_string(core::limits::kNameBytesMax) + " bytes");
+    }
+  }
+
+  void ReadBinding(const YAML::Node& item, const std::string& what) {
+    static const std::map<std::string, Proof> proofs = [] {
+      std::map<std::string, Proof> names;
+      for (size_t i = 0; i < kProofs; ++i) {
+        names.emplace(NameOf(static_cast<Proof>(i)), static_cast<Proof>(i));
+      }
+      return names;
+    }();
+    Binding binding;
+    std::vector<std::string> words;
+    ReadKeys(item, what,
+             {{"roles", Into(binding.roles)},
+              {"principals", Into(binding.principals)},
+              {"proofs", Into(words)},
+              {"issuers", Into(binding.issuers)}});
+    if (binding.roles.empty()) yaml_.Reject(item, what + ".roles: must be given");
+    if (binding.principals.empty()) {
+      yaml_.Reject(item, what + ".principals: must be given; [\"*\"] is all, anonymous included");
+    }
+    for (const std::string& pattern : binding.principals) {
+      const size_t star = pattern.find('*');
+      if (pattern.empty() || (star != std::string::npos && star + 1 != pattern.size())) {
+        yaml_.Reject(
+            item, what + ".principals: '*' may stand at the end only, is " + text::Quoted(pattern));
+      }
+    }
+    for (const std::string& word : words) {
+      if (auto proof = ReadWord<Proof>(yaml_, item, what + ".proofs", word, proofs)) {
+        binding.proofs.insert(*proof);
+      }
+    }
+    binding_lines_.push_back(YamlReader::LineOf(item));
+    file_.policy.bindings.push_back(std::move(binding));
+    file_.restricts = true;
+  }
+
+  void ReadQuotas(const YAML::Node& value, const std::string& what, Quotas& quotas) {
+    namespace limits = core::limits;
+    if (value.IsNull()) return;
+    ReadKeys(
+        value, what,
+        {{"leases", Into(quotas.leases)},
+         {"waiters", Into(quotas.waiters)},
+         {"sessions", Into(quotas.sessions)},
+         {"operations_per_second", Into(quotas.operations_per_second)},
+         {"max_ttl", Into(quotas.max_ttl, limits::kTtlMin, limits::kTtlCeiling)},
+         {"max_wait", Into(quotas.max_wait, core::Millis(0), limits::kWaitTimeoutMax)},
+         {"max_hold", Into(quotas.max_hold, limits::kMaxHoldMin, limits::kMaxHoldMax)},
+         {"max_lock_delay", Into(quotas.max_lock_delay, core::Millis(0), limits::kLockDelayMax)}});
+  }
+
+  // What can only be seen once everything was read.
+  void CheckTogether() {
+    const Policy::Parts& policy = file_.policy;
+    std::vector<std::string> known;
+    for (const auto& [name, role] : policy.roles) known.push_back(name);
+    std::set<std::string> bound;
+    for (size_t i = 0; i < policy.bindings.size(); ++i) {
+      const Binding& binding = policy.bindings[i];
+      const std::string what = "bindings[" + std::to_string(i + 1) + "]";
+      for (const std::string& role : binding.roles) {
+        bound.insert(role);
+        if (policy.roles.contains(role)) continue;
+        yaml_.Reject(binding_lines_[i], what + ".roles: there is no role " + text::Quoted(role) +
+                                            Suggest(role, known));
+      }
+      for (const std::string& issuer : binding.issuers) {
+        const bool is_known =
+            std::any_of(file_.issuers.begin(), file_.issuers.end(),
+                        [&](const auto& entry) { return entry.issuer == issuer; });
+        if (!is_known) {
+          yaml_.Reject(binding_lines_[i],
+                       what + ".issuers: no entry of jwt has the issuer " + text::Quoted(issuer));
+        }
+      }
+      if (!binding.issuers.empty() && !binding.proofs.empty() &&
+          !binding.proofs.contains(Proof::kJwt)) {
+        yaml_.Reject(binding_lines_[i],
+                     what + ": only a JWT has an issuer, and proofs leaves jwt out");
+      }
+    }
+    for (const auto& [name, role] : policy.roles) {
+      if (!bound.contains(name)) Warn(role_lines_[name], "roles." + name + ": no binding gives it");
+      CheckRole(name, role);
+    }
+  }
+
+  void CheckRole(const std::string& name, const Role& role) {
+    std::set<Verb> verbs;
+    for (const Rule& rule : role.rules) verbs.insert(rule.verbs.begin(), rule.verbs.end());
+    if (verbs.contains(Verb::kAcquire) && !verbs.contains(Verb::kRelease)) {
+      Warn(role_lines_[name],
+           "roles." + name + ": may acquire and not release; its locks end with their ttl only");
+    }
+    if (!verbs.contains(Verb::kAcquire) &&
+        (verbs.contains(Verb::kExtend) || verbs.contains(Verb::kRelease))) {
+      Warn(role_lines_[name], "roles." + name +
+                                  ": may extend or release and not acquire; only who acquired a "
+                                  "lease may extend or release it");
+    }
+  }
+
+  void Warn(int line, const std::string& warning) {
+    file_.warnings.push_back(path_ + ":" + std::to_string(line) + ": " + warning);
+  }
+
+  PolicyFile Finish() {
+    CheckTogether();
+    file_.problems = yaml_.TakeProblems();
+    return std::move(file_);
+  }
+
+  const std::string path_;
+  YamlReader yaml_;
+  PolicyFile file_;
+  std::map<std::string, int> role_lines_;
+  std::vector<int> binding_lines_;
+};
+
+}  // namespace
+
+PolicyFile ParsePolicy(std::string_view text, const std::string& path) {
+  return PolicyReader(path).Parse(text);
+}
+
+}  // namespace lockkeeper::access

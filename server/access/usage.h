@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each principal uses of this daemon, to be held against its quotas.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/types.h"
+
+namespace lockkeeper::access {
+
+// Of one principal. Thread-safety: thread-safe.
+class Usage {
+ public:
+  // What counts for as long as it lasts.
+  enum class Kind { kWaiter, kSession, kAcquire };
+
+  // Gives back what was taken. Lifetime: owns the usage too.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(std::shared_ptr<Usage> usage, Kind kind) : usage_(std::move(usage)), kind_(kind) {}
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    Hold(Hold&& other) noexcept : usage_(std::move(other.usage_)), kind_(other.kind_) {}
+    Hold& operator=(Hold&& other) noexcept;
+    ~Hold() { GiveBack(); }
+
+    explicit operator bool() const { return usage_ != nullptr; }
+
+   private:
+    void GiveBack();
+
+    std::shared_ptr<Usage> usage_;
+    Kind kind_{};
+  };
+
+  // Operations that keep or end a lease may exceed the rate by another second's worth: a lease that
+  // is not extended is lost, and one that is not released is in the way.
+  enum class Urgency { kOrdinary, kKeepsLease };
+
+  // Counts an operation. If it comes too soon, it does not count, and the answer is how much.
+  std::optional<core::Millis> TakeOperation(int64_t per_second, Urgency urgency, core::Instant now);
+
+  // Takes one of `most` waiters or sessions. Nothing if all are taken.
+  static Hold Take(const std::shared_ptr<Usage>& usage, Kind kind, int64_t most);
+
+  // Takes one of `most` leases for an acquire that is under way. Nothing if all are taken, unless
+  // this very lease is held already: acquires may be sent again.
+  static Hold TakeLease(const std::shared_ptr<Usage>& usage, const std::string& name,
+                        const core::LeaseId& lease_id, int64_t most, core::Instant now);
+
+  // A unary call was granted the lease until `end`.
+  void Granted(const std::string& name, const core::LeaseId& lease_id, core::Instant end);
+  // The lease was extended, or has ended. Does nothing if no unary call was granted it.
+  void Extended(const std::string& name, const core::LeaseId& lease_id, core::Instant end);
+  void Ended(const std::string& name, const core::LeaseId& lease_id);
+
+  // A session keeps `change` more leases than before.
+  void AddLeasesOfSessions(int64_t change);
+
+  // Whether nothing is in use.
+  bool IsIdle(core::Instant now);
+
+ private:
+  using Key = std::pair<std::string, core::LeaseId>;
+  struct HashOfKey {
+    size_t operator()(const Key& key) const { return absl::HashOf(key.first, key.second.digits()); }
+  };
+
+  // With the mutex held.
+  void Forget(core::Instant now);
+  int64_t& CountOf(Kind kind) { return counts_[static_cast<size_t>(kind)]; }
+
+  std::mutex mutex_;
+  std::array<int64_t, 3> counts_{};  // By kind. Guarded by the mutex, as all below.
+  double operations_ = 0;            // That may come at `filled_`.
+  std::optional<core::Instant> filled_;
+  int64_t leases_of_sessions_ = 0;
+  absl::flat_hash_map<Key, core::Instant, HashOfKey> leases_;  // Of unary calls, with their ends.
+  std::set<std::pair<core::Instant, Key>> by_end_;
+};
+
+// Of all principals. Thread-safety: thread-safe.
+class UsageBook {
+ public:
+  // The same object for the same principal while anything is in use.
+  std::shared_ptr<Usage> Of(const std::string& principal, core::Instant now);
+
+  size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return by_principal_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  absl::flat_hash_map<std::string, std::shared_ptr<Usage>> by_principal_;
+  size_t clean_at_ = 1'024;
+};
+
+}  // namespace lockkeeper::access

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/access_rules.h"
+
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "core/errors.h"
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper::daemon {
+
+namespace field = telemetry::field;
+
+absl::Time WallTimeNow() { return absl::FromChrono(telemetry::SystemLogTime().wall); }
+
+absl::StatusOr<AccessRules> AccessRules::Load(const config::AccessConfig& config) {
+  AccessRules rules;
+  rules.files_ = {.policy = config.policy_file, .tokens = config.tokens_file};
+  if (const text::Problem problem = ReadAccessFiles(rules.files_, rules.contents_)) {
+    return core::Error(core::ErrorReason::kInvalidField, *problem);
+  }
+  access::LoadedRulebook made = MakeRulebook(rules.files_, rules.contents_, WallTimeNow());
+  if (made.rulebook == nullptr) {
+    return core::Error(core::ErrorReason::kInvalidField, absl::StrJoin(made.problems, "\n"));
+  }
+  rules.rulebook_ = std::move(made.rulebook);
+  rules.warnings_ = std::move(made.warnings);
+  return rules;
+}
+
+os::WatchedFiles::Read AccessRules::Reader() const {
+  return [files = files_](os::Contents& contents) { return ReadAccessFiles(files, contents); };
+}
+
+os::WatchedFiles::Take AccessRules::Taker(access::AccessControl& access,
+                                          telemetry::Logger logger) const {
+  return [files = files_, &access, logger](const os::Contents& contents) -> text::Problem {
+    access::LoadedRulebook made = MakeRulebook(files, contents, WallTimeNow());
+    if (made.rulebook == nullptr) return absl::StrJoin(made.problems, "; ");
+    LogWarnings(logger, made.warnings);
+    access.Replace(std::move(made.rulebook));
+    return std::nullopt;
+  };
+}
+
+bool HasReflection(const config::Config& config) {
+  if (config.server.reflection != config::Reflection::kAuto) {
+    return config.server.reflection == config::Reflection::kOn;
+  }
+  return config.access.policy_file.empty();
+}
+
+void LogWarnings(const telemetry::Logger& logger, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    logger.Warn("access.warning", "Something in the files of policy or tokens has no effect",
+                {field::Detail(warning)});
+  }
+}
+
+}  // namespace lockkeeper::daemon

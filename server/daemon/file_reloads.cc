@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/file_reloads.h"
+
+#include <utility>
+
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper::daemon {
+
+namespace field = telemetry::field;
+
+os::WatchedFiles::Tell FileReloads::TellerOf(const std::string& what) const {
+  return [logger = logger_, what, used = metrics_.FileReloads(what, "used"),
+          refused = metrics_.FileReloads(what, "refused")](const text::Problem& problem) {
+    if (problem) {
+      refused.Increment();
+      logger.Error("files.refused",
+                   "Changed files cannot be used; what was read before stays in use",
+                   {field::Files(what), field::Problem(*problem)});
+    } else {
+      used.Increment();
+      logger.Info("files.reloaded", "Changed files are in use", {field::Files(what)});
+    }
+  };
+}
+
+void FileReloads::Add(const std::string& what, os::FileSet files, os::Contents in_use,
+                      os::WatchedFiles::Take take) {
+  sets_.emplace_back(std::move(files), std::move(in_use), std::move(take), TellerOf(what));
+}
+
+void FileReloads::Add(const std::string& what, os::WatchedFiles::Read read, os::Contents in_use,
+                      os::WatchedFiles::Take take) {
+  sets_.emplace_back(std::move(read), std::move(in_use), std::move(take), TellerOf(what));
+}
+
+void FileReloads::Start() {
+  if (!sets_.empty()) watch_.emplace(std::move(sets_));
+}
+
+}  // namespace lockkeeper::daemon

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files that the daemon reads again while it runs. Each change is logged and counted, whether
+// the new contents can be used or not.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "os/file_watch.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace lockkeeper::daemon {
+
+// Thread-safety: thread-compatible. Lifetime: borrows the metrics and the logger's log.
+class FileReloads {
+ public:
+  FileReloads(telemetry::Metrics& metrics, telemetry::Logger logger)
+      : metrics_(metrics), logger_(logger) {}
+
+  // `what` names the files in log and metrics: "server_tls". `in_use` is what was read at the
+  // start, by os::ReadTogether. `take` runs on the thread of the watch; see os::WatchedFiles.
+  // Requires: not started.
+  void Add(const std::string& what, os::FileSet files, os::Contents in_use,
+           os::WatchedFiles::Take take);
+  // The same for files of which one names others: `read` finds out which.
+  void Add(const std::string& what, os::WatchedFiles::Read read, os::Contents in_use,
+           os::WatchedFiles::Take take);
+
+  // Watches the files from now on, until this object is destroyed.
+  void Start();
+
+ private:
+  os::WatchedFiles::Tell TellerOf(const std::string& what) const;
+
+  telemetry::Metrics& metrics_;
+  const telemetry::Logger logger_;
+  std::vector<os::WatchedFiles> sets_;
+  std::optional<os::FileWatch> watch_;
+};
+
+}  // namespace lockkeeper::daemon

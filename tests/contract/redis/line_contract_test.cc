@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The line of waiters: offers that lapse, are declined and are claimed. The simulator looks at
+// lines in every way; here is what it once found.
+#include "contract/redis/redis_contract.h"
+
+namespace lockkeeper::support {
+namespace {
+
+using core::AcquireRequest;
+using core::PollAnswer;
+using core::WithdrawResult;
+
+constexpr Micros kOfferTtl{1'000'000};
+
+class LineContract : public RedisContract {
+ protected:
+  // The first daemon asks about its waiters.
+  PollAnswer Poll() {
+    const auto answer = AskOnLoop<PollAnswer>([&](core::Done<PollAnswer> done) {
+      world_->daemon(0).line.Poll({.name = "a", .line = line_, .deadline = Deadline()},
+                                  std::move(done));
+    });
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.value_or(PollAnswer());
+  }
+
+  // An acquire of the first daemon, which claims for it.
+  AcquireRequest WaiterOf(const LeaseId& id, int32_t attempt = 1) {
+    AcquireRequest request = AcquireOf("a", id);
+    request.wait_timeout = Millis(60'000);
+    request.attempt = attempt;
+    request.keeper = core::Keeper(1, static_cast<uint64_t>(attempt));
+    return request;
+  }
+
+  // The same, whose client claims.
+  AcquireRequest ConfirmingOf(const LeaseId& id, int32_t attempt = 1) {
+    AcquireRequest request = WaiterOf(id, attempt);
+    request.claim = core::ClaimMode::kByClient;
+    return request;
+  }
+
+  void Stand(const AcquireRequest& request) {
+    const auto outcome = Ask(request);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    ASSERT_TRUE(std::holds_alternative<core::Waiting>(*outcome));
+    number_ = std::get<core::Waiting>(*outcome).number;
+    line_ = std::get<core::Waiting>(*outcome).line;
+  }
+
+  // Lets `request` wait behind a lease that then ends, and be offered the lock.
+  void Offer(const AcquireRequest& request, const LeaseId& before) {
+    Grant("a", before);
+    Stand(request);
+    StepBy(kTtl);
+    const PollAnswer answer = Poll();
+    ASSERT_TRUE(answer.offer.has_value());
+    EXPECT_EQ(answer.offer->lease_id, request.lease_id);
+  }
+
+  WithdrawResult Decline(const AcquireRequest& of, core::WithdrawScope scope) {
+    core::WithdrawRequest request = WithdrawOf(of);
+    request.scope = scope;
+    return Ask(request).value_or(WithdrawResult::kNotGranted);
+  }
+  WithdrawResult Decline(const AcquireRequest& of) {
+    return Decline(of, core::WithdrawScope::kUnclaimedOnly);
+  }
+  WithdrawResult SetAside(const AcquireRequest& of) {
+    return Decline(of, core::WithdrawScope::kSetAside);
+  }
+
+  // Who is offered the lock after the offer before has lapsed, and all who were parked are back.
+  std::optional<LeaseId> OfferedNext() {
+    StepBy(kOfferTtl);
+    Poll();
+    const PollAnswer answer = Poll();
+    return answer.offer ? std::optional(answer.offer->lease_id) : std::nullopt;
+  }
+
+  // The first daemon hears messages from now on, so that it can be offered the lock by another call
+  // than its poll.
+  void Listen() {
+    world_->OnLoop([&] { world_->daemon(0).line.Listen(listener_); });
+    const std::string channel = redis::KeyLayout("lk:").ChannelPrefix() + core::Hex16(1);
+    ASSERT_TRUE(world_->Await(
+        [&] { return world_->Run({"PUBSUB", "CHANNELS", channel}).items.size() == 1; }));
+  }
+
+  class DeafListener final : public core::LineListener {
+   public:
+    void OnOffer(const core::Offer&) override {}
+    void OnWaiterReleased(const std::string&, const LeaseId&) override {}
+  };
+
+  static inline DeafListener listener_;  // Messages may come until the daemon is gone.
+  int64_t number_ = 0;                   // Of the last one that stood in line,
+  int64_t line_ = 0;                     // and its line.
+};
+
+// The hand-over took the daemon for stuck in the very call in which it showed that it lives: no
+// waiter of it was ever offered the lock again.
+TEST_P(LineContract, DaemonThatDidNotClaimInTimeIsOfferedTheLockAgainOnceItAsks) {
+  Offer(WaiterOf(Id(1)), Id(2));
+
+  StepBy(kOfferTtl);
+  EXPECT_TRUE(Poll().unfinished);
+  const PollAnswer again = Poll();
+
+  ASSERT_TRUE(again.offer.has_value());
+  EXPECT_EQ(again.offer->lease_id, Id(1));
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, OfferIsDeclined) {
+  Offer(WaiterOf(Id(1)), Id(2));
+
+  EXPECT_EQ(Decline(WaiterOf(Id(1))), WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(ReasonOf(Ask(ExtendOf("a", Id(1)))), ErrorReason::kLeaseLost);
+  Grant("a", Id(3));
+}
+
+TEST_P(LineContract, OfferedLockIsNotClosed) {
+  Offer(WaiterOf(Id(1)), Id(2));
+
+  EXPECT_EQ(Contend("a", Id(3)).reason, core::ContentionReason::kHeld);
+}
+
+TEST_P(LineContract, ClosedLockWithALineIsClosed) {
+  core::AcquireRequest holder = AcquireOf("a", Id(2));
+  holder.lock_delay = Millis(5'000);
+  Grant(holder);
+  Stand(WaiterOf(Id(1)));
+  EXPECT_EQ(Contend("a", Id(3)).reason, core::ContentionReason::kHeld);
+
+  StepBy(kTtl);
+
+  const core::Contention closed = Contend("a", Id(3));
+  EXPECT_EQ(closed.reason, core::ContentionReason::kClosed);
+  EXPECT_EQ(closed.waiters, 1);
+}
+
+// Its client had been told of the first offer. A second one cost the next waiter another second.
+TEST_P(LineContract, PlaceThatWasSetAsideIsOfferedTheLockAgainOnlyWhenItIsAcquiredAgain) {
+  Listen();
+  Grant("a", Id(9));
+  Stand(ConfirmingOf(Id(1)));
+  const int64_t number = number_;
+  Stand(ConfirmingOf(Id(2)));
+  StepBy(kTtl);
+  ASSERT_TRUE(Poll().offer.has_value());
+  ASSERT_EQ(OfferedNext(), Id(2))
+      << "the first one goes back behind the offer that follows its own";
+  ASSERT_EQ(OfferedNext(), Id(1));
+
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(ReasonOf(Ask(ExtendOf("a", Id(1)))), ErrorReason::kLeaseLost) << "its offer has lapsed";
+  EXPECT_EQ(OfferedNext(), Id(2));
+  EXPECT_EQ(OfferedNext(), Id(2)) << "the only one that is there";
+  Stand(ConfirmingOf(Id(1), 2));
+  EXPECT_EQ(number_, number) << "it has kept its place";
+  EXPECT_EQ(OfferedNext(), Id(1));
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, SettingAsideHandsTheLockOn) {
+  Listen();
+  Offer(ConfirmingOf(Id(1)), Id(9));
+  Stand(ConfirmingOf(Id(2)));
+
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kWithdrawn);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(2))).ok()) << "it has the offer at once";
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kKept) << "it has no offer any more";
+}
+
+// Older data may bring back the place of a call that its daemon claimed for.
+TEST_P(LineContract, DaemonThatSetsAPlaceAsideIsNotTakenForStuck) {
+  Listen();
+  Offer(WaiterOf(Id(1)), Id(9));
+  Stand(WaiterOf(Id(2)));
+
+  EXPECT_EQ(SetAside(WaiterOf(Id(1))), WithdrawResult::kWithdrawn);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(2))).ok()) << "it has the offer at once";
+}
+
+TEST_P(LineContract, PlaceThatWasSetAsideIsForgottenAfterHalfAMinute) {
+  Offer(ConfirmingOf(Id(1)), Id(9));
+  Stand(ConfirmingOf(Id(2)));
+  const int64_t number = number_;
+  ASSERT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kWithdrawn);
+  ASSERT_EQ(OfferedNext(), Id(2));
+  ASSERT_TRUE(Ask(ExtendOf("a", Id(2), Millis(60'000))).ok());
+  StepBy(Millis(30'000));
+  Poll();
+
+  Stand(ConfirmingOf(Id(1), 2));
+
+  EXPECT_GT(number_, number) << "at the end of the line";
+}
+
+TEST_P(LineContract, OfferThatWasClaimedOrTakenOverIsNotSetAside) {
+  Offer(ConfirmingOf(Id(1)), Id(9));
+  ASSERT_TRUE(Ask(ConfirmingOf(Id(1), 2)).ok());
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1))), WithdrawResult::kKept) << "its client was heard of";
+  ASSERT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+
+  EXPECT_EQ(SetAside(ConfirmingOf(Id(1), 2)), WithdrawResult::kKept);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, OfferThatWasClaimedIsNoLongerDeclined) {
+  Offer(WaiterOf(Id(1)), Id(2));
+  ASSERT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+
+  EXPECT_EQ(Decline(WaiterOf(Id(1))), WithdrawResult::kKept);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, PlaceInLineIsDeclined) {
+  Grant("a", Id(2));
+  Stand(WaiterOf(Id(1)));
+
+  EXPECT_EQ(Decline(WaiterOf(Id(1))), WithdrawResult::kNotGranted);
+
+  ASSERT_EQ(Release("a", Id(2)), core::NotReleasedReason::kNone);
+  EXPECT_EQ(ReasonOf(Ask(WaiterOf(Id(1)))), ErrorReason::kLeaseEnded);
+  Grant("a", Id(3));
+}
+
+TEST_P(LineContract, WithdrawnAttemptTakesNoPlaceOverFromAnEarlierOne) {
+  Grant("a", Id(2));
+  Stand(WaiterOf(Id(1), 1));
+
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 3)), WithdrawResult::kKept);
+
+  EXPECT_EQ(ReasonOf(Ask(WaiterOf(Id(1), 3))), ErrorReason::kLeaseEnded);
+  const auto left = Ask(WithdrawOf(WaiterOf(Id(1), 1)));
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(*left, WithdrawResult::kNotGranted);
+  EXPECT_EQ(left->seen.position, 1);
+}
+
+TEST_P(LineContract, AttemptThatIsWithdrawnWhileAnEarlierOneHasTheOfferGrantsNothingLater) {
+  Offer(WaiterOf(Id(1), 1), Id(2));
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 3)), WithdrawResult::kKept);
+  EXPECT_EQ(Decline(WaiterOf(Id(1), 1)), WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(ReasonOf(Ask(WaiterOf(Id(1), 3))), ErrorReason::kLeaseEnded);
+  Grant("a", Id(3));
+}
+
+TEST_P(LineContract, AttemptAfterAWithdrawnOneTakesThePlaceOver) {
+  Grant("a", Id(2));
+  Stand(WaiterOf(Id(1), 1));
+  const int64_t number = number_;
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 3)), WithdrawResult::kKept);
+
+  Stand(WaiterOf(Id(1), 4));
+  EXPECT_EQ(number_, number);
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 1)), WithdrawResult::kKept);
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 4)), WithdrawResult::kNotGranted);
+}
+
+// The repeat has the line's key from the start, as from a daemon that knows of the wait.
+// A retry was given the offer, but the place in line stayed that of the attempt before: it was
+// taken back with that attempt, or offered to a call that had ended.
+TEST_P(LineContract, AttemptThatTakesAnOfferOverTakesThePlaceOverToo) {
+  Offer(WaiterOf(Id(1), 1), Id(2));
+  ASSERT_TRUE(Grant(WaiterOf(Id(1), 2)).offered);
+
+  StepBy(kOfferTtl);
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1), 1)), WithdrawResult::kKept);
+  EXPECT_TRUE(Poll().unfinished);
+  const PollAnswer again = Poll();
+
+  ASSERT_TRUE(again.offer.has_value());
+  EXPECT_EQ(again.offer->attempt, 2);
+  EXPECT_EQ(again.offer->keeper, WaiterOf(Id(1), 2).keeper);
+}
+
+TEST_P(LineContract, EarlierAttemptTakesNoPlaceOverFromTheOneThatHasTheOffer) {
+  Offer(WaiterOf(Id(1), 2), Id(2));
+  ASSERT_TRUE(Grant(WaiterOf(Id(1), 1)).offered);
+
+  StepBy(kOfferTtl);
+  EXPECT_TRUE(Poll().unfinished);
+  const PollAnswer again = Poll();
+
+  ASSERT_TRUE(again.offer.has_value());
+  EXPECT_EQ(again.offer->keeper, WaiterOf(Id(1), 2).keeper);
+}
+
+// An acquire found that an offer to its own daemon had lapsed, took that daemon for stuck, passed
+// its waiters over, and was granted the lock before them all.
+TEST_P(LineContract, AcquireDoesNotOvertakeTheWaitersOfItsOwnDaemonAfterALapsedOffer) {
+  Listen();
+  Grant("a", Id(9));
+  Stand(WaiterOf(Id(1)));
+  const int64_t first = number_;
+  Stand(WaiterOf(Id(2)));
+  number_ = first;
+  StepBy(kTtl);
+  ASSERT_EQ(Poll().offer->lease_id, Id(1));
+  StepBy(kOfferTtl);
+
+  const auto newcomer = Ask(WaiterOf(Id(3)));
+
+  ASSERT_TRUE(newcomer.ok()) << newcomer.status();
+  EXPECT_TRUE(std::holds_alternative<core::Waiting>(*newcomer));
+  EXPECT_EQ(Poll().offer->lease_id, Id(2));
+}
+
+TEST_P(LineContract, WaiterThatLeavesSeesItsPlaceAndWhoHoldsTheLock) {
+  AcquireRequest holder = AcquireOf("a", Id(9));
+  holder.owner = "job 7 on host 12";
+  Grant(holder);
+  for (int i = 1; i <= 3; ++i) Stand(WaiterOf(Id(i)));
+  StepBy(kTtl / 2);
+
+  core::WithdrawRequest second = WithdrawOf(WaiterOf(Id(2)));
+  const auto left = Ask(second);
+  const auto again = Ask(second);
+  core::WithdrawRequest third = WithdrawOf(WaiterOf(Id(3)));
+  const auto left_next = Ask(third);
+
+  ASSERT_TRUE(left.ok() && again.ok() && left_next.ok());
+  EXPECT_EQ(*left, WithdrawResult::kNotGranted);
+  EXPECT_EQ(left->seen.position, 2);
+  EXPECT_EQ(left->seen.waiters, 2);
+  EXPECT_EQ(left->seen.holder_owner, holder.owner);
+  EXPECT_GT(left->seen.remaining_ttl, Micros(0));
+  EXPECT_LE(left->seen.remaining_ttl, kTtl / 2);
+  EXPECT_EQ(*again, WithdrawResult::kNotGranted);
+  EXPECT_EQ(again->seen.position, 0) << "it stands there no more";
+  EXPECT_EQ(left_next->seen.position, 2);
+  EXPECT_EQ(left_next->seen.waiters, 1);
+}
+
+TEST_P(LineContract, WaiterThatLeavesAfterTheLeaseSeesNoHolder) {
+  Grant("a", Id(9));
+  Stand(WaiterOf(Id(1)));
+  StepBy(kTtl);
+
+  const auto left = Ask(WithdrawOf(WaiterOf(Id(1))));
+
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(left->seen.position, 1);
+  EXPECT_EQ(left->seen.waiters, 0);
+  EXPECT_EQ(left->seen.holder_owner, "");
+  EXPECT_EQ(left->seen.remaining_ttl, Micros(0));
+}
+
+TEST_P(LineContract, WaiterThatGivesItsOfferBackSeesNoPlace) {
+  Offer(WaiterOf(Id(1)), Id(2));
+
+  const auto left = Ask(WithdrawOf(WaiterOf(Id(1))));
+
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(*left, WithdrawResult::kWithdrawn);
+  EXPECT_EQ(left->seen.position, 0);
+}
+
+LOCKKEEPER_REDIS_SUITE(LineContract);
+
+}  // namespace
+}  // namespace lockkeeper::support

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The addresses in the configuration: of the store, which may carry a password, and of listeners.
+#include <string>
+
+#include "config/listen_address.h"
+#include "config/url.h"
+#include "fuzz/target.h"
+#include "redis/client/redis_url.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace lockkeeper;
+  using fuzz::Require;
+  const auto text = fuzz::TextOf(data, size);
+
+  const auto listen = config::ParseListenAddress(text);
+  if (listen.ok()) {
+    const auto again = config::ParseListenAddress(listen->ToString());
+    Require(again.ok() && *again == *listen, "a listen address is read as it is shown");
+  }
+
+  const text::Secret secret{std::string(text)};
+  const std::string masked = config::MaskUrl(secret);
+  config::HasPassword(secret);
+  config::AsksForTls(secret);
+  config::CheckStoreUrl(text);
+  const auto store = redis::ParseRedisUrl(text);
+  if (!store.ok()) return 0;
+  Require(!store->Address().empty(), "a store has an address");
+  const std::string& password = store->password.reveal();
+  const std::string rest = store->user + store->Address() + std::to_string(store->database);
+  // A short one may stand in "redis://", too.
+  if (password.size() >= 8 && rest.find(password) == std::string::npos) {
+    Require(masked.find(password) == std::string::npos, "a masked URL has no password");
+    Require(store->Display().find(password) == std::string::npos, "a shown URL has no password");
+  }
+  return 0;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/rpc/secure_channel.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace lockkeeper::support {
+namespace {
+
+std::string TextOf(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> SecureChannel(const std::string& address, const ClientFiles& files) {
+  grpc::SslCredentialsOptions options{
+      .pem_root_certs = TextOf(files.ca), .pem_private_key = "", .pem_cert_chain = ""};
+  if (!files.certificate.empty()) {
+    options.pem_private_key = TextOf(files.key);
+    options.pem_cert_chain = TextOf(files.certificate);
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const size_t scheme = address.find("://");
+  return grpc::CreateCustomChannel(
+      scheme == std::string::npos ? address : address.substr(scheme + 3),
+      grpc::SslCredentials(options), arguments);
+}
+
+}  // namespace lockkeeper::support

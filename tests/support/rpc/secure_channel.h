@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A channel over TLS for clients made from the protos alone.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <memory>
+#include <string>
+
+namespace lockkeeper::support {
+
+// PEM files. Without a certificate none is shown.
+struct ClientFiles {
+  std::string ca;
+  std::string certificate;
+  std::string key;
+};
+
+// With a connection of its own. `address` as the daemon tells it: tls://127.0.0.1:4711.
+std::shared_ptr<grpc::Channel> SecureChannel(const std::string& address, const ClientFiles& files);
+
+}  // namespace lockkeeper::support

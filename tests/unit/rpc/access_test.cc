@@ -1,0 +1,718 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may do what, through a real server: each kind of caller, each rpc and each operation of a
+// session, on a lock that its rules name and on one that they do not. Then what changes while
+// sessions and calls are open.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "access/access_control.h"
+#include "access/rulebook.h"
+#include "grpcpp/security/auth_context.h"
+#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
+#include "rpc/credentials.h"
+#include "support/access/key_pair.h"
+#include "support/mailbox.h"
+#include "support/rpc/bearer_channel.h"
+#include "support/rpc/deadline.h"
+#include "support/rpc/error_reason.h"
+#include "support/rpc/in_process_server.h"
+#include "support/rpc/lock_client.h"
+#include "support/rpc/lock_requests.h"
+#include "support/rpc/reflection_client.h"
+#include "support/rpc/session_caller.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+using access::AccessControl;
+using access::Verb;
+using std::chrono::seconds;
+using support::SessionCaller;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const std::string kLeaseId(core::HexId::kLength, 'a');
+constexpr char kOwn[] = "own/1";
+constexpr char kOther[] = "other/1";
+
+constexpr char kPolicy[] = R"(
+jwt:
+  - {issuer: https://issuer, audience: lockkeeper, jwks_file: keys.json, principal: "jwt:*"}
+roles:
+  worker: {rules: [{verbs: [acquire, extend, release, fence], prefixes: [own/]}]}
+  reader: {rules: [{verbs: [inspect, list], prefixes: [own/]}]}
+  breaker: {rules: [{verbs: [force-release], prefixes: [own/]}]}
+  admin: {rules: [{verbs: [admin, end-quarantine]}]}
+  guest: {rules: [{verbs: [fence], prefixes: [own/]}]}
+bindings:
+  - {roles: worker, principals: worker, proofs: token}
+  - {roles: [worker, reader], principals: "jwt:*", issuers: "https://issuer"}
+  - {roles: [breaker, admin], principals: operator}
+  - {roles: guest, principals: anonymous}
+)";
+
+// What a caller shows, and what the policy says of it.
+struct Kind {
+  const char* name;
+  std::string authorization;
+  bool rejected = false;   // UNAUTHENTICATED.
+  std::set<Verb> allowed;  // On kOwn.
+};
+
+class AccessTest : public testing::Test {
+ protected:
+  static std::string Claims(const std::string& subject, int64_t expires) {
+    return R"({"iss":"https://issuer","aud":"lockkeeper","sub":")" + subject + R"(","exp":)" +
+           std::to_string(expires) + "}";
+  }
+  std::string Jwt(const support::KeyPair& key, int64_t expires = 2'000) {
+    return "Bearer " + key.Jwt(Claims("ann", expires));
+  }
+
+  static std::string Token(const std::string& name, const std::string& token,
+                           const std::string& more = "") {
+    return "  - {name: " + name + ", sha256: " + access::HashToken(token) + more + "}\n";
+  }
+  std::string tokens_ = "tokens:\n" + Token("worker", "w") + Token("operator", "o") +
+                        Token("nobody", "n") +
+                        Token("worker", "old", ", expires: 1970-01-01T00:00:01Z");
+
+  absl::Time Now() const { return absl::FromUnixSeconds(now_); }
+
+  std::shared_ptr<const access::Rulebook> Rules(const std::string& policy) {
+    access::PolicyFile file = access::ParsePolicy(policy, "policy");
+    access::TokenFile tokens = access::ParseTokens(tokens_, "tokens", Now());
+    EXPECT_THAT(file.problems, IsEmpty());
+    EXPECT_THAT(tokens.problems, IsEmpty());
+    access::KeySet keys;
+    EXPECT_EQ(access::KeySet::Parse(support::KeySetOf({key_.Jwk("k")}), keys), std::nullopt);
+    std::vector<std::pair<access::JwtIssuer, access::KeySet>> issuers;
+    issuers.reserve(file.issuers.size());
+    for (const access::JwtIssuer& issuer : file.issuers) issuers.emplace_back(issuer, keys);
+    return std::make_shared<access::Rulebook>(std::move(file), std::move(tokens.tokens),
+                                              access::JwtVerifier(std::move(issuers)));
+  }
+
+  // A server with this policy, and its address.
+  std::string Serve(const std::string& policy) {
+    access_.Replace(Rules(policy));
+    ServiceDeps deps = {.loop = server_.loop(),
+                        .locks = server_.locks(),
+                        .admin = server_.store(),
+                        .clock = server_.loop(),
+                        .access = access_,
+                        .limits = {.max_ttl = core::Millis(60'000)},
+                        .health = server_.health(),
+                        .metrics = server_.metrics(),
+                        .logger = server_.Deps().logger,
+                        .facts = {},
+                        .reflection = false};
+    own_server_ = *Server::Start({{.path = directory_.Path("s")}}, std::move(deps));
+    return own_server_->addresses().front().ToString();
+  }
+
+  // The reason of what the server answers; "allowed" if it is none that the gate gives.
+  static std::string Verdict(const std::string& reason) {
+    const bool is_of_gate =
+        reason == "UNAUTHENTICATED" || reason == "PERMISSION_DENIED" || reason == "INVALID_FIELD";
+    return is_of_gate ? reason : "allowed";
+  }
+
+  std::atomic<int64_t> now_ = 1'000;  // Unix time.
+  support::KeyPair key_{access::Signature::kEdDsa};
+  support::KeyPair foreign_{access::Signature::kEdDsa};
+  support::InProcessServer server_;
+  support::TemporaryDirectory directory_;
+  AccessControl access_{std::make_shared<access::Rulebook>(), [this] { return Now(); }};
+  std::unique_ptr<Server> own_server_;
+};
+
+// One rpc, or one operation of a session: what it needs, and how it is called.
+struct Way {
+  const char* name;
+  Verb verb;
+  std::function<std::string(const std::shared_ptr<grpc::Channel>&, const std::string& lock)> call;
+};
+
+std::string ReasonOfCall(const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+  grpc::ClientContext context;
+  support::SetDeadline(context, seconds(20));
+  const grpc::Status status = call(context);
+  return status.ok() ? "" : support::ReasonOf(status);
+}
+
+template <typename Service, typename Request, typename Response>
+auto Unary(grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+           std::function<Request(const std::string& lock)> request) {
+  return [method, request](const std::shared_ptr<grpc::Channel>& channel, const std::string& lock) {
+    const auto stub = Service::NewStub(channel);
+    Response response;
+    return ReasonOfCall([&](grpc::ClientContext& context) {
+      return (stub.get()->*method)(&context, request(lock), &response);
+    });
+  };
+}
+
+// "LEASE_LOST"; empty if it is no error.
+std::string NameOf(const v1::OperationError& error) {
+  if (error.code() == 0) return "";
+  return v1::ErrorReason_Name(error.reason()).substr(std::string("ERROR_REASON_").size());
+}
+
+// The reason of the answer to one message of a session after its open; of the stream's end, if the
+// session cannot be opened.
+std::string ReasonInSession(const std::shared_ptr<grpc::Channel>& channel,
+                            const v1::SessionRequest& message) {
+  SessionCaller session(channel, seconds(20));
+  v1::SessionRequest open;
+  open.mutable_open();
+  session.Send(open);
+  if (!session.Read()) return support::ReasonOf(session.Finish());
+  session.Send(message);
+  while (const auto answer = session.Read()) {
+    if (answer->has_results() && answer->results().results_size() > 0) {
+      return NameOf(answer->results().results(0).error());
+    }
+    if (answer->has_adopt_result()) return NameOf(answer->adopt_result().error());
+  }
+  return support::ReasonOf(session.Finish());
+}
+
+auto InSession(std::function<v1::SessionRequest(const std::string& lock)> message) {
+  return [message](const std::shared_ptr<grpc::Channel>& channel, const std::string& lock) {
+    return ReasonInSession(channel, message(lock));
+  };
+}
+
+v1::SessionRequest BatchOf(const v1::SessionOperation& operation) {
+  v1::SessionRequest message;
+  *message.mutable_batch()->add_operations() = operation;
+  return message;
+}
+
+// All of them.
+std::vector<Way> Ways() {
+  using Locks = v1::LockService;
+  using Admin = admin::v1::AdminService;
+  return {
+      {"Acquire", Verb::kAcquire,
+       Unary<Locks, v1::AcquireRequest, v1::AcquireResponse>(
+           &Locks::Stub::Acquire,
+           [](const std::string& lock) { return support::AcquireOf(lock, kLeaseId); })},
+      {"Extend", Verb::kExtend,
+       Unary<Locks, v1::ExtendRequest, v1::ExtendResponse>(
+           &Locks::Stub::Extend,
+           [](const std::string& lock) { return support::ExtendOf(lock, kLeaseId); })},
+      {"Release", Verb::kRelease,
+       Unary<Locks, v1::ReleaseRequest, v1::ReleaseResponse>(
+           &Locks::Stub::Release,
+           [](const std::string& lock) { return support::ReleaseOf(lock, kLeaseId); })},
+      {"Fence", Verb::kFence,
+       Unary<Locks, v1::FenceRequest, v1::FenceResponse>(
+           &Locks::Stub::Fence, [](const std::string& lock) { return support::FenceOf(lock, 1); })},
+      {"GetLock", Verb::kInspect,
+       Unary<Admin, admin::v1::GetLockRequest, admin::v1::GetLockResponse>(
+           &Admin::Stub::GetLock,
+           [](const std::string& lock) {
+             admin::v1::GetLockRequest request;
+             request.set_name(lock);
+             return request;
+           })},
+      {"ListLocks", Verb::kList,
+       Unary<Admin, admin::v1::ListLocksRequest, admin::v1::ListLocksResponse>(
+           &Admin::Stub::ListLocks,
+           [](const std::string& lock) {
+             admin::v1::ListLocksRequest request;
+             request.set_prefix(lock);
+             return request;
+           })},
+      {"ForceRelease", Verb::kForceRelease,
+       Unary<Admin, admin::v1::ForceReleaseRequest, admin::v1::ForceReleaseResponse>(
+           &Admin::Stub::ForceRelease,
+           [](const std::string& lock) {
+             admin::v1::ForceReleaseRequest request;
+             request.set_name(lock);
+             request.set_reason("test");
+             return request;
+           })},
+      {"EndQuarantine", Verb::kEndQuarantine,
+       Unary<Admin, admin::v1::EndQuarantineRequest, admin::v1::EndQuarantineResponse>(
+           &Admin::Stub::EndQuarantine,
+           [](const std::string&) {
+             admin::v1::EndQuarantineRequest request;
+             request.set_epoch(1);
+             request.set_accept_two_holders(true);
+             request.set_reason("test");
+             return request;
+           })},
+      {"GetServerInfo", Verb::kAdmin,
+       Unary<Admin, admin::v1::GetServerInfoRequest, admin::v1::GetServerInfoResponse>(
+           &Admin::Stub::GetServerInfo,
+           [](const std::string&) { return admin::v1::GetServerInfoRequest(); })},
+      {"session acquire", Verb::kAcquire, InSession([](const std::string& lock) {
+         return BatchOf(support::AcquireOperation(1, lock, kLeaseId));
+       })},
+      {"session extend", Verb::kExtend, InSession([](const std::string& lock) {
+         return BatchOf(support::ExtendOperation(1, lock, kLeaseId));
+       })},
+      {"session release", Verb::kRelease, InSession([](const std::string& lock) {
+         return BatchOf(support::ReleaseOperation(1, lock, kLeaseId));
+       })},
+      {"session fence", Verb::kFence, InSession([](const std::string& lock) {
+         v1::SessionOperation operation;
+         operation.set_id(1);
+         *operation.mutable_fence() = support::FenceOf(lock, 1);
+         return BatchOf(operation);
+       })},
+      {"session adopt", Verb::kExtend, InSession([](const std::string& lock) {
+         v1::SessionRequest message;
+         message.mutable_adopt()->set_name(lock);
+         message.mutable_adopt()->set_lease_id(kLeaseId);
+         message.mutable_adopt()->set_fencing_token(1);
+         return message;
+       })},
+  };
+}
+
+TEST_F(AccessTest, EachCallerReachesWhatThePolicyAllowsAndNothingElse) {
+  const std::string address = Serve(kPolicy);
+  const std::set<Verb> worker = {Verb::kAcquire, Verb::kExtend, Verb::kRelease, Verb::kFence};
+  std::set<Verb> worker_and_reader = worker;
+  worker_and_reader.insert({Verb::kInspect, Verb::kList});
+  const std::set<Verb> operators = {Verb::kForceRelease, Verb::kEndQuarantine, Verb::kAdmin};
+  const std::string good = Jwt(key_);
+  const Kind kinds[] = {
+      {"nothing", "", false, {Verb::kFence}},
+      {"token", "Bearer w", false, worker},
+      {"token of an operator", "Bearer o", false, operators},
+      {"token without a role", "Bearer n", false, {}},
+      {"JWT", good, false, worker_and_reader},
+      {"unknown token", "Bearer x", true, {}},
+      {"expired token", "Bearer old", true, {}},
+      {"expired JWT", Jwt(key_, 900), true, {}},
+      {"JWT of somebody else", Jwt(foreign_), true, {}},
+      {"changed JWT", good.substr(0, good.size() - 4) + "AAAA", true, {}},
+      {"token without a scheme", "w", true, {}},
+      {"password", "Basic dzp3", true, {}},
+  };
+  for (const Kind& kind : kinds) {
+    const auto channel = support::NewBearerChannel(address, kind.authorization);
+    for (const Way& way : Ways()) {
+      for (const std::string lock : {kOwn, kOther}) {
+        const bool has_verb = kind.allowed.contains(way.verb);
+        const bool allowed = has_verb && (lock == kOwn || !IsAboutLock(way.verb));
+        const std::string expected = kind.rejected ? "UNAUTHENTICATED"
+                                     : allowed     ? "allowed"
+                                                   : "PERMISSION_DENIED";
+        EXPECT_EQ(Verdict(way.call(channel, lock)), expected)
+            << way.name << " of " << lock << " by " << kind.name;
+      }
+    }
+  }
+}
+
+TEST_F(AccessTest, EveryVerbOfThePolicyHasAWay) {
+  std::set<Verb> verbs;
+  for (const Way& way : Ways()) verbs.insert(way.verb);
+  EXPECT_EQ(verbs.size(), access::kVerbs);
+}
+
+TEST_F(AccessTest, RefusalNamesVerbLockAndPrincipal) {
+  const auto channel = support::NewBearerChannel(Serve(kPolicy), "Bearer w");
+  support::LockClient client(channel);
+  EXPECT_EQ(client.GetLock("own/x").status.error_message(),
+            "principal \"worker\" (token) does not have the right inspect on the lock \"own/x\"");
+  EXPECT_EQ(client.GetServerInfo().status.error_message(),
+            "principal \"worker\" (token) does not have the right admin");
+}
+
+TEST_F(AccessTest, ReflectionIsOffAndHealthIsOpen) {
+  const std::string address = Serve(kPolicy);
+  EXPECT_THROW(support::ListServices(support::NewBearerChannel(address, "")), std::runtime_error);
+  EXPECT_THROW(support::ListServices(support::NewBearerChannel(address, "Bearer o")),
+               std::runtime_error);
+}
+
+TEST_F(AccessTest, ListShowsWhatMayBeListedAndInspectedAndNothingElse) {
+  const auto channel =
+      support::NewBearerChannel(Serve("roles: {r: {rules: [{verbs: list, prefixes: [a/, b/]}, "
+                                      "{verbs: inspect, prefixes: [b/, c/]}]}}\n"
+                                      "bindings: [{roles: r, principals: '*'}]\n"),
+                                "");
+  server_.store().on_list = [this](const core::ListRequest&, auto done) {
+    core::LockPage page;
+    for (const char* name : {"a/1", "b/1", "c/1", "b", "d"}) {
+      page.locks.emplace_back().name = name;
+    }
+    page.unreadable = 3;
+    page.next_page_token = "7";
+    server_.store().AnswerLater<core::LockPage>(std::move(done), std::move(page));
+  };
+  support::LockClient client(channel);
+  const auto all = client.ListLocks();
+  ASSERT_TRUE(all.ok()) << all.status.error_message();
+  ASSERT_EQ(all.response.locks_size(), 1);
+  EXPECT_EQ(all.response.locks(0).name(), "b/1");
+  EXPECT_EQ(all.response.unreadable(), 0);
+  EXPECT_EQ(all.response.next_page_token(), "7");
+
+  admin::v1::ListLocksRequest request;
+  request.set_prefix("b/");
+  EXPECT_EQ(client.ListLocks(request).response.unreadable(), 3) << "all below b/ may be seen";
+  request.set_prefix("c/");
+  EXPECT_EQ(client.ListLocks(request).reason, "PERMISSION_DENIED");
+}
+
+TEST_F(AccessTest, LeasesBelongToThePrincipal) {
+  support::Mailbox<std::string> principals;
+  server_.store().on_acquire = [&](const core::AcquireRequest& request, auto done) {
+    principals.Put(request.principal);
+    server_.store().AnswerLater<core::AcquireOutcome>(std::move(done),
+                                                      core::AcquireOutcome(core::Contention{}));
+  };
+  const std::string address = Serve("");
+  for (const std::string authorization : {"", "Bearer w", "Bearer o"}) {
+    support::LockClient client(support::NewBearerChannel(address, authorization));
+    ASSERT_TRUE(client.Acquire(support::AcquireOf("n", kLeaseId)).ok());
+  }
+  SessionCaller session(support::NewBearerChannel(address, "Bearer n"));
+  session.Open();
+  session.Send({support::AcquireOperation(1, "n", kLeaseId)});
+  ASSERT_TRUE(session.ReadResult());
+  for (const char* expected : {"", "worker", "operator", "nobody"}) {
+    EXPECT_EQ(principals.Take(), expected);
+  }
+}
+
+// --- what changes -------------------------------------------------------------------------------
+
+class ChangeTest : public AccessTest {
+ protected:
+  ChangeTest() {
+    server_.store().on_fence = [this](const core::FenceRequest&, auto done) {
+      server_.store().AnswerLater<core::FenceAnswer>(std::move(done), core::FenceAnswer{});
+    };
+  }
+
+  static std::string FenceIn(SessionCaller& session) {
+    v1::SessionOperation operation;
+    operation.set_id(1);
+    *operation.mutable_fence() = support::FenceOf(kOwn, 1);
+    session.Send({operation});
+    const auto result = session.ReadResult();
+    return result ? NameOf(result->error()) : "the session has ended";
+  }
+};
+
+TEST_F(ChangeTest, SessionIsJudgedByTheRulesOfTheMoment) {
+  const std::string address = Serve(kPolicy);
+  SessionCaller session(support::NewBearerChannel(address, "Bearer w"));
+  session.Open();
+  EXPECT_EQ(FenceIn(session), "");
+  access_.Replace(Rules("roles: {none: {rules: []}}"));
+  EXPECT_EQ(FenceIn(session), "PERMISSION_DENIED");
+  access_.Replace(Rules(kPolicy));
+  EXPECT_EQ(FenceIn(session), "");
+}
+
+TEST_F(ChangeTest, SessionWhoseTokenExpiresEndsNothingAndAdmitsNothing) {
+  const std::string address = Serve(kPolicy);
+  SessionCaller session(support::NewBearerChannel(address, Jwt(key_, 2'000)));
+  session.Open();
+  EXPECT_EQ(FenceIn(session), "");
+  now_ = 2'029;  // Within the leeway of 30 s.
+  EXPECT_EQ(FenceIn(session), "");
+  now_ = 2'030;
+  EXPECT_EQ(FenceIn(session), "UNAUTHENTICATED");
+  session.Heartbeat(7);
+  const auto beat = session.Read();
+  ASSERT_TRUE(beat) << "the session goes on";
+  EXPECT_EQ(beat->heartbeat_result().number(), 7U);
+}
+
+TEST_F(ChangeTest, SessionWhoseTokenIsRemovedOrRenamedIsRejected) {
+  const std::string address = Serve(kPolicy);
+  const std::string before = tokens_;
+  SessionCaller session(support::NewBearerChannel(address, "Bearer w"));
+  session.Open();
+  EXPECT_EQ(FenceIn(session), "");
+  tokens_ = "tokens:\n" + Token("operator", "o");
+  access_.Replace(Rules(kPolicy));
+  EXPECT_EQ(FenceIn(session), "UNAUTHENTICATED");
+  tokens_ = "tokens:\n" + Token("boss", "w");
+  access_.Replace(Rules(kPolicy));
+  EXPECT_EQ(FenceIn(session), "UNAUTHENTICATED") << "it was opened by worker";
+  tokens_ = before;
+  access_.Replace(Rules(kPolicy));
+  EXPECT_EQ(FenceIn(session), "");
+}
+
+TEST_F(ChangeTest, CallThatWaitsKeepsTheRightsItCameWith) {
+  support::Mailbox<core::Done<core::AcquireOutcome>> held;
+  server_.store().on_acquire = [&](const core::AcquireRequest&, auto done) {
+    held.Put(std::move(done));
+  };
+  const std::string address = Serve(kPolicy);
+  support::LockClient client(support::NewBearerChannel(address, "Bearer w"));
+  std::thread answerer([&] {
+    auto done = *held.Take();
+    access_.Replace(Rules("roles: {none: {rules: []}}"));
+    server_.loop().RunAndWait([&] { std::move(done)(core::AcquireOutcome(core::Contention{})); });
+  });
+  EXPECT_TRUE(client.Acquire(support::AcquireOf(kOwn, kLeaseId)).ok());
+  answerer.join();
+  EXPECT_EQ(client.Acquire(support::AcquireOf(kOwn, kLeaseId)).reason, "PERMISSION_DENIED");
+}
+
+// In each rulebook the caller has another name, which only that rulebook allows to fence. Who took
+// the name from one and the rights from the other would be rejected.
+TEST_F(ChangeTest, NoOperationIsJudgedByTwoRulebooks) {
+  const auto rules_of = [&](const std::string& name) {
+    tokens_ = "tokens:\n" + Token(name, "w");
+    return Rules(
+        "roles: {r: {rules: [{verbs: fence, prefixes: [own/]}]}}\n"
+        "bindings: [{roles: r, principals: " +
+        name + "}]\n");
+  };
+  const std::string address = Serve("");
+  const auto one = rules_of("one");
+  const auto two = rules_of("two");
+  access_.Replace(one);
+  std::atomic<bool> done = false;
+  std::atomic<int> asked = 0;
+  std::vector<std::thread> callers;
+  callers.reserve(3);
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      support::LockClient client(support::NewBearerChannel(address, "Bearer w"));
+      while (!done) {
+        EXPECT_TRUE(client.Fence(support::FenceOf(kOwn, 1)).ok());
+        ++asked;
+      }
+    });
+  }
+  for (int i = 0; i < 100; ++i) {
+    const int before = asked;
+    access_.Replace(i % 2 == 0 ? two : one);
+    while (asked < before + 3) std::this_thread::yield();
+  }
+  done = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GE(asked, 300);
+}
+
+TEST_F(ChangeTest, CheckAccessTellsWhatTheDaemonThinks) {
+  const std::string address = Serve(kPolicy);
+  const auto ask = [&](const std::string& authorization, const std::string& verb,
+                       const std::string& name) {
+    const auto stub = v1::LockService::NewStub(support::NewBearerChannel(address, authorization));
+    grpc::ClientContext context;
+    support::SetDeadline(context, seconds(20));
+    v1::CheckAccessRequest request;
+    request.set_verb(verb);
+    request.set_name(name);
+    v1::CheckAccessResponse response;
+    const grpc::Status status = stub->CheckAccess(&context, request, &response);
+    if (!status.ok()) return support::ReasonOf(status) + " " + support::FieldOf(status);
+    return response.principal() + " " + response.proof() + " " + response.issuer() + " " +
+           std::to_string(response.roles_size()) + (response.allowed() ? " yes" : " no");
+  };
+  EXPECT_EQ(ask("", "", ""), "anonymous anonymous  1 no");
+  EXPECT_EQ(ask("Bearer n", "acquire", kOwn), "nobody token  0 no");
+  EXPECT_EQ(ask("Bearer w", "acquire", kOwn), "worker token  1 yes");
+  EXPECT_EQ(ask("Bearer w", "acquire", kOther), "worker token  1 no");
+  EXPECT_EQ(ask(Jwt(key_), "list", "own/"), "jwt:ann jwt https://issuer 2 yes");
+  EXPECT_EQ(ask(Jwt(key_), "list", ""), "jwt:ann jwt https://issuer 2 yes");
+  EXPECT_EQ(ask("Bearer o", "admin", ""), "operator token  2 yes");
+  EXPECT_EQ(ask("Bearer x", "", ""), "UNAUTHENTICATED ");
+  EXPECT_EQ(ask("", "aquire", "n"), "INVALID_FIELD verb");
+  EXPECT_EQ(ask("", "acquire", ""), "INVALID_FIELD name");
+}
+
+// --- quotas -------------------------------------------------------------------------------------
+
+class QuotaTest : public AccessTest {
+ protected:
+  QuotaTest() {
+    server_.store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
+      acquired_.Put(request);
+      core::Lease lease;
+      lease.name = request.name;
+      lease.lease_id = request.lease_id;
+      lease.token = core::FencingToken{42};
+      lease.ttl = request.ttl;
+      lease.remaining_ttl = request.ttl;
+      server_.store().AnswerLater<core::AcquireOutcome>(std::move(done),
+                                                        core::AcquireOutcome(lease));
+    };
+    server_.store().on_release = [this](const core::ReleaseRequest&, auto done) {
+      server_.store().AnswerLater<core::ReleaseAnswer>(std::move(done), core::ReleaseAnswer{});
+    };
+  }
+
+  // A client at a server whose policy gives everybody these quotas.
+  support::LockClient Client(const std::string& quotas) {
+    channel_ = support::NewBearerChannel(Serve("quotas: {" + quotas + "}\n"), "Bearer w");
+    return support::LockClient(channel_);
+  }
+  static v1::AcquireRequest Acquire(char id) {
+    return support::AcquireOf(kOwn, std::string(core::HexId::kLength, id));
+  }
+
+  support::Mailbox<core::AcquireRequest> acquired_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+TEST_F(QuotaTest, LongestTimesAreThoseOfThePolicy) {
+  support::LockClient client =
+      Client("max_ttl: 10s, max_wait: 5s, max_hold: 1m, max_lock_delay: 2s");
+  v1::AcquireRequest request = Acquire('a');
+  request.clear_ttl();
+  ASSERT_TRUE(client.Acquire(request).ok());
+  const core::AcquireRequest taken = *acquired_.Take();
+  EXPECT_EQ(taken.ttl, seconds(10)) << "the default is shortened";
+  EXPECT_EQ(taken.max_hold, seconds(60)) << "nobody holds without a bound";
+
+  request.mutable_ttl()->set_seconds(11);
+  const auto ttl = client.Acquire(request);
+  EXPECT_EQ(ttl.field, "ttl");
+  EXPECT_EQ(ttl.status.error_message(),
+            "ttl: has to be at most 10s: the quota max_ttl of principal \"worker\" (token)");
+  request.mutable_ttl()->set_seconds(10);
+  request.mutable_wait_timeout()->set_seconds(6);
+  EXPECT_EQ(client.Acquire(request).field, "wait_timeout");
+  request.clear_wait_timeout();
+  request.mutable_max_hold()->set_seconds(61);
+  EXPECT_EQ(client.Acquire(request).field, "max_hold");
+  request.clear_max_hold();
+  request.mutable_lock_delay()->set_seconds(3);
+  EXPECT_EQ(client.Acquire(request).field, "lock_delay");
+  v1::ExtendRequest extend = support::ExtendOf(kOwn, kLeaseId);
+  extend.mutable_ttl()->set_seconds(11);
+  EXPECT_EQ(client.Extend(extend).field, "ttl");
+}
+
+TEST_F(QuotaTest, LeasesAreCountedUntilTheyAreReleased) {
+  support::LockClient client = Client("leases: 2");
+  ASSERT_TRUE(client.Acquire(Acquire('a')).ok());
+  ASSERT_TRUE(client.Acquire(Acquire('b')).ok());
+  const auto third = client.Acquire(Acquire('c'));
+  EXPECT_EQ(third.reason, "LEASE_LIMIT");
+  EXPECT_EQ(third.status.error_message(),
+            "principal \"worker\" (token) may have 2 at this daemon: the quota leases");
+  EXPECT_TRUE(client.Acquire(Acquire('a')).ok()) << "a repeat";
+  support::LockClient other(
+      support::NewBearerChannel(own_server_->addresses().front().ToString(), "Bearer o"));
+  EXPECT_TRUE(other.Acquire(Acquire('d')).ok()) << "another principal";
+  ASSERT_TRUE(client.Release(support::ReleaseOf(kOwn, std::string(32, 'b'))).ok());
+  EXPECT_TRUE(client.Acquire(Acquire('c')).ok());
+}
+
+TEST_F(QuotaTest, LeasesOfSessionsCountToo) {
+  support::LockClient client = Client("leases: 1");
+  {
+    SessionCaller session(channel_);
+    session.Open();
+    session.Send({support::AcquireOperation(1, kOwn, kLeaseId)});
+    EXPECT_TRUE(session.ReadResult()->acquire().has_lease());
+    EXPECT_EQ(client.Acquire(Acquire('b')).reason, "LEASE_LIMIT");
+    session.Send({support::AcquireOperation(2, kOther, kLeaseId)});
+    EXPECT_EQ(NameOf(session.ReadResult()->error()), "LEASE_LIMIT");
+    session.Send({support::ReleaseOperation(3, kOwn, kLeaseId)});
+    ASSERT_TRUE(session.ReadResult());
+  }
+  EXPECT_TRUE(client.Acquire(Acquire('b')).ok());
+}
+
+TEST_F(QuotaTest, WaitersAndSessionsAreGivenBack) {
+  support::LockClient client = Client("waiters: 0, sessions: 1");
+  v1::AcquireRequest request = Acquire('a');
+  request.mutable_wait_timeout()->set_seconds(1);
+  EXPECT_EQ(client.Acquire(request).reason, "WAITER_LIMIT");
+  for (int i = 0; i < 3; ++i) {
+    SessionCaller session(channel_);
+    session.Open();
+    SessionCaller second(channel_);
+    v1::SessionRequest open;
+    open.mutable_open();
+    second.Send(open);
+    EXPECT_FALSE(second.Read());
+    EXPECT_EQ(support::ReasonOf(second.Finish()), "RATE_LIMIT");
+    session.Close();
+    while (session.Read()) {
+    }
+    session.Finish();
+    server_.loop().RunAndWait([] {});
+  }
+}
+
+TEST_F(QuotaTest, OperationsBeyondTheRateSayWhenToComeAgain) {
+  support::LockClient client = Client("operations_per_second: 3");
+  int admitted = 0;
+  support::Answer<v1::AcquireResponse> answer;
+  while ((answer = client.Acquire(Acquire('a'))).ok()) ++admitted;
+  EXPECT_GE(admitted, 3);
+  EXPECT_EQ(answer.reason, "RATE_LIMIT");
+  EXPECT_TRUE(client.Release(support::ReleaseOf(kOwn, kLeaseId)).ok()) << "goes beyond it";
+}
+
+// --- certificates -------------------------------------------------------------------------------
+
+using Properties = std::multimap<std::string, std::string>;
+
+class FakeAuthContext final : public grpc::AuthContext {
+ public:
+  explicit FakeAuthContext(Properties properties) : properties_(std::move(properties)) {}
+
+  bool IsPeerAuthenticated() const override { return false; }
+  std::vector<grpc::string_ref> GetPeerIdentity() const override { return {}; }
+  std::string GetPeerIdentityPropertyName() const override { return ""; }
+  std::vector<grpc::string_ref> FindPropertyValues(const std::string& name) const override {
+    std::vector<grpc::string_ref> values;
+    const auto [begin, end] = properties_.equal_range(name);
+    for (auto each = begin; each != end; ++each) values.emplace_back(each->second);
+    return values;
+  }
+  grpc::AuthPropertyIterator begin() const override { return NoProperty(); }
+  grpc::AuthPropertyIterator end() const override { return NoProperty(); }
+  void AddProperty(const std::string&, const grpc::string_ref&) override {}
+  bool SetPeerIdentityPropertyName(const std::string&) override { return false; }
+
+ private:
+  class NoProperty : public grpc::AuthPropertyIterator {};
+
+  const Properties properties_;
+};
+
+TEST(CredentialsTest, NamesAreThoseOfTheVerifiedCertificate) {
+  const FakeAuthContext context(Properties{{"x509_pem_cert", "-----BEGIN"},
+                                           {"x509_common_name", "cn"},
+                                           {"peer_dns", "a.example"},
+                                           {"peer_dns", "b.example"},
+                                           {"peer_spiffe_id", "spiffe://a/b"}});
+  const auto names = CertificateIn(context);
+  ASSERT_TRUE(names);
+  EXPECT_EQ(names->common_name, "cn");
+  EXPECT_THAT(names->dns_names, ElementsAre("a.example", "b.example"));
+  EXPECT_THAT(names->spiffe_ids, ElementsAre("spiffe://a/b"));
+}
+
+// It has to be rejected for having no name, not taken for a caller without a certificate.
+TEST(CredentialsTest, CertificateWithoutNamesIsACertificate) {
+  const auto names = CertificateIn(FakeAuthContext(Properties{{"x509_pem_cert", "-----BEGIN"}}));
+  ASSERT_TRUE(names);
+  EXPECT_EQ(names->common_name, "");
+  EXPECT_FALSE(CertificateIn(FakeAuthContext(Properties{{"transport_security_type", "insecure"}})));
+}
+
+}  // namespace
+}  // namespace lockkeeper::rpc
