@@ -6,17 +6,6 @@
 #include "access/identity.h"
 
 namespace lockkeeper::access {
-namespace {
-
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-bool EndsWith(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
-
-}  // namespace
 
 text::Problem NameMapping::Check() const {
   const auto stars = [](std::string_view text) {
@@ -43,8 +32,8 @@ std::optional<std::string> NameMapping::Map(std::string_view name) const {
   } else {
     const std::string_view before = std::string_view(match).substr(0, star);
     const std::string_view after = std::string_view(match).substr(star + 1);
-    if (name.size() < before.size() + after.size() || !StartsWith(name, before) ||
-        !EndsWith(name, after)) {
+    if (name.size() < before.size() + after.size() || !name.starts_with(before) ||
+        !name.ends_with(after)) {
       return std::nullopt;
     }
     const std::string_view middle =

@@ -12,10 +12,6 @@ constexpr std::array<std::string_view, kVerbs> kVerbNames = {
     "acquire", "extend",        "release",        "fence", "inspect",
     "list",    "force-release", "end-quarantine", "admin"};
 
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 bool Matches(const Binding& binding, const Identity& identity) {
   if (!binding.proofs.empty() && !binding.proofs.contains(identity.proof)) return false;
   if (!binding.issuers.empty() &&
@@ -81,7 +77,7 @@ std::string VerbNames() {
 
 bool MatchesPattern(std::string_view principal, std::string_view pattern) {
   if (pattern.empty() || pattern.back() != '*') return principal == pattern;
-  return StartsWith(principal, pattern.substr(0, pattern.size() - 1));
+  return principal.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
 std::shared_ptr<const Rights> Rights::All() {
@@ -98,16 +94,16 @@ bool Rights::Allows(Verb verb, std::string_view name) const {
   if (!IsAboutLock(verb)) return locks.any;
   return locks.names.contains(name) ||
          std::any_of(locks.prefixes.begin(), locks.prefixes.end(),
-                     [&](const std::string& prefix) { return StartsWith(name, prefix); });
+                     [&](const std::string& prefix) { return name.starts_with(prefix); });
 }
 
 bool Rights::AllowsBelow(Verb verb, std::string_view prefix) const {
   const Locks& locks = locks_[static_cast<size_t>(verb)];
   if (!IsAboutLock(verb)) return locks.any;
   const auto name = locks.names.lower_bound(prefix);
-  if (name != locks.names.end() && StartsWith(*name, prefix)) return true;
+  if (name != locks.names.end() && name->starts_with(prefix)) return true;
   return std::any_of(locks.prefixes.begin(), locks.prefixes.end(), [&](const std::string& allowed) {
-    return StartsWith(allowed, prefix) || StartsWith(prefix, allowed);
+    return allowed.starts_with(prefix) || prefix.starts_with(allowed);
   });
 }
 
@@ -115,7 +111,7 @@ bool Rights::AllowsAllBelow(Verb verb, std::string_view prefix) const {
   const Locks& locks = locks_[static_cast<size_t>(verb)];
   if (!IsAboutLock(verb)) return locks.any;
   return std::any_of(locks.prefixes.begin(), locks.prefixes.end(),
-                     [&](const std::string& allowed) { return StartsWith(prefix, allowed); });
+                     [&](const std::string& allowed) { return prefix.starts_with(allowed); });
 }
 
 bool Rights::AllowsAnything() const {
