@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "access/identity.h"
 
-#include "text/problem.h"
 #include "text/utf8.h"
 
 namespace lockkeeper::access {
@@ -26,9 +25,16 @@ std::string DescriptionOf(const Identity& identity) {
          std::string(NameOf(identity.proof)) + ")";
 }
 
-bool IsPrincipal(std::string_view principal) {
-  return !principal.empty() && principal.size() <= kPrincipalBytesMax && principal != kAnonymous &&
-         text::FindTextFault(principal) == text::TextFault::kNone;
+bool IsPrincipal(std::string_view name) {
+  return !name.empty() && name.size() <= kPrincipalBytesMax && name != kAnonymous &&
+         text::FindTextFault(name) == text::TextFault::kNone;
+}
+
+text::Problem CheckPrincipal(std::string_view name) {
+  if (IsPrincipal(name)) return std::nullopt;
+  return "must be 1 to " + std::to_string(kPrincipalBytesMax) +
+         " bytes of UTF-8 without control characters, and not \"" + std::string(kAnonymous) +
+         "\", is " + text::Quoted(name);
 }
 
 }  // namespace lockkeeper::access

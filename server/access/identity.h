@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "text/problem.h"
 
 namespace lockkeeper::access {
 
@@ -43,8 +44,11 @@ struct ProvedIdentity {
 // For people: `principal "ci" (token)`, or `an anonymous caller`.
 std::string DescriptionOf(const Identity& identity);
 
-// Whether `principal` may be a name: 1 to kPrincipalBytesMax bytes of UTF-8 without control
-// characters, and not "anonymous".
-bool IsPrincipal(std::string_view principal);
+// A principal is 1 to kPrincipalBytesMax bytes of UTF-8 without control characters, and not
+// "anonymous".
+bool IsPrincipal(std::string_view name);
+
+// The same; the problem names the rule and shows `name`.
+text::Problem CheckPrincipal(std::string_view name);
 
 }  // namespace lockkeeper::access

@@ -16,11 +16,7 @@ text::Problem NameMapping::Check() const {
   if (stars(principal) > stars(match)) {
     return "principal: may have a '*' if match has one: " + text::Quoted(principal);
   }
-  if (!IsPrincipal(principal)) {
-    return "principal: must be 1 to " + std::to_string(kPrincipalBytesMax) +
-           " bytes of UTF-8 without control characters, and not \"" + std::string(kAnonymous) +
-           "\", is " + text::Quoted(principal);
-  }
+  if (const text::Problem problem = CheckPrincipal(principal)) return "principal: " + *problem;
   return std::nullopt;
 }
 

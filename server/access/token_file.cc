@@ -64,10 +64,8 @@ class TokenReader {
                          what + "." + key_name + ": unknown key (there are name, sha256, expires)");
           }
         });
-    if (!IsPrincipal(entry.name)) {
-      yaml_.Reject(item, what + ".name: must be 1 to " + std::to_string(kPrincipalBytesMax) +
-                             " bytes of UTF-8 without control characters, and not \"" +
-                             std::string(kAnonymous) + "\", is " + text::Quoted(entry.name));
+    if (const text::Problem problem = CheckPrincipal(entry.name)) {
+      yaml_.Reject(item, what + ".name: " + *problem);
     }
     const bool is_hex =
         hash.size() == kHashHexBytes && std::all_of(hash.begin(), hash.end(), [](char c) {
