@@ -121,7 +121,6 @@ bool Rights::AllowsAnything() const {
 std::shared_ptr<const Rights> Policy::WithoutRules() const {
   auto rights = std::make_shared<Rights>(*Rights::All());
   rights->quotas_ = parts_.quotas;
-  rights->has_quotas_ = rights->quotas_ != Quotas();
   return rights;
 }
 
@@ -150,7 +149,6 @@ std::shared_ptr<const Rights> Policy::RightsOf(const Identity& identity) const {
   }
   ForEachQuota(rights->quotas_, parts_.quotas,
                [](auto& mine, const auto& other) { TakeIfNone(mine, other); });
-  rights->has_quotas_ = rights->quotas_ != Quotas();
   rights->roles_.assign(roles.begin(), roles.end());
   return rights;
 }

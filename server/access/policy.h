@@ -108,7 +108,7 @@ class Rights {
 
   const std::vector<std::string>& roles() const { return roles_; }
   const Quotas& quotas() const { return quotas_; }
-  bool has_quotas() const { return has_quotas_; }
+  bool has_quotas() const { return quotas_ != Quotas(); }
 
  private:
   friend class Policy;
@@ -121,7 +121,6 @@ class Rights {
   std::array<Locks, kVerbs> locks_;
   std::vector<std::string> roles_;
   Quotas quotas_;
-  bool has_quotas_ = false;
 };
 
 // Thread-safety: thread-safe, as nothing changes it.
@@ -131,6 +130,9 @@ class Policy {
     std::map<std::string, Role> roles;
     std::vector<Binding> bindings;
     Quotas quotas;  // Where no role of a principal gives one.
+
+    // If not, everything is allowed.
+    bool restrict() const { return !roles.empty() || !bindings.empty(); }
   };
 
   // Requires: each role that a binding names exists.

@@ -31,6 +31,16 @@ std::string OneOf(const std::vector<std::string>& words) {
   return list;
 }
 
+// The values of an enum, which has `count`, by their names.
+template <typename Value>
+std::map<std::string, Value> ByName(size_t count) {
+  std::map<std::string, Value> values;
+  for (size_t i = 0; i < count; ++i) {
+    values.emplace(NameOf(static_cast<Value>(i)), static_cast<Value>(i));
+  }
+  return values;
+}
+
 // `word` as one of `values`, or nothing and a problem.
 template <typename Value>
 std::optional<Value> ReadWord(YamlReader& yaml, const YAML::Node& where, const std::string& what,
@@ -216,17 +226,10 @@ class PolicyReader {
                }}});
     role_lines_[name] = YamlReader::LineOf(key);
     file_.policy.roles.emplace(name, std::move(role));
-    file_.restricts = true;
   }
 
   Rule ReadRule(const YAML::Node& item, const std::string& what) {
-    static const std::map<std::string, Verb> verbs = [] {
-      std::map<std::string, Verb> names;
-      for (size_t i = 0; i < kVerbs; ++i) {
-        names.emplace(NameOf(static_cast<Verb>(i)), static_cast<Verb>(i));
-      }
-      return names;
-    }();
+    static const auto verbs = ByName<Verb>(kVerbs);
     Rule rule;
     std::vector<std::string> words;
     ReadKeys(
@@ -282,13 +285,7 @@ class PolicyReader {
   }
 
   void ReadBinding(const YAML::Node& item, const std::string& what) {
-    static const std::map<std::string, Proof> proofs = [] {
-      std::map<std::string, Proof> names;
-      for (size_t i = 0; i < kProofs; ++i) {
-        names.emplace(NameOf(static_cast<Proof>(i)), static_cast<Proof>(i));
-      }
-      return names;
-    }();
+    static const auto proofs = ByName<Proof>(kProofs);
     Binding binding;
     std::vector<std::string> words;
     ReadKeys(item, what,
@@ -314,7 +311,6 @@ class PolicyReader {
     }
     binding_lines_.push_back(YamlReader::LineOf(item));
     file_.policy.bindings.push_back(std::move(binding));
-    file_.restricts = true;
   }
 
   void ReadQuotas(const YAML::Node& value, const std::string& what, Quotas& quotas) {

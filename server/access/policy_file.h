@@ -37,8 +37,6 @@ struct PolicyFile {
   std::vector<CertificateMapping> certificates;
   std::vector<JwtIssuer> issuers;
   Policy::Parts policy;
-  // Whether there are roles or bindings. If not, everything is allowed.
-  bool restricts = false;
 
   std::vector<std::string> problems;  // Each with "file:line: " before it. With one, do not use it.
   std::vector<std::string> warnings;  // What can have no effect, or less than it seems.

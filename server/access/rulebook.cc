@@ -75,7 +75,7 @@ Rulebook::Rulebook(PolicyFile policy, Tokens tokens, JwtVerifier jwts)
 std::shared_ptr<const Standing> Rulebook::StandingOf(ProvedIdentity proved) const {
   auto standing = std::make_shared<Standing>();
   standing->rights =
-      policy_file_.restricts ? policy_.RightsOf(proved.identity) : policy_.WithoutRules();
+      policy_file_.policy.restrict() ? policy_.RightsOf(proved.identity) : policy_.WithoutRules();
   standing->identity = std::move(proved.identity);
   standing->until = proved.until;
   return standing;

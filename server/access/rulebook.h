@@ -58,7 +58,7 @@ class Rulebook {
                                                            absl::Time now) const;
 
   // Whether roles or bindings limit what callers may do.
-  bool restricts() const { return policy_file_.restricts; }
+  bool restricts() const { return policy_file_.policy.restrict(); }
 
   // How many callers it remembers, so that a repeated proof costs little.
   size_t remembered() const;

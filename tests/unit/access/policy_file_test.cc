@@ -59,7 +59,7 @@ TEST(PolicyFileTest, WholeFileIsRead) {
 
   EXPECT_THAT(file.problems, IsEmpty());
   EXPECT_THAT(file.warnings, IsEmpty());
-  EXPECT_TRUE(file.restricts);
+  EXPECT_TRUE(file.policy.restrict());
   ASSERT_THAT(file.certificates, SizeIs(2));
   EXPECT_EQ(file.certificates[0].mapping.Map("spiffe://prod.example.com/a/b"), "prod/a/b");
   EXPECT_EQ(file.certificates[1].field, CertificateField::kCommonName);
@@ -80,12 +80,12 @@ TEST(PolicyFileTest, EmptyFileRestrictsNothing) {
   for (const char* text : {"", "# nothing\n", "roles:\nbindings: []\n", "certificates: []\n"}) {
     const PolicyFile file = Parse(text);
     EXPECT_THAT(file.problems, IsEmpty()) << text;
-    EXPECT_FALSE(file.restricts) << text;
+    EXPECT_FALSE(file.policy.restrict()) << text;
   }
 }
 
 TEST(PolicyFileTest, RoleWithoutRulesRestricts) {
-  EXPECT_TRUE(Parse("roles: {nobody: {rules: []}}").restricts);
+  EXPECT_TRUE(Parse("roles: {nobody: {rules: []}}").policy.restrict());
 }
 
 struct Bad {
