@@ -63,26 +63,23 @@ Usage::Hold Usage::TakeLease(const std::shared_ptr<Usage>& usage, const std::str
 
 void Usage::Granted(const std::string& name, const core::LeaseId& lease_id, core::Instant end) {
   const std::lock_guard lock(mutex_);
-  const auto [lease, is_new] = leases_.try_emplace(Key(name, lease_id), end);
-  if (!is_new) by_end_.erase({lease->second, lease->first});
-  lease->second = end;
-  by_end_.emplace(end, lease->first);
+  const auto [lease, is_new] = leases_.try_emplace(Key(name, lease_id));
+  if (!is_new) return SetEnd(lease->second, end);
+  lease->second = {.key = &lease->first, .end = end};
+  by_end_.Add(lease->second);
 }
 
 void Usage::Extended(const std::string& name, const core::LeaseId& lease_id, core::Instant end) {
   const std::lock_guard lock(mutex_);
   const auto lease = leases_.find(Key(name, lease_id));
-  if (lease == leases_.end()) return;
-  by_end_.erase({lease->second, lease->first});
-  lease->second = end;
-  by_end_.emplace(end, lease->first);
+  if (lease != leases_.end()) SetEnd(lease->second, end);
 }
 
 void Usage::Ended(const std::string& name, const core::LeaseId& lease_id) {
   const std::lock_guard lock(mutex_);
   const auto lease = leases_.find(Key(name, lease_id));
   if (lease == leases_.end()) return;
-  by_end_.erase({lease->second, lease->first});
+  by_end_.Remove(lease->second);
   leases_.erase(lease);
 }
 
@@ -91,10 +88,17 @@ void Usage::AddLeasesOfSessions(int64_t change) {
   leases_of_sessions_ += change;
 }
 
+void Usage::SetEnd(Lease& lease, core::Instant end) {
+  by_end_.Remove(lease);
+  lease.end = end;
+  by_end_.Add(lease);
+}
+
 void Usage::Forget(core::Instant now) {
-  while (!by_end_.empty() && by_end_.begin()->first <= now) {
-    leases_.erase(by_end_.begin()->second);
-    by_end_.erase(by_end_.begin());
+  while (!by_end_.empty() && by_end_.First().end <= now) {
+    Lease& first = by_end_.First();
+    by_end_.Remove(first);
+    leases_.erase(leases_.find(*first.key));
   }
 }
 

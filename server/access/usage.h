@@ -9,11 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
+#include "core/indexed_heap.h"
 #include "core/types.h"
 
 namespace lockkeeper::access {
@@ -73,11 +74,19 @@ class Usage {
 
  private:
   using Key = std::pair<std::string, core::LeaseId>;
+  struct Lease {
+    bool IsDueBefore(const Lease& other) const { return end < other.end; }
+
+    const Key* key = nullptr;
+    core::Instant end;
+    size_t heap_place = 0;
+  };
   struct HashOfKey {
     size_t operator()(const Key& key) const { return absl::HashOf(key.first, key.second.digits()); }
   };
 
   // With the mutex held.
+  void SetEnd(Lease& lease, core::Instant end);
   void Forget(core::Instant now);
   int64_t& CountOf(Kind kind) { return counts_[static_cast<size_t>(kind)]; }
 
@@ -86,8 +95,8 @@ class Usage {
   double operations_ = 0;            // That may come at `filled_`.
   std::optional<core::Instant> filled_;
   int64_t leases_of_sessions_ = 0;
-  absl::flat_hash_map<Key, core::Instant, HashOfKey> leases_;  // Of unary calls, with their ends.
-  std::set<std::pair<core::Instant, Key>> by_end_;
+  absl::node_hash_map<Key, Lease, HashOfKey> leases_;  // Of unary calls.
+  core::IndexedHeap<Lease> by_end_;                    // All of them.
 };
 
 // Of all principals. Thread-safety: thread-safe.
