@@ -18,7 +18,7 @@ constexpr size_t kPolicy = 0;
 constexpr size_t kTokens = 1;
 constexpr size_t kFirstKeySet = 2;
 
-std::vector<std::string> KeySetsOf(const AccessFiles& files, const PolicyFile& policy) {
+std::vector<std::string> PathsOfKeySets(const AccessFiles& files, const PolicyFile& policy) {
   std::vector<std::string> paths;
   for (const JwtIssuer& issuer : policy.issuers) {
     // Without a name the policy has a problem of its own.
@@ -62,15 +62,23 @@ std::vector<std::string> WarningsOf(const AccessFiles& files, const PolicyFile& 
 
 }  // namespace
 
-text::Problem ReadAccessFiles(const AccessFiles& files, os::Contents& contents) {
+text::Problem AccessFilesReader::Read(os::Contents& contents) {
   std::vector<std::string> key_sets;
   for (int i = 0; i < kReadsMax; ++i) {
-    if (text::Problem problem = os::ReadTogether(SetOf(files, key_sets), contents)) return problem;
-    std::vector<std::string> named = KeySetsOf(files, ParsePolicy(contents[kPolicy], files.policy));
+    if (text::Problem problem = os::ReadTogether(SetOf(files_, key_sets), contents)) return problem;
+    const std::vector<std::string>& named = KeySetsOf(contents[kPolicy]);
     if (named == key_sets) return std::nullopt;
-    key_sets = std::move(named);
+    key_sets = named;
   }
-  return "access.policy_file: \"" + files.policy + "\" changes faster than it can be read";
+  return "access.policy_file: \"" + files_.policy + "\" changes faster than it can be read";
+}
+
+const std::vector<std::string>& AccessFilesReader::KeySetsOf(const std::string& policy) {
+  if (policy != policy_) {
+    policy_ = policy;
+    key_sets_ = PathsOfKeySets(files_, ParsePolicy(policy, files_.policy));
+  }
+  return key_sets_;
 }
 
 LoadedRulebook MakeRulebook(const AccessFiles& files, const os::Contents& contents,
@@ -84,7 +92,7 @@ LoadedRulebook MakeRulebook(const AccessFiles& files, const os::Contents& conten
   Append(made.warnings, WarningsOf(files, policy));
   Append(made.warnings, tokens.warnings);
   std::vector<std::pair<JwtIssuer, KeySet>> issuers;
-  const std::vector<std::string> paths = KeySetsOf(files, policy);
+  const std::vector<std::string> paths = PathsOfKeySets(files, policy);
   for (size_t i = 0; i < paths.size(); ++i) {
     KeySet keys;
     if (paths[i].empty()) continue;

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -20,9 +21,24 @@ struct AccessFiles {
   std::string tokens;
 };
 
-// Reads all files of one version: policy, tokens, and the key sets in the order in which the policy
-// names them. A key set's relative path begins in the folder of the policy.
-text::Problem ReadAccessFiles(const AccessFiles& files, os::Contents& contents);
+// Reads the files, again and again: a policy that has not changed is not parsed again.
+//
+// Thread-safety: thread-compatible.
+class AccessFilesReader {
+ public:
+  explicit AccessFilesReader(AccessFiles files) : files_(std::move(files)) {}
+
+  // Reads all files of one version: policy, tokens, and the key sets in the order in which the
+  // policy names them. A key set's relative path begins in the folder of the policy.
+  text::Problem Read(os::Contents& contents);
+
+ private:
+  const std::vector<std::string>& KeySetsOf(const std::string& policy);
+
+  AccessFiles files_;
+  std::string policy_;  // The last that was parsed, and the key sets that it names.
+  std::vector<std::string> key_sets_;
+};
 
 struct LoadedRulebook {
   std::shared_ptr<const Rulebook> rulebook;  // Null if there are problems.
@@ -30,7 +46,7 @@ struct LoadedRulebook {
   std::vector<std::string> warnings;
 };
 
-// Without any file the rulebook allows everything. `contents` are those that ReadAccessFiles reads.
+// Without any file the rulebook allows everything. `contents` are those that AccessFilesReader reads.
 LoadedRulebook MakeRulebook(const AccessFiles& files, const os::Contents& contents, absl::Time now);
 
 }  // namespace lockkeeper::access

@@ -16,7 +16,8 @@ absl::Time WallTimeNow() { return absl::FromChrono(telemetry::SystemLogTime().wa
 absl::StatusOr<AccessRules> AccessRules::Load(const config::AccessConfig& config) {
   AccessRules rules;
   rules.files_ = {.policy = config.policy_file, .tokens = config.tokens_file};
-  if (const text::Problem problem = ReadAccessFiles(rules.files_, rules.contents_)) {
+  access::AccessFilesReader reader(rules.files_);
+  if (const text::Problem problem = reader.Read(rules.contents_)) {
     return core::Error(core::ErrorReason::kInvalidField, *problem);
   }
   access::LoadedRulebook made = MakeRulebook(rules.files_, rules.contents_, WallTimeNow());
@@ -29,7 +30,9 @@ absl::StatusOr<AccessRules> AccessRules::Load(const config::AccessConfig& config
 }
 
 os::WatchedFiles::Read AccessRules::Reader() const {
-  return [files = files_](os::Contents& contents) { return ReadAccessFiles(files, contents); };
+  return [reader = access::AccessFilesReader(files_)](os::Contents& contents) mutable {
+    return reader.Read(contents);
+  };
 }
 
 os::WatchedFiles::Take AccessRules::Taker(access::AccessControl& access,

@@ -50,7 +50,7 @@ class RulebookTest : public testing::Test {
     if (!std::filesystem::exists(files.policy)) files.policy = "";
     if (!std::filesystem::exists(files.tokens)) files.tokens = "";
     os::Contents contents;
-    if (const text::Problem problem = ReadAccessFiles(files, contents)) {
+    if (const text::Problem problem = AccessFilesReader(files).Read(contents)) {
       return {.rulebook = nullptr, .problems = {*problem}, .warnings = {}};
     }
     return MakeRulebook(files, contents, kNow);
