@@ -35,17 +35,13 @@ absl::StatusOr<AdminConnection> AdminConnection::Connect(const Service& service)
   SilenceGrpc();
   const auto security = client::ChannelSecurity::Load(service.tls);
   if (!security.ok()) return security.status();
-  std::shared_ptr<client::TokenFile> token;
-  if (!service.token_file.empty()) {
-    auto opened = client::TokenFile::Open(service.token_file);
-    if (!opened.ok()) return opened.status();
-    token = *std::move(opened);
-  }
+  const auto token = client::TokenFile::Open(service.token_file);
+  if (!token.ok()) return token.status();
   std::string tried;
   for (const std::string& address : service.servers) {
     auto channel = client::NewChannel(address, *security);
     const absl::Status reached = Reach(channel, address, service.timeout);
-    if (reached.ok()) return AdminConnection(std::move(channel), address, token, service.timeout);
+    if (reached.ok()) return AdminConnection(std::move(channel), address, *token, service.timeout);
     tried += (tried.empty() ? "" : "; ") + std::string(reached.message());
   }
   return absl::UnavailableError(tried);

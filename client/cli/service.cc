@@ -51,11 +51,10 @@ absl::Status CheckService(const Service& service) {
   for (const std::string& server : service.servers) {
     if (absl::Status status = client::CheckAddress(server); !status.ok()) return status;
   }
-  if (!service.token_file.empty()) {
-    if (absl::Status status = client::CheckTokenMayBeShown(service.servers, service.tls);
-        !status.ok()) {
-      return status;
-    }
+  if (absl::Status status =
+          client::CheckTokenMayBeShown(service.token_file, service.servers, service.tls);
+      !status.ok()) {
+    return status;
   }
   return client::ChannelSecurity::Load(service.tls).status();
 }

@@ -26,11 +26,10 @@ absl::Status CheckOptions(const ClientOptions& options) {
   for (const std::string& address : options.addresses) {
     if (absl::Status status = client::CheckAddress(address); !status.ok()) return status;
   }
-  if (!options.token_file.empty()) {
-    if (absl::Status status = client::CheckTokenMayBeShown(options.addresses, options.tls);
-        !status.ok()) {
-      return status;
-    }
+  if (absl::Status status =
+          client::CheckTokenMayBeShown(options.token_file, options.addresses, options.tls);
+      !status.ok()) {
+    return status;
   }
   if (options.call_timeout.count() <= 0) {
     return client::InvalidOption("call_timeout", "must be positive");
@@ -48,14 +47,10 @@ absl::StatusOr<Client> Client::Create(ClientOptions options) {
   if (options.owner.empty()) options.owner = DefaultOwner();
   const auto security = client::ChannelSecurity::Load(options.tls);
   if (!security.ok()) return security.status();
-  std::shared_ptr<client::TokenFile> token;
-  if (!options.token_file.empty()) {
-    auto opened = client::TokenFile::Open(options.token_file);
-    if (!opened.ok()) return opened.status();
-    token = *std::move(opened);
-  }
+  const auto token = client::TokenFile::Open(options.token_file);
+  if (!token.ok()) return token.status();
   auto channels = client::Channels::Open(options.addresses, client::Channels::Sessions::kUsed,
-                                         *security, token);
+                                         *security, *token);
   return Client(std::make_shared<client::ClientCore>(std::move(options), std::move(channels)));
 }
 

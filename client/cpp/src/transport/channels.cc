@@ -73,8 +73,10 @@ bool IsOnThisMachine(std::string_view address) {
   return host == "localhost" || host == "[::1]" || IsLoopback(host);
 }
 
-absl::Status CheckTokenMayBeShown(const std::vector<std::string>& addresses,
+absl::Status CheckTokenMayBeShown(const std::string& token_file,
+                                  const std::vector<std::string>& addresses,
                                   const TlsOptions& tls) {
+  if (token_file.empty()) return absl::OkStatus();
   for (const std::string& address : addresses) {
     if (IsOnThisMachine(address) || UsesTls(address, tls)) continue;
     return InvalidOption("token_file",

@@ -31,9 +31,11 @@ absl::Status CheckAddress(std::string_view address);
 // Whether only programs of this machine can be reached there. Requires: CheckAddress is OK.
 bool IsOnThisMachine(std::string_view address);
 
-// Whether a token may be shown at these addresses: on a plain connection to another machine anybody
-// on the way could read it. Requires: CheckAddress is OK for each.
-absl::Status CheckTokenMayBeShown(const std::vector<std::string>& addresses, const TlsOptions& tls);
+// Whether the token, if there is a file of one, may be shown at these addresses: on a plain
+// connection to another machine anybody on the way could read it. Requires: CheckAddress is OK for
+// each.
+absl::Status CheckTokenMayBeShown(const std::string& token_file,
+                                  const std::vector<std::string>& addresses, const TlsOptions& tls);
 
 // The gRPC settings that the service needs: pings, quick reconnects, no retries by gRPC, a separate
 // connection for each channel.

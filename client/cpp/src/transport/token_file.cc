@@ -20,6 +20,7 @@ auto VersionOf(const struct stat& file) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<TokenFile>> TokenFile::Open(const std::string& path) {
+  if (path.empty()) return nullptr;
   std::shared_ptr<TokenFile> file(new TokenFile(path));
   const std::lock_guard lock(file->mutex_);
   if (absl::Status status = file->Read(); !status.ok()) return status;

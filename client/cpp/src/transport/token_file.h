@@ -19,7 +19,8 @@ namespace lockkeeper::client {
 // Thread-safety: thread-safe.
 class TokenFile {
  public:
-  // Errors: INVALID_ARGUMENT: the file cannot be read, or does not hold one line.
+  // Null without a path. Errors: INVALID_ARGUMENT: the file cannot be read, or does not hold one
+  // line.
   static absl::StatusOr<std::shared_ptr<TokenFile>> Open(const std::string& path);
 
   // Shows the token to the daemon. Requires: the call has not begun.
