@@ -83,6 +83,8 @@ absl::Status ErrorWithDelay(ErrorReason reason, std::string_view message, Millis
   return status;
 }
 
+absl::Status Draining() { return Error(kServerDraining, "this daemon is stopping"); }
+
 std::optional<ErrorReason> ReasonOf(const absl::Status& status) {
   const std::optional<int64_t> number = NumberOf(status, kReasonPayload);
   if (!number) return std::nullopt;

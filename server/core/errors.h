@@ -58,6 +58,9 @@ absl::Status Error(ErrorReason reason, std::string_view message);
 // The same, with the delay after which a retry makes sense.
 absl::Status ErrorWithDelay(ErrorReason reason, std::string_view message, Millis retry_delay);
 
+// SERVER_DRAINING: this daemon is stopping.
+absl::Status Draining();
+
 // Reason of a status made here. Nothing for OK and for foreign statuses.
 std::optional<ErrorReason> ReasonOf(const absl::Status& status);
 

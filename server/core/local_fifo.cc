@@ -17,8 +17,6 @@ namespace {
 // Behind the end of the holder's lease, so that the store finds it ended.
 constexpr Micros kPastLeaseEnd{500};
 
-absl::Status Draining() { return Error(ErrorReason::kServerDraining, "this daemon is stopping"); }
-
 }  // namespace
 
 struct LocalFifo::Waiter {

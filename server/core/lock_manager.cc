@@ -23,10 +23,7 @@ LockManager::LockManager(LockStore& store, Waiters& waiters, Withdrawals& withdr
 
 void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
   if (RefusesAdmission(done)) return;
-  if (draining_) {
-    return AnswerLater(Error(ErrorReason::kServerDraining, "this daemon is stopping"),
-                       std::move(done));
-  }
+  if (draining_) return AnswerLater(Draining(), std::move(done));
   if (request.wait_timeout > Millis(0)) {
     const auto waiters = waiters_by_principal_.find(request.principal);
     if (waiters != waiters_by_principal_.end() &&

@@ -76,7 +76,7 @@ int64_t Gate::Close(core::Millis limit) {
 absl::Status Gate::Check(Caller& caller, Operation& operation) {
   // GetServerInfo is answered until the daemon ends.
   const bool is_about_daemon = operation.verb() == Verb::kServerInfo;
-  if (caller.arrival() == Arrival::kLate && !is_about_daemon) return Draining();
+  if (caller.arrival() == Arrival::kLate && !is_about_daemon) return core::Draining();
   if (auto status = caller.Identify(access_); !status.ok()) return status;
   if (auto status = Validate(operation, limits_); !status.ok()) return status;
   const absl::Status right = std::visit(
@@ -115,10 +115,6 @@ absl::Status CheckRight(const Caller& caller, access::Verb verb, std::string_vie
   if (is_list) why += " on any lock whose name begins with " + text::Quoted(name);
   if (!is_list && access::IsAboutLock(verb)) why += " on the lock " + text::Quoted(name);
   return core::Error(core::ErrorReason::kPermissionDenied, why);
-}
-
-absl::Status Draining() {
-  return core::Error(core::ErrorReason::kServerDraining, "this daemon is stopping");
 }
 
 }  // namespace lockkeeper::rpc

@@ -67,9 +67,6 @@ class Gate {
   std::condition_variable empty_;
 };
 
-// SERVER_DRAINING.
-absl::Status Draining();
-
 // Whether the rights of the caller cover `verb` on the lock `name`; for kList, on some lock whose
 // name begins with `name`. Errors: PERMISSION_DENIED.
 absl::Status CheckRight(const Caller& caller, access::Verb verb, std::string_view name);

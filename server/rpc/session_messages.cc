@@ -99,7 +99,7 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
                                                context_.caller().principal(), *this);
     progress_.outbox().SetOpened(std::move(opened));
   }
-  if (!registry_.Add(*this)) return Draining();
+  if (!registry_.Add(*this)) return core::Draining();
   Advance();
   return absl::OkStatus();
 }

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "core/errors.h"
 #include "core/limits.h"
-#include "rpc/gate.h"
 
 namespace lockkeeper::rpc {
 
@@ -36,7 +36,7 @@ std::optional<absl::Status> SessionProgress::EndIfOver() const {
   const bool left = half_closed_ && closing_ == Closing::kNo && Idle();
   if (done || left) return absl::OkStatus();
   // The client keeps nothing here that it would have to move to another daemon.
-  if (draining_ && leases_ == 0 && Idle()) return Draining();
+  if (draining_ && leases_ == 0 && Idle()) return core::Draining();
   return std::nullopt;
 }
 
