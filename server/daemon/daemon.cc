@@ -154,18 +154,11 @@ absl::Status Daemon::Parts::LoadIdentity() {
   identity = *std::move(loaded);
   if (identity == nullptr) return absl::OkStatus();
   const telemetry::Gauge expiry = metrics.CertificateExpiry("server");
-  const auto tell = [this, expiry] {
+  reloads.AddCredentials("server_tls", identity, [this, expiry] {
     expiry.Set(static_cast<double>(identity->valid_until()));
     logger.Info("tls.identity", "The daemon shows this certificate to its clients",
                 {field::Detail(identity->Describe())});
-  };
-  tell();
-  reloads.Add("server_tls", identity->files(), identity->contents(),
-              [this, tell](const os::Contents& contents) {
-                text::Problem problem = identity->Take(contents);
-                if (!problem) tell();
-                return problem;
-              });
+  });
   return absl::OkStatus();
 }
 
@@ -203,17 +196,10 @@ absl::StatusOr<daemon::StoreAccess> Daemon::Parts::StartEmbedded() {
 }
 
 void Daemon::Parts::WatchStoreTls(const std::shared_ptr<redis::TlsContext>& context) {
-  const auto tell = [this, context] {
+  reloads.AddCredentials("redis_tls", context, [this, context] {
     const auto end = context->valid_until();
     if (end) metrics.CertificateExpiry("redis").Set(static_cast<double>(*end));
-  };
-  tell();
-  reloads.Add("redis_tls", context->files(), context->contents(),
-              [context, tell](const os::Contents& contents) {
-                text::Problem problem = context->Take(contents);
-                if (!problem) tell();
-                return problem;
-              });
+  });
 }
 
 redis::JudgePolicy Daemon::Parts::LossPolicy() const {

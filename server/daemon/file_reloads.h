@@ -4,6 +4,8 @@
 // the new contents can be used or not.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "os/file_watch.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+#include "text/problem.h"
 
 namespace lockkeeper::daemon {
 
@@ -28,6 +31,20 @@ class FileReloads {
   // The same for files of which one names others: `read` finds out which.
   void Add(const std::string& what, os::WatchedFiles::Read read, os::Contents in_use,
            os::WatchedFiles::Take take);
+
+  // The same for credentials that know their files: a tls::ServerIdentity or a redis::TlsContext.
+  // Calls `tell` now, and after each change.
+  template <typename Credentials>
+  void AddCredentials(const std::string& what, const std::shared_ptr<Credentials>& credentials,
+                      const std::function<void()>& tell) {
+    tell();
+    Add(what, credentials->files(), credentials->contents(),
+        [credentials, tell](const os::Contents& contents) {
+          text::Problem problem = credentials->Take(contents);
+          if (!problem) tell();
+          return problem;
+        });
+  }
 
   // Watches the files from now on, until this object is destroyed.
   void Start();
