@@ -28,6 +28,9 @@ void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+// Ports that the kernel chooses, until one is free at each address of a name.
+constexpr size_t kPortsTried = 16;
+
 // A copy of `address` with `port`.
 sockaddr_storage WithPort(const addrinfo& address, uint16_t port) {
   sockaddr_storage copy{};
@@ -82,6 +85,33 @@ config::ListenAddress AddressOf(const os::Descriptor& socket) {
   return {.host = host.data(), .port = static_cast<uint16_t>(std::atoi(port.data()))};
 }
 
+struct Sockets {
+  std::vector<os::Descriptor> sockets;
+  int problem = 0;  // An errno; the sockets before it are open.
+};
+
+// Listens at all of `addresses` that this machine has, on the same port, which the kernel chooses
+// if it is 0.
+Sockets ListenOnAll(const addrinfo& addresses, uint16_t port) {
+  const bool several = addresses.ai_next != nullptr;
+  Sockets opened;
+  int missing = 0;
+  for (const addrinfo* one = &addresses; one != nullptr; one = one->ai_next) {
+    os::Descriptor socket = ListenOn(*one, port, several);
+    if (socket.valid()) {
+      if (port == 0) port = AddressOf(socket).port;
+      opened.sockets.push_back(std::move(socket));
+    } else if (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) {
+      missing = errno;
+    } else {
+      opened.problem = errno;
+      return opened;
+    }
+  }
+  if (opened.sockets.empty()) opened.problem = missing;
+  return opened;
+}
+
 }  // namespace
 
 absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
@@ -103,26 +133,19 @@ absl::StatusOr<Listener> Listen(const config::ListenAddress& address) {
   }
   const AddressList addresses(found, freeaddrinfo);
 
-  Listener listener;
-  uint16_t port = address.port;
-  int problem = 0;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    const bool several = found->ai_next != nullptr;
-    os::Descriptor socket = ListenOn(*one, port, several);
-    if (!socket.valid()) {
-      problem = errno;
-      // Ignores an address that this machine does not have, if the name has another one.
-      if (problem == EADDRNOTAVAIL || problem == EAFNOSUPPORT) continue;
-      return CannotListen(address, std::strerror(problem));
+  // A port that is free at one address may be taken at the other.
+  std::vector<Sockets> partial;  // Open, so that the kernel chooses another port the next time.
+  for (;;) {
+    Sockets opened = ListenOnAll(*found, address.port);
+    const bool may_choose = address.port == 0 && opened.problem == EADDRINUSE;
+    if (may_choose && !opened.sockets.empty() && partial.size() < kPortsTried) {
+      partial.push_back(std::move(opened));
+      continue;
     }
-    if (listener.sockets.empty()) {
-      listener.address = AddressOf(socket);
-      port = listener.address.port;
-    }
-    listener.sockets.push_back(std::move(socket));
+    if (opened.problem != 0) return CannotListen(address, std::strerror(opened.problem));
+    config::ListenAddress bound = AddressOf(opened.sockets.front());
+    return Listener{.sockets = std::move(opened.sockets), .address = std::move(bound)};
   }
-  if (listener.sockets.empty()) return CannotListen(address, std::strerror(problem));
-  return listener;
 }
 
 }  // namespace lockkeeper::listen
