@@ -46,7 +46,8 @@ struct LoadedRulebook {
   std::vector<std::string> warnings;
 };
 
-// Without any file the rulebook allows everything. `contents` are those that AccessFilesReader reads.
+// Without any file the rulebook allows everything. `contents` are those that AccessFilesReader
+// reads.
 LoadedRulebook MakeRulebook(const AccessFiles& files, const os::Contents& contents, absl::Time now);
 
 }  // namespace lockkeeper::access
