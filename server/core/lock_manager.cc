@@ -100,7 +100,7 @@ size_t LockManager::outstanding() const { return operations_ + withdrawals_.outs
 
 template <typename T>
 bool LockManager::RefusesAdmission(Done<T>& done) {
-  if (operations_ - waiters_.waiting() < limits::kOperationsOutstandingMax) return false;
+  if (under_way() < limits::kOperationsOutstandingMax) return false;
   AnswerLater(Error(ErrorReason::kRateLimit, "more than " +
                                                  std::to_string(limits::kOperationsOutstandingMax) +
                                                  " operations are outstanding"),

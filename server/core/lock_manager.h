@@ -65,6 +65,9 @@ class LockManager {
   // Operations and withdrawals that have not ended.
   size_t outstanding() const;
 
+  // Operations that the store has to answer: without acquires that stand in line.
+  size_t under_way() const { return operations_ - waiters_.waiting(); }
+
   // Acquires that stand in line.
   size_t waiting() const { return waiters_.waiting(); }
 

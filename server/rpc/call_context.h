@@ -13,6 +13,7 @@
 #include "grpc/support/time.h"
 #include "grpcpp/server_context.h"
 #include "rpc/caller.h"
+#include "rpc/fair_share.h"
 #include "rpc/gate.h"
 #include "rpc/operation.h"
 #include "rpc/service_deps.h"
@@ -50,6 +51,7 @@ struct Edge {
   const ServiceDeps& deps;
   Gate& gate;
   CallRecorder& recorder;
+  FairShare& fair_share;
 };
 
 // A call is in the gate as long as this lives.

@@ -22,7 +22,7 @@ class AcquireReactor final : public UnaryReactor<Verb::kAcquire, v1::AcquireRequ
   // OnDone, but perhaps while the loop answers. An acquire that waits leaves the line.
   void OnCancel() override {
     if (!admitted() || request().wait_timeout == core::Millis(0)) return;
-    deps().loop.Post([&locks = deps().locks, keeper = request().keeper] { locks.Abandon(keeper); });
+    InTurn([&locks = deps().locks, keeper = request().keeper] { locks.Abandon(keeper); });
   }
 
   // Now it is known whether the answer could be sent. If it is lost on the network, the caller

@@ -69,6 +69,7 @@ struct Server::Impl {
         grpc_log(deps.logger),
         gate(deps.limits, deps.access, deps.clock, deps.logger, deps.facts.daemon_id),
         recorder(deps),
+        fair_share(deps.loop, deps.clock, [this] { return deps.locks.under_way(); }),
         locks(edge),
         admin(edge) {}
 
@@ -82,7 +83,8 @@ struct Server::Impl {
   GrpcLogRedirect grpc_log;
   Gate gate;
   CallRecorder recorder;
-  const Edge edge{deps, gate, recorder};
+  FairShare fair_share;
+  const Edge edge{deps, gate, recorder, fair_share};
   LockService locks;
   AdminService admin;
   std::vector<std::unique_ptr<UnixSocketClaim>> unix_sockets;

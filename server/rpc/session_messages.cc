@@ -63,7 +63,7 @@ absl::Status SessionReactor::Handle(const v1::SessionRequest& request) {
     case Message::kBatch:
       return RunBatch(request.batch());
     case Message::kCancel:
-      Post([this, id = request.cancel().operation_id()] { session_->Cancel(id); });
+      PostInTurn([this, id = request.cancel().operation_id()] { session_->Cancel(id); });
       return absl::OkStatus();
     case Message::kAdopt:
       return Adopt(request.adopt());
@@ -150,7 +150,10 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
     Post([this, operations = std::move(operations)]() mutable {
       for (NumberedOperation& operation : operations) {
         KeepHolds(operation.id, std::move(operation.operation.holds));
-        Run(*session_, std::move(operation));
+        edge_.fair_share.Run(context_.caller().principal(),
+                             [this, operation = std::move(operation)]() mutable {
+                               Run(*session_, std::move(operation));
+                             });
       }
     });
   }
@@ -196,7 +199,7 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
   }
   auto& request = std::get<core::ExtendRequest>(operation.request);
   request.keeper = edge_.gate.NewHolder();
-  Post([this, request = std::move(request), result = std::move(result)]() mutable {
+  PostInTurn([this, request = std::move(request), result = std::move(result)]() mutable {
     session_->Adopt(std::move(request),
                     [this, result = std::move(result)](absl::StatusOr<core::Lease> lease) mutable {
                       if (lease.ok()) {
@@ -224,7 +227,7 @@ void SessionReactor::Close() {
     const std::lock_guard lock(mutex_);
     if (!progress_.Close()) return;
   }
-  Post([this] { session_->LeaveLines(); });
+  PostInTurn([this] { session_->LeaveLines(); });
 }
 
 void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,

@@ -108,10 +108,12 @@ void SessionReactor::End(SessionEnding ending) {
     const std::lock_guard lock(mutex_);
     if (progress_.End(std::move(ending)) && session_) {
       edge_.deps.loop.Post([this] {
-        session_->Break();
-        broken_ = true;
-        holds_.clear();
-        AdvanceAtEndOfTurn();
+        edge_.fair_share.Run(context_.caller().principal(), [this] {
+          session_->Break();
+          broken_ = true;
+          holds_.clear();
+          AdvanceAtEndOfTurn();
+        });
       });
     }
   }

@@ -60,7 +60,8 @@ class SessionReactor final
 
   // Runs `task` on the loop, after tasks posted before, unless the session is ending. Afterwards
   // the stream sends what was answered in that turn.
-  // End() posts last, so a task finds this object: it lives until the loop has run that.
+  // End() posts last, in turn too, so a task finds this object: it lives until the loop has run
+  // that.
   template <typename Task>
   void Post(Task task) {
     const std::lock_guard lock(mutex_);
@@ -68,6 +69,13 @@ class SessionReactor final
     edge_.deps.loop.Post([this, task = std::move(task)]() mutable {
       task();
       AdvanceAtEndOfTurn();
+    });
+  }
+  // The same when it is the turn of the session's principal.
+  template <typename Task>
+  void PostInTurn(Task task) {
+    Post([this, task = std::move(task)]() mutable {
+      edge_.fair_share.Run(context_.caller().principal(), std::move(task));
     });
   }
   // The following run on the loop.

@@ -45,8 +45,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
     }
     request().deadline = context_.deadline();
     admitted_ = true;
-    edge_.deps.loop.Post(
-        [this] { Run([this](const absl::StatusOr<Answer>& answer) { OnAnswer(answer); }); });
+    InTurn([this] { Run([this](const absl::StatusOr<Answer>& answer) { OnAnswer(answer); }); });
     return true;
   }
 
@@ -71,6 +70,14 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   Request& request() { return *std::get_if<Request>(&operation_.request); }
   Response& response() { return response_; }
   bool admitted() const { return admitted_; }
+
+  // Runs `step` on the loop, when it is the turn of the caller's principal.
+  template <typename Step>
+  void InTurn(Step step) {
+    edge_.deps.loop.Post(
+        [&share = edge_.fair_share, principal = context_.caller().principal(),
+         step = std::move(step)]() mutable { share.Run(principal, std::move(step)); });
+  }
 
   // Call it last: Finish may run OnDone, which deletes this object, before it returns.
   void Answered(const Subject& subject, telemetry::Outcome outcome, const absl::Status& status) {
