@@ -15,12 +15,15 @@
 
 #include "absl/strings/escaping.h"
 #include "access/access_control.h"
+#include "access/access_files.h"
 #include "access/rulebook.h"
 #include "grpcpp/security/auth_context.h"
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
+#include "os/file_watch.h"
 #include "rpc/credentials.h"
 #include "support/access/key_pair.h"
 #include "support/mailbox.h"
+#include "support/process/mounted_files.h"
 #include "support/rpc/bearer_channel.h"
 #include "support/rpc/deadline.h"
 #include "support/rpc/error_reason.h"
@@ -508,6 +511,72 @@ TEST_F(ChangeTest, NoOperationIsJudgedByTwoRulebooks) {
   done = true;
   for (std::thread& caller : callers) caller.join();
   EXPECT_GE(asked, 300);
+}
+
+// The same through the files: each version names the caller otherwise, in the file of tokens and in
+// the mapping of the JWTs, and allows that name only. Its key set adds a key that the others do not
+// have. A mixture of two versions would reject somebody.
+TEST_F(ChangeTest, HundredVersionsOfTheFilesFailNoRequestUnderLoad) {
+  const support::KeyPair other(access::Signature::kEdDsa);
+  const auto texts_of = [&](int version) -> support::MountedFiles::Texts {
+    const std::string name = "v" + std::to_string(version);
+    return {{"policy.yaml",
+             "jwt: [{issuer: 'https://issuer', audience: lockkeeper, jwks_file: keys.json, "
+             "principal: '" +
+                 name +
+                 "/*'}]\n"
+                 "roles: {r: {rules: [{verbs: fence, prefixes: [own/]}]}}\n"
+                 "bindings: [{roles: r, principals: [" +
+                 name + ", '" + name + "/*']}]\n"},
+            {"tokens.yaml", "tokens:\n" + Token(name, "w")},
+            {"keys.json", support::KeySetOf({key_.Jwk("k"), other.Jwk(name)})}};
+  };
+  support::MountedFiles mounted(texts_of(0));
+  const access::AccessFiles files{.policy = mounted.Path("policy.yaml"),
+                                  .tokens = mounted.Path("tokens.yaml")};
+  access::AccessFilesReader reader(files);
+  os::Contents contents;
+  ASSERT_EQ(reader.Read(contents), std::nullopt);
+  const auto take = [&](const os::Contents& read) -> text::Problem {
+    access::LoadedRulebook made = access::MakeRulebook(files, read, Now());
+    if (made.rulebook == nullptr) return made.problems.front();
+    access_.Replace(std::move(made.rulebook));
+    return std::nullopt;
+  };
+  const std::string address = Serve("");
+  ASSERT_EQ(take(contents), std::nullopt);
+  std::atomic<int> changes = 0;
+  std::atomic<int> problems = 0;
+  std::vector<os::WatchedFiles> sets;
+  sets.emplace_back([&](os::Contents& read) { return reader.Read(read); }, contents, take,
+                    [&](const text::Problem& problem) {
+                      ++(problem ? problems : changes);
+                      changes.notify_one();
+                    });
+  const os::FileWatch watch(std::move(sets), std::chrono::milliseconds(1));
+
+  std::atomic<bool> done = false;
+  std::atomic<int> asked = 0;
+  std::vector<std::thread> callers;
+  for (const std::string& authorization : {std::string("Bearer w"), Jwt(key_), Jwt(key_)}) {
+    callers.emplace_back([&, authorization] {
+      support::LockClient client(support::NewBearerChannel(address, authorization));
+      while (!done) {
+        EXPECT_EQ(client.Fence(support::FenceOf(kOwn, 1)).reason, "");
+        ++asked;
+      }
+    });
+  }
+  for (int version = 1; version <= 100; ++version) {
+    const int before = changes;
+    mounted.Publish(texts_of(version));
+    changes.wait(before);
+  }
+  done = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(changes, 100);
+  EXPECT_EQ(problems, 0);
+  EXPECT_GT(asked, 100) << "there was load";
 }
 
 TEST_F(ChangeTest, CheckAccessTellsWhatTheDaemonThinks) {
