@@ -21,6 +21,7 @@
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "os/file_watch.h"
 #include "rpc/credentials.h"
+#include "rpc/fair_share.h"
 #include "support/access/key_pair.h"
 #include "support/mailbox.h"
 #include "support/process/mounted_files.h"
@@ -640,6 +641,57 @@ class QuotaTest : public AccessTest {
   support::Mailbox<core::AcquireRequest> acquired_;
   std::shared_ptr<grpc::Channel> channel_;
 };
+
+// A store that answers nothing has as much as it can use of one principal; what comes next is of
+// each in turn.
+TEST_F(AccessTest, PrincipalsTakeTurnsAtABusyStore) {
+  struct Asked {
+    std::string name;
+    core::Done<core::FenceAnswer> done;
+  };
+  support::Mailbox<Asked> asked;
+  server_.store().on_fence = [&](const core::FenceRequest& request, auto done) {
+    asked.Put({request.name, std::move(done)});
+  };
+  const std::string address = Serve("");
+  const auto fence = [](SessionCaller& session, const std::string& name, int count) {
+    std::vector<v1::SessionOperation> operations;
+    for (int id = 1; id <= count; ++id) {
+      *operations.emplace_back().mutable_fence() = support::FenceOf(name, 1);
+      operations.back().set_id(static_cast<uint64_t>(id));
+    }
+    session.Send(operations);
+    session.Heartbeat(1);  // It is answered behind them.
+    while (const auto answer = session.Read()) {
+      if (answer->has_heartbeat_result()) return;
+    }
+    ADD_FAILURE() << "the session has ended";
+  };
+  SessionCaller worker(support::NewBearerChannel(address, "Bearer w"));
+  worker.Open();
+  fence(worker, "worker", static_cast<int>(kOperationsUnderWayMax) + 100);
+  std::vector<core::Done<core::FenceAnswer>> held;
+  for (size_t i = 0; i < kOperationsUnderWayMax; ++i) held.push_back(std::move(asked.Take()->done));
+  SessionCaller other(support::NewBearerChannel(address, "Bearer o"));
+  other.Open();
+  fence(other, "other", 1);
+  EXPECT_TRUE(asked.Empty());
+
+  const auto answer = [&](core::Done<core::FenceAnswer> done) {
+    server_.loop().RunAndWait([&] { std::move(done)(core::FenceAnswer{}); });
+  };
+  std::set<std::string> next;
+  for (int i = 0; i < 2; ++i) {
+    answer(std::move(held.back()));
+    held.pop_back();
+    Asked one = *asked.Take();
+    next.insert(one.name);
+    held.push_back(std::move(one.done));
+  }
+  EXPECT_THAT(next, ElementsAre("other", "worker"));
+  for (auto& done : held) answer(std::move(done));
+  for (int i = 0; i < 99; ++i) answer(std::move(asked.Take()->done));
+}
 
 TEST_F(QuotaTest, LongestTimesAreThoseOfThePolicy) {
   support::LockClient client =

@@ -60,7 +60,7 @@ TEST_F(FairShareTest, PrincipalsTakeTurnsHoweverMuchEachAsksFor) {
   EXPECT_THAT(TakeRan(), ElementsAre("a1", "b1", "c1"));
   Answer(2);
   EXPECT_THAT(TakeRan(), ElementsAre("a2", "b2"));
-  Answer(1'000);
+  Answer(kOperationsUnderWayMax);
   EXPECT_THAT(TakeRan(), ElementsAre("a3", "a4"));
 }
 
