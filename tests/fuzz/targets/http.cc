@@ -15,23 +15,19 @@
 #include "http/http_server.h"
 #include "os/descriptor.h"
 #include "support/process/http_get.h"
+#include "support/system_clock.h"
 #include "support/telemetry/recorded_log.h"
 
 namespace {
 
 using namespace lockkeeper;
 
-class SystemClock : public core::Clock {
- public:
-  core::Instant Now() const override { return telemetry::SystemLogTime().monotonic; }
-};
-
 class Server {
  public:
   const config::ListenAddress& address() const { return server_->address(); }
 
  private:
-  const SystemClock clock_;
+  const support::SystemClock clock_;
   support::RecordedLog log_;
   telemetry::Metrics metrics_{"1.0", "abc"};
   telemetry::HealthBoard health_{log_.logger(), metrics_};

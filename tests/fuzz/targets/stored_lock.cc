@@ -83,13 +83,20 @@ class FoundLock {
                            std::make_unique<support::TrustingGuard>()};
 };
 
-core::AcquireRequest AcquireOf(const FoundLock& lock) {
-  core::AcquireRequest request;
+// About the lock, and the lease of kId if a request names one.
+template <typename Request>
+Request RequestOf(const FoundLock& lock) {
+  Request request;
   request.name = kName;
-  request.lease_id = kId;
+  if constexpr (requires { request.lease_id; }) request.lease_id = kId;
+  request.deadline = lock.deadline();
+  return request;
+}
+
+core::AcquireRequest AcquireOf(const FoundLock& lock) {
+  auto request = RequestOf<core::AcquireRequest>(lock);
   request.ttl = core::Millis(5'000);
   request.keeper = core::Keeper(0xda, 1);
-  request.deadline = lock.deadline();
   return request;
 }
 
@@ -104,25 +111,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     lock.Outcome<std::optional<core::LockInfo>>(
         [&](auto done) { lock.admin().Get(kName, lock.deadline(), std::move(done)); });
     lock.Outcome<core::FenceAnswer>([&](auto done) {
-      core::FenceRequest request;
-      request.name = kName;
+      auto request = RequestOf<core::FenceRequest>(lock);
       request.token = core::FencingToken{1};
-      request.deadline = lock.deadline();
       lock.locks().Fence(request, std::move(done));
     });
     lock.Outcome<core::Lease>([&](auto done) {
-      core::ExtendRequest request;
-      request.name = kName;
-      request.lease_id = kId;
-      request.deadline = lock.deadline();
-      lock.locks().Extend(request, std::move(done));
+      lock.locks().Extend(RequestOf<core::ExtendRequest>(lock), std::move(done));
     });
     lock.Outcome<core::ReleaseAnswer>([&](auto done) {
-      core::ReleaseRequest request;
-      request.name = kName;
-      request.lease_id = kId;
-      request.deadline = lock.deadline();
-      lock.locks().Release(request, std::move(done));
+      lock.locks().Release(RequestOf<core::ReleaseRequest>(lock), std::move(done));
     });
     lock.Outcome<core::AcquireAnswer>(
         [&](auto done) { lock.locks().Acquire(AcquireOf(lock), std::move(done)); });

@@ -82,10 +82,8 @@ TEST_F(ExitCodeTest, MissingFileIsNamed) {
 }
 
 TEST_F(ExitCodeTest, UnknownVariableIsRefused) {
-  DaemonProcess daemon({.program = LOCKKEEPERD_PROGRAM,
-                        .arguments = {"--embedded"},
-                        .environment = {{"LOCKKEEPERD_STORE_REDISS", "x"}}});
-  ExpectEnd(daemon, kBadConfiguration, "LOCKKEEPERD_STORE_REDISS");
+  ExpectEnd(*Launch({"--embedded"}, {{"LOCKKEEPERD_STORE_REDISS", "x"}}), kBadConfiguration,
+            "LOCKKEEPERD_STORE_REDISS");
 }
 
 TEST_F(ExitCodeTest, ListeningBeyondLoopbackHasToBeAllowed) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/process/daemon_process.h"
@@ -21,23 +22,27 @@ namespace lockkeeper {
 class DaemonTest : public testing::Test {
  protected:
   using Arguments = std::vector<std::string>;
+  using Environment = std::vector<std::pair<std::string, std::string>>;
 
   // Starts a daemon with exactly these arguments; waits for nothing.
-  static std::unique_ptr<support::DaemonProcess> Launch(const Arguments& arguments) {
-    return std::make_unique<support::DaemonProcess>(
-        support::DaemonProcessOptions{.program = LOCKKEEPERD_PROGRAM, .arguments = arguments});
+  static std::unique_ptr<support::DaemonProcess> Launch(const Arguments& arguments,
+                                                        const Environment& environment = {}) {
+    return std::make_unique<support::DaemonProcess>(support::DaemonProcessOptions{
+        .program = LOCKKEEPERD_PROGRAM, .arguments = arguments, .environment = environment});
   }
 
   // The same on ports that the system chooses, besides.
-  static std::unique_ptr<support::DaemonProcess> LaunchOnAnyPort(Arguments arguments) {
+  static std::unique_ptr<support::DaemonProcess> LaunchOnAnyPort(
+      Arguments arguments, const Environment& environment = {}) {
     arguments.insert(arguments.begin(),
                      {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"});
-    return Launch(arguments);
+    return Launch(arguments, environment);
   }
 
   // The same, and waits until it is ready.
-  static std::unique_ptr<support::DaemonProcess> Start(const Arguments& arguments) {
-    auto daemon = LaunchOnAnyPort(arguments);
+  static std::unique_ptr<support::DaemonProcess> Start(const Arguments& arguments,
+                                                       const Environment& environment = {}) {
+    auto daemon = LaunchOnAnyPort(arguments, environment);
     daemon->WaitUntilReady();
     return daemon;
   }

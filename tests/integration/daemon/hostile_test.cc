@@ -2,7 +2,6 @@
 // Clients that begin what they do not end: handshakes, connections, messages. They are bounded, and
 // others are served meanwhile.
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -16,6 +15,7 @@
 #include "integration/daemon/memory_fixture.h"
 #include "os/descriptor.h"
 #include "rpc/handshakes.h"
+#include "support/process/tcp_connection.h"
 #include "support/rpc/raw_http2.h"
 #include "support/rpc/secure_channel.h"
 #include "support/tls/test_authority.h"
@@ -26,6 +26,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using support::ConnectTo;
 using support::DaemonProcess;
 using support::LockClient;
 using support::RawHttp2;
@@ -33,20 +34,6 @@ using support::RedisServer;
 using support::TestAuthority;
 using support::TlsClient;
 using support::TlsFiles;
-
-// A connection to the daemon that has sent `bytes`.
-os::Descriptor ConnectAndSend(uint16_t port, std::string_view bytes) {
-  os::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  if (connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
-    return {};
-  }
-  send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  return connection;
-}
 
 // Whether the other end closes within `time`. Reads what comes before.
 bool IsClosedWithin(const os::Descriptor& connection, milliseconds time) {
@@ -123,7 +110,7 @@ TEST_F(HostileTlsTest, SilentConnectionsTakeNoDescriptor) {
   const double before = Metric("process_open_fds");
   std::vector<os::Descriptor> silent;
   silent.reserve(500);
-  for (int i = 0; i < 500; ++i) silent.push_back(ConnectAndSend(port_, ""));
+  for (int i = 0; i < 500; ++i) silent.push_back(ConnectTo(port_));
 
   EXPECT_TRUE(Serves());
   EXPECT_LT(Metric("process_open_fds"), before + 50);
@@ -131,7 +118,7 @@ TEST_F(HostileTlsTest, SilentConnectionsTakeNoDescriptor) {
 
 TEST_F(HostileTlsTest, WhatIsNotTlsIsClosedAtOnce) {
   for (const std::string bytes : {"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\n", "\x80"}) {
-    EXPECT_TRUE(IsClosedWithin(ConnectAndSend(port_, bytes), seconds(5)));
+    EXPECT_TRUE(IsClosedWithin(ConnectTo(port_, bytes), seconds(5)));
   }
   EXPECT_EQ(Closed("no_tls"), 3);
   EXPECT_TRUE(Serves());
@@ -142,7 +129,7 @@ TEST_F(HostileTlsTest, HandshakesUnderWayAreBounded) {
   std::vector<os::Descriptor> stalled;
   stalled.reserve(rpc::kHandshakesMax + 50);
   for (size_t i = 0; i < rpc::kHandshakesMax + 50; ++i) {
-    stalled.push_back(ConnectAndSend(port_, hello));
+    stalled.push_back(ConnectTo(port_, hello));
   }
 
   EXPECT_TRUE(IsClosedWithin(stalled.front(), seconds(5))) << "the oldest makes room";
@@ -152,7 +139,7 @@ TEST_F(HostileTlsTest, HandshakesUnderWayAreBounded) {
 }
 
 TEST_F(HostileTlsTest, HandshakesHaveLittleTime) {
-  const os::Descriptor stalled = ConnectAndSend(port_, ClientHello());
+  const os::Descriptor stalled = ConnectTo(port_, ClientHello());
   EXPECT_FALSE(IsClosedWithin(stalled, seconds(1)));
   EXPECT_TRUE(IsClosedWithin(stalled, rpc::kHandshakeTimeMax + seconds(10)));
 
@@ -179,7 +166,7 @@ TEST_F(HostileTlsTest, HandshakesThatBeginAreBounded) {
   for (int i = 0; i < 8; ++i) {
     floods.emplace_back([&] {
       while (!stop) {
-        const os::Descriptor connection = ConnectAndSend(port_, hello);
+        const os::Descriptor connection = ConnectTo(port_, hello);
         char first = 0;
         if (recv(connection.get(), &first, 1, 0) == 1) ++begun;
       }
@@ -202,20 +189,20 @@ TEST_F(HostileTlsTest, HandshakesThatBeginAreBounded) {
   EXPECT_TRUE(Becomes([&] { return Metric("process_open_fds") < 100; }));
 }
 
+class HostileMessagesTest : public DaemonTest {
+ protected:
+  RedisServer redis_;
+};
+
 // Goal: messages that never end do not use up the memory. Method: as many as gRPC takes, on several
 // connections, with a quota that they would exceed by far.
-TEST(HostileMessagesTest, DoNotUseUpTheMemory) {
+TEST_F(HostileMessagesTest, DoNotUseUpTheMemory) {
   constexpr uint32_t kMessage = 65'536;
   constexpr size_t kPart = 60'000;
-  const RedisServer redis;
-  DaemonProcess daemon({.program = LOCKKEEPERD_PROGRAM,
-                        .arguments = {"--redis", redis.url(), "--listen", "127.0.0.1:0",
-                                      "--http-listen", "127.0.0.1:0"},
-                        .environment = {{"LOCKKEEPERD_SERVER_REQUEST_MEMORY_MAX", "64"}}});
-  daemon.WaitUntilReady();
-  const std::string address = daemon.GrpcAddress();
-  const auto port = static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-  LockClient other(address);
+  const auto daemon =
+      Start({"--redis", redis_.url()}, {{"LOCKKEEPERD_SERVER_REQUEST_MEMORY_MAX", "64"}});
+  const uint16_t port = PortOf(*daemon);
+  LockClient other(daemon->GrpcAddress());
   const std::string part(kPart, 'x');
   std::vector<std::unique_ptr<RawHttp2>> floods;
   floods.reserve(4);
@@ -244,26 +231,21 @@ TEST(HostileMessagesTest, DoNotUseUpTheMemory) {
       if (!flood->Flush()) ended.push_back(std::move(flood));
     }
     if (round % 100 == 0) {
-      most = std::max(most, support::ResidentBytes(daemon.pid()));
+      most = std::max(most, support::ResidentBytes(daemon->pid()));
       // gRPC may end any connection or call when there is too little memory: it is repeated.
       bool served = false;
       for (int i = 0; i < 6 && !served; ++i) served = other.Fence(support::FenceOf("n", 1)).ok();
       EXPECT_TRUE(served);
     }
   }
-  most = std::max(most, support::ResidentBytes(daemon.pid()));
+  most = std::max(most, support::ResidentBytes(daemon->pid()));
   EXPECT_GT(sent, size_t{48} << 20) << "more than there is room for";
   EXPECT_LT(most, kMemoryMax);
 }
 
-TEST(HostileMessagesTest, HeadersThatAreTooLargeAreRefused) {
-  const RedisServer redis;
-  DaemonProcess daemon({.program = LOCKKEEPERD_PROGRAM,
-                        .arguments = {"--redis", redis.url(), "--listen", "127.0.0.1:0",
-                                      "--http-listen", "127.0.0.1:0"},
-                        .environment = {}});
-  daemon.WaitUntilReady();
-  LockClient client(daemon.GrpcAddress());
+TEST_F(HostileMessagesTest, HeadersThatAreTooLargeAreRefused) {
+  const auto daemon = Start({"--redis", redis_.url()});
+  LockClient client(daemon->GrpcAddress());
   const auto call_with = [&](size_t bytes) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + seconds(20));
@@ -276,7 +258,7 @@ TEST(HostileMessagesTest, HeadersThatAreTooLargeAreRefused) {
   EXPECT_EQ(call_with(4'000), grpc::StatusCode::OK);
   EXPECT_EQ(call_with(10'000), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_NE(call_with(1'000'000), grpc::StatusCode::OK) << "this may cost the connection";
-  EXPECT_TRUE(LockClient(daemon.GrpcAddress()).GetServerInfo().ok());
+  EXPECT_TRUE(LockClient(daemon->GrpcAddress()).GetServerInfo().ok());
 }
 
 }  // namespace

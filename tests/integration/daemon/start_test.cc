@@ -58,13 +58,10 @@ TEST_F(StartTest, WhatSettingsGiveUpIsLogged) {
 }
 
 TEST_F(StartTest, NothingIsGivenUpByDefault) {
-  support::DaemonProcess daemon({.program = LOCKKEEPERD_PROGRAM,
-                                 .arguments = {"--listen", "127.0.0.1:0", "--http-listen",
-                                               "127.0.0.1:0", "--redis", redis_.url()},
-                                 .environment = {{"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "3s"}}});
-  daemon.WaitUntilReady();
+  const auto daemon =
+      Start({"--redis", redis_.url()}, {{"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "3s"}});
 
-  EXPECT_THAT(daemon.Stderr(), testing::Not(HasSubstr("daemon.promise_given_up")));
+  EXPECT_THAT(daemon->Stderr(), testing::Not(HasSubstr("daemon.promise_given_up")));
 }
 
 TEST_F(StartTest, AllAddressesServe) {

@@ -31,6 +31,12 @@ fail() {
   exit 1
 }
 
+# commands N: the Nth block of commands of the page PAGE, each command on one line.
+commands() {
+  awk -v wanted="$1" '/^```sh/ { shown = ++block == wanted; next } /^```/ { shown = 0 } shown' "$TOP/$PAGE" |
+    sed -e ':again' -e '/\\$/ { N; s/ *\\\n */ /; b again' -e '}'
+}
+
 # start_redis COMMAND...: a Redis without persistence. Returns 1 if it ends before it serves, as it does for want of its port.
 start_redis() {
   local line ready=

@@ -7,12 +7,6 @@
 . "$(dirname "${BASH_SOURCE[0]}")/place.sh" "$1"
 readonly PAGE=docs/guides/tls.md ADDRESS=127.0.0.1:7610
 
-# The Nth block of commands of the page, each command on one line.
-commands() {
-  awk -v wanted="$1" '/^```sh/ { shown = ++block == wanted; next } /^```/ { shown = 0 } shown' "$TOP/$PAGE" |
-    sed -e ':again' -e '/\\$/ { N; s/ *\\\n */ /; b again' -e '}'
-}
-
 commands 1 >certificates.sh
 bash -euo pipefail certificates.sh 2>openssl.log || fail "certificates: $(cat openssl.log)"
 

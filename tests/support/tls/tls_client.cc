@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/tls/tls_client.h"
 
-#include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -12,21 +11,17 @@
 #include <memory>
 #include <stdexcept>
 
+#include "support/process/tcp_connection.h"
+
 namespace lockkeeper::support {
 namespace {
 
 constexpr timeval kPatience{.tv_sec = 20, .tv_usec = 0};
 
-os::Descriptor ConnectTo(uint16_t port) {
-  os::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
+os::Descriptor ConnectPatiently(uint16_t port) {
+  os::Descriptor connection = ConnectTo(port);
+  if (!connection.valid()) throw std::runtime_error("tls client: nobody listens");
   setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
-  if (connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
-    throw std::runtime_error("tls client: nobody listens");
-  }
   return connection;
 }
 
@@ -40,7 +35,7 @@ std::string LastProblem() {
 }  // namespace
 
 TlsClient::TlsClient(uint16_t port, const TlsClientOptions& options)
-    : socket_(ConnectTo(port)), context_(SSL_CTX_new(TLS_client_method())) {
+    : socket_(ConnectPatiently(port)), context_(SSL_CTX_new(TLS_client_method())) {
   if (!options.ca_file.empty()) {
     SSL_CTX_load_verify_locations(context_, options.ca_file.c_str(), nullptr);
     SSL_CTX_set_verify(context_, SSL_VERIFY_PEER, nullptr);

@@ -17,6 +17,7 @@
 #include "http/endpoints.h"
 #include "os/descriptor.h"
 #include "support/process/http_get.h"
+#include "support/system_clock.h"
 #include "support/telemetry/recorded_log.h"
 
 namespace lockkeeper::http {
@@ -30,11 +31,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
-
-class SystemClock : public core::Clock {
- public:
-  core::Instant Now() const override { return telemetry::SystemLogTime().monotonic; }
-};
 
 // A client that sends what it is told to, over IPv4. What does not come within 10 s never comes.
 class RawClient {
@@ -109,7 +105,7 @@ class HttpServerTest : public testing::Test {
     });
   }
 
-  const SystemClock clock_;
+  const support::SystemClock clock_;
   support::RecordedLog log_;
   telemetry::Metrics metrics_{"1.0", "abc"};
   telemetry::HealthBoard health_{log_.logger(), metrics_};
