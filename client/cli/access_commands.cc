@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/access_commands.h"
 
+#include <fcntl.h>
 #include <openssl/sha.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -11,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
+#include "os/descriptor.h"
 #include "os/random_bits.h"
 #include "text/escape.h"
 #include "text/problem.h"
@@ -51,6 +57,18 @@ std::string HexHashOf(const std::string& token) {
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
   return absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
+}
+
+// Makes the file, which must not exist.
+text::Problem WriteToken(const std::string& token, const std::string& path) {
+  const os::Descriptor file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  const std::string line = token + "\n";
+  if (file.valid() &&
+      write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) {
+    return std::nullopt;
+  }
+  return "cannot write a new file " + text::Quoted(path) + ": " + std::strerror(errno);
 }
 
 }  // namespace
@@ -100,14 +118,21 @@ Report MakeToken(const TokenCommand& command, std::istream& input) {
   } else if (!std::getline(input, token) || token.empty()) {
     return UsageReport("`token hash` reads the token from standard input, which is empty");
   }
+  const bool is_shown = is_new && command.out.empty();
+  if (!command.out.empty()) {
+    if (!is_new) return UsageReport("--out: `token hash` has no token to write");
+    if (const text::Problem problem = WriteToken(token, command.out)) {
+      return UsageReport("--out: " + *problem);
+    }
+  }
   const std::string hash = HexHashOf(token);
   std::string entry = "  - name: ";
   text::AppendJsonString(command.name, entry);  // Which YAML reads, whatever is in it.
   entry += "\n    sha256: " + hash;
   if (!command.expires.empty()) entry += "\n    expires: " + command.expires;
   Report report(is_new ? "token_created" : "token_hashed", ExitCode::kDone,
-                is_new ? token + "\n" + entry : entry);
-  if (is_new) report.json.Set("token", token);
+                is_shown ? token + "\n" + entry : entry);
+  if (is_shown) report.json.Set("token", token);
   report.json.Set("name", command.name).Set("sha256", hash).Set("entry", entry);
   return report;
 }

@@ -259,6 +259,11 @@ void Grammar::AddAccessCommands() {
       ->type_name("TEXT");
   command->add_option("--expires", make_token.expires, "when it ends, as in 2027-01-31T00:00:00Z")
       ->type_name("TIME");
+  command
+      ->add_option("--out", make_token.out,
+                   "create: write the token to this new file, which only you can read, and print "
+                   "only its entry")
+      ->type_name("FILE");
 }
 
 void Grammar::AddRun() {

@@ -91,6 +91,7 @@ struct TokenCommand {
   enum class Action { kCreate, kHash } action = Action::kCreate;
   std::string name;
   std::string expires;
+  std::string out;  // Of a new token: the file for it. Empty: it is printed.
 };
 
 struct RunCommand : LeaseOptions {

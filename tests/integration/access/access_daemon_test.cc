@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "integration/cli/daemon_fixture.h"
@@ -115,6 +116,29 @@ TEST_F(AccessDaemonTest, EachTokenMayDoWhatThePolicySays) {
 }
 
 // Whoever knows its id.
+TEST_F(AccessDaemonTest, TokenGoesToAFileThatIsReadByItsOwnerOnly) {
+  const std::string path = directory_.Path("ci.token");
+  const Words words = {"token", "create", "--name", "ci", "--out", path};
+  const CliResult made = support::RunCli(LOCKKEEPER_PROGRAM, "", words);
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  std::string token;
+  ASSERT_TRUE(std::getline(std::ifstream(path), token));
+  EXPECT_EQ(made.out.find(token), std::string::npos);
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  Write("tokens.yaml", "tokens:\n" + made.out);
+  Write("policy.yaml", "roles: {}\n");
+  const auto daemon = Start();
+  EXPECT_THAT(RunAs("ci.token", *daemon, {"whoami"}).out, HasSubstr("ci\n  proof    token"));
+
+  const CliResult again = support::RunCli(LOCKKEEPER_PROGRAM, "", words);
+  EXPECT_EQ(again.exit_code, 64);
+  EXPECT_THAT(again.err, HasSubstr("--out: cannot write a new file"));
+  EXPECT_EQ(support::RunCli(LOCKKEEPER_PROGRAM, "", {"token", "hash", "--name", "n", "--out", "x"})
+                .exit_code,
+            64);
+}
+
 TEST_F(AccessDaemonTest, LeaseIsReleasedByItsPrincipalOnly) {
   Write("tokens.yaml", "tokens:\n" + MakeToken("ci") + MakeToken("w-1"));
   Write("policy.yaml", kPolicy);
