@@ -283,7 +283,7 @@ int Main(int argc, char** argv) {
   if (const auto identity = daemon::LoadServerIdentity(loaded->config.server); !identity.ok()) {
     return RefuseConfiguration(identity.status());
   }
-  const auto access = daemon::AccessRules::Load(loaded->config.access);
+  const auto access = daemon::AccessRules::Load(loaded->config);
   if (!access.ok()) return RefuseConfiguration(access.status());
   if (line->action == Action::kCheckConfig) {
     for (const std::string& warning : access->warnings())

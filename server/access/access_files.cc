@@ -53,6 +53,10 @@ std::vector<std::string> WarningsOf(const AccessFiles& files, const PolicyFile& 
     warnings.push_back(files.policy +
                        ": a binding asks for the proof token, and there is no file of tokens");
   }
+  if (!files.has_mutual_tls && (!policy.certificates.empty() || is_bound_to(Proof::kCertificate))) {
+    warnings.push_back(files.policy +
+                       ": it names certificates, and no listener asks for one (mtls://)");
+  }
   if (policy.issuers.empty() && is_bound_to(Proof::kJwt)) {
     warnings.push_back(files.policy +
                        ": a binding asks for the proof jwt, and the policy has no jwt entry");

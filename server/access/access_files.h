@@ -19,6 +19,8 @@ namespace lockkeeper::access {
 struct AccessFiles {
   std::string policy;  // Empty: none. The same for the next.
   std::string tokens;
+  // Whether some listener asks clients for certificates. For warnings.
+  bool has_mutual_tls = true;
 };
 
 // Reads the files, again and again: a policy that has not changed is not parsed again.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/access_rules.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "config/listen_address.h"
 #include "core/errors.h"
 #include "telemetry/log_fields.h"
 
@@ -11,11 +13,24 @@ namespace lockkeeper::daemon {
 
 namespace field = telemetry::field;
 
+namespace {
+
+bool HasMutualTls(const config::ServerConfig& config) {
+  return std::any_of(config.listen.begin(), config.listen.end(), [](const std::string& text) {
+    const auto address = config::ParseListenAddress(text);
+    return address.ok() && address->security == config::Security::kMutualTls;
+  });
+}
+
+}  // namespace
+
 absl::Time WallTimeNow() { return absl::FromChrono(telemetry::SystemLogTime().wall); }
 
-absl::StatusOr<AccessRules> AccessRules::Load(const config::AccessConfig& config) {
+absl::StatusOr<AccessRules> AccessRules::Load(const config::Config& config) {
   AccessRules rules;
-  rules.files_ = {.policy = config.policy_file, .tokens = config.tokens_file};
+  rules.files_ = {.policy = config.access.policy_file,
+                  .tokens = config.access.tokens_file,
+                  .has_mutual_tls = HasMutualTls(config.server)};
   access::AccessFilesReader reader(rules.files_);
   if (const text::Problem problem = reader.Read(rules.contents_)) {
     return core::Error(core::ErrorReason::kInvalidField, *problem);

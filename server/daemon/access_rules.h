@@ -23,7 +23,7 @@ absl::Time WallTimeNow();
 class AccessRules {
  public:
   // Errors: INVALID_FIELD, one line per problem.
-  static absl::StatusOr<AccessRules> Load(const config::AccessConfig& config);
+  static absl::StatusOr<AccessRules> Load(const config::Config& config);
 
   // What can have no effect, or less than it seems: one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }

@@ -163,7 +163,7 @@ absl::Status Daemon::Parts::LoadIdentity() {
 }
 
 absl::Status Daemon::Parts::LoadAccess() {
-  const absl::StatusOr<daemon::AccessRules> rules = daemon::AccessRules::Load(config.access);
+  const absl::StatusOr<daemon::AccessRules> rules = daemon::AccessRules::Load(config);
   if (!rules.ok()) return rules.status();
   access_control.emplace(rules->rulebook(), daemon::WallTimeNow);
   daemon::LogWarnings(logger, rules->warnings());

@@ -44,9 +44,9 @@ class RulebookTest : public testing::Test {
     return made.rulebook;
   }
   // From the files that were written.
-  LoadedRulebook Make() const {
-    AccessFiles files{.policy = directory_.Path("policy.yaml"),
-                      .tokens = directory_.Path("tokens.yaml")};
+  LoadedRulebook Make(AccessFiles files = {}) const {
+    files.policy = directory_.Path("policy.yaml");
+    files.tokens = directory_.Path("tokens.yaml");
     if (!std::filesystem::exists(files.policy)) files.policy = "";
     if (!std::filesystem::exists(files.tokens)) files.tokens = "";
     os::Contents contents;
@@ -197,6 +197,17 @@ TEST_F(RulebookTest, ProofThatNobodyCanGiveIsAWarning) {
         "bindings: [{roles: a, principals: b, proofs: [token, jwt]}]\n");
   EXPECT_THAT(Make().warnings,
               ElementsAre(HasSubstr("no file of tokens"), HasSubstr("no jwt entry")));
+}
+
+TEST_F(RulebookTest, CertificateThatNobodyAsksForIsAWarning) {
+  for (const char* policy : {"certificates: [{from: cn, match: a, principal: a}]\n",
+                             "roles: {a: {rules: [{verbs: fence, names: x}]}}\n"
+                             "bindings: [{roles: a, principals: b, proofs: certificate}]\n"}) {
+    Write("policy.yaml", policy);
+    EXPECT_THAT(Make().warnings, IsEmpty());
+    EXPECT_THAT(Make({.has_mutual_tls = false}).warnings,
+                ElementsAre(HasSubstr("no listener asks for one (mtls://)")));
+  }
 }
 
 TEST_F(RulebookTest, NewRulebookIsSeenByItsGeneration) {
