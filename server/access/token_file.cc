@@ -24,7 +24,7 @@ constexpr size_t kHashHexBytes = 2 * SHA256_DIGEST_LENGTH;
 
 class TokenReader {
  public:
-  TokenReader(const std::string& path, absl::Time now) : path_(path), now_(now), yaml_(path) {}
+  TokenReader(const std::string& path, absl::Time now) : now_(now), yaml_(path) {}
 
   TokenFile Parse(std::string_view text) {
     yaml_.Read(text, [this](const YAML::Node& document) { ReadDocument(document); });
@@ -78,8 +78,7 @@ class TokenReader {
                                     "`lockkeeper token hash` prints them");
     }
     if (entry.expires <= now_) {
-      warnings_.push_back(path_ + ":" + std::to_string(config::YamlReader::LineOf(item)) + ": " +
-                          what + ": has expired");
+      warnings_.push_back(yaml_.NoteAt(config::YamlReader::LineOf(item), what + ": has expired"));
     }
     if (!by_hash_.emplace(absl::AsciiStrToLower(hash), std::move(entry)).second) {
       yaml_.Reject(item, what + ".sha256: another entry has the same token");
@@ -100,7 +99,6 @@ class TokenReader {
             .warnings = std::move(warnings_)};
   }
 
-  const std::string path_;
   const absl::Time now_;
   config::YamlReader yaml_;
   absl::flat_hash_map<std::string, Tokens::Entry> by_hash_;

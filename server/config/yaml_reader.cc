@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "os/read_file.h"
+#include "text/escape.h"
 #include "text/problem.h"
 
 namespace lockkeeper::config {
@@ -128,7 +129,11 @@ void YamlReader::Reject(const YAML::Node& where, const std::string& problem) {
 }
 
 void YamlReader::Reject(int line, const std::string& problem) {
-  problems_.push_back(path_ + ":" + std::to_string(line) + ": " + problem);
+  problems_.push_back(NoteAt(line, problem));
+}
+
+std::string YamlReader::NoteAt(int line, const std::string& note) const {
+  return path_ + ":" + std::to_string(line) + ": " + text::InOneLine(note);
 }
 
 }  // namespace lockkeeper::config

@@ -43,9 +43,12 @@ class YamlReader {
   // The texts of a list, or of a scalar as a list of one. Texts that cannot be read are problems.
   std::vector<std::string> ReadTexts(const YAML::Node& value, const std::string& what);
 
-  // Adds a problem at the line of `where`.
+  // Adds a problem at the line of `where`. It may have texts of the file as they are.
   void Reject(const YAML::Node& where, const std::string& problem);
   void Reject(int line, const std::string& problem);
+
+  // "file:line: " and `note`, with what is in the way of one line escaped.
+  std::string NoteAt(int line, const std::string& note) const;
 
   std::vector<std::string> TakeProblems() { return std::move(problems_); }
 

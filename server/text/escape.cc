@@ -95,6 +95,26 @@ void AppendTextValue(std::string_view text, std::string& out) {
   out += '"';
 }
 
+void AppendQuoted(std::string_view text, std::string& out) {
+  out += '"';
+  AppendEscaped(text, out, AppendOddAsText);
+  out += '"';
+}
+
+std::string InOneLine(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const Character character = FirstCharacter(text);
+    if (character.fault == TextFault::kNone) {
+      line += character.bytes;
+    } else {
+      AppendOddAsText(character, line);
+    }
+    text.remove_prefix(character.bytes.size());
+  }
+  return line;
+}
+
 std::string_view CutAtCharacter(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   size_t end = bytes_max;

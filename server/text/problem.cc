@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/problem.h"
 
-#include "absl/strings/escaping.h"
+#include "text/escape.h"
 
 namespace lockkeeper::text {
 namespace {
@@ -11,10 +11,11 @@ constexpr size_t kShownBytesMax = 80;
 }  // namespace
 
 std::string Quoted(std::string_view text) {
-  const bool whole = text.size() <= kShownBytesMax;
-  const std::string_view shown = text.substr(0, kShownBytesMax);
-  return "\"" + absl::Utf8SafeCEscape(absl::string_view(shown.data(), shown.size())) +
-         (whole ? "\"" : "...\"");
+  const std::string_view shown = CutAtCharacter(text, kShownBytesMax);
+  std::string quoted;
+  AppendQuoted(shown, quoted);
+  if (shown.size() < text.size()) quoted.insert(quoted.size() - 1, "...");
+  return quoted;
 }
 
 }  // namespace lockkeeper::text

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "text/problem.h"
+
 namespace lockkeeper::text {
 namespace {
 
@@ -47,6 +49,25 @@ TEST(EscapeTest, TextsStayInTheirLine) {
     AppendTextValue(expected.text, value);
     EXPECT_EQ(value, "before " + expected.value);
   }
+}
+
+TEST(EscapeTest, QuotedTextsAreAlwaysInQuotes) {
+  std::string quoted = "before ";
+  AppendQuoted("plain", quoted);
+  AppendQuoted("say \"\xff\"\n", quoted);
+  EXPECT_EQ(quoted, R"(before "plain""say \"\xff\"\n")");
+}
+
+TEST(EscapeTest, OneLineKeepsAllThatCanBeShown) {
+  EXPECT_EQ(InOneLine("say \"\xc3\xb6\" \\n"), "say \"\xc3\xb6\" \\n");
+  EXPECT_EQ(InOneLine("a\nb\x1b\xff\xe2\x80\xa8z"), R"(a\x0ab\x1b\xff\xe2\x80\xa8z)");
+}
+
+TEST(QuotedTest, IsCutBetweenCharacters) {
+  const std::string most(79, 'n');
+  EXPECT_EQ(Quoted(most + "x"), "\"" + most + "x\"");
+  EXPECT_EQ(Quoted(most + "xy"), "\"" + most + "x...\"");
+  EXPECT_EQ(Quoted(most + "\xc3\xb6"), "\"" + most + "...\"");
 }
 
 TEST(CutAtCharacterTest, EndsBetweenCharacters) {
