@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <openssl/bio.h>
+#include <openssl/err.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
@@ -61,13 +62,16 @@ std::string Names(const X509* certificate) {
 }  // namespace
 
 std::string DescribeCertificate(const X509* certificate) {
+  ERR_set_mark();
   std::string text = Printed([&](BIO* bio) {
     X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0, XN_FLAG_ONELINE);
   });
   const std::string names = Names(certificate);
   if (!names.empty()) text += ", for " + names;
   text += ", valid until ";
-  return text + Printed([&](BIO* bio) { ASN1_TIME_print(bio, X509_get0_notAfter(certificate)); });
+  text += Printed([&](BIO* bio) { ASN1_TIME_print(bio, X509_get0_notAfter(certificate)); });
+  ERR_pop_to_mark();  // Of what could not be printed. It would be taken for the connection's.
+  return text;
 }
 
 }  // namespace lockkeeper::tls
