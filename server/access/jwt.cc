@@ -33,10 +33,13 @@ std::optional<std::array<std::string_view, 3>> Split(std::string_view token) {
                     token.substr(second + 1)};
 }
 
+// The bytes that `part` encodes, if it is their base64url without padding. Abseil also takes
+// padding, white space and stray bits at the end, and a token would have several forms.
 std::optional<std::string> Decode(std::string_view part) {
   std::string bytes;
-  if (part.empty() || part.find('=') != std::string_view::npos) return std::nullopt;
-  if (!absl::WebSafeBase64Unescape(absl::string_view(part.data(), part.size()), &bytes)) {
+  if (part.empty() ||
+      !absl::WebSafeBase64Unescape(absl::string_view(part.data(), part.size()), &bytes) ||
+      absl::WebSafeBase64Escape(bytes) != part) {
     return std::nullopt;
   }
   return bytes;

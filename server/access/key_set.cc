@@ -9,6 +9,7 @@
 #include <openssl/param_build.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
@@ -22,6 +23,16 @@ constexpr int kRsaBitsMin = 2048;
 constexpr int kRsaBitsMax = 8192;  // More only makes us compute.
 constexpr size_t kP256Bytes = 32;
 constexpr size_t kEd25519Bytes = 32;
+// The public keys for which signatures need no private key: the points of small order, also where
+// y is written with p added to it. In hex, without the sign of x.
+constexpr std::array<std::string_view, 7> kEd25519Weak = {
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"};
 // Issuers have two or three, while they change keys.
 constexpr size_t kKeysMax = 64;
 
@@ -79,7 +90,8 @@ PublicKey ReadRsa(const json& jwk) {
   const BigNumber n(BN_bin2bn(Bytes(modulus), static_cast<int>(modulus.size()), nullptr));
   const BigNumber e(BN_bin2bn(Bytes(exponent), static_cast<int>(exponent.size()), nullptr));
   const Builder builder(OSSL_PARAM_BLD_new());
-  if (BN_num_bits(n.get()) < kRsaBitsMin ||
+  // RFC 8017 section 3.1: e is odd, and 3 or more. With 1 everybody could sign.
+  if (BN_num_bits(n.get()) < kRsaBitsMin || BN_is_odd(e.get()) != 1 || BN_is_one(e.get()) == 1 ||
       OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_N, n.get()) != 1 ||
       OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_E, e.get()) != 1) {
     return nullptr;
@@ -107,6 +119,12 @@ PublicKey ReadP256(const json& jwk) {
 PublicKey ReadEd25519(const json& jwk) {
   const std::string x = BytesOf(jwk, "x");
   if (TextOf(jwk, "crv") != "Ed25519" || x.size() != kEd25519Bytes) return nullptr;
+  std::string without_sign = x;
+  without_sign.back() = static_cast<char>(x.back() & 0x7f);
+  const std::string hex = absl::BytesToHexString(without_sign);
+  if (std::find(kEd25519Weak.begin(), kEd25519Weak.end(), hex) != kEd25519Weak.end()) {
+    return nullptr;
+  }
   EVP_PKEY* const key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, Bytes(x), x.size());
   return key == nullptr ? nullptr : Own(key);
 }

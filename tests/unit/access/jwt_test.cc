@@ -73,11 +73,20 @@ TEST_F(JwtTest, AnyByteThatIsChangedIsNoticed) {
   const JwtVerifier verifier = Verifier(KeySetOf({key_.Jwk("k")}));
   const std::string token = key_.Jwt(kClaims);
   ASSERT_TRUE(verifier.Verify(token, kNow).ok());
-  for (size_t i = 0; i + 1 < token.size(); ++i) {  // The last digit has bits that do not count.
+  for (size_t i = 0; i < token.size(); ++i) {
     std::string changed = token;
     changed[i] = changed[i] == 'A' ? 'B' : 'A';
     EXPECT_FALSE(verifier.Verify(changed, kNow).ok()) << i;
     EXPECT_FALSE(verifier.Verify(token.substr(0, i), kNow).ok()) << i;
+  }
+}
+
+TEST_F(JwtTest, HasOneFormOnly) {
+  const JwtVerifier verifier = Verifier(KeySetOf({key_.Jwk("k")}));
+  const std::string token = key_.Jwt(kClaims);
+  ASSERT_TRUE(verifier.Verify(token, kNow).ok());
+  for (const char* more : {"=", "==", " ", "\n"}) {
+    EXPECT_FALSE(verifier.Verify(token + more, kNow).ok()) << more;
   }
 }
 
@@ -167,6 +176,23 @@ TEST(KeySetTest, KeysThatAreWeakOrForOtherPurposesAreLeftOut) {
               Optional(HasSubstr("no key that can")));
   for (const char* text : {"", "[]", "{}", "{\"keys\":{}}", "not json", "{\"keys\":[]}"}) {
     EXPECT_NE(KeySet::Parse(text, keys), std::nullopt) << text;
+  }
+}
+
+TEST(KeySetTest, KeysWithWhichEverybodyCouldSignAreLeftOut) {
+  const std::string rsa = KeyPair(Signature::kRs256).Jwk("k");
+  KeySet keys;
+  ASSERT_EQ(KeySet::Parse(KeySetOf({rsa}), keys), std::nullopt);
+  for (const char* exponent : {"AQ", "Ag", "AQAA"}) {  // 1, 2, 65536
+    const std::string weak = rsa.substr(0, rsa.rfind("AQAB")) + exponent + "\"}";
+    EXPECT_NE(KeySet::Parse(KeySetOf({weak}), keys), std::nullopt) << exponent;
+  }
+  // The neutral element, also with the sign bit; p, which stands for 0.
+  for (const std::string& point :
+       {"\1" + std::string(31, '\0'), "\1" + std::string(30, '\0') + "\x80",
+        "\xed" + std::string(30, '\xff') + "\x7f"}) {
+    const std::string weak = R"({"kty":"OKP","crv":"Ed25519","x":")" + Base64Url(point) + "\"}";
+    EXPECT_NE(KeySet::Parse(KeySetOf({weak}), keys), std::nullopt);
   }
 }
 
