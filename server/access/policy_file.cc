@@ -6,10 +6,12 @@
 #include <optional>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_replace.h"
 #include "config/yaml_reader.h"
 #include "core/limits.h"
 #include "text/duration.h"
 #include "text/near_miss.h"
+#include "text/utf8.h"
 
 namespace lockkeeper::access {
 namespace {
@@ -55,7 +57,7 @@ std::optional<Value> ReadWord(YamlReader& yaml, const YAML::Node& where, const s
 
 class PolicyReader {
  public:
-  explicit PolicyReader(const std::string& path) : path_(path), yaml_(path) {}
+  explicit PolicyReader(const std::string& path) : yaml_(path) {}
 
   PolicyFile Parse(std::string_view text) {
     yaml_.Read(text, [this](const YAML::Node& document) { ReadDocument(document); });
@@ -97,13 +99,22 @@ class PolicyReader {
   Reader Into(std::string& text) {
     return [this, &text](const YAML::Node& value, const std::string& what) {
       text = yaml_.ReadText(value, what).value_or("");
+      CheckText(value, what, text);
     };
   }
 
   Reader Into(std::vector<std::string>& texts) {
     return [this, &texts](const YAML::Node& value, const std::string& what) {
       texts = yaml_.ReadTexts(value, what);
+      for (const std::string& text : texts) CheckText(value, what, text);
     };
+  }
+
+  // No name has other characters, and answers and the log show these texts.
+  void CheckText(const YAML::Node& where, const std::string& what, const std::string& text) {
+    if (text::FindTextFault(text) == text::TextFault::kNone) return;
+    yaml_.Reject(where,
+                 what + ": must be UTF-8 without control characters, is " + text::Quoted(text));
   }
 
   Reader Into(std::optional<int64_t>& count) {
@@ -214,6 +225,7 @@ class PolicyReader {
                 const std::string& what) {
     Role role;
     if (name.empty()) yaml_.Reject(key, what + ": a role must have a name");
+    CheckText(key, "roles", name);
     ReadKeys(value, what,
              {{"rules",
                [&](const auto& list, const auto& rules) {
@@ -255,10 +267,12 @@ class PolicyReader {
 
   void CheckPrefix(const YAML::Node& item, const std::string& what, const std::string& prefix) {
     CheckBraces(item, what + ".prefixes", prefix);
-    if (std::string_view(prefix).ends_with(kPrincipalPlaceholder)) {
-      yaml_.Reject(item, what + ".prefixes: something must follow " +
+    const size_t place = prefix.find(kPrincipalPlaceholder);
+    if (place != std::string::npos && prefix.find('/', place) == std::string::npos) {
+      yaml_.Reject(item, what + ".prefixes: a '/' must follow " +
                              std::string(kPrincipalPlaceholder) +
-                             ", such as '/': else \"ann\" reaches the locks of \"anna\"");
+                             ", which no name in its place has: else \"ann\" reaches the locks of "
+                             "\"anna\"");
     }
   }
 
@@ -269,11 +283,7 @@ class PolicyReader {
 
   // Names of locks have no braces, but of the placeholder.
   void CheckBraces(const YAML::Node& item, const std::string& what, const std::string& text) {
-    std::string rest = text;
-    for (size_t at = rest.find(kPrincipalPlaceholder); at != std::string::npos;
-         at = rest.find(kPrincipalPlaceholder)) {
-      rest.erase(at, kPrincipalPlaceholder.size());
-    }
+    const std::string rest = absl::StrReplaceAll(text, {{kPrincipalPlaceholder.data(), ""}});
     if (rest.find_first_of("{}") != std::string::npos) {
       yaml_.Reject(item, what + ": the only word in braces is " +
                              std::string(kPrincipalPlaceholder) + ", is " + text::Quoted(text));
@@ -380,7 +390,7 @@ class PolicyReader {
   }
 
   void Warn(int line, const std::string& warning) {
-    file_.warnings.push_back(path_ + ":" + std::to_string(line) + ": " + warning);
+    file_.warnings.push_back(yaml_.NoteAt(line, warning));
   }
 
   PolicyFile Finish() {
@@ -389,7 +399,6 @@ class PolicyReader {
     return std::move(file_);
   }
 
-  const std::string path_;
   YamlReader yaml_;
   PolicyFile file_;
   std::map<std::string, int> role_lines_;
