@@ -28,7 +28,10 @@ AnsweredOperation OperationOf(uint64_t id, OperationKind kind, Instant arrived,
                               const Request& request) {
   AnsweredOperation operation{.id = id, .kind = kind, .arrived = arrived, .name = request.name};
   if constexpr (requires { request.lease_id; }) operation.lease_id = request.lease_id;
-  if constexpr (requires { request.owner; }) operation.owner = request.owner;
+  if constexpr (requires { request.owner; }) {
+    operation.owner = request.owner;
+    operation.keeper = request.keeper;
+  }
   return operation;
 }
 

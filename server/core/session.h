@@ -47,6 +47,7 @@ struct AnsweredOperation {
   std::string name;
   std::optional<LeaseId> lease_id;  // Nothing in a fence.
   std::string owner;                // Of an acquire.
+  std::optional<Keeper> keeper;     // Of an acquire, as it was asked for.
 };
 
 // A lease that a heartbeat did not extend.

@@ -149,7 +149,7 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
   if (!operations.empty()) {
     Post([this, operations = std::move(operations)]() mutable {
       for (NumberedOperation& operation : operations) {
-        KeepHolds(operation.id, std::move(operation.operation.holds));
+        KeepHolds(operation.operation);
         edge_.fair_share.Run(context_.caller().principal(),
                              [this, operation = std::move(operation)]() mutable {
                                Run(*session_, std::move(operation));
@@ -237,7 +237,7 @@ void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
   {
     const std::lock_guard lock(mutex_);
     CountLeases(session_->leases());
-    holds_.erase(operation.id);
+    if (operation.keeper) holds_.erase(*operation.keeper);
     if (lease != nullptr && lease->offered) {
       v1::SessionOffer& offer = progress_.outbox().AddOffer();
       offer.set_operation_id(operation.id);
@@ -299,8 +299,10 @@ void SessionReactor::OnReleased(int32_t released) {
   progress_.Closed(released);
 }
 
-void SessionReactor::KeepHolds(uint64_t operation_id, Holds holds) {
-  if (holds.waiter || holds.lease) holds_.insert_or_assign(operation_id, std::move(holds));
+void SessionReactor::KeepHolds(Operation& operation) {
+  Holds& holds = operation.holds;
+  if (!holds.waiter && !holds.lease) return;
+  holds_.emplace(std::get<core::AcquireRequest>(operation.request).keeper, std::move(holds));
 }
 
 void SessionReactor::CountLeases(size_t leases) {

@@ -91,7 +91,7 @@ class SessionReactor final
   void OnEndOfTurn();
   void CountLeases(size_t leases);  // With the mutex held.
   // What the operation holds is given back when it is answered, or when the session ends.
-  void KeepHolds(uint64_t operation_id, Holds holds);
+  void KeepHolds(Operation& operation);
 
   // Does all that can be done now. Call it without the mutex.
   void Advance();
@@ -119,9 +119,10 @@ class SessionReactor final
   bool release_on_close_ = false;
 
   // Of the loop.
-  bool advancing_ = false;                     // At the end of this turn.
-  bool broken_ = false;                        // Nothing more comes from core.
-  std::unordered_map<uint64_t, Holds> holds_;  // By the operation's id.
+  bool advancing_ = false;  // At the end of this turn.
+  bool broken_ = false;     // Nothing more comes from core.
+  // Of acquires, by their keepers: a client may use a number again that an acquire still has.
+  std::unordered_map<core::Keeper, Holds, core::HashOfHexId> holds_;
 
   std::mutex mutex_;
   SessionProgress progress_;  // Guarded by it.

@@ -776,6 +776,25 @@ TEST_F(QuotaTest, WaitersAndSessionsAreGivenBack) {
   }
 }
 
+TEST_F(QuotaTest, WaiterOfASessionCountsWhateverItsNumberIsUsedFor) {
+  Client("waiters: 1");
+  server_.store().on_acquire = [this](const core::AcquireRequest&, auto done) {
+    server_.store().AnswerLater<core::AcquireOutcome>(
+        std::move(done), core::Waiting{.number = 1, .position = 1, .free_in = seconds(30)});
+  };
+  server_.store().on_poll = [this](const core::PollRequest&, auto done) {
+    server_.store().AnswerLater<core::PollAnswer>(
+        std::move(done), core::PollAnswer{.free_in = seconds(30), .waiters = 1});
+  };
+  SessionCaller session(channel_);
+  session.Open();
+  session.Send({support::AcquireOperation(1, kOwn, kLeaseId, seconds(60)),
+                support::ReleaseOperation(1, kOther, kLeaseId)});
+  ASSERT_TRUE(session.ReadResult()->has_release());
+  session.Send({support::AcquireOperation(2, kOwn, kLeaseId, seconds(60))});
+  EXPECT_EQ(NameOf(session.ReadResult()->error()), "WAITER_LIMIT");
+}
+
 TEST_F(QuotaTest, OperationsBeyondTheRateSayWhenToComeAgain) {
   support::LockClient client = Client("operations_per_second: 3");
   int admitted = 0;
