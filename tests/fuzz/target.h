@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "text/utf8.h"
+
 // Defined by each file of targets/. Answers 0.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
@@ -25,6 +27,11 @@ inline void Require(bool holds, std::string_view promise) {
   if (holds) return;
   std::fprintf(stderr, "does not hold: %.*s\n", static_cast<int>(promise.size()), promise.data());
   std::abort();
+}
+
+// What is wrong, and what is logged, must be one line of text, whatever the input is.
+inline void RequireOneLine(std::string_view text) {
+  Require(text::FindTextFault(text) == text::TextFault::kNone, "a problem can be shown");
 }
 
 // Takes the text before the first `separator` off the front of `rest`; all of it if there is none.

@@ -18,9 +18,8 @@
 #include "support/system_clock.h"
 #include "support/telemetry/recorded_log.h"
 
+namespace lockkeeper {
 namespace {
-
-using namespace lockkeeper;
 
 class Server {
  public:
@@ -60,12 +59,14 @@ void Exchange(const config::ListenAddress& address, std::string_view bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const auto* const server = new Server;
+  static const auto* const kServer = new Server;
   static uint64_t inputs = 0;
-  Exchange(server->address(), fuzz::TextOf(data, size));
+  Exchange(kServer->address(), fuzz::TextOf(data, size));
   if (inputs++ % 256 == 0) {
-    fuzz::Require(support::HttpGet(server->address().ToString(), "/healthz").status == 200,
+    fuzz::Require(support::HttpGet(kServer->address().ToString(), "/healthz").status == 200,
                   "others are answered");
   }
   return 0;
 }
+
+}  // namespace lockkeeper

@@ -11,9 +11,8 @@
 #include "rpc/operation.h"
 #include "text/utf8.h"
 
+namespace lockkeeper {
 namespace {
-
-using namespace lockkeeper;
 
 template <typename Message>
 void Check(const Message& message) {
@@ -64,3 +63,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kParsers[data[0] % std::size(kParsers)](bytes);
   return 0;
 }
+
+}  // namespace lockkeeper

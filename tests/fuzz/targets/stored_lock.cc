@@ -20,9 +20,9 @@
 #include "support/silent_guard_observer.h"
 #include "support/trusting_guard.h"
 
+namespace lockkeeper {
 namespace {
 
-using namespace lockkeeper;
 using core::ErrorReason;
 using fuzz::Require;
 
@@ -103,11 +103,11 @@ core::AcquireRequest AcquireOf(const FoundLock& lock) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static auto* const lua = new support::LuaScripts;  // Compiles each script once.
+  static auto* const kLua = new support::LuaScripts;  // Compiles each script once.
   std::string_view rest = fuzz::TextOf(data, size);
   const std::string_view record = fuzz::TakeField(rest);
   {
-    FoundLock lock(*lua, record, rest);
+    FoundLock lock(*kLua, record, rest);
     lock.Outcome<std::optional<core::LockInfo>>(
         [&](auto done) { lock.admin().Get(kName, lock.deadline(), std::move(done)); });
     lock.Outcome<core::FenceAnswer>([&](auto done) {
@@ -124,7 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     lock.Outcome<core::AcquireAnswer>(
         [&](auto done) { lock.locks().Acquire(AcquireOf(lock), std::move(done)); });
   }
-  FoundLock lock(*lua, record, rest);
+  FoundLock lock(*kLua, record, rest);
   lock.Outcome<core::AcquireOutcome>([&](auto done) {
     core::AcquireRequest request = AcquireOf(lock);
     request.wait_timeout = core::Millis(1'000);
@@ -135,3 +135,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   return 0;
 }
+
+}  // namespace lockkeeper

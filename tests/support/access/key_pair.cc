@@ -21,7 +21,7 @@ EVP_PKEY* Make(Signature kind, int bits) {
     case Signature::kRs256:
       return EVP_RSA_gen(static_cast<unsigned>(bits));
     case Signature::kEs256:
-      return EVP_EC_gen("P-256");
+      return EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256");
     case Signature::kEdDsa:
       break;
   }
