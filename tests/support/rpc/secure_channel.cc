@@ -18,7 +18,8 @@ std::string TextOf(const std::string& path) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> SecureChannel(const std::string& address, const ClientFiles& files) {
+std::shared_ptr<grpc::Channel> SecureChannel(const std::string& address, const ClientFiles& files,
+                                             const std::string& token) {
   grpc::SslCredentialsOptions options{
       .pem_root_certs = TextOf(files.ca), .pem_private_key = "", .pem_cert_chain = ""};
   if (!files.certificate.empty()) {
@@ -27,10 +28,14 @@ std::shared_ptr<grpc::Channel> SecureChannel(const std::string& address, const C
   }
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::SslCredentials(options);
+  if (!token.empty()) {
+    credentials =
+        grpc::CompositeChannelCredentials(credentials, grpc::AccessTokenCredentials(token));
+  }
   const size_t scheme = address.find("://");
   return grpc::CreateCustomChannel(
-      scheme == std::string::npos ? address : address.substr(scheme + 3),
-      grpc::SslCredentials(options), arguments);
+      scheme == std::string::npos ? address : address.substr(scheme + 3), credentials, arguments);
 }
 
 }  // namespace lockkeeper::support

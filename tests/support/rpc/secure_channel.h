@@ -17,7 +17,9 @@ struct ClientFiles {
   std::string key;
 };
 
-// With a connection of its own. `address` as the daemon tells it: tls://127.0.0.1:4711.
-std::shared_ptr<grpc::Channel> SecureChannel(const std::string& address, const ClientFiles& files);
+// With a connection of its own. `address` as the daemon tells it: tls://127.0.0.1:4711. Its calls
+// show the bearer token `token`, unless it is empty.
+std::shared_ptr<grpc::Channel> SecureChannel(const std::string& address, const ClientFiles& files,
+                                             const std::string& token = "");
 
 }  // namespace lockkeeper::support

@@ -1,334 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may do what, through a real server: each kind of caller, each rpc and each operation of a
-// session, on a lock that its rules name and on one that they do not. Then what changes while
-// sessions and calls are open.
+// What callers may do at a real server, and what changes while sessions and calls are open.
+// access_table_test.cc has each kind of caller and each rpc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/escaping.h"
-#include "access/access_control.h"
 #include "access/access_files.h"
-#include "access/rulebook.h"
 #include "grpcpp/security/auth_context.h"
-#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "os/file_watch.h"
 #include "rpc/credentials.h"
 #include "rpc/fair_share.h"
-#include "support/access/key_pair.h"
 #include "support/mailbox.h"
 #include "support/process/mounted_files.h"
 #include "support/rpc/bearer_channel.h"
 #include "support/rpc/deadline.h"
 #include "support/rpc/error_reason.h"
-#include "support/rpc/in_process_server.h"
 #include "support/rpc/lock_client.h"
 #include "support/rpc/lock_requests.h"
 #include "support/rpc/reflection_client.h"
 #include "support/rpc/session_caller.h"
+#include "unit/rpc/access_fixture.h"
 
 namespace lockkeeper::rpc {
 namespace {
 
-using access::AccessControl;
-using access::Verb;
 using std::chrono::seconds;
 using support::SessionCaller;
 using testing::ElementsAre;
-using testing::IsEmpty;
-
-const std::string kLeaseId(core::HexId::kLength, 'a');
-constexpr char kOwn[] = "own/1";
-constexpr char kOther[] = "other/1";
-
-constexpr char kPolicy[] = R"(
-jwt:
-  - {issuer: https://issuer, audience: lockkeeper, jwks_file: keys.json, principal: "jwt:*"}
-roles:
-  worker: {rules: [{verbs: [acquire, extend, release, fence], prefixes: [own/]}]}
-  reader: {rules: [{verbs: [inspect, list], prefixes: [own/]}]}
-  breaker: {rules: [{verbs: [force-release], prefixes: [own/]}]}
-  admin: {rules: [{verbs: [admin, end-quarantine]}]}
-  guest: {rules: [{verbs: [fence], prefixes: [own/]}]}
-bindings:
-  - {roles: worker, principals: worker, proofs: token}
-  - {roles: [worker, reader], principals: "jwt:*", issuers: "https://issuer"}
-  - {roles: [breaker, admin], principals: operator}
-  - {roles: guest, principals: anonymous}
-)";
-
-// What a caller shows, and what the policy says of it.
-struct Kind {
-  const char* name;
-  std::string authorization;
-  bool rejected = false;   // UNAUTHENTICATED.
-  std::set<Verb> allowed;  // On kOwn.
-};
-
-class AccessTest : public testing::Test {
- protected:
-  static std::string Claims(const std::string& subject, int64_t expires) {
-    return R"({"iss":"https://issuer","aud":"lockkeeper","sub":")" + subject + R"(","exp":)" +
-           std::to_string(expires) + "}";
-  }
-  std::string Jwt(const support::KeyPair& key, int64_t expires = 2'000) {
-    return "Bearer " + key.Jwt(Claims("ann", expires));
-  }
-
-  static std::string Token(const std::string& name, const std::string& token,
-                           const std::string& more = "") {
-    return "  - {name: " + name + ", sha256: " + access::HashToken(token) + more + "}\n";
-  }
-  std::string tokens_ = "tokens:\n" + Token("worker", "w") + Token("operator", "o") +
-                        Token("nobody", "n") +
-                        Token("worker", "old", ", expires: 1970-01-01T00:00:01Z");
-
-  absl::Time Now() const { return absl::FromUnixSeconds(now_); }
-
-  std::shared_ptr<const access::Rulebook> Rules(const std::string& policy) {
-    access::PolicyFile file = access::ParsePolicy(policy, "policy");
-    access::TokenFile tokens = access::ParseTokens(tokens_, "tokens", Now());
-    EXPECT_THAT(file.problems, IsEmpty());
-    EXPECT_THAT(tokens.problems, IsEmpty());
-    access::KeySet keys;
-    EXPECT_EQ(access::KeySet::Parse(support::KeySetOf({key_.Jwk("k")}), keys), std::nullopt);
-    std::vector<std::pair<access::JwtIssuer, access::KeySet>> issuers;
-    issuers.reserve(file.issuers.size());
-    for (const access::JwtIssuer& issuer : file.issuers) issuers.emplace_back(issuer, keys);
-    return std::make_shared<access::Rulebook>(std::move(file), std::move(tokens.tokens),
-                                              access::JwtVerifier(std::move(issuers)));
-  }
-
-  // A server with this policy, and its address.
-  std::string Serve(const std::string& policy) {
-    access_.Replace(Rules(policy));
-    ServiceDeps deps = {.loop = server_.loop(),
-                        .locks = server_.locks(),
-                        .admin = server_.store(),
-                        .clock = server_.loop(),
-                        .access = access_,
-                        .limits = {.max_ttl = core::Millis(60'000)},
-                        .health = server_.health(),
-                        .metrics = server_.metrics(),
-                        .logger = server_.Deps().logger,
-                        .facts = {},
-                        .reflection = false};
-    own_server_ = *Server::Start({{.path = directory_.Path("s")}}, std::move(deps));
-    return own_server_->addresses().front().ToString();
-  }
-
-  // The reason of what the server answers; "allowed" if it is none that the gate gives.
-  static std::string Verdict(const std::string& reason) {
-    const bool is_of_gate =
-        reason == "UNAUTHENTICATED" || reason == "PERMISSION_DENIED" || reason == "INVALID_FIELD";
-    return is_of_gate ? reason : "allowed";
-  }
-
-  std::atomic<int64_t> now_ = 1'000;  // Unix time.
-  support::KeyPair key_{access::Signature::kEdDsa};
-  support::KeyPair foreign_{access::Signature::kEdDsa};
-  support::InProcessServer server_;
-  support::TemporaryDirectory directory_;
-  AccessControl access_{std::make_shared<access::Rulebook>(), [this] { return Now(); }};
-  std::unique_ptr<Server> own_server_;
-};
-
-// One rpc, or one operation of a session: what it needs, and how it is called.
-struct Way {
-  const char* name;
-  Verb verb;
-  std::function<std::string(const std::shared_ptr<grpc::Channel>&, const std::string& lock)> call;
-};
-
-std::string ReasonOfCall(const std::function<grpc::Status(grpc::ClientContext&)>& call) {
-  grpc::ClientContext context;
-  support::SetDeadline(context, seconds(20));
-  const grpc::Status status = call(context);
-  return status.ok() ? "" : support::ReasonOf(status);
-}
-
-template <typename Service, typename Request, typename Response>
-auto Unary(grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-           std::function<Request(const std::string& lock)> request) {
-  return [method, request](const std::shared_ptr<grpc::Channel>& channel, const std::string& lock) {
-    const auto stub = Service::NewStub(channel);
-    Response response;
-    return ReasonOfCall([&](grpc::ClientContext& context) {
-      return (stub.get()->*method)(&context, request(lock), &response);
-    });
-  };
-}
-
-// "LEASE_LOST"; empty if it is no error.
-std::string NameOf(const v1::OperationError& error) {
-  if (error.code() == 0) return "";
-  return v1::ErrorReason_Name(error.reason()).substr(std::string("ERROR_REASON_").size());
-}
-
-// The reason of the answer to one message of a session after its open; of the stream's end, if the
-// session cannot be opened.
-std::string ReasonInSession(const std::shared_ptr<grpc::Channel>& channel,
-                            const v1::SessionRequest& message) {
-  SessionCaller session(channel, seconds(20));
-  v1::SessionRequest open;
-  open.mutable_open();
-  session.Send(open);
-  if (!session.Read()) return support::ReasonOf(session.Finish());
-  session.Send(message);
-  while (const auto answer = session.Read()) {
-    if (answer->has_results() && answer->results().results_size() > 0) {
-      return NameOf(answer->results().results(0).error());
-    }
-    if (answer->has_adopt_result()) return NameOf(answer->adopt_result().error());
-  }
-  return support::ReasonOf(session.Finish());
-}
-
-auto InSession(std::function<v1::SessionRequest(const std::string& lock)> message) {
-  return [message](const std::shared_ptr<grpc::Channel>& channel, const std::string& lock) {
-    return ReasonInSession(channel, message(lock));
-  };
-}
-
-v1::SessionRequest BatchOf(const v1::SessionOperation& operation) {
-  v1::SessionRequest message;
-  *message.mutable_batch()->add_operations() = operation;
-  return message;
-}
-
-// All of them.
-std::vector<Way> Ways() {
-  using Locks = v1::LockService;
-  using Admin = admin::v1::AdminService;
-  return {
-      {"Acquire", Verb::kAcquire,
-       Unary<Locks, v1::AcquireRequest, v1::AcquireResponse>(
-           &Locks::Stub::Acquire,
-           [](const std::string& lock) { return support::AcquireOf(lock, kLeaseId); })},
-      {"Extend", Verb::kExtend,
-       Unary<Locks, v1::ExtendRequest, v1::ExtendResponse>(
-           &Locks::Stub::Extend,
-           [](const std::string& lock) { return support::ExtendOf(lock, kLeaseId); })},
-      {"Release", Verb::kRelease,
-       Unary<Locks, v1::ReleaseRequest, v1::ReleaseResponse>(
-           &Locks::Stub::Release,
-           [](const std::string& lock) { return support::ReleaseOf(lock, kLeaseId); })},
-      {"Fence", Verb::kFence,
-       Unary<Locks, v1::FenceRequest, v1::FenceResponse>(
-           &Locks::Stub::Fence, [](const std::string& lock) { return support::FenceOf(lock, 1); })},
-      {"GetLock", Verb::kInspect,
-       Unary<Admin, admin::v1::GetLockRequest, admin::v1::GetLockResponse>(
-           &Admin::Stub::GetLock,
-           [](const std::string& lock) {
-             admin::v1::GetLockRequest request;
-             request.set_name(lock);
-             return request;
-           })},
-      {"ListLocks", Verb::kList,
-       Unary<Admin, admin::v1::ListLocksRequest, admin::v1::ListLocksResponse>(
-           &Admin::Stub::ListLocks,
-           [](const std::string& lock) {
-             admin::v1::ListLocksRequest request;
-             request.set_prefix(lock);
-             return request;
-           })},
-      {"ForceRelease", Verb::kForceRelease,
-       Unary<Admin, admin::v1::ForceReleaseRequest, admin::v1::ForceReleaseResponse>(
-           &Admin::Stub::ForceRelease,
-           [](const std::string& lock) {
-             admin::v1::ForceReleaseRequest request;
-             request.set_name(lock);
-             request.set_reason("test");
-             return request;
-           })},
-      {"EndQuarantine", Verb::kEndQuarantine,
-       Unary<Admin, admin::v1::EndQuarantineRequest, admin::v1::EndQuarantineResponse>(
-           &Admin::Stub::EndQuarantine,
-           [](const std::string&) {
-             admin::v1::EndQuarantineRequest request;
-             request.set_epoch(1);
-             request.set_accept_two_holders(true);
-             request.set_reason("test");
-             return request;
-           })},
-      {"GetServerInfo", Verb::kAdmin,
-       Unary<Admin, admin::v1::GetServerInfoRequest, admin::v1::GetServerInfoResponse>(
-           &Admin::Stub::GetServerInfo,
-           [](const std::string&) { return admin::v1::GetServerInfoRequest(); })},
-      {"session acquire", Verb::kAcquire, InSession([](const std::string& lock) {
-         return BatchOf(support::AcquireOperation(1, lock, kLeaseId));
-       })},
-      {"session extend", Verb::kExtend, InSession([](const std::string& lock) {
-         return BatchOf(support::ExtendOperation(1, lock, kLeaseId));
-       })},
-      {"session release", Verb::kRelease, InSession([](const std::string& lock) {
-         return BatchOf(support::ReleaseOperation(1, lock, kLeaseId));
-       })},
-      {"session fence", Verb::kFence, InSession([](const std::string& lock) {
-         v1::SessionOperation operation;
-         operation.set_id(1);
-         *operation.mutable_fence() = support::FenceOf(lock, 1);
-         return BatchOf(operation);
-       })},
-      {"session adopt", Verb::kExtend, InSession([](const std::string& lock) {
-         v1::SessionRequest message;
-         message.mutable_adopt()->set_name(lock);
-         message.mutable_adopt()->set_lease_id(kLeaseId);
-         message.mutable_adopt()->set_fencing_token(1);
-         return message;
-       })},
-  };
-}
-
-TEST_F(AccessTest, EachCallerReachesWhatThePolicyAllowsAndNothingElse) {
-  const std::string address = Serve(kPolicy);
-  const std::set<Verb> worker = {Verb::kAcquire, Verb::kExtend, Verb::kRelease, Verb::kFence};
-  std::set<Verb> worker_and_reader = worker;
-  worker_and_reader.insert({Verb::kInspect, Verb::kList});
-  const std::set<Verb> operators = {Verb::kForceRelease, Verb::kEndQuarantine, Verb::kAdmin};
-  const std::string good = Jwt(key_);
-  const Kind kinds[] = {
-      {"nothing", "", false, {Verb::kFence}},
-      {"token", "Bearer w", false, worker},
-      {"token of an operator", "Bearer o", false, operators},
-      {"token without a role", "Bearer n", false, {}},
-      {"JWT", good, false, worker_and_reader},
-      {"unknown token", "Bearer x", true, {}},
-      {"expired token", "Bearer old", true, {}},
-      {"expired JWT", Jwt(key_, 900), true, {}},
-      {"JWT of somebody else", Jwt(foreign_), true, {}},
-      {"changed JWT", good.substr(0, good.size() - 4) + "AAAA", true, {}},
-      {"token without a scheme", "w", true, {}},
-      {"password", "Basic dzp3", true, {}},
-  };
-  for (const Kind& kind : kinds) {
-    const auto channel = support::NewBearerChannel(address, kind.authorization);
-    for (const Way& way : Ways()) {
-      for (const std::string lock : {kOwn, kOther}) {
-        const bool has_verb = kind.allowed.contains(way.verb);
-        const bool allowed = has_verb && (lock == kOwn || !IsAboutLock(way.verb));
-        const std::string expected = kind.rejected ? "UNAUTHENTICATED"
-                                     : allowed     ? "allowed"
-                                                   : "PERMISSION_DENIED";
-        EXPECT_EQ(Verdict(way.call(channel, lock)), expected)
-            << way.name << " of " << lock << " by " << kind.name;
-      }
-    }
-  }
-}
-
-TEST_F(AccessTest, EveryVerbOfThePolicyHasAWay) {
-  std::set<Verb> verbs;
-  for (const Way& way : Ways()) verbs.insert(way.verb);
-  EXPECT_EQ(verbs.size(), access::kVerbs);
-}
 
 TEST_F(AccessTest, RefusalNamesVerbLockAndPrincipal) {
   const auto channel = support::NewBearerChannel(Serve(kPolicy), "Bearer w");
@@ -339,7 +43,7 @@ TEST_F(AccessTest, RefusalNamesVerbLockAndPrincipal) {
             "principal \"worker\" (token) does not have the right admin");
 }
 
-TEST_F(AccessTest, ReflectionIsOffAndHealthIsOpen) {
+TEST_F(AccessTest, ReflectionCanBeOff) {
   const std::string address = Serve(kPolicy);
   EXPECT_THROW(support::ListServices(support::NewBearerChannel(address, "")), std::runtime_error);
   EXPECT_THROW(support::ListServices(support::NewBearerChannel(address, "Bearer o")),
@@ -671,6 +375,7 @@ TEST_F(AccessTest, PrincipalsTakeTurnsAtABusyStore) {
   worker.Open();
   fence(worker, "worker", static_cast<int>(kOperationsUnderWayMax) + 100);
   std::vector<core::Done<core::FenceAnswer>> held;
+  held.reserve(kOperationsUnderWayMax);
   for (size_t i = 0; i < kOperationsUnderWayMax; ++i) held.push_back(std::move(asked.Take()->done));
   SessionCaller other(support::NewBearerChannel(address, "Bearer o"));
   other.Open();
