@@ -237,6 +237,7 @@ void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
   {
     const std::lock_guard lock(mutex_);
     CountLeases(session_->leases());
+    CountOffers(operation, lease);
     if (operation.keeper) holds_.erase(*operation.keeper);
     if (lease != nullptr && lease->offered) {
       v1::SessionOffer& offer = progress_.outbox().AddOffer();
@@ -249,6 +250,21 @@ void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
     }
   }
   AdvanceAtEndOfTurn();
+}
+
+// Where the principal has a quota of leases, an offer counts until it is claimed or has lapsed: no
+// quota is asked when it is claimed.
+void SessionReactor::CountOffers(const core::AnsweredOperation& operation,
+                                 const core::Lease* lease) {
+  access::Usage& usage = *context_.caller().usage();
+  if (lease != nullptr && lease->offered && operation.keeper) {
+    const auto held = holds_.find(*operation.keeper);
+    if (held == holds_.end() || !held->second.lease) return;
+    usage.Granted(lease->name, lease->lease_id, edge_.deps.clock.Now() + lease->remaining_ttl);
+    counts_offers_ = true;
+  } else if (counts_offers_ && operation.lease_id) {
+    usage.Ended(operation.name, *operation.lease_id);
+  }
 }
 
 void SessionReactor::Record(const core::AnsweredOperation& operation, const core::Lease* lease,

@@ -83,6 +83,7 @@ class SessionReactor final
                 absl::StatusOr<core::SessionAnswer> answer) override;
   void Record(const core::AnsweredOperation& operation, const core::Lease* lease,
               const absl::StatusOr<core::SessionAnswer>& answer);
+  void CountOffers(const core::AnsweredOperation& operation, const core::Lease* lease);
   void OnAdopted(v1::SessionAdoptResult result);
   void Beat();
   void ReleaseAll();
@@ -121,6 +122,7 @@ class SessionReactor final
   // Of the loop.
   bool advancing_ = false;  // At the end of this turn.
   bool broken_ = false;     // Nothing more comes from core.
+  bool counts_offers_ = false;
   // Of acquires, by their keepers: a client may use a number again that an acquire still has.
   std::unordered_map<core::Keeper, Holds, core::HashOfHexId> holds_;
 

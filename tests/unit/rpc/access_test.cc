@@ -459,6 +459,46 @@ TEST_F(QuotaTest, LeasesOfSessionsCountToo) {
   EXPECT_TRUE(client.Acquire(Acquire('b')).ok());
 }
 
+TEST_F(QuotaTest, OffersCountAsLeases) {
+  support::LockClient client = Client("leases: 1");
+  server_.store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
+    core::Lease lease;
+    lease.name = request.name;
+    lease.lease_id = request.lease_id;
+    lease.ttl = request.ttl;
+    lease.remaining_ttl = request.ttl;
+    lease.offered = true;
+    server_.store().AnswerLater<core::AcquireOutcome>(std::move(done), core::AcquireOutcome(lease));
+  };
+  server_.store().on_extend = [this](const core::ExtendRequest& request, auto done) {
+    core::Lease lease;
+    lease.name = request.name;
+    lease.lease_id = request.lease_id;
+    lease.ttl = core::Millis(60'000);
+    lease.remaining_ttl = lease.ttl;
+    server_.store().AnswerLater<core::Lease>(std::move(done), lease);
+  };
+  SessionCaller session(channel_);
+  session.Open();
+  v1::SessionOperation acquire = support::AcquireOperation(1, kOwn, kLeaseId, seconds(60));
+  acquire.mutable_acquire()->set_confirm(true);
+  session.Send({acquire});
+  while (!session.Read()->has_offer()) {
+  }
+  EXPECT_EQ(client.Acquire(Acquire('b')).reason, "LEASE_LIMIT");
+  acquire.set_id(2);
+  acquire.mutable_acquire()->set_name(kOther);
+  session.Send({acquire});
+  EXPECT_EQ(NameOf(session.ReadResult()->error()), "LEASE_LIMIT");
+
+  session.Send({support::ExtendOperation(3, kOwn, kLeaseId)});
+  EXPECT_TRUE(session.ReadResult()->extend().has_lease());
+  EXPECT_EQ(client.Acquire(Acquire('b')).reason, "LEASE_LIMIT") << "it is claimed";
+  session.Send({support::ReleaseOperation(4, kOwn, kLeaseId)});
+  EXPECT_TRUE(session.ReadResult()->has_release());
+  EXPECT_TRUE(client.Acquire(Acquire('b')).ok());
+}
+
 TEST_F(QuotaTest, WaitersAndSessionsAreGivenBack) {
   support::LockClient client = Client("waiters: 0, sessions: 1");
   v1::AcquireRequest request = Acquire('a');
