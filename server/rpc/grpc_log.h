@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Redirects the messages of gRPC itself into our log; by default they go to standard error.
+// Redirects the messages of gRPC itself, and of protobuf, into our log; by default they go to
+// standard error, as many as there are: protobuf has one for each text that is no UTF-8.
 #pragma once
 
 #include "telemetry/log.h"
 
 namespace lockkeeper::rpc {
 
-// While it lives, errors of gRPC are logged as `grpc.error`, at most one a second.
+// While it lives, errors of both are logged as `grpc.error`, at most one a second.
 //
-// Thread-safety: thread-safe. gRPC has one log function in a process: the newest object gets the
+// Thread-safety: thread-safe. Both have one log function in a process: the newest object gets the
 // records. Lifetime: borrows the logger's log.
 class GrpcLogRedirect {
  public:

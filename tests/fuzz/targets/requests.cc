@@ -8,6 +8,7 @@
 #include "core/limits.h"
 #include "core/validation.h"
 #include "fuzz/target.h"
+#include "google/protobuf/stubs/logging.h"
 #include "rpc/operation.h"
 #include "text/utf8.h"
 
@@ -46,6 +47,9 @@ void ParseOfSession(std::string_view bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  // It logs each text that is no UTF-8.
+  static auto* const kBefore = google::protobuf::SetLogHandler(nullptr);
+  static_cast<void>(kBefore);
   if (size == 0) return 0;
   const auto bytes = fuzz::TextOf(data + 1, size - 1);
   constexpr void (*kParsers[])(std::string_view) = {

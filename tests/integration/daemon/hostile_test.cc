@@ -243,6 +243,16 @@ TEST_F(HostileMessagesTest, DoNotUseUpTheMemory) {
   EXPECT_LT(most, kMemoryMax);
 }
 
+TEST_F(HostileMessagesTest, TextsThatAreNoUtf8DoNotFillTheLog) {
+  const auto daemon = Start({"--redis", redis_.url()});
+  LockClient client(daemon->GrpcAddress());
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(client.Fence(support::FenceOf("\xff", 1)).ok());
+
+  daemon->WaitForLog("event=grpc.error");
+  EXPECT_THAT(daemon->Stderr(), testing::Not(testing::HasSubstr("[libprotobuf")));
+  EXPECT_TRUE(client.Fence(support::FenceOf("n", 1)).ok());
+}
+
 TEST_F(HostileMessagesTest, HeadersThatAreTooLargeAreRefused) {
   const auto daemon = Start({"--redis", redis_.url()});
   LockClient client(daemon->GrpcAddress());
