@@ -49,6 +49,7 @@ struct Lease {
   bool offered = false;
   Assurance assurance = Assurance::kNone;
   std::string reassertion;  // Proof of it until it ends. Empty in an offer.
+  bool reasserted = false;  // The store had forgotten it, and took it back by its proof.
 };
 
 enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3, kClosed = 4 };

@@ -253,11 +253,13 @@ void Session::ReleaseNext(const std::shared_ptr<Round>& round) {
     std::optional<SessionLeases::Held> held = leases_.TakeAny();
     if (!held) break;
     ++round->under_way;
-    locks_.ReleaseKept(std::move(held->name), held->lease_id, held->keeper,
-                       [self = shared_from_this(), round](absl::StatusOr<WithdrawResult> result) {
+    locks_.ReleaseKept(held->name, held->lease_id, held->keeper,
+                       [self = shared_from_this(), round,
+                        name = held->name](absl::StatusOr<WithdrawResult> result) {
                          --round->under_way;
                          if (result.ok() && *result == WithdrawResult::kWithdrawn) {
                            ++round->released;
+                           if (self->listener_ != nullptr) self->listener_->OnKeptReleased(name);
                          }
                          self->ReleaseNext(round);
                        });

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -76,6 +77,9 @@ class SessionListener {
 
   virtual void OnAnswer(const AnsweredOperation& operation,
                         absl::StatusOr<SessionAnswer> answer) = 0;
+
+  // Session::ReleaseAll has released this lease.
+  virtual void OnKeptReleased(std::string_view /*lock_name*/) {}
 };
 
 // Completion: each operation is answered exactly once, unless the session has ended before.

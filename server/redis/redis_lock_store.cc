@@ -265,6 +265,7 @@ void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
          if (outcome == ReassertScriptOutcome::kHeldAgain) {
            observer_.OnReassertion(ReassertionEnd::kTakenBack);
            Lease lease = ReadLease(*reply, lease_id, principal);
+           lease.reasserted = true;
            guard_.OnToken(reply->route, lease.token);
            guard_.OnConfirmed(reply->route, lease);
            return std::move(done)(std::move(lease));

@@ -27,9 +27,13 @@ class RecordingListener final : public SessionListener {
     absl::StatusOr<SessionAnswer> answer;
   };
   std::vector<Answered> answered;
+  std::vector<std::string> kept_released;
 
   void OnAnswer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer) override {
     answered.push_back({operation.id, operation.kind, std::move(answer)});
+  }
+  void OnKeptReleased(std::string_view lock_name) override {
+    kept_released.emplace_back(lock_name);
   }
 };
 

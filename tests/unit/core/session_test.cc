@@ -396,9 +396,11 @@ TEST_F(SessionTest, ReleaseAllReleasesAllAndCountsThem) {
   Hold("b");
   Caught<int32_t> released;
   session_->ReleaseAll(released.Into());
+  const std::string ended = store_.withdrawals.front().name;
   store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
   EXPECT_FALSE(released.came());
   store_.withdrawals.Answer(WithdrawResult::kKept);
+  EXPECT_EQ(listener_.kept_released, std::vector<std::string>{ended});
   EXPECT_EQ(*released.value(), 1) << "the other one had ended, or somebody else has it";
   EXPECT_EQ(session_->leases(), 0U);
 }
