@@ -9,9 +9,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -77,6 +79,7 @@ void AddSettings(CLI::App& app, std::vector<config::FlagValue>& flags) {
                               ->type_name(setting.is_secret()              ? "URL"
                                           : setting.key.ends_with("_dir")  ? "DIR"
                                           : setting.key.ends_with("_file") ? "FILE"
+                                          : setting.key == "audit.to"      ? "WHERE"
                                                                            : "ADDRESS");
     const config::Config defaults;
     const std::string usual = absl::StrJoin(config::Show(setting, defaults).texts, ",");
@@ -209,6 +212,15 @@ class LastWords final : public telemetry::LogOutput {
   std::_Exit(kOther);
 }
 
+// The next signal that asks the daemon to stop; nothing once `event` is readable.
+std::optional<int> WaitForStop(Daemon& daemon, daemon::Signals& signals, int event) {
+  for (;;) {
+    const std::optional<int> signal = signals.Wait(event);
+    if (signal != SIGHUP) return signal;
+    daemon.ReopenAudit();
+  }
+}
+
 // Drains on another thread, so that this one can wait for a second signal.
 int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemetry::Logger& logger,
                          const config::LogConfig& config) {
@@ -220,7 +232,7 @@ int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemet
     }
     eventfd_write(drained, 1);
   });
-  if (const auto signal = signals.Wait(drained)) StopAtOnce(*signal, config);
+  if (const auto signal = WaitForStop(daemon, signals, drained)) StopAtOnce(*signal, config);
   drainer.join();
   close(drained);
   return kDrained;
@@ -236,7 +248,9 @@ size_t RaiseDescriptorLimit() {
 }
 
 int Serve(const config::Config& config) {
-  daemon::Signals signals;  // Before any other thread.
+  // Before any other thread.
+  daemon::Signals signals(config.audit.to.empty() ? daemon::Hangup::kEndsProcess
+                                                  : daemon::Hangup::kIsReturned);
   const auto log_output = telemetry::MakeStderrOutput();
   telemetry::Log log(LogOptionsOf(config.log), *log_output);
   const telemetry::Logger logger(log, "daemon");
@@ -254,7 +268,7 @@ int Serve(const config::Config& config) {
   logger.Info("daemon.ready", "lockkeeperd listens", {field::Address(addresses)});
   std::cout << "lockkeeperd ready " << addresses << '\n' << std::flush;
 
-  const auto signal = signals.Wait(-1);
+  const auto signal = WaitForStop(**daemon, signals, -1);
   logger.Info("daemon.draining", "A signal asks the daemon to stop; work in flight ends first",
               {field::Signal(daemon::NameOfSignal(*signal)), field::Limit(config.drain.timeout)});
   return DrainUnlessSignalled(**daemon, signals, logger, config.log);

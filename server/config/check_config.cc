@@ -21,6 +21,7 @@ class Checker {
     CheckTls();
     CheckListeners();
     CheckServerTls();
+    CheckAudit();
     if (problems_.empty()) return absl::OkStatus();
     return core::Error(core::ErrorReason::kInvalidField, absl::StrJoin(problems_, "\n"));
   }
@@ -151,6 +152,14 @@ class Checker {
       problems_.push_back(Named("server.tls_client_ca_file") +
                           ": no listener asks for client certificates; begin an address of "
                           "server.listen with mtls://");
+    }
+  }
+
+  // Else somebody who relies on the records would not get them.
+  void CheckAudit() {
+    if (config_.audit.required && config_.audit.to.empty()) {
+      problems_.push_back(Named("audit.required") +
+                          ": needs --audit-to (audit.to), the place where audit records go");
     }
   }
 

@@ -110,6 +110,15 @@ struct AccessConfig {
   std::string tokens_file;
 };
 
+struct AuditConfig {
+  // Where audit records go: stdout, syslog, or the path of a file, with a slash. Empty: nowhere.
+  std::string to;
+  // Refuse grants while their records cannot be written.
+  bool required = false;
+  // Records that may wait to be written, 100 to 1,000,000.
+  int queue_max = core::limits::kAuditQueueDefault;
+};
+
 struct DrainConfig {
   // How long a stopping daemon waits for work in flight, 0 to 10 min.
   Millis timeout{20'000};
@@ -129,6 +138,7 @@ struct Config {
   LeaseConfig lease;
   WaitersConfig waiters;
   AccessConfig access;
+  AuditConfig audit;
   DrainConfig drain;
   LogConfig log;
 };

@@ -46,6 +46,13 @@ text::Problem CheckAssumption(std::string_view text) {
   return "must be no_eviction or durable, is " + text::Quoted(text);
 }
 
+// A path needs a slash, so that a slip such as `sylog` does not make a file.
+text::Problem CheckAuditTo(std::string_view text) {
+  if (text.empty() || text == "stdout" || text == "syslog") return std::nullopt;
+  if (text.find('/') != std::string_view::npos) return std::nullopt;
+  return "must be stdout, syslog, or the path of a file, with a slash, is " + text::Quoted(text);
+}
+
 text::Problem CheckKeyPrefix(std::string_view text) {
   if (text.empty() || text.size() > kKeyPrefixBytesMax) {
     return "must be 1 to " + std::to_string(kKeyPrefixBytesMax) + " bytes, has " +
@@ -243,6 +250,25 @@ constexpr Setting kSettings[] = {
      .meaning =
          "YAML file of the bearer tokens, by their hashes. Read again when it changes. Empty: "
          "no token counts."},
+
+    {.key = "audit.to",
+     .field = At<&Config::audit, &AuditConfig::to>(),
+     .check = CheckAuditTo,
+     .flag = "--audit-to",
+     .meaning =
+         "Where audit records go: stdout, syslog, or the path of a file, with a slash, which is "
+         "opened again on SIGHUP. Empty: nowhere."},
+    {.key = "audit.required",
+     .field = At<&Config::audit, &AuditConfig::required>(),
+     .meaning = "Answer acquires AUDIT_UNAVAILABLE while audit records cannot be written, instead "
+                "of granting locks without a record."},
+    {.key = "audit.queue_max",
+     .field = At<&Config::audit, &AuditConfig::queue_max>(),
+     .low = 100,
+     .high = limits::kAuditQueueMax,
+     .meaning =
+         "Audit records that may wait to be written. Beyond it records are dropped, or, with "
+         "audit.required, acquires refused."},
 
     {.key = "drain.timeout",
      .field = At<&Config::drain, &DrainConfig::timeout>(),

@@ -32,6 +32,7 @@ constexpr std::array kTable = {
     ErrorRow{kInvariantViolated, "INVARIANT_VIOLATED", StatusCode::kInternal, kNever},
     ErrorRow{kUnauthenticated, "UNAUTHENTICATED", StatusCode::kUnauthenticated, kNever},
     ErrorRow{kPermissionDenied, "PERMISSION_DENIED", StatusCode::kPermissionDenied, kNever},
+    ErrorRow{kAuditUnavailable, "AUDIT_UNAVAILABLE", StatusCode::kUnavailable, kElsewhere},
 };
 
 // A row stands at the place that its number says.

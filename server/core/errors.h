@@ -32,8 +32,9 @@ enum class ErrorReason {
   kInvariantViolated = 15,
   kUnauthenticated = 16,
   kPermissionDenied = 17,
+  kAuditUnavailable = 18,
 };
-inline constexpr int kErrorReasons = static_cast<int>(ErrorReason::kPermissionDenied);
+inline constexpr int kErrorReasons = static_cast<int>(ErrorReason::kAuditUnavailable);
 
 // What a caller should send again after an error.
 enum class Resend { kNever, kSameLeaseId, kNewLeaseId, kElsewhere, kLater };

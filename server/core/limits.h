@@ -118,6 +118,10 @@ inline constexpr size_t kListsMax = 16;
 // unread.
 inline constexpr int64_t kOperationsOfSessionsMax = 131'072;
 
+// Audit records that wait to be written, by default; some 300 bytes for each.
+inline constexpr int kAuditQueueDefault = 65'536;
+inline constexpr int kAuditQueueMax = 1'000'000;
+
 // Grants that a daemon is trying to withdraw. Beyond it the oldest is left to its ttl.
 inline constexpr size_t kWithdrawalsMax = 65'536;
 

@@ -9,6 +9,9 @@
 
 #include "absl/strings/str_join.h"
 #include "access/access_control.h"
+#include "audit/lock_observer.h"
+#include "audit/sink.h"
+#include "audit/trail.h"
 #include "config/listen_address.h"
 #include "core/errors.h"
 #include "core/limits.h"
@@ -109,9 +112,9 @@ struct Daemon::Parts {
       : config(given),
         log(log_output),
         metrics(GetBuildInfo().version, GetBuildInfo().git_commit),
-        health({log, "telemetry"}, metrics),
-        lock_observer({log, "core"}, metrics) {}
+        health({log, "telemetry"}, metrics) {}
 
+  absl::Status OpenAudit();
   absl::Status LoadIdentity();
   absl::Status LoadAccess();
   absl::StatusOr<daemon::StoreAccess> FindStore();
@@ -134,11 +137,12 @@ struct Daemon::Parts {
 
   telemetry::Metrics metrics;
   telemetry::HealthBoard health;
-  telemetry::TelemetryLockObserver lock_observer;
+  std::unique_ptr<audit::Trail> trail;  // Null without one.
+  std::unique_ptr<core::LockObserver> lock_observer;
   redis::RedisUrl store_url;
   std::shared_ptr<tls::ServerIdentity> identity;  // Null without TLS.
   std::optional<access::AccessControl> access_control;
-  daemon::FileReloads reloads{metrics, logger};
+  std::optional<daemon::FileReloads> reloads;
 
   // Destroyed from the last to the first, because the calls of rpc need the locks, and the locks
   // need the store.
@@ -148,13 +152,31 @@ struct Daemon::Parts {
   std::unique_ptr<rpc::Server> rpc_server;
 };
 
+absl::Status Daemon::Parts::OpenAudit() {
+  const telemetry::Logger core_logger{log, "core"};
+  if (config.audit.to.empty()) {
+    lock_observer = std::make_unique<telemetry::TelemetryLockObserver>(core_logger, metrics);
+  } else {
+    auto sink = audit::OpenSink(config.audit.to);
+    if (!sink.ok()) return sink.status();
+    trail = std::make_unique<audit::Trail>(
+        *std::move(sink),
+        audit::TrailOptions{.required = config.audit.required,
+                            .queue_max = static_cast<size_t>(config.audit.queue_max)},
+        telemetry::Logger{log, "audit"}, metrics);
+    lock_observer = std::make_unique<audit::AuditedLockObserver>(core_logger, metrics, *trail);
+  }
+  reloads.emplace(metrics, logger, trail.get());
+  return absl::OkStatus();
+}
+
 absl::Status Daemon::Parts::LoadIdentity() {
   auto loaded = daemon::LoadServerIdentity(config.server);
   if (!loaded.ok()) return loaded.status();
   identity = *std::move(loaded);
   if (identity == nullptr) return absl::OkStatus();
   const telemetry::Gauge expiry = metrics.CertificateExpiry("server");
-  reloads.AddCredentials("server_tls", identity, [this, expiry] {
+  reloads->AddCredentials("server_tls", identity, [this, expiry] {
     expiry.Set(static_cast<double>(identity->valid_until()));
     logger.Info("tls.identity", "The daemon shows this certificate to its clients",
                 {field::Detail(identity->Describe())});
@@ -168,8 +190,8 @@ absl::Status Daemon::Parts::LoadAccess() {
   access_control.emplace(rules->rulebook(), daemon::WallTimeNow);
   daemon::LogWarnings(logger, rules->warnings());
   if (rules->has_files()) {
-    reloads.Add("access", rules->Reader(), rules->contents(),
-                rules->Taker(*access_control, logger));
+    reloads->Add("access", rules->Reader(), rules->contents(),
+                 rules->Taker(*access_control, logger));
   }
   return absl::OkStatus();
 }
@@ -196,7 +218,7 @@ absl::StatusOr<daemon::StoreAccess> Daemon::Parts::StartEmbedded() {
 }
 
 void Daemon::Parts::WatchStoreTls(const std::shared_ptr<redis::TlsContext>& context) {
-  reloads.AddCredentials("redis_tls", context, [this, context] {
+  reloads->AddCredentials("redis_tls", context, [this, context] {
     const auto end = context->valid_until();
     if (end) metrics.CertificateExpiry("redis").Set(static_cast<double>(*end));
   });
@@ -265,7 +287,7 @@ absl::Status Daemon::Parts::StartLocks() {
                 .waiters_per_principal_max = static_cast<size_t>(config.waiters.per_principal_max)},
   };
   locks = std::make_unique<daemon::LockLoop>(
-      options, daemon::LockLoopDeps{lock_observer, health, metrics, log});
+      options, daemon::LockLoopDeps{*lock_observer, health, metrics, log});
   const auto contact =
       locks->WaitForFirstContact(config.store.connect_timeout + kFirstContactMargin);
   if (contact && contact->refused) {
@@ -323,6 +345,7 @@ absl::Status Daemon::Parts::StartRpc() {
                  .store_kind = config.store.embedded ? "embedded" : "redis",
                  .store_address = store_url.Address(),
                  .record_retention = config.store.record_retention},
+       .audit = trail.get(),
        .reflection = daemon::HasReflection(config),
        .drain_timeout = config.drain.timeout},
       {.connections_max = static_cast<size_t>(config.server.connections_max),
@@ -336,12 +359,13 @@ absl::Status Daemon::Parts::StartRpc() {
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& config,
                                                       telemetry::Log& log) {
   auto parts = std::make_unique<Parts>(config, log);
+  if (auto status = parts->OpenAudit(); !status.ok()) return status;
   if (auto status = parts->LoadIdentity(); !status.ok()) return status;
   if (auto status = parts->LoadAccess(); !status.ok()) return status;
   if (auto status = parts->StartLocks(); !status.ok()) return status;
   if (auto status = parts->StartHttp(); !status.ok()) return status;
   if (auto status = parts->StartRpc(); !status.ok()) return status;
-  parts->reloads.Start();
+  parts->reloads->Start();
   return std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
 }
 
@@ -357,6 +381,10 @@ std::string Daemon::Addresses() const {
   });
   if (parts_->http_server) text += " http=" + parts_->http_server->address().ToString();
   return text;
+}
+
+void Daemon::ReopenAudit() {
+  if (parts_->trail) parts_->trail->Reopen();
 }
 
 Daemon::DrainEnd Daemon::Drain() {

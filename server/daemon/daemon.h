@@ -2,7 +2,8 @@
 //
 // The composition root: builds every part of the daemon, starts, drains and stops it.
 //
-// Start    telemetry, embedded store, the loop with the locks (connects to the store), HTTP, gRPC.
+// Start    telemetry, audit trail, embedded store, the loop with the locks (connects to the store),
+// HTTP, gRPC.
 //          If the store is away, the daemon starts all the same, and is NOT_SERVING until then.
 // Drain    1. health says NOT_SERVING, acquires answer SERVER_DRAINING; everything else goes on
 //          2. the operations in flight end
@@ -39,6 +40,9 @@ class Daemon {
   // Where it listens: "grpc=127.0.0.1:7600,unix:/run/lk http=127.0.0.1:7601". The part of HTTP is
   // missing if there is none.
   std::string Addresses() const;
+
+  // Opens the file of the audit trail again, if there is one.
+  void ReopenAudit();
 
   enum class DrainEnd { kDrained, kTimedOut };
 

@@ -9,9 +9,22 @@ namespace lockkeeper::daemon {
 
 namespace field = telemetry::field;
 
+namespace {
+
+void AuditReload(audit::Trail& trail, const std::string& what, const text::Problem& problem) {
+  audit::Record record{.verb = "reload",
+                       .outcome = problem ? telemetry::Outcome::kError : telemetry::Outcome::kDone};
+  record.details.emplace_back("files", what);
+  if (problem) record.details.emplace_back("problem", *problem);
+  trail.Put(std::move(record));
+}
+
+}  // namespace
+
 os::WatchedFiles::Tell FileReloads::TellerOf(const std::string& what) const {
-  return [logger = logger_, what, used = metrics_.FileReloads(what, "used"),
+  return [logger = logger_, trail = trail_, what, used = metrics_.FileReloads(what, "used"),
           refused = metrics_.FileReloads(what, "refused")](const text::Problem& problem) {
+    if (trail != nullptr) AuditReload(*trail, what, problem);
     if (problem) {
       refused.Increment();
       logger.Error("files.refused",

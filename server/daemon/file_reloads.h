@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files that the daemon reads again while it runs. Each change is logged and counted, whether
-// the new contents can be used or not.
+// The files that the daemon reads again while it runs. Each change is logged, counted and audited,
+// whether the new contents can be used or not.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "audit/trail.h"
 #include "os/file_watch.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -17,11 +18,12 @@
 
 namespace lockkeeper::daemon {
 
-// Thread-safety: thread-compatible. Lifetime: borrows the metrics and the logger's log.
+// Thread-safety: thread-compatible. Lifetime: borrows the metrics, the logger's log and the trail.
 class FileReloads {
  public:
-  FileReloads(telemetry::Metrics& metrics, telemetry::Logger logger)
-      : metrics_(metrics), logger_(logger) {}
+  // `trail`: null if no audit trail is kept.
+  FileReloads(telemetry::Metrics& metrics, telemetry::Logger logger, audit::Trail* trail)
+      : metrics_(metrics), logger_(logger), trail_(trail) {}
 
   // `what` names the files in log and metrics: "server_tls". `in_use` is what was read at the
   // start, by os::ReadTogether. `take` runs on the thread of the watch; see os::WatchedFiles.
@@ -54,6 +56,7 @@ class FileReloads {
 
   telemetry::Metrics& metrics_;
   const telemetry::Logger logger_;
+  audit::Trail* const trail_;
   std::vector<os::WatchedFiles> sets_;
   std::optional<os::FileWatch> watch_;
 };

@@ -12,12 +12,13 @@
 namespace lockkeeper::daemon {
 namespace {
 
-int MakeDescriptor() {
+int MakeDescriptor(Hangup hangup) {
   signal(SIGPIPE, SIG_IGN);
   sigset_t wanted;
   sigemptyset(&wanted);
   sigaddset(&wanted, SIGTERM);
   sigaddset(&wanted, SIGINT);
+  if (hangup == Hangup::kIsReturned) sigaddset(&wanted, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
   const int descriptor = signalfd(-1, &wanted, SFD_CLOEXEC);
   if (descriptor < 0) std::abort();
@@ -26,7 +27,7 @@ int MakeDescriptor() {
 
 }  // namespace
 
-Signals::Signals() : descriptor_(MakeDescriptor()) {}
+Signals::Signals(Hangup hangup) : descriptor_(MakeDescriptor(hangup)) {}
 
 Signals::~Signals() { close(descriptor_); }
 

@@ -9,13 +9,20 @@
 
 namespace lockkeeper::daemon {
 
-// Blocks SIGTERM and SIGINT, so that Wait returns them, and ignores SIGPIPE, for the whole process.
+// What SIGHUP, which terminals send when they close, does.
+enum class Hangup {
+  kEndsProcess,
+  kIsReturned,  // By Wait.
+};
+
+// Blocks SIGTERM and SIGINT, and perhaps SIGHUP, so that Wait returns them, and ignores SIGPIPE,
+// for the whole process.
 //
 // Thread-safety: thread-compatible. Make it before any other thread, since threads inherit blocked
 // signals.
 class Signals {
  public:
-  Signals();  // Ends the process if the kernel has no descriptor to give.
+  explicit Signals(Hangup hangup);  // Ends the process if the kernel has no descriptor to give.
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;

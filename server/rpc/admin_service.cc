@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "rpc/answer.h"
-#include "rpc/audit.h"
 #include "rpc/convert_duration.h"
 #include "rpc/status_convert.h"
 #include "rpc/unary_reactor.h"
@@ -99,7 +98,7 @@ class ForceReleaseReactor final
     deps().admin.ForceRelease(request(), std::move(done));
   }
   void OnAnswered(const absl::StatusOr<core::ForceReleaseAnswer>& answer) override {
-    AuditAnswered(deps().logger, context().caller(), request(), answer);
+    auditor().Answered(context().caller(), request(), answer);
   }
 };
 
@@ -111,7 +110,7 @@ class EndQuarantineReactor final
     deps().admin.EndQuarantine(request(), std::move(done));
   }
   void OnAnswered(const absl::StatusOr<core::EndQuarantineAnswer>& answer) override {
-    AuditAnswered(deps().logger, context().caller(), request(), answer);
+    auditor().Answered(context().caller(), request(), answer);
   }
 };
 

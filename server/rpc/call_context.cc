@@ -25,8 +25,9 @@ core::Instant ToInstant(gpr_timespec deadline, core::Instant now) {
   return now + seconds + std::chrono::nanoseconds(left.tv_nsec);
 }
 
-CallRecorder::CallRecorder(const ServiceDeps& deps)
+CallRecorder::CallRecorder(const ServiceDeps& deps, Auditor& auditor)
     : clock_(deps.clock),
+      auditor_(auditor),
       logger_(deps.logger),
       log_(deps.logger),
       request_ids_(deps.facts.daemon_id) {
@@ -39,6 +40,7 @@ void CallRecorder::Record(Verb verb, Caller& caller, const Subject& subject,
                           telemetry::Outcome outcome, const absl::Status& status,
                           core::Micros elapsed) {
   metrics_[static_cast<size_t>(verb)]->Record(outcome, telemetry::CodeOf(outcome, status), elapsed);
+  auditor_.Answered(verb, caller, subject, outcome, status);
   // Most answers end here: their texts are only made when somebody will read them.
   if (status.ok() && !logger_.Enabled(telemetry::LogLevel::kDebug)) return;
   const std::string peer = caller.Peer();
@@ -46,11 +48,12 @@ void CallRecorder::Record(Verb verb, Caller& caller, const Subject& subject,
       .request_id = caller.RequestId(),
       .rpc = RpcNameOf(verb),
       .peer = peer,
+      .principal = caller.principal(),
       .owner_id = subject.owner.substr(0, core::limits::kOwnerBytesMax),
       .lock_name = subject.lock_name.substr(0, core::limits::kNameBytesMax),
       .lease_id = subject.lease_id,
       .token = subject.token,
-      .waited = subject.waited,
+      .waited = subject.lease != nullptr ? subject.lease->waited : core::Micros{},
       .outcome = outcome,
       .status = status,
       .elapsed = elapsed,

@@ -12,6 +12,7 @@
 #include "core/types.h"
 #include "grpc/support/time.h"
 #include "grpcpp/server_context.h"
+#include "rpc/audit.h"
 #include "rpc/caller.h"
 #include "rpc/fair_share.h"
 #include "rpc/gate.h"
@@ -23,12 +24,13 @@
 
 namespace lockkeeper::rpc {
 
-// Counts and logs what was answered.
+// Counts, logs and audits what was answered.
 //
 // Thread-safety: thread-safe. Lifetime: borrows the clock, the metrics and the log of `deps`.
 class CallRecorder {
  public:
-  explicit CallRecorder(const ServiceDeps& deps);
+  // Lifetime: borrows `auditor` too.
+  CallRecorder(const ServiceDeps& deps, Auditor& auditor);
 
   core::Instant Now() const { return clock_.Now(); }
   RequestIds& request_ids() { return request_ids_; }
@@ -40,6 +42,7 @@ class CallRecorder {
 
  private:
   const core::Clock& clock_;
+  Auditor& auditor_;
   const telemetry::Logger logger_;
   telemetry::CallLog log_;
   std::array<telemetry::RpcMetrics*, kVerbs> metrics_;
@@ -51,6 +54,7 @@ struct Edge {
   const ServiceDeps& deps;
   Gate& gate;
   CallRecorder& recorder;
+  Auditor& auditor;
   FairShare& fair_share;
 };
 

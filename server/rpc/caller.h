@@ -13,6 +13,7 @@
 #include "access/access_control.h"
 #include "access/rulebook.h"
 #include "access/usage.h"
+#include "audit/record.h"
 #include "core/types.h"
 #include "grpcpp/server_context.h"
 
@@ -73,6 +74,10 @@ class Caller {
   // Always the same.
   const std::string& RequestId();
 
+  // Principal, peer and request id for audit records. Made at the first call, which must not be
+  // before Identify().
+  const std::shared_ptr<const audit::Origin>& Origin();
+
  private:
   const grpc::CallbackServerContext& call_;
   RequestIds& ids_;
@@ -82,6 +87,7 @@ class Caller {
   std::shared_ptr<access::Usage> usage_;
   uint64_t generation_ = 0;  // Of the rulebook of `standing_`.
   std::string request_id_;
+  std::shared_ptr<const audit::Origin> origin_;
 };
 
 }  // namespace lockkeeper::rpc

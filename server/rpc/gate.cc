@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "core/errors.h"
-#include "rpc/audit.h"
 #include "rpc/quotas.h"
 #include "text/problem.h"
 
@@ -73,25 +72,31 @@ int64_t Gate::Close(core::Millis limit) {
   return calls_.load();
 }
 
-absl::Status Gate::Check(Caller& caller, Operation& operation) {
+absl::Status Gate::Check(Caller& caller, Operation& operation, Rejection& rejection) {
+  rejection = Rejection::kOfRequest;
   // GetServerInfo is answered until the daemon ends.
   const bool is_about_daemon = operation.verb() == Verb::kServerInfo;
   if (caller.arrival() == Arrival::kLate && !is_about_daemon) return core::Draining();
+  rejection = Rejection::kOfCaller;
   if (auto status = caller.Identify(access_); !status.ok()) return status;
+  rejection = Rejection::kOfRequest;
   if (auto status = Validate(operation, limits_); !status.ok()) return status;
+  rejection = Rejection::kOfCaller;
   const absl::Status right = std::visit(
       [&](const auto& request) { return CheckRightFor(caller, request); }, operation.request);
   if (!right.ok()) return right;
-  return ApplyQuotas(caller, usage_, clock_.Now(), operation);
+  if (auto status = ApplyQuotas(caller, usage_, clock_.Now(), operation); !status.ok()) {
+    return status;
+  }
+  rejection = Rejection::kOfRequest;
+  return operation.verb() == Verb::kAcquire ? auditor_.CheckGrant() : absl::OkStatus();
 }
 
 absl::Status Gate::Admit(Caller& caller, Operation& operation) {
-  const absl::Status status = Check(caller, operation);
+  Rejection rejection{};
+  const absl::Status status = Check(caller, operation, rejection);
   if (!status.ok()) {
-    const auto* forced = std::get_if<ForceReleaseRequest>(&operation.request);
-    if (forced != nullptr) AuditRejected(logger_, caller, *forced, status);
-    const auto* ending = std::get_if<EndQuarantineRequest>(&operation.request);
-    if (ending != nullptr) AuditRejected(logger_, caller, *ending, status);
+    auditor_.Rejected(caller, operation, status, rejection);
     return status;
   }
   std::visit(

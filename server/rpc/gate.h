@@ -16,19 +16,19 @@
 #include "core/clock.h"
 #include "core/types.h"
 #include "core/validation.h"
+#include "rpc/audit.h"
 #include "rpc/caller.h"
 #include "rpc/operation.h"
-#include "telemetry/log.h"
 
 namespace lockkeeper::rpc {
 
-// Thread-safety: thread-safe. Lifetime: borrows `access`, `clock` and the logger's log.
+// Thread-safety: thread-safe. Lifetime: borrows `access`, `clock` and `auditor`.
 class Gate {
  public:
   // `daemon_id` is new at each start of a daemon.
   Gate(const core::ConfiguredLimits& limits, const access::AccessControl& access,
-       const core::Clock& clock, telemetry::Logger logger, uint64_t daemon_id)
-      : limits_(limits), access_(access), clock_(clock), logger_(logger), daemon_id_(daemon_id) {}
+       const core::Clock& clock, Auditor& auditor, uint64_t daemon_id)
+      : limits_(limits), access_(access), clock_(clock), auditor_(auditor), daemon_id_(daemon_id) {}
 
   // Counts a call. One Leave() follows, whatever the answer.
   Arrival Enter();
@@ -43,21 +43,22 @@ class Gate {
   int64_t Close(core::Millis limit);
 
   // Whether `operation` may be carried out. If so, sets its principal, and the unique keeper of an
-  // acquire. A rejected ForceRelease or EndQuarantine is audited. Errors: SERVER_DRAINING,
-  // UNAUTHENTICATED, INVALID_FIELD, PERMISSION_DENIED; those of ApplyQuotas().
+  // acquire. If not, the auditor is told. Errors: SERVER_DRAINING, UNAUTHENTICATED, INVALID_FIELD,
+  // PERMISSION_DENIED; those of ApplyQuotas() and of Auditor::CheckGrant().
   absl::Status Admit(Caller& caller, Operation& operation);
 
   // A unique keeper, for a lease that a session adopts.
   core::Keeper NewHolder() { return core::Keeper::OfHolder(daemon_id_ + NewNumber()); }
 
  private:
-  absl::Status Check(Caller& caller, Operation& operation);
+  // Sets `rejection` if the operation is rejected.
+  absl::Status Check(Caller& caller, Operation& operation, Rejection& rejection);
   uint64_t NewNumber() { return next_keeper_.fetch_add(1, std::memory_order_relaxed); }
 
   const core::ConfiguredLimits limits_;
   const access::AccessControl& access_;
   const core::Clock& clock_;
-  const telemetry::Logger logger_;
+  Auditor& auditor_;
   const uint64_t daemon_id_;
   access::UsageBook usage_;
   std::atomic<uint64_t> next_keeper_{1};

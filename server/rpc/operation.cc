@@ -195,6 +195,13 @@ std::string_view RpcNameOf(Verb verb) {
   return kNames.at(static_cast<size_t>(verb));
 }
 
+std::string_view VerbNameOf(Verb verb) {
+  static constexpr std::array<std::string_view, kVerbs> kNames = {
+      "acquire",       "extend",         "release", "fence",        "inspect",     "list",
+      "force-release", "end-quarantine", "admin",   "check-access", "open-session"};
+  return kNames.at(static_cast<size_t>(verb));
+}
+
 Subject SubjectOf(const Operation& operation) {
   return std::visit(
       [](const auto& request) {

@@ -39,6 +39,9 @@ inline constexpr size_t kVerbs = static_cast<size_t>(Verb::kOpenSession) + 1;
 // "Acquire", for metrics and the log.
 std::string_view RpcNameOf(Verb verb);
 
+// "acquire", for audit records: the word of policies, where they have one.
+std::string_view VerbNameOf(Verb verb);
+
 struct InspectRequest {
   std::string name;
   core::Instant deadline;
@@ -89,14 +92,21 @@ struct Operation {
 };
 static_assert(std::variant_size_v<decltype(Operation::request)> == kVerbs);
 
-// What an operation is about, for its log record.
-// Lifetime: borrows the texts of the operation or of its message.
+// What an operation is about, for its log and audit records.
+// Lifetime: borrows the texts of the operation or of its message, and of its answer.
 struct Subject {
+  // Of the answer. `granted` may be null.
+  void Add(const core::Lease* granted) {
+    lease = granted;
+    if (lease != nullptr) token = lease->token;
+  }
+
   std::string_view lock_name;  // Empty if it is about no single lock.
   std::string_view owner;
   std::optional<core::LeaseId> lease_id;
   core::FencingToken token;
-  core::Micros waited{};
+  const core::Lease* lease = nullptr;  // That was granted or extended.
+  core::NotReleasedReason not_released = core::NotReleasedReason::kNone;
 };
 Subject SubjectOf(const Operation& operation);
 

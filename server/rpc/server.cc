@@ -67,8 +67,9 @@ struct Server::Impl {
   explicit Impl(ServiceDeps service_deps)
       : deps(std::move(service_deps)),
         grpc_log(deps.logger),
-        gate(deps.limits, deps.access, deps.clock, deps.logger, deps.facts.daemon_id),
-        recorder(deps),
+        auditor(deps.logger, deps.audit),
+        gate(deps.limits, deps.access, deps.clock, auditor, deps.facts.daemon_id),
+        recorder(deps, auditor),
         fair_share(deps.loop, deps.clock, [this] { return deps.locks.under_way(); }),
         locks(edge),
         admin(edge) {}
@@ -81,10 +82,11 @@ struct Server::Impl {
 
   const ServiceDeps deps;
   GrpcLogRedirect grpc_log;
+  Auditor auditor;
   Gate gate;
   CallRecorder recorder;
   FairShare fair_share;
-  const Edge edge{deps, gate, recorder, fair_share};
+  const Edge edge{deps, gate, recorder, auditor, fair_share};
   LockService locks;
   AdminService admin;
   std::vector<std::unique_ptr<UnixSocketClaim>> unix_sockets;

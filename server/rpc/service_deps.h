@@ -7,6 +7,7 @@
 #include <string>
 
 #include "access/access_control.h"
+#include "audit/trail.h"
 #include "core/clock.h"
 #include "core/executor.h"
 #include "core/lock_manager.h"
@@ -42,6 +43,7 @@ struct ServiceDeps {
   telemetry::Metrics& metrics;
   telemetry::Logger logger;
   ServerFacts facts;
+  audit::Trail* audit = nullptr;       // Null: no audit trail is kept. Thread-safe.
   bool reflection = true;              // Whether clients may ask for the protos.
   core::Millis drain_timeout{20'000};  // What clients are told when the daemon stops.
 };

@@ -91,6 +91,7 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
   release_on_close_ = open.release_on_close();
   v1::SessionOpened opened;
   opened.set_session_id(context_.caller().RequestId());
+  edge_.auditor.Prepare(context_.caller());
   opened.set_max_outstanding_operations(core::limits::kSessionOperationsMax);
   {
     const std::lock_guard lock(mutex_);
@@ -202,6 +203,9 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
   PostInTurn([this, request = std::move(request), result = std::move(result)]() mutable {
     session_->Adopt(std::move(request),
                     [this, result = std::move(result)](absl::StatusOr<core::Lease> lease) mutable {
+                      Subject subject{.lock_name = result.name()};
+                      subject.Add(lease.ok() ? &*lease : nullptr);
+                      Audit(Verb::kExtend, subject, lease.status());
                       if (lease.ok()) {
                         ToProto(*lease, *result.mutable_lease());
                       } else {
@@ -269,13 +273,12 @@ void SessionReactor::CountOffers(const core::AnsweredOperation& operation,
 
 void SessionReactor::Record(const core::AnsweredOperation& operation, const core::Lease* lease,
                             const absl::StatusOr<core::SessionAnswer>& answer) {
-  const Subject subject{
-      .lock_name = operation.name,
-      .owner = operation.owner.empty() ? owner_ : operation.owner,
-      .lease_id = operation.lease_id,
-      .token = lease != nullptr ? lease->token : core::FencingToken{},
-      .waited = lease != nullptr ? lease->waited : core::Micros{},
-  };
+  Subject subject{.lock_name = operation.name,
+                  .owner = operation.owner.empty() ? owner_ : operation.owner,
+                  .lease_id = operation.lease_id};
+  subject.Add(lease);
+  const auto* const release = answer.ok() ? std::get_if<core::ReleaseAnswer>(&*answer) : nullptr;
+  if (release != nullptr) subject.not_released = release->not_released;
   edge_.recorder.Record(
       VerbOf(operation.kind), context_.caller(), subject, OutcomeOf(answer), answer.status(),
       std::chrono::duration_cast<core::Micros>(edge_.recorder.Now() - operation.arrived));
@@ -288,8 +291,22 @@ void SessionReactor::OnAdopted(v1::SessionAdoptResult result) {
   progress_.outbox().AddAdoptResult() = std::move(result);
 }
 
+void SessionReactor::OnKeptReleased(std::string_view lock_name) {
+  Audit(Verb::kRelease, {.lock_name = lock_name}, absl::OkStatus());
+}
+
+void SessionReactor::Audit(Verb verb, Subject subject, const absl::Status& status) {
+  subject.owner = owner_;
+  const auto outcome = status.ok() ? telemetry::Outcome::kDone : OutcomeOf(status);
+  edge_.auditor.Answered(verb, context_.caller(), subject, outcome, status);
+}
+
 void SessionReactor::Beat() {
   session_->Heartbeat([this](absl::StatusOr<core::HeartbeatAnswer> answer) {
+    for (const core::NotExtended& failed : answer->not_extended) {
+      Audit(Verb::kExtend, {.lock_name = failed.name},
+            core::Error(failed.reason, "a heartbeat did not extend the lease"));
+    }
     v1::SessionHeartbeatResult result = ToProto(*std::move(answer));
     bool again = false;
     {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -81,9 +82,12 @@ class SessionReactor final
   // The following run on the loop.
   void OnAnswer(const core::AnsweredOperation& operation,
                 absl::StatusOr<core::SessionAnswer> answer) override;
+  void OnKeptReleased(std::string_view lock_name) override;
   void Record(const core::AnsweredOperation& operation, const core::Lease* lease,
               const absl::StatusOr<core::SessionAnswer>& answer);
   void CountOffers(const core::AnsweredOperation& operation, const core::Lease* lease);
+  // For what is answered by other messages than the result of an operation.
+  void Audit(Verb verb, Subject subject, const absl::Status& status);
   void OnAdopted(v1::SessionAdoptResult result);
   void Beat();
   void ReleaseAll();

@@ -45,6 +45,7 @@ std::optional<Millis> DefaultRetryDelay(ErrorReason reason) {
     case ErrorReason::kStoreUnavailable:
     case ErrorReason::kQuorumNotReached:
     case ErrorReason::kRateLimit:
+    case ErrorReason::kAuditUnavailable:
       return Millis(100);  // A reconnect takes about that long, and a burst is over by then.
     case ErrorReason::kOutcomeUnknown:
     case ErrorReason::kServerDraining:

@@ -64,6 +64,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   virtual void OnAnswered(const absl::StatusOr<Answer>& /*answer*/) {}
 
   const ServiceDeps& deps() const { return edge_.deps; }
+  Auditor& auditor() const { return edge_.auditor; }
   CallContext& context() { return context_; }
   const Message& message() const { return message_; }
   // Requires: admitted().
@@ -100,12 +101,8 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
     Subject subject = SubjectOfAnswer();
     if (!answer.ok()) return Answered(subject, OutcomeOf(answer.status()), answer.status());
     ToProto(*answer, response_);
-    if constexpr (std::same_as<Answer, core::AcquireAnswer> || std::same_as<Answer, core::Lease>) {
-      if (const core::Lease* lease = LeaseIn(*answer)) {
-        subject.token = lease->token;
-        subject.waited = lease->waited;
-      }
-    }
+    if constexpr (requires { LeaseIn(*answer); }) subject.Add(LeaseIn(*answer));
+    if constexpr (requires { answer->not_released; }) subject.not_released = answer->not_released;
     const bool cancelled = context_.IsCancelled();
     Answered(subject, cancelled ? telemetry::Outcome::kCancelled : OutcomeOf(*answer),
              absl::OkStatus());

@@ -11,7 +11,7 @@
 namespace lockkeeper::telemetry {
 namespace {
 
-using Fields = absl::InlinedVector<LogField, 12>;
+using Fields = absl::InlinedVector<LogField, 13>;
 
 enum class Severity { kRoutine, kRefused, kUnavailable, kFailed };
 
@@ -48,6 +48,7 @@ void CallLog::Write(const CallRecord& record) {
   AddText(fields, field::RequestId, record.request_id);
   fields.push_back(field::Rpc(record.rpc));
   AddText(fields, field::Peer, record.peer);
+  AddText(fields, field::Principal, record.principal);
   AddText(fields, field::OwnerId, record.owner_id);
   AddText(fields, field::LockName, record.lock_name);
   if (record.lease_id) fields.push_back(field::LeaseIdPrefix(*record.lease_id));

@@ -19,6 +19,7 @@ struct CallRecord {
   std::string_view request_id;  // This and the next texts are left out if empty.
   std::string_view rpc;
   std::string_view peer;
+  std::string_view principal;
   std::string_view owner_id;
   std::string_view lock_name;
   std::optional<core::LeaseId> lease_id;  // The record has its first 8 digits.

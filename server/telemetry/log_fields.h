@@ -18,6 +18,7 @@ using core::Millis;
 inline LogField RequestId(std::string_view id) { return {"request_id", id}; }
 inline LogField Rpc(std::string_view name) { return {"rpc", name}; }
 inline LogField Peer(std::string_view address) { return {"peer", address}; }
+inline LogField Principal(std::string_view name) { return {"principal", name}; }
 inline LogField OwnerId(std::string_view owner) { return {"owner_id", owner}; }
 
 // Of the domain.
@@ -52,6 +53,8 @@ inline LogField AuditReason(std::string_view text) { return {"audit_reason", tex
 inline LogField ClosedFor(Micros time) {
   return {"closed_for_ms", std::chrono::duration_cast<core::Millis>(time).count()};
 }
+
+inline LogField Records(int64_t number) { return {"records", number}; }
 
 // Of the process.
 inline LogField Build(std::string_view version) { return {"build", version}; }

@@ -79,6 +79,12 @@ inline constexpr MetricInfo kFileReloadTotal{
 inline constexpr MetricInfo kCertificateExpiry{
     kGauge, "lockkeeper_certificate_expiry_seconds", "certificate",
     "When a certificate of this daemon expires, Unix time"};
+inline constexpr MetricInfo kAuditDroppedTotal{
+    kCounter, "lockkeeper_audit_dropped_total", "",
+    "Audit records that were not written because too many waited"};
+inline constexpr MetricInfo kAuditWriteFailedTotal{kCounter, "lockkeeper_audit_write_failed_total",
+                                                   "",
+                                                   "Attempts to write audit records that failed"};
 // Names that every Prometheus client library uses.
 inline constexpr MetricInfo kProcessCpuSecondsTotal{kCounter, "process_cpu_seconds_total", "",
                                                     "CPU time used, user and system"};
@@ -117,6 +123,8 @@ inline constexpr std::array kAll = {
     kConnectionsClosedTotal,
     kFileReloadTotal,
     kCertificateExpiry,
+    kAuditDroppedTotal,
+    kAuditWriteFailedTotal,
     kProcessCpuSecondsTotal,
     kProcessResidentMemoryBytes,
     kProcessOpenFds,

@@ -184,6 +184,7 @@ prometheus::MetricFamily ProcessFamily(const MetricInfo& info, double value) {
 }  // namespace
 
 void Counter::Increment() const { counter_->Increment(); }
+void Counter::Add(double change) const { counter_->Increment(change); }
 void Gauge::Set(double value) const { gauge_->Set(value); }
 void Gauge::Add(double change) const { gauge_->Increment(change); }
 void Histogram::Observe(core::Micros time) const { histogram_->Observe(Seconds(time)); }
@@ -221,6 +222,9 @@ struct Metrics::Registered {
   prometheus::Counter& reloads = Counters(catalog::kRedisScriptReloadTotal, registry).Add({});
   prometheus::Counter& leases_expired = Counters(catalog::kLeaseExpiredTotal, registry).Add({});
   prometheus::Counter& invariants = Counters(catalog::kInvariantViolatedTotal, registry).Add({});
+  prometheus::Counter& audit_dropped = Counters(catalog::kAuditDroppedTotal, registry).Add({});
+  prometheus::Counter& audit_write_failures =
+      Counters(catalog::kAuditWriteFailedTotal, registry).Add({});
   std::array<prometheus::Histogram*, kWaitEnds> waits{};
   std::array<prometheus::Counter*, kWithdrawalEnds> withdrawals{};
 
@@ -305,6 +309,9 @@ Counter Metrics::withdrawals(core::WithdrawalEnd end) const {
 }
 Counter Metrics::expired_leases_replaced() const { return Counter(registered_->leases_expired); }
 Counter Metrics::invariants_violated() const { return Counter(registered_->invariants); }
+
+Counter Metrics::audit_dropped() const { return Counter(registered_->audit_dropped); }
+Counter Metrics::audit_write_failures() const { return Counter(registered_->audit_write_failures); }
 
 std::string Metrics::Expose() const {
   std::vector<prometheus::MetricFamily> families = registered_->registry.Collect();

@@ -29,6 +29,7 @@ class Counter {
  public:
   explicit Counter(prometheus::Counter& counter) : counter_(&counter) {}
   void Increment() const;
+  void Add(double change) const;  // Not negative.
 
  private:
   prometheus::Counter* counter_;
@@ -112,6 +113,8 @@ class Metrics {
   Counter withdrawals(core::WithdrawalEnd end) const;
   Counter expired_leases_replaced() const;
   Counter invariants_violated() const;
+  Counter audit_dropped() const;
+  Counter audit_write_failures() const;
 
   // All metrics in Prometheus' text format, version 0.0.4.
   std::string Expose() const;

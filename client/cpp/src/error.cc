@@ -34,6 +34,7 @@ constexpr auto kNames = std::to_array<std::pair<ErrorReason, std::string_view>>(
     {ErrorReason::kInvariantViolated, "INVARIANT_VIOLATED"},
     {ErrorReason::kUnauthenticated, "UNAUTHENTICATED"},
     {ErrorReason::kPermissionDenied, "PERMISSION_DENIED"},
+    {ErrorReason::kAuditUnavailable, "AUDIT_UNAVAILABLE"},
     {ErrorReason::kNotAcquired, "NOT_ACQUIRED"},
 });
 

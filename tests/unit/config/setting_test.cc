@@ -236,8 +236,8 @@ TEST(SettingsTest, DefaultsAreTakenByTheirOwnSettings) {
 TEST(SettingsTest, EachSettingHasItsOwnField) {
   for (const Setting& setting : Settings()) {
     Config config;
-    for (const std::string text : {"true", "7", "77", "7s", "json", "debug", "redis://h", "/x",
-                                   "h:7", "quarantine", "off", "durable"}) {
+    for (const std::string text : {"true", "7", "77", "777", "7s", "json", "debug", "redis://h",
+                                   "/x", "h:7", "quarantine", "off", "durable"}) {
       const RawValue value = setting.is_list() ? List({text}) : Text(text);
       if (!Assign(setting, value, config) &&
           Show(setting, config).texts != Show(setting, {}).texts) {

@@ -41,6 +41,7 @@ TEST(ErrorTableTest, RowsAreWhatTheServicePromises) {
       {kInvariantViolated, "INVARIANT_VIOLATED", StatusCode::kInternal, Resend::kNever},
       {kUnauthenticated, "UNAUTHENTICATED", StatusCode::kUnauthenticated, Resend::kNever},
       {kPermissionDenied, "PERMISSION_DENIED", StatusCode::kPermissionDenied, Resend::kNever},
+      {kAuditUnavailable, "AUDIT_UNAVAILABLE", StatusCode::kUnavailable, Resend::kElsewhere},
   };
   for (const Promise& promise : promises) {
     const ErrorRow& row = RowOf(promise.reason);

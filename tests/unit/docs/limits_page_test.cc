@@ -80,6 +80,8 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kDescriptorReserve),
           LOCKKEEPER_LIMIT(kListsMax),
           LOCKKEEPER_LIMIT(kOperationsOfSessionsMax),
+          LOCKKEEPER_LIMIT(kAuditQueueDefault),
+          LOCKKEEPER_LIMIT(kAuditQueueMax),
           LOCKKEEPER_LIMIT(kWithdrawalsMax)};
 }
 

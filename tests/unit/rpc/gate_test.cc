@@ -57,7 +57,8 @@ class GateTest : public testing::Test {
   telemetry::Log log_{{}, output_};
   access::AccessControl access_{std::make_shared<access::Rulebook>(), absl::Now};
   support::ManualClock clock_;
-  Gate gate_{kLimits, access_, clock_, {log_, "rpc"}, 0x0123456789abcdef};
+  Auditor auditor_{{log_, "rpc"}, nullptr};
+  Gate gate_{kLimits, access_, clock_, auditor_, 0x0123456789abcdef};
   RequestIds request_ids_{7};
   const grpc::CallbackServerContext call_;
   Operation operation_;
@@ -83,7 +84,7 @@ TEST_F(GateTest, CloseTellsHowManyAreStillIn) {
 // However enter, leave and close meet: Close returns when those are out that were let in.
 TEST_F(GateTest, CloseWaitsForTheLastToLeave) {
   for (int round = 0; round < 200; ++round) {
-    Gate gate(kLimits, access_, clock_, {log_, "rpc"}, 1);
+    Gate gate(kLimits, access_, clock_, auditor_, 1);
     std::atomic<int> working = 0;
     std::vector<std::thread> callers;
     callers.reserve(4);

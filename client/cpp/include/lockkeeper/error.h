@@ -33,6 +33,7 @@ enum class ErrorReason {
   kInvariantViolated = 15,   // The server has a bug.
   kUnauthenticated = 16,     // The credentials of this client prove nothing to the server.
   kPermissionDenied = 17,    // The server's policy does not allow it.
+  kAuditUnavailable = 18,    // The server cannot keep an audit record; nothing was granted.
   kNotAcquired = 1000,       // The lock is not free; see AcquireResult::contention.
 };
 

@@ -27,6 +27,7 @@ bool LeftNothing(const absl::Status& status) {
     case ErrorReason::kRateLimit:
     case ErrorReason::kUnauthenticated:
     case ErrorReason::kPermissionDenied:
+    case ErrorReason::kAuditUnavailable:
       return true;
     default:
       return false;

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The events of the domain that nobody asked for, as records of the audit trail, besides log and
+// metrics.
+#pragma once
+
+#include "audit/trail.h"
+#include "telemetry/lock_observer.h"
+
+namespace lockkeeper::audit {
+
+// Thread-safety: loop-thread only. Lifetime: borrows `metrics` and `trail`.
+class AuditedLockObserver final : public telemetry::TelemetryLockObserver {
+ public:
+  AuditedLockObserver(telemetry::Logger logger, telemetry::Metrics& metrics, Trail& trail)
+      : TelemetryLockObserver(logger, metrics), trail_(trail) {}
+
+  void OnWithdrawalEnded(std::string_view lock_name, core::WithdrawalEnd end) override;
+  void OnExpiredLeaseReplaced(std::string_view lock_name, core::FencingToken token) override;
+
+ private:
+  Trail& trail_;
+};
+
+}  // namespace lockkeeper::audit

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "audit/trail.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "telemetry/log_fields.h"
+
+namespace lockkeeper::audit {
+namespace {
+
+namespace field = telemetry::field;
+
+// The writer lets records gather for so long: to wake it for each would cost more than the record.
+constexpr core::Millis kGather{5};
+// Bytes that are written in one call, about.
+constexpr size_t kChunkBytes = size_t{64} * 1024;
+constexpr core::Millis kTellInterval{10'000};
+
+// Where the line that holds the byte `at` begins.
+size_t LineBeginAt(std::string_view lines, size_t at) {
+  if (at == 0) return 0;
+  const size_t newline = lines.rfind('\n', at - 1);
+  return newline == std::string_view::npos ? 0 : newline + 1;
+}
+
+}  // namespace
+
+Trail::Trail(std::unique_ptr<Sink> sink, TrailOptions options, telemetry::Logger logger,
+             telemetry::Metrics& metrics)
+    : sink_(std::move(sink)),
+      options_(std::move(options)),
+      logger_(logger),
+      dropped_total_(metrics.audit_dropped()),
+      write_failures_(metrics.audit_write_failures()),
+      drop_limit_(kTellInterval),
+      failure_limit_(kTellInterval),
+      thread_([this] { Run(); }) {}
+
+Trail::~Trail() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    stop_by_ = options_.clock().monotonic + options_.end_patience;
+  }
+  wake_.notify_one();
+  thread_.join();
+  if (lost_ == 0) return;
+  dropped_total_.Add(static_cast<double>(lost_));
+  logger_.Error("audit.lost", "The daemon ends with audit records that could not be written",
+                {field::Records(lost_)});
+}
+
+size_t Trail::LimitFor(Room room) const {
+  switch (room) {
+    case Room::kHalf:
+      return options_.queue_max / 2;
+    case Room::kOrdinary:
+      break;
+    case Room::kGrant:
+      if (options_.required) return SIZE_MAX;
+      break;
+  }
+  return options_.queue_max;
+}
+
+void Trail::Put(Record record, Room room) {
+  record.time = options_.clock().wall;
+  bool fits = false;
+  bool wakes = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const size_t waiting = waiting_.load(std::memory_order_relaxed);
+    fits = waiting < LimitFor(room);
+    if (fits) {
+      queue_.push_back(std::move(record));
+      waiting_.store(waiting + 1, std::memory_order_relaxed);
+      wakes = queue_.size() == 1 || queue_.size() == options_.queue_max / 2;
+    } else {
+      ++dropped_;  // The writer, who has so many to write, tells of it afterwards.
+    }
+  }
+  if (wakes) wake_.notify_one();
+  if (fits) return;
+  dropped_total_.Increment();
+  logger_.WriteLimited(drop_limit_, telemetry::LogLevel::kWarn, "audit.dropped",
+                       "Audit records are dropped, because too many wait to be written");
+}
+
+void Trail::Reopen() {
+  {
+    const std::lock_guard lock(mutex_);
+    reopen_ = true;
+  }
+  wake_.notify_one();
+}
+
+void Trail::Run() {
+  std::vector<Record> batch;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return !queue_.empty() || dropped_ > 0 || reopen_ || stop_; });
+    wake_.wait_for(lock, kGather,
+                   [this] { return queue_.size() >= options_.queue_max / 2 || reopen_ || stop_; });
+    if (stop_ && queue_.empty() && dropped_ == 0) return;
+    batch.swap(queue_);
+    const int64_t dropped = std::exchange(dropped_, 0);
+    lock.unlock();
+    ReopenSink();
+    WriteAll(batch, dropped);
+    batch.clear();
+    lock.lock();
+  }
+}
+
+void Trail::WriteAll(const std::vector<Record>& records, int64_t dropped) {
+  std::string lines;
+  size_t pending = 0;
+  const auto write = [&] {
+    WriteLines(lines, pending);
+    lines.clear();
+    pending = 0;
+  };
+  for (const Record& record : records) {
+    writer_.Append(record, lines);
+    ++pending;
+    if (lines.size() >= kChunkBytes) write();
+  }
+  if (dropped > 0) {
+    writer_.Append(
+        {.time = options_.clock().wall, .verb = "drop", .details = {{"dropped", dropped}}}, lines);
+  }
+  if (!lines.empty()) write();
+}
+
+void Trail::WriteLines(std::string_view lines, size_t records) {
+  size_t at = 0;
+  while (at < lines.size() && !IsOutOfTime()) {
+    const Written written = sink_->Write(lines.substr(at));
+    at += written.bytes;
+    if (written.problem) {
+      OnFailed(*written.problem);
+      WaitForRetry();
+    }
+    if (at < lines.size() && ReopenSink()) at = LineBeginAt(lines, at);
+  }
+  if (at == lines.size()) {
+    OnWritten();
+  } else {
+    const std::string_view rest = lines.substr(LineBeginAt(lines, at));
+    lost_ += std::count(rest.begin(), rest.end(), '\n');
+  }
+  const std::lock_guard lock(mutex_);
+  waiting_.store(waiting_.load(std::memory_order_relaxed) - records, std::memory_order_relaxed);
+}
+
+bool Trail::ReopenSink() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(reopen_, false)) return false;
+  }
+  if (const text::Problem problem = sink_->Reopen()) {
+    OnFailed(*problem);
+  } else {
+    logger_.Info("audit.reopened", "The file of the audit trail was opened again");
+  }
+  return true;
+}
+
+void Trail::OnWritten() {
+  if (!failing_.load(std::memory_order_relaxed)) return;
+  failing_.store(false, std::memory_order_relaxed);
+  logger_.Info("audit.written_again",
+               "Audit records can be written again; none that waited is lost");
+}
+
+void Trail::OnFailed(const std::string& problem) {
+  write_failures_.Increment();
+  failing_.store(true, std::memory_order_relaxed);
+  logger_.WriteLimited(failure_limit_, telemetry::LogLevel::kError, "audit.write_failed",
+                       options_.required
+                           ? "Audit records cannot be written: acquires are refused until they can"
+                           : "Audit records cannot be written: they wait, and are dropped when too "
+                             "many wait",
+                       {field::Problem(problem)});
+}
+
+void Trail::WaitForRetry() {
+  constexpr core::Millis kAtTheEnd{50};
+  std::unique_lock lock(mutex_);
+  const bool ends = stop_;
+  wake_.wait_for(lock, ends ? kAtTheEnd : options_.retry_after,
+                 [&] { return reopen_ || stop_ != ends; });
+}
+
+bool Trail::IsOutOfTime() {
+  const std::lock_guard lock(mutex_);
+  return stop_ && options_.clock().monotonic >= stop_by_;
+}
+
+}  // namespace lockkeeper::audit

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The audit trail: a queue of records, and a thread that writes them. Nobody waits for it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "audit/record.h"
+#include "audit/sink.h"
+#include "core/limits.h"
+#include "core/types.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+namespace lockkeeper::audit {
+
+struct TrailOptions {
+  bool required = false;  // Refuse grants rather than lose their records.
+  size_t queue_max = core::limits::kAuditQueueDefault;
+  core::Millis retry_after{500};     // After a write that failed.
+  core::Millis end_patience{2'000};  // Time for what is left when the trail ends.
+  telemetry::LogClock clock = telemetry::SystemLogTime;
+};
+
+// What happens to a record while too many wait.
+enum class Room {
+  kHalf,      // Of a refusal: strangers cause as many as they like. It gets half of the queue.
+  kOrdinary,  // It is dropped.
+  kGrant,     // With `required` it is kept all the same: its acquire was admitted before. So beyond
+              // the queue no more wait than there were acquires under way or in line.
+};
+
+// Thread-safety: thread-safe. Lifetime: borrows the logger's log and `metrics`.
+class Trail {
+ public:
+  Trail(std::unique_ptr<Sink> sink, TrailOptions options, telemetry::Logger logger,
+        telemetry::Metrics& metrics);
+  // Writes what waits, for at most `end_patience`, and logs how many records are lost.
+  ~Trail();
+  Trail(const Trail&) = delete;
+  Trail& operator=(const Trail&) = delete;
+
+  // Queues a record, with the time of now. A record that is dropped is counted; a record in the
+  // trail says how many were.
+  void Put(Record record, Room room = Room::kOrdinary);
+
+  // Whether acquires have to be refused now: records are required, and the queue is full or the
+  // last write failed. Failed writes are repeated until they succeed.
+  bool RefusesGrants() const {
+    return options_.required && (failing_.load(std::memory_order_relaxed) ||
+                                 waiting_.load(std::memory_order_relaxed) >= options_.queue_max);
+  }
+
+  // Opens the file again before the next record is written.
+  void Reopen();
+
+ private:
+  size_t LimitFor(Room room) const;
+  void Run();
+  // The following are the writer's.
+  void WriteAll(const std::vector<Record>& records, int64_t dropped);
+  // Writes `lines`, those of `records` records, however often that fails.
+  void WriteLines(std::string_view lines, size_t records);
+  // Whether somebody has asked for it.
+  bool ReopenSink();
+  void OnWritten();
+  void OnFailed(const std::string& problem);
+  // Waits until a failed write is worth repeating.
+  void WaitForRetry();
+  bool IsOutOfTime();
+
+  const std::unique_ptr<Sink> sink_;
+  const TrailOptions options_;
+  const telemetry::Logger logger_;
+  const telemetry::Counter dropped_total_;
+  const telemetry::Counter write_failures_;
+  telemetry::LogLimit drop_limit_;
+  telemetry::LogLimit failure_limit_;
+
+  std::atomic<size_t> waiting_{
+      0};  // Records that are not written yet. Changed with the mutex held.
+  std::atomic<bool> failing_{false};
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Record> queue_;  // Guarded by the mutex, as the next four.
+  int64_t dropped_ = 0;        // That the trail does not tell of yet.
+  bool reopen_ = false;
+  bool stop_ = false;
+  core::Instant stop_by_;
+
+  // Of the writer.
+  RecordWriter writer_;
+  int64_t lost_ = 0;
+  std::thread thread_;  // Last: it uses all of the above.
+};
+
+}  // namespace lockkeeper::audit
