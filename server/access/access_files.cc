@@ -20,6 +20,7 @@ constexpr size_t kFirstKeySet = 2;
 
 std::vector<std::string> PathsOfKeySets(const AccessFiles& files, const PolicyFile& policy) {
   std::vector<std::string> paths;
+  paths.reserve(policy.issuers.size());
   for (const JwtIssuer& issuer : policy.issuers) {
     // Without a name the policy has a problem of its own.
     paths.push_back(

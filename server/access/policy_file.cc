@@ -33,6 +33,14 @@ std::string OneOf(const std::vector<std::string>& words) {
   return list;
 }
 
+template <typename Value>
+std::vector<std::string> KeysOf(const std::map<std::string, Value>& map) {
+  std::vector<std::string> keys;
+  keys.reserve(map.size());
+  for (const auto& [key, value] : map) keys.push_back(key);
+  return keys;
+}
+
 // The values of an enum, which has `count`, by their names.
 template <typename Value>
 std::map<std::string, Value> ByName(size_t count) {
@@ -48,8 +56,7 @@ template <typename Value>
 std::optional<Value> ReadWord(YamlReader& yaml, const YAML::Node& where, const std::string& what,
                               const std::string& word, const std::map<std::string, Value>& values) {
   if (const auto found = values.find(word); found != values.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [name, value] : values) known.push_back(name);
+  const std::vector<std::string> known = KeysOf(values);
   yaml.Reject(where, what + ": must be one of " + OneOf(known) + ", is " + text::Quoted(word) +
                          Suggest(word, known));
   return std::nullopt;
@@ -76,8 +83,7 @@ class PolicyReader {
                       if (reader != readers.end()) {
                         return reader->second(value, Under(what, name));
                       }
-                      std::vector<std::string> known;
-                      for (const auto& [word, ignored] : readers) known.push_back(word);
+                      const std::vector<std::string> known = KeysOf(readers);
                       yaml_.Reject(key, Under(what, name) + ": unknown key" + Suggest(name, known) +
                                             " (there are " + OneOf(known) + ")");
                     });
@@ -241,14 +247,14 @@ class PolicyReader {
   }
 
   Rule ReadRule(const YAML::Node& item, const std::string& what) {
-    static const auto verbs = ByName<Verb>(kVerbs);
+    static const auto kVerbsByName = ByName<Verb>(kVerbs);
     Rule rule;
     std::vector<std::string> words;
     ReadKeys(
         item, what,
         {{"verbs", Into(words)}, {"prefixes", Into(rule.prefixes)}, {"names", Into(rule.names)}});
     for (const std::string& word : words) {
-      if (auto verb = ReadWord<Verb>(yaml_, item, what + ".verbs", word, verbs)) {
+      if (auto verb = ReadWord<Verb>(yaml_, item, what + ".verbs", word, kVerbsByName)) {
         rule.verbs.insert(*verb);
       }
     }
@@ -295,7 +301,7 @@ class PolicyReader {
   }
 
   void ReadBinding(const YAML::Node& item, const std::string& what) {
-    static const auto proofs = ByName<Proof>(kProofs);
+    static const auto kProofsByName = ByName<Proof>(kProofs);
     Binding binding;
     std::vector<std::string> words;
     ReadKeys(item, what,
@@ -315,7 +321,7 @@ class PolicyReader {
       }
     }
     for (const std::string& word : words) {
-      if (auto proof = ReadWord<Proof>(yaml_, item, what + ".proofs", word, proofs)) {
+      if (auto proof = ReadWord<Proof>(yaml_, item, what + ".proofs", word, kProofsByName)) {
         binding.proofs.insert(*proof);
       }
     }
@@ -341,8 +347,7 @@ class PolicyReader {
   // What can only be seen once everything was read.
   void CheckTogether() {
     const Policy::Parts& policy = file_.policy;
-    std::vector<std::string> known;
-    for (const auto& [name, role] : policy.roles) known.push_back(name);
+    const std::vector<std::string> known = KeysOf(policy.roles);
     std::set<std::string> bound;
     for (size_t i = 0; i < policy.bindings.size(); ++i) {
       const Binding& binding = policy.bindings[i];
