@@ -2,6 +2,7 @@
 #include "bench/ratios.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace lockkeeper::bench {
@@ -30,6 +31,27 @@ double BestOf(const Round& round, const std::vector<std::string>& rows) {
   double best = 0;
   for (const std::string& row : rows) best = std::max(best, CyclesPerSecond(round, row));
   return best;
+}
+
+// Cycles per second of one row / of another one.
+Ratio Share(const std::string& name, const std::string& meaning, const std::string& target,
+            const std::string& row, const std::string& of) {
+  return {name, meaning, target, [=](const Round& round) {
+            return CyclesPerSecond(round, row) / CyclesPerSecond(round, of);
+          }};
+}
+
+std::vector<Ratio> SecuredRatios() {
+  return {
+      Share("audit_session_vs_plain", "cycles/s with an audit trail, 512 outstanding / without",
+            ">= 0.95", "audit_session_512", "plain_session_512"),
+      Share("secured_session_vs_plain", "the same with mutual TLS and a policy, too", ">= 0.90",
+            "secured_session_512", "plain_session_512"),
+      Share("audit_unary_vs_plain", "unary cycles/s with an audit trail, 64 outstanding / without",
+            ">= 0.95", "audit_unary_64", "plain_unary_64"),
+      Share("secured_unary_vs_plain", "the same with mutual TLS and a policy, too", ">= 0.85",
+            "secured_unary_64", "plain_unary_64"),
+  };
 }
 
 std::vector<Ratio> SessionRatios() {
@@ -119,7 +141,9 @@ std::vector<Ratio> UnaryAndLineRatios() {
 
 std::vector<Ratio> Ratios() {
   std::vector<Ratio> all = UnaryAndLineRatios();
-  for (Ratio& ratio : SessionRatios()) all.push_back(std::move(ratio));
+  for (std::vector<Ratio> more : {SessionRatios(), SecuredRatios()}) {
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
   return all;
 }
 

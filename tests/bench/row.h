@@ -32,6 +32,7 @@ std::vector<Row> NodeRows();
 std::vector<Row> DurableRows();
 std::vector<Row> DurableSessionRows();
 std::vector<Row> TlsRows();
+std::vector<Row> SecuredRows();
 std::vector<Row> EtcdRows();
 std::vector<Row> PostgresRows();
 std::vector<Row> LineRows();

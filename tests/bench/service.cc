@@ -2,6 +2,7 @@
 #include "bench/service.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include "bench/load/process_stat.h"
 
@@ -11,10 +12,11 @@ std::string ProgramPath(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name);
 }
 
-support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more) {
+support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more,
+                                       const std::string& listen) {
   support::DaemonProcessOptions options{
       .program = ProgramPath("lockkeeperd"),
-      .arguments = {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--redis", url},
+      .arguments = {"--listen", listen, "--http-listen", "127.0.0.1:0", "--redis", url},
       // On a busy machine thousands of waiters take their time; that is no outage, and nobody
       // extends the leases that they wait for.
       .environment = {{"LOCKKEEPERD_STORE_REQUEST_TIMEOUT", "30s"},
@@ -23,8 +25,11 @@ support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& 
   return options;
 }
 
-Service::Service(const support::RedisServerOptions& redis, const Variables& daemon)
-    : redis_(redis), daemon_(DaemonOn(redis_.url(), daemon)) {
+Service::Service(const support::RedisServerOptions& redis, const Variables& daemon,
+                 const std::string& listen, std::vector<std::string> client_words)
+    : redis_(redis),
+      daemon_(DaemonOn(redis_.url(), daemon, listen)),
+      client_words_(std::move(client_words)) {
   daemon_.WaitUntilReady();
 }
 
@@ -35,6 +40,28 @@ TlsService::TlsService()
               {{"LOCKKEEPERD_STORE_REDIS_TLS_CA_FILE", authority.ca_file()},
                {"LOCKKEEPERD_STORE_REDIS_TLS_CERTIFICATE_FILE", own.certificate},
                {"LOCKKEEPERD_STORE_REDIS_TLS_KEY_FILE", own.key}}) {}
+
+SecuredPlace::SecuredPlace() {
+  std::ofstream(directory.Path("policy.yaml"))
+      << "certificates: [{from: cn, match: bench, principal: bench}]\n"
+         "roles: {worker: {rules: [{verbs: [acquire, extend, release, fence], prefixes: ['']}]}}\n"
+         "bindings: [{roles: worker, principals: bench}]\n";
+}
+
+Variables SecuredPlace::Settings() const {
+  Variables settings = AuditPlace::Settings();
+  settings.insert(settings.end(),
+                  {{"LOCKKEEPERD_SERVER_TLS_CERTIFICATE_FILE", own.certificate},
+                   {"LOCKKEEPERD_SERVER_TLS_KEY_FILE", own.key},
+                   {"LOCKKEEPERD_SERVER_TLS_CLIENT_CA_FILE", authority.ca_file()},
+                   {"LOCKKEEPERD_ACCESS_POLICY_FILE", directory.Path("policy.yaml")}});
+  return settings;
+}
+
+SecuredService::SecuredService()
+    : Service({}, SecuredPlace::Settings(), "mtls://127.0.0.1:0",
+              {"--tls-ca", authority.ca_file(), "--tls-cert", client.certificate, "--tls-key",
+               client.key}) {}
 
 double Service::CpuSeconds() const {
   return (CpuMicros(redis_.pid()) + CpuMicros(daemon_.pid())) / 1e6;

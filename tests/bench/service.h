@@ -9,6 +9,7 @@
 
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
+#include "support/process/temporary_directory.h"
 #include "support/tls/test_authority.h"
 
 namespace lockkeeper::bench {
@@ -20,7 +21,8 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 
 // A daemon on the Redis at `url`; its addresses are chosen by the system. Not yet ready. `more` are
 // settings besides ours.
-support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more = {});
+support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more = {},
+                                       const std::string& listen = "127.0.0.1:0");
 
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe, see ChildProcess.
 class Service {
@@ -35,13 +37,18 @@ class Service {
   // Processor time that both have used so far.
   double CpuSeconds() const;
 
+  // What bench_load needs to be let in, besides the address.
+  const std::vector<std::string>& client_words() const { return client_words_; }
+
  protected:
   // The daemon reaches Redis by what it listens on besides the unix socket.
-  Service(const support::RedisServerOptions& redis, const Variables& daemon);
+  Service(const support::RedisServerOptions& redis, const Variables& daemon,
+          const std::string& listen = "127.0.0.1:0", std::vector<std::string> client_words = {});
 
  private:
   support::RedisServer redis_;
   support::DaemonProcess daemon_;
+  const std::vector<std::string> client_words_;
 };
 
 // Redis writes to disk before it answers.
@@ -64,6 +71,28 @@ struct TlsIdentity {
 class TlsService : private TlsIdentity, public Service {
  public:
   TlsService();
+};
+
+// The daemon keeps an audit trail in a file.
+struct AuditPlace {
+  support::TemporaryDirectory directory;
+  Variables Settings() const { return {{"LOCKKEEPERD_AUDIT_TO", directory.Path("audit.jsonl")}}; }
+};
+class AuditedService : private AuditPlace, public Service {
+ public:
+  AuditedService() : Service({}, Settings()) {}
+};
+
+// Clients come by mutual TLS, a policy says what they may do, and the audit trail tells of it.
+struct SecuredPlace : TlsIdentity, AuditPlace {
+  SecuredPlace();
+  Variables Settings() const;
+
+  support::TlsFiles client = authority.Issue({.common_name = "bench"});
+};
+class SecuredService : private SecuredPlace, public Service {
+ public:
+  SecuredService();
 };
 
 }  // namespace lockkeeper::bench

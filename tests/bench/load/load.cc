@@ -30,6 +30,9 @@ CLI::App& AddLoad(CLI::App& app, const std::string& name, const std::string& wha
   CLI::App& command = *app.add_subcommand(name, what);
   const auto options = std::make_shared<LoadOptions>();
   command.add_option("--address", options->address, "Where the server listens")->required();
+  command.add_option("--tls-ca", options->tls.ca, "PEM file of the server's CA");
+  command.add_option("--tls-cert", options->tls.certificate);
+  command.add_option("--tls-key", options->tls.key);
   command.add_option("--connections", options->connections)->check(CLI::Range(1, 1024));
   command.add_option("--outstanding", options->outstanding, "Calls at a time on each connection")
       ->check(CLI::Range(1, 8192));
@@ -38,7 +41,9 @@ CLI::App& AddLoad(CLI::App& app, const std::string& name, const std::string& wha
   return command;
 }
 
-std::shared_ptr<grpc::Channel> ConnectAlone(const std::string& address) {
+std::shared_ptr<grpc::Channel> ConnectAlone(const std::string& address,
+                                            const support::ClientFiles& tls) {
+  if (!tls.ca.empty()) return support::SecureChannel(address, tls);
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
@@ -68,7 +73,7 @@ void RunClosedLoops(const LoadOptions& options, const MakeLoop& make) {
   LoadControl control;
   std::vector<std::unique_ptr<CallLoop>> loops;
   for (size_t i = 0; i < options.connections; ++i) {
-    const std::shared_ptr<grpc::Channel> channel = ConnectAlone(options.address);
+    const std::shared_ptr<grpc::Channel> channel = ConnectAlone(options.address, options.tls);
     for (size_t k = 0; k < options.outstanding; ++k) {
       loops.push_back(make(control, channel, loops.size()));
     }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "bench/load/figures.h"
+#include "support/rpc/secure_channel.h"
 
 namespace lockkeeper::bench {
 
@@ -76,6 +77,7 @@ class LoadControl {
 
 struct LoadOptions {
   std::string address;
+  support::ClientFiles tls;  // For an address with TLS.
   size_t connections = 1;
   size_t outstanding = 1;  // Of each connection.
   double seconds = 1;
@@ -86,7 +88,8 @@ CLI::App& AddLoad(CLI::App& app, const std::string& name, const std::string& wha
                   const std::function<void(const LoadOptions&)>& run);
 
 // A channel that shares its connection with no other one.
-std::shared_ptr<grpc::Channel> ConnectAlone(const std::string& address);
+std::shared_ptr<grpc::Channel> ConnectAlone(const std::string& address,
+                                            const support::ClientFiles& tls = {});
 
 // How long a load was counted, and what this process used meanwhile.
 struct Counted {

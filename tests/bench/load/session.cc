@@ -275,7 +275,8 @@ void Run(const LoadOptions& options) {
   std::vector<std::unique_ptr<SessionLoops>> streams;
   streams.reserve(options.connections);
   for (size_t i = 0; i < options.connections; ++i) {
-    streams.push_back(std::make_unique<SessionLoops>(control, ConnectAlone(options.address),
+    streams.push_back(std::make_unique<SessionLoops>(control,
+                                                     ConnectAlone(options.address, options.tls),
                                                      i * options.outstanding, options.outstanding));
   }
   for (const auto& stream : streams) stream->Start();

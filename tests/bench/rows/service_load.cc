@@ -17,6 +17,7 @@ Figures Measure(const Service& service, const Depth& depth, double seconds,
         std::to_string(depth.outstanding), std::string("--seconds"), std::to_string(seconds)}) {
     command.push_back(word);
   }
+  command.insert(command.end(), service.client_words().begin(), service.client_words().end());
   const pid_t daemon = service.daemon().pid();
   const pid_t redis = service.redis().pid();
   const double daemon_before = CpuMicros(daemon);
