@@ -14,6 +14,7 @@
 #include "core/domain.h"
 #include "fuzz/target.h"
 #include "google/protobuf/stubs/logging.h"
+#include "rpc/audit.h"
 #include "rpc/gate.h"
 #include "rpc/session_reactor.h"
 #include "support/manual_clock.h"
@@ -145,12 +146,16 @@ class Daemon {
                                .metrics = process_.metrics,
                                .logger = {process_.log, "rpc"},
                                .facts = {}};
-  rpc::Gate gate_{deps_.limits, access_, clock_, deps_.logger, 0xda};
-  rpc::CallRecorder recorder_{deps_};
+  rpc::Auditor auditor_{deps_.logger, nullptr};
+  rpc::Gate gate_{deps_.limits, access_, clock_, auditor_, 0xda};
+  rpc::CallRecorder recorder_{deps_, auditor_};
   rpc::FairShare fair_share_{executor_, clock_,
                              [this] { return store_is_busy_ ? rpc::kOperationsUnderWayMax : 0; }};
-  const rpc::Edge edge_{
-      .deps = deps_, .gate = gate_, .recorder = recorder_, .fair_share = fair_share_};
+  const rpc::Edge edge_{.deps = deps_,
+                        .gate = gate_,
+                        .recorder = recorder_,
+                        .auditor = auditor_,
+                        .fair_share = fair_share_};
   rpc::SessionRegistry sessions_{process_.metrics.sessions()};
 };
 
