@@ -22,7 +22,11 @@ class AcquireReactor final : public UnaryReactor<Verb::kAcquire, v1::AcquireRequ
   // OnDone, but perhaps while the loop answers. An acquire that waits leaves the line.
   void OnCancel() override {
     if (!admitted() || request().wait_timeout == core::Millis(0)) return;
-    InTurn([&locks = deps().locks, keeper = request().keeper] { locks.Abandon(keeper); });
+    // Behind the acquire itself, which may wait for its turn. The call may have ended by then.
+    deps().loop.Post([&share = fair_share(), principal = context().caller().principal(),
+                      &locks = deps().locks, keeper = request().keeper] {
+      share.Run(principal, [&locks, keeper] { locks.Abandon(keeper); });
+    });
   }
 
   // Now it is known whether the answer could be sent. If it is lost on the network, the caller

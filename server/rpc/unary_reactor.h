@@ -45,7 +45,11 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
     }
     request().deadline = context_.deadline();
     admitted_ = true;
-    InTurn([this] { Run([this](const absl::StatusOr<Answer>& answer) { OnAnswer(answer); }); });
+    edge_.deps.loop.Post([this] {
+      edge_.fair_share.Run(context_.caller().principal(), [this] {
+        Run([this](const absl::StatusOr<Answer>& answer) { OnAnswer(answer); });
+      });
+    });
     return true;
   }
 
@@ -64,6 +68,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   virtual void OnAnswered(const absl::StatusOr<Answer>& /*answer*/) {}
 
   const ServiceDeps& deps() const { return edge_.deps; }
+  FairShare& fair_share() const { return edge_.fair_share; }
   Auditor& auditor() const { return edge_.auditor; }
   CallContext& context() { return context_; }
   const Message& message() const { return message_; }
@@ -71,14 +76,6 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   Request& request() { return *std::get_if<Request>(&operation_.request); }
   Response& response() { return response_; }
   bool admitted() const { return admitted_; }
-
-  // Runs `step` on the loop, when it is the turn of the caller's principal.
-  template <typename Step>
-  void InTurn(Step step) {
-    edge_.deps.loop.Post(
-        [&share = edge_.fair_share, principal = context_.caller().principal(),
-         step = std::move(step)]() mutable { share.Run(principal, std::move(step)); });
-  }
 
   // Call it last: Finish may run OnDone, which deletes this object, before it returns.
   void Answered(const Subject& subject, telemetry::Outcome outcome, const absl::Status& status) {
