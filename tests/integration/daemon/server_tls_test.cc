@@ -6,10 +6,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "integration/daemon/fixture.h"
 #include "listen/listener.h"
+#include "support/process/read_text.h"
 #include "support/rpc/lock_requests.h"
 #include "support/rpc/secure_channel.h"
 #include "support/tls/certificate_volume.h"
@@ -34,12 +34,6 @@ using testing::HasSubstr;
 
 constexpr int kBadConfiguration = 78;
 constexpr std::chrono::seconds kDeadline{20};
-
-std::string TextOf(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 uint16_t PortIn(const std::string& address) {
   return static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
@@ -201,7 +195,7 @@ TEST_F(ServerTlsTest, NewFilesAreUsedWithoutARestart) {
   daemon->WaitUntilReady();
   const uint16_t port = PortOf(*daemon);
   const auto shown = [&](uint16_t where) { return TlsClient(where, {}).certificate(); };
-  EXPECT_EQ(shown(port), TextOf(own_.certificate));
+  EXPECT_EQ(shown(port), support::ReadText(own_.certificate));
   const auto channel = support::SecureChannel(
       daemon->GrpcAddress(),
       {.ca = authority_.ca_file(), .certificate = client_.certificate, .key = client_.key});
@@ -214,8 +208,8 @@ TEST_F(ServerTlsTest, NewFilesAreUsedWithoutARestart) {
   volume.Publish(renewed, second.ca_file());
   daemon->WaitForLog("event=files.reloaded");
 
-  EXPECT_EQ(shown(port), TextOf(renewed.certificate));
-  EXPECT_EQ(shown(PortIn(daemon->HttpAddress())), TextOf(renewed.certificate));
+  EXPECT_EQ(shown(port), support::ReadText(renewed.certificate));
+  EXPECT_EQ(shown(PortIn(daemon->HttpAddress())), support::ReadText(renewed.certificate));
   EXPECT_TRUE(Locks(support::SecureChannel(
       daemon->GrpcAddress(),
       {.ca = second.ca_file(), .certificate = new_client.certificate, .key = new_client.key})));
@@ -234,7 +228,7 @@ TEST_F(ServerTlsTest, BrokenNewFilesLeaveTheOldOnesInUse) {
   daemon->WaitForLog("event=files.refused");
 
   EXPECT_THAT(daemon->Stderr(), HasSubstr("is not the key of the certificate"));
-  EXPECT_EQ(TlsClient(PortOf(*daemon), {}).certificate(), TextOf(own_.certificate));
+  EXPECT_EQ(TlsClient(PortOf(*daemon), {}).certificate(), support::ReadText(own_.certificate));
   EXPECT_TRUE(Locks(support::SecureChannel(daemon->GrpcAddress(), {.ca = authority_.ca_file()})));
   EXPECT_THAT(
       MetricsOf(*daemon),
@@ -242,7 +236,7 @@ TEST_F(ServerTlsTest, BrokenNewFilesLeaveTheOldOnesInUse) {
 
   volume.Publish(other, authority_.ca_file());
   daemon->WaitForLog("event=files.reloaded");
-  EXPECT_EQ(TlsClient(PortOf(*daemon), {}).certificate(), TextOf(other.certificate));
+  EXPECT_EQ(TlsClient(PortOf(*daemon), {}).certificate(), support::ReadText(other.certificate));
 }
 
 }  // namespace

@@ -4,27 +4,17 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
-#include <fstream>
-#include <sstream>
+#include "support/process/read_text.h"
 
 namespace lockkeeper::support {
-namespace {
-
-std::string TextOf(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-}  // namespace
 
 std::shared_ptr<grpc::Channel> SecureChannel(const std::string& address, const ClientFiles& files,
                                              const std::string& token) {
   grpc::SslCredentialsOptions options{
-      .pem_root_certs = TextOf(files.ca), .pem_private_key = "", .pem_cert_chain = ""};
+      .pem_root_certs = ReadText(files.ca), .pem_private_key = "", .pem_cert_chain = ""};
   if (!files.certificate.empty()) {
-    options.pem_private_key = TextOf(files.key);
-    options.pem_cert_chain = TextOf(files.certificate);
+    options.pem_private_key = ReadText(files.key);
+    options.pem_cert_chain = ReadText(files.certificate);
   }
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -7,9 +7,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "core/errors.h"
+#include "support/process/read_text.h"
 #include "support/process/temporary_directory.h"
 #include "support/tls/test_authority.h"
 
@@ -23,12 +23,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-std::string Contents(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 class TlsContextTest : public testing::Test {
  protected:
@@ -78,11 +72,12 @@ TEST_F(TlsContextTest, GoodFilesAreTaken) {
 
 TEST_F(TlsContextTest, SeveralCertificatesMayStandInAFile) {
   TestAuthority other("other");
-  const std::string bundle = Write("of ours:\n" + Contents(authority_.ca_file()) +
-                                   "\n# of others\n" + Contents(other.ca_file()));
+  const std::string bundle = Write("of ours:\n" + support::ReadText(authority_.ca_file()) +
+                                   "\n# of others\n" + support::ReadText(other.ca_file()));
   EXPECT_TRUE(TlsContext::Load({.ca_file = bundle}).ok());
 
-  const std::string chain = Write(Contents(own_.certificate) + Contents(authority_.ca_file()));
+  const std::string chain =
+      Write(support::ReadText(own_.certificate) + support::ReadText(authority_.ca_file()));
   EXPECT_TRUE(TlsContext::Load({.certificate_file = chain, .key_file = own_.key}).ok());
 }
 
@@ -98,16 +93,18 @@ TEST_F(TlsContextTest, FileThatCannotBeReadIsNamed) {
 
 TEST_F(TlsContextTest, FileWithoutACertificateIsNamed) {
   const std::string expected = "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)";
-  for (const std::string& content : {std::string(), std::string("nonsense"), Contents(own_.key)}) {
+  for (const std::string& content :
+       {std::string(), std::string("nonsense"), support::ReadText(own_.key)}) {
     EXPECT_EQ(CaProblem(Write(content)), expected);
     EXPECT_EQ(CertificateProblem(Write(content)), expected);
   }
 }
 
 TEST_F(TlsContextTest, SpoiltCertificateIsNotSkipped) {
-  std::string spoilt = Contents(own_.certificate);
+  std::string spoilt = support::ReadText(own_.certificate);
   spoilt.replace(spoilt.size() / 2, 8, "////////");
-  const std::string file = Write(Contents(authority_.ca_file()) + spoilt.substr(0, 200) + "\n");
+  const std::string file =
+      Write(support::ReadText(authority_.ca_file()) + spoilt.substr(0, 200) + "\n");
 
   EXPECT_THAT(CaProblem(file), StartsWith("holds a certificate that cannot be read: "));
 }
