@@ -18,6 +18,7 @@ std::shared_ptr<grpc::Channel> SecureChannel(const std::string& address, const C
   }
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  if (!files.server_name.empty()) arguments.SetSslTargetNameOverride(files.server_name);
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::SslCredentials(options);
   if (!token.empty()) {
     credentials =

@@ -15,6 +15,7 @@ struct ClientFiles {
   std::string ca;
   std::string certificate;
   std::string key;
+  std::string server_name = {};  // Expects this name in the server's certificate, not its address.
 };
 
 // With a connection of its own. `address` as the daemon tells it: tls://127.0.0.1:4711. Its calls

@@ -39,6 +39,8 @@ using support::TlsFiles;
 
 const std::set<Verb> kWorker = {Verb::kAcquire, Verb::kExtend, Verb::kRelease, Verb::kFence};
 const std::set<Verb> kReader = {Verb::kInspect, Verb::kList};
+const std::set<Verb> kWorkerAndReader = {Verb::kAcquire, Verb::kExtend,  Verb::kRelease,
+                                         Verb::kFence,   Verb::kInspect, Verb::kList};
 const std::set<Verb> kOperator = {Verb::kForceRelease, Verb::kEndQuarantine, Verb::kAdmin};
 const std::set<Verb> kNothing;
 
@@ -254,15 +256,13 @@ TEST_F(AccessTableTest, EachTokenReachesWhatThePolicyAllowsAndNothingElse) {
   const auto with = [&](const std::string& authorization) {
     return support::NewBearerChannel(address, authorization);
   };
-  std::set<Verb> worker_and_reader = kWorker;
-  worker_and_reader.insert(kReader.begin(), kReader.end());
   const std::string good = Jwt(key_);
   Check({
       {"nothing", with(""), Caller::kIdentified, {Verb::kFence}},
       {"token", with("Bearer w"), Caller::kIdentified, kWorker},
       {"token of an operator", with("Bearer o"), Caller::kIdentified, kOperator},
       {"token without a role", with("Bearer n"), Caller::kIdentified, kNothing},
-      {"JWT", with(good), Caller::kIdentified, worker_and_reader},
+      {"JWT", with(good), Caller::kIdentified, kWorkerAndReader},
       {"unknown token", with("Bearer x"), Caller::kRejected, kNothing},
       {"expired token", with("Bearer old"), Caller::kRejected, kNothing},
       {"expired JWT", with(Jwt(key_, 900)), Caller::kRejected, kNothing},
@@ -296,9 +296,13 @@ TEST_F(AccessTableTest, EachCertificateReachesWhatThePolicyAllowsAndNothingElse)
       ServeAt({.host = "127.0.0.1", .security = config::Security::kMutualTls},
               kCertificates + std::string(kPolicy) + kBindings, {.identity = *identity});
   const auto by = [&](TestAuthority& issuer, const CertificateWish& wish,
-                      const std::string& token = "") {
+                      const std::string& token = "", const std::string& server_name = "") {
     const TlsFiles files = issuer.Issue(wish);
-    return SecureChannel(address, {authority.ca_file(), files.certificate, files.key}, token);
+    return SecureChannel(address, {authority.ca_file(), files.certificate, files.key, server_name},
+                         token);
+  };
+  const auto jwt = [this](const support::KeyPair& key, int64_t expires = 2'000) {
+    return Jwt(key, expires).substr(std::string("Bearer ").size());
   };
   const CertificateWish job{.common_name = "x", .uri = "spiffe://example.org/jobs/7"};
   CertificateWish expired = job;
@@ -321,6 +325,12 @@ TEST_F(AccessTableTest, EachCertificateReachesWhatThePolicyAllowsAndNothingElse)
       {"token over a certificate", by(authority, job, "o"), Caller::kIdentified, kOperator},
       {"unknown token over a certificate", by(authority, job, "x"), Caller::kRejected, kNothing},
       {"expired token over a certificate", by(authority, job, "old"), Caller::kRejected, kNothing},
+      {"JWT over a certificate", by(authority, job, jwt(key_)), Caller::kIdentified,
+       kWorkerAndReader},
+      {"expired JWT over a certificate", by(authority, job, jwt(key_, 900)), Caller::kRejected,
+       kNothing},
+      {"JWT of somebody else over a certificate", by(authority, job, jwt(foreign_)),
+       Caller::kRejected, kNothing},
       {"wrong name", by(authority, {.common_name = "stranger"}), Caller::kRejected, kNothing},
       {"wrong SPIFFE id", by(authority, {.common_name = "x", .uri = "spiffe://other.org/jobs/7"}),
        Caller::kRejected, kNothing},
@@ -328,6 +338,10 @@ TEST_F(AccessTableTest, EachCertificateReachesWhatThePolicyAllowsAndNothingElse)
        kNothing},
       {"token without a certificate", SecureChannel(address, {.ca = authority.ca_file()}, "o"),
        Caller::kUnreached, kNothing},
+      {"server that has another name", by(authority, job, "", "other.example.org"),
+       Caller::kUnreached, kNothing},
+      {"server by one of its names", by(authority, job, "", "localhost"), Caller::kIdentified,
+       kWorker},
       {"certificate of another CA", by(other_authority, job), Caller::kUnreached, kNothing},
       {"expired certificate", by(authority, expired), Caller::kUnreached, kNothing},
       {"certificate of tomorrow", by(authority, early), Caller::kUnreached, kNothing},
