@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP gate between a client and its daemon: passes bytes on, holds them back, or cuts the connections."""
+
+import socket
+import threading
+
+
+class Gate:
+    """Modes: `pass`; `hold` keeps all bytes back; `hold answers` only those of the daemon; `refuse` also cuts new connections."""
+
+    def __init__(self, upstream):
+        self._upstream = upstream
+        self._changed = threading.Condition()
+        self._mode = "pass"
+        self._sockets = set()
+        self._closed = False
+        self.connections = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def address(self):
+        return "127.0.0.1:%d" % self._listener.getsockname()[1]
+
+    def set_mode(self, mode):
+        with self._changed:
+            self._mode = mode
+            self._changed.notify_all()
+        if mode == "refuse":
+            self.cut()
+
+    def lead_to(self, upstream):
+        self._upstream = upstream
+
+    def cut(self):
+        """Cuts the connections that there are."""
+        with self._changed:
+            sockets, self._sockets = self._sockets, set()
+            self._changed.notify_all()
+        for each in sockets:
+            self._shut(each)
+
+    def close(self):
+        self._closed = True
+        self._shut(self._listener)
+        self._listener.close()
+        self.cut()
+
+    @staticmethod
+    def _shut(connection):
+        try:
+            connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+    def _accept(self):
+        while not self._closed:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                if self._mode == "refuse":
+                    raise OSError("refused")
+                host, port = self._upstream.rsplit(":", 1)
+                daemon = socket.create_connection((host, int(port)), 5)
+                daemon.settimeout(None)
+            except OSError:
+                client.close()
+                continue
+            for each in (client, daemon):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._changed:
+                self.connections += 1
+                self._sockets |= {client, daemon}
+            threading.Thread(target=self._pump, args=(client, daemon, ("hold",)), daemon=True).start()
+            threading.Thread(target=self._pump, args=(daemon, client, ("hold", "hold answers")), daemon=True).start()
+
+    def _pump(self, source, target, held_in):
+        try:
+            while data := source.recv(65536):
+                with self._changed:
+                    self._changed.wait_for(lambda: self._mode not in held_in or source not in self._sockets)
+                target.sendall(data)
+        except OSError:
+            pass
+        self._shut(source)
+        self._shut(target)
+        with self._changed:
+            gone = {source, target} & self._sockets
+            self._sockets -= gone
+            self._changed.notify_all()
+        source.close()

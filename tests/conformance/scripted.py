@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripted daemon: keeps leases like the real one, unless a rule of the case says what to answer, and records what it was sent."""
+
+import queue
+import threading
+import time
+import traceback
+from concurrent import futures
+from dataclasses import dataclass
+
+import grpc
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.rpc import error_details_pb2, status_pb2
+from lockkeeper.v1 import error_reason_pb2, lock_pb2, lock_service_pb2 as pb, lock_service_pb2_grpc
+
+from servers import duration, millis
+
+OFFER_MILLIS = 1000
+DEFAULT_TTL = 30_000
+REPLIES = {"acquire": pb.AcquireResponse, "extend": pb.ExtendResponse, "release": pb.ReleaseResponse, "fence": pb.FenceResponse}
+UNKNOWN_REASON = 99  # what a newer daemon would send for a reason that the protos do not know
+
+
+@dataclass
+class Held:
+    lease_id: str
+    owner: str
+    token: int
+    ttl: int
+    end: float
+    offered: bool = False
+    session: object = None
+    proof: str = ""
+
+
+class Refused(Exception):
+    def __init__(self, code, reason, message="", retry=None):
+        super().__init__(message or reason)
+        self.code, self.reason, self.retry = code, reason, retry
+
+
+class Session:
+    def __init__(self, number):
+        self.number = number
+        self.out = queue.Queue()
+        self.waiting = {}  # operation id -> what ends the wait
+
+    def say(self, **message):
+        self.out.put(pb.SessionResponse(**message))
+
+
+class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
+    def __init__(self):
+        self._changed = threading.Condition(threading.RLock())
+        self._rules = []
+        self._held = {}
+        self._void = set()
+        self._released = set()
+        self._last_token = 1_000_000
+        self._proofs = 0
+        self._sessions = []
+        self._stopping = threading.Event()
+        self.records = []
+        self.defects = []  # of this program, or of the case's rules
+        # A call that is not answered keeps its thread; a case has no more of them than this.
+        self._server = grpc.server(futures.ThreadPoolExecutor(48), options=[
+            ("grpc.so_reuseport", 0), ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
+            ("grpc.http2.min_ping_interval_without_data_ms", 5000), ("grpc.keepalive_permit_without_calls", 1)])
+        lock_service_pb2_grpc.add_LockServiceServicer_to_server(self, self._server)
+        self.address = "127.0.0.1:%d" % self._server.add_insecure_port("127.0.0.1:0")
+        self._server.start()
+
+    def close(self):
+        self._stopping.set()
+        for session in self._sessions:
+            session.out.put(None)
+        with self._changed:
+            self._changed.notify_all()
+        self._server.stop(0)
+
+    # --- what the case says -------------------------------------------------------------------------------------------------
+
+    def add_rule(self, rule):
+        with self._changed:
+            self._rules.append(dict(rule))
+
+    def forget_rules(self):
+        with self._changed:
+            self._rules.clear()
+
+    def push(self, message):
+        for session in self._sessions:
+            session.out.put(ParseDict(message, pb.SessionResponse()))
+
+    def cut_streams(self):
+        for session in self._sessions:
+            session.out.put(Refused("UNAVAILABLE", "", "cut"))
+
+    def hold(self, name, owner="somebody", ttl=DEFAULT_TTL):
+        """Gives the lock to somebody who is not the client."""
+        with self._changed:
+            self._held[name] = self._new_lease("0" * 32, owner, ttl)
+
+    def free(self, name):
+        with self._changed:
+            self._held.pop(name, None)
+            self._changed.notify_all()
+
+    def end_of(self, name):
+        """When the lease ends, by time.monotonic(), as of what the daemon has granted."""
+        with self._changed:
+            return self._held[name].end if name in self._held else None
+
+    def await_records(self, enough, within):
+        """Waits until `enough` accepts the records so far."""
+        with self._changed:
+            return self._changed.wait_for(lambda: enough(self.records), within)
+
+    # --- records and rules ----------------------------------------------------------------------------------------------------
+
+    def _record(self, rpc, via, session, message=None, **more):
+        record = {"rpc": rpc, "via": via, "session": session.number if session else 0, "at": time.monotonic()} | more
+        if message is not None:
+            for name, value in MessageToDict(message, including_default_value_fields=True).items():
+                if isinstance(value, str) and name in ("ttl", "waitTimeout", "lockDelay", "maxHold", "holdAtLeast"):
+                    value = round(float(value.rstrip("s")) * 1000)
+                elif name == "fencingToken":
+                    value = int(value)
+                record[name] = value
+        with self._changed:
+            self.records.append(record)
+            self._changed.notify_all()
+
+    def _rule_for(self, kinds, via, name):
+        with self._changed:
+            for rule in self._rules:
+                if rule["rpc"] not in kinds or rule.get("via", via) != via or rule.get("name", name) != name:
+                    continue
+                if rule.get("skip", 0) > 0:
+                    rule["skip"] -= 1
+                    continue
+                if rule.get("times", 1) != "always":
+                    rule["times"] = rule.get("times", 1) - 1
+                    if rule["times"] == 0:
+                        self._rules.remove(rule)
+                return rule
+        return {}
+
+    # --- an honest daemon -------------------------------------------------------------------------------------------------------
+
+    def _new_lease(self, lease_id, owner, ttl):
+        self._last_token += 1
+        return Held(lease_id, owner, self._last_token, ttl, time.monotonic() + ttl / 1000)
+
+    def _live(self, name):
+        held = self._held.get(name)
+        return held if held and held.end > time.monotonic() else None
+
+    def _lease(self, name, held, waited=0):
+        self._proofs += 1
+        held.proof = "" if held.offered else f"proof {self._proofs}"
+        return lock_pb2.Lease(name=name, lease_id=held.lease_id, fencing_token=held.token, ttl=duration(held.ttl),
+                        remaining_ttl=duration(max(0, round((held.end - time.monotonic()) * 1000))), offered=held.offered,
+                        waited=duration(waited), reassertion=held.proof)
+
+    def _do_acquire(self, request, session, gone):
+        began = time.monotonic()
+        wait = millis(request.wait_timeout) / 1000
+        ttl = millis(request.ttl) or DEFAULT_TTL
+        with self._changed:
+            while True:
+                if request.lease_id in self._void:
+                    if time.monotonic() - began > 0.001:
+                        return pb.AcquireResponse(contention=lock_pb2.Contention(reason="CONTENTION_REASON_CANCELLED"))
+                    raise Refused("FAILED_PRECONDITION", "LEASE_ENDED")
+                held = self._live(request.name)
+                waited = round((time.monotonic() - began) * 1000)
+                if held and held.lease_id == request.lease_id:
+                    return pb.AcquireResponse(lease=self._lease(request.name, held, waited))
+                if not held:
+                    held = self._new_lease(request.lease_id, request.owner, ttl)
+                    held.session = session
+                    if request.confirm and waited > 0:
+                        held.offered, held.end = True, time.monotonic() + OFFER_MILLIS / 1000
+                    self._held[request.name] = held
+                    return pb.AcquireResponse(lease=self._lease(request.name, held, waited))
+                left = began + wait - time.monotonic()
+                if left <= 0 or gone.is_set() or self._stopping.is_set():
+                    reason = "HELD" if wait == 0 else "CANCELLED" if gone.is_set() else "WAIT_TIMED_OUT"
+                    return pb.AcquireResponse(contention=lock_pb2.Contention(
+                        reason=f"CONTENTION_REASON_{reason}", holder_owner=held.owner,
+                        remaining_ttl=duration(round((held.end - time.monotonic()) * 1000))))
+                self._changed.wait(min(left, max(0.001, held.end - time.monotonic()), 0.1))
+
+    def _do_extend(self, request, session):
+        with self._changed:
+            held = self._live(request.name)
+            if not held or held.lease_id != request.lease_id:
+                raise Refused("FAILED_PRECONDITION", "LEASE_LOST")
+            held.offered = False
+            held.session = session or held.session
+            held.end = max(held.end, time.monotonic() + (millis(request.ttl) or held.ttl) / 1000)
+            return pb.ExtendResponse(lease=self._lease(request.name, held))
+
+    def _do_release(self, request):
+        with self._changed:
+            held = self._held.get(request.name)
+            mine = held and held.lease_id == request.lease_id
+            self._void.add(request.lease_id)
+            self._changed.notify_all()
+            if mine:
+                del self._held[request.name]
+                if held.end > time.monotonic():
+                    self._released.add(request.lease_id)
+                else:
+                    return pb.ReleaseResponse(reason="NOT_RELEASED_REASON_EXPIRED")
+            if request.lease_id in self._released:
+                return pb.ReleaseResponse(released=True)
+            return pb.ReleaseResponse(reason="NOT_RELEASED_REASON_NOT_HOLDER")
+
+    def _do_fence(self, request):
+        with self._changed:
+            held = self._held.get(request.name)
+            verdict = "UNKNOWN_TOKEN" if not held else "ADMITTED" if held.token == request.fencing_token else "STALE"
+            return pb.FenceResponse(verdict=f"VERDICT_{verdict}", newest_fencing_token=held.token if held else 0)
+
+    def _act(self, rpc, request, session, gone):
+        if rpc == "acquire":
+            return self._do_acquire(request, session, gone)
+        if rpc == "extend":
+            return self._do_extend(request, session)
+        return self._do_release(request) if rpc == "release" else self._do_fence(request)
+
+    # --- one operation, whichever way it came -----------------------------------------------------------------------------------
+
+    def _kinds(self, rpc, request):
+        held = self._held.get(request.name)
+        if rpc == "extend":
+            return {"extend", "claim" if held and held.offered else "renewal"}
+        return {rpc}
+
+    def _serve(self, *operation):
+        try:
+            self._carry_out(*operation)
+        except Exception:
+            self.defects.append(traceback.format_exc())
+            raise
+
+    def _carry_out(self, rpc, request, via, session, gone, answer, refuse, cut):
+        """Carries the operation out; then calls one of the last three, or none if the rule is to be silent."""
+        with self._changed:
+            kinds = self._kinds(rpc, request)
+            held = self._held.get(request.name)
+            self._record(rpc, via, session, request, claim="claim" in kinds,
+                         newestProof=bool(held) and getattr(request, "reassertion", "") == held.proof)
+            rule = self._rule_for(kinds, via, request.name)
+        reply = None
+        error = rule.get("error")
+        if "reply" in rule:
+            reply = ParseDict(rule["reply"], REPLIES[rpc]())
+        elif rule.get("act", not (error or rule.get("silent") or rule.get("cut"))):
+            try:
+                reply = self._act(rpc, request, session, gone)
+            except Refused as refused:
+                if not error:
+                    error = {"code": refused.code, "reason": refused.reason}
+        if rule.get("delay"):
+            self._stopping.wait(rule["delay"] / 1000)
+        if rule.get("silent"):
+            return
+        if rule.get("cut"):
+            cut()
+        elif error:
+            refuse(Refused(error["code"], error.get("reason", ""), error.get("message", ""), error.get("retry")))
+        else:
+            if "set" in rule:
+                reply.MergeFrom(ParseDict(rule["set"], REPLIES[rpc]()))
+            for _ in range(2 if rule.get("twice") else 1):
+                answer(reply)
+
+    # --- unary calls ------------------------------------------------------------------------------------------------------------
+
+    def _unary(self, rpc, request, context):
+        gone = threading.Event()
+        context.add_callback(gone.set)
+        outcome = []
+        self._serve(rpc, request, "unary", None, gone, outcome.append, outcome.append,
+                    lambda: outcome.append(Refused("UNAVAILABLE", "", "cut")))
+        if not outcome:
+            while not gone.is_set() and not self._stopping.is_set():
+                gone.wait(0.1)
+            context.abort(grpc.StatusCode.CANCELLED, "")
+        if isinstance(outcome[0], Refused):
+            self._abort(context, outcome[0])
+        return outcome[0]
+
+    @staticmethod
+    def _abort(context, refused):
+        code = getattr(grpc.StatusCode, refused.code)
+        status = status_pb2.Status(code=code.value[0], message=str(refused))
+        if refused.reason:
+            status.details.add().Pack(error_details_pb2.ErrorInfo(reason=refused.reason, domain="lockkeeper"))
+        if refused.retry is not None:
+            status.details.add().Pack(error_details_pb2.RetryInfo(retry_delay=duration(refused.retry)))
+        context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+        context.abort(code, str(refused))
+
+    def Acquire(self, request, context):
+        return self._unary("acquire", request, context)
+
+    def Extend(self, request, context):
+        return self._unary("extend", request, context)
+
+    def Release(self, request, context):
+        return self._unary("release", request, context)
+
+    def Fence(self, request, context):
+        return self._unary("fence", request, context)
+
+    # --- sessions ---------------------------------------------------------------------------------------------------------------
+
+    def Session(self, requests, context):
+        with self._changed:
+            session = Session(len(self._sessions) + 1)
+            self._sessions.append(session)
+        context.add_callback(lambda: session.out.put(None))
+        threading.Thread(target=self._read_session, args=(session, requests), daemon=True).start()
+        while (message := session.out.get()) is not None:
+            if isinstance(message, Refused):
+                self._abort(context, message)
+            yield message
+
+    def _read_session(self, session, requests):
+        try:
+            for message in requests:
+                kind = message.WhichOneof("message")
+                if kind == "open":
+                    self._open(session)
+                elif kind == "batch":
+                    for operation in message.batch.operations:
+                        self._begin(session, operation)
+                elif kind == "adopt":
+                    self._adopt(session, message.adopt)
+                elif kind == "heartbeat":
+                    self._heartbeat(session, message.heartbeat)
+                elif kind == "cancel":
+                    self._record("cancel", "session", session)
+                    if gone := session.waiting.get(message.cancel.operation_id):
+                        gone.set()
+                elif kind == "close":
+                    self._record("close", "session", session)
+                    session.say(closed=pb.SessionClosed())
+                    break
+        except grpc.RpcError:
+            pass  # the stream broke
+        session.out.put(None)
+
+    def _open(self, session):
+        self._record("open", "session", session)
+        rule = self._rule_for({"open"}, "session", None)
+        if error := rule.get("error"):
+            session.out.put(Refused(error["code"], error.get("reason", "")))
+        elif not rule.get("silent"):
+            session.say(opened=pb.SessionOpened(session_id=f"session-{session.number}", max_outstanding_operations=1024))
+        if "cutAfter" in rule:
+            timer = threading.Timer(rule["cutAfter"] / 1000, session.out.put, [Refused("UNAVAILABLE", "", "cut")])
+            timer.daemon = True
+            timer.start()
+
+    def _begin(self, session, operation):
+        rpc = operation.WhichOneof("operation")
+        gone = threading.Event()
+        session.waiting[operation.id] = gone
+
+        def result(**what):
+            session.say(results=pb.SessionResults(results=[pb.SessionResult(operation_id=operation.id, **what)]))
+
+        def answer(reply):
+            if rpc == "acquire" and reply.lease.offered:
+                session.say(offer=pb.SessionOffer(operation_id=operation.id, lease=reply.lease))
+            else:
+                result(**{rpc: reply})
+
+        # In a thread: an operation that waits, or is answered late, holds up no other.
+        threading.Thread(target=self._serve, daemon=True, args=(
+            rpc, getattr(operation, rpc), "session", session, gone, answer,
+            lambda refused: result(error=self._operation_error(refused)),
+            lambda: session.out.put(Refused("UNAVAILABLE", "", "cut")))).start()
+
+    @staticmethod
+    def _reason_number(reason):
+        return error_reason_pb2.ErrorReason.Value("ERROR_REASON_" + reason) if reason in KNOWN_REASONS else UNKNOWN_REASON
+
+    def _operation_error(self, refused):
+        error = pb.OperationError(code=getattr(grpc.StatusCode, refused.code).value[0], message=str(refused))
+        if refused.reason:
+            error.reason = self._reason_number(refused.reason)
+        if refused.retry is not None:
+            error.retry_delay.CopyFrom(duration(refused.retry))
+        return error
+
+    def _adopt(self, session, request):
+        self._record("adopt", "session", session, request)
+        rule = self._rule_for({"adopt"}, "session", request.name)
+        if rule.get("silent"):
+            return
+        result = pb.SessionAdoptResult(name=request.name, lease_id=request.lease_id)
+        try:
+            if error := rule.get("error"):
+                raise Refused(error["code"], error.get("reason", ""))
+            answer = self._do_extend(pb.ExtendRequest(name=request.name, lease_id=request.lease_id), session)
+            result.lease.CopyFrom(answer.lease)
+        except Refused as refused:
+            result.error.CopyFrom(self._operation_error(refused))
+        session.say(adopt_result=result)
+
+    def _heartbeat(self, session, request):
+        with self._changed:
+            leases = {name: held for name, held in self._held.items() if held.session is session}
+            self._record("heartbeat", "session", session, leases=len(leases))
+            rule = self._rule_for({"heartbeat", "renewal"}, "session", None)
+            result = pb.SessionHeartbeatResult(number=request.number)
+            for name, held in leases.items():
+                now = time.monotonic()
+                reason = rule["error"].get("reason", "") if "error" in rule else "LEASE_LOST" if held.end <= now else ""
+                if reason:
+                    result.not_extended.add(name=name, lease_id=held.lease_id, reason=self._reason_number(reason))
+                elif rule.get("act", not rule.get("silent")) and held.end - now < held.ttl / 1500:
+                    held.end = now + held.ttl / 1000
+                    result.reassertions[held.lease_id] = self._lease(name, held).reassertion
+        if rule.get("silent"):
+            return
+        if rule.get("delay"):
+            timer = threading.Timer(rule["delay"] / 1000, session.say, kwargs={"heartbeat_result": result})
+            timer.daemon = True
+            timer.start()
+        else:
+            session.say(heartbeat_result=result)
+
+
+KNOWN_REASONS = {name.removeprefix("ERROR_REASON_") for name in error_reason_pb2.ErrorReason.keys()}
