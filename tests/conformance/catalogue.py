@@ -8,16 +8,24 @@ import yaml
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FEATURES = {"sessions", "unary", "adopt", "detach", "cancel", "fork", "block", "events", "hold_at_least", "stop_margin", "tls",
-            "exit_release", "extend", "renewal", "clock"}
-CASE_KEYS = {"case", "says", "needs", "daemon", "daemons", "flags", "gate", "client", "clock", "takes", "steps"}
+            "exit_release", "extend", "renewal", "clock", "details"}
+DETAILS = {"remaining", "waited", "previousLeaseExpired"}  # members of answers that only a client with `details` has
+CASE_KEYS = {"title", "case", "says", "needs", "daemon", "daemons", "flags", "gate", "client", "clock", "takes", "steps"}
+
+
+# Files of cases, in the order of the page.
+FILES = ("acquire", "waiting", "renewal", "release", "sessions", "servers", "process")
 
 
 def load_cases():
-    """All cases, in the order of their files."""
+    """All cases; each knows the title of its file."""
     cases = []
-    for path in sorted(glob.glob(os.path.join(HERE, "cases", "*.yaml"))):
+    for name in FILES:
+        path = os.path.join(HERE, "cases", name + ".yaml")
         with open(path, encoding="utf-8") as file:
-            for case in yaml.safe_load(file):
+            head, listed = yaml.safe_load_all(file)
+            for case in listed:
+                case["title"] = head["title"]
                 case.setdefault("needs", [])
                 case.setdefault("takes", 3)
                 if unknown := (set(case) - CASE_KEYS) | (set(case["needs"]) - FEATURES):
@@ -39,6 +47,13 @@ def load_client(name):
     if unknown := (set(client["lacks"]) - FEATURES) | (set(client["leaves_out"]) - names):
         raise ValueError(f"{path} names unknown {sorted(unknown)}")
     return client
+
+
+def reason_to_leave_out(client, case):
+    """Why the client does not run the case; None if it does."""
+    if case["case"] in client["leaves_out"]:
+        return client["leaves_out"][case["case"]]
+    return next((client["lacks"][feature] for feature in case["needs"] if feature in client["lacks"]), None)
 
 
 def client_names():

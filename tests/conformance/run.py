@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True
 import google  # the stubs of google.rpc join it
 
 import stubs
-from catalogue import load_cases, load_client
+from catalogue import load_cases, load_client, reason_to_leave_out
 
 STALL = 0.25  # s; a machine that gives no time for so long can fail a case that is right
 STALL_TRIES = 3
@@ -66,20 +66,12 @@ class Suite:
         with self._output:
             print(text, flush=True)
 
-    def reason_to_leave_out(self, case):
-        if case["case"] in self.client["leaves_out"]:
-            return self.client["leaves_out"][case["case"]]
-        for feature in case["needs"]:
-            if feature in self.client["lacks"]:
-                return self.client["lacks"][feature]
-        if case.get("clock") and not self.clock_shim:
-            return "no --clock-shim was given"
-        return None
-
     def play(self, case):
         """`passed`, `failed` or `left out`."""
         from player import Failed, Player
-        reason = self.reason_to_leave_out(case)
+        reason = reason_to_leave_out(self.client, case)
+        if case.get("clock") and not self.clock_shim:
+            reason = reason or "no --clock-shim was given"
         if reason:
             self.say(f"left out  {case['case']}: {reason}")
             return "left out"
@@ -110,7 +102,7 @@ def check_features(suite):
     finally:
         driver.kill()
         shutil.rmtree(folder)
-    needed = {feature for case in load_cases() for feature in case["needs"]}
+    needed = {feature for case in load_cases() for feature in case["needs"]} | {"details"}
     missing = needed - offered - set(suite.client["lacks"])
     if missing:
         sys.exit(f"run.py: the driver offers no {sorted(missing)}, and {suite.client['file']} does not say why")

@@ -54,6 +54,7 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
         self._changed = threading.Condition(threading.RLock())
         self._rules = []
         self._held = {}
+        self._ends = {}
         self._void = set()
         self._released = set()
         self._last_token = 1_000_000
@@ -109,7 +110,7 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
     def end_of(self, name):
         """When the lease ends, by time.monotonic(), as of what the daemon has granted."""
         with self._changed:
-            return self._held[name].end if name in self._held else None
+            return self._ends[name]
 
     def await_records(self, enough, within):
         """Waits until `enough` accepts the records so far."""
@@ -158,6 +159,7 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
 
     def _lease(self, name, held, waited=0):
         self._proofs += 1
+        self._ends[name] = held.end
         held.proof = "" if held.offered else f"proof {self._proofs}"
         return lock_pb2.Lease(name=name, lease_id=held.lease_id, fencing_token=held.token, ttl=duration(held.ttl),
                         remaining_ttl=duration(max(0, round((held.end - time.monotonic()) * 1000))), offered=held.offered,
@@ -167,10 +169,11 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
         began = time.monotonic()
         wait = millis(request.wait_timeout) / 1000
         ttl = millis(request.ttl) or DEFAULT_TTL
+        in_line = False
         with self._changed:
             while True:
                 if request.lease_id in self._void:
-                    if time.monotonic() - began > 0.001:
+                    if in_line:
                         return pb.AcquireResponse(contention=lock_pb2.Contention(reason="CONTENTION_REASON_CANCELLED"))
                     raise Refused("FAILED_PRECONDITION", "LEASE_ENDED")
                 held = self._live(request.name)
@@ -180,7 +183,7 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
                 if not held:
                     held = self._new_lease(request.lease_id, request.owner, ttl)
                     held.session = session
-                    if request.confirm and waited > 0:
+                    if request.confirm and in_line:
                         held.offered, held.end = True, time.monotonic() + OFFER_MILLIS / 1000
                     self._held[request.name] = held
                     return pb.AcquireResponse(lease=self._lease(request.name, held, waited))
@@ -190,6 +193,9 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
                     return pb.AcquireResponse(contention=lock_pb2.Contention(
                         reason=f"CONTENTION_REASON_{reason}", holder_owner=held.owner,
                         remaining_ttl=duration(round((held.end - time.monotonic()) * 1000))))
+                if not in_line:
+                    in_line = True
+                    self._record("line", "session" if session else "unary", session, request)
                 self._changed.wait(min(left, max(0.001, held.end - time.monotonic()), 0.1))
 
     def _do_extend(self, request, session):

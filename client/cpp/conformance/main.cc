@@ -164,7 +164,7 @@ class Driver {
   json Features(const json&) {
     return {{"features",
              {"sessions", "adopt", "detach", "cancel", "events", "stop_margin", "tls",
-              "exit_release", "renewal", "clock"}}};
+              "exit_release", "renewal", "clock", "details"}}};
   }
 
   json Create(const json& request) {
