@@ -6,7 +6,8 @@ import threading
 
 
 class Gate:
-    """Modes: `pass`; `hold` keeps all bytes back; `hold answers` only those of the daemon; `refuse` also cuts new connections."""
+    """Modes: `pass`; `hold` keeps all bytes back; `hold answers` only those of the daemon; `refuse`
+    cuts new connections as well; `away` listens no more, for good."""
 
     def __init__(self, upstream):
         self._upstream = upstream
@@ -16,7 +17,7 @@ class Gate:
         self._closed = False
         self.connections = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
-        threading.Thread(target=self._accept, daemon=True).start()
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     @property
     def address(self):
@@ -26,8 +27,19 @@ class Gate:
         with self._changed:
             self._mode = mode
             self._changed.notify_all()
-        if mode == "refuse":
+        if mode == "away":
+            self._stop_listening()
+        if mode in ("refuse", "away"):
             self.cut()
+
+    def _stop_listening(self):
+        """The port stays ours, so that nobody else listens there."""
+        address = self._listener.getsockname()
+        self._shut(self._listener)
+        self._listener.close()
+        self._listener = socket.socket()
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(address)
 
     def lead_to(self, upstream):
         self._upstream = upstream
@@ -53,10 +65,10 @@ class Gate:
         except OSError:
             pass
 
-    def _accept(self):
+    def _accept(self, listener):
         while not self._closed:
             try:
-                client, _ = self._listener.accept()
+                client, _ = listener.accept()
             except OSError:
                 return
             try:
