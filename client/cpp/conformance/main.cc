@@ -136,11 +136,11 @@ class Driver {
 
   void Say(const json& line) {
     const std::lock_guard lock(output_mutex_);
-    std::cout << line.dump() << std::endl;
+    std::cout << line.dump() << "\n" << std::flush;
   }
 
   void Answer(const json& request) {
-    static const std::map<std::string, Handler> handlers = {
+    static const std::map<std::string, Handler> kHandlers = {
         {"features", &Driver::Features}, {"create", &Driver::Create},
         {"acquire", &Driver::Acquire},   {"cancel", &Driver::Cancel},
         {"state", &Driver::State},       {"check", &Driver::Check},
@@ -149,8 +149,8 @@ class Driver {
         {"adopt", &Driver::Adopt},       {"close", &Driver::Close}};
     json answer = {{"id", request.at("id")}};
     try {
-      const auto handler = handlers.find(request.at("do"));
-      if (handler == handlers.end()) throw BadRequest("no such request");
+      const auto handler = kHandlers.find(request.at("do"));
+      if (handler == kHandlers.end()) throw BadRequest("no such request");
       answer["ok"] = (this->*handler->second)(request);
     } catch (const Failure& failure) {
       answer["error"] = {
