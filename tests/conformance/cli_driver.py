@@ -20,6 +20,8 @@ CODES = {
 CAUSES = {"ENDED": "LEASE_LOST", "FORCED": "LEASE_LOST", "NOT_RENEWED": "RENEWALS_FAILED", "MAX_HOLD": "MAX_HOLD", "PAUSED": "PAUSED",
           "GUARDIAN_PAUSED": "PAUSED"}
 ADDITIONS = (("owner", "--owner"), ("leaseId", "--lease-id"))
+FILES = (("caFile", "--tls-ca"), ("certificateFile", "--tls-cert"), ("keyFile", "--tls-key"), ("serverName", "--server-name"),
+         ("tokenFile", "--token-file"))
 TIMES = (("ttl", "--ttl"), ("wait", "--wait"), ("lockDelay", "--lock-delay"), ("maxHold", "--max-hold"), ("holdAtLeast", "--hold-at-least"))
 
 
@@ -112,10 +114,13 @@ class Driver:
             self.say({"id": request["id"], "error": failure.answer})
 
     def features(self, _):
-        return {"features": ["cancel", "events", "exit_release", "renewal", "clock"]}
+        return {"features": ["cancel", "events", "exit_release", "renewal", "clock", "tls"]}
 
     def create(self, request):
         self._options = ["--output", "json", "--quiet"] + [word for server in request["servers"] for word in ("--server", server)]
+        for field, option in FILES:
+            if field in request:
+                self._options += [option, request[field]]
         if "callTimeout" in request:
             self._options += ["--timeout", f"{request['callTimeout']}ms"]
         return {}

@@ -11,6 +11,7 @@ import struct
 import tempfile
 import time
 
+import certificates
 from catalogue import DETAILS
 from driver import Driver, DriverGone
 from gate import Gate
@@ -115,6 +116,9 @@ class Player:
 
     def _start_servers(self):
         kind = self._case.get("daemon", "real")
+        tls = self._case.get("tls", False)
+        if tls:
+            certificates.make(self._folder)
         if kind == "scripted":
             self._scripted = ScriptedDaemon()
             addresses = [self._scripted.address]
@@ -123,9 +127,10 @@ class Player:
             if count > 1 or kind == "redis":
                 self._redis = Redis(self._folder)
             for number in range(1, count + 1):
-                self._daemons.append(Daemon(self._suite.daemon, self._folder, f"daemon{number}", self._redis, self._case.get("flags", ())))
+                self._daemons.append(Daemon(self._suite.daemon, self._folder, f"daemon{number}", self._redis, tls))
             addresses = [daemon.address for daemon in self._daemons]
-            self._outsider = Outsider(addresses[-1])
+            if not tls:
+                self._outsider = Outsider(addresses[-1])
         if self._case.get("gate"):
             self._gates = [Gate(address) for address in addresses]
             addresses = [gate.address for gate in self._gates]
@@ -198,7 +203,8 @@ class Player:
         wanted = {key: step.pop(key) for key in ("expect", "error", "save", "times") if key in step}
         request = {"do": verb} | filled(step, self._variables)
         if verb == "create":
-            request = {"servers": self._addresses} | request
+            request = {"servers": self._addresses} | {
+                key: os.path.join(self._folder, value) if key.endswith("File") else value for key, value in request.items()}
         if verb == "cancel":
             request["request"] = self._started[request["request"]]
         for number in range(wanted.get("times", 1)):

@@ -63,15 +63,18 @@ class Redis:
 class Daemon:
     """A lockkeeperd; started again, it listens elsewhere: a gate hides that."""
 
-    def __init__(self, program, folder, name, redis=None, flags=()):
-        self._program, self._folder, self._name, self._redis, self._flags = program, folder, name, redis, list(flags)
+    def __init__(self, program, folder, name, redis=None, tls=False):
+        self._program, self._folder, self._name, self._redis = program, folder, name, redis
+        self._listen = ["--listen", "127.0.0.1:0"]
+        if tls:
+            self._listen = ["--listen", "tls://127.0.0.1:0", "--tls-cert", "daemon.pem", "--tls-key", "daemon.key"]
         self.start()
 
     def start(self):
         store = ["--redis", self._redis.url] if self._redis else ["--embedded", "--data-dir", os.path.join(self._folder, self._name)]
         self._log = open(os.path.join(self._folder, self._name + ".log"), "ab")
         self.process = subprocess.Popen(
-            [self._program, *store, "--listen", "127.0.0.1:0", "--http-listen", "", *self._flags],
+            [self._program, *store, *self._listen, "--http-listen", ""],
             cwd=self._folder, stdout=subprocess.PIPE, stderr=self._log)
         line = []
         reader = threading.Thread(target=lambda: line.append(self.process.stdout.readline().decode()), daemon=True)
