@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operations of one session: numbers them, sends them and matches the answers. Operations that arrive in one turn of the event loop, or
+// while a message is being written, go together in the next message.
+//
+// State    | until                      | operations
+// opening  | the server says `opened`   | are queued
+// open     | the daemon drains          | are sent
+// retiring | all operations are answered | are sent; then the stream is closed
+// ended    |                            | are rejected
+import { type ClientDuplexStream, status, type StatusObject } from '@grpc/grpc-js';
+import { type LockkeeperError, noAnswerInTime } from '../errors';
+import type { Clock } from '../renewal/clock';
+import {
+  type LeaseLostMessage, type LeaseMessage, messages, type OperationRequest, type SessionResponse, toNumber,
+} from './messages';
+import { mayWait, type Operation } from './operation';
+import { cancelledByCaller, errorOfOperation, outcomeUnknown } from './problems';
+
+// The server accepts 1,024 operations and 64 KiB in a message. A message is a few bytes longer than its operations.
+const BATCH_MAX = 1_024;
+const BATCH_BYTES_MAX = 60 * 1024;
+const OPERATION_BYTES_MAX = BATCH_BYTES_MAX / 4;
+// Tag, length and number of an operation in its batch.
+const OPERATION_HEAD_BYTES = 16;
+
+// Longest wait for the opening: some proxies forward nothing of a stream until it has ended.
+const OPEN_TIMEOUT = 2_000;
+// The limit that is assumed if the server does not tell one.
+const OUTSTANDING_DEFAULT = 1_024;
+const OWNER_BYTES_MAX = 256;
+
+/** How a session ended: the server does not know the rpc; it did not open; it was cut; we closed it. */
+export type SessionEnd = 'unsupported' | 'notOpened' | 'cut' | 'retired';
+
+export type Stream = ClientDuplexStream<object, SessionResponse>;
+
+export interface SessionEvents {
+  onOpened(link: SessionLink): void;
+  onDraining(link: SessionLink): void;
+  onHeartbeatResult(link: SessionLink, result: NonNullable<SessionResponse['heartbeatResult']>): void;
+  onLeaseLost(link: SessionLink, lost: LeaseLostMessage): void;
+  /** `unsent` were never sent, and go elsewhere. Those that were sent are answered OUTCOME_UNKNOWN after this. */
+  onEnded(link: SessionLink, end: SessionEnd, unsent: Operation[]): void;
+}
+
+/** What a lease is adopted with. */
+export interface Adoption {
+  name: string;
+  leaseId: string;
+  fencingToken: number;
+  reassertion: string;
+}
+
+export type AdoptDone = (error: LockkeeperError | null, lease: LeaseMessage | null) => void;
+
+interface Entry {
+  operation: Operation | null;  // Null if nobody waits for the answer any more.
+  waits: boolean;
+  sentAt: number;  // 0: not sent.
+}
+
+interface PendingAdoption {
+  done: AdoptDone;
+  deadline: number;
+  sentAt: number;
+}
+
+// Upper bound of what an operation takes on the wire. Strings of UTF-16 take at most three bytes per unit.
+function bytesMax({ acquire, extend, release, fence }: OperationRequest): number {
+  let units = 0;
+  if (acquire) {
+    units = acquire.name.length + acquire.leaseId.length + acquire.owner.length;
+    for (const key in acquire.labels) units += key.length + acquire.labels[key]!.length + 4;
+  } else if (extend) {
+    units = extend.name.length + extend.leaseId.length + (extend.reassertion?.length ?? 0);
+  } else {
+    units = (release?.name.length ?? 0) + (release?.leaseId.length ?? 0) + (fence?.name.length ?? 0);
+  }
+  return units * 3 + 96;
+}
+
+export class SessionLink {
+  state: 'opening' | 'open' | 'retiring' | 'ended' = 'opening';
+  wasOpen = false;
+  #stream: Stream;
+  #clock: Clock;
+  #events: SessionEvents;
+  #broken = false;  // By us.
+  #outdated = false;  // Another session takes its place.
+  #writing = false;
+  #writesClosed = false;
+  #flushDue = false;
+  #lastId = 0;
+  #entries = new Map<number, Entry>();
+  #queue: number[] = [];  // Not sent yet. May have ids of operations that were cancelled.
+  #cancels: number[] = [];
+  #adoptions = new Map<string, PendingAdoption>();  // By lease id.
+  #adoptQueue: Adoption[] = [];
+  #beat = 0;  // Number of the last heartbeat.
+  #beatDue = false;
+  #sent = 0;
+  #waiting = 0;
+  #sentMax = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #timerAt = Infinity;
+  #openBy: number;
+  #heardAt = 0;
+  // An answer is late, and nothing was received since its operation was sent. Until something is received, this connection gets no new
+  // operations. If the connection is gone, gRPC's pings will notice.
+  #suspect = false;
+
+  static canCarry(request: OperationRequest): boolean {
+    return bytesMax(request) <= OPERATION_BYTES_MAX;
+  }
+
+  constructor(stream: Stream, owner: string, clock: Clock, events: SessionEvents) {
+    this.#stream = stream;
+    this.#clock = clock;
+    this.#events = events;
+    this.#openBy = clock.now() + OPEN_TIMEOUT;
+    this.#armTimer(this.#openBy);
+    stream.on('data', (message: SessionResponse) => this.#onMessage(message));
+    stream.on('error', () => {});  // `status` says it too.
+    stream.on('status', (end: StatusObject) => this.#onEnded(end));
+    // The owner is only for the server's logs, but one that is too long would make the server reject the session.
+    this.#write({ open: Buffer.byteLength(owner) <= OWNER_BYTES_MAX ? { owner } : {} });
+  }
+
+  /** Whether it takes operations at the moment. */
+  get isUsable(): boolean {
+    return (this.state === 'opening' || this.state === 'open') && !this.#outdated && !this.#suspect && !this.#broken;
+  }
+
+  /** Sends the operation. False if this session takes no more, or none at the moment. Requires: canCarry. */
+  run(operation: Operation): boolean {
+    if (this.state === 'ended' || this.#broken || this.#writesClosed || this.#suspect || this.#outdated) return false;
+    const waits = mayWait(operation.request);
+    // Waiting acquires must not take all the places, because renewals need some.
+    if (waits && this.#sentMax > 0 && this.#waiting >= this.#sentMax / 2) return false;
+    const id = ++this.#lastId;
+    operation.carrier = this;
+    this.#entries.set(id, { operation, waits, sentAt: 0 });
+    if (waits) ++this.#waiting;
+    this.#queue.push(id);
+    this.#armTimer(operation.deadline);
+    this.#flushSoon();
+    return true;
+  }
+
+  /** Takes a lease over into this session. Requires: isUsable and open. */
+  adopt(adoption: Adoption, deadline: number, done: AdoptDone): void {
+    this.#adoptions.set(adoption.leaseId, { done, deadline, sentAt: 0 });
+    this.#adoptQueue.push(adoption);
+    this.#armTimer(deadline);
+    this.#flushSoon();
+  }
+
+  /** Sends a heartbeat. Returns its number. */
+  heartbeat(): number {
+    this.#beatDue = true;
+    this.#flushSoon();
+    return ++this.#beat;
+  }
+
+  /** The answer to a heartbeat is late. */
+  heartbeatIsLate(sentAt: number): void {
+    if (this.#heardAt < sentAt) this.#suspect = true;
+  }
+
+  /** Answers the operation with CANCELLED. False if this session does not have it. */
+  cancel(operation: Operation): boolean {
+    for (const [id, entry] of this.#entries) {
+      if (entry.operation !== operation) continue;
+      this.#giveUp(id, entry);
+      this.#flushSoon();
+      operation.done(cancelledByCaller(), null);
+      return true;
+    }
+    return false;
+  }
+
+  /** Closes the stream cleanly as soon as all operations are answered. Takes no new ones. */
+  retire(): void {
+    this.#outdated = true;
+    if (this.state === 'open') this.state = 'retiring';
+    this.#flushSoon();
+  }
+
+  /** Ends the stream at once. */
+  break(): void {
+    this.#broken = true;
+    this.#stream.cancel();
+  }
+
+  #flushSoon(): void {
+    if (this.#flushDue || this.#writing) return;
+    this.#flushDue = true;
+    process.nextTick(() => {
+      this.#flushDue = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    if (this.#writing || this.#writesClosed || this.#broken || this.state === 'opening' || this.state === 'ended') return;
+    const message = this.#nextCancel() ?? this.#nextBatch() ?? this.#nextBeat() ?? this.#nextAdoption();
+    if (message) {
+      this.#write(message);
+    } else if (this.state === 'retiring' && this.#entries.size === 0 && this.#adoptions.size === 0) {
+      this.#writesClosed = true;
+      this.#stream.write({ close: {} });
+      this.#stream.end();
+    }
+  }
+
+  #write(message: object): void {
+    this.#writing = true;
+    this.#stream.write(message, () => {
+      this.#writing = false;
+      this.#flush();
+    });
+  }
+
+  #nextCancel(): object | null {
+    for (let id = this.#cancels.shift(); id !== undefined; id = this.#cancels.shift()) {
+      if (this.#entries.has(id)) return { cancel: { operationId: id } };
+    }
+    return null;
+  }
+
+  #nextBatch(): object | null {
+    if (this.#queue.length === 0) return null;
+    const operations: object[] = [];
+    const now = this.#clock.now();
+    let bytes = 0;
+    let taken = 0;
+    for (const id of this.#queue) {
+      if (this.#sent >= this.#sentMax || operations.length >= BATCH_MAX) break;
+      const entry = this.#entries.get(id);
+      if (entry?.operation) {
+        const { request } = entry.operation;
+        bytes += bytesMax(request) + OPERATION_HEAD_BYTES;
+        if (bytes > BATCH_BYTES_MAX) break;
+        operations.push({ id, acquire: request.acquire, extend: request.extend, release: request.release, fence: request.fence });
+        entry.sentAt = now;
+        entry.operation.sent = now;
+        ++this.#sent;
+      }
+      ++taken;
+    }
+    this.#queue = taken === this.#queue.length ? [] : this.#queue.slice(taken);
+    return operations.length > 0 ? { batch: { operations } } : null;
+  }
+
+  #nextBeat(): object | null {
+    if (!this.#beatDue) return null;
+    this.#beatDue = false;
+    return { heartbeat: { number: this.#beat } };
+  }
+
+  #nextAdoption(): object | null {
+    for (let adopt = this.#adoptQueue.shift(); adopt; adopt = this.#adoptQueue.shift()) {
+      const pending = this.#adoptions.get(adopt.leaseId);
+      if (!pending) continue;
+      pending.sentAt = this.#clock.now();
+      return { adopt };
+    }
+    return null;
+  }
+
+  #erase(id: number, entry: Entry): void {
+    if (entry.waits) --this.#waiting;
+    if (entry.sentAt > 0) --this.#sent;
+    this.#entries.delete(id);
+  }
+
+  // The operation is answered without the daemon. If it was sent, its place stays taken until the daemon has answered.
+  #giveUp(id: number, entry: Entry): void {
+    entry.operation = null;
+    if (entry.sentAt === 0) {
+      this.#erase(id, entry);
+    } else if (entry.waits) {
+      this.#cancels.push(id);
+    }
+  }
+
+  #take(id: number): Operation | null {
+    const entry = this.#entries.get(id);
+    if (!entry) return null;
+    this.#erase(id, entry);
+    return entry.operation;
+  }
+
+  #onMessage(message: SessionResponse): void {
+    this.#heardAt = this.#clock.now();
+    this.#suspect = false;
+    if (message.results) {
+      for (const result of message.results.results) {
+        const operation = this.#take(toNumber(result.operationId));
+        if (!operation) continue;
+        if (result.error) operation.done(errorOfOperation(result.error), null);
+        else operation.done(null, result);
+      }
+    } else if (message.offer) {
+      const { lease, operationId } = message.offer;
+      // An offer that nobody waits for lapses soon.
+      if (lease) this.#take(toNumber(operationId))?.done(null, { acquire: { lease: Object.assign(lease, { offered: true }) } });
+    } else if (message.heartbeatResult) {
+      this.#events.onHeartbeatResult(this, message.heartbeatResult);
+    } else if (message.adoptResult) {
+      const { leaseId, lease, error } = message.adoptResult;
+      const pending = this.#adoptions.get(leaseId);
+      this.#adoptions.delete(leaseId);
+      if (lease) pending?.done(null, lease);
+      else pending?.done(error ? errorOfOperation(error) : outcomeUnknown('the adoption was answered by nothing'), null);
+    } else if (message.leaseLost) {
+      this.#events.onLeaseLost(this, message.leaseLost);
+    } else if (message.draining) {
+      if (this.state === 'open') this.state = 'retiring';
+      this.#events.onDraining(this);
+    } else if (message.opened) {
+      const allowed = message.opened.maxOutstandingOperations;
+      // Not all of them: the server frees a place only after its answer has been written.
+      this.#sentMax = allowed > 0 ? allowed - Math.floor(allowed / 4) : OUTSTANDING_DEFAULT;
+      this.wasOpen = true;
+      this.#openBy = Infinity;
+      if (this.state === 'opening') this.state = this.#outdated ? 'retiring' : 'open';
+      this.#events.onOpened(this);
+    }
+    this.#flushSoon();
+  }
+
+  #onEnded({ code }: StatusObject): void {
+    if (this.state === 'ended') return;
+    const end = code === status.UNIMPLEMENTED ? 'unsupported'
+      : !this.wasOpen ? 'notOpened'
+        : this.state === 'retiring' || this.#broken ? 'retired' : 'cut';
+    this.state = 'ended';
+    if (this.#timer) clearTimeout(this.#timer);
+    const unsent: Operation[] = [];
+    const sent: Operation[] = [];
+    for (const { operation, sentAt } of this.#entries.values()) if (operation) (sentAt > 0 ? sent : unsent).push(operation);
+    const adoptions = [...this.#adoptions.values()];
+    this.#entries.clear();
+    this.#adoptions.clear();
+    this.#events.onEnded(this, end, unsent);
+    const broke = () => outcomeUnknown('the session broke before the answer came');
+    for (const operation of sent) operation.done(broke(), null);
+    for (const { done } of adoptions) done(broke(), null);
+  }
+
+  // A timer that fires too early is harmless, and is cheaper than moving the timer with each operation.
+  #armTimer(at: number): void {
+    if (at >= this.#timerAt) return;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timerAt = at;
+    this.#timer = setTimeout(() => this.#onTimer(), Math.max(at - this.#clock.now(), 1)).unref();
+  }
+
+  #onTimer(): void {
+    this.#timer = null;
+    this.#timerAt = Infinity;
+    const now = this.#clock.now();
+    if (now >= this.#openBy) {
+      this.break();
+      return;
+    }
+    let next = this.#openBy;
+    const late: Operation[] = [];
+    for (const [id, entry] of this.#entries) {
+      if (!entry.operation) continue;
+      if (entry.operation.deadline > now) {
+        next = Math.min(next, entry.operation.deadline);
+        continue;
+      }
+      if (entry.sentAt > 0 && !entry.waits && this.#heardAt < entry.sentAt) this.#suspect = true;
+      late.push(entry.operation);
+      this.#giveUp(id, entry);
+    }
+    const lateAdoptions: PendingAdoption[] = [];
+    for (const [leaseId, adoption] of this.#adoptions) {
+      if (adoption.deadline > now) {
+        next = Math.min(next, adoption.deadline);
+        continue;
+      }
+      if (adoption.sentAt > 0 && this.#heardAt < adoption.sentAt) this.#suspect = true;
+      lateAdoptions.push(adoption);
+      this.#adoptions.delete(leaseId);
+    }
+    if (next < Infinity) this.#armTimer(next);
+    this.#flushSoon();
+    for (const operation of late) operation.done(noAnswerInTime(), null);
+    for (const { done } of lateAdoptions) done(noAnswerInTime(), null);
+  }
+}
+
+export const sessionPath = '/lockkeeper.v1.LockService/Session';
+export const sessionTypes = { request: messages.sessionRequest, response: messages.sessionResponse };
