@@ -21,27 +21,31 @@ for name in "$@"; do patches+=("tests/conformance/broken/$LANGUAGE/$(basename -s
 # rsync would do this in one call, but a bare Debian has none.
 copy_tree() {
   local file
-  mkdir -p "$COPY" "$OUT"
+  mkdir -p "$COPY/build" "$OUT"
+  (cd "$COPY" && find . -path ./build -prune -o -type f -print) | while read -r file; do
+    [ -f "$file" ] || rm "$COPY/$file"
+  done
   while read -r file; do
     cmp -s "$file" "$COPY/$file" || install -D -m "$(stat -c %a "$file")" "$file" "$COPY/$file"
   done < <(git ls-files --cached --others --exclude-standard)
-  mkdir -p "$COPY/build"
   [ ! -d build/deps ] || ln -sfn "$PWD/build/deps" "$COPY/build/deps"
 }
 
+apply() { (cd "$COPY" && GIT_CEILING_DIRECTORIES=$(dirname "$COPY") git apply "$@"); }
+
 # try PATCH: 0 if the suite fails for the client with this patch.
 try() {
-  local patch=$1 name cases=() status=0 case
+  local patch=$PWD/$1 name cases=() status=0 case
   name=$(basename -s .patch "$patch")
   while read -r case; do cases+=(--case "$case"); done < <(sed -n '1,/^--- /s/^Fails: //p' "$patch" | tr ' ' '\n')
-  patch -s -p1 -d "$COPY" <"$patch"
+  apply "$patch" || return 1
   if (cd "$COPY" && "client/$LANGUAGE/check.sh" "$OUT") >"$LOG" 2>&1; then
     "$COPY/tests/conformance/run.py" "$LANGUAGE" --driver "$OUT/driver" --daemon "$LOCKKEEPERD" --cli "$LOCKKEEPER" \
       --clock-shim "$CLOCK_SHIM" "${cases[@]}" >"$LOG" 2>&1 || status=$?
   else
     status=build
   fi
-  patch -s -R -p1 -d "$COPY" <"$patch"
+  apply -R "$patch"
   case $status in
     1)
       echo "found      $name: $(sed -n 's/^FAILED *\([a-z_]*\):.*/\1/p' "$LOG" | paste -sd ' ')"
