@@ -58,7 +58,6 @@ func (ds *daemons) current() (*daemon, int) {
 // failed moves on to the next daemon, unless that was already done.
 func (ds *daemons) failed(number int, why *Error) {
 	ds.failer(number)()
-	ds.all[number].connectNow()
 	if ds.onUnserved != nil {
 		ds.onUnserved(why)
 	}
@@ -142,13 +141,6 @@ func (d *daemon) connect(settings []grpc.DialOption) *Error {
 		*client = pb.NewLockServiceClient(connection)
 	}
 	return nil
-}
-
-// connectNow ends gRPC's pause after a failed attempt to connect.
-func (d *daemon) connectNow() {
-	for _, connection := range d.connections {
-		connection.ResetConnectBackoff()
-	}
 }
 
 // run carries the operation out once, in a session or by a unary call, until ctx ends.
