@@ -136,11 +136,16 @@ func (c *Client) With(
 	work, end := withCause(ctx)
 	defer func() {
 		end(ErrReleased)
-		_, _ = lease.Release(context.Background()) // the work is done; what is left ends with the ttl
+		wait, stop := context.WithCancel(context.Background())
+		defer stop()
+		if !lease.Held() {
+			stop() // the caller has to hear of the loss, and not to wait
+		}
+		_, _ = lease.Release(wait) // the work is done; what is left ends with the ttl
 	}()
 	go func() {
 		select {
-		case <-lease.ctx.Done():
+		case <-lease.lost:
 			end(lease.Err())
 		case <-work.Done():
 		}

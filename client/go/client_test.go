@@ -144,7 +144,7 @@ func TestAReleasedLeaseIsNotLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, err := lease.Release(ctx); err != nil || !done.Released {
+	if done, err := lease.Release(lease.Context()); err != nil || !done.Released {
 		t.Errorf("released %v, %v", done, err)
 	}
 	<-lease.Context().Done()

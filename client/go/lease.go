@@ -208,7 +208,12 @@ func (l *Lease) Release(ctx context.Context) (ReleaseResult, error) {
 		}
 	}
 	pending := l.release
+	ending := l.ending
+	l.ending = nil
 	l.unlock()
+	if ending != nil {
+		defer l.end(ending) // not before: ctx may be the lease's own
+	}
 	return pending.wait(ctx, l.client.options.ReleaseTimeout)
 }
 
@@ -474,7 +479,7 @@ type leaseContext struct {
 }
 
 func (c leaseContext) Err() error {
-	if cause := c.lease.Err(); cause != nil {
+	if cause := c.lease.Err(); cause != nil && cause != ErrReleased {
 		c.end(cause)
 	}
 	return c.Context.Err()

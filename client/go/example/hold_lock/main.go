@@ -57,7 +57,9 @@ func run(server, name string, steps, wait int) error {
 		}
 		return err
 	})
-	if ctx.Err() != nil {
+	if errors.As(err, new(*lockkeeper.LostError)) {
+		fmt.Println("lost")
+	} else if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
@@ -87,7 +89,6 @@ func main() {
 		fmt.Printf("held by '%s'\n", not.HolderOwner)
 		os.Exit(75)
 	case errors.As(err, new(*lockkeeper.LostError)):
-		fmt.Println("lost")
 		os.Exit(70)
 	case errors.Is(err, context.Canceled):
 		os.Exit(143)
