@@ -49,7 +49,8 @@ block() {
 place=$(mktemp -d)
 daemon=
 finish() {
-  [ -z "$daemon" ] || { kill "$daemon" && wait "$daemon" || true; }
+  [ -z "$daemon" ] || kill "$daemon"
+  wait
   rm -rf "$place"
 }
 trap finish EXIT

@@ -26,7 +26,11 @@ type request struct {
 	Servers        []string `json:"servers"`
 	CallTimeout    int64    `json:"callTimeout"`
 	ReleaseTimeout int64    `json:"releaseTimeout"`
-	UseSessions    *bool    `json:"useSessions"`
+	CAFile         string   `json:"caFile"`
+	Certificate    string   `json:"certificateFile"`
+	Key            string   `json:"keyFile"`
+	ServerName     string   `json:"serverName"`
+	TokenFile      string   `json:"tokenFile"`
 
 	// acquire, adopt, fence, extend ...
 	As          string            `json:"as"`
@@ -202,7 +206,8 @@ func told(result lockkeeper.ReleaseResult, err error) (object, error) {
 func (d *driver) create(r request) (object, error) {
 	client, err := lockkeeper.New(lockkeeper.Options{
 		Servers: r.Servers, Owner: r.Owner, CallTimeout: millis(r.CallTimeout), ReleaseTimeout: millis(r.ReleaseTimeout),
-		NoSessions: r.UseSessions != nil && !*r.UseSessions,
+		TLS:       lockkeeper.TLS{CAFile: r.CAFile, CertificateFile: r.Certificate, KeyFile: r.Key, ServerName: r.ServerName},
+		TokenFile: r.TokenFile,
 	})
 	if err != nil {
 		return nil, err

@@ -4,8 +4,8 @@
 //
 //	hold_lock SERVER NAME STEPS [WAIT]
 //
-// It waits in line for at most WAIT seconds. See docs/guides/go.md. Exit codes: 0 done, 70 the lease was lost, 75 somebody else has the
-// lock, 143 stopped by SIGTERM, 1 anything else.
+// It waits in line for at most WAIT seconds. See docs/guides/go.md. Exit codes: 0 done, 70 the
+// lease was lost, 75 somebody else has the lock, 143 stopped by SIGTERM, 1 anything else.
 package main
 
 import (
@@ -21,7 +21,9 @@ import (
 	lockkeeper "lockkeeper/client/go"
 )
 
-func work(ctx context.Context, client *lockkeeper.Client, lease *lockkeeper.Lease, steps int) error {
+func work(
+	ctx context.Context, client *lockkeeper.Client, lease *lockkeeper.Lease, steps int,
+) error {
 	fmt.Println("acquired with fencing token", lease.Token())
 	for step := 1; step <= steps; step++ {
 		fmt.Printf("step %d: %.1f s left\n", step, lease.Remaining().Seconds())
@@ -31,7 +33,8 @@ func work(ctx context.Context, client *lockkeeper.Client, lease *lockkeeper.Leas
 			return ctx.Err()
 		}
 	}
-	found, err := client.Fence(ctx, lease.Name(), lease.Token(), lockkeeper.FenceOptions{RequireLive: true})
+	live := lockkeeper.FenceOptions{RequireLive: true}
+	found, err := client.Fence(ctx, lease.Name(), lease.Token(), live)
 	if err != nil {
 		return err
 	}
@@ -49,14 +52,17 @@ func run(server, name string, steps, wait int) error {
 	defer client.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	options := lockkeeper.AcquireOptions{TTL: 10 * time.Second, Wait: time.Duration(wait) * time.Second}
-	err = client.With(ctx, name, options, func(ctx context.Context, lease *lockkeeper.Lease) error {
+	options := lockkeeper.AcquireOptions{
+		TTL: 10 * time.Second, Wait: time.Duration(wait) * time.Second,
+	}
+	job := func(ctx context.Context, lease *lockkeeper.Lease) error {
 		err := work(ctx, client, lease, steps)
 		if cause := lease.Err(); errors.As(cause, new(*lockkeeper.LostError)) {
 			return cause
 		}
 		return err
-	})
+	}
+	err = client.With(ctx, name, options, job)
 	if errors.As(err, new(*lockkeeper.LostError)) {
 		fmt.Println("lost")
 	} else if ctx.Err() != nil {
