@@ -37,7 +37,6 @@ class Checker {
     if (store.redis.empty() && !store.embedded) {
       problems_.emplace_back(
           "no store is given: use --redis URL (store.redis) for a Redis that all daemons share, or "
-          "or "
           "--embedded (store.embedded) for a private one that only this daemon uses");
     }
     if (!store.redis.empty() && store.embedded) {

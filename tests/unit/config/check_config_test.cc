@@ -33,8 +33,9 @@ TEST(CheckConfigTest, OneStoreIsRight) {
 }
 
 TEST(CheckConfigTest, NoStoreIsRefusedNamingBoth) {
-  EXPECT_THAT(ProblemsOf(From({})), AllOf(HasSubstr("--redis URL"), HasSubstr("--embedded"),
-                                          HasSubstr("only this daemon")));
+  EXPECT_EQ(ProblemsOf(From({})),
+            "no store is given: use --redis URL (store.redis) for a Redis that all daemons share, "
+            "or --embedded (store.embedded) for a private one that only this daemon uses");
 }
 
 TEST(CheckConfigTest, TwoStoresAreRefusedWithTheirOrigins) {
