@@ -11,6 +11,8 @@
 #   reach    a page below docs/ is linked from another page
 #   folder   each folder below server/ has a README.md
 #   files    a file that a README below server/ names exists there, below server/ or at the root
+#   may use  the first sentence of `May use` in such a README names what cmake/include_law.txt allows its folder, but not Abseil
+#   may use  the first sentence of a README's `May use` names the folders that cmake/include_law.txt allows, and the libraries but Abseil
 #   steps    those of life_of_a_request.md, there and back, are numbered without a gap, 20 at most, and name their thread
 #   size     README.md has at most 120 lines; it and docs/ at most 100 columns but in tables, links and what a shell shows
 # Prints `file:line: rule` for each breach and fails if there is one. tests/tidy/docs_test.sh has a case for each rule.
@@ -118,5 +120,25 @@ done
 while read -r folder; do
   [ -f "$folder/README.md" ] || breach "$folder/README.md:1" "each folder says what it is for"
 done < <(git ls-files --cached --others --exclude-standard 'server/*/*' | sed 's|/[^/]*$||' | sort -u)
+
+# may_use README: its first sentence on what the folder may use, on one line.
+may_use() {
+  awk '/^- /{ on = /^- May use:/ } on' "$1" | tr '\n' ' ' | sed 's/\. .*//'
+}
+
+while IFS='|' read -r folder folders libraries; do
+  folder=${folder%% *} readme=${folder%/}/README.md
+  [[ $folder == server/* && $folders != *"*"* && -f $readme ]] || continue
+  sentence=$(may_use "$readme")
+  # shellcheck disable=SC2016  # backticks are meant
+  named=$({ grep -oE '`server/[a-z/]+`' <<<"$sentence" || true; } | tr -d '`' | sort | xargs)
+  allowed=$(tr ' ' '\n' <<<"$folders" | sed '/^$/d; s|/$||' | sort | xargs)
+  [ "$named" = "$allowed" ] || breach "$readme:1" "\`May use\` names [$named], cmake/include_law.txt [$allowed]"
+  for library in $libraries; do
+    # One name stands for gRPC with protobuf, and for spdlog with fmt; what the build generates is ours.
+    case $library in absl* | grpc?* | google | fmt | lockkeeper_*) continue ;; esac
+    grep -qiF -- "$library" <<<"$sentence" || breach "$readme:1" "\`May use\` does not name $library of cmake/include_law.txt"
+  done
+done < <(cat cmake/include_law.txt 2>/dev/null || true)
 
 exit $status

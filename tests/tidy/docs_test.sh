@@ -15,7 +15,8 @@ failures=0
 # tell FILE: what docs.sh says of a tree with a few other files and FILE, whose text is on standard input.
 tell() {
   find "$TREE" -mindepth 1 -delete
-  mkdir -p "$TREE/docs/concepts" "$TREE/server/core" "$TREE/$(dirname "$1")"
+  mkdir -p "$TREE/cmake" "$TREE/docs/concepts" "$TREE"/server/{core,os,rpc} "$TREE/$(dirname "$1")"
+  echo 'server/loop/ | server/core/ server/os/ | absl uv lockkeeper_proto' >"$TREE/cmake/include_law.txt"
   # shellcheck disable=SC2016
   printf '# Other\n\n## A part: with `code` & more\n' >"$TREE/other.md"
   touch "$TREE/server/core/types.h" "$TREE/server/core/types.cc" "$TREE/server/core/README.md"
@@ -71,6 +72,15 @@ printf '```\n# Here\n```\n[x](#here)\n' | expect_breach README.md 4 'no heading 
   page_breaches server/core/README.md 'Start with `missing.h`.' 'there is no missing.h'
   page_is_clean server/core/README.md 'Start with `types.h`, `core/types.cc`, `other.md`, `x.y`.'
   page_is_clean client/README.md 'Of no folder in particular: `missing.h`.'
+}
+# shellcheck disable=SC2016
+{
+  page_is_clean server/loop/README.md '- May use: `server/os`, `server/core`, libuv. Not `server/rpc`.'
+  printf '%s\n' '- May use: `server/core`, libuv,' '  `server/os`.' '- Not `server/rpc`.' | expect_clean server/loop/README.md
+  page_breaches server/loop/README.md '- May use: `server/core`, libuv. Not `server/os`.' 'names [server/core], cmake/include_law.txt [server/core server/os]'
+  page_breaches server/loop/README.md '- May use: `server/core`, `server/os`, `server/rpc`, libuv.' 'names [server/core server/os server/rpc]'
+  page_breaches server/loop/README.md '- May use: `server/core`, `server/os`.' 'does not name uv'
+  page_breaches server/loop/README.md '# The loop' 'names []'
 }
 said=$(tell server/redis/node/node.h <<<'// No README beside it.')
 grep -qF 'server/redis/node/README.md:1: each folder says what it is for' <<<"$said" || {
