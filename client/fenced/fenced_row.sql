@@ -1,6 +1,3 @@
--- Once:
-alter table seat add column fencing_token bigint not null default 0;
-
 -- The first access in each turn with the lock, even if the turn only reads. No row: the token is
 -- stale (or there is no seat 12).
 update seat set fencing_token = :token
