@@ -1,0 +1,5 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+lockkeeper run visits --wait 10s -- sh -euc '
+  visits=$(fenced_file.sh read visits)
+  echo $((${visits:-0} + 1)) | fenced_file.sh write visits'
