@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call of somebody else's API, made once by however many workers. The API knows no fencing tokens, but idempotency keys."""
+"""One call of somebody else's API, made once by however many workers. The API knows no fencing
+tokens, but idempotency keys."""
 import hashlib
 import json
 
 
 def idempotency_key(lock: str, token: int, step: str) -> str:
-    """Names one step of one turn with a lock. No other turn ever has it: tokens rise, and each lock has its own."""
+    """Names one step of one turn with a lock. No other turn ever has it: tokens rise, and the name
+    tells the tokens of two locks apart."""
     return hashlib.sha256(f"{lock}\n{token}\n{step}".encode()).hexdigest()
 
 
 def pay_once(journal, lock: str, token: int, order: dict, post) -> dict:
-    """Returns the answer to the payment of `order`.
+    """Returns the answer to the payment of `order`. `post(order, key)` sends it.
 
-    `journal` is a fenced resource of this order, such as a FencedFile: it keeps what was planned before it is done. Whoever finds
-    a plan without an answer, because its worker died or is paused, repeats the call with the planned key: not with a key of its
-    own, with which the API would pay again. `post(order, key)` sends it. Raises what the journal raises for a stale token.
+    `journal` is a fenced resource of this order, such as a FencedFile. It keeps the plan before the
+    payment is sent. Whoever finds a plan without an answer, because its worker died or is paused,
+    repeats the call with the planned key. With a key of its own the API would pay again.
+    Raises what the journal raises for a stale token.
     """
     plan = json.loads(journal.read(token) or "null")
     if plan is None:
