@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recipes for Celery and APScheduler, with real workers and schedulers."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from .daemon import DaemonTest
+
+EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
+
+
+def has(module):
+    return importlib.util.find_spec(module) is not None
+
+
+class ExamplesTest(DaemonTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="lockkeeper_")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.environment = os.environ | {"LOCKKEEPER_SERVER": self.address}
+
+    @unittest.skipUnless(has("celery"), "Celery is not installed here")
+    def test_celery_sends_one_mail_for_a_message_that_came_three_times(self):
+        # A broker of files; a worker with processes that it forks, as Celery does by default.
+        settings = pathlib.Path(self.folder, "settings.py")
+        settings.write_text(
+            "broker_url = 'filesystem://'\n"
+            "broker_transport_options = {'data_folder_in': 'queue', 'data_folder_out': 'queue',\n"
+            "                            'control_folder': 'control'}\n"
+            "worker_hijack_root_logger = False\n"
+        )
+        for name in ("queue", "control"):
+            os.mkdir(f"{self.folder}/{name}")
+        environment = self.environment | {
+            "BROKER": "filesystem://",
+            "CELERY_CONFIG_MODULE": "settings",
+            "PYTHONPATH": f"{EXAMPLES}:{self.folder}",
+        }
+        celery = [sys.executable, "-m", "celery", "--app", "celery_digest", "--config", "settings"]
+        send = "from celery_digest import send_digest\n"
+        send += "for _ in range(3): send_digest.delay('ada', 'monday')\n"
+        send += "send_digest.delay('bob', 'monday')"
+        send = "from celery_digest import app; app.config_from_object('settings')\n" + send
+        options = {"cwd": self.folder, "env": environment}
+        subprocess.run([sys.executable, "-c", send], check=True, timeout=60, **options)
+        with open(f"{self.folder}/log", "w") as log:
+            worker = subprocess.Popen(
+                [*celery, "worker", "--concurrency", "3", "--loglevel", "info", "--without-mingle",
+                 "--without-gossip", "--without-heartbeat"],
+                stdout=log, stderr=log, **options,
+            )  # fmt: skip
+        try:
+            self.until(lambda: self.log().count("succeeded") == 4, within=60)
+        except AssertionError:
+            self.fail(self.log())
+        finally:
+            worker.send_signal(signal.SIGTERM)
+            worker.wait(30)
+        outbox = pathlib.Path(self.folder, "outbox").read_text().splitlines()
+        self.assertEqual(
+            sorted(outbox), ["digest of monday for ada", "digest of monday for bob"], self.log()
+        )
+        self.assertEqual(self.log().count("'was sent before'"), 2)
+
+    def log(self):
+        return pathlib.Path(self.folder, "log").read_text()
+
+    @unittest.skipUnless(has("apscheduler"), "APScheduler is not installed here")
+    def test_apscheduler_runs_a_job_on_one_of_three_replicas(self):
+        environment = self.environment | {"AT": str(time.time() + 2)}
+        program = [sys.executable, str(EXAMPLES / "apscheduler_nightly.py")]
+        replicas = [
+            subprocess.Popen([*program, name], stdout=subprocess.PIPE, text=True, env=environment)
+            for name in "abc"
+        ]
+        for replica in replicas:
+            self.addCleanup(replica.kill)
+        said = "".join(replica.communicate(timeout=60)[0] for replica in replicas)
+        self.assertEqual([replica.returncode for replica in replicas], [0, 0, 0])
+        self.assertEqual(len(re.findall("runs the report, token [0-9]+", said)), 1, said)
+        self.assertEqual(said.count("leaves it to another replica"), 2, said)
