@@ -8,28 +8,30 @@ Exit codes: 0 done, 70 the lease was lost, 75 somebody else has the lock, 143 st
 import signal
 import sys
 
-from held_lock import LeaseLost, LockService, NotAcquired
+from lockkeeper import Client, LeaseLost, NotAcquired
 
 
-def work(lock, steps):
+def work(lease, steps):
     for step in range(1, steps + 1):
-        lock.check()
-        print(f"step {step}: {lock.remaining():.1f} s left", flush=True)
-        lock.lost.wait(1)  # the work of this program: pass lock.fencing_token to what it writes
+        lease.check()
+        print(f"step {step}: {lease.remaining():.1f} s left", flush=True)
+        lease.lost.wait(1)  # the work of this program: pass lease.fencing_token to what it writes
 
 
 def main(server, name, steps, wait=0):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by an exception: the lock is released
-    service = LockService(server)
+    client = Client(server)
     try:
-        with service.acquire(name, ttl=10, wait=float(wait)) as lock:
-            print(f"acquired with fencing token {lock.fencing_token}", flush=True)
-            work(lock, int(steps))
-            print("admitted:", service.fence(name, lock.fencing_token, live=True))
-            print("released:", lock.release())
+        with client.lock(name, ttl=10, wait=float(wait), stop_margin=0.5) as lease:
+            print(f"acquired with fencing token {lease.fencing_token}", flush=True)
+            work(lease, int(steps))
+            admitted = client.fence(name, lease.fencing_token, require_live_lease=True)
+            print("admitted:", bool(admitted))
+            print("released:", bool(lease.release()))
         return 0
-    except NotAcquired as contention:
-        print(contention)
+    except NotAcquired as held:
+        owner = held.contention.holder_owner
+        print(f"held by '{owner}'" if owner else held)
         return 75
     except LeaseLost:
         print("lost", flush=True)

@@ -73,8 +73,9 @@ TEST(ServerSettingsTest, PingsOfOurClientsAreAllowed) {
   EXPECT_GE(
       NumberIn("client/cpp/src/transport/channels.cc", R"(GRPC_ARG_KEEPALIVE_TIME_MS, ([0-9']+))"),
       allowed);
-  EXPECT_GE(NumberIn("client/python/example/held_lock.py", R"(keepalive_time_ms", ([0-9_]+))"),
-            allowed);
+  EXPECT_GE(
+      NumberIn("client/python/src/lockkeeper/_connections.py", R"(keepalive_time_ms", ([0-9_]+))"),
+      allowed);
   EXPECT_GE(NumberIn("client/node/src/transport/channels.ts", R"(keepalive_time_ms': ([0-9_]+))"),
             allowed);
   EXPECT_GE(NumberIn("docs/guides/any_language.md", R"(`grpc\.keepalive_time_ms` = (\d+))"),
