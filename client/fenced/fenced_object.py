@@ -13,8 +13,8 @@ class StaleToken(Exception):
 class FencedObject:
     """The first line of the object is the mark, the rest is the data.
 
-    The mark is not in the metadata of the object, since the ETag depends on the content alone. If the mark rose in the metadata, the
-    ETag would stay, and a put of a stale holder would still find it.
+    The mark is not in the metadata, since the ETag depends on the content alone. If the mark rose in the metadata, the ETag would
+    stay, and the put of a stale holder would still match.
     """
 
     def __init__(self, s3, bucket: str, key: str):

@@ -24,7 +24,8 @@ class FileTest(unittest.TestCase):
         environment.pop("LOCKKEEPER_FENCING_TOKEN", None)
         if token is not None:
             environment["LOCKKEEPER_FENCING_TOKEN"] = str(token)
-        return subprocess.run([SOURCE / "fenced_file.sh", *arguments], env=environment, input=data, capture_output=True, text=True)
+        command = [SOURCE / "fenced_file.sh", *arguments]
+        return subprocess.run(command, env=environment, input=data, capture_output=True, text=True)
 
     def test_equal_and_higher_tokens_are_admitted_and_lower_ones_rejected(self):
         for token in (OLD, OLD, NEW, NEW):
@@ -87,7 +88,8 @@ class FileTest(unittest.TestCase):
         self.file.write(OLD, b"old")
         with open(str(self.path) + ".lock", "ab") as lock, concurrent.futures.ThreadPoolExecutor() as threads:
             fcntl.flock(lock, fcntl.LOCK_EX)  # a newer holder that is between its check and its write
-            late = [threads.submit(self.file.write, OLD, b"late"), threads.submit(self.script, "write", self.path, token=OLD, data="late")]
+            late = [threads.submit(self.file.write, OLD, b"late"),
+                    threads.submit(self.script, "write", self.path, token=OLD, data="late")]
             self.wait_for_waiters(len(late))
             self.path.with_name("report.mark").write_text(f"{NEW}\n")
             fcntl.flock(lock, fcntl.LOCK_UN)
@@ -98,8 +100,11 @@ class FileTest(unittest.TestCase):
 
     def wait_for_waiters(self, number):
         inode = f":{os.stat(str(self.path) + '.lock').st_ino} "
-        place.until(lambda: sum("->" in line and inode in line for line in pathlib.Path("/proc/locks").read_text().splitlines()) == number,
-                    "the wait for the lock of the file")
+
+        def waiters():
+            return [line for line in pathlib.Path("/proc/locks").read_text().splitlines() if "->" in line and inode in line]
+
+        place.until(lambda: len(waiters()) == number, "the wait for the lock of the file")
 
     def test_a_reader_sees_no_part_of_a_write(self):
         contents = {bytes([letter]) * 100_000 for letter in b"ab"}
@@ -119,7 +124,8 @@ class FileTest(unittest.TestCase):
 
     def test_the_command_of_the_guide(self):
         with place.daemon() as server:
-            environment = dict(os.environ, LOCKKEEPER_SERVER=server, PATH=f"{SOURCE}:{os.path.dirname(os.environ['LOCKKEEPER'])}:{os.environ['PATH']}")
+            path = f"{SOURCE}:{os.path.dirname(os.environ['LOCKKEEPER'])}:{os.environ['PATH']}"
+            environment = dict(os.environ, LOCKKEEPER_SERVER=server, PATH=path)
             for expected in ("1\n", "2\n"):
                 subprocess.run(["sh", SOURCE / "count_visits.sh"], cwd=self.path.parent, env=environment, check=True)
                 self.assertEqual(self.path.with_name("visits").read_text(), expected)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """lockkeeper_fence.sql in a PostgreSQL server: sessions at once, what is undone, rights, and the commands of the guide."""
 import concurrent.futures
+import itertools
 import subprocess
 import unittest
 
@@ -31,7 +32,8 @@ class PostgresqlTest(unittest.TestCase):
 
     def session(self, user=None, isolation=None, autocommit=False):
         where = server | ({"user": user, "dbname": "shop"} if user else {})
-        session = psycopg.connect(**where, autocommit=autocommit, options=f"-c statement_timeout={place.PATIENCE}s")
+        options = f"-c statement_timeout={place.PATIENCE}s"
+        session = psycopg.connect(**where, autocommit=autocommit, options=options)
         self.addCleanup(session.close)
         session.isolation_level = isolation
         return session
@@ -84,7 +86,8 @@ class PostgresqlTest(unittest.TestCase):
         for field, resource, token in (("token", "x", None), ("token", "x", 0), ("token", "x", -1), ("token", "x", 2**53),
                                        ("resource", None, 1), ("resource", "", 1), ("resource", "é" * 257, 1)):
             with self.subTest(resource=resource, token=token):
-                failure = self.assert_fails("22023", app.execute, "select lockkeeper.lockkeeper_fence(%s, %s::bigint)", (resource, token))
+                call = "select lockkeeper.lockkeeper_fence(%s, %s::bigint)"
+                failure = self.assert_fails("22023", app.execute, call, (resource, token))
                 self.assertTrue(failure.diag.message_primary.startswith(f"{field} must"), failure)
         app.execute("select lockkeeper.lockkeeper_fence(%s, %s)", ("é" * 256, 2**53 - 1))
 
@@ -110,10 +113,14 @@ class PostgresqlTest(unittest.TestCase):
 
     def test_with_a_snapshot_the_one_that_waited_has_to_retry(self):
         for isolation in (IsolationLevel.REPEATABLE_READ, IsolationLevel.SERIALIZABLE):
-            for first, second, retried in ((OLD, NEW, None), (NEW, NEW, None), (NEW, OLD, STALE)):
-                with self.subTest(isolation=isolation, first=first, second=second):
+            cases = ((OLD, NEW, None), (NEW, NEW, None), (NEW, OLD, STALE))
+            for used_before, (first, second, retried) in itertools.product((False, True), cases):
+                with self.subTest(isolation=isolation, used_before=used_before, first=first, second=second):
                     self.admin_of_shop("delete from lockkeeper.mark")
                     one, other = self.session("app", isolation), self.session("app", isolation)
+                    if used_before:
+                        one.execute(FENCE, (first,))
+                        one.commit()
                     one.execute(FENCE, (first,))
                     waiting = self.begin_waiting(other, FENCE, second)
                     one.commit()
@@ -209,6 +216,8 @@ class PostgresqlTest(unittest.TestCase):
             self.assert_fails("42501", app.execute, command)
 
     def test_who_was_not_allowed_the_function_cannot_call_it(self):
+        self.admin_of_shop("grant usage on schema lockkeeper to stranger")
+
         self.assert_fails("42501", self.session("stranger").execute, FENCE, (NEW,))
 
     def test_migrations_at_once_and_again_keep_the_marks_and_the_rights(self):

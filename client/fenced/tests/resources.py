@@ -23,7 +23,8 @@ class StaleToken(Exception):
 
 def s3_client(address):
     boto3 = importlib.import_module("boto3")
-    return boto3.client("s3", endpoint_url=address, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test")
+    return boto3.client("s3", endpoint_url=address, region_name="us-east-1",
+                        aws_access_key_id="test", aws_secret_access_key="test")
 
 
 class Transaction:
@@ -61,7 +62,8 @@ class Row:
         self._one("update counter set number = %s where id = 1 returning number", number)
 
     def read(self, token):
-        return self._one("update counter set fencing_token = %s where id = 1 and fencing_token <= %s returning number", token, token)
+        return self._one("update counter set fencing_token = %s where id = 1 and fencing_token <= %s returning number",
+                         token, token)
 
     def write(self, token, number):
         self._one("update counter set number = %s, fencing_token = %s where id = 1 and fencing_token <= %s returning number",
