@@ -86,7 +86,7 @@ class FileTest(unittest.TestCase):
 
     def test_check_and_write_are_one_step(self):
         self.file.write(OLD, b"old")
-        with open(str(self.path) + ".lock", "ab") as lock, concurrent.futures.ThreadPoolExecutor() as threads:
+        with concurrent.futures.ThreadPoolExecutor() as threads, open(str(self.path) + ".lock", "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # a newer holder that is between its check and its write
             late = [threads.submit(self.file.write, OLD, b"late"),
                     threads.submit(self.script, "write", self.path, token=OLD, data="late")]
