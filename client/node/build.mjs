@@ -15,6 +15,11 @@ const protos = process.env.LOCKKEEPER_PROTOS ?? path.join(here, '../../proto');
 const root = new protobuf.Root();
 root.resolvePath = (_origin, target) => (protobuf.common.get(target) ? target : path.join(protos, target));
 root.loadSync(['lockkeeper/v1/lock_service.proto', 'google/rpc/status.proto', 'google/rpc/error_details.proto']);
+// What the client does not read of a grant is skipped when it is decoded.
+for (const unread of ['name', 'leaseId', 'expireTime']) {
+  const lease = root.lookupType('lockkeeper.v1.Lease');
+  lease.remove(lease.fields[unread]);
+}
 mkdirSync(path.join(here, 'src/generated'), { recursive: true });
 writeFileSync(path.join(here, 'src/generated/protos.ts'),
   `// SPDX-License-Identifier: Apache-2.0\n//\n// Made by build.mjs from the protos.\nexport const protos: object = ${JSON.stringify(root.toJSON())};\n`);

@@ -4,11 +4,12 @@
 import { randomFillSync } from 'node:crypto';
 import { type Contention, type ContentionReason, LockkeeperError } from './errors';
 import type { Clock } from './renewal/clock';
-import type { Answer, Daemons } from './transport/daemons';
+import type { Daemons } from './transport/daemons';
 import type { Daemon } from './transport/daemon';
 import {
   type AcquireRequest, type ContentionMessage, contentionReasonName, durationOf, type LeaseMessage, msOf,
 } from './transport/messages';
+import type { Operation } from './transport/operation';
 import { cancelledByCaller, outcomeUnknown } from './transport/problems';
 import { RetryRule } from './transport/retry_rule';
 import type { SessionLink } from './transport/session';
@@ -73,7 +74,7 @@ interface Try {
   link: SessionLink | null;
 }
 
-function leaseIn(answer: Answer, lease: LeaseMessage | null | undefined): Try {
+function leaseIn(answer: Operation, lease: LeaseMessage | null | undefined): Try {
   const { error, sent, carrier } = answer;
   if (error) return { error, sent, link: null };
   if (lease) return { lease, sent, link: carrier };

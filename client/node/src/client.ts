@@ -27,14 +27,6 @@ const PLACE_KEPT = 30_000;
 // Longest wait for a daemon to end a session cleanly. Only the daemon's log depends on it.
 const GOOD_END_TIMEOUT = 200;
 
-/** The result of `promise`; null if there is none within `ms`. */
-function within<T>(ms: number, promise: Promise<T>): Promise<T | null> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(null), ms);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
-
 /** What a fence found. Everything but ADMITTED means: reject the access. */
 export type Verdict = 'ADMITTED' | 'STALE' | 'EXPIRED' | 'UNKNOWN_TOKEN' | 'UNKNOWN';
 
@@ -179,7 +171,7 @@ export class Client {
   async #close(): Promise<void> {
     for (const cancel of this.#waiting) cancel.abort();
     await Promise.allSettled([...this.#held].map((lease) => this.#releaseHeld(lease)));
-    await within(this.#releaseTimeout, this.#releaser.idle());
+    await this.#releaser.idle(this.#releaseTimeout);
     this.#hold.close();
     this.#keeper.close();
     await Promise.all(this.#daemons.all.map((daemon) => daemon.close(GOOD_END_TIMEOUT)));
@@ -258,16 +250,16 @@ export class Client {
     });
   }
 
-  #releaseHeld(lease: KeptLease): Promise<ReleaseResult> {
+  async #releaseHeld(lease: KeptLease): Promise<ReleaseResult> {
     const remaining = lease.life.remaining(this.#clock.now());
     this.#drop(lease);
     const giveUpAt = this.#clock.now() + Math.max(remaining + leaseMargin(remaining), this.#releaseTimeout);
-    const released = this.#releaser.release(lease.name, lease.leaseId, giveUpAt);
-    return this.#hold.during(async () => {
-      const result = await within(this.#releaseTimeout, released);
-      if (result !== null) return result;
-      throw new LockkeeperError('the release was not answered in time; it is retried in the background', { code: 'DEADLINE_EXCEEDED' });
-    });
+    this.#hold.enter();
+    try {
+      return await this.#releaser.release(lease.name, lease.leaseId, giveUpAt, this.#releaseTimeout);
+    } finally {
+      this.#hold.leave();
+    }
   }
 
   #releaseInBackground(name: string, leaseId: string, mayLast: number): void {

@@ -5,22 +5,12 @@ import { isUnanswered, type LockkeeperError } from '../errors';
 import type { Clock } from '../renewal/clock';
 import { Daemon, type DaemonEvents, type DaemonSettings } from './daemon';
 import type { OperationRequest, OperationResult } from './messages';
-import type { Operation } from './operation';
+import { Operation } from './operation';
 import { cancelledByCaller } from './problems';
 import { RetryRule } from './retry_rule';
 import { sleep } from './sleep';
-import type { SessionLink } from './session';
 
 export type OnUnserved = (why: LockkeeperError) => void;
-
-/** The answer to one operation. */
-export interface Answer {
-  error: LockkeeperError | null;
-  result: OperationResult | null;
-  /** When the attempt that was answered was sent. */
-  sent: number;
-  carrier: SessionLink | null;
-}
 
 export class Daemons {
   readonly all: readonly Daemon[];
@@ -51,33 +41,14 @@ export class Daemons {
     this.#onUnserved?.(why);
   }
 
-  /** One attempt. */
-  runOnce(daemon: Daemon, request: OperationRequest, timeout: number, signal?: AbortSignal): Promise<Answer> {
-    return new Promise((resolve) => {
-      const sent = this.#clock.now();
-      if (signal?.aborted) {
-        resolve({ error: cancelledByCaller(), result: null, sent, carrier: null });
-        return;
-      }
-      const onAbort = () => daemon.cancel(operation);
-      const operation: Operation = {
-        request,
-        deadline: sent + timeout,
-        sent,
-        cancelled: false,
-        carrier: null,
-        done: (error, result) => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve({ error, result, sent: operation.sent, carrier: operation.carrier });
-        },
-      };
-      signal?.addEventListener('abort', onAbort);
-      daemon.run(operation);
-    });
+  /** One attempt; resolves to the operation with its answer. */
+  runOnce(daemon: Daemon, request: OperationRequest, timeout: number, signal?: AbortSignal): Promise<Operation> {
+    if (signal) return this.#runCancellable(daemon, request, timeout, signal);
+    return new Promise((resolve) => daemon.run(new Operation(request, this.#clock.now(), timeout, resolve)));
   }
 
   /** Sends the operation again until it is answered, for at most `timeout`. */
-  async runUntilAnswered(request: OperationRequest, timeout: number): Promise<Answer> {
+  async runUntilAnswered(request: OperationRequest, timeout: number): Promise<Operation> {
     const rule = new RetryRule(this.#clock.now() + timeout, this.all.length);
     for (;;) {
       const daemon = this.current;
@@ -93,17 +64,25 @@ export class Daemons {
   /** One attempt, told to a callback. Moves on if there is no answer. */
   run(request: OperationRequest, timeout: number, done: (error: LockkeeperError | null, result: OperationResult | null) => void): void {
     const daemon = this.current;
-    const sent = this.#clock.now();
-    daemon.run({
-      request,
-      deadline: sent + timeout,
-      sent,
-      cancelled: false,
-      carrier: null,
-      done: (error, result) => {
-        if (error && isUnanswered(error)) this.failed(daemon, error);
-        done(error, result);
-      },
+    daemon.run(new Operation(request, this.#clock.now(), timeout, ({ error, result }) => {
+      if (error && isUnanswered(error)) this.failed(daemon, error);
+      done(error, result);
+    }));
+  }
+
+  #runCancellable(daemon: Daemon, request: OperationRequest, timeout: number, signal: AbortSignal): Promise<Operation> {
+    return new Promise((resolve) => {
+      const onAbort = () => daemon.cancel(operation);
+      const operation = new Operation(request, this.#clock.now(), timeout, (answered) => {
+        signal.removeEventListener('abort', onAbort);
+        resolve(answered);
+      });
+      if (signal.aborted) {
+        operation.done(cancelledByCaller(), null);
+        return;
+      }
+      signal.addEventListener('abort', onAbort);
+      daemon.run(operation);
     });
   }
 

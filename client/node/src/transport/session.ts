@@ -14,7 +14,7 @@ import type { Clock } from '../renewal/clock';
 import {
   type LeaseLostMessage, type LeaseMessage, messages, type OperationRequest, type SessionResponse, toNumber,
 } from './messages';
-import { mayWait, type Operation } from './operation';
+import type { Operation } from './operation';
 import { cancelledByCaller, errorOfOperation, outcomeUnknown } from './problems';
 
 // The server accepts 1,024 operations and 64 KiB in a message. A message is a few bytes longer than its operations.
@@ -54,12 +54,6 @@ export interface Adoption {
 
 export type AdoptDone = (error: LockkeeperError | null, lease: LeaseMessage | null) => void;
 
-interface Entry {
-  operation: Operation | null;  // Null if nobody waits for the answer any more.
-  waits: boolean;
-  sentAt: number;  // 0: not sent.
-}
-
 interface PendingAdoption {
   done: AdoptDone;
   deadline: number;
@@ -92,7 +86,7 @@ export class SessionLink {
   #writesClosed = false;
   #flushDue = false;
   #lastId = 0;
-  #entries = new Map<number, Entry>();
+  #operations = new Map<number, Operation>();
   #queue: number[] = [];  // Not sent yet. May have ids of operations that were cancelled.
   #cancels: number[] = [];
   #adoptions = new Map<string, PendingAdoption>();  // By lease id.
@@ -135,13 +129,12 @@ export class SessionLink {
   /** Sends the operation. False if this session takes no more, or none at the moment. Requires: canCarry. */
   run(operation: Operation): boolean {
     if (this.state === 'ended' || this.#broken || this.#writesClosed || this.#suspect || this.#outdated) return false;
-    const waits = mayWait(operation.request);
     // Waiting acquires must not take all the places, because renewals need some.
-    if (waits && this.#sentMax > 0 && this.#waiting >= this.#sentMax / 2) return false;
+    if (operation.waits && this.#sentMax > 0 && this.#waiting >= this.#sentMax / 2) return false;
     const id = ++this.#lastId;
     operation.carrier = this;
-    this.#entries.set(id, { operation, waits, sentAt: 0 });
-    if (waits) ++this.#waiting;
+    this.#operations.set(id, operation);
+    if (operation.waits) ++this.#waiting;
     this.#queue.push(id);
     this.#armTimer(operation.deadline);
     this.#flushSoon();
@@ -170,9 +163,9 @@ export class SessionLink {
 
   /** Answers the operation with CANCELLED. False if this session does not have it. */
   cancel(operation: Operation): boolean {
-    for (const [id, entry] of this.#entries) {
-      if (entry.operation !== operation) continue;
-      this.#giveUp(id, entry);
+    for (const [id, each] of this.#operations) {
+      if (each !== operation || operation.isAbandoned) continue;
+      this.#giveUp(id, operation);
       this.#flushSoon();
       operation.done(cancelledByCaller(), null);
       return true;
@@ -207,7 +200,7 @@ export class SessionLink {
     const message = this.#nextCancel() ?? this.#nextBatch() ?? this.#nextBeat() ?? this.#nextAdoption();
     if (message) {
       this.#write(message);
-    } else if (this.state === 'retiring' && this.#entries.size === 0 && this.#adoptions.size === 0) {
+    } else if (this.state === 'retiring' && this.#operations.size === 0 && this.#adoptions.size === 0) {
       this.#writesClosed = true;
       this.#stream.write({ close: {} });
       this.#stream.end();
@@ -224,7 +217,7 @@ export class SessionLink {
 
   #nextCancel(): object | null {
     for (let id = this.#cancels.shift(); id !== undefined; id = this.#cancels.shift()) {
-      if (this.#entries.has(id)) return { cancel: { operationId: id } };
+      if (this.#operations.has(id)) return { cancel: { operationId: id } };
     }
     return null;
   }
@@ -237,14 +230,14 @@ export class SessionLink {
     let taken = 0;
     for (const id of this.#queue) {
       if (this.#sent >= this.#sentMax || operations.length >= BATCH_MAX) break;
-      const entry = this.#entries.get(id);
-      if (entry?.operation) {
-        const { request } = entry.operation;
+      const operation = this.#operations.get(id);
+      if (operation) {
+        const { request } = operation;
         bytes += bytesMax(request) + OPERATION_HEAD_BYTES;
         if (bytes > BATCH_BYTES_MAX) break;
         operations.push({ id, acquire: request.acquire, extend: request.extend, release: request.release, fence: request.fence });
-        entry.sentAt = now;
-        entry.operation.sent = now;
+        operation.isWritten = true;
+        operation.sent = now;
         ++this.#sent;
       }
       ++taken;
@@ -269,27 +262,27 @@ export class SessionLink {
     return null;
   }
 
-  #erase(id: number, entry: Entry): void {
-    if (entry.waits) --this.#waiting;
-    if (entry.sentAt > 0) --this.#sent;
-    this.#entries.delete(id);
+  #erase(id: number, operation: Operation): void {
+    if (operation.waits) --this.#waiting;
+    if (operation.isWritten) --this.#sent;
+    this.#operations.delete(id);
   }
 
   // The operation is answered without the daemon. If it was sent, its place stays taken until the daemon has answered.
-  #giveUp(id: number, entry: Entry): void {
-    entry.operation = null;
-    if (entry.sentAt === 0) {
-      this.#erase(id, entry);
-    } else if (entry.waits) {
+  #giveUp(id: number, operation: Operation): void {
+    operation.isAbandoned = true;
+    if (!operation.isWritten) {
+      this.#erase(id, operation);
+    } else if (operation.waits) {
       this.#cancels.push(id);
     }
   }
 
   #take(id: number): Operation | null {
-    const entry = this.#entries.get(id);
-    if (!entry) return null;
-    this.#erase(id, entry);
-    return entry.operation;
+    const operation = this.#operations.get(id);
+    if (!operation) return null;
+    this.#erase(id, operation);
+    return operation.isAbandoned ? null : operation;
   }
 
   #onMessage(message: SessionResponse): void {
@@ -340,9 +333,9 @@ export class SessionLink {
     if (this.#timer) clearTimeout(this.#timer);
     const unsent: Operation[] = [];
     const sent: Operation[] = [];
-    for (const { operation, sentAt } of this.#entries.values()) if (operation) (sentAt > 0 ? sent : unsent).push(operation);
+    for (const operation of this.#operations.values()) if (!operation.isAbandoned) (operation.isWritten ? sent : unsent).push(operation);
     const adoptions = [...this.#adoptions.values()];
-    this.#entries.clear();
+    this.#operations.clear();
     this.#adoptions.clear();
     this.#events.onEnded(this, end, unsent);
     const broke = () => outcomeUnknown('the session broke before the answer came');
@@ -368,15 +361,15 @@ export class SessionLink {
     }
     let next = this.#openBy;
     const late: Operation[] = [];
-    for (const [id, entry] of this.#entries) {
-      if (!entry.operation) continue;
-      if (entry.operation.deadline > now) {
-        next = Math.min(next, entry.operation.deadline);
+    for (const [id, operation] of this.#operations) {
+      if (operation.isAbandoned) continue;
+      if (operation.deadline > now) {
+        next = Math.min(next, operation.deadline);
         continue;
       }
-      if (entry.sentAt > 0 && !entry.waits && this.#heardAt < entry.sentAt) this.#suspect = true;
-      late.push(entry.operation);
-      this.#giveUp(id, entry);
+      if (operation.isWritten && !operation.waits && this.#heardAt < operation.sent) this.#suspect = true;
+      late.push(operation);
+      this.#giveUp(id, operation);
     }
     const lateAdoptions: PendingAdoption[] = [];
     for (const [leaseId, adoption] of this.#adoptions) {
