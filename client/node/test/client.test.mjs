@@ -110,8 +110,8 @@ test('extend moves the end; a detached lease is adopted', async () => {
 test('a lease outlives its ttl many times, with sessions and without', async () => {
   const unary = new Client({ address: daemon.address, useSessions: false });
   for (const [name, each] of [['by session', client], ['unary', unary]]) {
-    const lease = await each.acquire(name, { ttl: 400 });
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    const lease = await each.acquire(name, { ttl: 2_000 });
+    await new Promise((resolve) => setTimeout(resolve, 7_000));
     assert.ok(lease.held, `${name}: ${lease.lossCause}`);
     assert.ok((await client.fence(name, lease.fencingToken, { requireLive: true })).admitted);
     await lease.release();

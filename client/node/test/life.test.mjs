@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import life from '../dist/renewal/life.js';
+import messages from '../dist/transport/messages.js';
 
 const { LeaseLife, leaseEnd, stopMarginMax } = life;
 const terms = { ttl: 10_000, maxHold: 0, stopMargin: 0 };
@@ -92,5 +93,13 @@ test('every stop margin that is allowed leaves time for the regular renewal', ()
       const lease = new LeaseLife({ ttl, maxHold: 0, stopMargin }, sent, ttl);
       assert.ok(stopMargin === 0 || lease.renewAt < lease.lostAt, `ttl ${ttl}`);
     }
+  }
+});
+
+test('a duration has fewer than 10^9 nanoseconds, whatever floating point makes of it', () => {
+  for (const ms of [999.9999999, 1_000, 0.0000001, 86_400_000, 1_999.99999999, 123.456]) {
+    const { seconds, nanos } = messages.durationOf(ms);
+    assert.ok(Number.isInteger(nanos) && nanos >= 0 && nanos < 1e9, `${ms}: ${nanos}`);
+    assert.ok(Math.abs(seconds * 1000 + nanos / 1e6 - ms) < 1e-5);
   }
 });

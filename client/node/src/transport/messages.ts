@@ -53,8 +53,8 @@ export interface Duration {
 
 /** Milliseconds to a Duration. */
 export function durationOf(ms: number): Duration {
-  const seconds = Math.trunc(ms / 1000);
-  return { seconds, nanos: Math.round((ms - seconds * 1000) * 1e6) };
+  const nanos = Math.round(ms * 1e6);
+  return { seconds: Math.trunc(nanos / 1e9), nanos: nanos % 1e9 };
 }
 
 // Longer than any duration in an answer of the service.
