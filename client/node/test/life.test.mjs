@@ -75,6 +75,16 @@ test('LEASE_LOST ends it at once', () => {
   assert.equal(lease.remaining(3_500), 0);
 });
 
+test('a lease that a heartbeat left out gets another one soon, and then an extend of its own', () => {
+  const lease = new LeaseLife(terms, 0, 10_000);
+  assert.equal(lease.extendSkipped(3_400), false);
+  assert.ok(lease.renewAt > 3_400 && lease.renewAt <= 3_400 + 10_000 / 20 + 250);
+  assert.equal(lease.extendSkipped(4_000), true);
+  assert.equal(lease.renewAt, 4_000);
+  const late = new LeaseLife({ ...terms, stopMargin: 6_000 }, 0, 10_000);
+  assert.equal(late.extendSkipped(3_400), true);
+});
+
 test('a short answer means max_hold: it is not renewed any more', () => {
   const lease = new LeaseLife(terms, 0, 10_000);
   lease.extendAnswered(3_500, 3_400, 'extended', 7_000);

@@ -142,9 +142,8 @@ export class Keeper {
       clearTimeout(beat.timer);
       for (const lease of beat.leases) {
         if (lease.state !== 'held' || !lease.life.asking) continue;
-        lease.needsOwnExtend = true;
-        lease.life.extendSkipped(now);
-        this.#armTimer(now);
+        lease.needsOwnExtend = lease.life.extendSkipped(now);
+        this.#armTimer(lease.life.nextAt);
       }
     }
   }
@@ -167,7 +166,7 @@ export class Keeper {
         for (const beat of answered) beat.leases.delete(lease);
         lease.needsOwnExtend = true;
         if (reasonName(named.reason) === 'LEASE_LOST') this.#answeredWith(lease, now, 'leaseLost', 0);
-        else if (reasonName(named.reason) === 'LEASE_LIMIT') lease.life.extendSkipped(now);
+        else if (reasonName(named.reason) === 'LEASE_LIMIT') lease.life.renewAtOnce(now);
         else this.#answeredWith(lease, now, 'noAnswer', 0);
       }
     }

@@ -40,6 +40,10 @@ function lag(ttl: number): number {
 }
 
 // Renewals are due on a grid, so that those of many leases go together: at most ttl/40 late.
+function gridOf(ttl: number): number {
+  return Math.min(Math.max(ttl / 40, 1), 1_000);
+}
+
 function onGrid(time: number, step: number): number {
   return Math.ceil(time / step) * step;
 }
@@ -55,6 +59,7 @@ export class LeaseLife {
   capped: boolean;
   lost = false;
   #failures = 0;
+  #skipped = 0;  // Heartbeats in a row.
 
   constructor(terms: LeaseTerms, sent: number, remainingTtl: number) {
     this.terms = terms;
@@ -93,6 +98,7 @@ export class LeaseLife {
     switch (outcome) {
       case 'extended':
         this.#failures = 0;
+        this.#skipped = 0;
         this.end = Math.max(this.end, leaseEnd(sent, remainingTtl));
         this.renewAt = Math.max(now, this.#regular(sent));
         this.capped = isCut(remainingTtl, ttl);
@@ -111,10 +117,22 @@ export class LeaseLife {
     }
   }
 
-  /** Call when a heartbeat was answered, but did not extend this lease: the next renewal is due at once. */
-  extendSkipped(now: number): void {
+  /**
+   * Call when a heartbeat was answered, but did not extend this lease. It may have had more than two thirds left, so another one follows
+   * soon. Returns whether the lease has to be extended by itself instead, at once.
+   */
+  extendSkipped(now: number): boolean {
     this.asking = false;
-    this.renewAt = Math.min(this.renewAt, now);
+    const again = onGrid(now + this.terms.ttl / 20, gridOf(this.terms.ttl));
+    const mayBeatAgain = this.#skipped++ === 0 && again < (now + this.lostAt) / 2;
+    this.renewAt = mayBeatAgain ? again : now;
+    return !mayBeatAgain;
+  }
+
+  /** The next renewal is due at once. */
+  renewAtOnce(now: number): void {
+    this.asking = false;
+    this.renewAt = now;
   }
 
   loseIfDue(now: number): boolean {
@@ -128,6 +146,6 @@ export class LeaseLife {
 
   #regular(sent: number): number {
     const { ttl } = this.terms;
-    return onGrid(sent + ttl / 3 + lag(ttl), Math.min(Math.max(ttl / 40, 1), 1_000));
+    return onGrid(sent + ttl / 3 + lag(ttl), gridOf(ttl));
   }
 }
