@@ -3,10 +3,12 @@
 
 import os
 import tempfile
+import time
 import unittest
 from datetime import timedelta
 
 from lockkeeper import Client, InvalidArgument, Reason, Tls
+from lockkeeper._connections import Credentials
 from lockkeeper.options import seconds
 
 
@@ -64,6 +66,22 @@ class OptionsTest(unittest.TestCase):
             self.rejects("token_file", Client, "elsewhere:7600", token_file=file.name)
             Client("tls://elsewhere:7600", token_file=file.name)
             Client("127.0.0.1:7600", "localhost:1", "unix:/x", token_file=file.name)
+
+    def test_a_token_that_changes_is_read_again(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".token") as file:
+            file.write("first\n")
+            file.flush()
+            credentials = Credentials(Tls(), file.name, ["127.0.0.1:1"])
+            self.assertEqual(credentials.metadata, [("authorization", "Bearer first")])
+            version = credentials.version
+            file.seek(0)
+            file.write("the second\n")
+            file.flush()
+            end = time.monotonic() + 15
+            while credentials.look() == version:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)  # between two looks
+            self.assertEqual(credentials.metadata, [("authorization", "Bearer the second")])
 
     def test_files_have_to_be_right(self):
         self.rejects("token_file", Client, token_file="/nowhere")

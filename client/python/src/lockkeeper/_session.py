@@ -73,6 +73,7 @@ class Link:
         self._adopting: dict[str, tuple[Operation, Timer]] = {}  # By lease id.
         self._deadlines: list[tuple[float, int]] = []  # A heap; has numbers answered meanwhile too.
         self._looks_at = float("inf")
+        self._look_timer: Timer | None = None
         self._ended_early: set[str] = set()  # Lease ids named as lost before their grant came.
 
         self._heard_at = 0.0
@@ -377,6 +378,7 @@ class Link:
                 timer.cancel()
                 sent.append(adopt)
             self._entries.clear()
+            self._deadlines.clear()
             self._adopting.clear()
             self._leases_leave()
             self._wake_up()  # Ends the writing.
@@ -396,8 +398,10 @@ class Link:
 
     def _look_at(self, time: float) -> None:
         """Looks for late operations then. Too early does no harm, and is cheaper than exact."""
+        if self._look_timer is not None:
+            self._look_timer.cancel()
         self._looks_at = time
-        self._timers.at(time, self._look)
+        self._look_timer = self._timers.at(time, self._look)
 
     def _look(self) -> None:
         late: _Done = []
