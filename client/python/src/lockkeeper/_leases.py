@@ -25,6 +25,26 @@ _BEAT_TTL_MIN = 1.0  # A heartbeat is not exact enough for shorter leases.
 class KeptLease:
     """One lease, renewed until it is lost, released or detached. Guarded by the client's lock."""
 
+    __slots__ = (
+        "_beat_deadline",
+        "_beat_delay",
+        "_callbacks_running",
+        "_can_beat",
+        "_extend_ttl",
+        "_is_alone",
+        "_on_lost",
+        "_on_lost_user",
+        "_timer",
+        "core",
+        "granted",
+        "is_dropped",
+        "lease_id",
+        "life",
+        "link",
+        "reassertion",
+        "release",
+    )
+
     def __init__(
         self,
         core: Core,

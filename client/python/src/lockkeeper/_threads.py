@@ -81,20 +81,23 @@ class TimerThread:
             _run(work)
 
     def _run_due(self) -> float | None:
+        """Returns how long there is nothing to do; None: for ever."""
         while True:
             now = boot_clock()
+            due = []
             with self._lock:
-                if not self._heap:
-                    self._wakes_at = float("inf")
-                    return None
-                at, _, timer = self._heap[0]
-                if timer.work is not None and at > now:
-                    self._wakes_at = at
-                    return min(at - now, _LONGEST_WAIT)
-                heapq.heappop(self._heap)
-            work, timer.work = timer.work, None
-            if work is not None:
-                _run(work)
+                heap = self._heap
+                while heap and (heap[0][0] <= now or heap[0][2].work is None):
+                    timer = heapq.heappop(heap)[2]
+                    if timer.work is not None:
+                        due.append(timer)
+                if not due:
+                    self._wakes_at = heap[0][0] if heap else float("inf")
+                    return min(heap[0][0] - now, _LONGEST_WAIT) if heap else None
+            for timer in due:
+                work, timer.work = timer.work, None
+                if work is not None:  # Not cancelled meanwhile.
+                    _run(work)
 
 
 def _nothing() -> None:
