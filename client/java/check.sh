@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# check.sh [OUT]: builds and tests the Java client against the daemon LOCKKEEPERD with the command line LOCKKEEPER, and leaves the driver of
+# tests/conformance in OUT. What Maven brings and builds stays in OUT. Exit codes: 0 all well, 69 the Maven repository cannot be reached,
+# else a failure. With LOCKKEEPER_BROKEN=1 it only builds the driver.
+set -euo pipefail
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+readonly TOP
+OUT=$(realpath -m "${1:-$TOP/build/clients/java}")
+readonly OUT REPOSITORY=${LOCKKEEPER_MAVEN_REPOSITORY:-$OUT/repository}
+mkdir -p "$OUT"
+cd "$TOP/client/java"
+
+say() { echo "client/java: $*"; }
+
+fail() {
+  echo "client/java: $*" >&2
+  exit 1
+}
+
+maven() { mvn -B -q -ntp "-Dmaven.repo.local=$REPOSITORY" "-Dlockkeeper.build=$OUT/target" "$@"; }
+
+# The driver: the client with its tests, and a list of the jars that it needs. Jars only, so that the JVM can keep an archive of the classes.
+build_driver() {
+  local classpath=$OUT/lockkeeper.jar:$OUT/driver.jar
+  maven test-compile dependency:build-classpath "-Dmdep.outputFile=$OUT/classpath" || return 1
+  jar -c -f "$OUT/lockkeeper.jar" -C "$OUT/target/classes" .
+  jar -c -f "$OUT/driver.jar" -C "$OUT/target/test-classes" .
+  classpath+=:$(<"$OUT/classpath")
+  local java=(java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$classpath")
+  rm -f "$OUT/classes.jsa"
+  "${java[@]}" "-XX:ArchiveClassesAtExit=$OUT/classes.jsa" -Xlog:cds=off -Xlog:cds+dynamic=off io.lockkeeper.conformance.Driver </dev/null
+  printf '#!/bin/sh\nexec %s -XX:SharedArchiveFile="%s" -Xshare:auto io.lockkeeper.conformance.Driver\n' \
+    "$(printf '"%s" ' "${java[@]}")" "$OUT/classes.jsa" >"$OUT/driver"
+  chmod +x "$OUT/driver"
+}
+
+if ! build_driver >"$OUT/build.log" 2>&1; then
+  cat "$OUT/build.log" >&2
+  if grep -qE 'Could not transfer|Unknown host|Connect(ion)? (to|timed out|refused)' "$OUT/build.log"; then
+    echo "client/java: what the client needs cannot be had: no connection to the Maven repository" >&2
+    exit 69
+  fi
+  exit 1
+fi
+[ -z "${LOCKKEEPER_BROKEN:-}" ] || exit 0
+
+: "${LOCKKEEPERD:?must name the daemon}" "${LOCKKEEPER:?must name the command line}"
+say "$(java -version 2>&1 | head -1)"
+maven install
+
+# --- the README's first example, in an empty project ------------------------------------------------------------------------
+
+# block N LANGUAGE: the Nth block of the README in that language.
+block() {
+  awk -v wanted="$1" -v fence="\`\`\`$2" '$0 == fence { shown = ++count == wanted; next } /^```/ { shown = 0 } shown' README.md
+}
+
+place=$(mktemp -d)
+daemon=
+finish() {
+  [ -z "$daemon" ] || kill "$daemon"
+  wait
+  rm -rf "$place"
+}
+trap finish EXIT
+mkfifo "$place/ready"
+"$LOCKKEEPERD" --embedded --data-dir "$place/data" --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 >"$place/ready" 2>"$place/log" &
+daemon=$!
+read -r -t 30 line <"$place/ready" || fail "the daemon does not start: $(cat "$place/log")"
+server=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
+
+project=$OUT/project
+rm -rf "$project"
+mkdir -p "$project/src/main/java"
+block 1 java | sed "s|ClientOptions.defaults()|ClientOptions.defaults().servers(\"$server\")|" >"$project/src/main/java/Report.java"
+cat >"$project/pom.xml" <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>example</groupId>
+  <artifactId>report</artifactId>
+  <version>1</version>
+  <properties>
+    <maven.compiler.release>17</maven.compiler.release>
+    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
+  </properties>
+  <dependencies>
+    $(block 1 xml)
+  </dependencies>
+  <build>
+    <plugins>
+      <plugin>
+        <artifactId>maven-compiler-plugin</artifactId>
+        <version>3.13.0</version>
+      </plugin>
+    </plugins>
+  </build>
+</project>
+POM
+(
+  cd "$project"
+  mvn -B -q -ntp "-Dmaven.repo.local=$REPOSITORY" compile org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath \
+    -Dmdep.outputFile=classpath
+)
+said=$(java -cp "$project/target/classes:$(<"$project/classpath")" Report)
+[[ $said == "nobody else writes the report; fencing token "[0-9]* ]] || fail "the README's example said: $said"
+say "the README's example: $said"
+
+# --- the guide --------------------------------------------------------------------------------------------------------------
+
+mkdir -p "$place/bin"
+ln -s "$LOCKKEEPERD" "$place/bin/lockkeeperd"
+ln -s "$LOCKKEEPER" "$place/bin/lockkeeper"
+bash guide_test.sh "$place/bin" "$project/classpath"
+say "the guide does what it says"

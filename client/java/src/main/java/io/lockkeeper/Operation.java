@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.lockkeeper;
+
+import io.lockkeeper.v1.SessionOperation;
+import io.lockkeeper.v1.SessionResult;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/** One operation in flight to a daemon, in a session or as a unary call. */
+final class Operation {
+  /** Of the daemon. The session is the one that carried it; null: a unary call did. */
+  record Answer(@Nullable SessionResult result, @Nullable LockException error, @Nullable Session session) {
+    /** The result, or the error thrown. */
+    SessionResult get() {
+      if (result == null) throw error == null ? LockException.internal("neither a result nor an error") : error;
+      return result;
+    }
+  }
+
+  final SessionOperation request;
+
+  /** The extend is said as `adopt` in a session, so that the session keeps the lease. */
+  final boolean adopts;
+
+  final CompletableFuture<Answer> done = new CompletableFuture<>();
+
+  // Of the session that carries it, guarded by its lock.
+  long id;
+  boolean sent;
+  long sentAt;
+
+  /** Ends the unary call, if it is one. */
+  volatile Runnable cancel = () -> {};
+
+  Operation(SessionOperation request, boolean adopts) {
+    this.request = request;
+    this.adopts = adopts;
+  }
+
+  Operation(SessionOperation request) {
+    this(request, false);
+  }
+
+  /** Whether it is an acquire that may stand in line. */
+  boolean waits() {
+    return request.hasAcquire() && request.getAcquire().hasWaitTimeout();
+  }
+
+  void answer(SessionResult result, @Nullable Session session) {
+    done.complete(new Answer(result, null, session));
+  }
+
+  void fail(LockException error, @Nullable Session session) {
+    done.complete(new Answer(null, error, session));
+  }
+}
