@@ -41,7 +41,8 @@ public final class HoldLock {
     final AcquireOptions options =
         AcquireOptions.defaults()
             .ttl(Duration.ofSeconds(10))
-            .waitTimeout(Duration.ofSeconds(wait));
+            .waitTimeout(Duration.ofSeconds(wait))
+            .stopMargin(Duration.ofSeconds(1)); // to stop in: `lost` comes so long before the end
     int status = 0;
     try (Lease lease = client.acquireOrThrow(arguments[1], options)) {
       work(client, lease, steps);

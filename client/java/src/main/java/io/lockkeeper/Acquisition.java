@@ -104,14 +104,13 @@ final class Acquisition {
       request.clearWaitTimeout();
     }
     final SessionOperation operation = SessionOperation.newBuilder().setAcquire(request).build();
-    final long sent = Ticks.now();
     final Operation.Answer said = daemon.await(() -> new Operation(operation), wait + timeout);
     final AcquireResponse answer = said.get().getAcquire();
     if (answer.hasContention()) {
       throw NotAcquiredException.of(request.getName(), answer.getContention(), waitTimeout > 0);
     }
     Protos.check(answer.getLease(), request.getName(), leaseId());
-    if (!answer.getLease().getOffered()) return new Grant(answer.getLease(), sent, said.session());
+    if (!answer.getLease().getOffered()) return new Grant(answer.getLease(), said.sent(), said.session());
     unresolved = true; // until the claim is answered
     final Grant claimed = claim(daemon, answer.getLease(), timeout);
     // Only the session of the offer keeps the lease by this claim.
@@ -122,13 +121,12 @@ final class Acquisition {
   private Grant claim(Daemon daemon, Lease offer, long timeout) throws InterruptedException {
     final long most = Math.max(Ticks.MILLISECOND, Math.min(timeout, Protos.nanos(offer.getRemainingTtl())));
     final SessionOperation operation = Protos.extend(offer.getName(), leaseId(), 0, "", null);
-    final long sent = Ticks.now();
     final Operation.Answer said = daemon.await(() -> new Operation(operation), most);
     if (said.error() != null && said.error().reason().equals("LEASE_LOST")) throw new Lapsed();
     final Lease lease = said.get().getExtend().getLease();
     Protos.check(lease, request.getName(), leaseId());
     return new Grant(
-        lease.toBuilder().setWaited(offer.getWaited()).setPreviousLeaseExpired(offer.getPreviousLeaseExpired()).build(), sent,
+        lease.toBuilder().setWaited(offer.getWaited()).setPreviousLeaseExpired(offer.getPreviousLeaseExpired()).build(), said.sent(),
         said.session());
   }
 }

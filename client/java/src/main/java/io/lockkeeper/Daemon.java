@@ -81,7 +81,7 @@ final class Daemon {
       return answer;
     } catch (TimeoutException late) {
       giveUp(operation);
-      return new Operation.Answer(null, LockException.late(), currentLink());
+      return new Operation.Answer(null, LockException.late(), currentLink(), operation.sentAt);
     } catch (InterruptedException interrupted) {
       giveUp(operation);
       throw interrupted;
@@ -118,13 +118,14 @@ final class Daemon {
           timer.cancel(false);
           done.accept(
               answer.error() == Session.NOT_SENT
-                  ? new Operation.Answer(null, LockException.unavailable("", "the session ended"), null)
+                  ? new Operation.Answer(null, LockException.unavailable("", "the session ended"), null, answer.sent())
                   : answer);
         });
   }
 
   private void runUnary(Operation operation, long timeout) {
     final SessionOperation request = operation.request;
+    operation.sentAt = Ticks.now();
     final SessionResult.Builder result = SessionResult.newBuilder();
     switch (request.getOperationCase()) {
       case ACQUIRE -> {

@@ -141,9 +141,9 @@ public final class Lease implements AutoCloseable {
   public void extend(Duration ttl) throws InterruptedException {
     check();
     if (!isHeld()) throw LockException.invalid("lease", "is released");
-    final LockClient.Answered said =
+    final Operation.Answer said =
         client.runUntilAnswered(() -> new Operation(Protos.extend(name, leaseId, token, reassertion(), ttl)));
-    final Renewal renewal = renewalOf(said.answer());
+    final Renewal renewal = renewalOf(said);
     synchronized (this) {
       if (state == State.HELD && renewal.outcome() == LeaseLife.Outcome.EXTENDED) {
         life.moveEnd(LeaseLife.endOf(said.sent(), renewal.remaining()));
@@ -281,21 +281,21 @@ public final class Lease implements AutoCloseable {
 
   /** Renews the lease by itself, and has the session in use keep it if another one did, or none. */
   private void extendOnce(Daemon daemon, int number, boolean adopts, long timeout) {
-    final long sent = Ticks.now();
+    final long began = Ticks.now();
     final Operation operation = new Operation(Protos.extend(name, leaseId, token, reassertion(), extendTtl), adopts);
     daemon.runWithin(
         operation, timeout,
         answer -> {
           final Renewal renewal = renewalOf(answer);
           if (adopts && answer.session() != null && renewal.outcome() == LeaseLife.Outcome.REFUSED) {
-            extendOnce(daemon, number, false, Math.max(Ticks.MILLISECOND, timeout - (Ticks.now() - sent))); // it takes no more leases
+            extendOnce(daemon, number, false, Math.max(Ticks.MILLISECOND, timeout - (Ticks.now() - began))); // it takes no more leases
             return;
           }
           if (renewal.outcome() == LeaseLife.Outcome.NO_ANSWER && renewal.error() != null) {
             client.daemons().failed(number, renewal.error());
           }
           if (adopts && answer.session() != null && renewal.outcome() == LeaseLife.Outcome.EXTENDED) moveTo(answer.session());
-          renewed(sent, renewal.outcome(), renewal.remaining(), renewal.proof(), renewal.error());
+          renewed(answer.sent(), renewal.outcome(), renewal.remaining(), renewal.proof(), renewal.error());
         });
   }
 

@@ -41,9 +41,6 @@ public final class LockClient implements AutoCloseable {
     T run(Lease lease) throws E;
   }
 
-  /** The answer of the request that was sent at `sent`. */
-  record Answered(long sent, Operation.Answer answer) {}
-
   private final ClientOptions options;
   private final Timers timers = new Timers();
   private final Daemons daemons;
@@ -147,9 +144,9 @@ public final class LockClient implements AutoCloseable {
   /** Takes over a live lease that another client detached: extends it, and renews it from now on. */
   public Lease adopt(String name, String leaseId, AdoptOptions how) throws InterruptedException {
     if (how.stopMargin.isNegative()) throw LockException.invalid("stop_margin", "must not be negative");
-    final Answered said =
+    final Operation.Answer said =
         runUntilAnswered(() -> new Operation(Protos.extend(name, leaseId, how.fencingToken, how.reassertion, how.ttl)));
-    final io.lockkeeper.v1.Lease extended = said.answer().get().getExtend().getLease();
+    final io.lockkeeper.v1.Lease extended = said.get().getExtend().getLease();
     Protos.check(extended, name, leaseId);
     return hold(new Acquisition.Grant(extended, said.sent(), null), Duration.ZERO, how.stopMargin, how.ttl);
   }
@@ -178,7 +175,7 @@ public final class LockClient implements AutoCloseable {
             .setFence(
                 FenceRequest.newBuilder().setName(name).setFencingToken(fencingToken).setRequireLiveLease(requireLiveLease))
             .build();
-    return Fenced.of(runUntilAnswered(() -> new Operation(request)).answer().get().getFence());
+    return Fenced.of(runUntilAnswered(() -> new Operation(request)).get().getFence());
   }
 
   /** Releases all leases and ends the connections. Takes about the release timeout at most. */
@@ -255,16 +252,16 @@ public final class LockClient implements AutoCloseable {
   }
 
   /** Retries within the call timeout. */
-  Answered runUntilAnswered(Supplier<Operation> make) throws InterruptedException {
+  Operation.Answer runUntilAnswered(Supplier<Operation> make) throws InterruptedException {
     checkOpen();
     final RetryRule rule = new RetryRule(Ticks.now() + options.callTimeout.toNanos(), daemons.size());
     while (true) {
       final int number = daemons.current();
-      final long sent = Ticks.now();
-      final Operation.Answer answer = daemons.get(number).await(make, rule.tryTimeout(sent));
-      if (answer.error() == null) return new Answered(sent, answer);
-      final long delay = rule.delayAfter(answer.error(), sent, Ticks.now());
-      if (delay < 0) return new Answered(sent, answer);
+      final long began = Ticks.now();
+      final Operation.Answer answer = daemons.get(number).await(make, rule.tryTimeout(began));
+      if (answer.error() == null) return answer;
+      final long delay = rule.delayAfter(answer.error(), began, Ticks.now());
+      if (delay < 0) return answer;
       checkOpen();
       daemons.failed(number, answer.error());
       TimeUnit.NANOSECONDS.sleep(delay);

@@ -8,8 +8,11 @@ import org.jspecify.annotations.Nullable;
 
 /** One operation in flight to a daemon, in a session or as a unary call. */
 final class Operation {
-  /** Of the daemon. The session is the one that carried it; null: a unary call did. */
-  record Answer(@Nullable SessionResult result, @Nullable LockException error, @Nullable Session session) {
+  /**
+   * Of the daemon, to the request that was sent at `sent`: the moment before it left, so that what came before, such as connecting, costs
+   * the lease nothing. The session is the one that carried it; null: a unary call did.
+   */
+  record Answer(@Nullable SessionResult result, @Nullable LockException error, @Nullable Session session, long sent) {
     /** The result, or the error thrown. */
     SessionResult get() {
       if (result == null) throw error == null ? LockException.internal("neither a result nor an error") : error;
@@ -27,7 +30,9 @@ final class Operation {
   // Of the session that carries it, guarded by its lock.
   long id;
   boolean sent;
-  long sentAt;
+
+  /** When it was sent; read before it leaves. */
+  volatile long sentAt = Ticks.now();
 
   /** Ends the unary call, if it is one. */
   volatile Runnable cancel = () -> {};
@@ -47,10 +52,10 @@ final class Operation {
   }
 
   void answer(SessionResult result, @Nullable Session session) {
-    done.complete(new Answer(result, null, session));
+    done.complete(new Answer(result, null, session, sentAt));
   }
 
   void fail(LockException error, @Nullable Session session) {
-    done.complete(new Answer(null, error, session));
+    done.complete(new Answer(null, error, session, sentAt));
   }
 }
