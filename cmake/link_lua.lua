@@ -110,9 +110,11 @@ for _, piece in ipairs(pieces) do
     lengths = split(lengths:sub(2, -2))
     local wrong = {}
     for i, length in ipairs(lengths) do
-      if length ~= '0' then
-        wrong[#wrong + 1] = '#arguments[at' .. (i > 1 and ' + ' .. i - 1 or '') .. '] ~= ' .. length
+      local differs = {}
+      for one in length:gmatch('%d+') do
+        differs[#differs + 1] = '#arguments[at' .. (i > 1 and ' + ' .. i - 1 or '') .. '] ~= ' .. one
       end
+      if length ~= '0' then wrong[#wrong + 1] = table.concat(differs, ' and ') end
     end
     constants.ARGUMENTS, constants.RESULTS = tostring(#lengths), results
     constants.STRIDE = tostring(math.max(#lengths, 1))

@@ -54,6 +54,7 @@ void ForEachQuota(Quotas& mine, const Quotas& other, Each each) {
   each(mine.max_wait, other.max_wait);
   each(mine.max_hold, other.max_hold);
   each(mine.max_lock_delay, other.max_lock_delay);
+  each(mine.max_hold_at_least, other.max_hold_at_least);
 }
 
 }  // namespace

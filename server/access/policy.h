@@ -68,6 +68,7 @@ struct Quotas {
   std::optional<core::Millis> max_wait;
   std::optional<core::Millis> max_hold;
   std::optional<core::Millis> max_lock_delay;
+  std::optional<core::Millis> max_hold_at_least;
 
   friend bool operator==(const Quotas&, const Quotas&) = default;
 };

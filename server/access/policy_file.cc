@@ -341,7 +341,9 @@ class PolicyReader {
          {"max_ttl", Into(quotas.max_ttl, limits::kTtlMin, limits::kTtlCeiling)},
          {"max_wait", Into(quotas.max_wait, core::Millis(0), limits::kWaitTimeoutMax)},
          {"max_hold", Into(quotas.max_hold, limits::kMaxHoldMin, limits::kMaxHoldMax)},
-         {"max_lock_delay", Into(quotas.max_lock_delay, core::Millis(0), limits::kLockDelayMax)}});
+         {"max_lock_delay", Into(quotas.max_lock_delay, core::Millis(0), limits::kLockDelayMax)},
+         {"max_hold_at_least",
+          Into(quotas.max_hold_at_least, core::Millis(0), limits::kHoldAtLeastMax)}});
   }
 
   // What can only be seen once everything was read.

@@ -43,6 +43,7 @@ inline constexpr Millis kWaitTimeoutMax = hours(24);
 inline constexpr Millis kLockDelayMax = minutes(1);
 inline constexpr Millis kMaxHoldMin = kTtlMin;
 inline constexpr Millis kMaxHoldMax = hours(24);
+inline constexpr Millis kHoldAtLeastMax = hours(24);
 
 // Largest token: doubles (Lua, JavaScript) are exact up to here.
 inline constexpr int64_t kTokenMax = (int64_t{1} << 53) - 1;

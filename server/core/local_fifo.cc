@@ -293,7 +293,7 @@ void LocalFifo::End(Waiter& waiter) {
   const AcquireRequest& request = ended->request;
   withdrawals_.Start({request.name, request.lease_id, request.attempt, request.keeper,
                       deadlines_.OfCall(request.deadline)},
-                     clock_.Now() + request.ttl + request.lock_delay,
+                     clock_.Now() + request.ClosesFor(),
                      [answer = std::move(answer), done = std::move(ended->done)](
                          absl::StatusOr<WithdrawResult> result) mutable {
                        if (!result.ok() || *result == WithdrawResult::kKept) {

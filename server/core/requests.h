@@ -5,6 +5,7 @@
 // contention and a refused fence are answers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,12 +30,16 @@ struct AcquireRequest {
   std::string owner;
   Labels labels;
   Millis lock_delay{};
-  Millis max_hold{};  // Zero: no bound.
+  Millis max_hold{};       // Zero: no bound.
+  Millis hold_at_least{};  // Zero: none.
   ClaimMode claim = ClaimMode::kByDaemon;
   Assurance min_assurance = Assurance::kNone;
   std::string principal;  // Empty without authentication.
   Keeper keeper;          // Of the call or session that carries this acquire.
   Instant deadline;       // Of the rpc; Instant::max() if it has none.
+
+  // How long its grant keeps the lock closed if nobody extends the lease.
+  Millis ClosesFor() const { return std::max(ttl + lock_delay, hold_at_least); }
 };
 
 struct Lease {
@@ -167,7 +172,8 @@ struct LockInfo {
   Labels labels;
   Millis ttl{};
   Millis lock_delay{};
-  Millis max_hold{};  // Zero: no bound.
+  Millis max_hold{};       // Zero: no bound.
+  Millis hold_at_least{};  // Zero: none.
   Micros remaining_ttl{};
   Micros closed_for{};
   NodeTime acquired;

@@ -63,6 +63,11 @@ absl::Status ValidateAcquireTimes(const AcquireRequest& request,
       !status.ok()) {
     return status;
   }
+  if (auto status =
+          ValidateRange("hold_at_least", request.hold_at_least, Millis(0), limits::kHoldAtLeastMax);
+      !status.ok()) {
+    return status;
+  }
   if (request.max_hold == Millis(0)) return absl::OkStatus();
   return ValidateRange("max_hold", request.max_hold, limits::kMaxHoldMin, limits::kMaxHoldMax);
 }

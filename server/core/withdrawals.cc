@@ -58,8 +58,7 @@ void Withdrawals::Start(WithdrawRequest request, Instant give_up,
 
 void Withdrawals::TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
                            absl::Status unknown, Done<AcquireAnswer> done) {
-  const Millis ended_by_itself = request.ttl + request.lock_delay;
-  const Millis tried_for = request.wait_timeout > Millis(0) ? kLeaveTriedFor : ended_by_itself;
+  const Millis tried_for = request.wait_timeout > Millis(0) ? kLeaveTriedFor : request.ClosesFor();
   Start({request.name, request.lease_id, request.attempt, request.keeper, deadline},
         clock_.Now() + tried_for,
         [withdrawn = std::move(withdrawn), unknown = std::move(unknown),

@@ -27,6 +27,9 @@ std::string LeaseProofs::Make(Route route, const core::Lease& lease, const std::
   if (terms.max_hold_end.micros > 0) {
     proved.max_hold_end = {terms.max_hold_end.micros - basis.clock_offset.count()};
   }
+  if (terms.hold_end.micros > 0) {
+    proved.hold_end = {terms.hold_end.micros - basis.clock_offset.count()};
+  }
   return reassertions_.Make({lease.name, lease.lease_id, lease.token, principal}, proved);
 }
 

@@ -54,7 +54,7 @@ Operation Inspect(const std::string& name, core::Instant deadline, OperationDone
 
 bool IsWanted(const LockInfo& lock, core::EndedLocks ended) {
   return ended == core::EndedLocks::kInclude || lock.state != core::LockState::kEnded ||
-         lock.waiters > 0;
+         lock.waiters > 0 || lock.closed_for > core::Micros(0);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ std::array<int64_t, kCount> ReadNumbers(std::string_view text) {
 LeaseTerms ReadTerms(const OperationReply& reply) {
   const Reply& told = reply.values[3];
   if (told.type == Reply::Type::kInteger) return {.ttl = core::Millis(told.integer)};
-  const auto [ttl, lock_delay, max_hold_end] = ReadNumbers<3>(told.text);
-  return {core::Millis(ttl), core::Millis(lock_delay), {max_hold_end}};
+  const auto [ttl, lock_delay, max_hold_end, hold_end] = ReadNumbers<4>(told.text);
+  return {core::Millis(ttl), core::Millis(lock_delay), {max_hold_end}, {hold_end}};
 }
 
 core::Waiting ReadWaiting(const OperationReply& reply) {

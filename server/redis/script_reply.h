@@ -16,6 +16,7 @@ struct LeaseTerms {
   core::Millis ttl{};
   core::Millis lock_delay{};
   core::NodeTime max_hold_end;  // 0: none.
+  core::NodeTime hold_end;      // By hold_at_least. 0: none.
 };
 LeaseTerms ReadTerms(const OperationReply& reply);
 

@@ -34,6 +34,7 @@ void FillLock(const core::LockInfo& from, admin::v1::Lock& to) {
   ToProto(from.ttl, *to.mutable_ttl());
   ToProto(from.lock_delay, *to.mutable_lock_delay());
   ToProto(from.max_hold, *to.mutable_max_hold());
+  ToProto(from.hold_at_least, *to.mutable_hold_at_least());
   ToProto(from.remaining_ttl, *to.mutable_remaining_ttl());
   ToProto(from.closed_for, *to.mutable_closed_for());
   if (from.acquired.micros > 0) ToProto(from.acquired, *to.mutable_acquire_time());

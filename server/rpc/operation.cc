@@ -71,7 +71,10 @@ absl::Status ReadAcquireTimes(const v1::AcquireRequest& from, const ConfiguredLi
   if (auto status = ReadDuration("lock_delay", from.lock_delay(), to.lock_delay); !status.ok()) {
     return status;
   }
-  return ReadDuration("max_hold", from.max_hold(), to.max_hold);
+  if (auto status = ReadDuration("max_hold", from.max_hold(), to.max_hold); !status.ok()) {
+    return status;
+  }
+  return ReadDuration("hold_at_least", from.hold_at_least(), to.hold_at_least);
 }
 
 absl::Status ReadAcquire(const v1::AcquireRequest& from, const ConfiguredLimits& limits,

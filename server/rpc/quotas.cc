@@ -44,7 +44,9 @@ struct Applier {
          {std::tuple("ttl", request.ttl, "max_ttl", quotas.max_ttl),
           std::tuple("wait_timeout", request.wait_timeout, "max_wait", quotas.max_wait),
           std::tuple("max_hold", request.max_hold, "max_hold", quotas.max_hold),
-          std::tuple("lock_delay", request.lock_delay, "max_lock_delay", quotas.max_lock_delay)}) {
+          std::tuple("lock_delay", request.lock_delay, "max_lock_delay", quotas.max_lock_delay),
+          std::tuple("hold_at_least", request.hold_at_least, "max_hold_at_least",
+                     quotas.max_hold_at_least)}) {
       if (most && value > *most) return TooLong(caller, field, quota, *most);
     }
     Usage::Hold waiter;

@@ -171,6 +171,7 @@ v1::AcquireRequest DraftAcquire(Draft& draft) {
   if (draft.Flip()) {
     draft.SetLength("max_hold", {0, 100, 86'400'000}, *request.mutable_max_hold());
   }
+  if (draft.Flip()) draft.SetLength("hold_at_least", {0, 1}, *request.mutable_hold_at_least());
   request.set_owner(draft.Field("owner", Texts(256)));
   if (draft.random().OneIn(20)) {
     const auto labels = draft.Field<int>("labels", {{8}, {9, false}, {100, false}});

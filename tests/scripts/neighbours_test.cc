@@ -61,7 +61,7 @@ class NeighboursTest : public testing::TestWithParam<std::string> {
   static std::string Terms(int64_t ttl, int64_t lock_delay, int64_t max_hold_end) {
     std::string terms = std::to_string(ttl);
     if (lock_delay == 0 && max_hold_end == 0) return terms;
-    return terms + " " + std::to_string(lock_delay) + " " + std::to_string(max_hold_end);
+    return terms + " " + std::to_string(lock_delay) + " " + std::to_string(max_hold_end) + " 0";
   }
 
   // Each for a lease id of its own.

@@ -41,6 +41,7 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
     request.principal = Principal();
     if (random_.OneIn(3)) request.lock_delay = core::Millis(random_.Between(1, 2'000));
     if (random_.OneIn(3)) request.max_hold = core::Millis(random_.Between(100, 5'000));
+    if (random_.OneIn(4)) request.hold_at_least = core::Millis(random_.Between(1, 5'000));
     if (random_.OneIn(2)) request.claim = core::ClaimMode::kByClient;
     if (random_.OneIn(3)) request.labels = {{"key", "value"}};
     return request;

@@ -18,8 +18,8 @@
 namespace lockkeeper::simulation {
 
 // Events at a known time: the end of something, a beat, the confirmation of a lease.
-enum class Edge { kLease, kOffer, kLockDelay, kQuarantine, kBeat, kConfirmed };
-inline constexpr size_t kEdges = 6;
+enum class Edge { kLease, kOffer, kLockDelay, kQuarantine, kBeat, kConfirmed, kHold };
+inline constexpr size_t kEdges = 7;
 
 class Coverage {
  public:

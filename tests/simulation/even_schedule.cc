@@ -154,4 +154,11 @@ Schedule DrawEven(uint64_t seed) {
   return schedule;
 }
 
+Schedule DrawEvenWithHold(uint64_t seed) {
+  Schedule schedule = DrawEven(seed);
+  support::Random random(~seed);
+  if (random.OneIn(5)) schedule.hold_at_least = Millis(random.Between(1, 6'000));
+  return schedule;
+}
+
 }  // namespace lockkeeper::simulation

@@ -12,4 +12,7 @@ namespace lockkeeper::simulation {
 
 Schedule DrawEven(uint64_t seed);
 
+// The same, and one in five with hold_at_least, which came later.
+Schedule DrawEvenWithHold(uint64_t seed);
+
 }  // namespace lockkeeper::simulation

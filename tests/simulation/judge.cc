@@ -214,6 +214,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   state.proof_short = ProofShort();
   state.doubted = state.forgotten = false;
   state.extends = 0;
+  HoldBegins(state, now);
   ++state.void_entries;
 }
 
@@ -257,6 +258,7 @@ void Judge::Extended(const std::string& lock, const std::string& lease_id, Insta
   if (state.phase == Phase::kOffered) {
     state.phase = Phase::kLease;
     state.told_end = end;  // An offer's end was told to nobody.
+    HoldBegins(state, now);
     Leave(state, lease_id, now);
   }
   state.turn.end = end;
@@ -310,7 +312,7 @@ void Judge::Withdrawn(const Try& what, Instant now) {
     Violation(what.lock + " was taken back from " + Shown(what.lease_id) +
               ", which knows that it has it");
   }
-  // Nobody has heard of the lease, so no lock_delay is due either.
+  // Nobody has heard of the lease, so no lock_delay and no hold_at_least is due either.
   state.over_at = std::min(now, FreeSince(state));
   state.phase = Phase::kWithdrawn;
 }
@@ -360,12 +362,30 @@ Instant Judge::FreeSince(const Lock& lock) const {
     case Phase::kOffered:
       return lock.doubted ? Instant::min() : lock.turn.end;
     case Phase::kLease:
-      return EndOf(lock) + lock.turn.lock_delay;
+      return std::max<Instant>(EndOf(lock) + lock.turn.lock_delay, HoldEnd(lock));
     case Phase::kReleased:
+      return std::max(lock.over_at, HoldEnd(lock));
     case Phase::kWithdrawn:
       break;
   }
   return lock.over_at;
+}
+
+// Counts from the grant, or from the claim of an offer.
+void Judge::HoldBegins(Lock& lock, Instant now) {
+  const Micros hold = lock.turn.hold_at_least;
+  const bool begins = hold > Micros(0) && lock.phase == Phase::kLease;
+  lock.hold_end = begins ? now + hold : Instant::min();
+  lock.given[lock.turn.token].hold_end = lock.hold_end;
+}
+
+// Until when nobody may get the lock because of hold_at_least. A loss may open it early.
+Instant Judge::HoldEnd(const Lock& lock) const {
+  return lock.doubted || lock.epoch != epochs_ ? Instant::min() : lock.hold_end;
+}
+
+bool Judge::IsClosedByHold(const Lock& lock) const {
+  return lock.phase == Phase::kReleased && HoldEnd(lock) > lock.over_at;
 }
 
 // It was released so close to its end that only the node's clock can tell.

@@ -43,6 +43,7 @@ struct Turn {
   Instant end;                 // End of the lease or the offer.
   Micros lock_delay{};         // As its acquire asked.
   bool max_hold = false;       // Its end is a time of the node's clock too.
+  Micros hold_at_least{};      // As its acquire asked; if it was taken back, what is left of that.
   std::string given_by;        // The daemon whose script call gave it.
   Instant sent;                // When that daemon asked. Only of a store without a line.
   bool asserted = false;  // Proved by its holder after a loss, or adopted: no call can withdraw it.
@@ -202,6 +203,7 @@ class Judge {
     Instant over_at;                       // Once the next turn has begun.
     Instant told_end;                      // The same, had it not been ended before.
     Instant not_before = Instant::min();   // Nobody may hear of it, if a wrong clock gave it.
+    Instant hold_end = Instant::min();     // By hold_at_least, had nobody set the clock.
   };
   // The line of one daemon for one lock.
   struct LocalLine {
@@ -219,8 +221,9 @@ class Judge {
     int believer = -1;
     int64_t belief_token = 0;
 
-    Turn turn;               // The last one.
-    Instant end_set_at;      // Its end.
+    Turn turn;                          // The last one.
+    Instant end_set_at;                 // Its end.
+    Instant hold_end = Instant::min();  // Until then hold_at_least keeps it closed.
     Instant told_end;        // As its holder was told last, whatever became of the node's clock.
     uint64_t epoch = 0;      // In which it was given or taken back.
     Micros proof_short{};    // By so much its proof ends too early.
@@ -266,6 +269,10 @@ class Judge {
   Micros ProofShort() const;
   Instant EndOf(const Lock& lock) const { return lock.doubted ? lock.told_end : lock.turn.end; }
   Instant FreeSince(const Lock& lock) const;
+  Instant HoldEnd(const Lock& lock) const;
+  bool IsClosedByHold(const Lock& lock) const;
+  void HoldBegins(Lock& lock, Instant now);
+  void CheckHoldTakenBack(const Turn& turn, Instant hold_end, Instant now);
   bool MayHaveExpired(const Lock& lock) const;
   Instant OverAt(const Lock& lock, int64_t token) const;
   Instant EndKnownSince(const Lock& lock) const;
@@ -309,6 +316,7 @@ class Judge {
   Instant losses_matter_until_ = Instant::min();  // To what heartbeats were answered before.
   Instant quarantine_end_ = Instant::min();
   Micros tolerance_{};
+  bool clock_was_set_ = false;
   Micros clock_ahead_{};  // As long as nobody has noticed that it was set.
   Micros clock_behind_{};
 };

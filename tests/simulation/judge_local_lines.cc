@@ -84,9 +84,10 @@ void Judge::CheckLocalIdle(const Lock& lock, const std::string& daemon, const Lo
   // It knows of what it freed itself; and of the end of a lease that it has asked for since that
   // end was set.
   const Instant free = FreeSince(lock);
-  const bool ran_out = lock.phase == Phase::kLease;
+  const bool ran_out = lock.phase == Phase::kLease || IsClosedByHold(lock);
+  const Instant end_set_at = lock.phase == Phase::kLease ? lock.end_set_at : lock.over_at;
   const bool knows =
-      line.since < free && (ran_out ? std::max(line.since, lock.end_set_at) + kUnknownFreeMax < free
+      line.since < free && (ran_out ? std::max(line.since, end_set_at) + kUnknownFreeMax < free
                                     : lock.freed_over == daemon);
   Instant since = std::max(free, line.since);
   const auto disturbed = disturbed_until_.find(daemon);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simulation/judge.h"
+#include "simulation/judge_text.h"
 
 namespace lockkeeper::simulation {
 namespace {
@@ -50,7 +51,9 @@ void Judge::ClockSet(Micros by, Instant now) {
   for (auto& [name, lock] : locks_) {
     if (now >= lock.turn.end && by < Micros(0)) lock.over_before = true;
     lock.turn.end -= by;
+    if (lock.hold_end != Instant::min()) lock.hold_end -= by;
   }
+  clock_was_set_ = true;
   // A step back that nobody noticed does not make up for one forward after it: a lease from in
   // between ends early by the whole of that.
   clock_ahead_ = std::max(Micros(0), clock_ahead_ + by);
@@ -130,6 +133,16 @@ void Judge::ReleaseDoubted(const std::string& lock, const std::string& lease_id,
             ", but its lease runs");
 }
 
+// A lease that is taken back brings along what is left of its hold_at_least.
+void Judge::CheckHoldTakenBack(const Turn& turn, Instant hold_end, Instant now) {
+  if (clock_was_set_) return;
+  const Micros left = hold_end > now ? Between(now, hold_end) : Micros(0);
+  if (left <= turn.hold_at_least + tolerance_ && turn.hold_at_least <= left + tolerance_) return;
+  Violation(turn.to.lease_id.substr(0, 8) + " was given " + turn.to.lock + " back, closed for " +
+            Seconds(turn.hold_at_least) + " by its hold_at_least, of which " + Seconds(left) +
+            " are left");
+}
+
 void Judge::Reasserted(Turn turn, Instant now) {
   Lock& state = locks_[turn.to.lock];
   const std::string shown = turn.to.lease_id.substr(0, 8);
@@ -156,6 +169,7 @@ void Judge::Reasserted(Turn turn, Instant now) {
     const bool forgotten = state.forgotten_ends.contains(turn.to.lease_id);
     over_at = forgotten ? given->second.told_end : given->second.over_at;
   }
+  if (given != state.given.end()) CheckHoldTakenBack(turn, given->second.hold_end, now);
   if (!same) state.given[state.turn.token].told_end = state.told_end;
   if (over_at != Instant() && over_at + tolerance_ + kStepUnknown < now) {
     Violation(shown + " was given " + turn.to.lock + " back after its lease had ended");
@@ -166,6 +180,8 @@ void Judge::Reasserted(Turn turn, Instant now) {
   state.turn = std::move(turn);
   state.turn.asserted = true;
   state.over_before = state.end_doubted = state.doubted = state.forgotten = false;
+  const Micros hold = state.turn.hold_at_least;
+  state.hold_end = hold > Micros(0) ? now + hold : Instant::min();
   state.end_set_at = now;
   state.epoch = epochs_;
   state.proof_short = ProofShort();

@@ -105,6 +105,7 @@ void Judge::CheckReceiver(const Turn& turn) {
 Instant Judge::EndKnownSince(const Lock& lock) const {
   const bool runs_out =
       lock.phase == Phase::kLease || lock.phase == Phase::kOffered || MayHaveExpired(lock);
+  if (IsClosedByHold(lock)) return lock.over_at + kPollMax;
   return runs_out ? lock.end_set_at + kPollMax : Instant::min();
 }
 
@@ -114,6 +115,9 @@ void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waite
                             waiter.since, InOrderSince(lock, DaemonOf(waiter.keeper))});
   if (lock.doubted || MayHaveExpired(lock)) {
     since = std::max<Instant>(since, lock.turn.end + lock.turn.lock_delay);
+  }
+  if (lock.phase == Phase::kLease || lock.phase == Phase::kReleased) {
+    since = std::max(since, lock.hold_end);  // Also if a loss may have opened it.
   }
   if (now <= since || now - since <= kIdleMax) return;
   Violation("the lock was free for " + Seconds(Between(since, now)) + " while " + Shown(lease_id) +

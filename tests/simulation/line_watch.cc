@@ -36,6 +36,14 @@ int64_t Number(std::string_view text) {
   return number;
 }
 
+// What a record of format 3 says in the last line of its text.
+Micros HoldAtLeast(std::string_view record) {
+  if (!record.starts_with("3 ")) return Micros(0);
+  const auto text_bytes = static_cast<size_t>(Number(column::kTextBytes.Of(record)));
+  const std::string_view text = record.substr(column::kClaim.last + 1, text_bytes);
+  return core::Millis(Number(text.substr(text.rfind('\n', text.size() - 2) + 1)));
+}
+
 // Two digits of its number.
 std::string Shown(const std::string& daemon) { return daemon.substr(daemon.size() - 2); }
 
@@ -52,7 +60,7 @@ const std::unordered_map<std::string_view, KnownScript>& KnownScripts() {
     know(redis::kExtendScript, {Script::kExtend, "extend", 4, 4});
     know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
     know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
-    know(redis::kReassertScript, {Script::kReassert, "reassert", 8, 4});
+    know(redis::kReassertScript, {Script::kReassert, "reassert", 9, 4});
     know(redis::kReleaseScript, {Script::kRelease, "release", 2, 2});
     know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 4, 4});
     return scripts;
@@ -106,6 +114,7 @@ struct LineWatch::Operation {
   const std::string_view* arguments;
   const redis::Reply* replies;
   Instant now;
+  int64_t node_now;  // By the node's clock.
 
   int64_t outcome() const { return replies[0].integer; }
   std::string lease_id() const {
@@ -145,8 +154,12 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   };
   for (size_t i = 0; i < locks; ++i) {
     const std::string lock = lock_of(i);
-    const Operation operation{daemon, lock, &words[common_at + kCommonArguments + i * arguments],
-                              &reply.items[1 + i * replies], clock_.Now()};
+    const Operation operation{daemon,
+                              lock,
+                              &words[common_at + kCommonArguments + i * arguments],
+                              &reply.items[1 + i * replies],
+                              clock_.Now(),
+                              reply.items[0].integer};
     if (traces()) TraceOperation(daemon, name, operation, *known);
     OnOperation(script, operation);
     constexpr int64_t kOutcomes = 100;
@@ -270,11 +283,15 @@ void LineWatch::OnWithdraw(const Operation& operation) {
 
 void LineWatch::OnReassert(const Operation& operation) {
   Turn turn;
-  turn.to = {operation.lock, operation.lease_id(), std::string(operation.arguments[7])};
+  turn.to = {operation.lock, operation.lease_id(), std::string(operation.arguments[8])};
   turn.token = operation.replies[1].integer;
   turn.end = operation.now + Micros(operation.replies[2].integer);
   turn.lock_delay = core::Millis(Number(operation.arguments[3]));
   turn.max_hold = Number(operation.arguments[4]) > 0;
+  const std::string record = RecordOf(operation.lock);
+  if (const Micros hold = HoldAtLeast(record); hold > Micros(0)) {
+    turn.hold_at_least = hold + Micros(Number(column::kAcquired.Of(record)) - operation.node_now);
+  }
   turn.given_by = operation.daemon;
   tokens_[operation.lock] = turn.token;
   if (StandsInLine(operation.lock, turn.to.lease_id)) {
@@ -361,13 +378,18 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   turn.attempt = static_cast<int32_t>(Number(column::kAttempt.Of(record)));
   turn.token = token;
   turn.offered = state == 'O';
-  turn.daemon_claims = turn.offered && column::kClaim.Of(record) == "D";
+  const std::string_view claim = column::kClaim.Of(record);
+  turn.daemon_claims = turn.offered && (claim == "D" || claim == "d");
   turn.end = end;
   turn.lock_delay = core::Millis(Number(column::kLockDelay.Of(record)));
   coverage_.Ends(turn.offered ? Edge::kOffer : Edge::kLease, end);
   if (!turn.offered) coverage_.Ends(Edge::kConfirmed, clock_.Now());
   if (turn.lock_delay > Micros(0)) coverage_.Ends(Edge::kLockDelay, end + turn.lock_delay);
   turn.max_hold = Number(column::kMaxHold.Of(record)) > 0;
+  turn.hold_at_least = HoldAtLeast(record);
+  if (!turn.offered && turn.hold_at_least > Micros(0)) {
+    coverage_.Ends(Edge::kHold, clock_.Now() + turn.hold_at_least);
+  }
   turn.given_by = daemon;
   judge_.TurnGiven(std::move(turn), clock_.Now());
 }

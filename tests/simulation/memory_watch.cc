@@ -72,6 +72,8 @@ absl::StatusOr<core::AcquireAnswer> MemoryWatch::Acquire(const std::string& daem
   turn.end = end;
   turn.lock_delay = request.lock_delay;
   turn.max_hold = request.max_hold > core::Millis(0);
+  turn.hold_at_least = request.hold_at_least;
+  if (turn.hold_at_least > Micros(0)) coverage_.Ends(Edge::kHold, now + turn.hold_at_least);
   turn.given_by = daemon;
   turn.sent = sent;
   judge_.TurnGiven(std::move(turn), now);

@@ -40,6 +40,7 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("ttl", schedule.ttl);
   visit("lock_delay", schedule.lock_delay);
   visit("max_hold", schedule.max_hold);
+  visit("hold_at_least", schedule.hold_at_least);
   visit("in_memory", schedule.in_memory);
   visit("scripts_loaded", schedule.scripts_loaded);
   visit("durable", schedule.durable);

@@ -75,7 +75,9 @@ struct Schedule {
   int locks = 1;
   core::Millis ttl{};  // Of the leases.
   core::Millis lock_delay{};
-  core::Millis max_hold{};     // Zero: no bound.
+  core::Millis max_hold{};  // Zero: no bound.
+  // Of every other acquire. Zero: of none.
+  core::Millis hold_at_least{};
   bool in_memory = false;      // The store is the one in memory (memory_watch.h), not Redis.
   bool scripts_loaded = true;  // Else the store learns them as they are needed.
   bool durable = true;         // The node keeps what it has confirmed over restarts, and says so.

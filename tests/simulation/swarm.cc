@@ -177,6 +177,7 @@ Schedule DrawSwarm(support::Random& random) {
   if (random.OneIn(4)) schedule.slow_claim_one_in = static_cast<int>(random.Between(1, 4));
   if (random.OneIn(4)) schedule.hand_on_one_in = static_cast<int>(random.Between(1, 2));
   schedule.ends_quarantines = schedule.guarded && random.OneIn(4);
+  if (random.OneIn(4)) schedule.hold_at_least = Millis(Spread(random, 1, 6'000));
   return schedule;
 }
 

@@ -38,6 +38,9 @@ Wish DrawWish(const Schedule& schedule, Lap lap, int client, support::Random& ra
   if (random.OneIn(static_cast<uint64_t>(schedule.confirm_one_in))) {
     request.claim = core::ClaimMode::kByClient;
   }
+  if (!last && schedule.hold_at_least > Millis(0) && random.OneIn(2)) {
+    request.hold_at_least = schedule.hold_at_least;
+  }
   return wish;
 }
 

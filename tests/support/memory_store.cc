@@ -28,6 +28,11 @@ constexpr int64_t kBegin = 1'760'000'000'123'457;
 NodeTime operator+(NodeTime time, Micros by) { return {time.micros + by.count()}; }
 Micros operator-(NodeTime a, NodeTime b) { return Micros(a.micros - b.micros); }
 
+NodeTime HoldEnd(const MemoryServer::Record& record) {
+  const core::Millis hold = record.last.hold_at_least;
+  return hold > core::Millis(0) ? record.acquired + hold : NodeTime{};
+}
+
 // The attempts up to `attempt` are void; what is void for good stays that.
 void VoidAttempts(MemoryServer::Record& record, const core::LeaseId& lease_id, int32_t attempt) {
   MemoryServer::VoidEntry& entry = record.voids[lease_id];
@@ -158,12 +163,13 @@ Lease MemoryServer::Grant(const AcquireRequest& request, core::FencingToken toke
   if (record.end != LeaseEnd::kWithdrawn) record.previous_expired = expired;
   record.last = request;
   record.token = token;
+  record.token_is_nobodys = false;
   record.acquired = now;
   record.end = LeaseEnd::kNone;
   record.max_hold_end =
       request.max_hold > core::Millis(0) ? now + request.max_hold : NodeTime{INT64_MAX};
   record.lease_end = std::min(now + request.ttl, record.max_hold_end);
-  record.closed_until = record.lease_end + request.lock_delay;
+  record.closed_until = std::max(record.lease_end + request.lock_delay, HoldEnd(record));
   return LeaseOf(Touch(request.name));
 }
 
@@ -175,7 +181,7 @@ absl::StatusOr<Lease> MemoryServer::Extend(const core::ExtendRequest& request) {
   }
   const core::Millis ttl = request.ttl > core::Millis(0) ? request.ttl : record->last.ttl;
   record->lease_end = std::max(record->lease_end, std::min(Now() + ttl, record->max_hold_end));
-  record->closed_until = record->lease_end + record->last.lock_delay;
+  record->closed_until = std::max(record->lease_end + record->last.lock_delay, HoldEnd(*record));
   if (request.keeper) record->last.keeper = *request.keeper;
   Lease lease = LeaseOf(Touch(request.name));
   lease.ttl = ttl;
@@ -197,7 +203,7 @@ core::ReleaseAnswer MemoryServer::Release(const core::ReleaseRequest& request) {
   VoidEntry& entry = record.voids[request.lease_id];
   if (is_last && IsLive(record)) {
     entry.kind = Void::kReleased;
-    End(request.name, LeaseEnd::kReleased);
+    End(request.name, LeaseEnd::kReleased, HoldEnd(record) - Now());
   } else if (is_last) {
     entry.kind = Void::kExpired;
   } else if (entry.kind == Void::kAttempts) {
@@ -220,7 +226,7 @@ WithdrawResult MemoryServer::Withdraw(const core::WithdrawRequest& request) {
     case core::WithdrawScope::kRelease:
       if (!is_keeper || !IsLive(*record)) return WithdrawResult::kKept;
       record->voids[request.lease_id] = {Void::kReleased};
-      End(request.name, LeaseEnd::kReleased);
+      End(request.name, LeaseEnd::kReleased, HoldEnd(*record) - Now());
       return WithdrawResult::kWithdrawn;
     case core::WithdrawScope::kUnclaimedOnly:
       if (is_keeper) return WithdrawResult::kKept;
@@ -241,7 +247,7 @@ core::FenceAnswer MemoryServer::Fence(const core::FenceRequest& request) {
   if (record == nullptr) return {};
   core::FenceAnswer answer{core::Verdict::kUnknownToken, record->token};
   if (request.token < record->token) answer.verdict = core::Verdict::kStale;
-  if (request.token != record->token || record->end == LeaseEnd::kForced) return answer;
+  if (request.token != record->token || record->token_is_nobodys) return answer;
   const bool counts = request.liveness == core::LeaseLiveness::kAny || IsLive(*record);
   answer.verdict = counts ? core::Verdict::kAdmitted : core::Verdict::kExpired;
   return answer;
@@ -260,6 +266,7 @@ std::optional<core::LockInfo> MemoryServer::Get(const std::string& name) {
                       .ttl = record->last.ttl,
                       .lock_delay = record->last.lock_delay,
                       .max_hold = record->last.max_hold,
+                      .hold_at_least = record->last.hold_at_least,
                       .closed_for = std::max(record->closed_until - Now(), Micros(0)),
                       .acquired = record->acquired,
                       .lease_end = record->lease_end};
@@ -281,11 +288,14 @@ core::ForceReleaseAnswer MemoryServer::ForceRelease(const core::ForceReleaseRequ
   if (!live && (!opens || answer.closed_for == Micros(0))) return answer;
   answer.released = true;
   answer.opened = !live;
-  answer.closed_for = opens ? Micros(0) : record->lease_end - now;
+  if (opens) answer.closed_for = Micros(0);
   if (live) answer.holder_owner = record->last.owner;
   if (record->end == LeaseEnd::kNone) record->voids[record->last.lease_id] = {Void::kExpired};
   answer.token = record->token = NextToken(record, seen);
-  End(request.name, LeaseEnd::kForced, answer.closed_for);
+  // One that was released stays that, but its token is nobody's any more.
+  const bool released = record->end == LeaseEnd::kReleased;
+  record->token_is_nobodys = true;
+  End(request.name, released ? LeaseEnd::kReleased : LeaseEnd::kForced, answer.closed_for);
   return answer;
 }
 

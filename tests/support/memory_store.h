@@ -37,6 +37,7 @@ class MemoryServer {
     core::NodeTime closed_until;
     core::NodeTime max_hold_end{INT64_MAX};
     core::LeaseEnd end = core::LeaseEnd::kNone;
+    bool token_is_nobodys = false;  // Raised by an administrator.
     bool previous_expired = false;  // The lease before the last one.
     std::map<core::LeaseId, VoidEntry> voids;
     core::NodeTime kept_until;

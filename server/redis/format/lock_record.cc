@@ -21,6 +21,7 @@ using core::Millis;
 using core::NodeTime;
 
 constexpr size_t kHeaderLength = column::kClaim.last;
+constexpr size_t kHoldDigits = 8;
 
 // Reads numbers from columns and remembers whether one of them was none.
 class NumberReader {
@@ -42,6 +43,13 @@ class NumberReader {
   std::string_view record_;
   bool failed_ = false;
 };
+
+// 0 unless `text` is a number.
+int64_t ReadDigits(std::string_view text) {
+  int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return std::max<int64_t>(number, 0);
+}
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -104,6 +112,8 @@ std::optional<std::pair<LockState, LeaseEnd>> ReadState(char column, bool live) 
       return std::pair(LockState::kOffered, LeaseEnd::kNone);
     case 'F':
       return std::pair(LockState::kEnded, LeaseEnd::kForced);
+    case 'R':
+      return std::pair(LockState::kEnded, LeaseEnd::kReleased);
     default:
       return std::nullopt;
   }
@@ -161,6 +171,8 @@ std::string EncodeText(const core::AcquireRequest& request) {
 }
 
 std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes) {
+  const bool has_hold = request.hold_at_least > Millis(0);
+  if (has_hold) text_bytes += kHoldDigits + 1;
   std::string columns;
   columns.reserve(kHeaderLength);
   columns.append(EncodeLeaseId(request.lease_id))
@@ -171,7 +183,10 @@ std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes
   columns.append(" ").append(Digits(request.lock_delay.count(), column::kLockDelay.width()));
   columns.append(" ").append(Digits(request.max_hold.count(), column::kMaxHold.width()));
   columns.append(" ").append(Digits(static_cast<int64_t>(text_bytes), column::kTextBytes.width()));
-  return columns.append(request.claim == core::ClaimMode::kByClient ? " C" : " D");
+  const bool by_client = request.claim == core::ClaimMode::kByClient;
+  if (!has_hold) return columns.append(by_client ? " C" : " D");
+  columns.append(by_client ? " c " : " d ");
+  return columns.append(Digits(request.hold_at_least.count(), kHoldDigits));
 }
 
 absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
@@ -202,7 +217,7 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
     if (info.state != LockState::kEnded) {
       info.remaining_ttl = Micros(std::max<int64_t>(info.lease_end.micros - now.micros, 0));
     }
-  } else if (info.last_end != LeaseEnd::kForced) {
+  } else if (info.last_end != LeaseEnd::kForced && info.last_end != LeaseEnd::kReleased) {
     const bool may_come_back = doubt == Doubt::kMayBeProved;
     info.state = may_come_back ? LockState::kUnproven : LockState::kEnded;
     if (may_come_back) info.last_end = LeaseEnd::kNone;
@@ -211,6 +226,7 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
   if (!lines.empty()) info.principal = lines[0];
   if (lines.size() > 1) info.owner = lines[1];
   if (lines.size() > 2) info.labels = DecodeLabels(lines[2]);
+  if (lines.size() > 3) info.hold_at_least = Millis(ReadDigits(lines[3]));
   return info;
 }
 

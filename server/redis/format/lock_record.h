@@ -20,7 +20,8 @@ std::string EncodeLeaseId(const core::LeaseId& id);
 // Principal, owner and labels, a line each.
 std::string EncodeText(const core::AcquireRequest& request);
 
-// The columns of the record from the lease id on, for a record with `text_bytes` of text.
+// The columns of the record from the lease id on, for a record with `text_bytes` of text; behind a
+// space hold_at_least, if the request has one: the script puts it behind the text.
 std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes);
 
 // `value` with leading zeros, `width` digits. Requires: 0 <= value < 10^width.

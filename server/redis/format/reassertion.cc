@@ -13,7 +13,9 @@
 namespace lockkeeper::redis {
 namespace {
 
+// The second is that of a lease with hold_at_least, whose end is one number more.
 constexpr std::string_view kFormat = "2";
+constexpr std::string_view kFormatWithHold = "3";
 constexpr size_t kKeyBytes = 16;
 constexpr size_t kDigestBytes = 16;
 constexpr char kSeparator = '.';
@@ -45,22 +47,28 @@ std::optional<std::array<unsigned char, kKeyBytes>> KeyOf(std::string_view digit
 }
 
 std::string TextOf(const ProvedTerms& terms) {
-  std::string text(kFormat);
+  const bool has_hold = terms.hold_end.micros > 0;
+  std::string text(has_hold ? kFormatWithHold : kFormat);
   constexpr size_t kBytesOfProof = 112;  // With the digest that will follow.
   text.reserve(kBytesOfProof);
-  for (const int64_t number : {terms.ttl.count(), terms.lock_delay.count(),
-                               terms.max_hold_end.micros, terms.lease_end.micros}) {
+  const auto add = [&text](int64_t number) {
     text += kSeparator;
     AppendNumber(text, number);
-  }
+  };
+  add(terms.ttl.count());
+  add(terms.lock_delay.count());
+  add(terms.max_hold_end.micros);
+  add(terms.lease_end.micros);
+  if (has_hold) add(terms.hold_end.micros);
   return text;
 }
 
 std::optional<ProvedTerms> ReadTerms(std::string_view text) {
-  if (!text.starts_with(kFormat)) return std::nullopt;
+  const bool has_hold = text.starts_with(kFormatWithHold);
+  if (!has_hold && !text.starts_with(kFormat)) return std::nullopt;
   text.remove_prefix(kFormat.size());
-  std::array<int64_t, 4> numbers{};
-  for (int64_t& number : numbers) {
+  std::array<int64_t, 5> numbers{};
+  for (int64_t& number : std::span(numbers).first(has_hold ? 5 : 4)) {
     if (text.empty() || text.front() != kSeparator) return std::nullopt;
     text.remove_prefix(1);
     const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -69,7 +77,7 @@ std::optional<ProvedTerms> ReadTerms(std::string_view text) {
   }
   if (!text.empty()) return std::nullopt;
   return ProvedTerms{
-      core::Millis(numbers[0]), core::Millis(numbers[1]), {numbers[2]}, {numbers[3]}};
+      core::Millis(numbers[0]), core::Millis(numbers[1]), {numbers[2]}, {numbers[3]}, {numbers[4]}};
 }
 
 }  // namespace

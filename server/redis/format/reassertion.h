@@ -31,6 +31,7 @@ struct ProvedTerms {
   core::Millis lock_delay{};
   ServiceTime max_hold_end;  // 0: none.
   ServiceTime lease_end;     // It proves nothing any more afterwards.
+  ServiceTime hold_end;      // By hold_at_least. 0: none.
 
   bool operator==(const ProvedTerms&) const = default;
 };

@@ -12,9 +12,10 @@
 --            key is the last one
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
--- ARGV[10..] for each lock: request (115 bytes: the columns of the record from the lease id on), text
---            (principal, owner and labels, a line each), waiters that the line may have (6 digits,
---            0: do not wait), and behind a space its number in a line that was lost
+-- ARGV[10..] for each lock: request (115 bytes: the columns of the record from the lease id on; with
+--            hold_at_least 9 more: a space and 8 digits, ms), text (principal, owner and labels, a line
+--            each), waiters that the line may have (6 digits, 0: do not wait), and behind a space its number
+--            in a line that was lost
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
 --            1 GRANTED, 2 GRANTED_AFTER_EXPIRED, if the lease before expired: token, remaining (us), terms (ms,
 --            see terms_text)
@@ -43,13 +44,13 @@ local RELEASED = '2 R - - 000000 '
 -- What the terms of the last grant (ttl, lock_delay, max_hold) came to: most of a call are the same.
 local terms, told, remaining, closed_until, columns, kept_until
 
--- `is_new`: there should be no value of any type.
-local function grant(key, is_new, last_token, previous, voids, request, text)
-  if sub(request, 83, 108) ~= terms then
-    local ttl = number_at(request, 83, 90)
+-- `is_new`: there should be no value of any type. `hold`: hold_at_least, false without it.
+local function grant(key, is_new, last_token, previous, voids, request, text, hold)
+  if hold or sub(request, 83, 108) ~= terms then
+    local ttl, hold_end = number_at(request, 83, 90), hold and now + hold * 1000 or 0
     local lease_end, delay, max_hold_digits = now + ttl * 1000, 0, '0000000000000000'
     told = ttl
-    if sub(request, 92, 108) ~= '00000000 00000000' then
+    if hold or sub(request, 92, 108) ~= '00000000 00000000' then
       delay = number_at(request, 92, 99)
       local max_hold = number_at(request, 101, 108)
       if max_hold > 0 then
@@ -57,17 +58,17 @@ local function grant(key, is_new, last_token, previous, voids, request, text)
         if max_hold_end < lease_end then lease_end = max_hold_end end
         max_hold_digits = digits(max_hold_end)
       end
-      told = terms_text(ttl, delay, max_hold_digits + 0)
+      told = terms_text(ttl, delay, max_hold_digits + 0, hold_end)
     end
-    remaining, closed_until = lease_end - now, lease_end + delay * 1000
+    remaining, closed_until = lease_end - now, max(lease_end + delay * 1000, hold_end)
     local lease_end_digits = digits(lease_end)
-    local closed_digits = delay == 0 and lease_end_digits or digits(closed_until)
+    local closed_digits = closed_until == lease_end and lease_end_digits or digits(closed_until)
     columns = ' ' .. lease_end_digits .. ' ' .. closed_digits .. ' ' .. now_digits .. ' ' ..
       max_hold_digits .. ' ' .. epoch .. ' '
-    terms, kept_until = sub(request, 83, 108), collect_at(closed_until)
+    terms, kept_until = not hold and sub(request, 83, 108), collect_at(closed_until)
   end
   local token = next_token(last_token)
-  local record = '1 H ' .. previous .. ' - 000000 ' .. digits(token) .. columns .. request .. '\n' ..
+  local record = (hold and '3 H ' or '1 H ') .. previous .. ' - 000000 ' .. digits(token) .. columns .. request .. '\n' ..
     text .. voids
   local kept = token > closed_until and collect_at(token) or kept_until
   if not is_new then
@@ -137,8 +138,10 @@ local function repeated(key, line, record, request, text)
   end
   overwrite(key, ATTEMPT_AT, format('%06d %s', max(attempt, known), keeper), end_of(record))
   local outcome = state_of(record) == 'O' and 6 or 1
+  local hold_end = hold_end_of(record)
   return previous_of(record) == 'X' and outcome + 1 or outcome, token_of(record),
-    lease_end_of(record) - now, terms_of(record, ttl_of(record))
+    lease_end_of(record) - now,
+    terms_text(ttl_of(record), lock_delay_of(record), max_hold_end_of(record), hold_end)
 end
 
 -- The lock is not to be had now: the acquire waits, or hears who is before it.
@@ -183,14 +186,17 @@ local function acquire_with_line(key, line, record, entry, waiters_max, old_numb
   if number then remove(line, lease_id, number) end
   local last_token, previous, voids = 0, '-', ''
   if record then last_token, previous, voids = token_of(record), retire(record) end
+  local hold = asks_hold(sub(entry, 115, 115)) and sub(entry, -9, -2)
   local outcome, token =
-    grant(key, false, last_token, previous, voids, sub(entry, 1, 115), sub(entry, 116))
+    grant(key, false, last_token, previous, voids, sub(entry, 1, 115), sub(entry, 116), hold)
   settle(key, line, true)
   return outcome, token, remaining, told
 end
 
-return each({115, 0, 0}, 4, function(key, at, line)
+return each({{115, 124}, 0, 0}, 4, function(key, at, line)
   local request, text, waiters_max = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local hold = #request > 115 and sub(request, 117)
+  if hold then request, text = sub(request, 1, 115), text .. hold .. '\n' end
   taken = taken + 1 -- one key
   local record = records[taken] -- one key
   if seen then -- one key
@@ -256,5 +262,5 @@ return each({115, 0, 0}, 4, function(key, at, line)
     last_token = token_of(record)
   end
   if now_digits < grants_from then return #waiters_max > 6 and LINE or 9 end
-  return grant(key, is_new, last_token, previous, voids, request, text)
+  return grant(key, is_new, last_token, previous, voids, request, text, hold)
 end)

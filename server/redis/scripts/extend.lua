@@ -31,29 +31,41 @@
 -- Whether the stamp tells of shorter leases, with their lock_delay, than this one would be.
 local function is_beyond_ceiling(ttl, delay) return ARGV[6] ~= '' and ttl + delay > sub(ARGV[6], 72, 79) + 0 end
 
--- The lease of an offer that is claimed: held, acquired now, with its own max_hold.
+-- The hold_at_least (us) of the offer at `key`; 0 without it. An older daemon may have made the offer, in
+-- format 1.
+local function hold_of_offer(key, record)
+  if not asks_hold(claim_of(record)) then return 0 end
+  local text_end = long_voids_at(record)
+  local whole = redis.call('GET', key)
+  return hold_before(whole, text_end)
+end
+
+-- The lease of an offer that is claimed: held, acquired now, with its own max_hold and hold_at_least.
 local function claim(key, line, record, ttl, keeper)
   local max_hold, lease_end = max_hold_of(record), now + ttl * 1000
   local max_hold_end = max_hold > 0 and now + max_hold * 1000 or 0
   if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
   local lock_delay, lease_id = lock_delay_of(record), lease_id_of(record)
   if is_beyond_ceiling(ttl, lock_delay) then return 5, ttl + lock_delay end
-  local closed_until = lease_end + lock_delay * 1000
+  local hold = hold_of_offer(key, record)
+  local hold_end = hold > 0 and now + hold or 0
+  local closed_until = max(lease_end + lock_delay * 1000, hold_end)
   local number = number_of(line, lease_id)
   if number then remove(line, lease_id, number) end
   if keeper ~= '' then redis.call('SETRANGE', key, KEEPER_AT, keeper) end
-  overwrite(key, STATE_AT, 'H' .. sub(record, 4, 32) ..
+  overwrite(key, '0', (hold > 0 and '3 H' or '1 H') .. sub(record, 4, 32) ..
     format('%016d %016d %016d %016d', lease_end, closed_until, now, max_hold_end),
     max(token_of(record), closed_until))
   settle(key, line, record)
   return previous_of(record) == 'X' and 2 or 1, token_of(record), lease_end - now,
-    terms_text(ttl, lock_delay, max_hold_end)
+    terms_text(ttl, lock_delay, max_hold_end, hold_end)
 end
 
 -- What the ttl of the last extend comes to now: most of a call are the same.
 local asked, asked_end, asked_columns, asked_kept
 
-local function extend(key, record, old_lease_end, ttl, keeper)
+-- `is_plain`: the record has no hold_at_least.
+local function extend(key, record, old_lease_end, ttl, keeper, is_plain)
   if ttl ~= asked then
     asked, asked_end = ttl, now + ttl * 1000
     local asked_digits = digits(asked_end)
@@ -61,17 +73,22 @@ local function extend(key, record, old_lease_end, ttl, keeper)
   end
   local token, lease_end, columns, kept = token_of(record), asked_end, asked_columns, asked_kept
   local told = ttl
-  if old_lease_end > lease_end or token > lease_end or has_max_hold(record) or
+  if old_lease_end > lease_end or token > lease_end or not is_plain or has_max_hold(record) or
     has_lock_delay(record) then
+    local hold_end = 0
+    if not is_plain then
+      local whole, text_end = redis.call('GET', key), long_voids_at(record)
+      hold_end = acquired_of(record) + hold_before(whole, text_end)
+    end
     local max_hold_end = max_hold_end_of(record)
     lease_end = max(old_lease_end, lease_end)
     if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
     local lock_delay = lock_delay_of(record)
-    local closed_until = lease_end + lock_delay * 1000
+    local closed_until = max(lease_end + lock_delay * 1000, hold_end)
     if lock_delay > 0 and is_beyond_ceiling(ttl, lock_delay) then return 5, ttl + lock_delay end
     columns = format('%016d %016d', lease_end, closed_until)
     kept = collect_at(max(token, closed_until))
-    told = terms_text(ttl, lock_delay, max_hold_end)
+    told = terms_text(ttl, lock_delay, max_hold_end, hold_end)
   end
   if keeper ~= '' then redis.call('SETRANGE', key, KEEPER_AT, keeper) end
   redis.call('SETRANGE', key, LEASE_END_AT, columns)
@@ -83,7 +100,8 @@ return each({32, 8, 0, 0}, 4, function(key, at, line)
   local lease_id, ttl, principal, keeper = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2], ARGV[at + 3]
   local record = read_header(key, principal)
   if record == '' then return in_quarantine() and 4 or 3 end
-  if not is_readable(record) then return fault_of(record) end
+  local is_plain = is_long(record)
+  if not is_plain and not is_readable(record) then return fault_of(record) end
   if lease_id_of(record) ~= lease_id or not is_current(record) then
     return in_quarantine() and 4 or 3
   end
@@ -92,7 +110,7 @@ return each({32, 8, 0, 0}, 4, function(key, at, line)
   local state, lease_end = state_of(record), lease_end_of(record)
   if lease_end <= now then return 3 end
   if ttl == 0 then ttl = ttl_of(record) end
-  if state == 'H' then return extend(key, record, lease_end, ttl, keeper) end
+  if state == 'H' then return extend(key, record, lease_end, ttl, keeper, is_plain) end
   if state ~= 'O' then return 3 end
   if not line then return LINE end
   return claim(key, line, record, ttl, keeper) -- two keys

@@ -20,7 +20,9 @@
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        The holder does not know yet: the lock stays closed as long as it may believe in its
---            lease, unless the administrator knows better. An offer is no lease: it is left alone.
+--            lease, and until its lock_delay and hold_at_least are over, unless the administrator knows
+--            better. An offer is no lease: it is left alone. A lease that was released stays released: the next
+--            one is not told that it expired.
 
 return each({1}, 4, function(key, at, line)
   local delay = ARGV[at]
@@ -35,6 +37,12 @@ return each({1}, 4, function(key, at, line)
   if has_line(record) and not line then return LINE, 0, 0, '' end
   local token = next_token(token_of(record))
   if delay == '0' then closed_until = 0 end
+  if state_of(record) == 'R' then
+    write(key, '2 N - ' .. sub(record, 7, 15) .. digits(token) .. ' ' .. epoch_of(record) ..
+      sub(record, voids_at(record)), token)
+    if line then hand_over_ended(key, line) end
+    return 3, token, 0, ''
+  end
   overwrite(key, STATE_AT, 'F' .. sub(record, 4, 15) ..
     format('%016d %016d %016d', token, now, closed_until), max(token, closed_until))
   if line then hand_over_ended(key, line) end

@@ -3,7 +3,7 @@
 -- script says what the frame calls as `operate` for each lock (cmake/link_lua.lua), and that it
 -- answers `RESULTS` numbers (or texts). `key` is its record's key, `ARGV[at]` the first of its
 -- arguments, `line` the key of its line if there are two keys for each lock. LENGTHS says what each
--- argument of an operation measures, 0 if it may be of any length.
+-- argument of an operation measures, 0 if it may be of any length; {a, b} if it may be of either length.
 --
 -- The last key of a call is the marker of the store. Nothing is done, and {now, GUARD} is answered,
 -- unless the marker begins as the caller says and the node's clock reads what it expects.

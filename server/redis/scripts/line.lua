@@ -100,7 +100,7 @@ local function hand_over(key, line, record, asking, is_told)
     -- Its daemon should have claimed at once, so it is stuck: it delays the line only once. Unless it
     -- is the one that asks: then it lives again. Or the offer was of an earlier epoch: then it could not.
     local daemon = daemon_of_record(record)
-    if state_of(record) == 'O' and claim_of(record) == 'D' and daemon ~= asking and
+    if state_of(record) == 'O' and find('Dd', claim_of(record), 1, true) and daemon ~= asking and
       is_current(record) then
       set_mark(line, daemon, now)
     end
@@ -113,7 +113,8 @@ local function hand_over(key, line, record, asking, is_told)
     add(line, PARKED + first[2], entry)
     if mark_of(line, daemon) > now then
       local token, offer_end = next_token(last_token), now + OFFER_TTL
-      local offer = format('1 O %s L 000000 %016d %016d %016d %016d %016d %s ', previous, token,
+      local form = asks_hold(sub(entry, 115, 115)) and '3' or '1'
+      local offer = format('%s O %s L 000000 %016d %016d %016d %016d %016d %s ', form, previous, token,
         offer_end, offer_end, now, 0, epoch) .. sub(entry, 1, 115) .. '\n' .. sub(entry, 116) .. voids
       local knows = is_told and daemon == asking
       if knows or tell(daemon, OFFERED, sub(entry, 1, 32), offer_text(offer), key) then

@@ -14,8 +14,8 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id and digest (41 digits), token (16 digits), ttl (8 digits, ms),
 --            lock_delay (8 digits, ms), end by max_hold (16 digits, us, 0: none), end of the lease that
---            is proved (16 digits, us), both in service time, principal, keeper that the lease gets
---            (32 digits, '': none)
+--            is proved (16 digits, us), end by hold_at_least (16 digits, us, 0: none), all three in
+--            service time, principal, keeper that the lease gets (32 digits, '': none)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
 --            1 HELD_AGAIN: token, remaining (us), terms (ms, see terms_text)
 --            3 LOST; 90 record corrupt; 91 record of a newer format: 0, 0, 0
@@ -45,10 +45,16 @@ local function is_against(record, who, token)
   return state ~= 'H' and state ~= 'O'
 end
 
-return each({41, 16, 8, 8, 16, 16, 0, 0}, 4, function(key, at, line)
+-- What of a text comes before the line of hold_at_least: principal, owner and labels.
+local function three_lines(text)
+  local _, last = find(text, '^[^\n]*\n[^\n]*\n[^\n]*\n')
+  return sub(text, 1, last)
+end
+
+return each({41, 16, 8, 8, 16, 16, 16, 0, 0}, 4, function(key, at, line)
   local who, token, ttl = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2] + 0
-  local lock_delay, max_hold_end, principal = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 6]
-  local keeper = ARGV[at + 7] == '' and HOLDER or ARGV[at + 7]
+  local lock_delay, max_hold_end, hold_end = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 6] + 0
+  local principal, keeper = ARGV[at + 7], ARGV[at + 8] == '' and HOLDER or ARGV[at + 8]
   local record, fault = read(key)
   if fault then return fault end
   if not in_quarantine() or by_node(ARGV[at + 5]) <= now or record and is_against(record, who, token) then
@@ -63,17 +69,25 @@ return each({41, 16, 8, 8, 16, 16, 0, 0}, 4, function(key, at, line)
   if record then
     voids = sub(record, voids_at(record))
     if lease_id_of(record) == sub(who, 1, 32) and principal_is(record, principal) then
-      text = sub(record, TEXT_AT, voids_at(record) - 1)
+      text = three_lines(sub(record, TEXT_AT, voids_at(record) - 1))
       if is_current(record) then lease_end = max(lease_end, lease_end_of(record)) end
     end
   end
   -- An older line may have it back as a waiter.
   local number = number_of(line, sub(who, 1, 32))
   if number then remove(line, sub(who, 1, 32), number) end
-  local closed_until = lease_end + lock_delay * 1000
-  write(key, format('1 H - - 000000 %016d %016d %016d %016d %016d %s ', token, lease_end, closed_until,
-    now, max_hold_end, epoch) .. who .. ' 000000 ' .. keeper .. format(' %08d %08d 00000000 %04d D\n', ttl,
-    lock_delay, #text) .. text .. voids, max(token, closed_until))
+  local form, claim, acquired = '1', 'D', now
+  if hold_end > 0 then hold_end = by_node(hold_end) end
+  if hold_end > now then
+    -- In whole milliseconds: it counts from so much before now that its end stays.
+    local hold = math.ceil((hold_end - now) / 1000)
+    form, claim, acquired, text = '3', 'd', hold_end - hold * 1000, text .. format('%08d\n', hold)
+  end
+  local closed_until = max(lease_end + lock_delay * 1000, hold_end)
+  write(key, format('%s H - - 000000 %016d %016d %016d %016d %016d %s ', form, token, lease_end,
+    closed_until, acquired, max_hold_end, epoch) .. who .. ' 000000 ' .. keeper ..
+    format(' %08d %08d 00000000 %04d %s\n', ttl, lock_delay, #text, claim) .. text .. voids,
+    max(token, closed_until))
   settle(key, line, true)
-  return 1, token, lease_end - now, terms_text(ttl, lock_delay, max_hold_end)
+  return 1, token, lease_end - now, terms_text(ttl, lock_delay, max_hold_end, hold_end)
 end)

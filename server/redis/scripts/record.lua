@@ -18,8 +18,12 @@
 --   previous  X if the lease before this one ended without a release, or may have, else -
 --   line      L if the lock may have a line, else -; waiters: those in it whose daemon lives
 --   digest    of the lease id, made by the daemon (lock_record.cc)
---   claim     how an offer is claimed: D by the daemon, C by the client
+--   claim     how an offer is claimed: D by the daemon, C by the client; d or c if hold_at_least is asked
 --   closed until: nobody is granted the lock before this time
+--
+-- Format 3 is format 1 of a lease or an offer with hold_at_least: its text has a fourth line, hold_at_least
+-- in eight digits (ms), which counts from the column acquired. It has one more state, R: released, while
+-- hold_at_least keeps the lock closed.
 --
 -- Format 2 has the columns 1 to 31, a space, the epoch without leading zeros, and the void list. Its
 -- states: R released, W withdrawn or declined; N if no lease is known.
@@ -72,6 +76,7 @@ local function state_of(record) return sub(record, 3, 3) end
 local function previous_of(record) return sub(record, 5, 5) end
 local function token_of(record) return sub(record, 16, 31) + 0 end
 local function lease_end_of(record) return sub(record, 33, 48) + 0 end
+local function acquired_of(record) return sub(record, 67, 82) + 0 end
 local function closed_until_of(record) return is_short(record) and 0 or sub(record, 50, 65) + 0 end
 local function max_hold_of(record) return sub(record, 212, 219) + 0 end
 local function max_hold_end_of(record) return sub(record, 84, 99) + 0 end
@@ -91,19 +96,18 @@ local function has_line(record) return sub(record, 7, 7) == 'L' end
 
 -- Whether a text that Redis has is a record that can be read, and what to answer if it is not.
 local function is_long(text) return sub(text, 1, 2) == '1 ' and sub(text, 227, 227) == '\n' end
-local function is_readable(text) return is_long(text) or find(text, SHORT) end
-local function is_newer(text) return sub(text, 1, 2) ~= '1 ' and not is_short(text) and find(text, '^[1-9]%d* ') end
+local function has_hold(record) return sub(record, 1, 2) == '3 ' end
+local function is_long_with_hold(text) return has_hold(text) and sub(text, 227, 227) == '\n' end
+local function is_readable(text) return is_long(text) or find(text, SHORT) or is_long_with_hold(text) end
+local function is_newer(text) return not find(text, '^[123] ') and find(text, '^[1-9]%d* ') end
 local function fault_of(text) return is_newer(text) and FORMAT_TOO_NEW or CORRUPT end
 
--- The terms of a lease as daemons are told them: its ttl, or "<ttl> <lock_delay> <end by max_hold>" if
--- it has any of the other two.
-local function terms_text(ttl, delay, max_hold_end)
-  if delay == 0 and max_hold_end == 0 then return ttl end
-  return format('%d %d %d', ttl, delay, max_hold_end)
+-- The terms of a lease as daemons are told them: its ttl, or "<ttl> <lock_delay> <end by max_hold> <end by
+-- hold_at_least>" if it has any of the other three.
+local function terms_text(ttl, delay, max_hold_end, hold_end)
+  if delay == 0 and max_hold_end == 0 and hold_end == 0 then return ttl end
+  return format('%d %d %d %d', ttl, delay, max_hold_end, hold_end)
 end
-
--- Those of the lease in `record`, whose ttl was given as `ttl`.
-local function terms_of(record, ttl) return terms_text(ttl, lock_delay_of(record), max_hold_end_of(record)) end
 
 -- Record at `key`; false and a fault if there is none or it cannot be read.
 local function read(key)
@@ -138,6 +142,19 @@ local function end_of(r) return is_short(r) and token_of(r) or max(token_of(r), 
 local function short_voids_at(record) return find(record, ' ', 33, true) or #record + 1 end
 local function long_voids_at(record) return TEXT_AT + text_bytes_of(record) end
 local function voids_at(record) return is_short(record) and short_voids_at(record) or long_voids_at(record) end
+
+-- Whether hold_at_least is asked, by the column claim of an entry of the line, or of a record.
+local function asks_hold(claim) return find('cd', claim, 1, true) end
+
+-- The hold_at_least (us) of a record whose text has it, and ends before `text_end`.
+local function hold_before(record, text_end) return sub(record, text_end - 9, text_end - 2) * 1000 end
+
+-- Until when hold_at_least keeps the lock closed; 0 without it.
+local function hold_end_of(record)
+  if not has_hold(record) then return 0 end
+  local text_end = long_voids_at(record)
+  return acquired_of(record) + hold_before(record, text_end)
+end
 
 -- How the lease id of `digest` ended and its highest void attempt; nil if it is not void.
 local function find_void(record, digest)
@@ -187,6 +204,21 @@ local function short_record(record, state, previous, epoch, voids) return '2 ' .
 local function write_ended(key, record, state, previous, void)
   local voids = add_void(record, long_voids_at(record), digest_of(record) .. void)
   write(key, short_record(record, state, previous, epoch_of(record), voids), token_of(record))
+end
+
+-- Writes that the lease in `record` was released. Its hold_at_least may keep the lock closed: then the
+-- record stays whole. Answers 1.
+local function write_released(key, record)
+  local hold_end = hold_end_of(record)
+  if hold_end <= now then
+    write_ended(key, record, 'R', '-', 'R')
+    return 1
+  end
+  local at = long_voids_at(record)
+  local voids = add_void(record, at, digest_of(record) .. 'R')
+  write(key, '3 R - ' .. sub(record, 7, 32) .. now_digits .. ' ' .. digits(hold_end) ..
+    sub(record, 66, at - 1) .. voids, max(token_of(record), hold_end))
+  return 1
 end
 
 local function principal_is(record, who) return sub(record, TEXT_AT, TEXT_AT + #who) == who .. '\n' end

@@ -102,7 +102,7 @@ local function release_other(key, line, who, principal)
   return outcome_of(kind)
 end
 
--- Whatever is not a plain lease of this lease id.
+-- Whatever is not a plain lease of this lease id: one without hold_at_least.
 local function release_any(key, line, record, who, principal)
   if record ~= '' and not is_readable(record) then return fault_of(record) end
   if not is_of(record, who) then return release_other(key, line, who, principal) end
@@ -115,6 +115,12 @@ local function release_any(key, line, record, who, principal)
   if state ~= 'H' then return outcome_of(state) end
   if not is_current(record) then return end_forgotten(key, record) end
   if lease_end_of(record) <= now then return end_expired(key) end
+  if has_hold(record) then
+    if has_line(record) and not line then return LINE end
+    local released = write_released(key, record)
+    if line then return released, hand_over_ended(key, line) end -- two keys
+    return released
+  end
   if not line then return LINE end
   return end_lease(key, line, record) -- two keys
 end

@@ -71,9 +71,9 @@ end
 local function release_kept(key, line, record, keeper)
   if not is_live(record) or keeper_of(record) ~= keeper then return 3 end
   if has_line(record) and not line then return LINE end
-  write_ended(key, record, 'R', '-', 'R')
-  if line then return 1, hand_over_ended(key, line) end -- two keys
-  return 1
+  local released = write_released(key, record)
+  if line then return released, hand_over_ended(key, line) end -- two keys
+  return released
 end
 
 -- The lease id is the record's. In a quarantine the data may be older than a retry that has got the lease from

@@ -57,7 +57,7 @@ TEST_P(CorruptRecordContract, ValueOfAnotherTypeIsSaidToBeCorruptAndLeftAsItIs) 
 
 TEST_P(CorruptRecordContract, NewerFormatIsSaidToBeNewAndLeftAsItIs) {
   Grant("a", Id(9));
-  for (const std::string format : {"3", "10", "99"}) {
+  for (const std::string format : {"4", "10", "99"}) {
     const std::string newer = RecordOf("a").replace(0, 1, format);
     world_->Run({"SET", KeyOf("b"), newer});
     PutRecord("a", newer);
@@ -79,7 +79,7 @@ TEST_P(CorruptRecordContract, RecordMayBeRepairedByRemovingIt) {
 TEST_P(CorruptRecordContract, NeighboursInTheSameCallAreServed) {
   PutRecord("corrupt", "garbage");
   world_->Run({"HSET", KeyOf("wrong type"), "field", "value"});
-  PutRecord("newer", "3 something else");
+  PutRecord("newer", "4 something else");
   const std::vector<std::string> names = {"first", "corrupt", "second", "wrong type",
                                           "third", "newer",   "last"};
   std::vector<Answer<core::AcquireAnswer>> answers(names.size());

@@ -411,6 +411,72 @@ TEST_P(ReassertionContract, LockDelayIsKept) {
   Grant("a", Id(2));
 }
 
+TEST_P(ReassertionContract, HoldAtLeastIsKept) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  request.hold_at_least = Millis(120'000);
+  request.labels = {{"key", "value"}};
+  Grant(request);
+  Pass(Millis(10'000));
+  const ExtendRequest extend = ProvedExtendOf(request, Extend(ExtendOf("a", Id(1))));
+  ForgetEverything();
+  EXPECT_FALSE(Ask(AcquireOf("b", Id(2))).ok());
+  Pass(Millis(10'000) + Micros(1));
+  EXPECT_EQ(Extend(Now(extend)).remaining_ttl, kTtl);
+
+  EXPECT_EQ(Get("a").closed_for, Millis(100'000) - Micros(1));
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
+  EXPECT_EQ(Contend("a", Id(3)).remaining_ttl, Millis(100'000) - Micros(1));
+  Pass(Millis(100'000) - Micros(2));
+  EXPECT_EQ(Contend("a", Id(4)).reason, core::ContentionReason::kClosed);
+  Pass(Micros(1));
+  Grant("a", Id(5));
+}
+
+TEST_P(ReassertionContract, LeaseThatIsStillThereKeepsItsTextAndItsHoldAtLeast) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  request.hold_at_least = Millis(120'000);
+  request.labels = {{"key", "value"}};
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  const Micros left = Get("a").closed_for;
+  SetTheClock();
+
+  Extend(Now(extend));
+
+  EXPECT_EQ(Get("a").owner, request.owner);
+  EXPECT_EQ(Get("a").labels, request.labels);
+  EXPECT_LE(Get("a").closed_for, left + Millis(50)) << "as exactly as a step of the clock is known";
+  EXPECT_GT(Get("a").closed_for, left - Millis(30'000));
+}
+
+TEST_P(ReassertionContract, HoldAtLeastThatIsOverIsNotBroughtBack) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  request.hold_at_least = Millis(5'000);
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  ForgetEverything();
+  Pass(Millis(10'000));
+
+  Extend(Now(extend));
+
+  EXPECT_EQ(RecordOf("a").at(0), '1');
+  EXPECT_EQ(Get("a").hold_at_least, Millis(0));
+}
+
+// A loss opens a lock early that nobody holds any more: its holder has no lease to prove.
+TEST_P(ReassertionContract, LossOpensAReleasedLockWhenTheQuarantineIsOver) {
+  AcquireRequest request = AcquireOf("a", Id(1));
+  request.hold_at_least = Millis(3'600'000);
+  const ExtendRequest extend = ProvedExtendOf(request, Grant(request));
+  Release("a", Id(1));
+  SetTheClock();
+
+  ExpectLost(extend, "released");
+  EXPECT_EQ(Get("a").state, core::LockState::kEnded);
+  EXPECT_EQ(Get("a").last_end, core::LeaseEnd::kReleased);
+  EXPECT_EQ(Get("a").closed_for, Millis(0));
+  Pass(kQuarantine);
+  Grant("a", Id(2));
+}
+
 TEST_P(ReassertionContract, MaxHoldIsKept) {
   AcquireRequest request = AcquireOf("a", Id(1));
   request.max_hold = Millis(50'000);

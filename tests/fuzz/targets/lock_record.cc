@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const lockkeeper::core::LockInfo& lock = **info;
     Require(lock.name == "orders/7", "the lock has its name");
     Require(lock.token.value >= 0 && lock.waiters >= 0, "numbers are not negative");
-    Require(lock.ttl.count() >= 0 && lock.lock_delay.count() >= 0 && lock.max_hold.count() >= 0,
+    Require(lock.ttl.count() >= 0 && lock.lock_delay.count() >= 0 && lock.max_hold.count() >= 0 &&
+                lock.hold_at_least.count() >= 0,
             "durations are not negative");
     Require(lock.remaining_ttl.count() >= 0 && lock.closed_for.count() >= 0,
             "what remains is not negative");

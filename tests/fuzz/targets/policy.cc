@@ -55,8 +55,8 @@ void WriteQuotas(YAML::Emitter& out, const access::Quotas& quotas) {
   }
   for (const auto& [key, time] :
        {std::pair("max_ttl", quotas.max_ttl), std::pair("max_wait", quotas.max_wait),
-        std::pair("max_hold", quotas.max_hold),
-        std::pair("max_lock_delay", quotas.max_lock_delay)}) {
+        std::pair("max_hold", quotas.max_hold), std::pair("max_lock_delay", quotas.max_lock_delay),
+        std::pair("max_hold_at_least", quotas.max_hold_at_least)}) {
     if (time) out << key << text::FormatDuration(*time);
   }
   out << YAML::EndMap;

@@ -135,6 +135,16 @@ TEST(ValidationTest, LockDelayIsFromZeroToItsMaximum) {
   }
 }
 
+TEST(ValidationTest, HoldAtLeastIsFromZeroToItsMaximum) {
+  AcquireRequest request = GoodAcquire();
+  request.hold_at_least = limits::kHoldAtLeastMax;
+  EXPECT_EQ(Refused(request), "");
+  for (const Millis bad : {Millis(-1), limits::kHoldAtLeastMax + Millis(1), Millis::max()}) {
+    request.hold_at_least = bad;
+    EXPECT_EQ(Refused(request), "hold_at_least") << bad.count();
+  }
+}
+
 TEST(ValidationTest, MaxHoldIsNoneOrFromItsMinimumToItsMaximum) {
   AcquireRequest request = GoodAcquire();
   for (const Millis good : {Millis(0), limits::kMaxHoldMin, limits::kMaxHoldMax}) {

@@ -56,6 +56,7 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kLockDelayMax),
           LOCKKEEPER_LIMIT(kMaxHoldMin),
           LOCKKEEPER_LIMIT(kMaxHoldMax),
+          LOCKKEEPER_LIMIT(kHoldAtLeastMax),
           LOCKKEEPER_LIMIT(kTokenMax),
           LOCKKEEPER_LIMIT(kReassertionBytesMax),
           LOCKKEEPER_LIMIT(kPageSizeDefault),

@@ -400,7 +400,7 @@ TEST_F(AccessTest, PrincipalsTakeTurnsAtABusyStore) {
 
 TEST_F(QuotaTest, LongestTimesAreThoseOfThePolicy) {
   support::LockClient client =
-      Client("max_ttl: 10s, max_wait: 5s, max_hold: 1m, max_lock_delay: 2s");
+      Client("max_ttl: 10s, max_wait: 5s, max_hold: 1m, max_lock_delay: 2s, max_hold_at_least: 1h");
   v1::AcquireRequest request = Acquire('a');
   request.clear_ttl();
   ASSERT_TRUE(client.Acquire(request).ok());
@@ -422,6 +422,9 @@ TEST_F(QuotaTest, LongestTimesAreThoseOfThePolicy) {
   request.clear_max_hold();
   request.mutable_lock_delay()->set_seconds(3);
   EXPECT_EQ(client.Acquire(request).field, "lock_delay");
+  request.clear_lock_delay();
+  request.mutable_hold_at_least()->set_seconds(3'601);
+  EXPECT_EQ(client.Acquire(request).field, "hold_at_least");
   v1::ExtendRequest extend = support::ExtendOf(kOwn, kLeaseId);
   extend.mutable_ttl()->set_seconds(11);
   EXPECT_EQ(client.Extend(extend).field, "ttl");

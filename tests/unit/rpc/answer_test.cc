@@ -126,6 +126,7 @@ core::LockInfo HeldLock() {
       .ttl = Millis(30'000),
       .lock_delay = Millis(5'000),
       .max_hold = Millis(60'000),
+      .hold_at_least = Millis(90'000),
       .remaining_ttl = core::Micros(20'000'001),
       .closed_for = core::Micros(25'000'000),
       .acquired = {1'700'000'000'000'000},
@@ -150,6 +151,7 @@ TEST(AnswerTest, LockCarriesAllFields) {
   EXPECT_EQ(lock.ttl().seconds(), 30);
   EXPECT_EQ(lock.lock_delay().seconds(), 5);
   EXPECT_EQ(lock.max_hold().seconds(), 60);
+  EXPECT_EQ(lock.hold_at_least().seconds(), 90);
   EXPECT_EQ(lock.remaining_ttl().nanos(), 1'000);
   EXPECT_EQ(lock.closed_for().seconds(), 25);
   EXPECT_EQ(lock.acquire_time().seconds(), 1'700'000'000);

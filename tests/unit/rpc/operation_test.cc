@@ -51,6 +51,7 @@ TEST(OperationTest, AcquireWithoutOptionsHasTheDefaults) {
   EXPECT_TRUE(request.labels.empty());
   EXPECT_EQ(request.lock_delay, Millis(0));
   EXPECT_EQ(request.max_hold, Millis(0));
+  EXPECT_EQ(request.hold_at_least, Millis(0));
   EXPECT_EQ(request.claim, core::ClaimMode::kByDaemon);
   EXPECT_EQ(request.min_assurance, core::Assurance::kNone);
 }
@@ -65,6 +66,7 @@ TEST(OperationTest, AcquireCarriesAllFields) {
   (*from.mutable_labels())["a"] = "1";
   from.mutable_lock_delay()->set_seconds(5);
   from.mutable_max_hold()->set_seconds(3'600);
+  from.mutable_hold_at_least()->set_seconds(86'400);
   from.set_confirm(true);
   from.set_min_assurance(v1::ASSURANCE_DISK);
   core::AcquireRequest request;
@@ -78,6 +80,7 @@ TEST(OperationTest, AcquireCarriesAllFields) {
   EXPECT_THAT(request.labels, ElementsAre(Pair("a", "1"), Pair("b", "2")));
   EXPECT_EQ(request.lock_delay, Millis(5'000));
   EXPECT_EQ(request.max_hold, Millis(3'600'000));
+  EXPECT_EQ(request.hold_at_least, Millis(86'400'000));
   EXPECT_EQ(request.claim, core::ClaimMode::kByClient);
   EXPECT_EQ(request.min_assurance, core::Assurance::kDisk);
 }
@@ -133,6 +136,8 @@ TEST(OperationTest, BadAcquireFieldsAreNamed) {
       {"lock_delay", [](auto& r) { r.mutable_lock_delay()->set_seconds(61); }},
       {"max_hold", [](auto& r) { r.mutable_max_hold()->set_nanos(1); }},
       {"max_hold", [](auto& r) { r.mutable_max_hold()->set_seconds(90'000); }},
+      {"hold_at_least", [](auto& r) { r.mutable_hold_at_least()->set_nanos(-1); }},
+      {"hold_at_least", [](auto& r) { r.mutable_hold_at_least()->set_seconds(86'401); }},
       {"min_assurance", [](auto& r) { r.set_min_assurance(static_cast<v1::Assurance>(5)); }},
       {"min_assurance", [](auto& r) { r.set_min_assurance(static_cast<v1::Assurance>(-1)); }},
   };

@@ -8,6 +8,7 @@ namespace {
 class JudgeLossesTest : public JudgeHistory {
  protected:
   static constexpr int kQuarantine = 2 * kTtl;
+  static constexpr int kHold = 4 * kTtl;
 
   // The store loses something at `now`, and all know at once.
   void Lose(Forgot forgot, int64_t now) {
@@ -26,6 +27,13 @@ class JudgeLossesTest : public JudgeHistory {
     judge.TurnGiven(turn, At(0));
   }
 
+  // A gets the lock at 0, with token 1; it is closed until kHold.
+  void GiveWithHold() {
+    Turn turn = TurnOf(TryOf('a'), 1, 0);
+    turn.hold_at_least = core::Millis(kHold);
+    judge.TurnGiven(turn, At(0));
+  }
+
   // Daemon 1 tells that it has released it.
   void GiveAndRelease(char id, int64_t token, int64_t now) {
     Give(TryOf(id), token, now);
@@ -33,8 +41,9 @@ class JudgeLossesTest : public JudgeHistory {
     judge.ToldReleased("a", IdOf(id), DaemonId(1));
   }
 
-  void TakeBack(char id, int64_t token, int64_t now, int daemon = 1) {
+  void TakeBack(char id, int64_t token, int64_t now, int daemon = 1, int hold_left = 0) {
     Turn turn;
+    turn.hold_at_least = core::Millis(hold_left);
     turn.given_by = DaemonId(daemon);
     turn.to = {"a", IdOf(id), ""};
     turn.token = token;
@@ -431,6 +440,30 @@ TEST_F(JudgeLossesTest, TokenIsAdmittedWithoutAProof) {
   Lose(Forgot::kNothing, 10);
   judge.Fenced("a", 1, true);
   ExpectOne("was admitted without a proof");
+}
+
+TEST_F(JudgeLossesTest, LossOpensALockThatHoldAtLeastClosed) {
+  GiveWithHold();
+  Release('a', 5);
+  Lose(Forgot::kNothing, 10);
+  Give(TryOf('b'), 2, 10 + kQuarantine);
+  ExpectNone();
+}
+
+TEST_F(JudgeLossesTest, LeaseIsTakenBackWithoutItsHoldAtLeast) {
+  GiveWithHold();
+  Lose(Forgot::kSome, 10);
+  TakeBack('a', 1, 20);
+  ExpectOne("closed for 0 ms by its hold_at_least");
+}
+
+TEST_F(JudgeLossesTest, LockIsGivenWithinTheHoldAtLeastThatWasTakenBack) {
+  GiveWithHold();
+  Lose(Forgot::kSome, 10);
+  TakeBack('a', 1, 20, 1, kHold - 20);
+  Release('a', 30);
+  Give(TryOf('b'), 2, kHold - 1);
+  ExpectOne("before the turn of aaaaaaaa was over");
 }
 
 // The lease is over at kTtl, its lock_delay 300 ms later; the quarantine at 10 + 2 * kTtl.

@@ -11,7 +11,16 @@
 namespace lockkeeper::simulation {
 namespace {
 
-using JudgeTest = JudgeHistory;
+class JudgeTest : public JudgeHistory {
+ protected:
+  static constexpr int kHold = 3 * kTtl;
+
+  void GiveWithHold(char id, int64_t token, int64_t now) {
+    Turn turn = TurnOf(TryOf(id), token, now);
+    turn.hold_at_least = core::Millis(kHold);
+    judge.TurnGiven(turn, At(now));
+  }
+};
 
 // --- tokens
 
@@ -143,6 +152,44 @@ TEST_F(JudgeTest, LockIsGivenWithinTheLockDelay) {
   judge.TurnGiven(turn, At(20));
   Give(TryOf('c'), 3, kTtl + 499);
   ExpectOne("before the turn of bbbbbbbb was over");
+}
+
+TEST_F(JudgeTest, LockIsGivenWithinTheHoldAtLeastOfAReleasedLease) {
+  GiveWithHold('a', 1, 0);
+  Release('a', 10);
+  Give(TryOf('b'), 2, kHold - 1);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
+TEST_F(JudgeTest, LockIsGivenWithinTheHoldAtLeastOfALeaseThatExpired) {
+  GiveWithHold('a', 1, 0);
+  Give(TryOf('b'), 2, kHold - 1);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
+TEST_F(JudgeTest, HoldAtLeastCountsFromTheClaim) {
+  Turn turn = TurnOf(TryOf('a'), 1, 0);
+  turn.hold_at_least = core::Millis(kHold);
+  turn.offered = true;
+  judge.TurnGiven(turn, At(0));
+  judge.Extended("a", IdOf('a'), At(100 + kTtl), At(100));
+  Release('a', 200);
+  Give(TryOf('b'), 2, 100 + kHold - 1);
+  ExpectOne("before the turn of aaaaaaaa was over");
+}
+
+TEST_F(JudgeTest, LockIsGivenWhenTheHoldAtLeastIsOver) {
+  GiveWithHold('a', 1, 0);
+  Release('a', 10);
+  Give(TryOf('b'), 2, kHold);
+  ExpectNone();
+}
+
+TEST_F(JudgeTest, HoldAtLeastOfAWithdrawnGrantClosesNothing) {
+  GiveWithHold('a', 1, 0);
+  judge.Withdrawn(TryOf('a'), At(10));
+  Give(TryOf('b'), 2, 11);
+  ExpectNone();
 }
 
 TEST_F(JudgeTest, LockIsGivenWhenTheLeaseOrTheOfferIsOver) {

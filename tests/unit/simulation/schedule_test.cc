@@ -34,7 +34,7 @@ void ExpectReadsBack(const Schedule& schedule) {
 TEST(ScheduleTest, WrittenScheduleReadsBackTheSame) {
   support::SeededRandom random;
   for (int i = 0; i < 200; ++i) {
-    ExpectReadsBack(DrawEven(random.Bits()));
+    ExpectReadsBack(DrawEvenWithHold(random.Bits()));
     ExpectReadsBack(DrawSwarm(random));
     ExpectReadsBack(DrawSmallScope(random.Bits(), 6, random.Below(OrdersOf(6))));
   }
@@ -131,8 +131,9 @@ TEST(ScheduleTest, EvenDrawingStaysAsItWas) {
   EXPECT_EQ(
       WriteSchedule(DrawEven(68810)),
       "seed=68810 daemons=4 entrances=4 balanced=1 clients=3 session_clients=2 session_leases=1 "
-      "locks=1 ttl=4746 lock_delay=808 max_hold=0 in_memory=0 scripts_loaded=1 durable=1 guarded=0 "
-      "think_max=5916593 hold_max=1216664 wait_max=9026 cancel_one_in=8 confirm_one_in=4 "
+      "locks=1 ttl=4746 lock_delay=808 max_hold=0 hold_at_least=0 in_memory=0 scripts_loaded=1 "
+      "durable=1 "
+      "guarded=0 think_max=5916593 hold_max=1216664 wait_max=9026 cancel_one_in=8 confirm_one_in=4 "
       "careless_one_in=6 clinging_one_in=0 impatient_one_in=0 slow_claim_one_in=0 hand_on_one_in=0 "
       "prove_ended_one_in=0 ends_quarantines=0 faults_end=19500000 "
       "order_from=0 order= "

@@ -26,6 +26,16 @@ TEST_F(ReassertionsTest, ProofCarriesItsTerms) {
   EXPECT_EQ(reassertions_.Check(lease_, reassertions_.Make(lease_, kTerms)), kTerms);
 }
 
+TEST_F(ReassertionsTest, ProofCarriesHoldAtLeastInAFormatOfItsOwn) {
+  ProvedTerms terms = kTerms;
+  terms.hold_end = {1'795'293'000'000'433};
+  const std::string proof = reassertions_.Make(lease_, terms);
+
+  EXPECT_EQ(reassertions_.Check(lease_, proof), terms);
+  EXPECT_TRUE(proof.starts_with("3.")) << "an older daemon does not take it for one without";
+  EXPECT_TRUE(reassertions_.Make(lease_, kTerms).starts_with("2."));
+}
+
 TEST_F(ReassertionsTest, ProofIsPrintableAndShort) {
   const std::string proof = reassertions_.Make(lease_, kTerms);
 

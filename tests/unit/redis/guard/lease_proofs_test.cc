@@ -21,13 +21,14 @@ class LeaseProofsTest : public NodeGuardTest {
   static core::LeaseId Id(uint64_t number) { return core::LeaseId::FromBits(number + 1, ~number); }
 
   // What the holder of a lease of kTtl that was granted now shows.
-  core::ExtendRequest Grant(uint64_t number, core::NodeTime max_hold_end = {}) {
+  core::ExtendRequest Grant(uint64_t number, core::NodeTime max_hold_end = {},
+                            core::NodeTime hold_end = {}) {
     core::Lease lease{.name = "a", .lease_id = Id(number), .token = {7}, .ttl = kTtl};
     lease.lease_end = {server_.clock().Now().micros + core::Micros(kTtl).count()};
     return {.name = "a",
             .lease_id = Id(number),
             .token = {7},
-            .reassertion = proofs_.Make({}, lease, "", {kTtl, 500ms, max_hold_end})};
+            .reassertion = proofs_.Make({}, lease, "", {kTtl, 500ms, max_hold_end, hold_end})};
   }
 
   Guarded& daemon_ = Another();
@@ -37,13 +38,14 @@ class LeaseProofsTest : public NodeGuardTest {
 TEST_F(LeaseProofsTest, ProofSaysWhatWasGranted) {
   const int64_t now = server_.clock().Now().micros;
 
-  const auto proved = proofs_.Check({}, Grant(1, {now + 60'000'000}));
+  const auto proved = proofs_.Check({}, Grant(1, {now + 60'000'000}, {now + 90'000'000}));
 
   ASSERT_TRUE(proved);
   EXPECT_EQ(proved->ttl, kTtl);
   EXPECT_EQ(proved->lock_delay, 500ms);
   EXPECT_EQ(proved->max_hold_end.micros, now + 60'000'000);
   EXPECT_EQ(proved->lease_end.micros, now + 10'000'000);
+  EXPECT_EQ(proved->hold_end.micros, now + 90'000'000);
 }
 
 TEST_F(LeaseProofsTest, GuardThatHasNotLookedAtTheStoreGivesNone) {
