@@ -194,7 +194,7 @@ void Grammar::AddLookCommands() {
   command = AddCommand("is-held", "tell by the exit code whether somebody holds a lock");
   AddName(*command, is_held.name);
 
-  command = AddCommand("list", "list the locks that are held or waited for");
+  command = AddCommand("list", "list the locks that are held, closed or waited for");
   command->add_option("--prefix", list.prefix, "literal beginning of the names")->type_name("TEXT");
   AddInteger(*command, "--limit", "most locks to list (default: all)", [this](int64_t limit) {
     if (limit < 1) throw CLI::ValidationError("--limit", "must be at least 1");

@@ -24,6 +24,7 @@ struct LeaseOptions {
   std::map<std::string, std::string> labels;
   milliseconds lock_delay{0};
   milliseconds max_hold{0};
+  milliseconds hold_at_least{0};
 };
 
 struct AcquireCommand : LeaseOptions {

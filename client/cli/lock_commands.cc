@@ -99,6 +99,7 @@ Report Acquire(Client& client, const AcquireCommand& command, SignalQueue& signa
                           .labels = command.labels,
                           .lock_delay = command.lock_delay,
                           .max_hold = command.max_hold,
+                          .hold_at_least = command.hold_at_least,
                           .lease_id = command.lease_id},
                          signals, progress);
   if (auto* interrupted = std::get_if<Report>(&acquired)) return std::move(*interrupted);

@@ -85,6 +85,7 @@ void SetLock(const Lock& lock, JsonObject& json) {
       .Set("ttl_ms", Millis(lock.ttl()).count())
       .Set("lock_delay_ms", Millis(lock.lock_delay()).count())
       .Set("max_hold_ms", Millis(lock.max_hold()).count())
+      .Set("hold_at_least_ms", Millis(lock.hold_at_least()).count())
       .Set("waiters", lock.waiters());
   if (!lock.principal().empty()) json.Set("principal", lock.principal());
   if (!LastEndOf(lock).empty()) json.Set("last_end", LastEndOf(lock));
@@ -105,7 +106,9 @@ std::string LockLines(const Lock& lock) {
          Line(HasEnded(lock) ? "last owner" : "owner", lock.owner()) +
          Line("principal", lock.principal()) + Line("labels", labels) +
          Term("ttl", lock, lock.ttl()) + Term("lock delay", lock, lock.lock_delay()) +
-         Term("max hold", lock, lock.max_hold()) + Line("waiters", std::to_string(lock.waiters())) +
+         Term("max hold", lock, lock.max_hold()) +
+         Term("hold at least", lock, lock.hold_at_least()) +
+         Line("waiters", std::to_string(lock.waiters())) +
          Line("acquired",
               lock.has_acquire_time() ? TimeUtil::ToString(lock.acquire_time()) : std::string()) +
          Line("last lease", LastEndOf(lock));

@@ -91,6 +91,9 @@ void AddLeaseOptions(CLI::App& app, const std::string& default_owner, LeaseOptio
               [&](milliseconds delay) { options.lock_delay = delay; });
   AddDuration(app, "--max-hold", "longest time for which extends can keep the lease",
               [&](milliseconds hold) { options.max_hold = hold; });
+  AddDuration(app, "--hold-at-least",
+              "time from the grant on for which the lock stays closed, even if released earlier",
+              [&](milliseconds hold) { options.hold_at_least = hold; });
 }
 
 }  // namespace lockkeeper::cli

@@ -25,6 +25,7 @@ constexpr auto kFields = std::to_array<std::pair<std::string_view, std::string_v
     {"labels", "--label"},
     {"lock_delay", "--lock-delay"},
     {"max_hold", "--max-hold"},
+    {"hold_at_least", "--hold-at-least"},
     {"reassertion", "--reassertion"},
     {"prefix", "--prefix"},
     {"page_size", "--limit"},

@@ -212,6 +212,7 @@ Report RunUnderLock(const Service& service, Progress& progress, const RunCommand
        .labels = command.labels,
        .lock_delay = command.lock_delay,
        .max_hold = command.max_hold,
+       .hold_at_least = command.hold_at_least,
        .stop_margin = *grace + std::chrono::duration_cast<milliseconds>(kKillMargin)},
       signals, progress);
   if (auto* report = std::get_if<Report>(&acquired)) return std::move(*report);

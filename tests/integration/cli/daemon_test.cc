@@ -18,8 +18,9 @@ using testing::Not;
 constexpr char kNobodysId[] = "ffffffffffffffffffffffffffffffff";
 
 TEST_F(CliDaemonTest, AcquireGrants) {
-  const CliResult result = RunJson({"acquire", "report", "--ttl", "40s", "--owner", "me", "--label",
-                                    "job=7", "--lock-delay", "2s", "--max-hold", "1h"});
+  const CliResult result =
+      RunJson({"acquire", "report", "--ttl", "40s", "--owner", "me", "--label", "job=7",
+               "--lock-delay", "2s", "--max-hold", "1h", "--hold-at-least", "2h"});
 
   EXPECT_EQ(result.exit_code, 0);
   const Json json(result);
@@ -37,6 +38,7 @@ TEST_F(CliDaemonTest, AcquireGrants) {
   EXPECT_EQ(lock.labels().at("job"), "7");
   EXPECT_EQ(lock.lock_delay().seconds(), 2);
   EXPECT_EQ(lock.max_hold().seconds(), 3600);
+  EXPECT_EQ(lock.hold_at_least().seconds(), 7200);
 
   const CliResult text = Run({"acquire", "other"});
   EXPECT_EQ(text.exit_code, 0);
@@ -203,11 +205,31 @@ TEST_F(CliDaemonTest, FenceSaysTheVerdict) {
   EXPECT_EQ(Json(unknown).Text("outcome"), "unknown_token");
 }
 
+// The job takes an instant on each of three replicas, whose clocks are not quite the same.
+TEST_F(CliDaemonTest, JobThatIsDueOnceIsDoneByOneReplica) {
+  for (int replica = 1; replica <= 3; ++replica) {
+    const CliResult result =
+        Run({"run", "nightly", "--hold-at-least", "1h", "--", "sh", "-c", "echo done"});
+    EXPECT_EQ(result.out, replica == 1 ? "done\n" : "");
+    EXPECT_EQ(result.exit_code == 0, replica == 1) << result.err;
+  }
+
+  const Json closed(RunJson({"get", "nightly"}));
+  EXPECT_EQ(closed.Text("state"), "ended");
+  EXPECT_EQ(closed.Text("last_end"), "released");
+  EXPECT_GT(closed.Number("closed_for_ms"), 3'000'000);
+  EXPECT_THAT(Run({"list"}).out, HasSubstr("nightly"));
+  EXPECT_EQ(Json(RunJson({"acquire", "nightly"})).Text("reason"), "CLOSED");
+  EXPECT_EQ(Run({"force-release", "nightly", "--reason", "again", "--now"}).exit_code, 0);
+  EXPECT_EQ(Run({"run", "nightly", "--", "true"}).exit_code, 0);
+}
+
 TEST_F(CliDaemonTest, GetShowsOneLock) {
-  ASSERT_EQ(Run({"acquire", "report", "--owner", "alice", "--label", "c=d", "--label", "a=b",
-                 "--label", "b=c", "--lock-delay", "2s", "--max-hold", "1h"})
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      Run({"acquire", "report", "--owner", "alice", "--label", "c=d", "--label", "a=b", "--label",
+           "b=c", "--lock-delay", "2s", "--max-hold", "1h", "--hold-at-least", "2h"})
+          .exit_code,
+      0);
 
   const CliResult result = RunJson({"get", "report"});
   const CliResult text = Run({"get", "report"});
@@ -227,9 +249,11 @@ TEST_F(CliDaemonTest, GetShowsOneLock) {
   EXPECT_THAT(text.out, HasSubstr("`report` is held for another "));
   EXPECT_THAT(text.out, HasSubstr("\n  owner          alice\n"));
   EXPECT_THAT(text.out, HasSubstr("\n  labels         a=b b=c c=d\n  ttl            30s\n"
-                                  "  lock delay     2s\n  max hold       1h\n"));
+                                  "  lock delay     2s\n  max hold       1h\n"
+                                  "  hold at least  2h\n"));
   EXPECT_EQ(json.Number("lock_delay_ms"), 2'000);
   EXPECT_EQ(json.Number("max_hold_ms"), 3'600'000);
+  EXPECT_EQ(json.Number("hold_at_least_ms"), 7'200'000);
   ASSERT_EQ(Run({"force-release", "report", "--reason", "r", "--now"}).exit_code, 0);
   const std::string ended = Run({"get", "report"}).out;
   EXPECT_THAT(ended, HasSubstr("\n  last owner     alice\n"));

@@ -76,7 +76,8 @@ TEST_F(CliLockCommandsTest, AcquirePrintsLeaseIdAndTokenAndLeavesTheLockHeld) {
 
 TEST_F(CliLockCommandsTest, AcquireSendsEveryOption) {
   EXPECT_EQ(Run({"acquire", "report", "--lease-id", kId, "--label", "a=b", "--label",
-                 "c=", "--lock-delay", "2s", "--max-hold", "1h", "--wait", "5s"})
+                 "c=", "--lock-delay", "2s", "--max-hold", "1h", "--hold-at-least", "90s", "--wait",
+                 "5s"})
                 .exit_code,
             0);
 
@@ -86,6 +87,7 @@ TEST_F(CliLockCommandsTest, AcquireSendsEveryOption) {
   EXPECT_EQ(request.labels().at("c"), "");
   EXPECT_EQ(request.lock_delay().seconds(), 2);
   EXPECT_EQ(request.max_hold().seconds(), 3600);
+  EXPECT_EQ(request.hold_at_least().seconds(), 90);
   EXPECT_EQ(request.wait_timeout().seconds() + (request.wait_timeout().nanos() > 0 ? 1 : 0), 5);
   EXPECT_FALSE(request.has_ttl());
 }

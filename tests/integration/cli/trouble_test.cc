@@ -205,7 +205,10 @@ TEST_F(CliTroubleTest, OwnerTellsProcessesApart) {
   EXPECT_EQ(Run("exit 0").exit_code, 0);
   CliProcess process = Start("exit 0");
   process.Wait();
-  EXPECT_EQ(Run("exit 0", {"--owner", "me", "--label", "a=b", "--lock-delay", "2s"}).exit_code, 0);
+  EXPECT_EQ(Run("exit 0",
+                {"--owner", "me", "--label", "a=b", "--lock-delay", "2s", "--hold-at-least", "90s"})
+                .exit_code,
+            0);
   EXPECT_EQ(Command({"acquire", "other"}).exit_code, 0);
 
   const auto seen = server_.acquire.seen();
@@ -215,6 +218,7 @@ TEST_F(CliTroubleTest, OwnerTellsProcessesApart) {
   EXPECT_EQ(seen.at(2).owner(), "me");
   EXPECT_EQ(seen[2].labels().at("a"), "b");
   EXPECT_EQ(seen[2].lock_delay().seconds(), 2);
+  EXPECT_EQ(seen[2].hold_at_least().seconds(), 90);
   EXPECT_TRUE(seen.at(3).owner().ends_with("/" + std::to_string(getpid()))) << seen[3].owner();
 }
 

@@ -47,10 +47,10 @@ class ArgumentsTest : public testing::Test {
 };
 
 TEST_F(ArgumentsTest, AcquireTakesAllItsOptions) {
-  const auto command =
-      CommandOf<AcquireCommand>({"acquire", "report", "--ttl", "10s", "--wait=1m", "--lease-id",
-                                 "abc", "--owner", "me and you", "--label", "a=b", "--label",
-                                 "c=d=e", "--lock-delay", "2s", "--max-hold", "1h"});
+  const auto command = CommandOf<AcquireCommand>(
+      {"acquire", "report", "--ttl", "10s", "--wait=1m", "--lease-id", "abc", "--owner",
+       "me and you", "--label", "a=b", "--label", "c=d=e", "--lock-delay", "2s", "--max-hold", "1h",
+       "--hold-at-least", "5m"});
 
   EXPECT_EQ(command.name, "report");
   EXPECT_EQ(command.ttl, 10s);
@@ -60,17 +60,19 @@ TEST_F(ArgumentsTest, AcquireTakesAllItsOptions) {
   EXPECT_EQ(command.labels, (std::map<std::string, std::string>{{"a", "b"}, {"c", "d=e"}}));
   EXPECT_EQ(command.lock_delay, 2s);
   EXPECT_EQ(command.max_hold, 1h);
+  EXPECT_EQ(command.hold_at_least, 5min);
 }
 
 TEST_F(ArgumentsTest, RunTakesWhatGoesWithALeaseToo) {
-  const auto command =
-      CommandOf<RunCommand>({"run", "x", "--owner", "me", "--label", "a=b", "--lock-delay", "2s",
-                             "--max-hold", "1h", "--wait", "2h", "--", "true"});
+  const auto command = CommandOf<RunCommand>(
+      {"run", "x", "--owner", "me", "--label", "a=b", "--lock-delay", "2s", "--max-hold", "1h",
+       "--hold-at-least", "5m", "--wait", "2h", "--", "true"});
 
   EXPECT_EQ(command.owner, "me");
   EXPECT_EQ(command.labels, (std::map<std::string, std::string>{{"a", "b"}}));
   EXPECT_EQ(command.lock_delay, 2s);
   EXPECT_EQ(command.max_hold, 1h);
+  EXPECT_EQ(command.hold_at_least, 5min);
   EXPECT_EQ(command.wait, 2h);
 }
 

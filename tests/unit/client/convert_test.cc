@@ -71,6 +71,7 @@ TEST(ConvertTest, RequestCarriesEveryOption) {
                                               .labels = {{"app", "billing"}},
                                               .lock_delay = 2s,
                                               .max_hold = 60s,
+                                              .hold_at_least = 1h,
                                               .min_assurance = Assurance::kDisk},
                                              "host/1");
 
@@ -80,6 +81,7 @@ TEST(ConvertTest, RequestCarriesEveryOption) {
   EXPECT_EQ(request.labels().at("app"), "billing");
   EXPECT_EQ(FromProto(request.lock_delay()), 2s);
   EXPECT_EQ(FromProto(request.max_hold()), 60s);
+  EXPECT_EQ(FromProto(request.hold_at_least()), 1h);
   EXPECT_TRUE(request.confirm());
   EXPECT_EQ(request.min_assurance(), v1::ASSURANCE_DISK);
 }
@@ -90,6 +92,7 @@ TEST(ConvertTest, DefaultsAreLeftToTheServer) {
   EXPECT_FALSE(request.has_ttl());
   EXPECT_FALSE(request.has_lock_delay());
   EXPECT_FALSE(request.has_max_hold());
+  EXPECT_FALSE(request.has_hold_at_least());
   EXPECT_FALSE(request.confirm()) << "without a wait there is no offer to claim";
 }
 

@@ -89,6 +89,10 @@ struct AcquireOptions {
   // Longest time for which the lease is renewed. 0: no bound. At least 100 ms, at most 24 h.
   std::chrono::milliseconds max_hold{0};
 
+  // Time from the grant on for which the lock stays closed to others, even if the lease is released
+  // or lost earlier. At most 24 h.
+  std::chrono::milliseconds hold_at_least{0};
+
   // Least that the store has to confirm; else the acquire fails.
   Assurance min_assurance = Assurance::kUnspecified;
 

@@ -140,6 +140,9 @@ v1::AcquireRequest ToProto(std::string_view name, const AcquireOptions& options,
   request.mutable_labels()->insert(options.labels.begin(), options.labels.end());
   if (options.lock_delay.count() != 0) *request.mutable_lock_delay() = ToProto(options.lock_delay);
   if (options.max_hold.count() != 0) *request.mutable_max_hold() = ToProto(options.max_hold);
+  if (options.hold_at_least.count() != 0) {
+    *request.mutable_hold_at_least() = ToProto(options.hold_at_least);
+  }
   request.set_confirm(options.wait_timeout.count() > 0);
   request.set_min_assurance(static_cast<v1::Assurance>(options.min_assurance));
   return request;
