@@ -22,10 +22,10 @@ core::LeaseId Id(uint64_t number) { return core::LeaseId::FromBits(0, number); }
 
 class UsageTest : public testing::Test {
  protected:
-  // How many operations of this kind may come at once.
+  // How many operations of this kind may come at once; 1,000 if there is no bound.
   int Burst(int64_t rate, Urgency urgency, Instant now) {
     int count = 0;
-    while (!usage_->TakeOperation(rate, urgency, now)) ++count;
+    while (count < 1'000 && !usage_->TakeOperation(rate, urgency, now)) ++count;
     return count;
   }
   bool CanAcquire(const std::string& name, uint64_t id, int64_t most, Instant now = kNow) {
