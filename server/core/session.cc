@@ -138,9 +138,7 @@ void Session::OnExtended(const AnsweredOperation& operation, absl::StatusOr<Leas
 void Session::Run(uint64_t id, ReleaseRequest request) {
   AnsweredOperation operation = OperationOf(id, OperationKind::kRelease, clock_.Now(), request);
   // At once: its client gives the lease or the offer up, whatever comes of the release.
-  if (!leases_.Drop(request.name, request.lease_id)) {
-    offers_.Take(OfferKey(request.name, request.lease_id), clock_.Now());
-  }
+  Forget(request.name, request.lease_id);
   locks_.Release(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
                                          absl::StatusOr<ReleaseAnswer> answer) {
     if (!answer.ok()) return self->Answer(operation, answer.status());
@@ -190,6 +188,10 @@ void Session::Adopt(ExtendRequest request, Done<Lease> done) {
   });
 }
 
+void Session::Forget(const std::string& name, const LeaseId& lease_id) {
+  if (!leases_.Drop(name, lease_id)) offers_.Take(OfferKey(name, lease_id), clock_.Now());
+}
+
 void Session::Heartbeat(Done<HeartbeatAnswer> done) {
   auto round = std::make_shared<Round>();
   round->began = clock_.Now();
@@ -214,7 +216,7 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
       if (lease.ok() && !lease->reassertion.empty() && !held->dropped) {
         round->answer.proofs.push_back({held->lease_id, lease->reassertion});
       }
-      if (lease.ok() && lease->remaining_ttl * 3 < lease->ttl * 2) {
+      if (lease.ok() && lease->remaining_ttl < lease->ttl) {
         lease = Error(ErrorReason::kLeaseLimit, "it is at its max_hold");
       }
       if (lease.ok()) {

@@ -115,9 +115,12 @@ class Session : public std::enable_shared_from_this<Session> {
   // LEASE_LIMIT.
   void Adopt(ExtendRequest request, Done<Lease> done);
 
+  // Keeps a lease no longer: its client has given it up, and it runs to its end.
+  void Forget(const std::string& name, const LeaseId& lease_id);
+
   // Extends, each by its own ttl, the leases that have less than 2/3 of it left. The answer names
-  // those that have less afterwards too; the ended ones among them are not kept any more. Requires:
-  // no heartbeat of this session is under way.
+  // those of them that do not have their whole ttl afterwards; the ended ones among them are not
+  // kept any more. Requires: no heartbeat of this session is under way.
   void Heartbeat(Done<HeartbeatAnswer> done);
 
   // Acquires that wait leave the line; they are answered.

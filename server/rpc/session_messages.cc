@@ -3,6 +3,7 @@
 // Handles the messages of a session's client on the thread that reads, and their answers on the
 // loop.
 #include <chrono>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -67,6 +68,8 @@ absl::Status SessionReactor::Handle(const v1::SessionRequest& request) {
       return absl::OkStatus();
     case Message::kAdopt:
       return Adopt(request.adopt());
+    case Message::kForget:
+      return Forget(request.forget());
     case Message::kHeartbeat:
       Heartbeat(request.heartbeat().number());
       return absl::OkStatus();
@@ -215,6 +218,14 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
                       AdvanceAtEndOfTurn();
                     });
   });
+  return absl::OkStatus();
+}
+
+absl::Status SessionReactor::Forget(const v1::SessionForget& forget) {
+  const std::optional<core::LeaseId> lease_id = core::LeaseId::Parse(forget.lease_id());
+  if (!lease_id) return core::InvalidField("forget.lease_id", "is no lease id");
+  PostInTurn(
+      [this, name = forget.name(), lease_id = *lease_id] { session_->Forget(name, lease_id); });
   return absl::OkStatus();
 }
 

@@ -56,6 +56,7 @@ class SessionReactor final
   void Reject(const v1::SessionOperation& message, const Operation& operation,
               const absl::Status& why);
   absl::Status Adopt(const v1::SessionAdopt& adopt);
+  absl::Status Forget(const v1::SessionForget& forget);
   void Heartbeat(uint64_t number);
   void Close();
 

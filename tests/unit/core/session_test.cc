@@ -111,13 +111,34 @@ TEST_F(SessionTest, LeaseAtItsMaxHoldIsNamedAndTriedOnlyOnce) {
   Pass(seconds(11));
   StartHeartbeat();
   Lease at_its_end = Granted("a");
-  at_its_end.remaining_ttl = seconds(19);
+  at_its_end.remaining_ttl = seconds(30) - Millis(1);
   store_.extends.Answer(at_its_end);
   EXPECT_EQ(store_.extends.size(), 0U) << "it would go on until the lease has ended";
   ASSERT_TRUE(beaten_);
   ASSERT_EQ(beaten_->not_extended.size(), 1U);
   EXPECT_EQ(beaten_->not_extended.front().reason, ErrorReason::kLeaseLimit);
   EXPECT_EQ(session_->leases(), 1U) << "it still runs";
+}
+
+TEST_F(SessionTest, ForgottenLeaseIsNeitherExtendedNorReleased) {
+  Hold("a");
+  session_->Forget("a", Acquire("a").lease_id);
+  Pass(seconds(11));
+  StartHeartbeat();
+  EXPECT_EQ(store_.extends.size(), 0U);
+  EXPECT_TRUE(beaten_);
+  EXPECT_EQ(session_->leases(), 0U);
+}
+
+TEST_F(SessionTest, LeaseThatIsForgottenWhileItIsExtendedIsNotNamed) {
+  Hold("a");
+  Pass(seconds(11));
+  StartHeartbeat();
+  session_->Forget("a", Acquire("a").lease_id);
+  store_.extends.Answer(Away());
+  ASSERT_TRUE(beaten_);
+  EXPECT_THAT(NotExtendedNames(), ElementsAre());
+  EXPECT_EQ(session_->leases(), 0U);
 }
 
 TEST_F(SessionTest, LeaseKeptAnewWhileItsExtensionFailsIsExtendedOnceMore) {

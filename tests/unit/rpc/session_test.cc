@@ -65,6 +65,18 @@ class SessionTest : public testing::Test {
 
   support::ScriptedStore& store() { return server_.store(); }
 
+  // Grants leases that a heartbeat extends at once.
+  void GrantShortLeases() {
+    store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
+      core::Lease lease;
+      lease.name = request.name;
+      lease.lease_id = request.lease_id;
+      lease.ttl = request.ttl;
+      lease.remaining_ttl = request.ttl / 3;
+      store().AnswerLater<AcquireOutcome>(std::move(done), AcquireOutcome(lease));
+    };
+  }
+
   // Acquires reach the test instead of being answered.
   void HoldAcquires() {
     store().on_acquire = [this](const core::AcquireRequest&, auto done) {
@@ -274,15 +286,7 @@ TEST_F(SessionTest, OfferIsTheAnswerOfItsAcquire) {
 TEST_F(SessionTest, HeartbeatTellsOfLostLeases) {
   session_.Open();
   v1::SessionOperation acquire = AcquireOperation(5, "a", kLeaseId);
-  // So short that it is due at once: an answer tells what is left of it.
-  store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
-    core::Lease lease;
-    lease.name = request.name;
-    lease.lease_id = request.lease_id;
-    lease.ttl = request.ttl;
-    lease.remaining_ttl = request.ttl / 3;
-    store().AnswerLater<AcquireOutcome>(std::move(done), AcquireOutcome(lease));
-  };
+  GrantShortLeases();
   session_.Send({acquire});
   ASSERT_TRUE(session_.ReadResult());
   session_.Heartbeat(7);
@@ -297,14 +301,7 @@ TEST_F(SessionTest, HeartbeatTellsOfLostLeases) {
 
 TEST_F(SessionTest, HeartbeatIsAnsweredWithTheNewProofs) {
   session_.Open();
-  store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
-    core::Lease lease;
-    lease.name = request.name;
-    lease.lease_id = request.lease_id;
-    lease.ttl = request.ttl;
-    lease.remaining_ttl = request.ttl / 3;
-    store().AnswerLater<AcquireOutcome>(std::move(done), AcquireOutcome(lease));
-  };
+  GrantShortLeases();
   store().on_extend = [this](const core::ExtendRequest& request, auto done) {
     core::Lease lease;
     lease.name = request.name;
@@ -322,6 +319,35 @@ TEST_F(SessionTest, HeartbeatIsAnsweredWithTheNewProofs) {
   EXPECT_EQ(message->heartbeat_result().not_extended_size(), 0);
   ASSERT_EQ(message->heartbeat_result().reassertions().size(), 1U);
   EXPECT_EQ(message->heartbeat_result().reassertions().at(kLeaseId), "newest");
+}
+
+TEST_F(SessionTest, ForgottenLeaseIsLeftAlone) {
+  int extends = 0;
+  store().on_extend = [&](const core::ExtendRequest& /*request*/, auto done) {
+    ++extends;
+    store().AnswerLater<core::Lease>(std::move(done), core::Lease());
+  };
+  session_.Open();
+  GrantShortLeases();
+  session_.Send({AcquireOperation(5, "a", kLeaseId)});
+  ASSERT_TRUE(session_.ReadResult());
+  v1::SessionRequest forget;
+  forget.mutable_forget()->set_name("a");
+  forget.mutable_forget()->set_lease_id(kLeaseId);
+  session_.Send(forget);
+  session_.Heartbeat(7);
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_heartbeat_result());
+  EXPECT_EQ(message->heartbeat_result().not_extended_size(), 0);
+  EXPECT_EQ(extends, 0);
+}
+
+TEST_F(SessionTest, ForgetNeedsALeaseId) {
+  session_.Open();
+  v1::SessionRequest forget;
+  forget.mutable_forget()->set_name("a");
+  session_.Send(forget);
+  EXPECT_EQ(EndReason(), "INVALID_FIELD");
 }
 
 TEST_F(SessionTest, LeaseIsAdopted) {
