@@ -54,6 +54,9 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   absl::StatusOr<FenceResult> Fence(std::string_view name, int64_t fencing_token,
                                     const FenceOptions& options);
 
+  // Leaves a lease to whoever keeps it from now on.
+  void Forget(const LeaseRef& lease) { lease_calls_.Forget(lease); }
+
   // Releases a lease that expires in at most `remaining`. Waits up to release_timeout.
   absl::StatusOr<ReleaseOutcome> ReleaseHeld(const LeaseRef& lease, Duration remaining);
 

@@ -15,6 +15,12 @@ absl::StatusOr<ReleaseOutcome> HeldLease::Release() {
   return outcome;
 }
 
+void HeldLease::Detach() {
+  kept_->Drop();
+  core_->Forget(kept_->ref());
+  kept_->WaitForCallbacks();
+}
+
 absl::StatusOr<ReleaseOutcome> HeldLease::ReleaseOnce() {
   const std::lock_guard lock(mutex_);
   if (outcome_) return *outcome_;

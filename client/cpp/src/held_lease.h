@@ -24,6 +24,9 @@ class HeldLease {
   // As Lease::Release.
   absl::StatusOr<ReleaseOutcome> Release();
 
+  // As Lease::Detach.
+  void Detach();
+
  private:
   // Does not wait for callbacks.
   absl::StatusOr<ReleaseOutcome> ReleaseOnce();

@@ -43,8 +43,7 @@ absl::StatusOr<ReleaseOutcome> Lease::Release() { return held_->Release(); }
 
 std::string Lease::Detach() && {
   const std::unique_ptr<client::HeldLease> held = std::move(held_);
-  held->kept().Drop();
-  held->kept().WaitForCallbacks();
+  held->Detach();
   return held->grant().lease_id;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "lockkeeper/error.h"
 #include "transport/status_details.h"
@@ -57,6 +58,13 @@ class FakeSessions::One {
     v1::SessionRequest request;
     while (stream_.Read(&request)) {
       if (request.has_cancel()) Cancelled(request.cancel().operation_id()) = true;
+      if (request.has_forget()) Forget(request.forget().lease_id());
+      if (request.has_adopt()) {
+        running_.emplace_back([this, adopt = request.adopt()] { Adopt(adopt); });
+      }
+      if (request.has_heartbeat()) {
+        running_.emplace_back([this, number = request.heartbeat().number()] { Beat(number); });
+      }
       for (const v1::SessionOperation& operation : request.batch().operations()) {
         std::atomic<bool>& cancelled = Cancelled(operation.id());
         running_.emplace_back([this, operation, &cancelled] { Run(operation, cancelled); });
@@ -79,6 +87,10 @@ class FakeSessions::One {
     v1::SessionResult result;
     const grpc::Status status = answer_(FakeCall{context_, &cancelled}, operation, &result);
     if (!status.ok()) *result.mutable_error() = ErrorOf(status);
+    if (operation.has_release()) Forget(operation.release().lease_id());
+    if (result.acquire().has_lease() && !result.acquire().lease().offered()) {
+      Keep(result.acquire().lease());
+    }
     v1::SessionResponse response;
     if (result.acquire().lease().offered()) {
       response.mutable_offer()->set_operation_id(operation.id());
@@ -88,6 +100,71 @@ class FakeSessions::One {
       *response.mutable_results()->add_results() = result;
     }
     Write(response);
+  }
+
+  // An extend, as the session itself sends it.
+  grpc::Status Extend(const v1::ExtendRequest& request, v1::SessionResult& result) {
+    v1::SessionOperation operation;
+    *operation.mutable_extend() = request;
+    return answer_(FakeCall{context_, &never_}, operation, &result);
+  }
+
+  void Adopt(const v1::SessionAdopt& adopt) {
+    v1::ExtendRequest request;
+    request.set_name(adopt.name());
+    request.set_lease_id(adopt.lease_id());
+    request.set_fencing_token(adopt.fencing_token());
+    request.set_reassertion(adopt.reassertion());
+    v1::SessionResult result;
+    const grpc::Status status = Extend(request, result);
+    v1::SessionResponse response;
+    v1::SessionAdoptResult& adopted = *response.mutable_adopt_result();
+    adopted.set_name(adopt.name());
+    adopted.set_lease_id(adopt.lease_id());
+    if (status.ok()) {
+      Keep(result.extend().lease());
+      *adopted.mutable_lease() = result.extend().lease();
+    } else {
+      *adopted.mutable_error() = ErrorOf(status);
+    }
+    Write(response);
+  }
+
+  void Beat(uint64_t number) {
+    v1::SessionResponse response;
+    v1::SessionHeartbeatResult& beaten = *response.mutable_heartbeat_result();
+    beaten.set_number(number);
+    for (const v1::Lease& lease : Kept()) {
+      v1::ExtendRequest request;
+      request.set_name(lease.name());
+      request.set_lease_id(lease.lease_id());
+      v1::SessionResult result;
+      const grpc::Status status = Extend(request, result);
+      if (status.ok()) {
+        (*beaten.mutable_reassertions())[lease.lease_id()] = result.extend().lease().reassertion();
+      } else {
+        v1::SessionLeaseLost& lost = *beaten.add_not_extended();
+        lost.set_name(lease.name());
+        lost.set_lease_id(lease.lease_id());
+        lost.set_reason(ErrorOf(status).reason());
+      }
+    }
+    Write(response);
+  }
+
+  void Keep(const v1::Lease& lease) {
+    const std::lock_guard lock(mutex_);
+    kept_[lease.lease_id()] = lease;
+  }
+  void Forget(const std::string& lease_id) {
+    const std::lock_guard lock(mutex_);
+    kept_.erase(lease_id);
+  }
+  std::vector<v1::Lease> Kept() {
+    const std::lock_guard lock(mutex_);
+    std::vector<v1::Lease> leases;
+    for (const auto& [id, lease] : kept_) leases.push_back(lease);
+    return leases;
   }
 
   void Write(const v1::SessionResponse& response) {
@@ -100,6 +177,8 @@ class FakeSessions::One {
   const Answer& answer_;
   std::mutex mutex_;  // Guards writing, and
   std::map<uint64_t, std::atomic<bool>> cancelled_;
+  std::map<std::string, v1::Lease> kept_;
+  const std::atomic<bool> never_ = false;
   std::list<std::jthread> running_;  // Of the thread that reads.
 };
 

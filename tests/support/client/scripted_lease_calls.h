@@ -6,7 +6,9 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "renewal/backoff.h"
 #include "renewal/lease_calls.h"
@@ -40,6 +42,15 @@ class ScriptedLeaseCalls final : public LeaseCalls {
     releases_.push_back({lease, timeout, std::move(done)});
   }
 
+  void Forget(const LeaseRef& lease) override {
+    const std::lock_guard lock(mutex_);
+    forgotten_.push_back(lease.lease_id);
+  }
+  std::vector<std::string> forgotten() const {
+    const std::lock_guard lock(mutex_);
+    return forgotten_;
+  }
+
   // Calls that are not answered yet.
   size_t extends() const { return Size(extends_); }
   size_t releases() const { return Size(releases_); }
@@ -71,6 +82,7 @@ class ScriptedLeaseCalls final : public LeaseCalls {
   mutable std::mutex mutex_;
   std::deque<ExtendCall> extends_;
   std::deque<ReleaseCall> releases_;
+  std::vector<std::string> forgotten_;
 };
 
 // Jitter that is always the same.

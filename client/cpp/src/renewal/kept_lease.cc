@@ -155,6 +155,7 @@ void KeptLease::Lose(State state) {
   state_ = state;
   loss_ = LossNow();
   ports_.scheduler.Cancel(std::exchange(timer_, Scheduler::kNoTimer));
+  ports_.calls.Forget(lease_);
   PostCallbacks();
 }
 

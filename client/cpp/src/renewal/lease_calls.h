@@ -45,6 +45,10 @@ class LeaseCalls {
   // UNAVAILABLE and DEADLINE_EXCEEDED are retryable.
   virtual void Release(const LeaseRef& lease, Duration timeout,
                        absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) = 0;
+
+  // Nobody holds the lease any more, and it is not released: it is to run out. A heartbeat for
+  // other leases would keep it.
+  virtual void Forget(const LeaseRef& lease) = 0;
 };
 
 }  // namespace lockkeeper::client

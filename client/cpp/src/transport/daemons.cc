@@ -31,6 +31,12 @@ Daemons::Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports,
   }
 }
 
+void Daemons::Forget(const std::string& name, const std::string& lease_id) {
+  for (const auto& way : ways_) {
+    if (way->sessions != nullptr) way->sessions->Forget(name, lease_id);
+  }
+}
+
 void Daemons::Close() {
   for (const auto& way : ways_) {
     if (way->sessions != nullptr) way->sessions->Close();

@@ -42,6 +42,9 @@ class Daemons {
     if (on_unserved_) on_unserved_(why);
   }
 
+  // The client has given the lease up without a release: no session keeps it any more.
+  void Forget(const std::string& name, const std::string& lease_id);
+
   // Ends the operations in flight and waits until the last `done` has run. Must be the last call.
   void Close();
 

@@ -64,6 +64,8 @@ void LeaseOperations::Release(const LeaseRef& lease, Duration timeout,
   Run(std::move(request), timeout, [done = std::move(done)](const OperationAnswer& answer) mutable {
     std::move(done)(ReleasedFrom(answer));
   });
+  // One that goes elsewhere than the session that keeps the lease may never arrive.
+  Forget(lease);
 }
 
 }  // namespace lockkeeper::client

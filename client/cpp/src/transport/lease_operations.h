@@ -17,6 +17,7 @@ class LeaseOperations final : public LeaseCalls {
               absl::AnyInvocable<void(ExtendAnswer) &&> done) override;
   void Release(const LeaseRef& lease, Duration timeout,
                absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) override;
+  void Forget(const LeaseRef& lease) override { daemons_.Forget(lease.name, lease.lease_id); }
 
  private:
   // If this daemon did not serve, the next call goes to the next one.

@@ -94,13 +94,48 @@ bool SessionLink::Run(const PendingOperationPtr& operation) {
     operation->id = ++last_id_;
     entries_.emplace(operation->id, Entry{.operation = operation, .waits = waits});
     if (waits) ++waiting_;
-    queue_.push_back(operation->id);
+    Queue(operation->id, operation->request);
     deadlines_.emplace(operation->deadline, operation->id);
     ArmTimer();
     step = NextStep();
   }
   Do(step);
   return true;
+}
+
+void SessionLink::Queue(uint64_t id, const v1::SessionOperation& request) {
+  using Way = Entry::Way;
+  Way& way = entries_.at(id).way;
+  if (request.has_release()) heartbeats_.Drop(request.release().lease_id());
+  if (request.has_extend()) {
+    const v1::ExtendRequest& extend = request.extend();
+    if (heartbeats_.Carries(extend)) {
+      way = Way::kHeartbeat;
+      heartbeats_.Add(id, extend.lease_id(), clock_.Now());
+      return;
+    }
+    // An adoption extends by the ttl as granted, and checks the token.
+    if (!extend.has_ttl() && extend.fencing_token() > 0 && !heartbeats_.Knows(extend.lease_id())) {
+      way = Way::kAdopt;
+      adopts_.push_back(id);
+      return;
+    }
+  }
+  way = Way::kBatch;
+  queue_.push_back(id);
+}
+
+void SessionLink::Forget(const std::string& name, const std::string& lease_id) {
+  Step step = Step::kNothing;
+  {
+    const std::lock_guard lock(mutex_);
+    if (adopting_.contains(lease_id)) to_forget_.insert(lease_id);
+    if (!heartbeats_.Knows(lease_id)) return;
+    heartbeats_.Drop(lease_id);
+    forgets_.push_back({name, lease_id});
+    step = NextStep();
+  }
+  Do(step);
 }
 
 bool SessionLink::Cancel(const PendingOperation& operation) {
@@ -159,7 +194,10 @@ SessionLink::Step SessionLink::NextStep() {
     return Step::kLetGo;
   }
   if (writing_ || writes_closed_ || unwritable_ || state_ == State::kOpening) return Step::kNothing;
-  if (TakeCancel() || TakeBatch()) {
+  // Adoptions have a message each: in turn with the others, so that neither waits for all of them.
+  is_turn_of_adopts_ = !is_turn_of_adopts_;
+  if (TakeCancel() || TakeForget() || TakeHeartbeat() || (is_turn_of_adopts_ && TakeAdopt()) ||
+      TakeBatch() || TakeAdopt()) {
     writing_ = true;
     return Step::kWrite;
   }
@@ -194,6 +232,54 @@ bool SessionLink::TakeCancel() {
   return false;
 }
 
+bool SessionLink::TakeForget() {
+  if (forgets_.empty()) return false;
+  v1::SessionForget& forget = *message_.mutable_forget();
+  forget.set_name(std::move(forgets_.front().name));
+  forget.set_lease_id(std::move(forgets_.front().lease_id));
+  forgets_.pop_front();
+  return true;
+}
+
+bool SessionLink::TakeHeartbeat() {
+  const Instant now = clock_.Now();
+  if (!heartbeats_.due() || *heartbeats_.due() > now) return false;
+  for (const Heartbeats::Carried& each : heartbeats_.Send(*message_.mutable_heartbeat())) {
+    const auto found = entries_.find(each.operation);
+    if (found == entries_.end()) continue;  // It was too late.
+    found->second.sent = true;
+    found->second.sent_at = now;
+  }
+  return true;
+}
+
+bool SessionLink::TakeAdopt() {
+  while (!adopts_.empty() && sent_ < sent_max_) {
+    const uint64_t id = adopts_.front();
+    adopts_.pop_front();
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) continue;
+    Entry& entry = found->second;
+    const v1::ExtendRequest& extend = entry.operation->request.extend();
+    if (!adopting_.emplace(extend.lease_id(), id).second) {
+      // Its answer could not be told from that of the one before.
+      entry.way = Entry::Way::kBatch;
+      queue_.push_back(id);
+      continue;
+    }
+    v1::SessionAdopt& adopt = *message_.mutable_adopt();
+    adopt.set_name(extend.name());
+    adopt.set_lease_id(extend.lease_id());
+    adopt.set_fencing_token(extend.fencing_token());
+    adopt.set_reassertion(extend.reassertion());
+    entry.sent = true;
+    ++sent_;
+    entry.sent_at = clock_.Now();
+    return true;
+  }
+  return false;
+}
+
 bool SessionLink::TakeBatch() {
   message_.Clear();
   v1::SessionBatch& batch = *message_.mutable_batch();
@@ -220,7 +306,8 @@ bool SessionLink::TakeBatch() {
 
 void SessionLink::Erase(Entries::iterator entry) {
   if (entry->second.waits) --waiting_;
-  if (entry->second.sent) --sent_;
+  // A heartbeat takes no place.
+  if (entry->second.sent && entry->second.way != Entry::Way::kHeartbeat) --sent_;
   entries_.erase(entry);
 }
 
@@ -247,6 +334,8 @@ PendingOperationPtr SessionLink::GiveUp(uint64_t id) {
     Erase(found);
   } else if (entry.waits) {
     cancels_.push_back(id);
+  } else if (entry.way == Entry::Way::kHeartbeat) {
+    heartbeats_.Unanswered();
   }
   return operation;
 }
@@ -255,7 +344,16 @@ void SessionLink::TakeResults(v1::SessionResults& results, std::vector<Answered>
   answered.reserve(static_cast<size_t>(results.results_size()));
   for (v1::SessionResult& result : *results.mutable_results()) {
     PendingOperationPtr operation = Take(result.operation_id());
+    if (result.has_acquire() && result.acquire().has_lease()) {
+      const v1::Lease& lease = result.acquire().lease();
+      if (operation == nullptr) {  // Nobody wants it any more.
+        forgets_.push_back({lease.name(), lease.lease_id()});
+      } else if (!lease.offered()) {
+        heartbeats_.Granted(lease);
+      }
+    }
     if (operation == nullptr) continue;
+    if (result.has_extend()) heartbeats_.Extended(result.extend().lease());
     if (result.has_error()) {
       answered.push_back({std::move(operation), StatusFromOperation(result.error())});
     } else {
@@ -267,10 +365,51 @@ void SessionLink::TakeResults(v1::SessionResults& results, std::vector<Answered>
 void SessionLink::TakeOffer(v1::SessionOffer& offer, std::vector<Answered>& answered) {
   PendingOperationPtr operation = Take(offer.operation_id());
   if (operation == nullptr) return;  // An offer lapses soon.
+  heartbeats_.Offered(offer.lease().lease_id());
   v1::SessionResult result;
   *result.mutable_acquire()->mutable_lease() = std::move(*offer.mutable_lease());
   result.mutable_acquire()->mutable_lease()->set_offered(true);
   answered.push_back({std::move(operation), std::move(result)});
+}
+
+void SessionLink::TakeAdoptResult(v1::SessionAdoptResult& adopted,
+                                  std::vector<Answered>& answered) {
+  const auto adopting = adopting_.extract(adopted.lease_id());
+  if (adopting.empty()) return;
+  PendingOperationPtr operation = Take(adopting.mapped());
+  if (to_forget_.erase(adopted.lease_id()) > 0) {
+    forgets_.push_back({adopted.name(), adopted.lease_id()});
+  } else if (adopted.has_lease()) {
+    heartbeats_.Granted(adopted.lease());
+  }
+  if (operation == nullptr) return;
+  if (adopted.has_error()) {
+    answered.push_back({std::move(operation), StatusFromOperation(adopted.error())});
+    return;
+  }
+  v1::SessionResult result;
+  *result.mutable_extend()->mutable_lease() = std::move(*adopted.mutable_lease());
+  answered.push_back({std::move(operation), std::move(result)});
+}
+
+void SessionLink::TakeHeartbeatResult(const v1::SessionHeartbeatResult& beaten,
+                                      std::vector<Answered>& answered) {
+  for (Heartbeats::Carried& each : heartbeats_.Answered(beaten)) {
+    const auto found = entries_.find(each.operation);
+    if (found == entries_.end()) continue;
+    Entry& entry = found->second;
+    if (entry.operation == nullptr) {
+      Erase(found);
+    } else if (each.lease) {
+      v1::SessionResult result;
+      *result.mutable_extend()->mutable_lease() = *std::move(each.lease);
+      answered.push_back({Take(each.operation), std::move(result)});
+    } else {  // What became of this one, its own extend tells.
+      entry.sent = false;
+      entry.way = Entry::Way::kBatch;
+      queue_.push_back(each.operation);
+    }
+  }
 }
 
 void SessionLink::OnMessage(v1::SessionResponse& message) {
@@ -295,6 +434,12 @@ void SessionLink::OnMessage(v1::SessionResponse& message) {
         break;
       case Message::kOffer:
         TakeOffer(*message.mutable_offer(), answered);
+        break;
+      case Message::kAdoptResult:
+        TakeAdoptResult(*message.mutable_adopt_result(), answered);
+        break;
+      case Message::kHeartbeatResult:
+        TakeHeartbeatResult(message.heartbeat_result(), answered);
         break;
       case Message::kDraining:
         if (state_ == State::kOpen) state_ = State::kRetiring;
@@ -354,6 +499,10 @@ void SessionLink::OnEnded(absl::Status status) {
     state_ = State::kEnded;
     scheduler_.Cancel(std::exchange(timer_, Scheduler::kNoTimer));
     deadlines_.clear();
+    queue_.insert(queue_.end(), adopts_.begin(), adopts_.end());
+    for (const Heartbeats::Carried& each : heartbeats_.TakeWaiting()) {
+      queue_.push_back(each.operation);
+    }
     for (const uint64_t id : queue_) {
       const auto found = entries_.find(id);
       if (found == entries_.end()) continue;
@@ -361,6 +510,7 @@ void SessionLink::OnEnded(absl::Status status) {
       entries_.erase(found);
     }
     queue_.clear();
+    adopts_.clear();
     sent.swap(entries_);
   }
   owner_.OnBroken(*this, end, std::move(unsent));
@@ -373,7 +523,9 @@ void SessionLink::OnEnded(absl::Status status) {
 
 void SessionLink::ArmTimer() {
   if (deadlines_.empty()) return;
-  const Instant at = deadlines_.begin()->first;
+  Instant at = deadlines_.begin()->first;
+  // One that is due already goes out with the next write.
+  if (const auto due = heartbeats_.due(); due && *due > clock_.Now()) at = std::min(at, *due);
   // A timer that fires too early is harmless, and is cheaper than moving the timer with each
   // operation.
   if (timer_ != Scheduler::kNoTimer && timer_at_ <= at) return;

@@ -2,7 +2,8 @@
 //
 // The operations of one session: numbers them, sends them and matches the answers. Operations that
 // arrive while a write is in flight go together in the next one; a single operation goes out at
-// once.
+// once. But extends of leases that this session keeps wait for each other, and one heartbeat
+// carries them all; and an extend of a lease of an earlier session adopts it.
 //
 // State    | until                      | operations
 // opening  | the server says `opened`   | are queued
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "renewal/scheduler.h"
+#include "transport/heartbeats.h"
 #include "transport/operation.h"
 #include "transport/session_policy.h"
 #include "transport/session_stream.h"
@@ -69,6 +71,9 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   // CanCarry.
   bool Run(const PendingOperationPtr& operation);
 
+  // The client has given the lease up without a release: no heartbeat keeps it any more.
+  void Forget(const std::string& name, const std::string& lease_id);
+
   // Answers the operation with CANCELLED. False if this session does not have it.
   bool Cancel(const PendingOperation& operation);
 
@@ -91,6 +96,8 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   struct Entry {
     PendingOperationPtr operation;  // Null if nobody waits for the answer any more.
     bool waits = false;             // An acquire that may stand in line.
+    // How it goes to the daemon: in a batch, in a message of its own, or with a heartbeat.
+    enum class Way { kBatch, kAdopt, kHeartbeat } way = Way::kBatch;
     bool sent = false;
     Instant sent_at;
   };
@@ -99,17 +106,28 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
     PendingOperationPtr operation;
     OperationAnswer answer;
   };
+  struct LeaseName {
+    std::string name;
+    std::string lease_id;
+  };
   // The next thing to do on the stream, without the mutex.
   enum class Step { kNothing, kWrite, kCloseWrites, kLetGo };
 
   // Requires of these: mutex_ held.
   Step NextStep();
+  void Queue(uint64_t id, const v1::SessionOperation& request);
   bool TakeCancel();
+  bool TakeForget();
+  bool TakeHeartbeat();
+  bool TakeAdopt();
   bool TakeBatch();
   PendingOperationPtr Take(uint64_t id);
   PendingOperationPtr GiveUp(uint64_t id);
   void TakeResults(v1::SessionResults& results, std::vector<Answered>& answered);
   void TakeOffer(v1::SessionOffer& offer, std::vector<Answered>& answered);
+  void TakeAdoptResult(v1::SessionAdoptResult& adopted, std::vector<Answered>& answered);
+  void TakeHeartbeatResult(const v1::SessionHeartbeatResult& beaten,
+                           std::vector<Answered>& answered);
   void Erase(Entries::iterator entry);
   void ArmTimer();
   SessionPolicy::End EndOf(const absl::Status& status) const;
@@ -138,9 +156,15 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   uint64_t last_id_ = 0;
   Entries entries_;
   std::deque<uint64_t> queue_;    // Not sent yet. May have ids of operations that were cancelled.
+  std::deque<uint64_t> adopts_;   // The same, of those that adopt.
   std::deque<uint64_t> cancels_;  // Still to be sent.
-  size_t sent_ = 0;               // Entries that were sent.
-  size_t waiting_ = 0;            // Entries that may stand in line.
+  std::deque<LeaseName> forgets_;
+  Heartbeats heartbeats_;
+  std::unordered_map<std::string, uint64_t> adopting_;  // Sent, by lease id.
+  std::set<std::string> to_forget_;                     // Once they are adopted.
+  bool is_turn_of_adopts_ = false;
+  size_t sent_ = 0;     // Entries that were sent.
+  size_t waiting_ = 0;  // Entries that may stand in line.
   size_t sent_max_ = 0;
   std::set<std::pair<Instant, uint64_t>> deadlines_;  // 0: of the opening.
   Scheduler::TimerId timer_ = Scheduler::kNoTimer;

@@ -67,6 +67,15 @@ void SessionTransport::Cancel(const PendingOperationPtr& operation) {
   if (!was_there) unary_.Cancel(operation);
 }
 
+void SessionTransport::Forget(const std::string& name, const std::string& lease_id) {
+  std::vector<std::shared_ptr<SessionLink>> links;
+  {
+    const std::lock_guard lock(mutex_);
+    links = links_;
+  }
+  for (const auto& link : links) link->Forget(name, lease_id);
+}
+
 void SessionTransport::Close() {
   std::unique_lock lock(mutex_);
   closed_ = true;

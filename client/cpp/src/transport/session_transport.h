@@ -50,6 +50,9 @@ class SessionTransport final : public Transport, private SessionLinkOwner {
   void Run(PendingOperationPtr operation) override;
   void Cancel(const PendingOperationPtr& operation) override;
 
+  // As SessionLink::Forget, in all sessions.
+  void Forget(const std::string& name, const std::string& lease_id);
+
   // Ends the sessions and waits until the last `done` has run. Must be the last call.
   void Close();
 

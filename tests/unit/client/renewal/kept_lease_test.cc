@@ -115,6 +115,8 @@ TEST_F(KeptLeaseTest, LeaseIsLostInTimeAlthoughItsExtendIsStillUnderWay) {
   EXPECT_EQ(calls_.extends(), 1u);
   EXPECT_EQ(lease->remaining(), 5s) << "the stop margin is left to stop in";
   EXPECT_TRUE(lease->stop_token().stop_requested());
+  EXPECT_EQ(calls_.forgotten(), std::vector{lease->ref().lease_id})
+      << "else heartbeats for other leases would keep it";
 }
 
 TEST_F(KeptLeaseTest, LateAnswerAfterTheLossIsIgnored) {
