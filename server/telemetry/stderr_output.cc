@@ -25,6 +25,9 @@ class StderrOutput : public LogOutput {
     logger_->set_level(spdlog::level::trace);
   }
 
+  // Ends the pool first, which writes the queued lines: its thread uses the logger until then.
+  ~StderrOutput() override { pool_.reset(); }
+
   void Write(std::string_view line) override {
     logger_->log(spdlog::level::info, spdlog::string_view_t(line.data(), line.size()));
   }
@@ -32,8 +35,7 @@ class StderrOutput : public LogOutput {
   int64_t lost() const override { return static_cast<int64_t>(pool_->overrun_counter()); }
 
  private:
-  const std::shared_ptr<spdlog::details::thread_pool>
-      pool_;  // Its destructor writes the queued lines.
+  std::shared_ptr<spdlog::details::thread_pool> pool_;
   const std::shared_ptr<spdlog::async_logger> logger_;
 };
 
