@@ -56,7 +56,7 @@ const (
 	// RESOURCE_EXHAUSTED: too many waiters on the lock, of the principal or in the daemon. Later.
 	ErrorReason_ERROR_REASON_WAITER_LIMIT ErrorReason = 10
 	// RESOURCE_EXHAUSTED: a session has as many leases as it may. Later. In a heartbeat's answer:
-	// max_hold leaves the lease less than two thirds of its ttl.
+	// max_hold leaves the lease less than its ttl.
 	ErrorReason_ERROR_REASON_LEASE_LIMIT ErrorReason = 11
 	// RESOURCE_EXHAUSTED: too many requests at once. Later.
 	ErrorReason_ERROR_REASON_RATE_LIMIT ErrorReason = 12

@@ -37,7 +37,7 @@ const (
 	// The waiting acquire was ended by a Release of its lease id.
 	ContentionReason_CONTENTION_REASON_CANCELLED ContentionReason = 3
 	// Nobody holds the lock: it stays closed for a time after its last lease, whose holder may still be
-	// working.
+	// working (lock_delay) or wanted it closed (hold_at_least).
 	ContentionReason_CONTENTION_REASON_CLOSED ContentionReason = 4
 )
 

@@ -59,20 +59,21 @@ type LockServiceClient interface {
 	// Deadlines: an extend without an answer changes nothing for the caller: the old end stands.
 	//
 	// Errors: INVALID_FIELD, UNAUTHENTICATED, PERMISSION_DENIED, LEASE_LOST, STORE_UNAVAILABLE,
-	// OUTCOME_UNKNOWN, QUORUM_NOT_REACHED, STORE_QUARANTINED, RATE_LIMIT, STORE_CORRUPT,
-	// FORMAT_TOO_NEW.
+	// OUTCOME_UNKNOWN, QUORUM_NOT_REACHED, STORE_QUARANTINED, SERVER_DRAINING, RATE_LIMIT,
+	// STORE_CORRUPT, FORMAT_TOO_NEW.
 	Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*ExtendResponse, error)
 	// Releases a lease, or takes a waiting acquire out of the line.
 	//
-	// Behaviour: frees the lock, or hands it to the first waiter. Makes the lease id void for good,
-	// so that an acquire with this id that is still on its way grants nothing.
+	// Behaviour: frees the lock, or hands it to the first waiter; while its hold_at_least is not over,
+	// the lock stays closed first. Makes the lease id void for good, so that an acquire with this id
+	// that is still on its way grants nothing.
 	//
 	// Idempotency: may be sent again with the same lease id and answers the same.
 	//
 	// Deadlines: a release without an answer should be sent again; the ttl bounds what is left.
 	//
 	// Errors: INVALID_FIELD, UNAUTHENTICATED, PERMISSION_DENIED, STORE_UNAVAILABLE, OUTCOME_UNKNOWN,
-	// QUORUM_NOT_REACHED, RATE_LIMIT, STORE_CORRUPT, FORMAT_TOO_NEW.
+	// QUORUM_NOT_REACHED, SERVER_DRAINING, RATE_LIMIT, STORE_CORRUPT, FORMAT_TOO_NEW.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
 	// Fences: tells a resource whether a fencing token is the newest one of its lock.
 	//
@@ -84,7 +85,7 @@ type LockServiceClient interface {
 	// Deadlines: a fence without an answer is a no.
 	//
 	// Errors: INVALID_FIELD, UNAUTHENTICATED, PERMISSION_DENIED, STORE_UNAVAILABLE, OUTCOME_UNKNOWN,
-	// QUORUM_NOT_REACHED, RATE_LIMIT, STORE_CORRUPT, FORMAT_TOO_NEW.
+	// QUORUM_NOT_REACHED, SERVER_DRAINING, RATE_LIMIT, STORE_CORRUPT, FORMAT_TOO_NEW.
 	Fence(ctx context.Context, in *FenceRequest, opts ...grpc.CallOption) (*FenceResponse, error)
 	// Carries many operations on one stream and keeps their leases alive with one heartbeat.
 	//
@@ -224,20 +225,21 @@ type LockServiceServer interface {
 	// Deadlines: an extend without an answer changes nothing for the caller: the old end stands.
 	//
 	// Errors: INVALID_FIELD, UNAUTHENTICATED, PERMISSION_DENIED, LEASE_LOST, STORE_UNAVAILABLE,
-	// OUTCOME_UNKNOWN, QUORUM_NOT_REACHED, STORE_QUARANTINED, RATE_LIMIT, STORE_CORRUPT,
-	// FORMAT_TOO_NEW.
+	// OUTCOME_UNKNOWN, QUORUM_NOT_REACHED, STORE_QUARANTINED, SERVER_DRAINING, RATE_LIMIT,
+	// STORE_CORRUPT, FORMAT_TOO_NEW.
 	Extend(context.Context, *ExtendRequest) (*ExtendResponse, error)
 	// Releases a lease, or takes a waiting acquire out of the line.
 	//
-	// Behaviour: frees the lock, or hands it to the first waiter. Makes the lease id void for good,
-	// so that an acquire with this id that is still on its way grants nothing.
+	// Behaviour: frees the lock, or hands it to the first waiter; while its hold_at_least is not over,
+	// the lock stays closed first. Makes the lease id void for good, so that an acquire with this id
+	// that is still on its way grants nothing.
 	//
 	// Idempotency: may be sent again with the same lease id and answers the same.
 	//
 	// Deadlines: a release without an answer should be sent again; the ttl bounds what is left.
 	//
 	// Errors: INVALID_FIELD, UNAUTHENTICATED, PERMISSION_DENIED, STORE_UNAVAILABLE, OUTCOME_UNKNOWN,
-	// QUORUM_NOT_REACHED, RATE_LIMIT, STORE_CORRUPT, FORMAT_TOO_NEW.
+	// QUORUM_NOT_REACHED, SERVER_DRAINING, RATE_LIMIT, STORE_CORRUPT, FORMAT_TOO_NEW.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
 	// Fences: tells a resource whether a fencing token is the newest one of its lock.
 	//
@@ -249,7 +251,7 @@ type LockServiceServer interface {
 	// Deadlines: a fence without an answer is a no.
 	//
 	// Errors: INVALID_FIELD, UNAUTHENTICATED, PERMISSION_DENIED, STORE_UNAVAILABLE, OUTCOME_UNKNOWN,
-	// QUORUM_NOT_REACHED, RATE_LIMIT, STORE_CORRUPT, FORMAT_TOO_NEW.
+	// QUORUM_NOT_REACHED, SERVER_DRAINING, RATE_LIMIT, STORE_CORRUPT, FORMAT_TOO_NEW.
 	Fence(context.Context, *FenceRequest) (*FenceResponse, error)
 	// Carries many operations on one stream and keeps their leases alive with one heartbeat.
 	//
