@@ -54,6 +54,14 @@ func (s *session) drop(l *Lease) {
 	s.mu.Unlock()
 }
 
+// forget leaves the lease to its ttl: a heartbeat for others would keep it.
+func (s *session) forget(name, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, id)
+	s.say(&pb.SessionRequest{Message: &pb.SessionRequest_Forget{Forget: &pb.SessionForget{Name: name, LeaseId: id}}})
+}
+
 // orphan tells the leases that this session no longer keeps them.
 func (s *session) orphan() {
 	s.mu.Lock()

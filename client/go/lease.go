@@ -225,6 +225,9 @@ func (l *Lease) Detach() (Detached, error) {
 	if l.loss != nil || l.state == released {
 		return Detached{}, l.errNow()
 	}
+	if l.home != nil {
+		l.home.forget(l.name, l.id)
+	}
 	l.drop(ErrReleased)
 	return Detached{Name: l.name, LeaseID: l.id, Token: l.token, Reassertion: l.proof}, nil
 }
@@ -272,7 +275,7 @@ func (l *Lease) lose(state leaseState) {
 	l.client.forget(l)
 	l.client.timers.cancel(&l.timer)
 	if l.home != nil {
-		l.home.drop(l)
+		l.home.forget(l.name, l.id)
 		l.home = nil
 	}
 }

@@ -339,7 +339,13 @@ func (s *session) onResult(result *pb.SessionResult) {
 		s.erase(o)
 	}
 	s.mu.Unlock()
-	if o == nil || o.abandoned {
+	if o == nil {
+		return
+	}
+	if o.abandoned {
+		if lease := result.GetAcquire().GetLease(); lease != nil && !lease.Offered {
+			s.forget(lease.Name, lease.LeaseId)
+		}
 		return
 	}
 	a := answer{result: result, session: s}

@@ -81,7 +81,7 @@ export class Client {
     this.#leaseOwner = {
       now: () => this.#clock.now(),
       check: (lease) => this.#keeper.loseIfDue(lease),
-      drop: (lease) => this.#drop(lease),
+      leave: (lease) => this.#leave(lease),
       extend: (lease, ttl) => this.#extend(lease, ttl),
       releaseHeld: (lease) => this.#releaseHeld(lease),
     };
@@ -233,6 +233,11 @@ export class Client {
 
   #drop(lease: KeptLease): void {
     this.#keeper.drop(lease);
+    this.#held.delete(lease);
+  }
+
+  #leave(lease: KeptLease): void {
+    this.#keeper.leave(lease);
     this.#held.delete(lease);
   }
 

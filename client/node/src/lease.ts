@@ -26,7 +26,7 @@ export interface Grant {
 export interface LeaseOwner {
   now(): number;
   check(lease: KeptLease): void;
-  drop(lease: KeptLease): void;
+  leave(lease: KeptLease): void;
   extend(lease: KeptLease, ttl: number | undefined): Promise<void>;
   releaseHeld(lease: KeptLease): Promise<ReleaseResult>;
 }
@@ -164,7 +164,7 @@ export class Lease {
   detach(): DetachedLease {
     this.throwIfLost();
     this.#detached = true;
-    this.#owner.drop(this.#kept);
+    this.#owner.leave(this.#kept);
     const { name, leaseId, fencingToken, reassertion } = this.#kept;
     return { name, leaseId, fencingToken, reassertion };
   }

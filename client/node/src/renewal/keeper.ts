@@ -86,6 +86,12 @@ export class Keeper {
     lease.onLost = null;
   }
 
+  /** Stops keeping it, without a release: it is to run out. */
+  leave(lease: KeptLease): void {
+    this.drop(lease);
+    lease.link?.forget(lease.name, lease.leaseId);
+  }
+
   /** Makes the loss of the lease known if its time is up. */
   loseIfDue(lease: KeptLease): void {
     if (lease.state === 'held' && lease.life.loseIfDue(this.#clock.now())) this.#lose(lease, false);
@@ -203,6 +209,7 @@ export class Keeper {
 
   #lose(lease: KeptLease, byWord: boolean): void {
     this.#forget(lease);
+    lease.link?.forget(lease.name, lease.leaseId);
     lease.lose(byWord ? 'LEASE_LOST' : lease.causeInTime);
   }
 
@@ -295,6 +302,7 @@ export class Keeper {
   #adopted(lease: KeptLease, link: SessionLink, sent: number, error: LockkeeperError | null, message: LeaseMessage | null): void {
     if (outcomeOf(error) === 'refused') lease.heartbeatable = false;  // The session has no room for it: it is extended by itself.
     if (!error && link.state !== 'ended') lease.link = link;
+    if (lease.state !== 'held') lease.link?.forget(lease.name, lease.leaseId);
     this.answered(lease, sent, error, message);
   }
 

@@ -91,6 +91,7 @@ export class SessionLink {
   #cancels: number[] = [];
   #adoptions = new Map<string, PendingAdoption>();  // By lease id.
   #adoptQueue: Adoption[] = [];
+  #forgets: { name: string; leaseId: string }[] = [];
   #beat = 0;  // Number of the last heartbeat.
   #beatDue = false;
   #sent = 0;
@@ -149,6 +150,13 @@ export class SessionLink {
     this.#flushSoon();
   }
 
+  /** Leaves a lease to its ttl: a heartbeat for others would keep it. */
+  forget(name: string, leaseId: string): void {
+    if (this.state === 'ended' || this.#broken || this.#writesClosed) return;
+    this.#forgets.push({ name, leaseId });
+    this.#flushSoon();
+  }
+
   /** Sends a heartbeat. Returns its number. */
   heartbeat(): number {
     this.#beatDue = true;
@@ -197,7 +205,7 @@ export class SessionLink {
 
   #flush(): void {
     if (this.#writing || this.#writesClosed || this.#broken || this.state === 'opening' || this.state === 'ended') return;
-    const message = this.#nextCancel() ?? this.#nextBatch() ?? this.#nextBeat() ?? this.#nextAdoption();
+    const message = this.#nextCancel() ?? this.#nextForget() ?? this.#nextBatch() ?? this.#nextBeat() ?? this.#nextAdoption();
     if (message) {
       this.#write(message);
     } else if (this.state === 'retiring' && this.#operations.size === 0 && this.#adoptions.size === 0) {
@@ -220,6 +228,11 @@ export class SessionLink {
       if (this.#operations.has(id)) return { cancel: { operationId: id } };
     }
     return null;
+  }
+
+  #nextForget(): object | null {
+    const forget = this.#forgets.shift();
+    return forget ? { forget } : null;
   }
 
   #nextBatch(): object | null {
@@ -291,7 +304,11 @@ export class SessionLink {
     if (message.results) {
       for (const result of message.results.results) {
         const operation = this.#take(toNumber(result.operationId));
-        if (!operation) continue;
+        if (!operation) {  // Nobody waits for it any more.
+          const lease = result.acquire?.lease;
+          if (lease && !lease.offered) this.forget(lease.name, lease.leaseId);
+          continue;
+        }
         if (result.error) operation.done(errorOfOperation(result.error), null);
         else operation.done(null, result);
       }
