@@ -10,7 +10,7 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$HERE/../.." && pwd)
 readonly HERE TOP
 readonly OUT=${1:-$TOP/build/clients/node}
-export LOCKKEEPER_PROTOS=$TOP/proto
+export LOCKKEEPER_PROTOS=$TOP/proto LOCKKEEPER_FENCE_SQL=$TOP/client/fenced/lockkeeper_fence.sql
 export npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false npm_config_ignore_scripts=true
 
 # with_registry FOLDER COMMAND...: npm with what it needs of its registry.
@@ -25,9 +25,9 @@ with_registry() {
 }
 
 mkdir -p "$OUT/package"
-rm -rf "$OUT"/package/{src,test,README.md} "$OUT/project" "$OUT"/*.tgz
+rm -rf "$OUT"/package/{src,test,examples,README.md} "$OUT/project" "$OUT"/*.tgz
 mkdir "$OUT/project"
-cp -r "$HERE"/{src,test,package.json,package-lock.json,.npmrc,tsconfig.json,build.mjs,README.md} "$OUT/package"
+cp -r "$HERE"/{src,test,examples,package.json,package-lock.json,.npmrc,tsconfig.json,build.mjs,README.md} "$OUT/package"
 rm -rf "$OUT/package/src/generated"
 if ! cmp -s "$HERE/package-lock.json" "$OUT/installed"; then
   with_registry "$OUT/package" ci

@@ -5,6 +5,7 @@
 import { hostname } from 'node:os';
 import { type AcquireEnd, type Granted, runAcquire } from './acquire';
 import { type Contention, LeaseLostError, LockkeeperError, NotAcquiredError } from './errors';
+import { CAMPAIGN_WAIT, type LeadOptions, Leadership } from './leadership';
 import { type Grant, Lease, type LeaseOwner } from './lease';
 import {
   acquireRequest, type AcquireOptions, type AdoptOptions, type Assurance, checkStopMargin, checkText, checkTtl, type ClientOptions,
@@ -55,6 +56,7 @@ export class Client {
   readonly #held = new Set<KeptLease>();
   readonly #leaseOwner: LeaseOwner;
   readonly #waiting = new Set<AbortController>();
+  readonly #leaderships = new Set<Leadership>();
   #closing: Promise<void> | null = null;
 
   constructor(options: ClientOptions = {}) {
@@ -115,6 +117,22 @@ export class Client {
     }
   }
 
+  /**
+   * Campaigns for the lock, leads while it holds the lease, and campaigns again when that is lost, until the answer is closed. Returns at
+   * once; throws if an option is malformed.
+   */
+  lead(name: string, options: LeadOptions): Leadership {
+    const { onElected: _elected, onLost: _lost, onError: _error, ...how } = options;
+    acquireRequest(name, how, this.#ownerText);
+    this.#checkOpen();
+    const leadership = new Leadership(name, {
+      acquire: (signal) => this.acquire(name, { ...how, wait: CAMPAIGN_WAIT, signal }),
+      onClosed: (closed) => this.#leaderships.delete(closed),
+    }, options);
+    this.#leaderships.add(leadership);
+    return leadership;
+  }
+
   /** Takes over a live lease that another client detached: extends it, and renews it from now on. */
   async adopt(name: string, leaseId: string, options: AdoptOptions = {}): Promise<Lease> {
     checkText('name', name);
@@ -158,7 +176,7 @@ export class Client {
     });
   }
 
-  /** Ends the acquires that wait, releases all leases of this client, waits for releases in the background for at most releaseTimeout, and ends the connections. */
+  /** Ends campaigns and the acquires that wait, releases all leases of this client, waits for releases in the background for at most releaseTimeout, and ends the connections. */
   close(): Promise<void> {
     this.#closing ??= this.#hold.during(() => this.#close());
     return this.#closing;
@@ -168,7 +186,12 @@ export class Client {
     await this.close();
   }
 
+  #checkOpen(): void {
+    if (this.#closing) throw new LockkeeperError('the client is closed', { code: 'CANCELLED' });
+  }
+
   async #close(): Promise<void> {
+    await Promise.allSettled([...this.#leaderships].map((leadership) => leadership.close()));
     for (const cancel of this.#waiting) cancel.abort();
     await Promise.allSettled([...this.#held].map((lease) => this.#releaseHeld(lease)));
     await this.#releaser.idle(this.#releaseTimeout);
@@ -180,7 +203,7 @@ export class Client {
   async #acquire(name: string, options: AcquireOptions): Promise<Lease | Contention> {
     const request = acquireRequest(name, options, this.#ownerText);
     const { ttl, wait = 0, maxHold = 0, stopMargin = 0 } = options;
-    if (this.#closing) throw new LockkeeperError('the client is closed', { code: 'CANCELLED' });
+    this.#checkOpen();
     const isOurId = request.leaseId === '';
     const ports = { daemons: this.#daemons, clock: this.#clock, callTimeout: this.#callTimeout };
     const cancel = wait > 0 ? new AbortController() : null;  // By the caller, or by closing.
@@ -212,7 +235,7 @@ export class Client {
 
   #keep(name: string, leaseId: string, { message, sent, waited, link }: Granted,
         terms: { ttl: number | undefined; maxHold: number; stopMargin: number; heartbeatable: boolean }): Lease {
-    if (this.#closing) throw new LockkeeperError('the client is closed', { code: 'CANCELLED' });
+    this.#checkOpen();
     const ttl = terms.ttl ?? msOf(message.ttl);
     checkStopMargin(terms.stopMargin, ttl);
     const life = new LeaseLife({ ttl, maxHold: terms.maxHold, stopMargin: terms.stopMargin }, sent, msOf(message.remainingTtl));

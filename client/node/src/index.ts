@@ -3,6 +3,7 @@ export { Client, type FenceResult, type Verdict } from './client';
 export {
   type Contention, type ContentionReason, type ErrorCode, type ErrorReason, LeaseLostError, LockkeeperError, type LossCause, NotAcquiredError,
 } from './errors';
+export { type LeadOptions, Leadership } from './leadership';
 export { type DetachedLease, Lease } from './lease';
 export type { AcquireOptions, AdoptOptions, Assurance, ClientOptions, ExtendOptions, FenceOptions } from './options';
 export type { NotReleasedReason, ReleaseResult } from './renewal/releaser';

@@ -32,7 +32,7 @@ export interface LeaseOwner {
 }
 
 // The signal is the holder's eye on the clock: asked after a pause, it must not answer from before. Node's own only changes when told.
-function askClockFirst(signal: AbortSignal, check: () => void): void {
+export function askClockFirst(signal: AbortSignal, check: () => void): void {
   const own = Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')!.get!;
   Object.defineProperties(signal, {
     aborted: {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stories of examples/ run, and end as they say.
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { startDaemon } from './support/daemon.mjs';
+import { startPostgresql } from './support/postgresql.mjs';
+
+let daemon;
+
+before(async () => { daemon = await startDaemon(); });
+after(async () => { await daemon.stop(); });
+
+/** What a story prints, in its two parts: without the lock or the token, and with it. */
+async function tell(name, environment = {}) {
+  const program = new URL(`../examples/${name}.mjs`, import.meta.url).pathname;
+  const env = { ...process.env, LOCKKEEPER_SERVER: daemon.address, ...environment };
+  const { stdout } = await promisify(execFile)(process.execPath, [program], { env, timeout: 60_000 });
+  return stdout.split('\n\n');
+}
+
+const count = (text, words) => text.split(words).length - 1;
+
+test('three workers send three mails without a lock, and one with it', async () => {
+  const [without, with_] = await tell('digest_mail');
+  assert.match(without, /Ada has 3 mails/);
+  assert.match(with_, /Ada has 1 mail\./);
+  assert.equal(count(with_, 'has the lock, with fencing token'), 3);
+  assert.equal(count(with_, 'was sent before'), 2);
+});
+
+test('four clicks charge four times without a lock, and once with it', async () => {
+  const [without, with_] = await tell('double_click');
+  assert.match(without, /charged 4 times/);
+  assert.match(with_, /charged 1 time\./);
+  assert.equal(count(with_, 'refused: '), 3);
+});
+
+test('table 12 is booked twice without a lock, and once with it', async () => {
+  const [without, with_] = await tell('table_12');
+  assert.match(without, /booked by Ada and Bob\./);
+  assert.match(with_, /booked by (Ada|Bob)\./);
+  assert.equal(count(with_, 'table 12 is taken'), 1);
+});
+
+test('a worker that was paused overwrites the work of another, and is refused by PostgreSQL with its token', async () => {
+  const postgresql = await startPostgresql();
+  try {
+    const { environment } = postgresql;
+    execFileSync('psql', ['--quiet', '--single-transaction', '--file', process.env.LOCKKEEPER_FENCE_SQL],
+      { env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'inherit'] });
+    const [without, with_] = await tell('paused_worker', environment);
+    assert.match(without, /the 7 of worker 2 are lost/);
+    assert.match(with_, /PostgreSQL refuses its write: stale fencing token/);
+    assert.match(with_, /The total is 107: nothing is lost/);
+  } finally {
+    await postgresql.stop();
+  }
+});
+
+test('a standby takes over from a leader that resigns, and from one that crashes', async () => {
+  const [said] = await tell('standby');
+  assert.match(said, /Each time the standby took over, in a later term/);
+  assert.equal(count(said, ': leads, in term'), 3);
+  assert.equal(count(said, ': leads no more'), 2);
+});
