@@ -12,6 +12,8 @@
 namespace lockkeeper::client {
 namespace {
 
+using namespace std::chrono_literals;
+
 class SessionHeartbeatTest : public SessionTransportTest {
  protected:
   static std::string IdOf(const std::string& name) { return "id of " + name; }

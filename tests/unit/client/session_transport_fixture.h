@@ -20,8 +20,6 @@
 
 namespace lockkeeper::client {
 
-using namespace std::chrono_literals;
-
 // Unary calls, which are only kept.
 class QueueingTransport final : public Transport {
  public:
@@ -55,7 +53,7 @@ class SessionTransportTest : public testing::Test {
   }
 
   // Runs an extend of the lock `name`.
-  PendingOperationPtr Extend(const std::string& name, Duration timeout = 10s) {
+  PendingOperationPtr Extend(const std::string& name, Duration timeout = std::chrono::seconds(10)) {
     v1::SessionOperation request;
     request.mutable_extend()->set_name(name);
     PendingOperationPtr operation = NewOperation(name, std::move(request), timeout);
@@ -68,7 +66,8 @@ class SessionTransportTest : public testing::Test {
     request.mutable_acquire()->set_name(name);
     request.mutable_acquire()->set_confirm(true);
     if (waits) request.mutable_acquire()->mutable_wait_timeout()->set_seconds(60);
-    PendingOperationPtr operation = NewOperation(name, std::move(request), 63s);
+    PendingOperationPtr operation =
+        NewOperation(name, std::move(request), std::chrono::seconds(63));
     operations_.Run(operation);
     return operation;
   }

@@ -16,6 +16,8 @@
 namespace lockkeeper::client {
 namespace {
 
+using namespace std::chrono_literals;
+
 // The daemon judges a session by the token that it was opened with.
 TEST_F(SessionTransportTest, NewTokenIsShownByANewSession) {
   ScriptedStream& before = Opened();
