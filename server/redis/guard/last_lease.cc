@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "redis/format/lock_record.h"
+#include "redis/format/record_columns.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -13,13 +14,8 @@ namespace {
 // be gone after a long outage, which then is taken for a loss.
 constexpr core::Micros kRecordsKept = std::chrono::minutes(1);
 
-// As scripts/record.lua: the columns of a record up to the end of its lease.
-constexpr size_t kStateColumn = 2;
-constexpr size_t kTokenColumn = 15;
-constexpr size_t kLeaseEndColumn = 32;
-constexpr size_t kNumberDigits = 16;
-constexpr size_t kTokenEnd = kTokenColumn + kNumberDigits;
-constexpr size_t kColumns = kLeaseEndColumn + kNumberDigits;
+// The columns that are read.
+constexpr size_t kColumns = column::kLeaseEnd.last;
 
 }  // namespace
 
@@ -44,16 +40,17 @@ Command LastLease::Ask(const KeyLayout& keys) const {
 
 bool LastLease::IsIn(std::string_view record) const {
   const bool is_short = record.starts_with("2 ");
-  if (record.size() < (is_short ? kTokenEnd : kColumns) ||
-      !(is_short || record.starts_with("1 "))) {
+  const bool is_long = record.starts_with("1 ") || record.starts_with("3 ");
+  if (record.size() < (is_short ? column::kToken.last : kColumns) || !(is_short || is_long)) {
     return !record.empty();
   }
-  const std::string_view token = record.substr(kTokenColumn, kNumberDigits);
-  const std::string wanted = Digits(token_.value, kNumberDigits);
+  const std::string_view token = column::kToken.Of(record);
+  const std::string wanted = Digits(token_.value, column::kToken.width());
   if (token != wanted) return token > wanted;
-  if (record[kStateColumn] == 'O') return false;  // It had been claimed.
-  return record[kStateColumn] != 'H' ||
-         record.substr(kLeaseEndColumn, kNumberDigits) >= Digits(end_.micros, kNumberDigits);
+  const std::string_view state = column::kState.Of(record);
+  if (state == "O") return false;  // It had been claimed.
+  return state != "H" ||
+         column::kLeaseEnd.Of(record) >= Digits(end_.micros, column::kLeaseEnd.width());
 }
 
 }  // namespace lockkeeper::redis

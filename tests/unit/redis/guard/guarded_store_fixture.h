@@ -34,6 +34,7 @@ class GuardedStoreTest : public NodeGuardTest {
     return {.name = lock_,
             .lease_id = Id(id),
             .ttl = ttl_,
+            .hold_at_least = hold_at_least_,
             .principal = "someone",
             .keeper = core::Keeper(1, id),
             .deadline = Deadline()};
@@ -68,6 +69,7 @@ class GuardedStoreTest : public NodeGuardTest {
 
   std::string lock_ = "a";
   core::Millis ttl_{10'000};
+  core::Millis hold_at_least_{0};
   Guarded& daemon_ = Another();
   OperationQueue queue_{daemon_.node,
                         daemon_.guard,

@@ -65,8 +65,29 @@ class OlderDataTest : public GuardedStoreTest {
     EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
   }
 
+  // Returns whether a restart is believed that lost the claim or the extend of the last lease.
+  bool IsBelievedWithoutTheClaim();
+  bool IsBelievedWithoutTheExtend();
+
   void ExpectOlderDataThoughBeatsCatchUp();
 };
+
+bool OlderDataTest::IsBelievedWithoutTheClaim() {
+  EXPECT_TRUE(Acquire(1).ok());
+  Run({"SETRANGE", "lk:{a}", "2", "O"});  // As it was offered, with the same token.
+  Restart();
+  return !IsQuarantined(2);
+}
+
+bool OlderDataTest::IsBelievedWithoutTheExtend() {
+  EXPECT_TRUE(Acquire(1).ok());
+  EXPECT_TRUE(PermitsSoon(daemon_, 20s));  // So that nothing but the record tells of it.
+  const std::string record = Run({"GET", "lk:{a}"}).text;
+  EXPECT_TRUE(Extend(1, 20s).ok());
+  Run({"SET", "lk:{a}", record});
+  Restart();
+  return !IsQuarantined(2);
+}
 
 void OlderDataTest::ExpectOlderDataThoughBeatsCatchUp() {
   const auto snapshot = server_.TakeSnapshot();
@@ -205,23 +226,23 @@ TEST_F(OlderDataTest, ServerThatLostALeaseInARestartIsNotBelieved) {
 }
 
 TEST_F(OlderDataTest, ServerThatLostAnExtendInARestartIsNotBelieved) {
-  ASSERT_TRUE(Acquire(1).ok());
-  ASSERT_TRUE(PermitsSoon(daemon_, 20s));  // So that nothing but the record tells of it.
-  const std::string record = Run({"GET", "lk:{a}"}).text;
-  ASSERT_TRUE(Extend(1, 20s).ok());
-  Run({"SET", "lk:{a}", record});
-  Restart();
-
-  EXPECT_TRUE(IsQuarantined(2));
+  EXPECT_FALSE(IsBelievedWithoutTheExtend());
 }
 
 TEST_F(OlderDataTest, ServerThatLostAClaimInARestartIsNotBelieved) {
-  ASSERT_TRUE(Acquire(1).ok());
-  Run({"SETRANGE", "lk:{a}", "2", "O"});  // As it was offered, with the same token.
-  Restart();
-
-  EXPECT_TRUE(IsQuarantined(2));
+  EXPECT_FALSE(IsBelievedWithoutTheClaim());
   EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
+// Its record has a format of its own.
+TEST_F(OlderDataTest, ServerThatLostAnExtendOfALeaseWithHoldAtLeastIsNotBelieved) {
+  hold_at_least_ = 5s;
+  EXPECT_FALSE(IsBelievedWithoutTheExtend());
+}
+
+TEST_F(OlderDataTest, ServerThatLostAClaimOfALeaseWithHoldAtLeastIsNotBelieved) {
+  hold_at_least_ = 5s;
+  EXPECT_FALSE(IsBelievedWithoutTheClaim());
 }
 
 TEST_F(OlderDataTest, ServerThatKeptTheLastLeaseInARestartIsBelieved) {
