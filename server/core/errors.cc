@@ -104,7 +104,7 @@ std::optional<Millis> RetryDelayOf(const absl::Status& status) {
 
 bool MayHaveHappened(const absl::Status& status) {
   const std::optional<ErrorReason> reason = ReasonOf(status);
-  return !status.ok() && (!reason || *reason == kOutcomeUnknown);
+  return !status.ok() && (!reason || *reason == kOutcomeUnknown || *reason == kInvariantViolated);
 }
 
 }  // namespace lockkeeper::core

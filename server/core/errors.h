@@ -69,7 +69,8 @@ std::optional<ErrorReason> ReasonOf(const absl::Status& status);
 std::optional<std::string> FieldOf(const absl::Status& status);
 std::optional<Millis> RetryDelayOf(const absl::Status& status);
 
-// True if the operation may have taken effect although the answer is an error.
+// True if the operation may have taken effect although the answer is an error: the store did not
+// answer, or nobody can read what it answered.
 bool MayHaveHappened(const absl::Status& status);
 
 }  // namespace lockkeeper::core

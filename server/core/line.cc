@@ -92,10 +92,8 @@ void Line::OnStood(AcquireRequest request, Instant arrived, absl::StatusOr<Acqui
 void Line::OnTried(AcquireRequest request, Instant arrived, absl::StatusOr<AcquireAnswer> answer,
                    Done<AcquireAnswer> done) {
   if (!answer.ok() && MayHaveHappened(answer.status())) {
-    return withdrawals_.TakeBack(
-        request, deadlines_.OfCall(request.deadline),
-        Error(ErrorReason::kStoreUnavailable, "the store did not answer; nothing was granted"),
-        answer.status(), std::move(done));
+    return withdrawals_.TakeBackUnknown(request, deadlines_.OfCall(request.deadline),
+                                        answer.status(), std::move(done));
   }
   const Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
   if (lease != nullptr && lease->offered) {

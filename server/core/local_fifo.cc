@@ -126,10 +126,8 @@ void LocalFifo::OnTried(AcquireRequest request, Instant arrived,
                         absl::StatusOr<AcquireAnswer> answer, Done<AcquireAnswer> done) {
   const auto tried = tried_.extract(request.keeper);
   if (!answer.ok() && MayHaveHappened(answer.status())) {
-    return withdrawals_.TakeBack(
-        request, deadlines_.OfCall(request.deadline),
-        Error(ErrorReason::kStoreUnavailable, "the store did not answer; nothing was granted"),
-        answer.status(), std::move(done));
+    return withdrawals_.TakeBackUnknown(request, deadlines_.OfCall(request.deadline),
+                                        answer.status(), std::move(done));
   }
   Contention* const seen = answer.ok() ? std::get_if<Contention>(&*answer) : nullptr;
   if (seen == nullptr || tried.empty()) return std::move(done)(std::move(answer));

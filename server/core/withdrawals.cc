@@ -2,8 +2,10 @@
 #include "core/withdrawals.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "core/errors.h"
 #include "core/limits.h"
 
 namespace lockkeeper::core {
@@ -66,6 +68,17 @@ void Withdrawals::TakeBack(const AcquireRequest& request, Instant deadline, absl
           const bool is_withdrawn = result.ok() && *result != WithdrawResult::kKept;
           std::move(done)(is_withdrawn ? std::move(withdrawn) : std::move(unknown));
         });
+}
+
+void Withdrawals::TakeBackUnknown(const AcquireRequest& request, Instant deadline,
+                                  const absl::Status& error, Done<AcquireAnswer> done) {
+  const bool was_answered = ReasonOf(error) == ErrorReason::kInvariantViolated;
+  absl::Status withdrawn = was_answered ? error
+                                        : Error(ErrorReason::kStoreUnavailable,
+                                                "the store did not answer; nothing was granted");
+  absl::Status unknown =
+      was_answered ? Error(ErrorReason::kOutcomeUnknown, std::string(error.message())) : error;
+  TakeBack(request, deadline, std::move(withdrawn), std::move(unknown), std::move(done));
 }
 
 void Withdrawals::Try(uint64_t id, Instant deadline) {

@@ -33,6 +33,10 @@ class Withdrawals {
   void TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
                 absl::Status unknown, Done<AcquireAnswer> done);
 
+  // The same for an acquire that ended with `error`, which MayHaveHappened.
+  void TakeBackUnknown(const AcquireRequest& request, Instant deadline, const absl::Status& error,
+                       Done<AcquireAnswer> done);
+
   // How long leaving a line is retried. No ttl ends a place in line; the store forgets the place,
   // or the whole line, about a minute after the last sign of life of its daemon.
   static constexpr Millis kLeaveTriedFor{300'000};

@@ -158,6 +158,26 @@ TEST_F(LockManagerTest, ConfirmedWithdrawalIsToldAsNothingGranted) {
                                                  Pair("a", WithdrawalEnd::kNotGranted)));
 }
 
+// Nobody can read what the store answered: it may have granted.
+TEST_F(LockManagerTest, GrantWhoseAnswerCannotBeReadIsTakenBack) {
+  const absl::Status unreadable = Error(ErrorReason::kInvariantViolated, "another shape");
+  const std::vector<std::pair<absl::StatusOr<WithdrawResult>, ErrorReason>> cases = {
+      {WithdrawResult::kWithdrawn, ErrorReason::kInvariantViolated},
+      {WithdrawResult::kKept, ErrorReason::kOutcomeUnknown},
+      {unreadable, ErrorReason::kOutcomeUnknown},
+  };
+  for (const auto& [withdrawal, told] : cases) {
+    Caught<AcquireAnswer> answer;
+    locks_.Acquire(Request(), answer.Into());
+    store_.acquires.Answer(unreadable);
+    store_.withdrawals.Answer(withdrawal);
+
+    ASSERT_TRUE(answer.came());
+    EXPECT_EQ(ReasonOf(answer.value().status()), told);
+    EXPECT_EQ(locks_.outstanding(), 0U);
+  }
+}
+
 TEST_F(LockManagerTest, GrantThatARetryHasTakenOverStaysUnknownToItsFirstCall) {
   GiveUpAcquire();
   store_.withdrawals.Answer(WithdrawResult::kKept);
