@@ -63,6 +63,8 @@ type AcquireOptions struct {
 	LockDelay  time.Duration     // for so long the lock stays closed if the lease ends without a release; at most 1 min
 	MaxHold    time.Duration     // longest time for which the lease is renewed, at most 24 h; 0: no bound
 	StopMargin time.Duration     // how long before its end the lease counts as lost, so that the work can stop; at most about ttl/2
+	// HoldAtLeast is the time after the grant for which the lock stays closed to others, even if it is released earlier; at most 24 h.
+	HoldAtLeast time.Duration
 	// LeaseID to use: 32 hex digits or a UUID. Default: a new random one. Whoever gives an id can repeat the acquire later, and must
 	// release the id if the outcome stays unknown.
 	LeaseID string
@@ -141,7 +143,7 @@ func (o *AcquireOptions) request(name, owner string) (*pb.AcquireRequest, *Error
 	}
 	return &pb.AcquireRequest{
 		Name: name, LeaseId: o.LeaseID, Owner: owner, Labels: o.Labels, Confirm: o.Wait > 0,
-		Ttl: toProto(o.TTL), LockDelay: toProto(o.LockDelay), MaxHold: toProto(o.MaxHold),
+		Ttl: toProto(o.TTL), LockDelay: toProto(o.LockDelay), MaxHold: toProto(o.MaxHold), HoldAtLeast: toProto(o.HoldAtLeast),
 	}, nil
 }
 

@@ -114,7 +114,7 @@ class Driver:
             self.say({"id": request["id"], "error": failure.answer})
 
     def features(self, _):
-        return {"features": ["cancel", "events", "exit_release", "renewal", "clock", "tls"]}
+        return {"features": ["cancel", "events", "exit_release", "renewal", "hold_at_least", "clock", "tls"]}
 
     def create(self, request):
         self._options = ["--output", "json", "--quiet"] + [word for server in request["servers"] for word in ("--server", server)]

@@ -349,6 +349,8 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
                     self._adopt(session, message.adopt)
                 elif kind == "heartbeat":
                     self._heartbeat(session, message.heartbeat)
+                elif kind == "forget":
+                    self._forget(session, message.forget)
                 elif kind == "cancel":
                     self._record("cancel", "session", session)
                     if gone := session.waiting.get(message.cancel.operation_id):
@@ -419,6 +421,13 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
         except Refused as refused:
             result.error.CopyFrom(self._operation_error(refused))
         session.say(adopt_result=result)
+
+    def _forget(self, session, request):
+        self._record("forget", "session", session, request)
+        with self._changed:
+            held = self._held.get(request.name)
+            if held and held.session is session and held.lease_id == request.lease_id:
+                held.session = None
 
     def _heartbeat(self, session, request):
         with self._changed:

@@ -163,8 +163,8 @@ class Driver {
 
   json Features(const json&) {
     return {{"features",
-             {"sessions", "adopt", "detach", "cancel", "events", "stop_margin", "tls",
-              "exit_release", "renewal", "clock", "details"}}};
+             {"sessions", "adopt", "detach", "cancel", "events", "stop_margin", "hold_at_least",
+              "tls", "exit_release", "renewal", "clock", "details"}}};
   }
 
   json Create(const json& request) {
@@ -193,6 +193,7 @@ class Driver {
     options.labels = request.value("labels", options.labels);
     options.lock_delay = MillisOf(request, "lockDelay");
     options.max_hold = MillisOf(request, "maxHold");
+    options.hold_at_least = MillisOf(request, "holdAtLeast");
     options.stop_margin = MillisOf(request, "stopMargin");
     options.lease_id = request.value("leaseId", "");
     {

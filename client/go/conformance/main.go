@@ -41,6 +41,7 @@ type request struct {
 	Wait        int64             `json:"wait"`
 	LockDelay   int64             `json:"lockDelay"`
 	MaxHold     int64             `json:"maxHold"`
+	HoldAtLeast int64             `json:"holdAtLeast"`
 	StopMargin  int64             `json:"stopMargin"`
 	Labels      map[string]string `json:"labels"`
 	LeaseID     string            `json:"leaseId"`
@@ -147,7 +148,8 @@ func (d *driver) do(ctx context.Context, r request) (object, error) {
 	switch r.Do {
 	case "features":
 		return object{"features": []string{
-			"renewal", "details", "extend", "sessions", "unary", "adopt", "detach", "cancel", "events", "stop_margin", "tls",
+			"renewal", "details", "extend", "sessions", "unary", "adopt", "detach", "cancel", "events", "stop_margin",
+			"hold_at_least", "tls",
 		}}, nil
 	case "create":
 		return d.create(r)
@@ -225,7 +227,7 @@ func (d *driver) create(r request) (object, error) {
 func (d *driver) acquire(ctx context.Context, client *lockkeeper.Client, r request) (object, error) {
 	lease, err := client.Acquire(ctx, r.Name, lockkeeper.AcquireOptions{
 		TTL: millis(r.TTL), Wait: millis(r.Wait), Owner: r.Owner, Labels: r.Labels, LockDelay: millis(r.LockDelay),
-		MaxHold: millis(r.MaxHold), StopMargin: millis(r.StopMargin), LeaseID: r.LeaseID,
+		MaxHold: millis(r.MaxHold), HoldAtLeast: millis(r.HoldAtLeast), StopMargin: millis(r.StopMargin), LeaseID: r.LeaseID,
 	})
 	var not *lockkeeper.NotAcquiredError
 	if errors.As(err, &not) {

@@ -5,7 +5,8 @@ import { createInterface } from 'node:readline';
 import { Client, LockkeeperError } from '@lockkeeper/client';
 
 const FEATURES = [
-  'sessions', 'unary', 'renewal', 'events', 'details', 'cancel', 'extend', 'detach', 'adopt', 'stop_margin', 'tls', 'exit_release', 'block', 'clock',
+  'sessions', 'unary', 'renewal', 'events', 'details', 'cancel', 'extend', 'detach', 'adopt', 'stop_margin', 'hold_at_least', 'tls', 'exit_release', 'block',
+  'clock',
 ];
 
 const clients = new Map();

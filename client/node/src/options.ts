@@ -57,6 +57,8 @@ export interface AcquireOptions {
   lockDelay?: number;
   /** Longest time for which the lease is renewed. Default: no bound. */
   maxHold?: number;
+  /** Time after the grant for which the lock stays closed to others, even if it is released earlier. At most 24 h. Default: 0. */
+  holdAtLeast?: number;
   /** Least that the store has to confirm; else the acquire fails. */
   minAssurance?: Assurance;
   /** How long before its end the lease counts as lost, so that the holder can stop in time. At most about half of the ttl. */
@@ -89,8 +91,8 @@ export interface FenceOptions {
 
 const CLIENT_OPTIONS = new Set(['servers', 'address', 'tls', 'tokenFile', 'owner', 'callTimeout', 'releaseTimeout', 'useSessions',
   'releaseOnSignals', 'watchForPauses', 'onUnserved']);
-const ACQUIRE_OPTIONS = new Set(['ttl', 'wait', 'signal', 'owner', 'labels', 'lockDelay', 'maxHold', 'minAssurance', 'stopMargin', 'leaseId',
-  'onContention']);
+const ACQUIRE_OPTIONS = new Set(['ttl', 'wait', 'signal', 'owner', 'labels', 'lockDelay', 'maxHold', 'holdAtLeast', 'minAssurance', 'stopMargin',
+  'leaseId', 'onContention']);
 const SERVERS_MAX = 16;
 
 // A misspelt option would be ignored.
@@ -146,11 +148,14 @@ export function checkStopMargin(stopMargin: number, ttl: number | undefined): vo
 export function acquireRequest(name: string, options: AcquireOptions, clientOwner: string): AcquireRequest {
   checkNames(options, ACQUIRE_OPTIONS);
   checkText('name', name);
-  const { ttl, wait = 0, owner = clientOwner, labels, lockDelay = 0, maxHold = 0, minAssurance, stopMargin = 0, leaseId = '' } = options;
+  const {
+    ttl, wait = 0, owner = clientOwner, labels, lockDelay = 0, maxHold = 0, holdAtLeast = 0, minAssurance, stopMargin = 0, leaseId = '',
+  } = options;
   checkTtl(ttl);
   checkDuration('wait', wait);
   checkDuration('lockDelay', lockDelay);
   checkDuration('maxHold', maxHold);
+  checkDuration('holdAtLeast', holdAtLeast);
   checkStopMargin(stopMargin, ttl);
   if (owner !== clientOwner) checkText('owner', owner);
   if (leaseId !== '') checkText('leaseId', leaseId);
@@ -158,6 +163,7 @@ export function acquireRequest(name: string, options: AcquireOptions, clientOwne
   if (ttl !== undefined) request.ttl = durationOf(ttl);
   if (lockDelay !== 0) request.lockDelay = durationOf(lockDelay);
   if (maxHold !== 0) request.maxHold = durationOf(maxHold);
+  if (holdAtLeast !== 0) request.holdAtLeast = durationOf(holdAtLeast);
   if (labels !== undefined) {
     for (const [key, value] of Object.entries(labels)) {
       checkText('labels', key);

@@ -14,8 +14,8 @@ import lockkeeper
 import lockkeeper.aio
 
 FEATURES = (
-    "renewal events details sessions cancel extend detach adopt stop_margin tls exit_release block "
-    "fork clock"
+    "renewal events details sessions cancel extend detach adopt stop_margin hold_at_least tls "
+    "exit_release block fork clock"
 ).split()
 DURATIONS = {
     "ttl": "ttl",

@@ -77,6 +77,7 @@ export interface AcquireRequest {
   labels?: Readonly<Record<string, string>>;
   lockDelay?: Duration;
   maxHold?: Duration;
+  holdAtLeast?: Duration;
   confirm: boolean;
   minAssurance?: number;
 }

@@ -100,10 +100,11 @@ class Daemons:
             if self.current == index:
                 self.current = (index + 1) % len(self._all)
 
-    def retire_sessions(self) -> None:
+    def forget(self, name: str, lease_id: str) -> None:
+        """Has no session keep the lease any more, which then runs out. With the lock."""
         for daemon in self._all:
             if daemon.sessions is not None:
-                daemon.sessions.retire()
+                daemon.sessions.forget(name, lease_id)
 
     def close(self) -> None:
         for daemon in self._all:

@@ -281,11 +281,9 @@ def _acquire_request(
         request.confirm = True
     if "lock_delay" in options:
         messages.set_duration(request.lock_delay, seconds("lock_delay", options["lock_delay"]))
-    if options.get("hold_at_least"):
-        if not messages.KNOWS_HOLD_AT_LEAST:
-            raise invalid("hold_at_least", "is not known to this version of lockkeeper")
-        hold = seconds("hold_at_least", options["hold_at_least"])
-        messages.set_duration(request.hold_at_least, hold)
+    if "hold_at_least" in options:
+        hold_at_least = seconds("hold_at_least", options["hold_at_least"])
+        messages.set_duration(request.hold_at_least, hold_at_least)
     if "min_assurance" in options:
         request.min_assurance = int(options["min_assurance"])
     labels = options.get("labels", {})
@@ -458,8 +456,5 @@ def detach(lease: KeptLease) -> str:
     """Stops renewing without a release. Returns the lease id."""
     check(lease)
     with lease.core.lock:
-        was_kept = lease.link is not None
-        lease.drop()
-    if was_kept:
-        lease.core.daemons.retire_sessions()  # Their heartbeats would keep it alive.
+        lease.leave()
     return lease.lease_id

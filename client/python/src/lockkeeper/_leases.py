@@ -131,6 +131,14 @@ class KeptLease:
             if self.link is not None:
                 self.link.leave(self)
 
+    def leave(self) -> None:
+        """Drops it without a release: it is to run out."""
+        with self.core.lock:
+            link = self.link
+            self.drop()
+            if link is not None:
+                link.forget(self.granted.name, self.lease_id)
+
     def wait_for_callbacks(self) -> None:
         if not self._callbacks_running or self.core.callbacks.is_current():
             return
@@ -210,6 +218,8 @@ class KeptLease:
         told = answer if isinstance(answer, ServiceError) else messages.extended(answer)
         with self.core.lock:
             if self.is_dropped or self.life.cause is not None:
+                if operation.kind == "adopt":
+                    operation.link.forget(self.granted.name, self.lease_id)
                 return
             if isinstance(told, ServiceError):
                 outcome = _outcome_of(told)
@@ -285,10 +295,8 @@ class KeptLease:
         self._cancel_timer()
         self.core.leases.discard(self)
         if self.link is not None:
-            if self.life.cause is LossCause.LEASE_LOST:
-                self.link.leave(self)
-            else:
-                self.core.daemons.retire_sessions()  # Their heartbeats would keep it alive.
+            self.link.forget(self.granted.name, self.lease_id)
+            self.link.leave(self)
         on_lost, self._on_lost = self._on_lost, []
         for work in on_lost:
             work()
@@ -380,7 +388,8 @@ class Release:
                 if boot_clock() + delay < self._give_up_at:
                     self._core.timers.at(boot_clock() + delay, self._try)
                     return
-                self._core.daemons.retire_sessions()  # Their heartbeats would keep it alive.
+            with self._core.lock:
+                self._core.daemons.forget(self._request.name, self._request.lease_id)
             self._finish(answer)
             return
         result = messages.released(answer)

@@ -39,6 +39,7 @@ ReleaseResponse = _message("lockkeeper.v1.ReleaseResponse")
 FenceRequest = _message("lockkeeper.v1.FenceRequest")
 FenceResponse = _message("lockkeeper.v1.FenceResponse")
 SessionAdopt = _message("lockkeeper.v1.SessionAdopt")
+SessionForget = _message("lockkeeper.v1.SessionForget")
 SessionRequest = _message("lockkeeper.v1.SessionRequest")
 SessionResponse = _message("lockkeeper.v1.SessionResponse")
 _Status = _message("google.rpc.Status")
@@ -50,7 +51,6 @@ _REASONS = {
     for value in _pool.FindEnumTypeByName("lockkeeper.v1.ErrorReason").values
 }
 LEASE_LOST = next(number for number, name in _REASONS.items() if name == Reason.LEASE_LOST)
-KNOWS_HOLD_AT_LEAST = "hold_at_least" in AcquireRequest.DESCRIPTOR.fields_by_name
 
 _CODES = (
     "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS "

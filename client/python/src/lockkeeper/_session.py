@@ -69,6 +69,7 @@ class Link:
         self._sent_max = 0
         self._queue: deque[Operation] = deque()
         self._cancels: deque[int] = deque()
+        self._to_forget: deque[Any] = deque()
         self._to_adopt: deque[Operation] = deque()
         self._adopting: dict[str, tuple[Operation, Timer]] = {}  # By lease id.
         self._deadlines: list[tuple[float, int]] = []  # A heap; has numbers answered meanwhile too.
@@ -218,18 +219,24 @@ class Link:
         operation.finish(service_error("CANCELLED", "cancelled by the caller"))
         return True
 
+    def forget(self, name: str, lease_id: str) -> None:
+        """Leaves a lease to its ttl, which a heartbeat for others would extend. With the lock."""
+        if self._state != "ended":
+            self._to_forget.append(messages.SessionForget(name=name, lease_id=lease_id))
+            self._wake_up()
+
     def _give_up(self, operation: Operation) -> None:
         """It is answered without the daemon. Once sent, its place stays taken until its answer."""
         number = operation.number
         if number not in self._sent:
-            self._forget(number)
+            self._remove(number)
         else:
             self._entries[number] = None
             if operation.waits:
                 self._cancels.append(number)
         self._wake_up()
 
-    def _forget(self, number: int) -> Operation | None:
+    def _remove(self, number: int) -> Operation | None:
         self._waiting.discard(number)
         self._sent.discard(number)
         return self._entries.pop(number, None)
@@ -243,6 +250,8 @@ class Link:
                 message = messages.SessionRequest()
                 message.cancel.operation_id = number
                 return message
+        if self._to_forget:
+            return messages.SessionRequest(forget=self._to_forget.popleft())
         if self._to_adopt:
             operation = self._to_adopt.popleft()
             operation.sent_at = boot_clock()
@@ -329,17 +338,30 @@ class Link:
         self._take(result.operation_id, answer, answered)
 
     def _take(self, number: int, answer: Answer, answered: _Done) -> None:
-        operation = self._forget(number)
+        operation = self._remove(number)
         if operation is None:
+            self._leave_unclaimed(answer)
             return
         if self._ended_early and operation.request.lease_id in self._ended_early:
             self._ended_early.discard(operation.request.lease_id)
             answer = messages.outcome_unknown("the lease ended as it was granted")
         answered.append((operation, answer))
 
+    def _leave_unclaimed(self, answer: Answer) -> None:
+        """Forgets the lease that came too late for those who asked for it."""
+        if not isinstance(answer, (messages.AcquireResponse, messages.ExtendResponse)):
+            return
+        lease = answer.lease
+        if not lease.lease_id or lease.offered:
+            return
+        if lease.lease_id not in self._leases and not self._is_under_way(lease.lease_id):
+            self.forget(lease.name, lease.lease_id)
+
     def _take_adopted(self, result: Any, answered: _Done) -> None:
         operation, timer = self._adopting.pop(result.lease_id, (None, None))
         if operation is None or timer is None:
+            if result.HasField("lease"):
+                self.forget(result.name, result.lease_id)
             return
         timer.cancel()
         if result.HasField("lease"):
@@ -568,6 +590,11 @@ class Sessions:
             self._links.append(link)
         link.open(self._connection)
         return link if may_wait else None
+
+    def forget(self, name: str, lease_id: str) -> None:
+        """With the lock."""
+        for link in self._links:
+            link.forget(name, lease_id)
 
     def retire(self) -> None:
         """The next operation opens a new session."""

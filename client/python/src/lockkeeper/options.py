@@ -131,7 +131,8 @@ class AcquireOptions(TypedDict, total=False):
     lock_delay: Seconds
     # Longest time for which the lease is renewed. Default: no bound.
     max_hold: Seconds
-    # Time after the grant for which the lock stays closed even if it is released earlier.
+    # Time after the grant for which the lock stays closed to others, even if it is released earlier.
+    # At most 24 h. Default: 0.
     hold_at_least: Seconds
     # Least that the store has to confirm; else the acquire fails.
     min_assurance: Assurance

@@ -14,6 +14,7 @@ public final class AcquireOptions {
   Map<String, String> labels = Map.of();
   Duration lockDelay = Duration.ZERO;
   Duration maxHold = Duration.ZERO;
+  Duration holdAtLeast = Duration.ZERO;
   Duration stopMargin = Duration.ZERO;
   String leaseId = "";
 
@@ -60,6 +61,12 @@ public final class AcquireOptions {
     return this;
   }
 
+  /** Time after the grant for which the lock stays closed to others, even if it is released earlier; at most 24 h. Default: 0. */
+  public AcquireOptions holdAtLeast(Duration time) {
+    holdAtLeast = time;
+    return this;
+  }
+
   /** How long before its end the lease counts as lost, so that the work can stop in time; at most about half of the ttl. */
   public AcquireOptions stopMargin(Duration time) {
     stopMargin = time;
@@ -89,6 +96,7 @@ public final class AcquireOptions {
     if (ttl != null) request.setTtl(Protos.proto(ttl));
     if (!lockDelay.isZero()) request.setLockDelay(Protos.proto(lockDelay));
     if (!maxHold.isZero()) request.setMaxHold(Protos.proto(maxHold));
+    if (!holdAtLeast.isZero()) request.setHoldAtLeast(Protos.proto(holdAtLeast));
     return request;
   }
 }

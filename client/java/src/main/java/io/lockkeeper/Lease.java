@@ -178,6 +178,7 @@ public final class Lease implements AutoCloseable {
   synchronized CompletableFuture<ReleaseOutcome> startRelease() {
     if (release != null) return release;
     loseIfDue();
+    final Session keeper = home;
     final long left = life.remaining(Ticks.now());
     // A lease that counts as lost in time may still be live: an extend without an answer may have moved its end.
     release =
@@ -189,6 +190,13 @@ public final class Lease implements AutoCloseable {
             yield client.releaseInBackground(name, leaseId, Ticks.now() + until);
           }
         };
+    if (keeper != null) {
+      release.exceptionally(
+          unreleased -> {
+            keeper.forget(name, leaseId);
+            return null;
+          });
+    }
     return release;
   }
 
@@ -211,6 +219,7 @@ public final class Lease implements AutoCloseable {
   public synchronized DetachedLease detach() {
     check();
     if (state == State.RELEASED) throw LockException.invalid("lease", "is released");
+    if (home != null) home.forget(name, leaseId);
     drop();
     return new DetachedLease(name, leaseId, token, proof);
   }
@@ -238,7 +247,8 @@ public final class Lease implements AutoCloseable {
     state = how;
     final Loss told = new Loss(causeOf(how), life.isCapped() && how == State.LOST_IN_TIME ? null : lastError);
     loss = told;
-    leaveHome();
+    if (home != null) home.forget(name, leaseId);
+    home = null;
     if (timer != null) timer.cancel(false);
     client.forget(this);
     client.timers().callBack(() -> lost.complete(told));
@@ -300,7 +310,10 @@ public final class Lease implements AutoCloseable {
   }
 
   private synchronized void moveTo(Session session) {
-    if (state != State.HELD) return;
+    if (state != State.HELD) {
+      session.forget(name, leaseId);
+      return;
+    }
     leaveHome();
     if (session.keep(this)) home = session;
   }

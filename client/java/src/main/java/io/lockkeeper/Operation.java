@@ -51,6 +51,11 @@ final class Operation {
     return request.hasAcquire() && request.getAcquire().hasWaitTimeout();
   }
 
+  /** Whether its answer may bring this lease. */
+  boolean asksFor(String leaseId) {
+    return request.getAcquire().getLeaseId().equals(leaseId) || request.getExtend().getLeaseId().equals(leaseId);
+  }
+
   void answer(SessionResult result, @Nullable Session session) {
     done.complete(new Answer(result, null, session, sentAt));
   }

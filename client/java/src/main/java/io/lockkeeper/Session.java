@@ -11,6 +11,7 @@ import io.lockkeeper.v1.SessionAdopt;
 import io.lockkeeper.v1.SessionAdoptResult;
 import io.lockkeeper.v1.SessionBatch;
 import io.lockkeeper.v1.SessionCancel;
+import io.lockkeeper.v1.SessionForget;
 import io.lockkeeper.v1.SessionOffer;
 import io.lockkeeper.v1.SessionOpen;
 import io.lockkeeper.v1.SessionOperation;
@@ -270,6 +271,7 @@ final class Session implements ClientResponseObserver<SessionRequest, SessionRes
       if (operation == null) return;
       wanted = !abandoned.contains(operation.id);
       erase(operation);
+      if (!wanted) forgetUnclaimed(result);
     }
     if (!wanted) return;
     if (result.hasError()) {
@@ -277,6 +279,14 @@ final class Session implements ClientResponseObserver<SessionRequest, SessionRes
     } else {
       operation.answer(result, this);
     }
+  }
+
+  /** The lease came too late for those who asked for it. */
+  private void forgetUnclaimed(SessionResult result) {
+    final io.lockkeeper.v1.Lease lease = result.hasAcquire() ? result.getAcquire().getLease() : result.getExtend().getLease();
+    final String leaseId = lease.getLeaseId();
+    if (leaseId.isEmpty() || lease.getOffered() || held.containsKey(leaseId)) return;
+    if (entries.values().stream().noneMatch(operation -> operation.asksFor(leaseId))) controls.add(forgetting(lease.getName(), leaseId));
   }
 
   private void onOffer(SessionOffer offer) {
@@ -392,6 +402,19 @@ final class Session implements ClientResponseObserver<SessionRequest, SessionRes
 
   synchronized void drop(Lease lease) {
     held.remove(lease.leaseId(), lease);
+  }
+
+  /** Leaves the lease to its ttl, which a heartbeat for others would extend. */
+  void forget(String name, String leaseId) {
+    synchronized (this) {
+      held.remove(leaseId);
+      controls.add(forgetting(name, leaseId));
+    }
+    write();
+  }
+
+  private static SessionRequest forgetting(String name, String leaseId) {
+    return SessionRequest.newBuilder().setForget(SessionForget.newBuilder().setName(name).setLeaseId(leaseId)).build();
   }
 
   synchronized @Nullable Lease find(String leaseId) {

@@ -44,6 +44,7 @@ public final class Driver {
     long wait;
     long lockDelay;
     long maxHold;
+    long holdAtLeast;
     long stopMargin;
     Map<String, String> labels;
     String leaseId;
@@ -103,7 +104,9 @@ public final class Driver {
       case "features":
         return Map.of(
             "features",
-            List.of("renewal", "details", "extend", "sessions", "unary", "adopt", "detach", "cancel", "events", "stop_margin", "tls"));
+            List.of(
+                "renewal", "details", "extend", "sessions", "unary", "adopt", "detach", "cancel", "events", "stop_margin", "hold_at_least",
+                "tls"));
       case "create":
         create(request);
         return NOTHING;
@@ -174,7 +177,8 @@ public final class Driver {
   private Map<String, Object> acquire(Request request) throws InterruptedException {
     final AcquireOptions options =
         AcquireOptions.defaults().waitTimeout(Duration.ofMillis(request.wait)).lockDelay(Duration.ofMillis(request.lockDelay))
-            .maxHold(Duration.ofMillis(request.maxHold)).stopMargin(Duration.ofMillis(request.stopMargin));
+            .maxHold(Duration.ofMillis(request.maxHold)).holdAtLeast(Duration.ofMillis(request.holdAtLeast))
+            .stopMargin(Duration.ofMillis(request.stopMargin));
     if (request.ttl != 0) options.ttl(Duration.ofMillis(request.ttl));
     if (request.owner != null) options.owner(request.owner);
     if (request.labels != null) options.labels(request.labels);
