@@ -110,8 +110,6 @@ export interface OperationRequest {
 }
 
 export interface LeaseMessage {
-  name: string;
-  leaseId: string;
   fencingToken: Int64;
   ttl?: Duration;
   remainingTtl?: Duration;

@@ -12,7 +12,7 @@ import { type ClientDuplexStream, status, type StatusObject } from '@grpc/grpc-j
 import { type LockkeeperError, noAnswerInTime } from '../errors';
 import type { Clock } from '../renewal/clock';
 import {
-  type LeaseLostMessage, type LeaseMessage, messages, type OperationRequest, type SessionResponse, toNumber,
+  type AcquireRequest, type LeaseLostMessage, type LeaseMessage, messages, type OperationRequest, type SessionResponse, toNumber,
 } from './messages';
 import type { Operation } from './operation';
 import { cancelledByCaller, errorOfOperation, outcomeUnknown } from './problems';
@@ -295,7 +295,12 @@ export class SessionLink {
     const operation = this.#operations.get(id);
     if (!operation) return null;
     this.#erase(id, operation);
-    return operation.isAbandoned ? null : operation;
+    return operation;
+  }
+
+  #forgetUnlessAskedAgain({ name, leaseId }: AcquireRequest): void {
+    for (const { request } of this.#operations.values()) if (request.acquire?.leaseId === leaseId) return;
+    this.forget(name, leaseId);
   }
 
   #onMessage(message: SessionResponse): void {
@@ -304,25 +309,25 @@ export class SessionLink {
     if (message.results) {
       for (const result of message.results.results) {
         const operation = this.#take(toNumber(result.operationId));
-        if (!operation) {  // Nobody waits for it any more.
-          const lease = result.acquire?.lease;
-          if (lease && !lease.offered) this.forget(lease.name, lease.leaseId);
-          continue;
-        }
-        if (result.error) operation.done(errorOfOperation(result.error), null);
+        if (!operation) continue;
+        if (operation.isAbandoned) {
+          if (result.acquire?.lease?.offered === false) this.#forgetUnlessAskedAgain(operation.request.acquire!);
+        } else if (result.error) operation.done(errorOfOperation(result.error), null);
         else operation.done(null, result);
       }
     } else if (message.offer) {
       const { lease, operationId } = message.offer;
+      const operation = this.#take(toNumber(operationId));
       // An offer that nobody waits for lapses soon.
-      if (lease) this.#take(toNumber(operationId))?.done(null, { acquire: { lease: Object.assign(lease, { offered: true }) } });
+      if (lease && operation && !operation.isAbandoned) operation.done(null, { acquire: { lease: Object.assign(lease, { offered: true }) } });
     } else if (message.heartbeatResult) {
       this.#events.onHeartbeatResult(this, message.heartbeatResult);
     } else if (message.adoptResult) {
-      const { leaseId, lease, error } = message.adoptResult;
+      const { name, leaseId, lease, error } = message.adoptResult;
       const pending = this.#adoptions.get(leaseId);
       this.#adoptions.delete(leaseId);
-      if (lease) pending?.done(null, lease);
+      if (lease && !pending) this.forget(name, leaseId);
+      else if (lease) pending?.done(null, lease);
       else pending?.done(error ? errorOfOperation(error) : outcomeUnknown('the adoption was answered by nothing'), null);
     } else if (message.leaseLost) {
       this.#events.onLeaseLost(this, message.leaseLost);
