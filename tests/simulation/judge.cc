@@ -384,6 +384,12 @@ Instant Judge::HoldEnd(const Lock& lock) const {
   return lock.doubted || lock.epoch != epochs_ ? Instant::min() : lock.hold_end;
 }
 
+// The same if no loss has opened it.
+Instant Judge::LatestHoldEnd(const Lock& lock) {
+  const bool may_be_held = lock.phase == Phase::kLease || lock.phase == Phase::kReleased;
+  return may_be_held ? lock.hold_end : Instant::min();
+}
+
 bool Judge::IsClosedByHold(const Lock& lock) const {
   return lock.phase == Phase::kReleased && HoldEnd(lock) > lock.over_at;
 }

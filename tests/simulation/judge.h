@@ -270,6 +270,7 @@ class Judge {
   Instant EndOf(const Lock& lock) const { return lock.doubted ? lock.told_end : lock.turn.end; }
   Instant FreeSince(const Lock& lock) const;
   Instant HoldEnd(const Lock& lock) const;
+  static Instant LatestHoldEnd(const Lock& lock);
   bool IsClosedByHold(const Lock& lock) const;
   void HoldBegins(Lock& lock, Instant now);
   void CheckHoldTakenBack(const Turn& turn, Instant hold_end, Instant now);

@@ -83,8 +83,8 @@ void Judge::CheckLocalIdle(const Lock& lock, const std::string& daemon, const Lo
   if (gone_.contains(daemon) || IsEmpty(line)) return;
   // It knows of what it freed itself; and of the end of a lease that it has asked for since that
   // end was set.
-  const Instant free = FreeSince(lock);
-  const bool ran_out = lock.phase == Phase::kLease || IsClosedByHold(lock);
+  const Instant free = std::max(FreeSince(lock), LatestHoldEnd(lock));
+  const bool ran_out = lock.phase == Phase::kLease || LatestHoldEnd(lock) > lock.over_at;
   const Instant end_set_at = lock.phase == Phase::kLease ? lock.end_set_at : lock.over_at;
   const bool knows =
       line.since < free && (ran_out ? std::max(line.since, end_set_at) + kUnknownFreeMax < free

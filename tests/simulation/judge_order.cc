@@ -116,9 +116,7 @@ void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waite
   if (lock.doubted || MayHaveExpired(lock)) {
     since = std::max<Instant>(since, lock.turn.end + lock.turn.lock_delay);
   }
-  if (lock.phase == Phase::kLease || lock.phase == Phase::kReleased) {
-    since = std::max(since, lock.hold_end);  // Also if a loss may have opened it.
-  }
+  since = std::max(since, LatestHoldEnd(lock));
   if (now <= since || now - since <= kIdleMax) return;
   Violation("the lock was free for " + Seconds(Between(since, now)) + " while " + Shown(lease_id) +
             " stood in line");

@@ -64,6 +64,19 @@ TEST_F(JudgeLocalLinesTest, AnotherDaemonIsServedFirst) {
   ExpectNone();
 }
 
+// A loss may open the lock early, and need not.
+TEST_F(JudgeLocalLinesTest, LockThatHoldAtLeastKeepsClosedAfterALoss) {
+  Turn turn = TurnOf(TryOf('a'), 1, 0);
+  turn.hold_at_least = core::Millis(5 * kTtl);
+  judge.TurnGiven(turn, At(0));
+  judge.StandsHere(TryOf('b', 2, 1), At(10));
+  ReleaseOver(1, 100);
+  judge.StoreLost(Forgot::kSome, At(200));
+  judge.LeavesHere(TryOf('b', 2, 1), At(4 * kTtl));
+
+  ExpectNone();
+}
+
 TEST_F(JudgeLocalLinesTest, NewcomerThatAskedBeforeAnybodyStoodThere) {
   HolderAndTwoWaitersAt(2);
   ReleaseOver(2, 100);
