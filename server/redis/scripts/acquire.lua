@@ -230,8 +230,9 @@ return each({{115, 124}, 0, 0}, 4, function(key, at, line)
     if state ~= 'O' then return 4 end
     known = true
   end
-  -- A repeat of which nothing is known: what it repeats may have been granted, and may have ended.
-  if not known and sub(request, 43, 48) > '000001' and now_digits >= grants_from and
+  -- A repeat of which nothing is known: what it repeats may have been granted, and may have ended. So may
+  -- another attempt of one that stood in a line that was lost.
+  if not known and (sub(request, 43, 48) > '000001' or #waiters_max > 6) and now_digits >= grants_from and
     has_forgotten(record, voids_from) then
     if not line then return LINE end
     if not number_of(line, sub(request, 1, 32)) then -- two keys

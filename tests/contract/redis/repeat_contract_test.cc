@@ -116,6 +116,18 @@ TEST_P(RepeatContract, WaiterKeepsItsPlaceThroughRepeats) {
   ExpectEnded(Waiter(Id(3), 2));
 }
 
+// Its daemon has not heard that another attempt of it was served elsewhere, and finds the line gone.
+TEST_P(RepeatContract, PlaceOfALeaseThatEndedIsNotTakenAgain) {
+  constexpr int64_t kOldNumber = 1;
+  Grant(Attempt(Id(1), 2));
+  Release("a", Id(1));
+  ChangeHands(kMany);
+
+  const auto again = Ask(Waiter(Id(1), 1), 0, kOldNumber);
+
+  EXPECT_THAT(ReasonOf(again), Optional(ErrorReason::kLeaseEnded));
+}
+
 // Older data may be why nothing is known of it. Were it made void, its holder could not prove it.
 TEST_P(RepeatContract, RepeatIsHeldBackByAQuarantine) {
   ChangeHands(kMany);
