@@ -381,6 +381,7 @@ func (l *Lease) movedTo(s *session) {
 	l.mu.Lock()
 	defer l.unlock()
 	if l.state != held {
+		s.forget(l.name, l.id)
 		return
 	}
 	if l.home != nil {

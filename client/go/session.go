@@ -345,6 +345,8 @@ func (s *session) onResult(result *pb.SessionResult) {
 	if o.abandoned {
 		if lease := result.GetAcquire().GetLease(); lease != nil && !lease.Offered {
 			s.forget(lease.Name, lease.LeaseId)
+		} else if adopted := result.GetExtend().GetLease(); adopted != nil && o.adopts {
+			s.forget(adopted.Name, adopted.LeaseId)
 		}
 		return
 	}

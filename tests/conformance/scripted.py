@@ -420,7 +420,7 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
             result.lease.CopyFrom(answer.lease)
         except Refused as refused:
             result.error.CopyFrom(self._operation_error(refused))
-        session.say(adopt_result=result)
+        self._say_after(rule.get("delay"), session, adopt_result=result)
 
     def _forget(self, session, request):
         self._record("forget", "session", session, request)
@@ -445,12 +445,16 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
                     result.reassertions[held.lease_id] = self._lease(name, held).reassertion
         if rule.get("silent"):
             return
-        if rule.get("delay"):
-            timer = threading.Timer(rule["delay"] / 1000, session.say, kwargs={"heartbeat_result": result})
-            timer.daemon = True
-            timer.start()
-        else:
-            session.say(heartbeat_result=result)
+        self._say_after(rule.get("delay"), session, heartbeat_result=result)
+
+    @staticmethod
+    def _say_after(delay, session, **message):
+        if not delay:
+            session.say(**message)
+            return
+        timer = threading.Timer(delay / 1000, session.say, kwargs=message)
+        timer.daemon = True
+        timer.start()
 
 
 KNOWN_REASONS = {name.removeprefix("ERROR_REASON_") for name in error_reason_pb2.ErrorReason.keys()}
