@@ -15,7 +15,7 @@ async function sendDigest(worker) {
     console.log(`${worker}: the digest for ada was sent before`);
     return;
   }
-  await sleep(50);  // writes and sends the mail
+  await sleep(200);  // writes and sends the mail
   sent.push('ada');
   console.log(`${worker}: sends the digest to ada`);
 }

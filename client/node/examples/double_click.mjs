@@ -12,7 +12,7 @@ const order = { number: 4711, isPaid: false, charges: 0 };
 async function pay() {
   await sleep(10);  // looks into the database
   if (order.isPaid) return 'refused: the order is paid';
-  await sleep(100);  // charges the card
+  await sleep(300);  // charges the card
   ++order.charges;
   order.isPaid = true;
   return 'charged 30 euros';

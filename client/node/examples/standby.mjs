@@ -14,7 +14,7 @@ const address = process.env.LOCKKEEPER_SERVER;  // default: 127.0.0.1:7600
 function candidate(name) {
   const client = new Client({ address, owner: name });
   const leadership = client.lead('scheduler', {
-    ttl: 2_000,
+    ttl: 3_000,
     onElected(lease, signal) {
       console.log(`${name}: leads, in term ${lease.fencingToken}`);
       signal.addEventListener('abort', () => console.log(`${name}: leads no more`));

@@ -12,7 +12,7 @@ let bookings = [];
 async function book(guest) {
   await sleep(20);  // looks into the book
   if (bookings.length > 0) return `${guest}: table 12 is taken`;
-  await sleep(50);  // writes it down
+  await sleep(200);  // writes it down
   bookings.push(guest);
   return `${guest}: table 12 is yours`;
 }
