@@ -88,3 +88,22 @@ class ExamplesTest(DaemonTest):
         self.assertEqual([replica.returncode for replica in replicas], [0, 0, 0])
         self.assertEqual(len(re.findall("runs the report, token [0-9]+", said)), 1, said)
         self.assertEqual(said.count("leaves it to another replica"), 2, said)
+
+    def tell(self, story):
+        """What a story prints, in its two parts."""
+        program = [sys.executable, str(EXAMPLES / f"{story}.py")]
+        return subprocess.run(
+            program, env=self.environment, stdout=subprocess.PIPE, text=True, check=True, timeout=60
+        ).stdout.split("\n\n")
+
+    def test_three_workers_send_more_than_one_mail_without_a_lock_and_one_with_it(self):
+        without, with_lock = self.tell("digest_mail")
+        self.assertRegex(without, "Ada has [23] mails")
+        self.assertIn("Ada has 1 mail.", with_lock)
+        self.assertEqual(with_lock.count("was sent before"), 2)
+
+    def test_job_runs_three_times_under_a_free_lock_and_once_under_one_that_stays_closed(self):
+        without, with_lock = self.tell("nightly_job")
+        self.assertIn("Runs of the job: 3", without)
+        self.assertIn("Runs of the job: 1", with_lock)
+        self.assertEqual(with_lock.count("leaves it to another one"), 2)

@@ -10,6 +10,7 @@
 lockkeeper.aio has the same for asyncio.
 """
 
+from ._leadership import Leadership
 from .client import Client, Lease, Lock
 from .errors import (
     Cancelled,
@@ -57,6 +58,7 @@ __all__ = [
     "FenceResult",
     "Forked",
     "InvalidArgument",
+    "Leadership",
     "Lease",
     "LeaseLost",
     "LeaseReleased",

@@ -7,12 +7,14 @@ Renewals run on threads of the client, so that a loop that is blocked for a whil
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
 from . import _flows
 from ._handle import Handle
+from ._leadership import AioLeadership as Leadership
+from ._leadership import OnError, OnLost
 from ._leases import KeptLease
 from ._lease_view import LeaseView
 from ._loops import run_later, waker_of
@@ -21,12 +23,13 @@ from .options import (
     AcquireOptions,
     AdoptOptions,
     Cancellation,
+    ClientOptions,
     FenceResult,
     ReleaseResult,
     Seconds,
 )
 
-__all__ = ["Client", "Lease", "Lock"]
+__all__ = ["Client", "Leadership", "Lease", "Lock"]
 
 T = TypeVar("T")
 
@@ -201,6 +204,10 @@ class Client(Handle):
 
     _later = staticmethod(run_later)
 
+    def __init__(self, *addresses: str, **options: Unpack[ClientOptions]) -> None:
+        super().__init__(*addresses, **options)
+        self._leaderships: set[Leadership] = set()
+
     async def acquire(self, name: str, **options: Unpack[AcquireOptions]) -> Lease | None:
         """Acquires the lock; None if it is not free (within `wait`)."""
         try:
@@ -216,6 +223,21 @@ class Client(Handle):
     def lock(self, name: str, **options: Unpack[AcquireOptions]) -> Lock:
         """For an `async with` block: acquires the lock, or raises NotAcquired, and releases it."""
         return Lock(self, name, options)
+
+    def lead(
+        self,
+        name: str,
+        on_elected: Callable[[Lease], Awaitable[object]],
+        *,
+        on_lost: OnLost | None = None,
+        on_error: OnError | None = None,
+        **options: Unpack[AcquireOptions],
+    ) -> Leadership:
+        """As that of the blocking client, in the running loop. `on_elected` is a coroutine
+        function, and is cancelled when its term ends."""
+        leadership = Leadership(self, name, on_elected, on_lost, on_error, options)
+        self._leaderships.add(leadership)
+        return leadership
 
     async def adopt(self, name: str, lease_id: str, **options: Unpack[AdoptOptions]) -> Lease:
         """Takes over a lease that another client has detached."""
@@ -233,7 +255,13 @@ class Client(Handle):
         return await _drive(_flows.fence(self._core(), name, fencing_token, require_live_lease))
 
     async def close(self) -> None:
-        """Releases all leases, for at most release_timeout, and ends the connections."""
+        """As that of the blocking client."""
+        # Campaigns first: none of them is to win what another one gives up.
+        for leadership in sorted(self._leaderships, key=lambda each: each.is_leader):
+            try:
+                await leadership.close()
+            except LockkeeperError:
+                pass  # Its release goes on below.
         await asyncio.get_running_loop().run_in_executor(None, self._close)
 
     async def __aenter__(self) -> Self:

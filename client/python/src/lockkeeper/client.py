@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import _thread
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
 from . import _flows
 from ._handle import Handle
+from ._leadership import Leadership, OnError, OnLost
 from ._leases import KeptLease
 from ._lease_view import LeaseView
 from .errors import LockkeeperError, NotAcquired
@@ -18,6 +19,7 @@ from .options import (
     AcquireOptions,
     AdoptOptions,
     Cancellation,
+    ClientOptions,
     FenceResult,
     ReleaseResult,
     Seconds,
@@ -158,6 +160,10 @@ class Client(Handle):
     has not used any before, or was started with GRPC_ENABLE_FORK_SUPPORT=true.
     """
 
+    def __init__(self, *addresses: str, **options: Unpack[ClientOptions]) -> None:
+        super().__init__(*addresses, **options)
+        self._leaderships: set[Leadership] = set()
+
     def acquire(self, name: str, **options: Unpack[AcquireOptions]) -> Lease | None:
         """Acquires the lock; None if it is not free (within `wait`)."""
         try:
@@ -173,6 +179,25 @@ class Client(Handle):
     def lock(self, name: str, **options: Unpack[AcquireOptions]) -> Lock:
         """For a `with` block: acquires the lock, or raises NotAcquired, and releases it."""
         return Lock(self, name, options)
+
+    def lead(
+        self,
+        name: str,
+        on_elected: Callable[[Lease], object],
+        *,
+        on_lost: OnLost | None = None,
+        on_error: OnError | None = None,
+        **options: Unpack[AcquireOptions],
+    ) -> Leadership:
+        """Campaigns for the lock, and returns at once. `on_elected` runs once in each term, on a
+        thread of its own, with the lease: its fencing_token is the term, and `lease.held` turns
+        false when the term ends. If it raises, `on_error` is told, and this candidate resigns and
+        campaigns again after one ttl. `on_lost` is called before a lost lease ends, `on_error` also
+        with each error of the campaign (default: the log). The options are those of acquire, but
+        wait, cancel and lease_id."""
+        leadership = Leadership(self, name, on_elected, on_lost, on_error, options)
+        self._leaderships.add(leadership)
+        return leadership
 
     def adopt(self, name: str, lease_id: str, **options: Unpack[AdoptOptions]) -> Lease:
         """Takes over a lease that another client has detached."""
@@ -190,7 +215,14 @@ class Client(Handle):
         return _drive(_flows.fence(self._core(), name, fencing_token, require_live_lease))
 
     def close(self) -> None:
-        """Releases all leases, for at most release_timeout, and ends the connections."""
+        """Ends campaigns, releases all leases, for at most release_timeout, and ends the
+        connections."""
+        # Campaigns first: none of them is to win what another one gives up.
+        for leadership in sorted(self._leaderships, key=lambda each: each.is_leader):
+            try:
+                leadership.close()
+            except LockkeeperError:
+                pass  # Its release goes on below.
         self._close()
 
     def __enter__(self) -> Self:
