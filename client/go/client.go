@@ -37,6 +37,8 @@ type Client struct {
 	leases   map[*Lease]bool
 	releases int // in flight
 	closed   bool
+
+	leaderships map[*Leadership]bool
 }
 
 // New makes a client. It does not connect yet. An error names the option that it cannot use.
@@ -53,7 +55,7 @@ func New(options Options) (*Client, error) {
 		timers.close()
 		return nil, problem
 	}
-	c := &Client{options: options, timers: timers, daemons: daemons, leases: map[*Lease]bool{}}
+	c := &Client{options: options, timers: timers, daemons: daemons, leases: map[*Lease]bool{}, leaderships: map[*Leadership]bool{}}
 	c.idle.L = &c.mu
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c, nil
@@ -253,7 +255,7 @@ func (c *Client) Fence(ctx context.Context, name string, token int64, options Fe
 	return FenceResult{Verdict: verdicts[found.Verdict], Newest: found.NewestFencingToken}, nil
 }
 
-// Close releases all leases and ends the connections. It takes about ReleaseTimeout at most.
+// Close ends campaigns, releases all leases and ends the connections. It takes about ReleaseTimeout at most.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -265,8 +267,13 @@ func (c *Client) Close() error {
 	for l := range c.leases {
 		leases = append(leases, l)
 	}
+	leaderships := make([]*Leadership, 0, len(c.leaderships))
+	for l := range c.leaderships {
+		leaderships = append(leaderships, l)
+	}
 	c.mu.Unlock()
 
+	closeLeaderships(leaderships)
 	given := make(chan error, len(leases))
 	for _, l := range leases {
 		go func(l *Lease) {
