@@ -7,7 +7,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** How to acquire a lock. Each method changes these options and returns them. What it leaves to the service to check, the service checks. */
-public final class AcquireOptions {
+public final class AcquireOptions implements Cloneable {
   @Nullable Duration ttl;
   Duration waitTimeout = Duration.ZERO;
   String owner = "";
@@ -24,6 +24,14 @@ public final class AcquireOptions {
   }
 
   private AcquireOptions() {}
+
+  AcquireOptions copy() {
+    try {
+      return (AcquireOptions) clone();
+    } catch (CloneNotSupportedException impossible) {
+      throw new AssertionError(impossible);
+    }
+  }
 
   /** Length of the lease, and how far each renewal moves its end; at least 100 ms. Default: the service's, 30 s. */
   public AcquireOptions ttl(Duration time) {

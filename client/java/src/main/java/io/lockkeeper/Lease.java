@@ -96,6 +96,10 @@ public final class Lease implements AutoCloseable {
     return previousLeaseExpired;
   }
 
+  synchronized long ttlNanos() {
+    return life.ttl();
+  }
+
   /** Whether the lease is still held. Looks at the clock. */
   public synchronized boolean isHeld() {
     loseIfDue();

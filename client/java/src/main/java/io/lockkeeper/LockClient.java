@@ -46,6 +46,7 @@ public final class LockClient implements AutoCloseable {
   private final Daemons daemons;
   private final Set<Lease> leases = new HashSet<>(); // guarded by this, as all below
   private final Set<CompletableFuture<ReleaseOutcome>> releases = new HashSet<>();
+  private final Set<Leadership> leaderships = new HashSet<>();
   private boolean closed;
 
   private LockClient(ClientOptions options) {
@@ -141,6 +142,23 @@ public final class LockClient implements AutoCloseable {
     }
   }
 
+  /**
+   * Campaigns for the lock, and returns at once; ends when the leadership or the client is closed. The options are those of an acquire, but
+   * the wait timeout and the lease id.
+   */
+  public Leadership lead(String name, AcquireOptions how, Candidate candidate) {
+    if (!how.waitTimeout.isZero()) throw LockException.invalid("wait_timeout", "is no option of lead");
+    if (!how.leaseId.isEmpty()) throw LockException.invalid("lease_id", "is no option of lead");
+    how.request(name, options.owner); // checks the options
+    final Leadership leadership = new Leadership(this, name, how.copy().waitTimeout(Leadership.CAMPAIGN_WAIT), candidate);
+    synchronized (this) {
+      checkOpen();
+      leaderships.add(leadership);
+    }
+    leadership.begin();
+    return leadership;
+  }
+
   /** Takes over a live lease that another client detached: extends it, and renews it from now on. */
   public Lease adopt(String name, String leaseId, AdoptOptions how) throws InterruptedException {
     if (how.stopMargin.isNegative()) throw LockException.invalid("stop_margin", "must not be negative");
@@ -178,15 +196,18 @@ public final class LockClient implements AutoCloseable {
     return Fenced.of(runUntilAnswered(() -> new Operation(request)).get().getFence());
   }
 
-  /** Releases all leases and ends the connections. Takes about the release timeout at most. */
+  /** Ends campaigns, releases all leases and ends the connections. Takes about the release timeout at most. */
   @Override
   public void close() {
+    final List<Leadership> candidates;
     final List<Lease> all;
     synchronized (this) {
       if (closed) return;
       closed = true;
+      candidates = List.copyOf(leaderships);
       all = List.copyOf(leases);
     }
+    Leadership.closeAll(candidates);
     for (Lease lease : all) lease.startRelease();
     final CompletableFuture<?>[] pending;
     synchronized (this) {
@@ -209,6 +230,10 @@ public final class LockClient implements AutoCloseable {
 
   synchronized void forget(Lease lease) {
     leases.remove(lease);
+  }
+
+  synchronized void forget(Leadership leadership) {
+    leaderships.remove(leadership);
   }
 
   /** Retries until there is an answer, or `giveUpAt` has passed. */

@@ -7,10 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -19,8 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -30,37 +25,23 @@ import org.junit.jupiter.api.io.TempDir;
 /** Against a real daemon, which LOCKKEEPERD names: check.sh says how. */
 @Timeout(60)
 class LockClientTest {
-  private static final Pattern ADDRESS = Pattern.compile(" grpc=(\\S+)");
-
-  private static Process daemon;
-  private static String address;
+  private static DaemonProcess daemon;
   private static LockClient client;
 
   @BeforeAll
   static void startDaemon(@TempDir Path data) throws IOException {
-    final String program = System.getenv("LOCKKEEPERD");
-    assertNotNull(program, "LOCKKEEPERD must name the daemon");
-    daemon =
-        new ProcessBuilder(
-                program, "--embedded", "--data-dir", data.resolve("store").toString(), "--listen", "127.0.0.1:0", "--http-listen",
-                "127.0.0.1:0")
-            .redirectError(data.resolve("log").toFile()).start();
-    final BufferedReader out = new BufferedReader(new InputStreamReader(daemon.getInputStream(), StandardCharsets.UTF_8));
-    final Matcher found = ADDRESS.matcher(String.valueOf(out.readLine()));
-    assertTrue(found.find(), "the daemon does not say that it is ready");
-    address = found.group(1);
+    daemon = new DaemonProcess(data);
     client = LockClient.create(options());
   }
 
   private static ClientOptions options() {
-    return ClientOptions.defaults().servers(address).owner("me");
+    return ClientOptions.defaults().servers(daemon.address()).owner("me");
   }
 
   @AfterAll
   static void stopDaemon() throws InterruptedException {
     if (client != null) client.close();
-    daemon.destroy();
-    daemon.waitFor();
+    daemon.close();
   }
 
   @Test
@@ -103,7 +84,8 @@ class LockClientTest {
                       lease.onLost(loss -> told.countDown());
                       final Process forced =
                           new ProcessBuilder(
-                                  System.getenv("LOCKKEEPER"), "--server", address, "force-release", "lost", "--reason", "test", "--now")
+                                  System.getenv("LOCKKEEPER"), "--server", daemon.address(), "force-release", "lost", "--reason", "test",
+                                  "--now")
                               .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
                       assertEquals(0, forced.waitFor());
                       return lease.lost().get(20, TimeUnit.SECONDS);
