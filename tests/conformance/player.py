@@ -15,8 +15,9 @@ import certificates
 from catalogue import DETAILS
 from driver import Driver, DriverGone
 from gate import Gate
+from outsider import Outsider
 from scripted import ScriptedDaemon
-from servers import Daemon, Outsider, Redis
+from servers import Daemon, Redis
 
 STEP_LIMIT = 15_000  # how long a step may take that names no time
 READ_SLACK = 0.25  # s; how late this program may read a line without blaming the client

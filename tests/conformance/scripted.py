@@ -13,7 +13,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.rpc import error_details_pb2, status_pb2
 from lockkeeper.v1 import error_reason_pb2, lock_pb2, lock_service_pb2 as pb, lock_service_pb2_grpc
 
-from servers import duration, millis
+from outsider import duration, millis
 
 OFFER_MILLIS = 1000
 DEFAULT_TTL = 30_000
