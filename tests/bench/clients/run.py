@@ -190,20 +190,22 @@ def measure(pair, bench):
         tried = {side: {depth: program.cycles_per_second(depth, TRY_SECONDS) for depth in DEPTHS} for side, program in programs.items()}
         depths = {side: max(tried[side], key=tried[side].get) for side in SIDES}
         figures = {side: [] for side in SIDES}
-
-        def by_us():
-            return bench.cpu_of_servers() + sum(cpu_seconds(program.pid) for program in programs.values())
-
-        began, busy, ours = time.monotonic(), busy_seconds(), by_us()
+        costs = {side: {"client": [], "servers": []} for side in SIDES}
+        by_us, began, busy = 0, time.monotonic(), busy_seconds()
         for _ in range(bench.rounds):
             for side, program in programs.items():
+                turn, client, servers = time.monotonic(), cpu_seconds(program.pid), bench.cpu_of_servers()
                 figures[side].append(program.cycles_per_second(depths[side], bench.seconds))
-        others = busy_seconds() - busy - (by_us() - ours)
-        others /= (time.monotonic() - began) * os.cpu_count()
+                turn, client, servers = time.monotonic() - turn, cpu_seconds(program.pid) - client, bench.cpu_of_servers() - servers
+                by_us += client + servers
+                costs[side]["client"].append(client / turn / figures[side][-1] * 1e6)
+                costs[side]["servers"].append(servers / turn / figures[side][-1] * 1e6)
+        others = (busy_seconds() - busy - by_us) / (time.monotonic() - began) / os.cpu_count()
     ratios = [ours / theirs for ours, theirs in zip(figures["ours"], figures["theirs"])]
     return {
         "title": pair.title, "peer": pair.peer, "target": pair.target, "versions": versions, "tried": tried, "depths": depths,
-        **{side: spread(figures[side]) for side in SIDES}, "ratio": spread(ratios), "others": max(0.0, others)}
+        **{side: spread(figures[side]) for side in SIDES},
+        "cpu_us": {side: {who: statistics.median(values) for who, values in costs[side].items()} for side in SIDES}, "ratio": spread(ratios), "others": max(0.0, others)}
 
 
 def measure_held(pair, bench, seconds):
@@ -231,6 +233,8 @@ def tell(row):
           f"({row['ratio']['lowest']:.2f} to {row['ratio']['highest']:.2f}), target {row['target']}{hits}")
     for side, who in (("ours", "lockkeeper"), ("theirs", row["peer"])):
         print(f"  {who:20} {of(side)}; {', '.join(row['versions'][side])}")
+        costs = row["cpu_us"][side]
+        print("  " + " " * 20 + f" a cycle takes {costs['client']:,.0f} µs of CPU time in the client, {costs['servers']:,.0f} in the servers")
         print("  " + " " * 20 + " tried: " + ", ".join(f"{depth}: {value:,.0f}" for depth, value in row["tried"][side].items()))
     print(f"  other programs took {row['others'] * 100:.0f} % of the machine", flush=True)
 
@@ -278,7 +282,10 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends
     pairs = [pair for pair in PAIRS if not options.languages or pair.language in options.languages]
     for language in dict.fromkeys(pair.language for pair in pairs):
-        build(language, os.path.abspath(options.clients))
+        try:
+            build(language, os.path.abspath(options.clients))
+        except subprocess.CalledProcessError:
+            sys.exit(f"run.py: the program for {language} cannot be built")  # its compiler has said why
     report = {"about": about(options), "rows": []}
     print("\n".join(f"{key}: {value}" for key, value in report["about"].items()), flush=True)
     with contextlib.ExitStack() as opened:
@@ -300,3 +307,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit(130)
+    except RuntimeError as error:
+        sys.exit(f"run.py: {error}")

@@ -49,7 +49,8 @@ func ours(server string) locks {
 			return client.Acquire(ctx, name, lockkeeper.AcquireOptions{TTL: ttl})
 		},
 		release: func(lease any) error {
-			return lease.(*lockkeeper.Lease).Release(ctx)
+			_, err := lease.(*lockkeeper.Lease).Release(ctx)
+			return err
 		},
 	}
 }

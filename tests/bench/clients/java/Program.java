@@ -8,6 +8,7 @@ import io.lockkeeper.Lease;
 import io.lockkeeper.LockClient;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -64,7 +65,7 @@ public final class Program {
 
     @Override
     public List<String> versions() {
-      return List.of("gRPC " + io.grpc.internal.GrpcUtil.getGrpcBuildVersion().getImplementationVersion());
+      return List.of(jarOf(io.grpc.Channel.class));
     }
 
     @Override
@@ -101,13 +102,18 @@ public final class Program {
 
     @Override
     public List<String> versions() {
-      return List.of("Redisson " + org.redisson.Version.VERSION);
+      return List.of(jarOf(Redisson.class));
     }
 
     @Override
     public void close() {
       client.shutdown();
     }
+  }
+
+  /** Its name tells the version. */
+  private static String jarOf(Class<?> part) {
+    return Path.of(part.getProtectionDomain().getCodeSource().getLocation().getPath()).getFileName().toString();
   }
 
   /** Each cycle under way has a thread of its own. */

@@ -13,6 +13,7 @@ import time
 
 TTL = 30
 NAMES_EACH = 4
+CONNECTIONS_MAX = 1000  # of redis-py, whose default is less than the cycles under way
 WARM_UP = 0.3
 
 
@@ -20,18 +21,17 @@ def versions(*packages):
     return {"versions": [f"Python {platform.python_version()}", *(f"{name} {importlib.metadata.version(name)}" for name in packages)]}
 
 
-class Count:
-    """The cycles that end between the warm-up and the end."""
+class Window:
+    """Counts the cycles that end between the warm-up and the end."""
 
     def __init__(self, seconds):
-        self.begin = time.monotonic() + WARM_UP
-        self.end = self.begin + seconds
-        self.cycles = 0
+        self._begin = time.monotonic() + WARM_UP
+        self._end = self._begin + seconds
 
-    def goes_on(self):
+    def goes_on(self, counts, number):
         now = time.monotonic()
-        self.cycles += self.begin <= now <= self.end
-        return now <= self.end
+        counts[number] += self._begin <= now <= self._end
+        return now <= self._end
 
 
 def lock_name(number, turn):
@@ -55,7 +55,7 @@ class Theirs:
     packages = ("redis",)
 
     def __init__(self, module, server, redis_port):
-        self._redis = module.Redis(port=redis_port)
+        self._redis = module.Redis(port=redis_port, max_connections=CONNECTIONS_MAX)
 
     def acquire(self, name):
         lock = self._redis.lock(name, timeout=TTL, blocking=False)
@@ -83,21 +83,23 @@ def work_with_threads(locks):
     held_leases = []
 
     def cycles(depth, seconds):
-        counts, errors = [], []
+        counts, errors, window = [0] * depth, [], None
+
+        def open_window():
+            nonlocal window
+            window = Window(seconds)
 
         def loop(number):
             try:
                 acquire, release, turn = locks.acquire, locks.release, 0
                 all_ready.wait()
-                count = Count(seconds)
-                counts.append(count)
-                while count.goes_on():
+                while window.goes_on(counts, number):
                     release(acquire(lock_name(number, turn)))
                     turn += 1
             except Exception as error:
                 errors.append(error)
 
-        all_ready = threading.Barrier(depth)
+        all_ready = threading.Barrier(depth, open_window)
         threads = [threading.Thread(target=loop, args=(number,)) for number in range(depth)]
         for thread in threads:
             thread.start()
@@ -105,7 +107,7 @@ def work_with_threads(locks):
             thread.join()
         if errors:
             raise errors[0]
-        return {"perSecond": sum(count.cycles for count in counts) / seconds}
+        return {"perSecond": sum(counts) / seconds}
 
     def hold(leases):
         held_leases.extend(locks.acquire(f"held/{number}") for number in range(leases))
@@ -129,16 +131,16 @@ async def work_with_tasks(make_locks):
     held_leases = []
 
     async def cycles(depth, seconds):
-        count = Count(seconds)
+        counts, window = [0] * depth, Window(seconds)
 
         async def loop(number):
             acquire, release, turn = locks.acquire, locks.release, 0
-            while count.goes_on():
+            while window.goes_on(counts, number):
                 await release(await acquire(lock_name(number, turn)))
                 turn += 1
 
         await asyncio.gather(*map(loop, range(depth)))
-        return {"perSecond": count.cycles / seconds}
+        return {"perSecond": sum(counts) / seconds}
 
     async def hold(leases):
         while len(held_leases) < leases:
