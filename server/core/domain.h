@@ -23,7 +23,7 @@ class Domain {
   // `line`: that of the store. Null: it has none, so acquires wait in lines of this daemon.
   Domain(LockStore& store, WaitingLine* line, const Clock& clock, Executor& executor,
          LockObserver& observer, LockManagerOptions options)
-      : withdrawals_(store, clock, executor, observer),
+      : withdrawals_(store, clock, executor, observer, options.call_lifetime),
         waiters_(line != nullptr ? std::unique_ptr<Waiters>(std::make_unique<Line>(
                                        store, *line, clock, executor, withdrawals_, observer,
                                        options.request_timeout))

@@ -289,17 +289,19 @@ void LocalFifo::End(Waiter& waiter) {
   Report(*ended, answer);
   if (!ended->doubtful) return AnswerLater(std::move(ended->done), std::move(answer));
   const AcquireRequest& request = ended->request;
-  withdrawals_.Start({request.name, request.lease_id, request.attempt, request.keeper,
-                      deadlines_.OfCall(request.deadline)},
-                     clock_.Now() + request.ClosesFor(),
-                     [answer = std::move(answer), done = std::move(ended->done)](
-                         absl::StatusOr<WithdrawResult> result) mutable {
-                       if (!result.ok() || *result == WithdrawResult::kKept) {
-                         answer = Error(ErrorReason::kOutcomeUnknown,
-                                        "the wait is over, but the store did not confirm it");
-                       }
-                       std::move(done)(std::move(answer));
-                     });
+  withdrawals_.Start(
+      {request.name, request.lease_id, request.attempt, request.keeper,
+       deadlines_.OfCall(request.deadline)},
+      clock_.Now() + request.ClosesFor(),
+      [answer = std::move(answer),
+       done = std::move(ended->done)](absl::StatusOr<WithdrawResult> result) mutable {
+        if (!result.ok() || *result == WithdrawResult::kKept) {
+          answer = Error(ErrorReason::kOutcomeUnknown,
+                         "the wait is over, but the store did not confirm it");
+        }
+        std::move(done)(std::move(answer));
+      },
+      Withdrawals::Acquire::kMayBeOnItsWay);
 }
 
 absl::StatusOr<AcquireAnswer> LocalFifo::AnswerAtEnd(const Waiter& waiter) const {

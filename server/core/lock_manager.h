@@ -24,6 +24,8 @@ namespace lockkeeper::core {
 struct LockManagerOptions {
   // Longest time that a request waits for the store; a shorter rpc deadline wins.
   Millis request_timeout{1000};
+  // For how long after it was sent the store may still do a call.
+  Millis call_lifetime{2000};
   // Acquires of one principal that wait, or may have to.
   size_t waiters_per_principal_max = limits::kWaitersPerPrincipalDefault;
 };

@@ -16,6 +16,9 @@ namespace {
 constexpr Millis kPauseFirst{20};
 constexpr Millis kPauseMax{1000};
 
+// What the clocks of daemon and store may be apart about the lifetime of a call.
+constexpr Millis kLandingMargin{100};
+
 // Time that a try has after the first one, whose time the caller sets.
 constexpr Millis kTryTimeout{1000};
 
@@ -36,38 +39,50 @@ WithdrawalEnd EndOf(WithdrawResult result) {
 struct Withdrawals::Running {
   WithdrawRequest request;
   Instant give_up;
-  Done<WithdrawResult> first_answer;  // Empty once it has run.
+  Done<WithdrawResult> first_answer;   // Empty once it has run.
+  Instant landed_by = Instant::min();  // The acquire is done by then, or never.
   Millis pause = kPauseFirst;
   std::unique_ptr<Timer> timer;
 };
 
 Withdrawals::Withdrawals(LockStore& store, const Clock& clock, Executor& executor,
-                         LockObserver& observer)
-    : store_(store), clock_(clock), executor_(executor), observer_(observer) {}
+                         LockObserver& observer, Millis call_lifetime)
+    : store_(store),
+      clock_(clock),
+      executor_(executor),
+      observer_(observer),
+      call_lifetime_(call_lifetime) {}
 
 Withdrawals::~Withdrawals() { *alive_ = false; }
 
-void Withdrawals::Start(WithdrawRequest request, Instant give_up,
-                        Done<WithdrawResult> first_answer) {
+void Withdrawals::Start(WithdrawRequest request, Instant give_up, Done<WithdrawResult> first_answer,
+                        Acquire acquire) {
   MakeRoom();
   const uint64_t id = next_id_++;
   const Instant first_deadline = request.deadline;
-  running_.emplace(
-      id, std::make_unique<Running>(
-              Running{std::move(request), give_up, std::move(first_answer), kPauseFirst, nullptr}));
+  auto running = std::make_unique<Running>();
+  running->request = std::move(request);
+  running->give_up = give_up;
+  running->first_answer = std::move(first_answer);
+  if (acquire == Acquire::kMayBeOnItsWay) {
+    running->landed_by = clock_.Now() + call_lifetime_ + kLandingMargin;
+  }
+  running_.emplace(id, std::move(running));
   Try(id, first_deadline);
 }
 
 void Withdrawals::TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
-                           absl::Status unknown, Done<AcquireAnswer> done) {
+                           absl::Status unknown, Done<AcquireAnswer> done, Acquire acquire) {
   const Millis tried_for = request.wait_timeout > Millis(0) ? kLeaveTriedFor : request.ClosesFor();
-  Start({request.name, request.lease_id, request.attempt, request.keeper, deadline},
-        clock_.Now() + tried_for,
-        [withdrawn = std::move(withdrawn), unknown = std::move(unknown),
-         done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
-          const bool is_withdrawn = result.ok() && *result != WithdrawResult::kKept;
-          std::move(done)(is_withdrawn ? std::move(withdrawn) : std::move(unknown));
-        });
+  Start(
+      {request.name, request.lease_id, request.attempt, request.keeper, deadline},
+      clock_.Now() + tried_for,
+      [withdrawn = std::move(withdrawn), unknown = std::move(unknown),
+       done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
+        const bool is_withdrawn = result.ok() && *result != WithdrawResult::kKept;
+        std::move(done)(is_withdrawn ? std::move(withdrawn) : std::move(unknown));
+      },
+      acquire);
 }
 
 void Withdrawals::TakeBackUnknown(const AcquireRequest& request, Instant deadline,
@@ -78,7 +93,8 @@ void Withdrawals::TakeBackUnknown(const AcquireRequest& request, Instant deadlin
                                                 "the store did not answer; nothing was granted");
   absl::Status unknown =
       was_answered ? Error(ErrorReason::kOutcomeUnknown, std::string(error.message())) : error;
-  TakeBack(request, deadline, std::move(withdrawn), std::move(unknown), std::move(done));
+  TakeBack(request, deadline, std::move(withdrawn), std::move(unknown), std::move(done),
+           was_answered ? Acquire::kDone : Acquire::kMayBeOnItsWay);
 }
 
 void Withdrawals::Try(uint64_t id, Instant deadline) {
@@ -98,9 +114,15 @@ void Withdrawals::OnAnswer(uint64_t id, absl::StatusOr<WithdrawResult> answer) {
   const bool trying_helps = absl::IsUnavailable(answer.status());
   auto first_answer = std::exchange(running.first_answer, nullptr);
 
-  if (answer.ok()) {
+  const bool found_nothing =
+      answer.ok() && *answer == WithdrawResult::kNotGranted && answer->seen.position == 0;
+  const Instant now = clock_.Now();
+  if (found_nothing && now < running.landed_by) {
+    running.timer = executor_.After(std::chrono::ceil<Micros>(running.landed_by - now),
+                                    [this, id] { Try(id, clock_.Now() + kTryTimeout); });
+  } else if (answer.ok()) {
     Finish(id, EndOf(*answer));
-  } else if (!trying_helps || clock_.Now() + running.pause >= running.give_up) {
+  } else if (!trying_helps || now + running.pause >= running.give_up) {
     Finish(id, WithdrawalEnd::kLeftToTtl);
   } else {
     running.timer =

@@ -19,19 +19,27 @@ namespace lockkeeper::core {
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class Withdrawals {
  public:
-  Withdrawals(LockStore& store, const Clock& clock, Executor& executor, LockObserver& observer);
+  // `call_lifetime`: for how long after it was sent the store may still do a call.
+  Withdrawals(LockStore& store, const Clock& clock, Executor& executor, LockObserver& observer,
+              Millis call_lifetime);
   ~Withdrawals();
   Withdrawals(const Withdrawals&) = delete;
   Withdrawals& operator=(const Withdrawals&) = delete;
 
+  // Whether the acquire may still be on its way to the store. Then it is looked for once more when
+  // the store does it no more: that it is void does not keep it out for sure, since a lock that
+  // changes hands often soon forgets what is void.
+  enum class Acquire { kDone, kMayBeOnItsWay };
+
   // Withdraws until the store confirms or `give_up` is reached, the time at which the lease has
   // ended by itself. `first_answer` runs once, on the loop's thread, with what the first try told.
-  void Start(WithdrawRequest request, Instant give_up, Done<WithdrawResult> first_answer);
+  void Start(WithdrawRequest request, Instant give_up, Done<WithdrawResult> first_answer,
+             Acquire acquire = Acquire::kDone);
 
   // Takes back what the store may have granted to `request`. Answers `withdrawn` if the store
   // confirms that by `deadline`, else `unknown`, and goes on trying.
   void TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
-                absl::Status unknown, Done<AcquireAnswer> done);
+                absl::Status unknown, Done<AcquireAnswer> done, Acquire acquire = Acquire::kDone);
 
   // The same for an acquire that ended with `error`, which MayHaveHappened.
   void TakeBackUnknown(const AcquireRequest& request, Instant deadline, const absl::Status& error,
@@ -56,6 +64,7 @@ class Withdrawals {
   const Clock& clock_;
   Executor& executor_;
   LockObserver& observer_;
+  const Millis call_lifetime_;
   uint64_t next_id_ = 0;
   std::map<uint64_t, std::unique_ptr<Running>> running_;  // By age.
   // Says to answers that come late that this object is gone.

@@ -284,6 +284,7 @@ absl::Status Daemon::Parts::StartLocks() {
                .seed = os::RandomBits()},
       .store = StoreOptions(),
       .locks = {.request_timeout = config.store.request_timeout,
+                .call_lifetime = config.store.request_timeout,
                 .waiters_per_principal_max = static_cast<size_t>(config.waiters.per_principal_max)},
   };
   locks = std::make_unique<daemon::LockLoop>(

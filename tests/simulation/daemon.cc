@@ -46,6 +46,26 @@ class Daemon::Observer final : public core::LockObserver {
   std::unordered_map<core::Keeper, Try, core::HashOfHexId> waiting_;
 };
 
+namespace {
+
+// Trusts the store. The store does no call after its lifetime, as with the guard of a real daemon.
+class TrustingGuardWithLifetime final : public support::TrustingGuard {
+ public:
+  explicit TrustingGuardWithLifetime(support::RedisModel& server) : server_(server) {}
+
+  redis::CallPermit Permit(redis::Route route, core::Millis closes_for) const override {
+    redis::CallPermit permit = TrustingGuard::Permit(route, closes_for);
+    permit.latest = {server_.clock().Now().micros + core::Micros(kCallLifetime).count()};
+    return permit;
+  }
+  void OnRefused(redis::Route, core::Instant, redis::RefusedFor) override {}  // It was late.
+
+ private:
+  support::RedisModel& server_;
+};
+
+}  // namespace
+
 Daemon::Daemon(const World& world, uint64_t number, support::Random random)
     : world_(world),
       number_(number),
@@ -69,20 +89,22 @@ void Daemon::UseRedis(support::Random random) {
     store_ = std::make_unique<redis::RedisStore>(*link, world_.clock, process_, guard_observer_,
                                                  options);
   } else {
-    store_ =
-        std::make_unique<redis::RedisStore>(*link, world_.clock, process_, guard_observer_, options,
-                                            std::make_unique<support::TrustingGuard>());
+    store_ = std::make_unique<redis::RedisStore>(
+        *link, world_.clock, process_, guard_observer_, options,
+        std::make_unique<TrustingGuardWithLifetime>(world_.server));
   }
   link_ = std::move(link);
-  domain_ = std::make_unique<core::Domain>(store_->locks(), &store_->line(), world_.clock, process_,
-                                           *observer_, core::LockManagerOptions{});
+  domain_ = std::make_unique<core::Domain>(
+      store_->locks(), &store_->line(), world_.clock, process_, *observer_,
+      core::LockManagerOptions{.call_lifetime = kCallLifetime});
 }
 
 void Daemon::UseMemory(support::Random random) {
   auto link = std::make_unique<MemoryLink>(*world_.memory, id_, world_.clock, world_.executor,
                                            process_, random, world_.order);
-  domain_ = std::make_unique<core::Domain>(*link, nullptr, world_.clock, process_, *observer_,
-                                           core::LockManagerOptions{});
+  domain_ =
+      std::make_unique<core::Domain>(*link, nullptr, world_.clock, process_, *observer_,
+                                     core::LockManagerOptions{.call_lifetime = kCallLifetime});
   link_ = std::move(link);
 }
 

@@ -60,7 +60,7 @@ class LineOfferTest : public testing::Test {
   support::ManualExecutor executor_{clock_};
   PendingStore store_;
   RecordingObserver observer_;
-  Withdrawals withdrawals_{store_, clock_, executor_, observer_};
+  Withdrawals withdrawals_{store_, clock_, executor_, observer_, Millis(2'000)};
   std::unique_ptr<Line> line_ = std::make_unique<Line>(store_, store_, clock_, executor_,
                                                        withdrawals_, observer_, seconds(1));
   Caught<AcquireAnswer> answer_;

@@ -152,6 +152,8 @@ TEST_F(LockManagerTest, ConfirmedWithdrawalIsToldAsNothingGranted) {
 
     ASSERT_TRUE(answer.came());
     EXPECT_EQ(ReasonOf(answer.value().status()), ErrorReason::kStoreUnavailable);
+    executor_.AdvanceBy(seconds(5));  // The acquire may still arrive.
+    if (store_.withdrawals.size() > 0) store_.withdrawals.Answer(result);
     EXPECT_EQ(locks_.outstanding(), 0U);
   }
   EXPECT_THAT(observer_.withdrawals, ElementsAre(Pair("a", WithdrawalEnd::kWithdrawn),

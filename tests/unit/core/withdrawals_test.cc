@@ -33,12 +33,22 @@ class WithdrawalsTest : public testing::Test {
 
   static absl::Status Unavailable() { return Error(ErrorReason::kStoreUnavailable, "away"); }
 
+  static AcquireRequest AcquireOf() {
+    AcquireRequest request;
+    request.name = "a";
+    request.lease_id = LeaseId::FromBits(1, 2);
+    request.ttl = Millis(30'000);
+    return request;
+  }
+
+  static constexpr Millis kCallLifetime{2'000};
+
   support::ManualClock clock_;
   support::ManualExecutor executor_{clock_};
   PendingStore store_;
   RecordingObserver observer_;
   std::unique_ptr<Withdrawals> withdrawals_ =
-      std::make_unique<Withdrawals>(store_, clock_, executor_, observer_);
+      std::make_unique<Withdrawals>(store_, clock_, executor_, observer_, kCallLifetime);
   Caught<WithdrawResult> first_;
 };
 
@@ -64,6 +74,37 @@ TEST_F(WithdrawalsTest, FirstAnswerIsToldOnceAndTriesGoOn) {
   store_.withdrawals.Answer(WithdrawResult::kNotGranted);
   EXPECT_EQ(withdrawals_->outstanding(), 0U);
   EXPECT_THAT(observer_.withdrawals, ElementsAre(Pair("a", WithdrawalEnd::kNotGranted)));
+}
+
+// The store may do the acquire after the withdrawal, and have forgotten by then that it is void.
+TEST_F(WithdrawalsTest, AcquireThatMayStillArriveIsLookedForWhenItCanNoMore) {
+  Caught<AcquireAnswer> answer;
+  withdrawals_->TakeBackUnknown(AcquireOf(), clock_.Now() + Millis(300),
+                                Error(ErrorReason::kOutcomeUnknown, "no reply"), answer.Into());
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+  ASSERT_TRUE(answer.came()) << "nobody waits for that";
+  EXPECT_EQ(ReasonOf(answer.value().status()), ErrorReason::kStoreUnavailable);
+
+  executor_.AdvanceBy(kCallLifetime);
+  EXPECT_EQ(store_.withdrawals.size(), 0U) << "it could come the moment after";
+  executor_.AdvanceBy(seconds(1));
+  ASSERT_EQ(store_.withdrawals.size(), 1U);
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(withdrawals_->outstanding(), 0U);
+  EXPECT_THAT(observer_.withdrawals, ElementsAre(Pair("a", WithdrawalEnd::kWithdrawn)));
+}
+
+TEST_F(WithdrawalsTest, AcquireThatHasArrivedIsNotLookedForAgain) {
+  for (const WithdrawResult& result :
+       {WithdrawResult(WithdrawResult::kWithdrawn), WithdrawResult(WithdrawResult::kKept)}) {
+    Caught<AcquireAnswer> answer;
+    withdrawals_->TakeBackUnknown(AcquireOf(), clock_.Now() + Millis(300),
+                                  Error(ErrorReason::kOutcomeUnknown, "no reply"), answer.Into());
+    store_.withdrawals.Answer(result);
+
+    EXPECT_EQ(withdrawals_->outstanding(), 0U);
+  }
 }
 
 TEST_F(WithdrawalsTest, PausesDoubleUpToASecond) {
