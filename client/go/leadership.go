@@ -97,8 +97,8 @@ func (l *Leadership) Resign(ctx context.Context) error {
 	if now == nil {
 		return nil
 	}
+	now.ctx.end(ErrReleased) // not after the release, which may take its time
 	_, err := now.lease.Release(ctx)
-	now.ctx.end(ErrReleased)
 	return err
 }
 

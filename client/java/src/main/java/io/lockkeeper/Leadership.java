@@ -173,7 +173,7 @@ public final class Leadership implements AutoCloseable {
     try {
       candidate.onElected(lease);
     } catch (Exception error) {
-      failed = lease.isHeld();
+      failed = isLed(own);
       final boolean wasStopped = error instanceof InterruptedException || error instanceof LeaseLostException;
       if (failed || !wasStopped) report(error);
     } catch (Error broken) {
@@ -185,6 +185,10 @@ public final class Leadership implements AutoCloseable {
     own.over().await();
     lease.startRelease(); // also of a lost lease: an extend without an answer may have prolonged it
     return failed;
+  }
+
+  private synchronized boolean isLed(Term own) {
+    return term == own && own.lease().isHeld();
   }
 
   private void resignQuietly() throws InterruptedException {
