@@ -39,6 +39,9 @@ race=()
 [ -z "${LOCKKEEPER_RACE:-}" ] || race=(-race) # builds gRPC once more, and Debian's Go has no race detector
 go test -count=1 "${race[@]}" ./...
 
+go build -o "$OUT/late_holder" ./late_holder
+"$TOP/client/fenced/tests/late_holder.py" --stopped "$OUT/late_holder"
+
 # --- the README's first example, in an empty project ------------------------------------------------------------------------
 
 # block N FILE LANGUAGE: the Nth block of the page in that language.

@@ -49,6 +49,7 @@ fi
 : "${LOCKKEEPERD:?must name the daemon}" "${LOCKKEEPER:?must name the command line}"
 say "$(java -version 2>&1 | head -1)"
 maven install
+"$TOP/client/fenced/tests/late_holder.py" --stopped java -cp "$OUT/lockkeeper.jar:$OUT/driver.jar:$(<"$OUT/classpath")" io.lockkeeper.LateHolder
 
 # --- the README's first example, in an empty project ------------------------------------------------------------------------
 

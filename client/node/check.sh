@@ -37,6 +37,7 @@ fi
 
 if [ "${LOCKKEEPER_BROKEN:-}" != 1 ]; then
   (cd "$OUT/package" && npm test --silent)
+  "$TOP/client/fenced/tests/late_holder.py" --blocks node "$OUT/package/test/support/late_holder.mjs"
   (cd "$OUT/package" && npm pack --silent --pack-destination "$OUT" >/dev/null)
   echo '{"name": "empty", "private": true}' >"$OUT/project/package.json"
   with_registry "$OUT/project" install "$OUT"/lockkeeper-client-*.tgz

@@ -84,6 +84,7 @@ done
 (cd "$OUT/source/src" && "$PYTHON" -m mypy --config-file ../pyproject.toml --cache-dir "$OUT/mypy" -p lockkeeper)
 test_with "$PYTHON"
 test_with_system_packages
+"$TOP/client/fenced/tests/late_holder.py" --blocks "$PYTHON" "$OUT/source/tests/late_holder.py"
 run_readme
 
 # The suite plays all cases with the blocking client; here are those that the client for asyncio answers by itself.
