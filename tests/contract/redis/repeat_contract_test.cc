@@ -116,7 +116,7 @@ TEST_P(RepeatContract, WaiterKeepsItsPlaceThroughRepeats) {
   ExpectEnded(Waiter(Id(3), 2));
 }
 
-// Its daemon has not heard that another attempt of it was served elsewhere, and finds the line gone.
+// Its daemon has not heard that another attempt was served elsewhere, and finds the line gone.
 TEST_P(RepeatContract, PlaceOfALeaseThatEndedIsNotTakenAgain) {
   constexpr int64_t kOldNumber = 1;
   Grant(Attempt(Id(1), 2));
