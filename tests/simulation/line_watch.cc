@@ -288,10 +288,10 @@ void LineWatch::OnReassert(const Operation& operation) {
   turn.end = operation.now + Micros(operation.replies[2].integer);
   turn.lock_delay = core::Millis(Number(operation.arguments[3]));
   turn.max_hold = Number(operation.arguments[4]) > 0;
-  const std::string record = RecordOf(operation.lock);
-  if (const Micros hold = HoldAtLeast(record); hold > Micros(0)) {
-    turn.hold_at_least = hold + Micros(Number(column::kAcquired.Of(record)) - operation.node_now);
-  }
+  // Not from the record: another lease of the same call may be there by now.
+  const std::string& terms = operation.replies[3].text;
+  const int64_t hold_end = Number(std::string_view(terms).substr(terms.rfind(' ') + 1));
+  turn.hold_at_least = std::max(Micros(hold_end - operation.node_now), Micros(0));
   turn.given_by = operation.daemon;
   tokens_[operation.lock] = turn.token;
   if (StandsInLine(operation.lock, turn.to.lease_id)) {
