@@ -42,11 +42,11 @@ go test -count=1 "${race[@]}" ./...
 go build -o "$OUT/late_holder" ./late_holder
 "$TOP/client/fenced/tests/late_holder.py" --stopped "$OUT/late_holder"
 
-# --- the README's first example, in an empty project ------------------------------------------------------------------------
+# --- the shortest program of the README and the guide, in an empty project ---------------------------------------------------
 
-# block N FILE LANGUAGE: the Nth block of the page in that language.
+# block N LANGUAGE: the Nth block of the guide in that language.
 block() {
-  awk -v wanted="$1" -v fence="\`\`\`$3" '$0 == fence { shown = ++count == wanted; next } /^```/ { shown = 0 } shown' "$2"
+  awk -v wanted="$1" -v fence="\`\`\`$2" '$0 == fence { shown = ++count == wanted; next } /^```/ { shown = 0 } shown' "$TOP/docs/guides/go.md"
 }
 
 place=$(mktemp -d)
@@ -66,17 +66,14 @@ server=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
 project=$OUT/project
 rm -rf "$project"
 mkdir -p "$project"
-block 1 README.md go | sed "s|lockkeeper.Options{}|lockkeeper.Options{Servers: []string{\"$server\"}}|" >"$project/main.go"
-(
+said=$(
   cd "$project"
-  go mod init example 2>/dev/null
-  block 1 "$TOP/client/go/README.md" sh | sed "s|/path/to/lockkeeper|$TOP|" >install.sh
-  bash -eu install.sh 2>/dev/null
-  go build -o example .
+  bash -euc "$(block 1 sh | sed "s|/path/to/lockkeeper|$TOP|")" 2>/dev/null
+  block 1 go | sed "s|lockkeeper.Options{}|lockkeeper.Options{Servers: []string{\"$server\"}}|" >main.go
+  bash -euc "$(block 2 sh)" 2>go.log || fail "the first program: $(cat go.log)"
 )
-said=$("$project/example")
-[[ $said == "nobody else writes the report; fencing token "[0-9]* ]] || fail "the README's example said: $said"
-say "the README's example: $said"
+[[ $said == "nobody else writes the report; fencing token "[0-9]* ]] || fail "the first program said: $said"
+say "the first program: $said"
 
 # --- the guide --------------------------------------------------------------------------------------------------------------
 

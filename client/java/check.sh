@@ -36,14 +36,17 @@ build_driver() {
   chmod +x "$OUT/driver"
 }
 
-if ! build_driver >"$OUT/build.log" 2>&1; then
-  cat "$OUT/build.log" >&2
-  if grep -qE 'Could not transfer|Unknown host|Connect(ion)? (to|timed out|refused)' "$OUT/build.log"; then
-    echo "client/java: what the client needs cannot be had: no connection to the Maven repository" >&2
-    exit 69
-  fi
-  exit 1
-fi
+# with_registry COMMAND...: a command that needs what Maven brings.
+with_registry() {
+  local log=$OUT/build.log
+  "$@" >"$log" 2>&1 && return
+  cat "$log" >&2
+  grep -qE 'Could not transfer|Unknown host|Connect(ion)? (to|timed out|refused)' "$log" || exit 1
+  echo "client/java: what the client needs cannot be had: no connection to the Maven repository" >&2
+  exit 69
+}
+
+with_registry build_driver
 [ -z "${LOCKKEEPER_BROKEN:-}" ] || exit 0
 
 : "${LOCKKEEPERD:?must name the daemon}" "${LOCKKEEPER:?must name the command line}"
@@ -51,12 +54,7 @@ say "$(java -version 2>&1 | head -1)"
 maven install
 "$TOP/client/fenced/tests/late_holder.py" --stopped java -cp "$OUT/lockkeeper.jar:$OUT/driver.jar:$(<"$OUT/classpath")" io.lockkeeper.LateHolder
 
-# --- the README's first example, in an empty project ------------------------------------------------------------------------
-
-# block N LANGUAGE: the Nth block of the README in that language.
-block() {
-  awk -v wanted="$1" -v fence="\`\`\`$2" '$0 == fence { shown = ++count == wanted; next } /^```/ { shown = 0 } shown' README.md
-}
+# --- the shortest program of the README and the guide, in a project of its own ----------------------------------------------
 
 place=$(mktemp -d)
 daemon=
@@ -70,48 +68,26 @@ mkfifo "$place/ready"
 "$LOCKKEEPERD" --embedded --data-dir "$place/data" --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 >"$place/ready" 2>"$place/log" &
 daemon=$!
 read -r -t 30 line <"$place/ready" || fail "the daemon does not start: $(cat "$place/log")"
-server=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
+LOCKKEEPER_SERVER=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$line")
+export LOCKKEEPER_SERVER
 
-project=$OUT/project
-rm -rf "$project"
-mkdir -p "$project/src/main/java"
-block 1 java | sed "s|ClientOptions.defaults()|ClientOptions.defaults().servers(\"$server\")|" >"$project/src/main/java/Report.java"
-cat >"$project/pom.xml" <<POM
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>example</groupId>
-  <artifactId>report</artifactId>
-  <version>1</version>
-  <properties>
-    <maven.compiler.release>17</maven.compiler.release>
-    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
-  </properties>
-  <dependencies>
-    $(block 1 xml)
-  </dependencies>
-  <build>
-    <plugins>
-      <plugin>
-        <artifactId>maven-compiler-plugin</artifactId>
-        <version>3.13.0</version>
-      </plugin>
-    </plugins>
-  </build>
-</project>
-POM
-(
-  cd "$project"
-  mvn -B -q -ntp "-Dmaven.repo.local=$REPOSITORY" compile org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath \
-    -Dmdep.outputFile=classpath
-)
-said=$(java -cp "$project/target/classes:$(<"$project/classpath")" Report)
-[[ $said == "nobody else writes the report; fencing token "[0-9]* ]] || fail "the README's example said: $said"
-say "the README's example: $said"
+rm -rf "$OUT/project"
+cp -r example/report "$OUT/project"
+sed -i "s|ClientOptions.defaults()|ClientOptions.defaults().servers(\"$LOCKKEEPER_SERVER\")|" "$OUT/project/src/main/java/Report.java"
+grep -qx 'mvn -q compile exec:java' "$TOP/docs/guides/java.md" || fail "docs/guides/java.md runs its first program by another command"
+with_registry maven -f "$OUT/project/pom.xml" compile exec:java
+[[ $(<"$OUT/build.log") == *"nobody else writes the report; fencing token "[0-9]* ]] || fail "the first program said: $(<"$OUT/build.log")"
+say "the first program: $(tail -1 "$OUT/build.log")"
 
 # --- the guide --------------------------------------------------------------------------------------------------------------
 
 mkdir -p "$place/bin"
 ln -s "$LOCKKEEPERD" "$place/bin/lockkeeperd"
 ln -s "$LOCKKEEPER" "$place/bin/lockkeeper"
-bash guide_test.sh "$place/bin" "$project/classpath"
+bash guide_test.sh "$place/bin" "$OUT/classpath" "$OUT/lockkeeper.jar"
 say "the guide does what it says"
+
+# --- the recipe for Spring Boot ---------------------------------------------------------------------------------------------
+
+with_registry maven -f example/spring/pom.xml "-Dshop.build=$OUT/spring" test
+say "the recipe for Spring Boot does what the guide says"

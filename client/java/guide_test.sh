@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# guide_test.sh BUILD_DIR CLASSPATH_FILE: the command and the program of docs/guides/java.md do what the page says. check.sh runs it, with
-# the daemon and the command line in BUILD_DIR, and the jars of a project that uses the client in CLASSPATH_FILE.
-CLASSPATH=$(<"$2")
+# guide_test.sh BUILD_DIR CLASSPATH_FILE CLIENT: the command and the longer program of docs/guides/java.md do what the page says. check.sh
+# runs it, with the daemon and the command line in BUILD_DIR, the jar of the client, and in CLASSPATH_FILE the jars that it needs.
+CLASSPATH=$3:$(<"$2")
 export CLASSPATH
 # shellcheck source=tests/integration/docs/place.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../tests/integration/docs/place.sh" "$1"

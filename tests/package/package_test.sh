@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # package_test.sh BUILD_DIR: what `cmake --install` puts in place works away from the source tree. Method: installs into a fresh folder,
-# builds the program in consumer/ and the client's examples, copied out of the tree, against the installed package, and lets them take
-# locks from the installed daemon.
+# builds the program in consumer/, the first program of docs/guides/cpp.md and the client's examples, copied out of the tree, against the
+# installed package, and lets them take locks from the installed daemon.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -72,6 +72,12 @@ address=$(sed -n 's/.* grpc=\([^ ]*\).*/\1/p' <<<"$ready")
 first=$("$PLACE/consumer/consumer" "$address")
 second=$("$PLACE/consumer/consumer" "$address")
 [ "${second#token }" -gt "${first#token }" ] || fail "tokens do not rise: '$first', then '$second'"
+
+# The page's own command, with this daemon and this prefix.
+sed -i "s|Create({})|Create({.addresses = {\"$address\"}})|" "$PLACE/examples/report/main.cc"
+shown=$(grep -x 'cmake -S . -B build && .*' ../../docs/guides/cpp.md) || fail "docs/guides/cpp.md does not say how to build its first program"
+(cd "$PLACE/examples/report" && CMAKE_PREFIX_PATH=$PLACE/prefix quietly report.log bash -euc "$shown")
+grep -q '^nobody else writes the report; fencing token [0-9]' "$PLACE/report.log" || fail "the first program said: $(cat "$PLACE/report.log")"
 
 quietly work.log "$PLACE/examples/build/guarded_work" "$address"
 grep -q "step 3 under token" "$PLACE/work.log" || fail "the example did not do its work: $(cat "$PLACE/work.log")"

@@ -4,7 +4,7 @@
 # docs.sh [ROOT]: the rules of the pages (*.md) that git knows below ROOT:
 #   links    a relative link leads to a file, and its #part to a heading there
 #   paths    a path in `backticks` that begins with a folder of the house exists (* and {a,b} are patterns, NNNN any number)
-#   same     the block behind `<!-- same as FILE -->` is that file
+#   same     the block behind `<!-- same as FILE -->` is that file; the licence line may be left out
 #   named    a page that a source file names, as in docs/concepts/fencing.md, exists
 #   comments a file that a comment in C++ or Lua names exists: somewhere, in the tree or as one that the build makes
 #   title    the heading that a page begins with has a space behind its #
@@ -67,11 +67,17 @@ check_path() {
   fi
 }
 
+# without_licence FILE: nor the empty line behind it.
+without_licence() {
+  awk 'NR == 1 && /SPDX-License-Identifier/ { licence = 1; next } NR == 2 && licence && !NF { next } 1' "$1"
+}
+
 check_same() {
   local at=$1 first last path
   read -r first last path <<<"$2"
   [ -f "$path" ] || { breach "$at" "there is no $path"; return 0; }
-  sed -n "${first},${last}p" "${at%%:*}" | cmp -s - "$path" || breach "$at" "the block is not the same as $path"
+  sed -n "${first},${last}p" "${at%%:*}" | cmp -s - "$path" ||
+    sed -n "${first},${last}p" "${at%%:*}" | cmp -s - <(without_licence "$path") || breach "$at" "the block is not the same as $path"
 }
 
 mapfile -t pages < <(git ls-files --cached --others --exclude-standard '*.md' ':!:proto/google/*')

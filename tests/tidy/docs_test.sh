@@ -19,6 +19,7 @@ tell() {
   echo 'server/loop/ | server/core/ server/os/ | absl uv lockkeeper_proto' >"$TREE/cmake/include_law.txt"
   # shellcheck disable=SC2016
   printf '# Other\n\n## A part: with `code` & more\n' >"$TREE/other.md"
+  printf '# SPDX-License-Identifier: Apache-2.0\n\necho\n' >"$TREE/licensed.sh"
   touch "$TREE/server/core/types.h" "$TREE/server/core/types.cc" "$TREE/server/core/README.md"
   cat >"$TREE/$1"
   git -C "$TREE" init -q
@@ -100,6 +101,8 @@ page_is_clean client/notes.md '# Need not be linked'
   printf "$same" 'x\n' | expect_breach README.md 7 'not the same as other.md'
   printf '<!-- same as missing.md -->\n```\n```\n' | expect_breach README.md 3 'there is no missing.md'
   printf '```\nx\n```\n' | expect_clean README.md
+  printf '<!-- same as licensed.sh -->\n```\necho\n```\n' | expect_clean README.md
+  printf '<!-- same as licensed.sh -->\n```\necho more\n```\n' | expect_breach README.md 4 'not the same as licensed.sh'
 }
 
 printf '// See docs/concepts/missing.md.\n' | expect_breach server/a.h 1 'there is no docs/concepts/missing.md'
