@@ -135,7 +135,7 @@ start_own_daemon() { start_daemon --embedded --data-dir "$PLACE/data"; }
 
 check_lock_program() {
   local first
-  COMMAND=$(block "${1%% *}")
+  COMMAND=$(block "$1")
   [ "$COMMAND" = "$1" ] || fail "the page's command is another one: $COMMAND"
 
   # An address that nobody else takes while no daemon listens there.
