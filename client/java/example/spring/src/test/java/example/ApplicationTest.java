@@ -29,7 +29,10 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Primary;
+import org.springframework.context.event.ContextClosedEvent;
+import org.springframework.context.event.EventListener;
 import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.scheduling.annotation.Scheduled;
 import org.springframework.scheduling.config.ScheduledTaskHolder;
 import org.springframework.scheduling.config.TaskExecutionOutcome.Status;
 import org.springframework.transaction.annotation.Transactional;
@@ -76,10 +79,34 @@ class ApplicationTest {
     }
   }
 
+  /** At work when its replica is stopped; it ignores interrupts. */
+  static class LongJob {
+    static final CountDownLatch WORKS = new CountDownLatch(1);
+    static final CountDownLatch STOPS = new CountDownLatch(1);
+    static volatile boolean isDone;
+
+    @Scheduled(cron = "${long-job.cron:-}")
+    @Locked(name = "probe/long-job", ifHeld = Locked.IfHeld.SKIP)
+    public void work() {
+      WORKS.countDown();
+      while (!isDone) Thread.onSpinWait();
+    }
+
+    @EventListener
+    public void stop(ContextClosedEvent event) {
+      STOPS.countDown();
+    }
+  }
+
   static class TestBeans {
     @Bean
     Probe probe() {
       return new Probe();
+    }
+
+    @Bean
+    LongJob longJob() {
+      return new LongJob();
     }
 
     @Bean
@@ -92,13 +119,14 @@ class ApplicationTest {
   @BeforeAll
   static void startReplicas() {
     for (int replica = 0; replica < 3; ++replica) {
-      REPLICAS.add(
-          new SpringApplicationBuilder(Application.class, TestBeans.class)
-              .web(WebApplicationType.NONE)
-              .run(
-                  "--lockkeeper.servers=" + System.getenv("LOCKKEEPER_SERVER"),
-                  "--report.cron=* * * * * *"));
+      REPLICAS.add(startReplica("--report.cron=* * * * * *"));
     }
+  }
+
+  private static ConfigurableApplicationContext startReplica(String option) {
+    return new SpringApplicationBuilder(Application.class, TestBeans.class)
+        .web(WebApplicationType.NONE)
+        .run("--lockkeeper.servers=" + System.getenv("LOCKKEEPER_SERVER"), option);
   }
 
   @AfterAll
@@ -115,6 +143,14 @@ class ApplicationTest {
     return replica.getBean(ScheduledTaskHolder.class).getScheduledTasks().stream()
         .map(task -> task.getTask().getLastExecutionOutcome())
         .allMatch(last -> last.status() == Status.SUCCESS && last.executionTime().isAfter(since));
+  }
+
+  private static boolean isFree(String lock) throws Exception {
+    try {
+      return bean(0, Probe.class).run(lock, () -> true);
+    } catch (NotAcquiredException held) {
+      return false;
+    }
   }
 
   private static String lockHere() {
@@ -139,6 +175,18 @@ class ApplicationTest {
     final JdbcClient database = bean(0, JdbcClient.class);
     final int runs = database.sql("select count(*) from report").query(Integer.class).single();
     assertThat(runs).isEqualTo(1);
+  }
+
+  @Test
+  void aReplicaThatStopsKeepsTheLockUntilItsJobEnds() throws Exception {
+    final ConfigurableApplicationContext replica = startReplica("--long-job.cron=* * * * * *");
+    LongJob.WORKS.await();
+    final Future<?> stopped = THREADS.submit(replica::close);
+    LongJob.STOPS.await();
+    await().during(Duration.ofMillis(500)).until(() -> !isFree("long-job"));
+    LongJob.isDone = true;
+    stopped.get();
+    assertThat(isFree("long-job")).isTrue();
   }
 
   @Test
