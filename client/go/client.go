@@ -89,13 +89,13 @@ func (c *Client) Acquire(ctx context.Context, name string, options AcquireOption
 	g, err := a.run(ctx)
 	if err != nil {
 		if a.unresolved && a.ownID {
-			c.releaseInBackground(name, a.request.LeaseId, now().add(expiresIn))
+			c.releaseInBackground(name, a.request.LeaseId, now().add(expiresIn), nil)
 		}
 		return nil, err
 	}
 	lease, err := c.hold(ctx, g, terms{maxHold: options.MaxHold, stopMargin: options.StopMargin}, 0)
 	if err != nil {
-		c.releaseInBackground(name, a.request.LeaseId, now().add(expiresIn))
+		c.releaseInBackground(name, a.request.LeaseId, now().add(expiresIn), nil)
 		return nil, err
 	}
 	return lease, nil
@@ -205,7 +205,7 @@ func (c *Client) Release(ctx context.Context, name, leaseID string) (ReleaseResu
 		return ReleaseResult{}, ErrClosed
 	}
 	timeout := c.options.CallTimeout
-	return c.releaseInBackground(name, leaseID, now().add(timeout)).wait(ctx, timeout+releaseTryTimeout)
+	return c.releaseInBackground(name, leaseID, now().add(timeout), nil).wait(ctx, timeout+releaseTryTimeout)
 }
 
 // Verdict is what a Fence found. Everything but Admitted means: reject the access.

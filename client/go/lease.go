@@ -196,6 +196,7 @@ func (l *Lease) Release(ctx context.Context) (ReleaseResult, error) {
 	if l.release == nil {
 		l.loseIfDue(now())
 		left := l.life.remaining(now())
+		home := l.home
 		// A lease that counts as lost in time may still be live: an extend without an answer may have moved its end.
 		switch l.drop(ErrReleased) {
 		case lostByWord:
@@ -204,7 +205,7 @@ func (l *Lease) Release(ctx context.Context) (ReleaseResult, error) {
 			l.release = finishedRelease(ReleaseResult{}, ErrReleased) // it was detached
 		default:
 			until := atLeast(l.client.options.ReleaseTimeout, left+marginOf(left))
-			l.release = l.client.releaseInBackground(l.name, l.id, now().add(until))
+			l.release = l.client.releaseInBackground(l.name, l.id, now().add(until), home)
 		}
 	}
 	pending := l.release

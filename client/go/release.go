@@ -64,8 +64,9 @@ func (p *pendingRelease) wait(ctx context.Context, timeout time.Duration) (Relea
 	}
 }
 
-// releaseInBackground retries until there is an answer, or giveUpAt has passed.
-func (c *Client) releaseInBackground(name, id string, giveUpAt instant) *pendingRelease {
+// releaseInBackground retries until there is an answer, or giveUpAt has passed. home is the session that keeps the lease, or nil: if the
+// release fails, its heartbeats leave the lease alone.
+func (c *Client) releaseInBackground(name, id string, giveUpAt instant, home *session) *pendingRelease {
 	p := &pendingRelease{done: make(chan struct{})}
 	c.mu.Lock()
 	c.releases++
@@ -75,6 +76,9 @@ func (c *Client) releaseInBackground(name, id string, giveUpAt instant) *pending
 	c.mu.Unlock()
 	go func() {
 		p.result, p.err = c.releaseUntil(name, id, giveUpAt)
+		if p.err != nil && home != nil {
+			home.forget(name, id)
+		}
 		close(p.done)
 		c.mu.Lock()
 		c.releases--

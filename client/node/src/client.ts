@@ -285,6 +285,9 @@ export class Client {
     this.#hold.enter();
     try {
       return await this.#releaser.release(lease.name, lease.leaseId, giveUpAt, this.#releaseTimeout);
+    } catch (error) {
+      lease.link?.forget(lease.name, lease.leaseId);
+      throw error;
     } finally {
       this.#hold.leave();
     }
