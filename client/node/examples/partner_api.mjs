@@ -19,6 +19,7 @@ async function callPartner() {
 
 async function everyReplicaCallsTwice(call) {
   const answers = { 200: 0, 429: 0 };
+  lastCall = -Infinity;
   await Promise.all(replicas.map(async (replica) => {
     const client = new Client({ address, owner: replica });
     for (let i = 0; i < 2; ++i) {
