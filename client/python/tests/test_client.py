@@ -178,6 +178,8 @@ class ClientTest(DaemonTest):
         self.client.require(self.name, ttl=5, wait=10).release()
 
     def test_interrupt_leaves_the_line(self):
+        # A program that was started in the background of a shell ignores the signal.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         held = self.client.require(self.name, ttl=30)
         main = threading.main_thread().ident
         threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
@@ -220,7 +222,7 @@ class ClientTest(DaemonTest):
     def test_unary_calls_alone_do_the_same(self):
         with Client(self.address, use_sessions=False) as client:
             lease = client.require(self.name, ttl=1)
-            time.sleep(2)  # longer than the ttl
+            time.sleep(5)  # longer than the ttl
             lease.check()
             self.assertIsNone(lease._kept.link)
             self.assertTrue(lease.release())
@@ -275,8 +277,8 @@ client = Client(address)
 lease = client.require(name, ttl=10) if sys.argv[3:] else None
 child = os.fork()
 if child == 0:
-    with client.lock(name + "/child", ttl=1.5) as own:
-        time.sleep(2)  # longer than the ttl
+    with client.lock(name + "/child", ttl=4) as own:
+        time.sleep(5)  # longer than the ttl
         own.check()
     print("child", flush=True)
     os._exit(0)
