@@ -49,12 +49,11 @@ std::shared_ptr<PendingRelease> Releaser::Release(LeaseRef lease, Instant give_u
 }
 
 void Releaser::Try(std::shared_ptr<Effort> effort) {
-  const LeaseRef& lease = effort->lease;
-  calls_.Release(
-      lease, kReleaseTryTimeout,
-      [this, effort = std::move(effort)](absl::StatusOr<ReleaseOutcome> outcome) mutable {
-        OnAnswer(std::move(effort), std::move(outcome));
-      });
+  // A copy: the answer may come, and end the effort, before the call returns.
+  calls_.Release(effort->lease, kReleaseTryTimeout,
+                 [this, effort](absl::StatusOr<ReleaseOutcome> outcome) mutable {
+                   OnAnswer(std::move(effort), std::move(outcome));
+                 });
 }
 
 void Releaser::OnAnswer(std::shared_ptr<Effort> effort, absl::StatusOr<ReleaseOutcome> outcome) {

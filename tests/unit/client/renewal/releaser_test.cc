@@ -36,6 +36,29 @@ TEST_F(ReleaserTest, AnsweredReleaseHasItsOutcome) {
   EXPECT_EQ(time_.timers(), 0u);
 }
 
+// The address sanitizer sees a lease that the answer has taken away.
+TEST_F(ReleaserTest, LeaseStaysUntilACallReturnsThatWasAnsweredBefore) {
+  class AnsweringCalls final : public LeaseCalls {
+   public:
+    void Extend(const LeaseRef&, std::optional<Duration>, Duration,
+                absl::AnyInvocable<void(ExtendAnswer) &&>) override {}
+    void Release(const LeaseRef& lease, Duration,
+                 absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) override {
+      std::move(done)(ReleaseOutcome::kReleased);
+      released = lease.lease_id;
+    }
+    void Forget(const LeaseRef&) override {}
+
+    std::string released;
+  };
+  AnsweringCalls calls;
+  Releaser releaser(time_, time_, calls, jitter_);
+
+  releaser.Release({"report", "id"}, time_.Now() + 30s);
+
+  EXPECT_EQ(calls.released, "id");
+}
+
 TEST_F(ReleaserTest, UnansweredReleaseIsTriedAgainWithTheSameLeaseId) {
   const auto pending = Release();
   for (const absl::Status& failure :
