@@ -112,6 +112,7 @@ TEST_F(LineWatchTest, HolderThatHasItsLeaseBackAndStandsInLineIsAViolation) {
                                                "00000000",
                                                "0000000000000000",
                                                "0000000000000009",
+                                               "0000000000000000",
                                                "",
                                                ""};
   redis::Reply reply;
