@@ -25,6 +25,9 @@ class StderrOutput : public LogOutput {
     logger_->set_level(spdlog::level::trace);
   }
 
+  StderrOutput(const StderrOutput&) = delete;
+  StderrOutput& operator=(const StderrOutput&) = delete;
+
   // Ends the pool first, which writes the queued lines: its thread uses the logger until then.
   ~StderrOutput() override { pool_.reset(); }
 
