@@ -87,7 +87,7 @@ TEST(RecordScriptTest, FunctionsReadTheColumnsOfTheirName) {
     const bool is_one = found[1] == found[2];
     EXPECT_EQ(is_one ? found[1] : found[1] + "-" + found[2], column->second) << found[0] << "_of";
   }
-  EXPECT_EQ(checked, 15);
+  EXPECT_EQ(checked, 16);
 }
 
 TEST(RecordScriptTest, SetrangeOverwritesFromTheColumnOfItsName) {
