@@ -32,6 +32,7 @@ class FakeWorld final : public RedisWorld {
   core::NodeTime NodeNow() override { return server_.clock().Now(); }
   void StepNodeClock(core::Micros step) override { server_.clock().StepBy(step); }
   void LetTimePass(core::Micros time) override { executor_.AdvanceBy(time); }
+  void BetweenCalls(absl::FunctionRef<void()> task) override { task(); }
 
   redis::Reply Run(const std::vector<std::string_view>& words) override {
     return server_.Execute(words);

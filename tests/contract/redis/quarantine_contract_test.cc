@@ -76,7 +76,7 @@ TEST_P(QuarantineContract, QuarantineIsForAllDaemons) {
   ExpectQuarantined(AcquireOf("a", Id(2)));
 
   EXPECT_THAT(ReasonOf(Ask(AcquireOf("b", Id(3)), 1)), Optional(ErrorReason::kStoreQuarantined));
-  EXPECT_THAT(Noticed(1), IsEmpty());
+  EXPECT_EQ(Marker().substr(19, 10), "0000000002") << "one quarantine, whoever noticed the loss";
   Pass(kQuarantine);
   Grant(AcquireOf("b", Id(3)), 1);
 }
@@ -271,6 +271,9 @@ TEST_P(QuarantineContract, EndedQuarantineFreesForAllDaemonsWhatWasNotProved) {
   ASSERT_TRUE(Extended(ProvedExtendOf(proved, lease)).ok());
   EXPECT_THAT(ReasonOf(Ask(AcquireOf("b", Id(3)), 1)), Optional(ErrorReason::kStoreQuarantined));
 
+  // Each daemon looks at the marker by itself now and then, and the first one notices the loss.
+  const std::vector<LossKind> noticed = Noticed(1);
+
   const auto answer = EndQuarantineOnceChecked(2);
 
   EXPECT_TRUE(answer.ended);
@@ -281,7 +284,7 @@ TEST_P(QuarantineContract, EndedQuarantineFreesForAllDaemonsWhatWasNotProved) {
   EXPECT_THAT(ReasonOf(Ask(Now(ProvedExtendOf(forgotten, lost)))),
               Optional(ErrorReason::kLeaseLost));
   EXPECT_EQ(Get("a").state, core::LockState::kHeld) << "it was proved before";
-  EXPECT_THAT(Noticed(1), IsEmpty()) << "the new marker is no loss";
+  EXPECT_EQ(Noticed(1), noticed) << "the new marker is no loss";
   EXPECT_EQ(Marker().substr(19, 10), "0000000002");
 }
 
@@ -311,9 +314,15 @@ TEST_P(QuarantineContract, DaemonThatDoesNotKnowTheNewestQuarantineEndsNone) {
   const std::string known = Marker();
   std::string newer = known;
   newer.replace(19, 10, "0000000003");
-  PutMarker(newer);
 
-  EXPECT_THAT(ReasonOf(EndQuarantine(2)), Optional(ErrorReason::kStoreUnavailable));
+  Answer<core::EndQuarantineAnswer> answer;
+  world_->BetweenCalls([&] {
+    PutMarker(newer);
+    world_->daemon(0).admin.EndQuarantine({.epoch = 2, .deadline = Deadline()}, answer.Into());
+  });
+  ASSERT_TRUE(Await(answer));
+
+  EXPECT_THAT(ReasonOf(answer.value()), Optional(ErrorReason::kStoreUnavailable));
 
   ExpectQuarantined(AcquireOf("a", Id(2)));
   EXPECT_FALSE(EndQuarantineOnceChecked(2).ended);
@@ -487,8 +496,10 @@ TEST_P(QuarantineContract, OlderMarkerIsALoss) {
 TEST_P(QuarantineContract, SomethingElseWhereTheMarkerWasIsALoss) {
   Grant("a", Id(1));
   const std::string marker = Marker();
-  world_->Run({"DEL", "lk:store"});
-  world_->Run({"HSET", "lk:store", "field", "of another type"});
+  world_->BetweenCalls([&] {
+    world_->Run({"DEL", "lk:store"});
+    world_->Run({"HSET", "lk:store", "field", "of another type"});
+  });
   ExpectQuarantined(AcquireOf("b", Id(2)));
   EXPECT_EQ(Marker().size(), marker.size());
   Pass(kQuarantine);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "loop/event_loop.h"
 #include "redis/client/redis_node.h"
@@ -40,6 +41,42 @@ class SteppedClock final : public core::Clock {
   std::atomic<int64_t> micros_{core::Micros(std::chrono::hours(1)).count()};
 };
 
+// Counts the calls that have no answer yet, of all daemons.
+class CountingNode final : public redis::Node {
+ public:
+  CountingNode(redis::Node& node, int& unanswered) : node_(node), unanswered_(unanswered) {}
+
+  redis::Route RouteOf(std::string_view record_key) const override {
+    return node_.RouteOf(record_key);
+  }
+  redis::Route AnyRoute() const override { return node_.AnyRoute(); }
+  void Run(redis::Route route, const redis::ScriptSource& script, redis::Command command,
+           redis::ReplyDone done) override {
+    node_.Run(route, script, std::move(command), Counted(std::move(done)));
+  }
+  void Send(redis::Route route, redis::Command command, redis::ReplyDone done) override {
+    node_.Send(route, std::move(command), Counted(std::move(done)));
+  }
+  void Subscribe(const std::string& channel, redis::MessageListener listener) override {
+    node_.Subscribe(channel, std::move(listener));
+  }
+  const redis::NodeLife& life(redis::Route route) const override { return node_.life(route); }
+  const std::string& setting_problem() const override { return node_.setting_problem(); }
+  core::Assurance assurance() const override { return node_.assurance(); }
+
+ private:
+  redis::ReplyDone Counted(redis::ReplyDone done) {
+    ++unanswered_;
+    return [this, done = std::move(done)](absl::StatusOr<redis::Reply> reply) mutable {
+      --unanswered_;
+      std::move(done)(std::move(reply));
+    };
+  }
+
+  redis::Node& node_;
+  int& unanswered_;
+};
+
 class RealWorld final : public RedisWorld {
  public:
   RealWorld(const std::string& program, Guarding guarding)
@@ -54,6 +91,7 @@ class RealWorld final : public RedisWorld {
     loop_.RunAndWait([this] {
       daemons_.clear();
       nodes_.clear();
+      counting_.clear();
     });
     loop_.Stop();
   }
@@ -82,16 +120,24 @@ class RealWorld final : public RedisWorld {
   core::NodeTime NodeNow() override { return now_; }
 
   void StepNodeClock(core::Micros step) override {
-    now_.micros += step.count();
-    clock_.StandStillAt(now_);
+    BetweenCalls([&] { StepServer(step); });
   }
 
+  // With a call under way, a daemon would take the time for what the server needed to answer.
   void LetTimePass(core::Micros time) override {
-    // Nothing is answered in between.
-    OnLoop([&] {
-      StepNodeClock(time);
+    BetweenCalls([&] {
+      StepServer(time);
       stepped_.StepBy(time);
     });
+  }
+
+  void BetweenCalls(absl::FunctionRef<void()> task) override {
+    const bool done = Await([&] {
+      if (unanswered_ > 0) return false;
+      task();
+      return true;
+    });
+    if (!done) throw std::runtime_error("a call is not answered");
   }
 
   redis::Reply Run(const std::vector<std::string_view>& words) override {
@@ -99,6 +145,11 @@ class RealWorld final : public RedisWorld {
   }
 
  private:
+  void StepServer(core::Micros step) {
+    now_.micros += step.count();
+    clock_.StandStillAt(now_);
+  }
+
   void AddDaemon() {
     OnLoop([this] {
       const std::string id = core::Hex16(kFirstDaemon + daemons_.size());
@@ -109,8 +160,9 @@ class RealWorld final : public RedisWorld {
       options.connect_timeout = kPatience;
       options.request_timeout = kPatience;
       nodes_.push_back(std::make_unique<redis::RedisNode>(loop_, options, observer_));
+      counting_.push_back(std::make_unique<CountingNode>(*nodes_.back(), unanswered_));
       daemons_.push_back(
-          std::make_unique<Daemon>(*nodes_.back(), daemon_clock(), loop_, id, guarding_));
+          std::make_unique<Daemon>(*counting_.back(), daemon_clock(), loop_, id, guarding_));
     });
     const bool reachable = Await([this] { return nodes_.back()->health().reachable; });
     if (!reachable) throw std::runtime_error("no connection: " + nodes_.back()->health().problem);
@@ -129,7 +181,9 @@ class RealWorld final : public RedisWorld {
   RedisConnection connection_;
   SilentObserver observer_;
   loop::EventLoop loop_{"contract"};
+  int unanswered_ = 0;
   std::vector<std::unique_ptr<redis::RedisNode>> nodes_;
+  std::vector<std::unique_ptr<CountingNode>> counting_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
 };
 

@@ -68,6 +68,10 @@ class RedisWorld : public StoreWorld {
   // With a guard: moves the server's clock and the daemons'.
   virtual void LetTimePass(core::Micros time) = 0;
 
+  // Runs `task` on the daemons' thread, while no call of theirs is under way: to them it is one
+  // step.
+  virtual void BetweenCalls(absl::FunctionRef<void()> task) = 0;
+
   // Runs a command on the server, around the daemons.
   virtual redis::Reply Run(const std::vector<std::string_view>& words) = 0;
 
