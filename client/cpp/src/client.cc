@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "campaign.h"
 #include "client_core.h"
 #include "status_payloads.h"
 
@@ -73,6 +74,12 @@ absl::Status Client::WithLock(std::string_view name, const AcquireOptions& optio
   return client::ErrorWithReason(
       absl::StatusCode::kFailedPrecondition, ErrorReason::kLeaseLost,
       "the lease of `" + std::string(name) + "` was lost before the work under it was done");
+}
+
+absl::StatusOr<Leadership> Client::Lead(std::string_view name, LeadOptions options) {
+  if (absl::Status status = client::Campaign::Check(options); !status.ok()) return status;
+  return Leadership(
+      std::make_unique<client::Campaign>(core_, std::string(name), std::move(options)));
 }
 
 absl::StatusOr<Lease> Client::Adopt(std::string_view name, std::string_view lease_id,

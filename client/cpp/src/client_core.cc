@@ -20,19 +20,6 @@ constexpr milliseconds kTtlDefault = std::chrono::seconds(30);
 // The store keeps a place in line for so long after the last sign of life of its daemon.
 constexpr milliseconds kPlaceKept = std::chrono::seconds(30);
 
-absl::Status CheckOptions(const AcquireOptions& options) {
-  if (options.wait_timeout < milliseconds(0)) {
-    return InvalidOption("wait_timeout", "must not be negative");
-  }
-  if (options.stop_margin < milliseconds(0)) {
-    return InvalidOption("stop_margin", "must not be negative");
-  }
-  if (options.ttl && options.stop_margin > StopMarginMax(*options.ttl)) {
-    return InvalidOption("stop_margin", "leaves no time to renew a lease of this ttl");
-  }
-  return absl::OkStatus();
-}
-
 AcquireResult NotAcquired(std::string_view name, Contention contention) {
   std::string message = "`" + std::string(name) + "` ";
   switch (contention.reason) {
@@ -80,8 +67,21 @@ ClientCore::~ClientCore() {
   daemons_.Close();
 }
 
+absl::Status ClientCore::Check(const AcquireOptions& options) {
+  if (options.wait_timeout < milliseconds(0)) {
+    return InvalidOption("wait_timeout", "must not be negative");
+  }
+  if (options.stop_margin < milliseconds(0)) {
+    return InvalidOption("stop_margin", "must not be negative");
+  }
+  if (options.ttl && options.stop_margin > StopMarginMax(*options.ttl)) {
+    return InvalidOption("stop_margin", "leaves no time to renew a lease of this ttl");
+  }
+  return absl::OkStatus();
+}
+
 AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& options) {
-  if (absl::Status status = CheckOptions(options); !status.ok()) return AcquireResult(status);
+  if (absl::Status status = Check(options); !status.ok()) return AcquireResult(status);
   Duration expires_in = options.ttl.value_or(kTtlDefault);
   if (options.wait_timeout > milliseconds(0)) expires_in += kPlaceKept;
 

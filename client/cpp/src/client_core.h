@@ -46,6 +46,9 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
 
+  // INVALID_ARGUMENT for an option of an acquire that is checked here.
+  static absl::Status Check(const AcquireOptions& options);
+
   // As in Client.
   AcquireResult Acquire(std::string_view name, const AcquireOptions& options);
   absl::StatusOr<Lease> Adopt(std::string_view name, std::string_view lease_id,

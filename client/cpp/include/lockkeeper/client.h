@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "lockkeeper/acquire_result.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/leadership.h"
 #include "lockkeeper/lease.h"
 #include "lockkeeper/options.h"
 
@@ -81,6 +82,11 @@ class Client {
   // `fn` throws, too.
   absl::Status WithLock(std::string_view name, const AcquireOptions& options,
                         absl::FunctionRef<absl::Status(Lease&)> fn);
+
+  // Campaigns for the lock, to lead while it holds it, and returns at once. Errors:
+  // INVALID_ARGUMENT for an option that a campaign cannot use; those of the acquires go to
+  // on_error.
+  absl::StatusOr<Leadership> Lead(std::string_view name, LeadOptions options);
 
   // Takes over a live lease that another client detached: extends it, and renews it from now on.
   // Errors: those of rpc Extend, LEASE_LOST above all.
