@@ -229,7 +229,8 @@ class Judge {
     Micros proof_short{};    // By so much its proof ends too early.
     bool doubted = false;    // The store may have forgotten it.
     bool forgotten = false;  // And has forgotten something.
-    bool line_from_before = false;  // Older data may have brought places back.
+    bool line_from_before = false;           // Older data may have brought places back.
+    Instant outdone_until = Instant::min();  // What a proof with a lower token took the lock from.
     Phase phase = Phase::kNone;
     bool end_doubted =
         false;  // It was released, but the store cannot know whether it ran until then.

@@ -84,6 +84,7 @@ bool Judge::QuarantineIsNeedless(Instant now) const {
   if (now >= quarantine_end_) return false;
   return std::all_of(locks_.begin(), locks_.end(), [this, now](const auto& entry) {
     const Lock& lock = entry.second;
+    if (now <= lock.outdone_until + tolerance_) return false;
     const bool unproved = lock.doubted || lock.forgotten || lock.epoch != epochs_;
     if (!unproved || lock.phase == Phase::kNone) return true;
     const Instant over = std::max<Instant>(lock.turn.end, lock.told_end) + lock.turn.lock_delay;
@@ -175,6 +176,10 @@ void Judge::Reasserted(Turn turn, Instant now) {
     Violation(shown + " was given " + turn.to.lock + " back after its lease had ended");
   }
   Leave(state, turn.to.lease_id, now);
+  if (state.turn.token > turn.token) {
+    const Instant end = std::max<Instant>(state.turn.end, state.told_end);
+    state.outdone_until = std::max<Instant>(state.outdone_until, end + state.turn.lock_delay);
+  }
   state.told_end = same ? std::max(state.told_end, turn.end) : turn.end;
   state.phase = Phase::kLease;
   state.turn = std::move(turn);

@@ -487,6 +487,17 @@ TEST_F(JudgeLossesTest, QuarantineIsNeedlessForLeasesThatAreProved) {
   EXPECT_TRUE(judge.QuarantineIsNeedless(At(30)));
 }
 
+// A client that proves a lease which it had given up takes the lock from one that has it.
+TEST_F(JudgeLossesTest, QuarantineIsNotNeedlessWhileALeaseRunsThatALowerTokenHasOutdone) {
+  Give(TryOf('a'), 1, 0);
+  Release('a', 1);
+  Give(TryOf('b'), 2, 5);
+  Lose(Forgot::kSome, 10);
+  TakeBack('a', 1, 20);
+  EXPECT_FALSE(judge.QuarantineIsNeedless(At(5 + kTtl)));
+  EXPECT_TRUE(judge.QuarantineIsNeedless(At(5 + kTtl + 1)));
+}
+
 TEST_F(JudgeLossesTest, LockIsGivenOnceTheQuarantineWasEnded) {
   Give(TryOf('a'), 1, 0);
   Lose(Forgot::kSome, 10);
