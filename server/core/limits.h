@@ -106,6 +106,10 @@ inline constexpr int kCallsPerConnectionMax = 10'000;
 // that for seconds.
 inline constexpr int kReceiveBufferBytes = 16 * 1024;
 
+// Bytes of a TCP segment of a client. On loopback they would be up to 64 KiB, and the kernel of a
+// client whose next segment is longer than the window waits for 200 ms before it sends a part.
+inline constexpr int kSegmentBytesMax = 1'460;
+
 // Descriptors that the connections of clients do not get, for Redis, HTTP and files. If the process
 // may have fewer than twice as many: the half.
 inline constexpr size_t kDescriptorReserve = 128;

@@ -31,12 +31,13 @@ void SetOption(int socket, int level, int name, int value) {
   setsockopt(socket, level, name, &value, sizeof(value));
 }
 
-// Connections inherit the buffer. If it were set on them later, a client that has seen a larger
+// Connections inherit them. If the buffer were set on them later, a client that has seen a larger
 // window would stall.
 std::vector<os::Descriptor> WithOptions(std::vector<ListeningSocket> listening) {
   std::vector<os::Descriptor> sockets;
   for (ListeningSocket& one : listening) {
     SetOption(one.socket.get(), SOL_SOCKET, SO_RCVBUF, core::limits::kReceiveBufferBytes);
+    SetOption(one.socket.get(), IPPROTO_TCP, TCP_MAXSEG, core::limits::kSegmentBytesMax);
     if (one.security != config::Security::kNone) {
       // The kernel keeps a connection to itself until its client has said something.
       SetOption(one.socket.get(), IPPROTO_TCP, TCP_DEFER_ACCEPT,

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many connections the daemon has, and whom it closes for a new one.
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <memory>
 #include <vector>
 
+#include "core/limits.h"
 #include "integration/daemon/fixture.h"
 #include "os/descriptor.h"
 #include "support/process/tcp_connection.h"
@@ -54,6 +58,20 @@ TEST_F(ConnectionsTest, IdleConnectionsTakeNoDescriptorFromOthers) {
   ExpectServed(*daemon);
   EXPECT_THAT(Get(*daemon, "/metrics").body,
               Not(HasSubstr("lockkeeper_connections_closed_total{reason=\"too_many\"} 0\n")));
+}
+
+// A client whose next segment does not fit into the window waits for 200 ms; those of loopback
+// would be four times as long as the whole buffer.
+TEST_F(ConnectionsTest, SegmentsOfClientsAreMuchShorterThanTheBuffer) {
+  const auto daemon = Start({"--redis", redis_.url()});
+  const os::Descriptor client = support::ConnectTo(PortOf(*daemon));
+
+  int segment = 0;
+  socklen_t size = sizeof segment;
+  ASSERT_EQ(getsockopt(client.get(), IPPROTO_TCP, TCP_MAXSEG, &segment, &size), 0);
+
+  EXPECT_GT(segment, 0);
+  EXPECT_LE(8 * segment, core::limits::kReceiveBufferBytes);
 }
 
 TEST_F(ConnectionsTest, AreBounded) {

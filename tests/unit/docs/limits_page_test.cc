@@ -78,6 +78,7 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kConnectionsMax),
           LOCKKEEPER_LIMIT(kCallsPerConnectionMax),
           LOCKKEEPER_LIMIT(kReceiveBufferBytes),
+          LOCKKEEPER_LIMIT(kSegmentBytesMax),
           LOCKKEEPER_LIMIT(kDescriptorReserve),
           LOCKKEEPER_LIMIT(kListsMax),
           LOCKKEEPER_LIMIT(kOperationsOfSessionsMax),
