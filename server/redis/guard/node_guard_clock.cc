@@ -62,7 +62,10 @@ void NodeGuard::LearnClockOfNewEpoch(Instant sent, NodeTime node, const SeenMark
   const Micros offset = seen.marker.clock_offset;
   token_floor_.SawClock(node);
   if (now - service_clock_since_ >= kOthersSayWithin) {
+    const bool is_certain = NodeClock(service_clock_).Saw(sent, now, Less(node, offset));
     if (service_clock_.Saw(sent, now, Less(node, offset), kMayBeTheSame)) {
+      // If it took a step for drift, whoever notices that step knows service time better.
+      if (!is_certain) service_clock_since_ = now;
       if (offset != known_->marker.clock_offset) ++clock_steps_.count;
       clock_steps_.epoch = known_->marker.epoch;
       clock_learned_ = now;

@@ -104,6 +104,36 @@ TEST_F(TwoLossesTest, SecondStepBeforeTheFirstWasAgreedOnIsNoticed) {
   EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(1'898ms), Lt(1'902ms)));
 }
 
+// The one that was away takes the step for drift, since it does not know the clock well any more.
+TEST_F(TwoLossesTest, DaemonThatTookAStepForDriftFollowsWhoeverNoticesIt) {
+  for (const core::Millis step : {104ms, -104ms}) {
+    Guarded& one = Another();
+    Guarded& two = Another();
+    ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+    executor_.AdvanceBy(2s);
+    const core::Micros before = StepsThatMarkerTells();
+    two.node.GoAway(InFlight::kLost);
+    Run({"FLUSHALL"});
+    one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
+    executor_.AdvanceBy(10s);
+    ASSERT_TRUE(PermitsSoon(one));
+    const int64_t epoch = ParseMarker(Marker())->marker.epoch;
+    one.node.GoAway(InFlight::kLost);
+    server_.clock().StepBy(step);
+    two.node.ComeBack();
+    ASSERT_TRUE(PermitsSoon(two));
+    ASSERT_EQ(ParseMarker(Marker())->marker.epoch, epoch) << "taken for drift";
+
+    one.node.ComeBack();
+    one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
+    executor_.AdvanceBy(3s);
+
+    EXPECT_EQ(ParseMarker(Marker())->marker.epoch, epoch + 1) << "one step, one quarantine";
+    EXPECT_THAT(StepsThatMarkerTells() - before, AllOf(Gt(step - 2ms), Lt(step + 2ms)));
+    daemons_.clear();
+  }
+}
+
 // The daemon that was away sees both steps and the marker of the first in one answer.
 TEST_F(TwoLossesTest, SecondStepIsNoticedByADaemonThatSawNeither) {
   struct Steps {
