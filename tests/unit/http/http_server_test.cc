@@ -109,7 +109,8 @@ class HttpServerTest : public testing::Test {
   support::RecordedLog log_;
   telemetry::Metrics metrics_{"1.0", "abc"};
   telemetry::HealthBoard health_{log_.logger(), metrics_};
-  const std::string long_body_ = std::string(4 << 20, 'b') + "end";
+  // Longer than what the kernel may keep for a client that does not read.
+  const std::string long_body_ = std::string(16 << 20, 'b') + "end";
 };
 
 TEST_F(HttpServerTest, HealthIsThatOfTheProcess) {
