@@ -29,6 +29,7 @@ class ConnectionsTest : public DaemonTest {
   // Connections to the daemon that say nothing.
   static std::vector<os::Descriptor> Idle(const DaemonProcess& daemon, int count) {
     std::vector<os::Descriptor> idle;
+    idle.reserve(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) idle.push_back(support::ConnectTo(PortOf(daemon)));
     return idle;
   }

@@ -45,19 +45,19 @@ class JudgeHistory : public testing::Test {
   }
   Turn Give(const Try& to, int64_t token, int64_t now, bool offered = false) {
     Turn turn = TurnOf(to, token, now, offered);
-    judge.TurnGiven(turn, At(now));
+    judge_.TurnGiven(turn, At(now));
     return turn;
   }
   void Offer(const Try& to, int64_t token, int64_t now) { Give(to, token, now, true); }
 
-  void Claim(char id, int64_t now) { judge.Extended("a", IdOf(id), At(now + kTtl), At(now)); }
-  void Release(char id, int64_t now) { judge.Released("a", IdOf(id), At(now)); }
+  void Claim(char id, int64_t now) { judge_.Extended("a", IdOf(id), At(now + kTtl), At(now)); }
+  void Release(char id, int64_t now) { judge_.Released("a", IdOf(id), At(now)); }
 
   // Daemon 1's holder gets the lock at 0 with token 1; then B, and C, of daemon 2, stand in line.
   void HolderAndTwoWaiters() {
     Give(TryOf('a'), 1, 0);
-    judge.Joined(TryOf('b', 2, 1), 10, At(10));
-    judge.Joined(TryOf('c', 2, 2), 11, At(11));
+    judge_.Joined(TryOf('b', 2, 1), 10, At(10));
+    judge_.Joined(TryOf('c', 2, 2), 11, At(11));
   }
 
   // The holder releases at 20, and B gets the offer, with token 2.
@@ -69,11 +69,11 @@ class JudgeHistory : public testing::Test {
 
   // What the judge found has to be one violation, and to speak of this.
   void ExpectOne(const std::string& text) {
-    EXPECT_THAT(judge.violations(), testing::ElementsAre(testing::HasSubstr(text)));
+    EXPECT_THAT(judge_.violations(), testing::ElementsAre(testing::HasSubstr(text)));
   }
-  void ExpectNone() { EXPECT_THAT(judge.violations(), testing::IsEmpty()); }
+  void ExpectNone() { EXPECT_THAT(judge_.violations(), testing::IsEmpty()); }
 
-  Judge judge{kRetention};
+  Judge judge_{kRetention};
 };
 
 }  // namespace lockkeeper::simulation

@@ -12,8 +12,8 @@ class JudgeLocalLinesTest : public JudgeHistory {
   // Daemon 1's holder has the lock from 0 on; then B stands at `daemon`, and C behind it.
   void HolderAndTwoWaitersAt(int daemon) {
     Ask(TryOf('a'), 1, 0);
-    judge.StandsHere(TryOf('b', daemon, 1), At(10));
-    judge.StandsHere(TryOf('c', daemon, 2), At(11));
+    judge_.StandsHere(TryOf('b', daemon, 1), At(10));
+    judge_.StandsHere(TryOf('c', daemon, 2), At(11));
   }
 
   // It was asked for just before.
@@ -22,12 +22,12 @@ class JudgeLocalLinesTest : public JudgeHistory {
     Turn turn = TurnOf(what, token, now);
     turn.sent = At(sent);
     turn.attempt = attempt;
-    judge.TurnGiven(turn, At(now));
+    judge_.TurnGiven(turn, At(now));
   }
 
   void ReleaseOver(int daemon, int64_t now) {
     Release('a', now);
-    judge.FreedOver(DaemonId(daemon), "a", At(now));
+    judge_.FreedOver(DaemonId(daemon), "a", At(now));
   }
 };
 
@@ -35,7 +35,7 @@ TEST_F(JudgeLocalLinesTest, FirstInLineIsServed) {
   HolderAndTwoWaitersAt(2);
   ReleaseOver(2, 100);
   Ask(TryOf('b', 2, 1), 2, 103);
-  judge.LeavesHere(TryOf('b', 2, 1), At(104));
+  judge_.LeavesHere(TryOf('b', 2, 1), At(104));
 
   ExpectNone();
 }
@@ -53,7 +53,7 @@ TEST_F(JudgeLocalLinesTest, NewcomerAtTheSameDaemonIsServed) {
   ReleaseOver(2, 100);
   Ask(TryOf('d', 2, 3), 2, 103);
 
-  EXPECT_EQ(judge.violations().size(), 2U);
+  EXPECT_EQ(judge_.violations().size(), 2U);
 }
 
 TEST_F(JudgeLocalLinesTest, AnotherDaemonIsServedFirst) {
@@ -68,11 +68,11 @@ TEST_F(JudgeLocalLinesTest, AnotherDaemonIsServedFirst) {
 TEST_F(JudgeLocalLinesTest, LockThatHoldAtLeastKeepsClosedAfterALoss) {
   Turn turn = TurnOf(TryOf('a'), 1, 0);
   turn.hold_at_least = core::Millis(5 * kTtl);
-  judge.TurnGiven(turn, At(0));
-  judge.StandsHere(TryOf('b', 2, 1), At(10));
+  judge_.TurnGiven(turn, At(0));
+  judge_.StandsHere(TryOf('b', 2, 1), At(10));
   ReleaseOver(1, 100);
-  judge.StoreLost(Forgot::kSome, At(200));
-  judge.LeavesHere(TryOf('b', 2, 1), At(4 * kTtl));
+  judge_.StoreLost(Forgot::kSome, At(200));
+  judge_.LeavesHere(TryOf('b', 2, 1), At(4 * kTtl));
 
   ExpectNone();
 }
@@ -87,7 +87,7 @@ TEST_F(JudgeLocalLinesTest, NewcomerThatAskedBeforeAnybodyStoodThere) {
 
 TEST_F(JudgeLocalLinesTest, QuestionOfOneThatHasLeftArrivesLate) {
   HolderAndTwoWaitersAt(2);
-  judge.LeavesHere(TryOf('b', 2, 1), At(50));
+  judge_.LeavesHere(TryOf('b', 2, 1), At(50));
   ReleaseOver(2, 100);
   AskSince(TryOf('b', 2, 1), 2, 103, 40);
 
@@ -113,8 +113,8 @@ TEST_F(JudgeLocalLinesTest, RepeatAsksThoughOthersStandThere) {
 
 TEST_F(JudgeLocalLinesTest, LaterAttemptHasThePlaceOfTheEarlierOne) {
   HolderAndTwoWaitersAt(2);
-  judge.LeavesHere(TryOf('b', 2, 1), At(50));
-  judge.StandsHere(TryOf('b', 2, 3), At(50));
+  judge_.LeavesHere(TryOf('b', 2, 1), At(50));
+  judge_.StandsHere(TryOf('b', 2, 3), At(50));
   ReleaseOver(2, 100);
   Ask(TryOf('c', 2, 2), 2, 103);
 
@@ -139,7 +139,7 @@ TEST_F(JudgeLocalLinesTest, ReleaseOverAnotherDaemonIsFoundByTheNextQuestion) {
 TEST_F(JudgeLocalLinesTest, ReleaseOverAnotherDaemonIsNeverFound) {
   HolderAndTwoWaitersAt(2);
   ReleaseOver(1, 100);
-  judge.LeavesHere(TryOf('b', 2, 1), At(401));
+  judge_.LeavesHere(TryOf('b', 2, 1), At(401));
 
   ExpectOne("was free for 301 ms while somebody waited at daemon 02");
 }
@@ -153,7 +153,7 @@ TEST_F(JudgeLocalLinesTest, EndOfALeaseIsKnown) {
 
 TEST_F(JudgeLocalLinesTest, EndOfALeaseThatWasSetJustBeforeIsNotKnown) {
   HolderAndTwoWaitersAt(2);
-  judge.Extended("a", IdOf('a'), At(kTtl + 10), At(kTtl - 100));
+  judge_.Extended("a", IdOf('a'), At(kTtl + 10), At(kTtl - 100));
   Ask(TryOf('b', 2, 1), 2, kTtl + 100);
 
   ExpectNone();
@@ -161,7 +161,7 @@ TEST_F(JudgeLocalLinesTest, EndOfALeaseThatWasSetJustBeforeIsNotKnown) {
 
 TEST_F(JudgeLocalLinesTest, DaemonWithAFaultAsksLater) {
   HolderAndTwoWaitersAt(2);
-  judge.Disturbed(DaemonId(2), At(2'000));
+  judge_.Disturbed(DaemonId(2), At(2'000));
   ReleaseOver(2, 100);
   Ask(TryOf('d', 3, 1), 2, 2'300);
   ExpectNone();
@@ -169,8 +169,8 @@ TEST_F(JudgeLocalLinesTest, DaemonWithAFaultAsksLater) {
 
 TEST_F(JudgeLocalLinesTest, NobodyWaitsAnyMore) {
   HolderAndTwoWaitersAt(2);
-  judge.LeavesHere(TryOf('b', 2, 1), At(50));
-  judge.LeavesHere(TryOf('c', 2, 2), At(60));
+  judge_.LeavesHere(TryOf('b', 2, 1), At(50));
+  judge_.LeavesHere(TryOf('c', 2, 2), At(60));
   ReleaseOver(2, 100);
   Ask(TryOf('d', 3, 1), 2, 900);
 

@@ -13,30 +13,30 @@ using JudgeOffersTest = JudgeHistory;
 
 TEST_F(JudgeOffersTest, OfferIsDeclinedWhileItsCallWaits) {
   OfferToTheFirstWaiter();
-  judge.Declined(TryOf('b', 2, 1));
-  judge.Settled(TryOf('b', 2, 1));
+  judge_.Declined(TryOf('b', 2, 1));
+  judge_.Settled(TryOf('b', 2, 1));
   ExpectOne("an offer of a to bbbbbbbb was declined while it waited");
 }
 
 TEST_F(JudgeOffersTest, OfferIsDeclinedToOneThatIsToldThatNobodyKnows) {
   OfferToTheFirstWaiter();
-  judge.Declined(TryOf('b', 2, 1));
-  judge.Answered(TryOf('b', 2, 1), At(30));
+  judge_.Declined(TryOf('b', 2, 1));
+  judge_.Answered(TryOf('b', 2, 1), At(30));
   ExpectNone();
 }
 
 TEST_F(JudgeOffersTest, OfferIsDeclinedOnceItsCallHasAnAnswer) {
   OfferToTheFirstWaiter();
-  judge.Settled(TryOf('b', 2, 1));
-  judge.Answered(TryOf('b', 2, 1), At(30));
-  judge.Declined(TryOf('b', 2, 1));
+  judge_.Settled(TryOf('b', 2, 1));
+  judge_.Answered(TryOf('b', 2, 1), At(30));
+  judge_.Declined(TryOf('b', 2, 1));
   ExpectNone();
 }
 
 // B has let its offer lapse, and so has C. Now B is offered the lock again.
 TEST_F(JudgeOffersTest, ClientThatLetAnOfferLapseCostsASecondOneToo) {
   OfferToTheFirstWaiter();
-  judge.Delivered(TryOf('b', 2, 1));
+  judge_.Delivered(TryOf('b', 2, 1));
   Offer(TryOf('c', 2, 2), 3, 1'020);
   Offer(TryOf('b', 2, 1), 4, 2'020);
   Offer(TryOf('c', 2, 2), 5, 3'020);
@@ -45,18 +45,18 @@ TEST_F(JudgeOffersTest, ClientThatLetAnOfferLapseCostsASecondOneToo) {
 
 TEST_F(JudgeOffersTest, ClientThatLetAnOfferLapseIsSetAsideAtOnce) {
   OfferToTheFirstWaiter();
-  judge.Delivered(TryOf('b', 2, 1));
-  judge.Answered(TryOf('b', 2, 1), At(20));
+  judge_.Delivered(TryOf('b', 2, 1));
+  judge_.Answered(TryOf('b', 2, 1), At(20));
   Offer(TryOf('c', 2, 2), 3, 1'020);
   Offer(TryOf('b', 2, 1), 4, 2'020);
-  judge.SetAside(TryOf('b', 2, 1), At(2'030));
+  judge_.SetAside(TryOf('b', 2, 1), At(2'030));
   Offer(TryOf('d', 2, 3), 5, 2'030);
   ExpectNone();
 }
 
 TEST_F(JudgeOffersTest, OfferThatWasClaimedAfterAllIsSetAsideByNobody) {
   OfferToTheFirstWaiter();
-  judge.Delivered(TryOf('b', 2, 1));
+  judge_.Delivered(TryOf('b', 2, 1));
   Offer(TryOf('c', 2, 2), 3, 1'020);
   Offer(TryOf('b', 2, 1), 4, 2'020);
   Claim('b', 2'500);
@@ -66,7 +66,7 @@ TEST_F(JudgeOffersTest, OfferThatWasClaimedAfterAllIsSetAsideByNobody) {
 
 TEST_F(JudgeOffersTest, WaiterIsSetAsideWhileItsCallWaits) {
   OfferToTheFirstWaiter();
-  judge.SetAside(TryOf('b', 2, 1), At(30));
+  judge_.SetAside(TryOf('b', 2, 1), At(30));
   ExpectOne("the place of bbbbbbbb in the line of a was set aside while it waited");
 }
 

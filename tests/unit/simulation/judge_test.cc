@@ -18,7 +18,7 @@ class JudgeTest : public JudgeHistory {
   void GiveWithHold(char id, int64_t token, int64_t now) {
     Turn turn = TurnOf(TryOf(id), token, now);
     turn.hold_at_least = core::Millis(kHold);
-    judge.TurnGiven(turn, At(now));
+    judge_.TurnGiven(turn, At(now));
   }
 };
 
@@ -35,8 +35,8 @@ TEST_F(JudgeTest, GrantThatBeganAfterAnotherWasHeardOfHasALowerToken) {
   Give(TryOf('a'), 5, 0);
   Release('a', 100);
   Give(TryOf('b'), 6, 200);
-  judge.Granted("a", 6, false, At(190), At(201));
-  judge.Granted("a", 5, false, At(202), At(203));
+  judge_.Granted("a", 6, false, At(190), At(201));
+  judge_.Granted("a", 5, false, At(202), At(203));
   ExpectOne("token 5 of a is not above 6");
 }
 
@@ -44,15 +44,15 @@ TEST_F(JudgeTest, GrantsThatOverlapMayBeHeardOfInAnyOrder) {
   Give(TryOf('a'), 5, 0);
   Release('a', 100);
   Give(TryOf('b'), 6, 200);
-  judge.Granted("a", 6, false, At(190), At(201));
-  judge.Granted("a", 5, false, At(200), At(203));
+  judge_.Granted("a", 6, false, At(190), At(201));
+  judge_.Granted("a", 5, false, At(200), At(203));
   ExpectNone();
-  EXPECT_EQ(judge.grants(), 2U);
+  EXPECT_EQ(judge_.grants(), 2U);
 }
 
 TEST_F(JudgeTest, TokenThatTheStoreNeverGave) {
   Give(TryOf('a'), 5, 0);
-  judge.Granted("a", 6, false, At(0), At(1));
+  judge_.Granted("a", 6, false, At(0), At(1));
   ExpectOne("token 6 of a was never given");
 }
 
@@ -60,26 +60,26 @@ TEST_F(JudgeTest, StaleTokenIsAdmitted) {
   Give(TryOf('a'), 5, 0);
   Release('a', 100);
   Give(TryOf('b'), 6, 200);
-  judge.Fenced("a", 6, true);
-  judge.Fenced("a", 5, false);
+  judge_.Fenced("a", 6, true);
+  judge_.Fenced("a", 5, false);
   ExpectNone();
-  judge.Fenced("a", 5, true);
+  judge_.Fenced("a", 5, true);
   ExpectOne("token 5 of a was admitted");
 }
 
 // --- one holder
 
 TEST_F(JudgeTest, TwoClientsBelieveAtTheSameTime) {
-  judge.BeliefBegan("a", 1, 5);
-  judge.BeliefBegan("a", 2, 6);
+  judge_.BeliefBegan("a", 1, 5);
+  judge_.BeliefBegan("a", 2, 6);
   ExpectOne("clients 1 and 2 hold a at the same time");
 }
 
 TEST_F(JudgeTest, ClientsBelieveOneAfterTheOther) {
-  judge.BeliefBegan("a", 1, 5);
-  judge.BeliefBegan("b", 2, 5);
-  judge.BeliefEnded("a", 1, 5);
-  judge.BeliefBegan("a", 2, 6);
+  judge_.BeliefBegan("a", 1, 5);
+  judge_.BeliefBegan("b", 2, 5);
+  judge_.BeliefEnded("a", 1, 5);
+  judge_.BeliefBegan("a", 2, 6);
   ExpectNone();
 }
 
@@ -91,7 +91,7 @@ TEST_F(JudgeTest, LockIsGivenWhileALeaseRuns) {
 
 TEST_F(JudgeTest, LockIsGivenWhileAnExtendedLeaseRuns) {
   Give(TryOf('a'), 1, 0);
-  judge.Extended("a", IdOf('a'), At(3 * kTtl), At(500));
+  judge_.Extended("a", IdOf('a'), At(3 * kTtl), At(500));
   Give(TryOf('b'), 2, 2 * kTtl);
   ExpectOne("before the turn of aaaaaaaa was over");
 }
@@ -106,7 +106,7 @@ TEST_F(JudgeTest, RepeatIsGivenTheLockAfterItsLeaseWasReleased) {
   }
   Turn repeat = TurnOf(TryOf('a'), 20, 20);
   repeat.attempt = 2;
-  judge.TurnGiven(repeat, At(20));
+  judge_.TurnGiven(repeat, At(20));
   ExpectOne("by a repeat of its acquire");
 }
 
@@ -114,7 +114,7 @@ TEST_F(JudgeTest, RepeatIsGivenTheLockAfterItsLeaseExpired) {
   Give(TryOf('a'), 1, 0);
   Turn repeat = TurnOf(TryOf('a'), 2, kTtl);
   repeat.attempt = 2;
-  judge.TurnGiven(repeat, At(kTtl));
+  judge_.TurnGiven(repeat, At(kTtl));
   ExpectOne("by a repeat of its acquire");
 }
 
@@ -126,19 +126,19 @@ TEST_F(JudgeTest, RepeatIsGivenTheLockWithTheFirstAttemptThatStoodAgain) {
     Give(TryOf(id), token, token);
     Release(id, token);
   }
-  judge.FirstAttemptStands(TryOf('a'));
+  judge_.FirstAttemptStands(TryOf('a'));
   Turn repeat = TurnOf(TryOf('a'), 20, 20);
   repeat.attempt = 2;
-  judge.TurnGiven(repeat, At(20));
+  judge_.TurnGiven(repeat, At(20));
   ExpectNone();
 }
 
 TEST_F(JudgeTest, RepeatOfWhatWasWithdrawnIsGivenTheLock) {
   Give(TryOf('a'), 1, 0);
-  judge.Withdrawn(TryOf('a'), At(1));
+  judge_.Withdrawn(TryOf('a'), At(1));
   Turn repeat = TurnOf(TryOf('a', 2), 2, 2);
   repeat.attempt = 2;
-  judge.TurnGiven(repeat, At(2));
+  judge_.TurnGiven(repeat, At(2));
   ExpectNone();
 }
 
@@ -149,7 +149,7 @@ TEST_F(JudgeTest, LockIsGivenWithinTheLockDelay) {
   turn.to = TryOf('b');
   turn.lock_delay = core::Millis(500);
   turn.end = At(kTtl);
-  judge.TurnGiven(turn, At(20));
+  judge_.TurnGiven(turn, At(20));
   Give(TryOf('c'), 3, kTtl + 499);
   ExpectOne("before the turn of bbbbbbbb was over");
 }
@@ -171,8 +171,8 @@ TEST_F(JudgeTest, HoldAtLeastCountsFromTheClaim) {
   Turn turn = TurnOf(TryOf('a'), 1, 0);
   turn.hold_at_least = core::Millis(kHold);
   turn.offered = true;
-  judge.TurnGiven(turn, At(0));
-  judge.Extended("a", IdOf('a'), At(100 + kTtl), At(100));
+  judge_.TurnGiven(turn, At(0));
+  judge_.Extended("a", IdOf('a'), At(100 + kTtl), At(100));
   Release('a', 200);
   Give(TryOf('b'), 2, 100 + kHold - 1);
   ExpectOne("before the turn of aaaaaaaa was over");
@@ -187,7 +187,7 @@ TEST_F(JudgeTest, LockIsGivenWhenTheHoldAtLeastIsOver) {
 
 TEST_F(JudgeTest, HoldAtLeastOfAWithdrawnGrantClosesNothing) {
   GiveWithHold('a', 1, 0);
-  judge.Withdrawn(TryOf('a'), At(10));
+  judge_.Withdrawn(TryOf('a'), At(10));
   Give(TryOf('b'), 2, 11);
   ExpectNone();
 }
@@ -203,45 +203,45 @@ TEST_F(JudgeTest, LockIsGivenWhenTheLeaseOrTheOfferIsOver) {
 
 TEST_F(JudgeTest, AnotherCallTakesTheLockBack) {
   Give(TryOf('a', 1, 1), 1, 0);
-  judge.Repeated(TryOf('a', 2, 1), 2, At(5));
-  judge.Withdrawn(TryOf('a', 1, 1), At(10));
+  judge_.Repeated(TryOf('a', 2, 1), 2, At(5));
+  judge_.Withdrawn(TryOf('a', 1, 1), At(10));
   ExpectOne("a was taken back from aaaaaaaa by a call that has not got it");
 }
 
 TEST_F(JudgeTest, CallThatGotTheLockTakesItBack) {
   Give(TryOf('a', 1, 1), 1, 0);
-  judge.Repeated(TryOf('a', 2, 1), 2, At(5));
-  judge.Withdrawn(TryOf('a', 2, 1), At(10));
+  judge_.Repeated(TryOf('a', 2, 1), 2, At(5));
+  judge_.Withdrawn(TryOf('a', 2, 1), At(10));
   Give(TryOf('b'), 2, 20);
   ExpectNone();
 }
 
 TEST_F(JudgeTest, CallTakesBackWhatTwoCallsOfOneAttemptGot) {
   Give(TryOf('a', 1, 1), 1, 0);
-  judge.Repeated(TryOf('a', 1, 2), 1, At(5));
-  judge.Withdrawn(TryOf('a', 1, 1), At(10));
+  judge_.Repeated(TryOf('a', 1, 2), 1, At(5));
+  judge_.Withdrawn(TryOf('a', 1, 1), At(10));
   ExpectOne("by a call that has not got it");
 }
 
 TEST_F(JudgeTest, CallThatHasNotGotALapsedOfferTakesNothingBack) {
   Offer(TryOf('a', 1, 1), 1, 0);
-  judge.Withdrawn(TryOf('a', 2, 1), At(kTtl));
+  judge_.Withdrawn(TryOf('a', 2, 1), At(kTtl));
   Give(TryOf('b'), 2, kTtl);
   ExpectNone();
 }
 
 TEST_F(JudgeTest, LeaseThatItsHolderKnowsOfIsTakenBack) {
   Offer(TryOf('a'), 1, 0);
-  judge.Delivered(TryOf('a'));
+  judge_.Delivered(TryOf('a'));
   Claim('a', 10);
-  judge.Withdrawn(TryOf('a'), At(20));
+  judge_.Withdrawn(TryOf('a'), At(20));
   ExpectOne("a was taken back from aaaaaaaa, which knows that it has it");
 }
 
 TEST_F(JudgeTest, OfferThatIsNotClaimedIsTakenBack) {
   Offer(TryOf('a'), 1, 0);
-  judge.Delivered(TryOf('a'));
-  judge.Withdrawn(TryOf('a'), At(20));
+  judge_.Delivered(TryOf('a'));
+  judge_.Withdrawn(TryOf('a'), At(20));
   ExpectNone();
 }
 
@@ -249,60 +249,60 @@ TEST_F(JudgeTest, OfferThatIsNotClaimedIsTakenBack) {
 
 TEST_F(JudgeTest, LeaseThatWasGivenUpIsTakenBackLate) {
   Give(TryOf('a'), 1, 0);
-  judge.GivenUp(TryOf('a'), At(10));
-  judge.Withdrawn(TryOf('a'), At(61));
+  judge_.GivenUp(TryOf('a'), At(10));
+  judge_.Withdrawn(TryOf('a'), At(61));
   ExpectOne("aaaaaaaa kept a for 51 ms after it had been given up");
 }
 
 TEST_F(JudgeTest, LeaseThatWasGivenUpIsTakenBackInTime) {
   Give(TryOf('a'), 1, 0);
-  judge.GivenUp(TryOf('a'), At(10));
-  judge.Withdrawn(TryOf('a'), At(60));
+  judge_.GivenUp(TryOf('a'), At(10));
+  judge_.Withdrawn(TryOf('a'), At(60));
   ExpectNone();
 }
 
 TEST_F(JudgeTest, LeaseThatWasGivenUpRunsToItsEnd) {
   Give(TryOf('a'), 1, 0);
-  judge.GivenUp(TryOf('a'), At(10));
+  judge_.GivenUp(TryOf('a'), At(10));
   Give(TryOf('b'), 2, kTtl + 500);
   ExpectOne("aaaaaaaa kept a for 990 ms after it had been given up");
 }
 
 TEST_F(JudgeTest, LeaseThatComesAfterItWasGivenUpIsTakenBackInTime) {
-  judge.GivenUp(TryOf('a'), At(0));
+  judge_.GivenUp(TryOf('a'), At(0));
   Give(TryOf('a'), 1, 500);
-  judge.Withdrawn(TryOf('a'), At(550));
+  judge_.Withdrawn(TryOf('a'), At(550));
   ExpectNone();
 }
 
 TEST_F(JudgeTest, LeaseThatWasGivenUpIsReleasedLate) {
   Give(TryOf('a'), 1, 0);
-  judge.GivenUp(TryOf('a'), At(10));
+  judge_.GivenUp(TryOf('a'), At(10));
   Release('a', 61);
   ExpectOne("aaaaaaaa kept a for 51 ms after it had been given up");
 }
 
 TEST_F(JudgeTest, RetryTakesOverWhatShouldHaveBeenTakenBack) {
   Give(TryOf('a', 1, 1), 1, 0);
-  judge.GivenUp(TryOf('a', 1, 1), At(10));
-  judge.Repeated(TryOf('a', 2, 1), 2, At(61));
+  judge_.GivenUp(TryOf('a', 1, 1), At(10));
+  judge_.Repeated(TryOf('a', 2, 1), 2, At(61));
   ExpectOne("aaaaaaaa kept a for 51 ms after it had been given up");
 }
 
 TEST_F(JudgeTest, RetryTakesOverWhatWasGivenUp) {
   Give(TryOf('a', 1, 1), 1, 0);
-  judge.GivenUp(TryOf('a', 1, 1), At(10));
-  judge.Repeated(TryOf('a', 2, 1), 2, At(50));
+  judge_.GivenUp(TryOf('a', 1, 1), At(10));
+  judge_.Repeated(TryOf('a', 2, 1), 2, At(50));
   Release('a', 500);
   ExpectNone();
 }
 
 TEST_F(JudgeTest, LeaseThatWasGivenUpInAFaultIsTakenBackSoonAfterIt) {
   Give(TryOf('a', 1, 1), 1, 0);
-  judge.Extended("a", IdOf('a'), At(9'000), At(5));
-  judge.GivenUp(TryOf('a', 1, 1), At(10));
-  judge.Disturbed(DaemonId(1), At(1'000));
-  judge.Withdrawn(TryOf('a', 1, 1), At(2'501));
+  judge_.Extended("a", IdOf('a'), At(9'000), At(5));
+  judge_.GivenUp(TryOf('a', 1, 1), At(10));
+  judge_.Disturbed(DaemonId(1), At(1'000));
+  judge_.Withdrawn(TryOf('a', 1, 1), At(2'501));
   ExpectOne("aaaaaaaa kept a for 2491 ms after it had been given up");
 }
 
@@ -335,20 +335,20 @@ TEST_F(JudgeTest, LeaseOfAnotherIsExtended) {
 
 TEST_F(JudgeTest, ExtendShortens) {
   Give(TryOf('a'), 1, 0);
-  judge.Extended("a", IdOf('a'), At(kTtl - 1), At(10));
+  judge_.Extended("a", IdOf('a'), At(kTtl - 1), At(10));
   ExpectOne("an extend shortened the lease of aaaaaaaa");
 }
 
 TEST_F(JudgeTest, ClaimMayBeShorterThanTheOffer) {
   Offer(TryOf('a'), 1, 0);
-  judge.Extended("a", IdOf('a'), At(100), At(10));
+  judge_.Extended("a", IdOf('a'), At(100), At(10));
   ExpectNone();
 }
 
 TEST_F(JudgeTest, ClientIsNotToldThatTheLeaseBeforeExpired) {
   Give(TryOf('a'), 1, 0);
   Give(TryOf('b'), 2, kTtl);
-  judge.Granted("a", 2, false, At(kTtl), At(kTtl));
+  judge_.Granted("a", 2, false, At(kTtl), At(kTtl));
   ExpectOne("had not expired, but it had");
 }
 
@@ -356,7 +356,7 @@ TEST_F(JudgeTest, ClientIsToldThatAReleasedLeaseExpired) {
   Give(TryOf('a'), 1, 0);
   Release('a', 10);
   Give(TryOf('b'), 2, 20);
-  judge.Granted("a", 2, true, At(20), At(20));
+  judge_.Granted("a", 2, true, At(20), At(20));
   ExpectOne("had expired, but it had not");
 }
 
@@ -365,7 +365,7 @@ TEST_F(JudgeTest, LapsedOfferCountsAsALease) {
   Release('a', 10);
   Offer(TryOf('b'), 2, 10);
   Give(TryOf('c'), 3, 10 + kTtl);
-  judge.Granted("a", 3, true, At(2 * kTtl), At(2 * kTtl));
+  judge_.Granted("a", 3, true, At(2 * kTtl), At(2 * kTtl));
   ExpectOne("had expired, but it had not");
 }
 
@@ -373,9 +373,9 @@ TEST_F(JudgeTest, OffersAndWithdrawnGrantsHideNoExpiry) {
   Give(TryOf('a'), 1, 0);
   Offer(TryOf('b'), 2, kTtl);
   Give(TryOf('c'), 3, 2 * kTtl);
-  judge.Withdrawn(TryOf('c'), At(2 * kTtl + 10));
+  judge_.Withdrawn(TryOf('c'), At(2 * kTtl + 10));
   Give(TryOf('d'), 4, 2 * kTtl + 20);
-  judge.Granted("a", 4, true, At(3 * kTtl), At(3 * kTtl));
+  judge_.Granted("a", 4, true, At(3 * kTtl), At(3 * kTtl));
   ExpectNone();
 }
 
@@ -383,36 +383,36 @@ TEST_F(JudgeTest, WhatTheStoreHasForgottenIsNotHeldAgainstIt) {
   Give(TryOf('a'), 1, 0);
   const int64_t later = kTtl + kRetention.count();
   Give(TryOf('b'), 2, later);
-  judge.Granted("a", 2, false, At(later), At(later));
+  judge_.Granted("a", 2, false, At(later), At(later));
   ExpectNone();
 }
 
 // --- calls, and what remains
 
 TEST_F(JudgeTest, CallIsAnsweredTwice) {
-  judge.CallAsked(1);
-  judge.CallAnswered(1);
-  judge.CallAnswered(1);
+  judge_.CallAsked(1);
+  judge_.CallAnswered(1);
+  judge_.CallAnswered(1);
   ExpectOne("call 1 was answered twice");
 }
 
 TEST_F(JudgeTest, CallIsNeverAnswered) {
-  judge.CallAsked(1);
-  judge.CallAsked(2);
-  judge.CallAsked(3);
-  judge.CallAnswered(2);
-  judge.CallGone(3);
-  judge.Remains(0, 0);
+  judge_.CallAsked(1);
+  judge_.CallAsked(2);
+  judge_.CallAsked(3);
+  judge_.CallAnswered(2);
+  judge_.CallGone(3);
+  judge_.Remains(0, 0);
   ExpectOne("1 calls were never answered");
 }
 
 TEST_F(JudgeTest, KeysRemain) {
-  judge.Remains(2, 0);
+  judge_.Remains(2, 0);
   ExpectOne("2 keys remain in the store");
 }
 
 TEST_F(JudgeTest, OperationsRemain) {
-  judge.Remains(0, 3);
+  judge_.Remains(0, 3);
   ExpectOne("3 operations never ended");
 }
 
