@@ -25,6 +25,7 @@ struct OperationReply {
   std::span<const Reply> values;
   std::string_view lock_name;
   Route route;
+  core::Instant sent;
   bool by_right_clock = true;  // False: the node's clock was set just before.
 };
 

@@ -279,8 +279,12 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
 
   const auto reply_of = [&](size_t i) {
     const std::span<const Reply> items = reply->items;
-    return OperationReply{now, items.subspan(1 + i * call.reply_width, call.reply_width),
-                          call.operations[i]->operation.lock_name, call.route, by_right_clock};
+    return OperationReply{now,
+                          items.subspan(1 + i * call.reply_width, call.reply_width),
+                          call.operations[i]->operation.lock_name,
+                          call.route,
+                          call.sent,
+                          by_right_clock};
   };
 
   // Frees the locks before any `done` runs: what `done` submits must find them free, and must queue

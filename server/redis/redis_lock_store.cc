@@ -141,7 +141,7 @@ void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::str
              if (lease.offered) {
                lines_.Saw(lease.name, clock_.Now()).offered = lease_id;
              } else {
-               guard_.OnConfirmed(reply->route, lease);
+               guard_.OnConfirmed(reply->route, reply->sent, lease);
              }
              return std::move(done)(Outcome(std::move(lease)));
            }
@@ -212,7 +212,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
              Lease lease = ReadLease(*reply, again.lease_id, again.principal);
              lease.previous_lease_expired = outcome == kExtendedAfterExpired;
              ForgetOffer(reply->lock_name, again.lease_id, /*is_lapsed=*/false);
-             guard_.OnConfirmed(reply->route, lease);
+             guard_.OnConfirmed(reply->route, reply->sent, lease);
              return std::move(done)(std::move(lease));
            }
            case kLost:
@@ -268,7 +268,7 @@ void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
            Lease lease = ReadLease(*reply, lease_id, principal);
            lease.reasserted = true;
            guard_.OnToken(reply->route, lease.token);
-           guard_.OnConfirmed(reply->route, lease);
+           guard_.OnConfirmed(reply->route, reply->sent, lease);
            return std::move(done)(std::move(lease));
          }
          if (outcome == ReassertScriptOutcome::kLost) {

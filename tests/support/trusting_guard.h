@@ -28,7 +28,7 @@ class TrustingGuard : public redis::StoreGuard {
     token_floor_.SawClock(node);
     return true;
   }
-  void OnConfirmed(redis::Route, const core::Lease&) override {}
+  void OnConfirmed(redis::Route, core::Instant, const core::Lease&) override {}
   void OnToken(redis::Route, core::FencingToken token) override { token_floor_.SawToken(token); }
   std::string HeldBackBecause(redis::Route) const override {
     return refused_ ? "the store has a marker" : "";

@@ -15,15 +15,16 @@ namespace {
 constexpr core::Micros kRecordsKept = std::chrono::minutes(1);
 
 // The columns that are read.
-constexpr size_t kColumns = column::kLeaseEnd.last;
+constexpr size_t kColumns = column::kEpoch.last;
 
 }  // namespace
 
-void LastLease::Confirmed(const core::Lease& lease) {
+void LastLease::Confirmed(const core::Lease& lease, int64_t epoch) {
   const core::NodeTime confirmed{lease.lease_end.micros - lease.remaining_ttl.count()};
   if (confirmed < confirmed_) return;
   name_ = lease.name;
   token_ = lease.token;
+  epoch_ = epoch;
   end_ = lease.lease_end;
   confirmed_ = confirmed;
 }
@@ -49,8 +50,10 @@ bool LastLease::IsIn(std::string_view record) const {
   if (token != wanted) return token > wanted;
   const std::string_view state = column::kState.Of(record);
   if (state == "O") return false;  // It had been claimed.
-  return state != "H" ||
-         column::kLeaseEnd.Of(record) >= Digits(end_.micros, column::kLeaseEnd.width());
+  if (state != "H") return true;
+  // Before it was proved in this epoch, its record had an end by a clock that was set since.
+  if (column::kEpoch.Of(record) != Digits(epoch_, column::kEpoch.width())) return false;
+  return column::kLeaseEnd.Of(record) >= Digits(end_.micros, column::kLeaseEnd.width());
 }
 
 }  // namespace lockkeeper::redis

@@ -4,6 +4,7 @@
 // first: if this lease is there, everything that was confirmed before it is there too.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,8 @@ namespace lockkeeper::redis {
 class LastLease {
  public:
   // Of several that come in another order than the store confirmed them, the last stays.
-  void Confirmed(const core::Lease& lease);
+  // `epoch` is that of its record.
+  void Confirmed(const core::Lease& lease, int64_t epoch);
 
   // Whether a store whose newest beat is of `beat` must have it at `now`. A beat after the lease
   // tells that it is there, and a record is not kept for ever.
@@ -30,6 +32,7 @@ class LastLease {
  private:
   std::string name_;
   core::FencingToken token_;
+  int64_t epoch_ = 0;
   core::NodeTime end_;
   core::NodeTime confirmed_;
 };

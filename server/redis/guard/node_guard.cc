@@ -110,6 +110,11 @@ CallPermit NodeGuard::Permit(Route, Millis closes_for) const {
   return permit;
 }
 
+void NodeGuard::OnConfirmed(Route, core::Instant sent, const core::Lease& lease) {
+  // Of an earlier epoch, its record does not count any more.
+  if (sent >= epoch_known_at_) last_lease_.Confirmed(lease, known_->marker.epoch);
+}
+
 void NodeGuard::OnRefused(Route route, Instant sent, RefusedFor reason) {
   if (reason == RefusedFor::kOlderData && sent >= epoch_known_at_) older_data_ = true;
   Doubt(route);

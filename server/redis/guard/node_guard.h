@@ -57,7 +57,7 @@ class NodeGuard final : public StoreGuard {
   CallPermit Permit(Route route = {}, core::Millis closes_for = {}) const override;
   void OnRefused(Route route, core::Instant sent, RefusedFor reason) override;
   [[nodiscard]] bool OnAnswered(Route route, core::Instant sent, core::NodeTime node) override;
-  void OnConfirmed(Route, const core::Lease& lease) override { last_lease_.Confirmed(lease); }
+  void OnConfirmed(Route, core::Instant sent, const core::Lease& lease) override;
   void OnToken(Route, core::FencingToken token) override { token_floor_.SawToken(token); }
   std::string HeldBackBecause(Route route = {}) const override;
   absl::Status Refusal(Route route = {}) const override;

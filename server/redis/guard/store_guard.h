@@ -73,8 +73,9 @@ class StoreGuard {
   // the script may have decided by a wrong clock.
   [[nodiscard]] virtual bool OnAnswered(Route route, core::Instant sent, core::NodeTime node) = 0;
 
-  // The store has confirmed that a lease is live, and must not forget it.
-  virtual void OnConfirmed(Route route, const core::Lease& lease) = 0;
+  // The store has confirmed, to a call that was sent at `sent`, that a lease is live, and must not
+  // forget it.
+  virtual void OnConfirmed(Route route, core::Instant sent, const core::Lease& lease) = 0;
 
   // The store has granted or offered this token: the next ones are higher.
   virtual void OnToken(Route route, core::FencingToken token) = 0;

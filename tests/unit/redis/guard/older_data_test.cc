@@ -234,6 +234,45 @@ TEST_F(OlderDataTest, ServerThatLostAClaimInARestartIsNotBelieved) {
   EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
 }
 
+// The clock was set back, so that the record of before has the later end.
+TEST_F(OlderDataTest, ServerThatLostAReassertionInARestartIsNotBelieved) {
+  const auto granted = Acquire(1);
+  ASSERT_TRUE(granted.ok());
+  const std::string record = Run({"GET", "lk:{a}"}).text;
+  server_.clock().StepBy(-5s);
+  executor_.AdvanceBy(1500ms);
+  const auto& lease = std::get<core::Lease>(*granted);
+  const auto proved = Await<core::Lease>([&](core::Done<core::Lease> done) {
+    store_.Extend({.name = lock_,
+                   .lease_id = lease.lease_id,
+                   .token = lease.token,
+                   .reassertion = lease.reassertion,
+                   .principal = "someone",
+                   .deadline = Deadline()},
+                  std::move(done));
+  });
+  ASSERT_TRUE(proved.ok()) << proved.status();
+  Run({"SET", "lk:{a}", record});
+  Restart();
+
+  EXPECT_TRUE(IsQuarantined(2));
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "clock_step 2", "older_data 3"));
+}
+
+// Its answer comes when the daemon knows the next epoch already.
+TEST_F(OlderDataTest, LeaseOfTheEpochBeforeIsNotMissedAfterARestart) {
+  const auto granted = Acquire(1);
+  ASSERT_TRUE(granted.ok());
+  const Instant sent = clock_.Now();
+  server_.clock().StepBy(-5s);
+  executor_.AdvanceBy(1500ms);
+  daemon_.guard.OnConfirmed({}, sent, std::get<core::Lease>(*granted));
+  Restart();
+
+  EXPECT_TRUE(IsQuarantined(2));
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "clock_step 2"));
+}
+
 // Its record has a format of its own.
 TEST_F(OlderDataTest, ServerThatLostAnExtendOfALeaseWithHoldAtLeastIsNotBelieved) {
   hold_at_least_ = 5s;
