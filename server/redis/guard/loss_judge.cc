@@ -230,6 +230,9 @@ std::string_view ExplanationOf(LossKind kind) {
 
 StoreMarker WithQuarantineEnded(StoreMarker marker, NodeTime now) {
   PassOverUnseenTokens(now, marker);
+  // Numbers in lines begin at the end of a quarantine, and never below the token floor. Those who
+  // stood in a line that was lost keep theirs, and whoever comes now stands behind them.
+  marker.token_floor.value = std::max(marker.token_floor.value, marker.quarantine_end.micros);
   marker.quarantine_end = now;
   return marker;
 }

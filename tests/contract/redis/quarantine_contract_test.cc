@@ -175,6 +175,31 @@ TEST_P(QuarantineContract, WaitersTakeTheirPlacesAlongToAnotherLine) {
   EXPECT_EQ(answer.offer->lease_id, Id(2));
 }
 
+// The first one's number is above the end of the quarantine in which it came.
+TEST_P(QuarantineContract, NewcomerStandsBehindALostLineThoughTheQuarantineIsEnded) {
+  Meet(1);
+  const AcquireRequest holder = AcquireOf("a", Id(1));
+  const Lease lease = Grant(holder);
+  ForgetEverything();
+  ASSERT_TRUE(Extended(ProvedExtendOf(holder, lease)).ok());
+  AcquireRequest first = WaiterOf("a", Id(2));
+  const core::Waiting old_first = Stand(first);
+  Pass(Millis(1));
+  ForgetEverything();
+  ASSERT_TRUE(Extended(Now(ProvedExtendOf(holder, lease))).ok());
+  Pass(Millis(2'000));  // The clock is beyond all tokens, but not beyond the number.
+  ASSERT_TRUE(EndQuarantineOnceChecked(3).ended);
+
+  AcquireRequest newcomer = WaiterOf("a", Id(3));
+  newcomer.keeper = core::Keeper(2, 1);
+  const core::Waiting behind = Stand(newcomer, 1);
+  first = Now(first);
+  const core::Waiting new_first = Stand(first, 0, old_first.number);
+
+  EXPECT_EQ(new_first.number, old_first.number);
+  EXPECT_GT(behind.number, new_first.number);
+}
+
 // Older data may show the holder as the waiter that it was.
 TEST_P(QuarantineContract, HolderThatHasItsLeaseBackIsNoLongerInLine) {
   const Lease lease = Grant("a", Id(1));
