@@ -20,6 +20,9 @@
 namespace lockkeeper::simulation {
 namespace {
 
+// A long campaign that is stopped before its end has told how far it came.
+constexpr uint64_t kSchedulesPerLine = 100'000;
+
 // Which store the schedules of a campaign have, but those that are given.
 enum class Store { kRedis, kMemory };
 
@@ -169,6 +172,10 @@ class Campaign {
     totals_.executed += outcome.executed;
     totals_.grants += outcome.grants;
     totals_.faults += outcome.faults;
+    if (totals_.schedules % kSchedulesPerLine == 0) {
+      out_ << totals_.schedules << " schedules so far, " << totals_.failed << " violations\n"
+           << std::flush;
+    }
     if (report.empty()) return;
     out_ << report << std::flush;
     if (++totals_.failed >= options_.failures_max) enough_failed_ = true;
