@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # build_hiredis.sh PREFIX: builds hiredis, static and with TLS, from Debian 13's source package and installs it under PREFIX.
-# For Debian 12, whose own hiredis (0.14) has neither TLS nor timeouts for asynchronous connections; `./dev` calls it once.
+# For Debian 12, whose own hiredis (0.14) takes no socket of ours and no function of ours that writes (docs/adr/0007-hiredis-from-debian-13.md);
+# `./dev` calls it once.
 # Needs apt-get, dpkg-dev, cmake, ninja, a C compiler and libssl-dev, but no root: apt works on a private configuration.
 set -euo pipefail
 
