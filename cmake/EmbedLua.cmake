@@ -12,14 +12,16 @@ function(lockkeeper_embed_lua TARGET FOLDER)
   list(TRANSFORM parts PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/")
   list(REMOVE_ITEM scripts ${parts})
   set(out "${PROJECT_BINARY_DIR}/generated/${TARGET}")
+  set(made scripts.h scripts.cc format/record_columns.h format/marker_columns.h)
+  list(TRANSFORM made PREPEND "${out}/redis/")
   set(generator "${PROJECT_SOURCE_DIR}/cmake/WriteLuaSources.cmake")
   add_custom_command(
-    OUTPUT "${out}/redis/scripts.h" "${out}/redis/scripts.cc" "${out}/redis/format/record_columns.h"
+    OUTPUT ${made}
     COMMAND ${CMAKE_COMMAND} "-DSCRIPTS=${scripts}" -D OUT=${out}/redis -D LUA=${LUA_PROGRAM} -P ${generator}
     DEPENDS ${scripts} ${parts} ${generator} "${PROJECT_SOURCE_DIR}/cmake/link_lua.lua"
     COMMENT "Embedding Lua scripts"
     VERBATIM)
-  add_library(${TARGET} STATIC "${out}/redis/scripts.cc" "${out}/redis/scripts.h" "${out}/redis/format/record_columns.h")
+  add_library(${TARGET} STATIC ${made})
   target_include_directories(${TARGET} PUBLIC "${out}")
   target_compile_options(${TARGET} PRIVATE ${LOCKKEEPER_WARNINGS})
 endfunction()

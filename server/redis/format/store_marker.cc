@@ -6,57 +6,61 @@
 #include <cstdlib>
 
 #include "redis/format/lock_record.h"
+#include "redis/format/marker_columns.h"
 
 namespace lockkeeper::redis {
 namespace {
 
 constexpr std::string_view kFormat = "1";
-constexpr size_t kIdDigits = 16;
-constexpr size_t kEpochDigits = 10;
-constexpr size_t kRunIdDigits = 40;
-constexpr size_t kMillisDigits = 8;
-constexpr size_t kNumberDigits = 16;
-constexpr size_t kKeyDigits = 32;
+constexpr size_t kOffsetDigits = marker_column::kClockOffset.width() - 1;  // Behind its sign.
 // As scripts/marker.lua writes it: " <count> <time>".
-constexpr size_t kBeatLength = 2 * (1 + kNumberDigits);
+constexpr size_t kBeatLength = marker_column::kBeatTime.last - marker_column::kClockOffset.last;
 
 bool IsHexDigit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-// Takes columns off the front of a text, each of a fixed width and followed by a space or the end.
-class Columns {
+// Reads columns of a marker, and remembers whether one of them was malformed.
+class ColumnReader {
  public:
-  explicit Columns(std::string_view text) : left_(text) {}
+  // Malformed unless the text ends with the last column.
+  explicit ColumnReader(std::string_view text)
+      : text_(text), ok_(text.size() == marker_column::kBeatTime.last) {}
 
-  std::string_view Next(size_t width) {
-    if (left_.size() < width || (left_.size() > width && left_[width] != ' ')) ok_ = false;
-    if (!ok_) return "";
-    const std::string_view column = left_.substr(0, width);
-    left_.remove_prefix(std::min(width + 1, left_.size()));
-    return column;
+  // The column, which a space or the end of the text must follow.
+  std::string_view Text(Column column) {
+    if (ok_ && column.last < text_.size() && text_[column.last] != ' ') ok_ = false;
+    return ok_ ? column.Of(text_) : "";
   }
 
-  std::string Hex(size_t width) {
-    const std::string_view column = Next(width);
-    if (!std::all_of(column.begin(), column.end(), IsHexDigit)) ok_ = false;
-    return std::string(column);
+  std::string Hex(Column column) {
+    const std::string_view text = Text(column);
+    if (!std::all_of(text.begin(), text.end(), IsHexDigit)) ok_ = false;
+    return std::string(text);
   }
 
-  int64_t Number(size_t width) {
-    const std::string_view column = Next(width);
-    int64_t number = 0;
-    const auto read = std::from_chars(column.data(), column.data() + column.size(), number);
-    if (read.ec != std::errc() || read.ptr != column.data() + column.size() || number < 0) {
-      ok_ = false;
-    }
-    return number;
+  int64_t Number(Column column) { return NumberIn(Text(column)); }
+
+  // A number with its sign.
+  int64_t SignedNumber(Column column) {
+    const std::string_view text = Text(column);
+    const bool is_negative = text.starts_with('-');
+    if (!is_negative && !text.starts_with('+')) ok_ = false;
+    const int64_t number = NumberIn(text.substr(std::min<size_t>(1, text.size())));
+    return is_negative ? -number : number;
   }
 
   void Refuse() { ok_ = false; }
-  bool ok() const { return ok_ && left_.empty(); }
+  bool ok() const { return ok_; }
 
  private:
-  std::string_view left_;
-  bool ok_ = true;
+  int64_t NumberIn(std::string_view text) {
+    int64_t number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (read.ec != std::errc() || read.ptr != text.data() + text.size() || number < 0) ok_ = false;
+    return number;
+  }
+
+  const std::string_view text_;
+  bool ok_;
 };
 
 }  // namespace
@@ -64,46 +68,41 @@ class Columns {
 std::string StoreMarker::Stamp() const {
   std::string text(kFormat);
   text.append(" ").append(service_id);
-  text.append(" ").append(Digits(epoch, kEpochDigits));
+  text.append(" ").append(Digits(epoch, marker_column::kEpoch.width()));
   text.append(" ").append(run_id);
-  text.append(" ").append(Digits(ttl_ceiling.count(), kMillisDigits));
-  text.append(" ").append(Digits(quarantine_end.micros, kNumberDigits));
+  text.append(" ").append(Digits(ttl_ceiling.count(), marker_column::kTtlCeiling.width()));
+  text.append(" ").append(Digits(quarantine_end.micros, marker_column::kQuarantineEnd.width()));
   text.append(durable ? " D" : " -");
   return text;
 }
 
 std::string StoreMarker::Text() const {
   return Stamp() + " " + home + " " + reassertion_key + " " +
-         Digits(token_floor.value, kNumberDigits) + (clock_offset < core::Micros(0) ? " -" : " +") +
-         Digits(std::abs(clock_offset.count()), kNumberDigits);
+         Digits(token_floor.value, marker_column::kTokenFloor.width()) +
+         (clock_offset < core::Micros(0) ? " -" : " +") +
+         Digits(std::abs(clock_offset.count()), kOffsetDigits);
 }
 
 std::optional<SeenMarker> ParseMarker(std::string_view text) {
   SeenMarker seen;
   StoreMarker& marker = seen.marker;
-  Columns columns(text);
-  if (columns.Next(kFormat.size()) != kFormat) return std::nullopt;
-  marker.service_id = columns.Hex(kIdDigits);
-  marker.epoch = columns.Number(kEpochDigits);
-  marker.run_id = columns.Hex(kRunIdDigits);
-  marker.ttl_ceiling = core::Millis(columns.Number(kMillisDigits));
-  marker.quarantine_end.micros = columns.Number(kNumberDigits);
-  const std::string_view durable = columns.Next(1);
-  if (durable != "D" && durable != "-") columns.Refuse();
+  ColumnReader read(text);
+  if (read.Text(marker_column::kFormat) != kFormat) return std::nullopt;
+  marker.service_id = read.Hex(marker_column::kService);
+  marker.epoch = read.Number(marker_column::kEpoch);
+  marker.run_id = read.Hex(marker_column::kRunId);
+  marker.ttl_ceiling = core::Millis(read.Number(marker_column::kTtlCeiling));
+  marker.quarantine_end.micros = read.Number(marker_column::kQuarantineEnd);
+  const std::string_view durable = read.Text(marker_column::kDurability);
+  if (durable != "D" && durable != "-") read.Refuse();
   marker.durable = durable == "D";
-  marker.home = columns.Hex(kIdDigits);
-  marker.reassertion_key = columns.Hex(kKeyDigits);
-  marker.token_floor.value = columns.Number(kNumberDigits);
-  const std::string_view offset = columns.Next(1 + kNumberDigits);
-  const bool is_ahead = offset.starts_with('+');
-  if (!is_ahead && !offset.starts_with('-')) columns.Refuse();
-  Columns digits(offset.substr(std::min<size_t>(1, offset.size())));
-  const int64_t micros = digits.Number(kNumberDigits);
-  if (!digits.ok()) columns.Refuse();
-  marker.clock_offset = core::Micros(is_ahead ? micros : -micros);
-  seen.beat.count = columns.Number(kNumberDigits);
-  seen.beat.at.micros = columns.Number(kNumberDigits);
-  if (!columns.ok()) return std::nullopt;
+  marker.home = read.Hex(marker_column::kHome);
+  marker.reassertion_key = read.Hex(marker_column::kReassertionKey);
+  marker.token_floor.value = read.Number(marker_column::kTokenFloor);
+  marker.clock_offset = core::Micros(read.SignedNumber(marker_column::kClockOffset));
+  seen.beat.count = read.Number(marker_column::kBeat);
+  seen.beat.at.micros = read.Number(marker_column::kBeatTime);
+  if (!read.ok()) return std::nullopt;
   return seen;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/errors.h"
 #include "redis/format/lock_record.h"
+#include "redis/format/marker_columns.h"
 #include "redis/node/command.h"
 #include "redis/node/daemon_channels.h"
 #include "redis/node/error_reply.h"
@@ -26,8 +27,6 @@ constexpr Millis kBeatInterval{1'000};
 constexpr Millis kRetryInterval{50};
 // Grants are refused for so long at a time because of a setting.
 constexpr Micros kProblemLasts = std::chrono::seconds(5);
-constexpr size_t kEpochDigits = 10;
-constexpr size_t kBeatsDigits = 16;
 
 // Of a reply to what was to write `text`.
 absl::Status StatusOfReplacement(const absl::StatusOr<Reply>& reply, std::string_view text) {
@@ -333,7 +332,7 @@ void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
   older_data_ = false;
   evicted_ = judgement.evicted_keys;  // Not those evicted since: nobody has judged them.
   stamp_ = seen.marker.Stamp();
-  epoch_ = Digits(seen.marker.epoch, kEpochDigits);
+  epoch_ = Digits(seen.marker.epoch, marker_column::kEpoch.width());
   CarryBeats(seen.beat.count);
   reassertion_key_ = seen.marker.reassertion_key;
   token_floor_.SawClock({seen.marker.token_floor.value});
@@ -357,7 +356,9 @@ void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
   WatchQuarantine();
 }
 
-void NodeGuard::CarryBeats(int64_t count) { marker_ = stamp_ + " " + Digits(count, kBeatsDigits); }
+void NodeGuard::CarryBeats(int64_t count) {
+  marker_ = stamp_ + " " + Digits(count, marker_column::kBeat.width());
+}
 
 void NodeGuard::RaiseCeiling(Route route) {
   if (InQuarantine()) return Check(route);  // It may have to last longer.

@@ -29,7 +29,7 @@
 --            claim runs, and its max_hold counts, from the claim.
 
 -- Whether the stamp tells of shorter leases, with their lock_delay, than this one would be.
-local function is_beyond_ceiling(ttl, delay) return ARGV[6] ~= '' and ttl + delay > sub(ARGV[6], 72, 79) + 0 end
+local function is_beyond_ceiling(ttl, delay) return ARGV[6] ~= '' and ttl + delay > expected_ttl_ceiling() + 0 end
 
 -- The hold_at_least (us) of the offer at `key`; 0 without it. An older daemon may have made the offer, in
 -- format 1.

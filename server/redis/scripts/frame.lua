@@ -13,9 +13,29 @@
 -- an error is CORRUPT and concerns nobody else: operations write last. A command that Redis denies its
 -- user says nothing of the record, and leaves the operation half done: the call answers an error,
 -- LOCKKEEPER_DENIED, which tells of none of its operations what became of it.
+--
+-- The marker has these columns; docs/reference/marker.md explains them. The first up to the durability are
+-- the stamp. A call brings the stamp that it expects, a space, and how many beats the marker must have at
+-- least. The build makes the columns of C++ of this list (`marker_column::kEpoch`), counted from 1.
+--
+--     1 format          3- 18 service     20- 29 epoch             31- 70 run id
+--    72- 79 ttl ceiling      81- 96 quarantine end    98 durability
+--   100-115 home           117-148 reassertion key   150-165 token floor
+--   167-183 clock offset   185-200 beat              202-217 beat time
 
 -- What every script takes before the arguments of its operations.
 local COMMON_ARGUMENTS = 9
+
+-- Columns of the marker, and of the stamp. MARKER_END: the offset of the last one that scripts need.
+local MARKER_END = '199'
+local function stamp_of(marker) return sub(marker, 1, 98) end
+local function beat_of(marker) return sub(marker, 185, 200) end
+local function clock_offset_of(marker) return sub(marker, 167, 183) end
+
+-- The same of what a call brings.
+local function beats_wanted(stamp) return sub(stamp, 100) end
+local function expected_ttl_ceiling() return sub(ARGV[6], 72, 79) end
+local function expected_quarantine_end() return sub(ARGV[6], 81, 96) end
 
 -- The key that is worked on.
 local doing = 0
@@ -66,14 +86,13 @@ end
 local clock = redis.call('TIME')
 local seconds, micros = clock[1], clock[2]
 local now, now_digits = seconds * 1000000 + micros, seconds .. string.sub('000000', #micros + 1) .. micros
--- `stamp` is how the marker begins, and, 100 to 115, the beats that it has at least.
 local sub = string.sub
-local marker = redis.pcall('GETRANGE', marker_key, '0', '199')
+local marker = redis.pcall('GETRANGE', marker_key, '0', MARKER_END)
 if now < arguments[8] + 0 or now > arguments[9] + 0 or type(marker) ~= 'string' or
-  sub(marker, 1, 98) ~= sub(stamp, 1, 98) then
+  stamp_of(marker) ~= stamp_of(stamp) then
   return {now, GUARD}
 end
-if sub(marker, 185, 200) < sub(stamp, 100) then return {now, OLDER} end
+if beat_of(marker) < beats_wanted(stamp) then return {now, OLDER} end
 -- The arguments give it its size, since growing costs more than filling. `run` ends it where it ends.
 local reply, from = {now, unpack(arguments)}, 1
 while true do

@@ -11,7 +11,10 @@
 --            what is there already is a beat: its count tells an older marker from a newer one. An
 --            older one must not catch up by the beats of those who know that it is older.
 
-local BEAT_LENGTH = 34 -- ' <count, 16 digits> <time, 16 digits>'
+-- The beat, at the end of the text: ' <count, 16 digits> <time, 16 digits>'. Its columns are those of the
+-- list in frame.lua, here counted from the end, since anything may stand in front.
+local BEAT_LENGTH = 34
+local COUNT_FIRST, COUNT_LAST = -33, -18
 
 local text = redis.pcall('GET', KEYS[1])
 if type(text) == 'table' then
@@ -22,7 +25,7 @@ elseif not text then
 end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-local count = tonumber(string.sub(text, -33, -18)) or 0
+local count = tonumber(string.sub(text, COUNT_FIRST, COUNT_LAST)) or 0
 if ARGV[2] ~= '' and string.sub(text, 1, -BEAT_LENGTH - 1) == ARGV[1] and count >= tonumber(ARGV[3]) then
   text = ARGV[2] .. string.format(' %016d %016d', count + 1, now)
   redis.call('SET', KEYS[1], text)

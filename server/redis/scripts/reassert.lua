@@ -29,7 +29,7 @@
 --            withdraw a lease that its holder has asserted, nor become its keeper.
 
 -- A point in service time by this node's clock.
-local function by_node(time) return time + sub(marker, 167, 183) end
+local function by_node(time) return time + clock_offset_of(marker) end
 
 -- Whether the record speaks against a lease with this token.
 local function is_against(record, who, token)

@@ -246,8 +246,8 @@ local function free_in(record)
 end
 
 -- The quarantine that the stamp tells of: whether it runs, and when it ends or ended; 0 without any.
-local function in_quarantine() return now_digits < sub(ARGV[6], 81, 96) end
-local function quarantine_end() return tonumber(sub(ARGV[6], 81, 96)) or 0 end
+local function in_quarantine() return now_digits < expected_quarantine_end() end
+local function quarantine_end() return tonumber(expected_quarantine_end()) or 0 end
 
 -- What the next grant has to know of `record`: whether the lease before it ended without a release, and the
 -- void list. An offer was no lease: it leaves both as they were.

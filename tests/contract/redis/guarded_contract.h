@@ -8,6 +8,7 @@
 #include <string>
 
 #include "contract/redis/redis_contract.h"
+#include "redis/format/marker_columns.h"
 
 namespace lockkeeper::support {
 
@@ -85,8 +86,9 @@ class GuardedContract : public RedisContract {
 
   std::string Marker() { return world_->Run({"GET", "lk:store"}).text; }
   void PutMarker(std::string_view text) { world_->Run({"SET", "lk:store", text}); }
-  // See docs/reference/marker.md.
-  Millis Ceiling() { return Millis(std::stoll(Marker().substr(71, 8))); }
+  Millis Ceiling() {
+    return Millis(std::stoll(std::string(redis::marker_column::kTtlCeiling.Of(Marker()))));
+  }
 };
 
 #define LOCKKEEPER_GUARDED_SUITE(fixture)   \

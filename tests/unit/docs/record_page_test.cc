@@ -5,7 +5,6 @@
 #include <map>
 #include <regex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -14,48 +13,13 @@
 #include "redis/format/lock_record.h"
 #include "redis/format/record_columns.h"
 #include "support/source_tree.h"
+#include "unit/docs/script_columns.h"
 
 namespace lockkeeper {
 namespace {
 
-using Row = std::vector<std::string>;
-
 constexpr char kPage[] = "docs/reference/record.md";
 constexpr char kScript[] = "server/redis/scripts/record.lua";
-
-using Strings = std::vector<std::string>;
-
-// What `pattern` finds in `text`: its groups.
-std::vector<Strings> FindAll(const std::string& text, const std::regex& pattern) {
-  std::vector<Strings> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
-    found.emplace_back(std::next(at->begin()), at->end());
-  }
-  return found;
-}
-
-// Columns and names as the comment at the head of record.lua lists them.
-std::vector<Row> ColumnsOfScript() {
-  const std::string script = support::ReadSourceFile(kScript);
-  const size_t begin = script.find("--     1 format");
-  const std::string list = script.substr(begin, script.find("\n--\n", begin) - begin);
-  const std::regex column(R"((\d+)(- ?(\d+))? (\w+( \w+)*))");
-  std::vector<Row> rows;
-  for (const Strings& found : FindAll(list, column)) {
-    const std::string& last = found[2];
-    rows.push_back({found[0] + (last.empty() ? "" : "-" + last), found[3]});
-  }
-  return rows;
-}
-
-// By name, as a function of record.lua writes it: lease_end.
-std::map<std::string, std::string> ColumnsByName() {
-  std::map<std::string, std::string> columns;
-  for (const Row& row : ColumnsOfScript()) {
-    columns[std::regex_replace(row[1], std::regex(" "), "_")] = row[0];
-  }
-  return columns;
-}
 
 // The example as it stands in Redis: the page folds its header at lines that end with `\`.
 std::string ExampleRecord() {
@@ -66,19 +30,14 @@ std::string ExampleRecord() {
 }
 
 TEST(RecordPageTest, TableHasTheColumnsOfTheScripts) {
-  std::vector<Row> rows;
-  for (const std::string& row : support::TableRowsIn(support::SectionOf(kPage, "## Columns"))) {
-    rows.push_back(support::CellsOf(row));
-    rows.back().resize(2);  // What follows is explanation.
-  }
-
-  EXPECT_THAT(rows, testing::ElementsAreArray(ColumnsOfScript()));
+  EXPECT_THAT(ColumnsInTable(support::SectionOf(kPage, "## Columns")),
+              testing::ElementsAreArray(ColumnsAtHeadOf(kScript)));
 }
 
 TEST(RecordScriptTest, FunctionsReadTheColumnsOfTheirName) {
   const std::regex function(
       R"(local function (\w+)_of\(record\) return .*sub\(record, (\d+), (\d+)\))");
-  const std::map<std::string, std::string> columns = ColumnsByName();
+  const std::map<std::string, std::string> columns = ColumnsByName(kScript);
   int checked = 0;
   for (const Strings& found : FindAll(support::ReadSourceFile(kScript), function)) {
     const auto column = columns.find(found[0]);
@@ -99,7 +58,7 @@ TEST(RecordScriptTest, SetrangeOverwritesFromTheColumnOfItsName) {
   const std::vector<Strings> values = FindAll(found[0][1], std::regex("'(\\d+)'"));
   ASSERT_EQ(names.size(), values.size());
 
-  const std::map<std::string, std::string> columns = ColumnsByName();
+  const std::map<std::string, std::string> columns = ColumnsByName(kScript);
   for (size_t i = 0; i < names.size(); ++i) {
     std::string name = names[i][0];
     for (char& c : name) c = absl::ascii_tolower(c);

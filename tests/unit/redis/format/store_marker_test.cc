@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "redis/format/marker_columns.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -52,10 +53,16 @@ TEST(StoreMarkerTest, ClockThatIsAheadIsReadAsItWasWritten) {
   }
 }
 
-// The scripts cut the quarantine end and the ceiling out of the stamp.
+// The scripts cut these out of the stamp and the marker.
 TEST(StoreMarkerTest, ColumnsAreWhereTheScriptsLookForThem) {
-  EXPECT_EQ(kStamp.substr(71, 8), "00005000");
-  EXPECT_EQ(kStamp.substr(80, 16), "1795292922149722");
+  const std::string text = kText + kBeat;
+
+  EXPECT_EQ(text.substr(0, marker_column::kDurability.last), kStamp);
+  EXPECT_EQ(marker_column::kTtlCeiling.Of(text), "00005000");
+  EXPECT_EQ(marker_column::kQuarantineEnd.Of(text), "1795292922149722");
+  EXPECT_EQ(marker_column::kClockOffset.Of(text), "-0000000060000123");
+  EXPECT_EQ(marker_column::kBeat.Of(text), "0000000000000007");
+  EXPECT_EQ(marker_column::kBeatTime.last, text.size());
 }
 
 TEST(StoreMarkerTest, WhatIsNoMarkerOfThisFormatIsNone) {

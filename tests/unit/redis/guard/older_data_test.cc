@@ -10,6 +10,7 @@
 #include "core/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "redis/format/marker_columns.h"
 #include "unit/redis/guard/guarded_store_fixture.h"
 
 namespace lockkeeper::redis {
@@ -37,8 +38,10 @@ class OlderDataTest : public GuardedStoreTest {
 
   // As other daemons do that know less.
   void LetBeatsCatchUp() {
-    const std::string marker = Marker();
-    Run({"SET", "lk:store", marker.substr(0, 184) + "0000000000000099" + marker.substr(200)});
+    std::string marker = Marker();
+    const Column beat = marker_column::kBeat;
+    marker.replace(beat.first - 1, beat.width(), "0000000000000099");
+    Run({"SET", "lk:store", marker});
   }
 
   // After a restart. The marker is known, and the lease has been asked for. Returns when a call was
