@@ -49,7 +49,8 @@ class Usage {
   // is not extended is lost, and one that is not released is in the way.
   enum class Urgency { kOrdinary, kKeepsLease };
 
-  // Counts an operation. If it comes too soon, it does not count, and the answer is how much.
+  // Counts an operation. If it comes too soon, it is not counted, and the answer is how long to
+  // wait.
   std::optional<core::Millis> TakeOperation(int64_t per_second, Urgency urgency, core::Instant now);
 
   // Takes one of `most` waiters or sessions. Nothing if all are taken.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long the store gets for a call, so that its caller still gets our answer.
+// How long the store gets for a call, so that our answer reaches the caller in time.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class CallDeadlines {
   CallDeadlines(const Clock& clock, Millis request_timeout)
       : clock_(clock), request_timeout_(request_timeout) {}
 
-  // When the store has to have answered a call that begins now.
+  // By when the store must have answered a call that begins now.
   Instant OfCall(Instant rpc_deadline) const { return Share(rpc_deadline, 1.0); }
 
   // The same for a grant. The rest of the time is for taking it back if the answer does not come,

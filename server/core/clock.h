@@ -13,7 +13,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
 
-  // Monotonic, also over suspends. Has no relation to the wall clock or to a node's clock.
+  // Monotonic, and goes on while the machine is suspended. Has no relation to the wall clock or to
+  // a node's clock.
   virtual Instant Now() const = 0;
 };
 

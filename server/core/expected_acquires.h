@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The acquires that the store has been asked to let wait, and has not answered. Messages of the
-// store come another way than its answers, so what one says of such an acquire is kept here.
+// The acquires that may wait and whose call to the store is in flight. Messages of the store may
+// overtake its replies. What a message says of such an acquire is kept here until the reply has
+// come.
 #pragma once
 
 #include <functional>
@@ -14,15 +15,15 @@
 
 namespace lockkeeper::core {
 
-// What messages and callers said of an acquire before the store answered it.
+// What messages and callers said of an acquire before the reply of the store.
 struct EarlyNews {
   std::optional<Offer> offer;
   bool released = false;   // Somebody released its lease id.
   bool abandoned = false;  // Its caller is gone.
 };
 
-// Cost of each call: constant on average, however many acquires are expected. Several may have one
-// lease id: retries. `SameId` compares lease ids, and is another one only in a test.
+// Several acquires may have the same lease id: retries. Each call takes constant time on average,
+// however many acquires are expected. `SameId` compares lease ids; only a test replaces it.
 //
 // Thread-safety: not thread-safe.
 template <typename SameId = std::equal_to<LeaseId>>
@@ -46,7 +47,7 @@ class ExpectedAcquires {
     return found == by_keeper_.end() ? nullptr : &found->second.news;
   }
 
-  // The store has answered. Nothing if the acquire was not expected.
+  // The reply has come: removes the acquire. Nothing if it was not expected.
   std::optional<EarlyNews> Take(const Keeper& keeper) {
     const auto found = by_keeper_.find(keeper);
     if (found == by_keeper_.end()) return std::nullopt;

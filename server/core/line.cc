@@ -102,7 +102,7 @@ void Line::OnTried(AcquireRequest request, Instant arrived, absl::StatusOr<Acqui
   std::move(done)(std::move(answer));
 }
 
-// It was this acquire's turn already.
+// The store has offered the lock in its reply: it was the turn of this acquire.
 void Line::OnOffered(AcquireRequest request, Instant arrived, const Lease& offered,
                      Done<AcquireAnswer> done) {
   if (request.claim == ClaimMode::kByClient) {

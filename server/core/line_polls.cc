@@ -77,8 +77,8 @@ void Line::PollNext(LocalLine& line, const absl::StatusOr<PollAnswer>& answer) {
   }
 }
 
-// Its turn came as it stood again. A client that claims gets a lease as an offer too: it asked long
-// ago, and counts a lease from there.
+// The store has granted or offered the lock to a waiter that stood again. A client that claims by
+// itself gets a grant as an offer, too: it would count a lease from its request, long ago.
 void Line::OnGrantedAgain(LineWaiter& waiter, Lease lease) {
   if (waiter.request.claim == ClaimMode::kByClient) {
     lease.offered = true;
@@ -113,7 +113,7 @@ void Line::StandAgain(LineWaiter& waiter) {
                 if (!*alive) return;
                 LineWaiter* const standing = Find(keeper);
                 if (standing == nullptr) return StandAgainAfter(name, lease_id);
-                // One that claims or leaves meanwhile is answered by that.
+                // If it claims or leaves meanwhile, that answers it.
                 if (standing->state != LineWaiter::State::kWaiting) return;
                 if (!outcome.ok()) {
                   if (MayHaveHappened(outcome.status()) || absl::IsUnavailable(outcome.status()))

@@ -21,13 +21,13 @@ struct LocalLine;
 struct LineWaiter {
   enum class State { kWaiting, kClaiming, kLeaving };
 
-  LocalLine* line = nullptr;  // Whose name the request has not.
+  LocalLine* line = nullptr;  // Has the lock's name; `request.name` is empty.
   AcquireRequest request;
   Waiting place;
   Instant arrived;
   Done<AcquireAnswer> done;
   State state = State::kWaiting;
-  bool over = false;         // The wait has ended while a claim was under way.
+  bool over = false;         // The wait has ended while a claim was in flight.
   bool stood_again = false;  // After the store had lost the line.
   bool released = false;
   bool caller_left = false;

@@ -24,9 +24,9 @@ struct LocalFifo::Waiter {
   AcquireRequest request;  // With the deadline of its rpc.
   Instant arrived;
   Done<AcquireAnswer> done;
-  // The store may have granted it the lock, or may yet, in an answer that did not come.
+  // A reply was lost: the store may have granted it the lock, or may yet.
   bool doubtful = false;
-  bool over = false;  // Its wait ends with the answer that is on its way.
+  bool over = false;  // Its wait ends with the reply that is in flight.
   bool released = false;
   bool caller_left = false;
   std::unique_ptr<Timer> end_timer;
@@ -36,7 +36,7 @@ struct LocalFifo::Queue {
   std::string name;
   std::list<std::unique_ptr<Waiter>> waiters;  // Oldest first.
   bool asking = false;                         // The store, for the first one.
-  bool freed = false;  // Meanwhile the lock was released: the answer may be older.
+  bool freed = false;  // The lock was released since: the reply may be from before that.
   Contention seen;     // Of the lock, when it was asked last,
   Instant seen_at;     // which was then.
   std::unique_ptr<Timer> retry;
@@ -278,7 +278,7 @@ void LocalFifo::StartDraining() {
   for (Waiter* const waiter : all) End(*waiter);
 }
 
-// One that may have the lock without knowing is answered when that is taken back.
+// A waiter that may have the lock without knowing is answered once that has been taken back.
 void LocalFifo::End(Waiter& waiter) {
   if (IsAsked(waiter)) {
     waiter.over = true;

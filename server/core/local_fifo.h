@@ -7,7 +7,7 @@
 // asks first gets the lock.
 //
 // The daemon has no such store yet, and Redis keeps lines itself. This is here, and not with the
-// tests, since waiting is the domain's: a store that is added (a quorum) brings none of it along.
+// tests, because waiting belongs to the domain: a store that is added (a quorum) need not bring it.
 // The contract suite and the simulator run it with the store in tests/support/memory_store.h.
 //
 // An acquire that finds a line stands behind it without asking the store. One that is a retry asks:
@@ -41,7 +41,7 @@ class LocalFifo : public Waiters {
   LocalFifo(const LocalFifo&) = delete;
   LocalFifo& operator=(const LocalFifo&) = delete;
 
-  // Between two questions of the first in line, while nothing says that the lock is due free.
+  // How often the first in line asks the store while nothing says when the lock will be free.
   static constexpr Millis kRetryInterval{250};
 
   void Acquire(AcquireRequest request, Done<AcquireAnswer> done) override;
@@ -67,7 +67,7 @@ class LocalFifo : public Waiters {
   void OnRefused(Queue& queue, const absl::Status& error);
   void OnReleased(const ReleaseRequest& request, ReleaseAnswer& answer);
 
-  // The wait is over, but for an answer that is on its way.
+  // Ends the wait: now, or with the reply of the store if that is being asked for this waiter.
   void End(Waiter& waiter);
   absl::StatusOr<AcquireAnswer> AnswerAtEnd(const Waiter& waiter) const;
   Contention SeenIn(const Queue& queue) const;
@@ -86,11 +86,11 @@ class LocalFifo : public Waiters {
   const CallDeadlines deadlines_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
   std::unordered_map<Keeper, Waiter*, HashOfHexId> by_keeper_;
-  // Acquires that may wait, and for which the store is being asked the first time: whether their
-  // callers are gone.
+  // The acquires that may wait and whose first call to the store is in flight. True: the caller is
+  // gone.
   std::unordered_map<Keeper, bool, HashOfHexId> tried_;
   bool draining_ = false;
-  // Says to answers that come late that this object is gone.
+  // False once this object is gone; late answers check it.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

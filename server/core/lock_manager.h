@@ -24,7 +24,7 @@ namespace lockkeeper::core {
 struct LockManagerOptions {
   // Longest time that a request waits for the store; a shorter rpc deadline wins.
   Millis request_timeout{1000};
-  // For how long after it was sent the store may still do a call.
+  // For how long after it was sent the store may still execute a call.
   Millis call_lifetime{2000};
   // Acquires of one principal that wait, or may have to.
   size_t waiters_per_principal_max = limits::kWaitersPerPrincipalDefault;
@@ -41,7 +41,9 @@ class LockManager {
   LockManager(LockStore& store, Waiters& waiters, Withdrawals& withdrawals, const Clock& clock,
               Executor& executor, LockObserver& observer, LockManagerOptions options);
 
-  // Errors: those of LockService.Acquire. After UNAVAILABLE the grant, if any, is being withdrawn.
+  // Errors: those of LockService.Acquire. After OUTCOME_UNKNOWN the grant, if any, is being
+  // withdrawn, unless a later attempt waits in its place. After SERVER_DRAINING a waiter keeps its
+  // place in the line of the store.
   void Acquire(AcquireRequest request, Done<AcquireAnswer> done);
 
   void Extend(ExtendRequest request, Done<Lease> done);
@@ -74,10 +76,10 @@ class LockManager {
   size_t waiting() const { return waiters_.waiting(); }
 
  private:
-  // Refuses leases that the store confirms less of than the request asks.
+  // Takes a lease back that the store confirms less of than the request asks (min_assurance).
   Done<AcquireAnswer> WithAssurance(AcquireRequest request, Done<AcquireAnswer> done);
 
-  // Refuses (and answers true) when too much is outstanding.
+  // Rejects the operation, and returns true, if too many are outstanding.
   template <typename T>
   bool RefusesAdmission(Done<T>& done);
   template <typename T>

@@ -23,9 +23,9 @@ enum class WaitEnd {
   kOffered,     // It was offered the lock, which its client has yet to claim.
   kTimedOut,    // Its time was up, and it has left the line for certain.
   kCancelled,   // Somebody released its lease id.
-  kCallerLeft,  // Nobody was there any more to hear the answer.
+  kCallerLeft,  // Its caller was gone before the answer.
   kDrained,     // This daemon stops; the place is kept for a retry elsewhere.
-  kFailed,      // The store did not say what became of it.
+  kFailed,      // The store did not confirm how it ended.
 };
 
 // Thread-safety: called on the loop's thread; must not block.
@@ -36,8 +36,8 @@ class LockObserver {
   // A withdrawal has ended.
   virtual void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) = 0;
 
-  // An acquire stands in line; and its wait is over, `waited` after it came. They come in pairs,
-  // with the same keeper.
+  // An acquire stands in line. Its wait is over, `waited` after the acquire came. The two come in
+  // pairs, with the same keeper.
   virtual void OnWaitBegan(const AcquireRequest& /*request*/) {}
   virtual void OnWaitEnded(const Keeper& /*keeper*/, WaitEnd /*end*/, Micros /*waited*/) {}
 

@@ -48,14 +48,13 @@ class LockStore {
  public:
   virtual ~LockStore() = default;
 
-  // Grants the lock if it is free now; wait_timeout does not matter. The lease says what the store
-  // has confirmed, and carries a proof of itself if the store may forget it. Errors: LEASE_ENDED,
-  // RATE_LIMIT (too much is asked of this lock: no effect, and there will be none),
-  // ASSURANCE_NOT_REACHED (the store knows that it confirms less than min_assurance: no effect)
-  // besides.
+  // Grants the lock if it is free now; ignores wait_timeout. The lease says what the store has
+  // confirmed, and carries a proof of itself if the store may forget it. Errors besides:
+  // LEASE_ENDED; RATE_LIMIT (the lock has too many operations: no effect, and there will be none);
+  // ASSURANCE_NOT_REACHED (the store knows that it confirms less than min_assurance: no effect).
   virtual void Acquire(const AcquireRequest& request, Done<AcquireAnswer> done) = 0;
 
-  // Extends a lease, or claims an offer. Errors: LEASE_LOST besides.
+  // Extends a lease, or claims an offer. Errors besides: LEASE_LOST.
   virtual void Extend(const ExtendRequest& request, Done<Lease> done) = 0;
 
   virtual void Release(const ReleaseRequest& request, Done<ReleaseAnswer> done) = 0;

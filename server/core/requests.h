@@ -77,7 +77,7 @@ struct ExtendRequest {
   std::string reassertion;
   std::string principal;
   Instant deadline;
-  std::optional<Keeper> keeper;  // That the lease gets, which is adopted by this.
+  std::optional<Keeper> keeper;  // Of the session that adopts the lease by this. Else nothing.
 };
 
 struct ReleaseRequest {
@@ -144,7 +144,7 @@ struct ForceReleaseAnswer {
   FencingToken token;
   Micros closed_for{};
   std::string holder_owner;
-  bool opened = false;  // No lease was live: the lock was only closed.
+  bool opened = false;  // No lease was live: the lock was closed without one, and is open now.
 };
 
 // Ends the quarantine of one epoch of the store.
@@ -155,7 +155,7 @@ struct EndQuarantineRequest {
 
 struct EndQuarantineAnswer {
   bool ended = false;
-  int64_t epoch = 0;  // That the store is in.
+  int64_t epoch = 0;  // The one that the store is in.
   Micros left{};      // Of the quarantine that was ended, or else of the one that goes on.
 };
 

@@ -10,12 +10,12 @@
 namespace lockkeeper::core {
 namespace {
 
-// Extensions and releases of one session that are under way at a time when it has many: so many
-// fill script calls, and with more everybody else would wait behind them.
+// How many extensions or releases of one session are in flight at a time. So many fill script
+// calls; behind more of them the operations of everybody else would wait.
 constexpr size_t kAtOnce = 512;
 
-// How much later than its end a lease may be taken to end. A store's answers mostly take less; of
-// those that take longer it is not known when they were true.
+// By how much a session may take a lease to end later than it does. Most replies take less time
+// than this; of a slower one nobody knows from when it is.
 constexpr Millis kAnswerTaken{10};
 
 std::string OfferKey(const std::string& name, const LeaseId& lease_id) {
@@ -235,7 +235,7 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
 
 void Session::NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status) {
   const ErrorReason reason = ReasonOf(status).value_or(ErrorReason::kInvariantViolated);
-  // Its client has released it meanwhile and does not ask for it any more, or it was kept anew.
+  // Dropped: the client has released it meanwhile, or the session keeps it anew.
   if (!held->dropped) round.answer.not_extended.push_back({held->name, held->lease_id, reason});
   if (reason == ErrorReason::kLeaseLost) {
     leases_.Ended(held);
@@ -277,7 +277,7 @@ void Session::Break() {
 }
 
 void Session::LeaveLines() {
-  // Abandon may answer at once, which takes the acquire out.
+  // Abandon may answer at once, which changes waiting_.
   std::vector<uint64_t> operations;
   operations.reserve(waiting_.size());
   for (const auto& [id, waiting] : waiting_) operations.push_back(id);

@@ -82,13 +82,14 @@ class SessionListener {
   virtual void OnKeptReleased(std::string_view /*lock_name*/) {}
 };
 
-// Completion: each operation is answered exactly once, unless the session has ended before.
+// Completion: each operation is answered exactly once, unless the session has ended before. An
+// operation that the session itself rejects is answered inside the call.
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators, the listener until
 // Break(); also owned by its operations in flight.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // `principal` is the client's. At most `leases_max` leases and offers, those included that were
-  // asked for.
+  // `principal` is the client's. At most `leases_max` leases and offers, including those that
+  // operations in flight may bring.
   Session(LockManager& locks, const Clock& clock, std::string principal, SessionListener& listener,
           size_t leases_max = limits::kLeasesPerSessionMax)
       : locks_(locks),
@@ -141,7 +142,7 @@ class Session : public std::enable_shared_from_this<Session> {
   };
   struct Round;
 
-  // Whether it has as many leases as it may. LEASE_LIMIT is the error.
+  // Whether it has as many leases as it may, and the error for that: LEASE_LIMIT.
   bool IsFull();
   absl::Status Full() const;
   void Answer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer);
@@ -152,7 +153,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnWaited(const AnsweredOperation& operation, int32_t attempt,
                 absl::StatusOr<AcquireAnswer> answer);
   void OnExtended(const AnsweredOperation& operation, absl::StatusOr<Lease> lease);
-  // `asked`: the store was not asked for the lease before that.
+  // `asked`: the earliest time at which the store may have been asked for the lease.
   void Keep(const Lease& lease, Instant asked, const Keeper& keeper);
   Instant EndOf(const Lease& lease, Instant asked) const;
   void ExtendNext(const std::shared_ptr<Round>& round);
@@ -167,8 +168,8 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionLeases leases_;
   size_t asked_for_ = 0;                           // Acquires and adoptions under way.
   std::unordered_map<uint64_t, Waiting> waiting_;  // Acquires that may wait, by operation id.
-  // Keepers of offers that this session may claim, by lease id and name. Its client may be slow to
-  // read of one: the store makes it anew until the place in line has been left.
+  // Keepers of offers that this session may claim, by lease id and name. A client may be slow to
+  // read an offer; the store makes it again until the place in line has been left.
   ExpiringMap<std::string, Keeper> offers_{Withdrawals::kLeaveTriedFor};
 };
 

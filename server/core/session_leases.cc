@@ -21,7 +21,7 @@ void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, const
   held->keeper = keeper;
   held->ttl = ttl;
   held->end = end;
-  Stand(*held);
+  InsertByDueTime(*held);
   by_key_.insert(std::move(held));
 }
 
@@ -62,29 +62,29 @@ std::optional<SessionLeases::Ref> SessionLeases::NextDue(Instant now) {
   return &held;
 }
 
-void SessionLeases::Stand(Held& held) {
+void SessionLeases::InsertByDueTime(Held& held) {
   held.due = held.end - Micros(held.ttl) * 2 / 3;
   due_.Add(held);
 }
 
-bool SessionLeases::Forgotten(Ref held) { return dropped_.erase(held) > 0; }
+bool SessionLeases::EraseIfDropped(Ref held) { return dropped_.erase(held) > 0; }
 
 void SessionLeases::Extended(Ref held, Millis ttl, Instant end) {
-  if (Forgotten(held)) return;
+  if (EraseIfDropped(held)) return;
   held->extending = false;
   held->ttl = ttl;
   held->end = end;
-  Stand(*held);
+  InsertByDueTime(*held);
 }
 
 void SessionLeases::Ended(Ref held) {
-  if (!Forgotten(held)) by_key_.erase(by_key_.find(Key(held->name, held->lease_id)));
+  if (!EraseIfDropped(held)) by_key_.erase(by_key_.find(Key(held->name, held->lease_id)));
 }
 
 void SessionLeases::NotExtended(Ref held) {
-  if (Forgotten(held)) return;
+  if (EraseIfDropped(held)) return;
   held->extending = false;
-  Stand(*held);
+  InsertByDueTime(*held);
 }
 
 std::optional<SessionLeases::Held> SessionLeases::TakeAny() {

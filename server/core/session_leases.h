@@ -25,15 +25,15 @@ class SessionLeases {
   struct Held {
     std::string name;
     LeaseId lease_id;
-    Keeper keeper;  // That it had when this session got it.
+    Keeper keeper;  // The one that it had when this session got it.
     Millis ttl{};
-    Instant end;             // Its own, or somewhat earlier.
-    bool extending = false;  // Between NextDue and what follows it.
-    bool dropped = false;    // Meanwhile.
+    Instant end;             // As the session knows it: at most 10 ms after the real end.
+    bool extending = false;  // From NextDue to Extended, Ended or NotExtended.
+    bool dropped = false;    // While it was being extended.
     Instant due;             // When 2/3 of its ttl are left.
     size_t heap_place = 0;
 
-    // Those of one time stand by their names.
+    // By name if they are due at the same time.
     bool IsDueBefore(const Held& other) const {
       return std::tie(due, name, lease_id) < std::tie(other.due, other.name, other.lease_id);
     }
@@ -97,13 +97,13 @@ class SessionLeases {
   using Table = std::unordered_set<Owned, HashOfKey, SameKey>;
 
   void Remove(Table::iterator known);
-  // True if the lease was dropped while it was being extended, and is gone now.
-  bool Forgotten(Ref held);
-  void Stand(Held& held);
+  // Erases a lease that was dropped while it was being extended. False if it was not dropped.
+  bool EraseIfDropped(Ref held);
+  void InsertByDueTime(Held& held);
 
   Table by_key_;
   IndexedHeap<Held> due_;                   // Those that are not being extended.
-  std::unordered_map<Ref, Owned> dropped_;  // Those that are, and were dropped.
+  std::unordered_map<Ref, Owned> dropped_;  // Those that were dropped while being extended.
 };
 
 }  // namespace lockkeeper::core

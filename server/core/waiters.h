@@ -19,9 +19,10 @@ class Waiters {
  public:
   virtual ~Waiters() = default;
 
-  // Asks the store for the lock, and waits for it up to wait_timeout. An acquire that has failed,
-  // or whose caller is gone, leaves nothing behind: what the store may have granted is withdrawn.
-  // `request.deadline`: of the rpc.
+  // Asks the store for the lock, and waits for it up to wait_timeout. If the acquire fails, or its
+  // caller is gone, what the store may have granted is withdrawn. After OUTCOME_UNKNOWN that is
+  // still going on, unless a later attempt waits in its place. After SERVER_DRAINING a waiter keeps
+  // its place in the line of the store. `request.deadline`: of the rpc.
   virtual void Acquire(AcquireRequest request, Done<AcquireAnswer> done) = 0;
 
   // Releases a lease, or ends the wait of a lease id. `request.deadline`: of the store's answer.
@@ -31,7 +32,7 @@ class Waiters {
   // there. Does nothing if no acquire of this keeper waits.
   virtual void Abandon(const Keeper& keeper) = 0;
 
-  // Ends all waits with SERVER_DRAINING, and those of acquires that the store is being asked for.
+  // Ends all waits with SERVER_DRAINING, also those that begin with the reply to a call in flight.
   virtual void StartDraining() = 0;
 
   // Acquires that stand in line.

@@ -16,7 +16,7 @@ namespace {
 constexpr Millis kPauseFirst{20};
 constexpr Millis kPauseMax{1000};
 
-// What the clocks of daemon and store may be apart about the lifetime of a call.
+// By how much the clocks of daemon and store may differ over the lifetime of a call.
 constexpr Millis kLandingMargin{100};
 
 // Time that a try has after the first one, whose time the caller sets.
@@ -40,7 +40,7 @@ struct Withdrawals::Running {
   WithdrawRequest request;
   Instant give_up;
   Done<WithdrawResult> first_answer;   // Empty once it has run.
-  Instant landed_by = Instant::min();  // The acquire is done by then, or never.
+  Instant landed_by = Instant::min();  // By then the store has executed the acquire, or never will.
   Millis pause = kPauseFirst;
   std::unique_ptr<Timer> timer;
 };

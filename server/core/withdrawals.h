@@ -19,16 +19,17 @@ namespace lockkeeper::core {
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class Withdrawals {
  public:
-  // `call_lifetime`: for how long after it was sent the store may still do a call.
+  // `call_lifetime`: for how long after it was sent the store may still execute a call.
   Withdrawals(LockStore& store, const Clock& clock, Executor& executor, LockObserver& observer,
               Millis call_lifetime);
   ~Withdrawals();
   Withdrawals(const Withdrawals&) = delete;
   Withdrawals& operator=(const Withdrawals&) = delete;
 
-  // Whether the acquire may still be on its way to the store. Then it is looked for once more when
-  // the store does it no more: that it is void does not keep it out for sure, since a lock that
-  // changes hands often soon forgets what is void.
+  // Whether the acquire may still be in flight to the store. Then a withdrawal that found nothing
+  // is repeated once, after the time from which on the store does not execute the acquire any more.
+  // The void list alone does not keep a late acquire out: on a lock that changes hands often, old
+  // entries soon fall out of it.
   enum class Acquire { kDone, kMayBeOnItsWay };
 
   // Withdraws until the store confirms or `give_up` is reached, the time at which the lease has
@@ -67,7 +68,7 @@ class Withdrawals {
   const Millis call_lifetime_;
   uint64_t next_id_ = 0;
   std::map<uint64_t, std::unique_ptr<Running>> running_;  // By age.
-  // Says to answers that come late that this object is gone.
+  // False once this object is gone; late answers check it.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this daemon has heard of the lines of locks in the last seconds. A script that has to see
-// the line of a lock is called a second time, with the key of the line, unless the first call had
-// it: so it is worth to remember which locks have a line. What is remembered may be stale, or may
-// be missing: that costs a call, and no more.
+// Which locks had a line in the last few seconds, as far as this daemon has heard. A script that
+// has to see the line, but did not get its key, must be called a second time. So calls for these
+// locks bring the key at once. What is known here may be stale or incomplete: that costs a call, no
+// more.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,11 @@
 namespace lockkeeper::redis {
 
 struct KnownLine {
-  core::LeaseId offered;    // Was told of an offer, and may be about to claim it. All zeros: none.
-  int64_t unpark_from = 0;  // Number from which on the next poll puts this daemon's waiters that
-                            // were passed over back in their places. 0: it does not.
+  // The waiter that has an offer, which the next extend of this lease id claims. All zeros: none.
+  core::LeaseId offered;
+  // Waiters of this daemon were passed over. The next poll puts them back in their places, from
+  // this arrival number on. 0: there are none.
+  int64_t unpark_from = 0;
 };
 
 // Thread-safety: not thread-safe.
@@ -45,8 +47,8 @@ class KnownLines {
 
   void ForgetOld(core::Instant now);
 
-  Lines lines_;   // Seen since kKept before `half_end_`,
-  Lines before_;  // and in the time before.
+  Lines lines_;   // Seen in the kKept before `half_end_`,
+  Lines before_;  // and in the kKept before that.
   core::Instant half_end_;
 };
 

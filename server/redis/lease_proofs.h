@@ -49,7 +49,7 @@ class LeaseProofs {
   const core::Clock& clock_;
   const StoreGuard& guard_;
   Reassertions reassertions_;
-  Digests ended_;         // Since `half_end_` was set,
+  Digests ended_;         // Those since `half_end_` was set,
   Digests ended_before_;  // and in the time before.
   core::Instant half_end_;
 };

@@ -26,7 +26,7 @@ struct OperationReply {
   std::string_view lock_name;
   Route route;
   core::Instant sent;
-  bool by_right_clock = true;  // False: the node's clock was set just before.
+  bool by_right_clock = true;  // False: the node's clock was set during the call.
 };
 
 // Whether the script gets the key of the line besides the record's. One key is enough for a lock
@@ -54,9 +54,9 @@ struct Operation {
   core::Millis closes_for{};
   // Whether it may give the lock to somebody new, which a quarantine refuses.
   Granting granting = Granting::kNothingNew;
-  // The answer is valid even if the node's clock was set during the call: it ends something, or is
-  // for people.
-  bool true_by_any_clock = false;
+  // Whether the answer is still valid if the node's clock was set during the call: the operation
+  // ends something, or its answer is for people.
+  bool survives_clock_step = false;
   core::Instant deadline;
   OperationDone done;
 };

@@ -77,7 +77,7 @@ void OperationQueue::Submit(Operation operation) {
   pending->lock = &lock;
   WatchDeadline(*pending);
   Add(lock, std::move(pending));
-  Unbusy(lock);
+  ScheduleNext(lock);
 }
 
 void OperationQueue::Reject(OperationDone done, absl::Status error) {
@@ -114,7 +114,7 @@ OperationQueue::PendingPtr OperationQueue::TakeFirst(Lock& lock) {
 }
 
 // Lets the lock's next operations go, if none is in a call.
-void OperationQueue::Unbusy(Lock& lock) {
+void OperationQueue::ScheduleNext(Lock& lock) {
   if (lock.busy || lock.ready) return;
   lock.ready = true;
   ready_.push_back(&lock);
@@ -254,7 +254,7 @@ void OperationQueue::OnGuardRefused(Call& call, int64_t outcome) {
     Lock& lock = *call.operations[i]->lock;
     call.operations[i]->sent = false;
     if (!call.operations[i]->ended) PutBack(std::move(call.operations[i]));
-    Unbusy(lock);
+    ScheduleNext(lock);
   }
   guard_.OnRefused(call.route, call.sent,
                    outcome == kOutcomeOlder ? RefusedFor::kOlderData : RefusedFor::kOther);
@@ -299,11 +299,11 @@ void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
     if (error.ok() && WantsLine(*call.operations[i], reply_of(i))) {
       SendAgain(std::move(call.operations[i]));
     }
-    Unbusy(lock);
+    ScheduleNext(lock);
   }
   for (size_t i = 0; i < call.operations.size(); ++i) {
     if (!call.operations[i] || call.operations[i]->ended) continue;
-    if (error.ok() && !by_right_clock && !call.operations[i]->operation.true_by_any_clock) {
+    if (error.ok() && !by_right_clock && !call.operations[i]->operation.survives_clock_step) {
       Complete(*call.operations[i],
                core::Error(ErrorReason::kOutcomeUnknown,
                            "the store's clock was set while the call was under way"));

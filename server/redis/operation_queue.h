@@ -90,7 +90,7 @@ class OperationQueue {
   bool WantsLine(const Pending& pending, const OperationReply& reply) const;
   void SendAgain(PendingPtr pending);
   void Complete(Pending& pending, absl::StatusOr<OperationReply> reply);
-  void Unbusy(Lock& lock);
+  void ScheduleNext(Lock& lock);
 
   void WatchDeadline(Pending& pending);
   void ArmTimer(core::Instant at);
@@ -107,8 +107,8 @@ class OperationQueue {
   // How many operations of each lease wait.
   absl::flat_hash_map<core::LeaseId, uint32_t, core::HashOfHexId> waiting_;
   std::vector<Lock*> ready_;
-  std::vector<Lock*> flushing_;  // Empty but in Flush(): keeps its room from turn to turn.
-  std::vector<Lock*> held_;      // Ready, but for the guard's permission.
+  std::vector<Lock*> flushing_;  // Empty except in Flush(); kept for its memory.
+  std::vector<Lock*> held_;      // Ready, but not permitted by the guard.
   bool flush_scheduled_ = false;
 
   core::IndexedHeap<Pending> deadlines_;  // Of those that have not ended.

@@ -23,7 +23,7 @@ struct OperationQueue::Pending {
 
   CallKind kind() const { return {operation.script, operation.line_key}; }
 
-  // By age if it is the same.
+  // By age if the deadlines are equal.
   bool IsDueBefore(const Pending& other) const {
     return operation.deadline != other.operation.deadline
                ? operation.deadline < other.operation.deadline
@@ -34,7 +34,7 @@ struct OperationQueue::Pending {
 class OperationQueue::PendingList {
  public:
   PendingList() = default;
-  // A long list would otherwise be destroyed by as deep a recursion.
+  // Without this, destroying a long list would be a recursion as deep as it is long.
   ~PendingList() {
     while (first_) PopFront();
   }
@@ -73,7 +73,8 @@ struct OperationQueue::Lock {
   Route route;
   bool busy = false;   // Operations of this lock are in a call.
   bool ready = false;  // Stands in `ready_`.
-  // Operations with lower numbers had come when the store carried out the last call for it.
+  // Operations with lower numbers had come before the last reply of the store to a call for this
+  // lock.
   uint64_t answered = 0;
   size_t waiting = 0;    // Operations in the two lists that have not ended.
   PendingList ahead;     // Extends, and what is sent again.

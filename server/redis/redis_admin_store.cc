@@ -47,7 +47,7 @@ Operation Inspect(const std::string& name, core::Instant deadline, OperationDone
           .lock_name = name,
           .arguments = {},
           .reply_width = 2,
-          .true_by_any_clock = true,
+          .survives_clock_step = true,
           .deadline = deadline,
           .done = std::move(done)};
 }
@@ -73,7 +73,7 @@ struct RedisAdminStore::Listing {
 
   bool open() const { return done != nullptr; }
 
-  // Answers it. Several of its inspections may fail, so `done` must be seen to be gone.
+  // Answers the listing, which is not open() afterwards: several inspections may fail.
   void End(absl::StatusOr<core::LockPage> answer) {
     std::exchange(done, nullptr)(std::move(answer));
   }
@@ -206,7 +206,7 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
                  .lock_name = request.name,
                  .arguments = CommandPart({at_once ? "0" : "1"}),
                  .reply_width = kForceReleaseReplyWidth,
-                 .true_by_any_clock = true,
+                 .survives_clock_step = true,
                  .deadline = request.deadline,
                  .done = [this, name = request.name,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {

@@ -37,7 +37,7 @@ std::string_view LetterOf(core::WithdrawScope scope) {
   return std::string_view("LUSR").substr(static_cast<size_t>(scope), 1);
 }
 
-// As a script takes one that need not be given.
+// A keeper as an argument of a script; empty for none.
 std::string_view DigitsOf(const std::optional<core::Keeper>& keeper) {
   return keeper ? keeper->digits() : std::string_view();
 }
@@ -91,7 +91,7 @@ void RedisLockStore::Stand(const core::AcquireRequest& request, int64_t old_numb
   constexpr size_t kWaitersDigits = 6;
   std::string place = Digits(options_.waiters_per_lock_max, kWaitersDigits);
   if (old_number > 0) place.append(" ").append(std::to_string(old_number));
-  // One that stands again was let in before.
+  // A waiter that stands again was admitted before.
   const Rank rank = old_number > 0 ? Rank::kOther : Rank::kNewcomer;
   SubmitAcquire(request, std::move(place), rank, std::move(done));
 }
@@ -99,7 +99,7 @@ void RedisLockStore::Stand(const core::AcquireRequest& request, int64_t old_numb
 template <typename Outcome>
 void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::string place,
                                    Rank rank, core::Done<Outcome> done) {
-  // What a node without a connection confirms, its answer says.
+  // kNone: there is no connection yet. The lease will say what the node confirms.
   const core::Assurance given = node_.assurance();
   if (given != core::Assurance::kNone && request.min_assurance > given) {
     return queue_.Reject(
@@ -183,7 +183,7 @@ void RedisLockStore::Extend(const core::ExtendRequest& request, core::Done<Lease
 void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis closes_for,
                                   core::Done<Lease> done) {
   constexpr size_t kTtlDigits = 8;
-  // For another call, if it comes to that; the name is in the reply.
+  // For another call, if one is needed. The name is in the reply.
   core::ExtendRequest again{.lease_id = request.lease_id,
                             .ttl = request.ttl,
                             .token = request.token,
@@ -288,7 +288,7 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
                  .reply_width = kReleaseReplyWidth,
                  .lease_id = request.lease_id,
                  .line_key = LineKeyOf(request.name),
-                 .true_by_any_clock = true,
+                 .survives_clock_step = true,
                  .deadline = request.deadline,
                  .done = [this, lease_id = request.lease_id, principal = request.principal,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
@@ -298,7 +298,7 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
                      GoOnHandingOver(std::string(reply->lock_name));
                    using enum ReleaseScriptOutcome;
                    const ReleaseScriptOutcome outcome{OutcomeOf(*reply)};
-                   // A store that has forgotten the lease, and forgets again, would take it back.
+                   // Otherwise its proof would bring the lease back after a loss.
                    if (outcome == kReleased || outcome == kNotHolder)
                      proofs_.Ended(reply->route, lease_id, principal);
                    switch (outcome) {
@@ -329,7 +329,7 @@ void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
        .reply_width = kReplyWidth,
        .lease_id = request.lease_id,
        .line_key = LineKeyOf(request.name),
-       .true_by_any_clock = true,
+       .survives_clock_step = true,
        .deadline = request.deadline,
        .done = [this, scope = request.scope, lease_id = request.lease_id,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
@@ -444,7 +444,7 @@ void RedisLockStore::OnOffer(Route route, core::Offer& offer) {
   lines_.Saw(offer.name, clock_.Now()).offered = offer.lease_id;
 }
 
-// One that lapsed leaves its waiter parked, who goes back to its place with the next poll.
+// If the offer has lapsed, its waiter is parked. The next poll puts it back in its place.
 void RedisLockStore::ForgetOffer(std::string_view name, const LeaseId& lease_id, bool is_lapsed) {
   KnownLine* const line = lines_.Find(name, clock_.Now());
   if (line == nullptr || line->offered != lease_id) return;

@@ -49,7 +49,7 @@ class RedisLockStore : public core::LockStore, public core::WaitingLine {
   void Leave(const std::string& name, core::Instant deadline) override;
   void Listen(core::LineListener& listener) override { listener_ = &listener; }
 
-  // A script has told this daemon of one of its waiters.
+  // A script has sent this daemon a message about one of its waiters.
   void OnLineMessage(const LineMessage& message);
 
  private:
@@ -65,22 +65,23 @@ class RedisLockStore : public core::LockStore, public core::WaitingLine {
 
   LineKey LineKeyOf(const std::string& name);
   LineKey LineKeyOfExtend(const core::ExtendRequest& request);
-  // An extend was answered: if it was the claim of an offer, that is no more.
+  // The extend of a lease id was answered. If that claimed an offer, the offer is over.
   void ForgetOffer(std::string_view name, const core::LeaseId& lease_id, bool is_lapsed);
 
-  // Extends with an operation that may close the lock for as long as `closes_for`.
+  // `closes_for`: the longest time for which the extend may keep the lock closed.
   void ExtendWithin(const core::ExtendRequest& request, core::Millis closes_for,
                     core::Done<core::Lease> done);
-  // The store does not know the lease, but may have known it.
+  // The store may have forgotten the lease: takes it back if the request proves it.
   void Reassert(Route route, const core::ExtendRequest& request, core::Done<core::Lease> done);
   // Reads the lease in a reply, and adds its proof.
   core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
                         const std::string& principal);
 
-  // For an acquire or extend that a script refused because of a loss.
+  // Counts that a script granted nothing because the store may have forgotten leases, and returns
+  // the error for it.
   absl::Status Refused(Route route);
 
-  // Completes an offer that a script has told.
+  // Notes an offer of a script, and adds to it what only the daemon knows.
   void OnOffer(Route route, core::Offer& offer);
 
   // Continues a hand-over that has more dead waiters to skip than one script call may.

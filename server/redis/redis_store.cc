@@ -56,7 +56,7 @@ RedisStore::~RedisStore() = default;
 
 void RedisStore::Close() { queue_.reset(); }
 
-// A message that nobody of ours writes is ignored.
+// Ignores messages that no script and no daemon writes.
 void RedisStore::OnMessage(std::string_view message) {
   if (const auto stamp = ReadMarkerMessage(message)) return on_marker_written_(*stamp);
   if (const auto said = ReadLineMessage(message, keys_)) locks_.OnLineMessage(*said);

@@ -23,7 +23,7 @@ constexpr int kReadsPerTurn = 64;
 constexpr std::array<std::string_view, 4> kJudgeAnew = {"READONLY", "LOADING", "MASTERDOWN",
                                                         "NOAUTH"};
 
-// The first byte of what a TLS server says to words in the clear: an alert, or a handshake.
+// The first byte of what a TLS server answers to plain text: an alert, or a handshake.
 bool IsTlsRecord(char byte) { return byte == 0x15 || byte == 0x16; }
 
 }  // namespace
@@ -176,7 +176,7 @@ void Connection::TakeReplies() {
       case ReplyReader::Result::kNeedsMore:
         return;
       case ReplyReader::Result::kBroken:
-        return BreakUnreachable(" sent what is no reply: " + reader_.problem());
+        return BreakUnreachable(" sent a malformed reply: " + reader_.problem());
       case ReplyReader::Result::kReply:
         OnReply(std::move(reply));
         if (state_ == State::kBroken) return;
@@ -184,7 +184,7 @@ void Connection::TakeReplies() {
   }
 }
 
-// {"message", channel, text} is no reply but what was published.
+// {"message", channel, text} is a published message, not a reply.
 bool Connection::TakeMessage(const Reply& reply) {
   constexpr size_t kMessageItems = 3;
   if (!options_.on_message || reply.type != Reply::Type::kArray ||

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One connection to a Redis server, from its first packet to its end. It is never mended: whoever
-// needs another one makes another one.
+// One connection to a Redis server, from its first packet to its end. It does not reconnect.
 //
 // | state        | what happens                             | ends with             |
 // |--------------|------------------------------------------|-----------------------|
@@ -10,7 +9,7 @@
 // | kReady       | commands are taken                       | kBroken               |
 // | kBroken      | nothing, for ever                        |                       |
 //
-// It is broken by: an error of the socket, a reply that is none, a reply to nothing, no readiness
+// It breaks by: an error of the socket, a malformed reply, a reply without a command, no readiness
 // within connect_timeout, a command without a reply for request_timeout, a server that says it is
 // no longer what the handshake found, Break().
 //
@@ -82,7 +81,7 @@ class Connection {
 
   State state() const { return state_; }
 
-  // Whether not too much is in flight for one more command. Requires: kReady.
+  // Whether one more command may be in flight. Requires: kReady.
   bool has_room() const;
 
   // Sends a command at the end of the turn, together with the others of the turn.
@@ -142,7 +141,7 @@ class Connection {
   std::unique_ptr<core::Timer> stall_timer_;
   std::unique_ptr<core::Timer> probe_timer_;
   bool heard_ = false;  // The server has answered something.
-  // What tasks hold that cannot be cancelled.
+  // Posted tasks cannot be cancelled: they hold it weakly, and see whether this object is gone.
   std::shared_ptr<Connection*> self_;
 };
 

@@ -95,7 +95,7 @@ std::optional<StoreProblem> Handshake::OnReply(Reply reply) {
       if (!error) facts_.config = std::move(reply);
       break;
     case Step::kRights:
-      // Why scripts cannot run is told best by what judges the rest, but for this.
+      // Judge() explains better why scripts cannot run. Only a missing right is explained here.
       if (error && ErrorWord(reply.text) == "NOPERM") {
         return ProblemOfErrorReply(awaited.command, reply.text);
       }

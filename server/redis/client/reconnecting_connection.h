@@ -37,7 +37,7 @@ class ReconnectingConnection : private Connection::Listener {
     virtual ~Listener() = default;
     // `facts`: what the server told in the handshake.
     virtual void OnReady(ReconnectingConnection& connection, const ServerFacts& facts) = 0;
-    // `was_ready`: the connection had been ready, as opposed to a try that failed.
+    // Of a connection that broke: kReady if it had been ready, kConnecting if it never was.
     enum class Before { kReady, kConnecting };
     virtual void OnDown(ReconnectingConnection& connection, Before before) = 0;
     // The server did not know a script any more, so it is loaded once more.
@@ -65,8 +65,8 @@ class ReconnectingConnection : private Connection::Listener {
   // Calls a script: see Node::Run.
   void Run(const ScriptSource& script, Command command, ReplyDone done);
 
-  // Ends the connection, for ever. What has no answer yet is answered inside this call, refusals
-  // too; so is, by another Close(), what was sent since.
+  // Ends the connection for good. Answers inside this call what is in flight, and calls that were
+  // rejected and not told yet. Another Close() answers what was sent since.
   void Close();
 
  private:
@@ -103,7 +103,7 @@ class ReconnectingConnection : private Connection::Listener {
   std::unique_ptr<core::Timer> reconnect_timer_;
   std::map<std::string_view, Load> loads_;  // By digest.
   std::deque<Refusal> refusals_;            // To be told in the next turn.
-  // What tasks hold that cannot be cancelled.
+  // Posted tasks cannot be cancelled: they hold it weakly, and see whether this object is gone.
   std::shared_ptr<ReconnectingConnection*> self_;
 };
 

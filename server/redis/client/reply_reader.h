@@ -2,7 +2,7 @@
 //
 // Cuts a stream of bytes into replies. hiredis parses; replies are built as our own type right
 // away. Whatever comes, memory stays in proportion to the bytes received, and depth and size have
-// limits: a server that is none, or a broken one, ends the connection and nothing else.
+// limits: a server that is no Redis, or is broken, ends the connection and nothing else.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ using InfoFields = std::map<std::string, std::string, std::less<>>;
 // Adds the lines of an INFO reply to `fields`.
 void AddInfo(std::string_view text, InfoFields& fields);
 
-// What the operator answers for although the server does not show it (store.assume).
+// What the operator vouches for although the server does not show it (store.assume).
 struct Assumptions {
   bool no_eviction = false;
   bool durable = false;
@@ -51,7 +51,7 @@ struct ServerFacts {
   NodeLife Life() const;
 };
 
-// What INFO is asked for, and the settings that CONFIG GET is.
+// The sections that INFO is asked for, and the settings that CONFIG GET is asked for.
 inline constexpr std::array<std::string_view, 5> kInfoSections = {"server", "replication", "memory",
                                                                   "persistence", "stats"};
 inline constexpr std::array<std::string_view, 2> kConfigSettings = {"appendfsync",

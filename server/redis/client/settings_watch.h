@@ -43,7 +43,7 @@ class SettingsWatch {
   const Listener listener_;
   std::unique_ptr<core::Timer> timer_;
   bool asking_ = false;
-  // Says to answers that come late that the watch is gone.
+  // False once this object is gone; late answers check it.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

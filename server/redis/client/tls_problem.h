@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a TLS connection that failed means, in words: who has to change what, or that it may pass.
+// Says in words why a TLS connection failed: who has to change what, or that it may pass.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TLS on one connected socket that does not wait: our side of the handshake, then bytes in and out.
+// TLS on one connected, non-blocking socket: our side of the handshake, then bytes in and out.
 // Straight on OpenSSL and not by hiredis' own layer, which does not tell what a blocked call waits
 // for, nor why a handshake failed, and checks no host name (docs/adr/0011).
 #pragma once
@@ -45,7 +45,7 @@ class TlsStream {
   // Whether something waits for the socket to be writable; all else waits for it to be readable.
   bool awaits_writable() const { return write_awaits_writable_ || read_awaits_writable_; }
 
-  // Why the last kBroken. The text stands right behind the server's address.
+  // Why a call returned kBroken. The text stands right behind the server's address.
   const StoreProblem& problem() const { return problem_; }
 
  private:

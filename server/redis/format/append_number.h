@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes numbers into texts that grow, without a text of their own.
+// Appends numbers to a string without a temporary string.
 #pragma once
 
 #include <array>

@@ -13,8 +13,8 @@
 
 namespace lockkeeper::redis {
 
-// The lease id and its digest, 48 bits as 8 characters, which stands for it in the void list. Equal
-// for different ids once in 2^48; nothing but chance makes it so, unless somebody searches.
+// The lease id and its digest, 48 bits as 8 characters, which stands for it in the void list. Two
+// ids have the same digest by chance once in 2^48, or if somebody searches for such ids.
 std::string EncodeLeaseId(const core::LeaseId& id);
 
 // Principal, owner and labels, a line each.

@@ -30,7 +30,7 @@ struct ProvedTerms {
   core::Millis ttl{};
   core::Millis lock_delay{};
   ServiceTime max_hold_end;  // 0: none.
-  ServiceTime lease_end;     // It proves nothing any more afterwards.
+  ServiceTime lease_end;     // The proof is valid until then.
   ServiceTime hold_end;      // By hold_at_least. 0: none.
 
   bool operator==(const ProvedTerms&) const = default;
@@ -52,8 +52,8 @@ class Reassertions {
   Reassertions(const Reassertions&) = delete;
   Reassertions& operator=(const Reassertions&) = delete;
 
-  // Proofs are made and checked with this key from now on: 32 hex digits. With anything else none
-  // are made, and none is right.
+  // Proofs are made and checked with this key from now on: 32 hex digits. With anything else no
+  // proof is made, and none is valid.
   void SetKey(std::string_view key);
 
   // Empty without a key.

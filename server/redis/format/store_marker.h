@@ -20,7 +20,7 @@ struct StoreMarker {
   std::string service_id;  // 16 hex digits, random: tells this service's store from any other.
   int64_t epoch = 0;       // Number of the store's life, from 1 on.
   std::string run_id;  // 40 hex digits: the start of the server that all daemons have agreed on.
-  core::Millis ttl_ceiling{};     // No lock is closed for longer than this by what it was granted.
+  core::Millis ttl_ceiling{};     // No grant has closed a lock for longer than this.
   core::NodeTime quarantine_end;  // No new grants before.
   bool durable = false;  // The server kept every write it had confirmed, when last looked at.
   std::string home;      // 16 hex digits: the embedded store's folder; zeros for any other.
@@ -38,7 +38,7 @@ struct StoreMarker {
   bool operator==(const StoreMarker&) const = default;
 };
 
-// Written about once a second by each daemon: a marker that goes back in it is an older one.
+// Each daemon raises the count about once a second. A marker with a lower count is an older one.
 struct MarkerBeat {
   int64_t count = 0;
   core::NodeTime at;

@@ -17,12 +17,13 @@ namespace lockkeeper::redis {
 // Thread-safety: not thread-safe.
 class LastLease {
  public:
-  // Of several that come in another order than the store confirmed them, the last stays.
-  // `epoch` is that of its record.
+  // Keeps the lease that the store confirmed last, in whatever order the calls come. `epoch` is
+  // that of its record.
   void Confirmed(const core::Lease& lease, int64_t epoch);
 
-  // Whether a store whose newest beat is of `beat` must have it at `now`. A beat after the lease
-  // tells that it is there, and a record is not kept for ever.
+  // Whether a look for the lease shows anything: the newest beat in the store, at `beat`, is not
+  // from after the lease (it would prove that the lease is there), and a record of the lease would
+  // still be kept at `now`.
   bool IsWanted(core::NodeTime beat, core::NodeTime now) const;
 
   // The command that reads its record.

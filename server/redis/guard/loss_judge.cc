@@ -22,14 +22,14 @@ constexpr Micros kHomeChangeAfterBeat = std::chrono::seconds(5);
 // granted some that nobody here has seen. As many as this are passed over.
 constexpr int64_t kTokensUnseen = 100'000'000;
 
-// The floor that a daemon keeps is this far ahead of the clock at most, unless the clock was set
-// back: answers of one moment come in any order, and a clock that is learned anew is known as
-// exactly as its answer was fast.
+// Unless the clock was set back, the token floor of a daemon is at most this far ahead of the
+// clock: replies come in any order, and a clock that is learned anew is known only as exactly as
+// its reply was fast.
 constexpr Millis kFloorsAhead{1'100};
 
-// Another daemon may have granted longer leases than this one knows of. Within this it notices the
-// loss too, and says so; nothing is granted before.
-constexpr Millis kOthersSayWithin{1'500};
+// The least quarantine. Another daemon may have granted longer leases than this one knows of.
+// Within this time it notices the loss too, and lengthens the quarantine.
+constexpr Millis kPeerNoticeTime{1'500};
 
 NodeTime After(NodeTime time, Millis delay) {
   return {time.micros + std::chrono::duration_cast<Micros>(delay).count()};
@@ -37,7 +37,7 @@ NodeTime After(NodeTime time, Millis delay) {
 
 // For how long nothing new is granted after a loss.
 Millis QuarantineAfterLoss(Millis ceiling) {
-  return std::max(QuarantineOf(ceiling), kOthersSayWithin);
+  return std::max(QuarantineOf(ceiling), kPeerNoticeTime);
 }
 
 // A counter that is lower than before was set to 0 since: by a restart, or by CONFIG RESETSTAT.
@@ -47,7 +47,8 @@ bool HasEvictedSince(const Sighting& s) {
   return s.life.evicted_keys > (goes_on ? s.evicted_before : 0);
 }
 
-// Whether it ends later than any that could have begun by now: the clock was set back since.
+// Whether its end is later than that of any quarantine that could have begun by now. Then the clock
+// was set back since.
 bool QuarantineEndsTooLate(const Sighting& s) {
   return s.seen->marker.quarantine_end >
          After(s.now, QuarantineAfterLoss(s.seen->marker.ttl_ceiling));
@@ -78,7 +79,7 @@ std::optional<LossKind> LossSince(const Sighting& s) {
   return s.older_data ? std::optional(LossKind::kOlderData) : std::nullopt;
 }
 
-// Of a marker that nobody contradicts: whether this start of the server has kept everything.
+// Whether this start of the server may have lost something, if nothing else contradicts the marker.
 std::optional<LossKind> LossByRestart(const Sighting& s, const JudgePolicy& policy) {
   const StoreMarker& seen = s.seen->marker;
   if (seen.run_id == s.life.run_id) return std::nullopt;
@@ -93,9 +94,10 @@ std::optional<LossKind> LossByRestart(const Sighting& s, const JudgePolicy& poli
   return std::nullopt;
 }
 
-// Of a marker of another service: whether this daemon gives its own id and key up for those that it
-// found. One of two daemons that disagree has to, or each would take the other's marker for a loss
-// for ever: the one whose epoch is behind, and without a quarantine, where epochs stay, any.
+// Whether the marker is of another service, and this daemon gives up its own id and key for those
+// in the marker. One of two daemons that disagree must, or each would take the other's marker for a
+// loss, for ever. It is the one whose epoch is behind; without a quarantine, where epochs do not
+// rise, it is either.
 bool IsToBeFollowed(const Sighting& s, const JudgePolicy& policy) {
   if (!s.seen || s.seen->marker.service_id == s.known->marker.service_id) return false;
   return s.seen->marker.epoch > s.known->marker.epoch || policy.quarantine == QuarantineMode::kOff;
@@ -132,7 +134,7 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
     marker.ttl_ceiling = std::max(marker.ttl_ceiling, policy.ceiling_max);
   }
   marker.token_floor = std::max(marker.token_floor, s.token_floor);
-  // When the quarantine is over the clock is beyond all tokens, unless it was set back by more.
+  // When the quarantine is over, the clock is beyond all tokens, unless it was set back further.
   const Millis quarantine = policy.quarantine == QuarantineMode::kOff
                                 ? kFloorsAhead
                                 : QuarantineAfterLoss(marker.ttl_ceiling);
@@ -276,7 +278,7 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
     marker.home = s.seen->marker.home;  // A server stays where it was started.
   }
   StoreMarker as_seen = s.seen->marker;
-  as_seen.token_floor = marker.token_floor;  // Rises all the time; written when there is a reason.
+  as_seen.token_floor = marker.token_floor;  // It rises all the time: no reason to write.
   if (!(as_seen == marker)) {
     judgement.kind = Judgement::Kind::kRewrite;
   } else {

@@ -26,10 +26,10 @@ enum class QuarantineMode { kOn, kOff };
 // Why the store is no longer trusted to know all leases.
 enum class LossKind {
   kEmptied,       // The marker is gone.
-  kUnreadable,    // Something else is where the marker was.
-  kOlderData,     // The marker is an older one.
+  kUnreadable,    // The key of the marker holds something else.
+  kOlderData,     // The data is older than what a daemon has seen.
   kAnotherStore,  // The marker is another service's.
-  kRestarted,     // Another start of the server, and not proved that it kept everything.
+  kRestarted,     // The server was restarted, and nothing proves that it kept everything.
   kDataTouched,   // The embedded store's folder is a copy, or was changed while it was down.
   kClockStep,     // The server's clock was set.
   kEvicted,       // The server has evicted keys.
@@ -65,21 +65,21 @@ struct JudgePolicy {
 // Steps of the node's clock that this daemon has noticed since it confirmed a marker.
 struct ClockSteps {
   int count = 0;
-  int64_t epoch = 0;  // No marker of this epoch or of one before tells of the last one.
+  int64_t epoch = 0;  // The last step is in no marker of this epoch or an earlier one.
 };
 
 // The evidence for one decision.
 struct Sighting {
-  // What this daemon had confirmed last when it asked.
+  // The marker that this daemon had confirmed last when it asked.
   std::optional<SeenMarker> known;
-  std::optional<SeenMarker> seen;  // What is there now. Nothing if it is no marker.
-  bool unreadable = false;         // Something is there that is none.
-  // What records of locks tell, if nothing is seen and nothing known: only then they are searched.
+  std::optional<SeenMarker> seen;  // The marker that is there now. Nothing if there is none.
+  bool unreadable = false;         // The key holds something that is no marker.
+  // What a search for records of locks has shown. Only made if nothing is seen and nothing known.
   std::optional<LossKind> records;
   NodeLife life;               // Of the server.
   int64_t evicted_before = 0;  // Keys that it had evicted when it was confirmed last.
   ClockSteps clock_steps;
-  core::Micros clock_offset{};  // Of what is known: how far the node's clock is ahead now.
+  core::Micros clock_offset{};  // How far the node's clock is ahead of service time now.
   // The store has lost a write that it had confirmed to this daemon, whatever its marker says.
   bool older_data = false;
   // A holder has proved a lease that is so long, in a quarantine that may be too short for it.
@@ -94,13 +94,13 @@ struct Sighting {
 
 struct Judgement {
   enum class Kind {
-    kTrusted,   // The marker that is there is right, as it is.
-    kRewrite,   // Nothing was lost: it has to say what the server is like now.
-    kFirstUse,  // There was none.
+    kTrusted,   // The marker is right as it is.
+    kRewrite,   // Nothing was lost, but the marker must say what the server is like now.
+    kFirstUse,  // The store is new.
     kLoss,
   };
   Kind kind = Kind::kTrusted;
-  StoreMarker marker;        // What is right; to be written unless kTrusted.
+  StoreMarker marker;        // The right one; to be written unless kTrusted.
   LossKind loss{};           // Of kLoss.
   int64_t evicted_keys = 0;  // Of the server, as it was judged.
 };

@@ -28,7 +28,7 @@ constexpr Millis kRetryInterval{50};
 // Grants are refused for so long at a time because of a setting.
 constexpr Micros kProblemLasts = std::chrono::seconds(5);
 
-// Of a reply to what was to write `text`.
+// The outcome of a call that was to write the marker `text`.
 absl::Status StatusOfReplacement(const absl::StatusOr<Reply>& reply, std::string_view text) {
   if (!reply.ok()) return reply.status();
   if (reply->type == Reply::Type::kError) return StatusOfErrorReply(reply->text);
@@ -119,16 +119,18 @@ void NodeGuard::OnRefused(Route route, Instant sent, RefusedFor reason) {
   Doubt(route);
 }
 
-// Nothing goes until another look at the marker.
+// Holds calls back until the marker has been looked at again.
 void NodeGuard::Doubt(Route route) {
   trusted_ = false;
   Check(route);
 }
 
-// As long as the node's clock, had nobody set it, could not have read `node` by now, leases that
-// were over for the script run still. Once it could have, they are over in truth.
+// False if the node's clock, had nobody set it, could not show `node` yet: the script may have
+// taken live leases for expired. If the clock could show that time by now, those leases have
+// expired.
 bool NodeGuard::OnAnswered(Route route, Instant sent, NodeTime node) {
-  if (sent < clock_learned_) return false;  // Whichever clock it was, it was noticed.
+  // A step was noticed since it was sent: nobody knows which clock the script read.
+  if (sent < clock_learned_) return false;
   if (LearnClock(sent, node, known_->marker.epoch)) return true;
   Doubt(route);
   return false;
@@ -169,11 +171,12 @@ void NodeGuard::CheckAgainSoon() {
     EndCheck();
     const std::optional<Route> route = ConnectedRoute();
     if (!trusted_ && route)
-      Check(*route);  // Also if nobody waits for it: time is what tells steps.
+      Check(*route);  // Even if no call waits: only regular looks show steps of the clock.
   });
 }
 
-// What scripts/marker.lua answered that was to write `written`.
+// Reads the reply of scripts/marker.lua. `written`: the marker that it was to write; empty for
+// none.
 std::optional<NodeGuard::Found> NodeGuard::TakeReply(Route route, Instant sent,
                                                      const absl::StatusOr<Reply>& reply,
                                                      std::string_view written) {
@@ -182,7 +185,7 @@ std::optional<NodeGuard::Found> NodeGuard::TakeReply(Route route, Instant sent,
     if (reply.ok() && reply->type == Reply::Type::kError) NoteRefusal(reply->text);
     return std::nullopt;
   }
-  if (sent < clock_learned_) return std::nullopt;  // By the clock as it was, or as it is.
+  if (sent < clock_learned_) return std::nullopt;  // See OnAnswered.
   Found found{reply->items[1].text, ParseMarker(reply->items[1].text)};
   const NodeTime node{reply->items[0].integer};
   if (found.marker && IsNewer(found.marker->marker) && WithoutBeat(found.text) != written) {
@@ -216,9 +219,8 @@ void NodeGuard::OnSeen(Route route, Instant sent, int64_t beats, MayImprove may_
   Decide(route, sighting, raw);
 }
 
-// Whether the server was started anew since it confirmed the last lease, and nobody has beaten
-// after that: what is lost of a log is its end, so a later beat would prove that the lease is
-// there.
+// Whether the server was restarted since it confirmed the last lease, and no beat came between the
+// two. A log loses its end first, so a later beat would prove that the lease is there.
 bool NodeGuard::IsRestarted(const Sighting& s) const {
   return s.known && s.seen && s.seen->marker.epoch == s.known->marker.epoch &&
          s.seen->marker.run_id != s.life.run_id && clock_steps_.count == 0 &&
@@ -277,7 +279,7 @@ void NodeGuard::Decide(Route route, const Sighting& sighting, const std::string&
   Replace(route, std::string(WithoutBeat(raw)), beats, std::move(judgement));
 }
 
-// Nothing is permitted meanwhile: on another connection a call would come before the new marker.
+// Permits nothing meanwhile: a call on another connection could arrive before the new marker.
 void NodeGuard::Replace(Route route, const std::string& expected, int64_t beats,
                         Judgement judgement, Written written) {
   trusted_ = false;
@@ -303,7 +305,7 @@ void NodeGuard::OnReplaced(Route route, Instant sent, const std::string& text, i
   if (!found || !found->marker) return CheckAgainSoon();
   const SeenMarker& seen = *found->marker;
   if (seen.beat.count < beats) older_data_ = true;
-  // Another one was first.
+  // Another daemon was first.
   if (WithoutBeat(found->text) != text) return CheckAgainSoon();
   const bool covered = judgement.kind == Judgement::Kind::kLoss || !older_data_;
   if (clock_steps_.count > judged.count || !covered) {

@@ -40,7 +40,7 @@ struct NodeGuardOptions {
   NewStoreCheckOptions new_store;
 };
 
-// Guards a store that has one marker: of a route it looks at the connection only.
+// Guards a store that has one marker. So it uses a route only to tell connections apart.
 //
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class NodeGuard final : public StoreGuard {
@@ -69,7 +69,7 @@ class NodeGuard final : public StoreGuard {
 
   // The node's clock, as far as it is known: 0 before the first answer.
   core::NodeTime NodeNow() const;
-  // How the marker begins that is known. Empty before the first look.
+  // The stamp of the marker that was confirmed last. Empty before the first look.
   const std::string& stamp() const { return stamp_; }
   StoreTrust trust() const;
 
@@ -114,7 +114,7 @@ class NodeGuard final : public StoreGuard {
   void EndCheck();
   void CarryBeats(int64_t count);
   void NoteRefusal(const std::string& answer);
-  // What is where the marker should be: its text, and what that says if it is one.
+  // What the key of the marker holds: its text, and the marker if it is one.
   struct Found {
     std::string text;
     std::optional<SeenMarker> marker;
@@ -131,23 +131,24 @@ class NodeGuard final : public StoreGuard {
   std::function<void()> on_change_ = [] {};
 
   std::optional<SeenMarker> known_;  // Confirmed last.
-  bool trusted_ = false;             // Nothing has spoken against it since.
+  bool trusted_ = false;             // Nothing has cast doubt on it since.
   bool checking_ = false;
   bool beating_ = false;
   ClockSteps clock_steps_;
   bool older_data_ = false;
-  core::Instant epoch_known_at_;  // Since then calls carry the epoch that is known.
-  core::Instant clock_learned_ = core::Instant::min();  // Anew, after it was set.
-  int64_t evicted_ = 0;                                 // By the server when it was judged last.
+  core::Instant epoch_known_at_;  // Calls since then carry the epoch of `known_`.
+  // When the node's clock was learned anew, after it was set.
+  core::Instant clock_learned_ = core::Instant::min();
+  int64_t evicted_ = 0;  // Keys that the server had evicted when it was judged last.
   core::Millis ceiling_wanted_{};
   NodeClock node_clock_;
-  // Service time: the node's clock less the offset of the marker that is known, whatever steps have
-  // been noticed since; and since when it was taken from others.
+  // Service time: the node's clock less the clock offset of `known_`. Steps that were noticed since
+  // do not change it.
   NodeClock service_clock_;
-  core::Instant service_clock_since_;
-  std::string stamp_;   // Of the marker that is known.
-  std::string marker_;  // With its beats, and its epoch, as calls carry them.
-  std::string epoch_;
+  core::Instant service_clock_since_;  // When it was last taken over from others.
+  std::string stamp_;                  // Of `known_`.
+  std::string marker_;  // `stamp_`, a space and the beats of `known_`: see CallPermit::marker.
+  std::string epoch_;   // Of `known_`: see CallPermit::epoch.
   LastLease last_lease_;
   std::string reassertion_key_;
   std::optional<LossKind> last_loss_;

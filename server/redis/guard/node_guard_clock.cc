@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a guard learns of its node's clock: whether it was set, and whether the marker tells of
-// that. docs/internals/clocks.md explains.
+// How a guard learns its node's clock: whether it was set, and whether the marker says so already.
+// docs/internals/clocks.md explains.
 #include <algorithm>
 #include <chrono>
 
@@ -17,10 +17,11 @@ using core::NodeTime;
 
 // Between the beats of a living daemon there is about a second.
 constexpr Micros kBeatsApartMax = std::chrono::seconds(3);
-// Whoever knew more of the clock when this daemon learned of service time has said so within this.
-constexpr Millis kOthersSayWithin{1'500};
+// Within this time another daemon that knows of a step of the clock has written it into the marker.
+constexpr Millis kPeerNoticeTime{1'500};
 
-// A step that one daemon notices by a hair, and another takes for drift, is none to this one.
+// One daemon may just notice a step that another takes for drift. A smaller difference than this is
+// no step to this daemon.
 constexpr Micros kMayBeTheSame = 2 * NodeClock::kNeverAStep;
 
 NodeTime Less(NodeTime time, Micros offset) { return {time.micros - offset.count()}; }
@@ -34,34 +35,34 @@ bool NodeGuard::LearnClock(Instant sent, NodeTime node, int64_t epoch) {
   ++clock_steps_.count;
   clock_steps_.epoch = known_ ? std::max(epoch, known_->marker.epoch) : epoch;
   LearnClockAnew(sent, node);
-  // By a slow answer it says wrongly how large the step was: it follows whoever knows better.
+  // A slow reply measures the step badly: this daemon follows whoever knows better.
   if (clock_learned_ - sent > kMayBeTheSame) service_clock_since_ = clock_learned_;
   return false;
 }
 
 void NodeGuard::LearnClockAnew(Instant sent, NodeTime node) {
   clock_learned_ = clock_.Now();
-  token_floor_.SawClock(node_clock_.Latest(clock_learned_));  // What others were granted before.
+  token_floor_.SawClock(node_clock_.Latest(clock_learned_));  // Others may have such tokens.
   node_clock_.Forget();
   node_clock_.Saw(sent, clock_learned_, node);
 }
 
-// Whether another daemon has noticed something since.
+// Whether another daemon has noticed a loss since.
 bool NodeGuard::IsNewer(const StoreMarker& marker) const {
   return known_ && marker.service_id == known_->marker.service_id &&
          marker.epoch > known_->marker.epoch;
 }
 
-// The marker tells of all steps if service time continues by its offset. If not, this daemon says
-// so once and then follows the others: two that disagree would contradict each other for ever. One
-// that has just learned of service time may have done so between a step and its notice by others.
-// So for a while it takes one step for the one that the marker tells of, if the marker has a beat
-// by the clock as it is.
+// The marker of the new epoch tells of all steps if service time goes on by its clock offset. If
+// not, this daemon reports a step once, and then follows the others: two that disagree would
+// contradict each other for ever. A daemon that has just learned service time may have done so
+// after a step, before others noticed that. So for a while it takes one step for the one in the
+// marker, if the last beat in the marker fits the clock as it is now.
 void NodeGuard::LearnClockOfNewEpoch(Instant sent, NodeTime node, const SeenMarker& seen) {
   const Instant now = clock_.Now();
   const Micros offset = seen.marker.clock_offset;
   token_floor_.SawClock(node);
-  if (now - service_clock_since_ >= kOthersSayWithin) {
+  if (now - service_clock_since_ >= kPeerNoticeTime) {
     const bool is_certain = NodeClock(service_clock_).Saw(sent, now, Less(node, offset));
     if (service_clock_.Saw(sent, now, Less(node, offset), kMayBeTheSame)) {
       // If it took a step for drift, whoever notices that step knows service time better.

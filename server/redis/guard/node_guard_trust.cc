@@ -17,7 +17,7 @@ using core::Micros;
 using core::Millis;
 using core::NodeTime;
 
-// Redis refuses to be looked at, for want of rights above all: that does not pass by itself.
+// Redis rejected the look at the marker, mostly for want of a right: that does not pass by itself.
 void NodeGuard::NoteRefusal(const std::string& answer) {
   if (answer.empty()) return;
   check_problem_ = "answered the look at its marker with: " + answer +
@@ -67,7 +67,7 @@ StoreTrust NodeGuard::trust() const {
   return trust;
 }
 
-// Tells when the quarantine is over, which is when acquires that wait are worth another look.
+// Reports the end of the quarantine.
 void NodeGuard::WatchQuarantine() {
   quarantine_timer_.reset();
   const Micros left = trust().quarantine_left;

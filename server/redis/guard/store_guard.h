@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The guard, as the operation queue sees it: it permits or holds back calls, tells what each call
-// must find in the store, and hears how calls ended. NodeGuard is the real one.
+// The guard, as the operation queue sees it: it permits calls or holds them back, says what each
+// call must find in the store, and is told how calls ended. NodeGuard is the real one.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,14 @@ enum class Granting { kNothingNew, kAnew };
 struct CallPermit {
   int64_t token_floor = 0;  // No token below it is granted.
   std::string_view marker_key;
-  // What the marker has to have: its stamp, a space, and at least so many beats. Empty: there must
-  // be no marker.
+  // The stamp that the marker must have, a space, and how many beats it must have at least. Empty:
+  // there must be no marker.
   std::string_view marker;
   std::string_view epoch = "0000000001";  // 10 digits.
   core::NodeTime grants_from;             // Nothing new is granted before.
-  core::NodeTime earliest;                // The node's clock has to read
-  core::NodeTime latest;                  // something in between.
+  // The node's clock must read a time from earliest to latest.
+  core::NodeTime earliest;
+  core::NodeTime latest;
 };
 
 // What proofs of leases are made with.
@@ -46,17 +47,17 @@ enum class RefusedFor {
   kOlderData,  // A marker with fewer beats than the call carries.
 };
 
-// What concerns one lock is said with its route: a store of several servers has a marker for each
-// part that can be lost alone, and its guard tells them apart by the route.
+// Calls about one lock name its route: a store of several servers has a marker for each part that
+// can be lost alone, and its guard tells the parts apart by the route.
 //
 // Thread-safety: loop-thread only.
 class StoreGuard {
  public:
   virtual ~StoreGuard() = default;
 
-  // Whether a call may go now that keeps a lock closed for `closes_for` at most. If not, what is
-  // missing is under way, and `on_change` will be called. Calls may always go on a route without a
-  // connection: it answers them.
+  // Whether a call that keeps a lock closed for at most `closes_for` may be sent now. If not, the
+  // guard is already asking the store, and will call `on_change`. Always true for a route without a
+  // connection, which answers its calls.
   virtual bool Permits(Route route, core::Millis closes_for, Granting granting) = 0;
 
   // `on_change` runs when calls that were not permitted should ask again.
@@ -73,8 +74,8 @@ class StoreGuard {
   // the script may have decided by a wrong clock.
   [[nodiscard]] virtual bool OnAnswered(Route route, core::Instant sent, core::NodeTime node) = 0;
 
-  // The store has confirmed, to a call that was sent at `sent`, that a lease is live, and must not
-  // forget it.
+  // The store has confirmed this lease to a call that was sent at `sent`, so it must still have it
+  // after a restart.
   virtual void OnConfirmed(Route route, core::Instant sent, const core::Lease& lease) = 0;
 
   // The store has granted or offered this token: the next ones are higher.

@@ -12,7 +12,7 @@
 
 namespace lockkeeper::redis {
 
-// Some words of a command, made before it.
+// Words of a command that are made before the command is.
 class CommandPart {
  public:
   CommandPart() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemons that listen at a Redis, and what the guard of one tells those of all.
+// Which daemons listen at a Redis, and the message by which a guard tells all of a new marker.
 #pragma once
 
 #include <optional>
@@ -20,11 +20,11 @@ using FoundChannels = std::optional<std::vector<std::string>>;
 void FindDaemonChannels(Node& node, Route route, const std::string& pattern,
                         absl::AnyInvocable<void(FoundChannels) &&> done);
 
-// Tells all of them, also this daemon, that the marker begins with `stamp` now. Without an answer:
-// who does not hear of it sees it with the next beat.
+// Tells all daemons, also this one, that the marker begins with `stamp` now. Nobody waits for an
+// answer: a daemon that misses the message sees the marker with its next beat.
 void TellOfMarker(Node& node, Route route, const std::string& pattern, const std::string& stamp);
 
-// The stamp, if `message` is such a one.
+// The stamp in a message of TellOfMarker. Nothing in any other message.
 std::optional<std::string_view> ReadMarkerMessage(std::string_view message);
 
 }  // namespace lockkeeper::redis

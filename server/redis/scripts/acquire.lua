@@ -197,6 +197,8 @@ return each({{115, 124}, 0, 0}, 4, function(key, at, line)
   local request, text, waiters_max = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local hold = #request > 115 and sub(request, 117)
   if hold then request, text = sub(request, 1, 115), text .. hold .. '\n' end
+  -- The build makes two texts of this file, for calls with one and with two keys for each lock, and drops the
+  -- lines of the other kind (cmake/link_lua.lua). So each text declares `record` once.
   taken = taken + 1 -- one key
   local record = records[taken] -- one key
   if seen then -- one key

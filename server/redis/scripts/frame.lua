@@ -2,8 +2,8 @@
 -- The frame of every script. `return each(LENGTHS, RESULTS, function(key, at, line) ... end)` of a
 -- script says what the frame calls as `operate` for each lock (cmake/link_lua.lua), and that it
 -- answers `RESULTS` numbers (or texts). `key` is its record's key, `ARGV[at]` the first of its
--- arguments, `line` the key of its line if there are two keys for each lock. LENGTHS says what each
--- argument of an operation measures, 0 if it may be of any length; {a, b} if it may be of either length.
+-- arguments, `line` the key of its line if there are two keys for each lock. LENGTHS has the length of
+-- each argument of an operation: 0 for any length, {a, b} for one of two.
 --
 -- The last key of a call is the marker of the store. Nothing is done, and {now, GUARD} is answered,
 -- unless the marker begins as the caller says and the node's clock reads what it expects.
@@ -40,11 +40,11 @@ local function expected_quarantine_end() return sub(ARGV[6], 81, 96) end
 -- The key that is worked on.
 local doing = 0
 
--- Whether Redis denied its user a command: as it says that before 7.2, and since.
+-- Whether the error says that Redis denied its user a command: in its words before 7.2, and since.
 local function is_denied(fault) return string.find(fault, '^NOPERM') or string.find(fault, '^ERR The user executing') end
 
--- Does the operations from the one with key number `from` on. One function for all of them, and one
--- pcall: each costs as much as reading a record.
+-- Carries out the operations from key number `from` on. One function and one pcall for all of them:
+-- each call of either costs as much as reading a record.
 local function run(reply, from, now, now_digits, token_floor, retention, marker)
   local string, keys, redis = string, KEYS, redis
   local sub, find, format, max = string.sub, string.find, string.format, math.max
@@ -57,7 +57,7 @@ local function run(reply, from, now, now_digits, token_floor, retention, marker)
     local key, line = keys[i] -- one key
     local key, line = keys[i], keys[i + 1] -- two keys
     local result, second, third, fourth = operate(key, at, line)
-    -- What is too much here is overwritten by the next.
+    -- Always four values, even if RESULTS is less: the next lock overwrites what is too much.
     reply[filled + 1], reply[filled + 2] = result or CORRUPT, second or 0
     reply[filled + 3], reply[filled + 4] = third or 0, fourth or 0
     at, filled = at + ARGUMENTS, filled + RESULTS

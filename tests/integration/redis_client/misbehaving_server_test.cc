@@ -57,8 +57,9 @@ void ExpectProblemThenRecovery(const ScriptedServer::Handler& handler,
 }
 
 TEST(MisbehavingServerTest, EachWayToSpoilTheHandshakeIsNamedAndTriedAgain) {
-  ExpectProblemThenRecovery(OnceAt("INFO", {"HTTP/1.1 400 Bad Request\r\n"}),
-                            " sent what is no reply: Protocol error, got \"H\" as reply type byte");
+  ExpectProblemThenRecovery(
+      OnceAt("INFO", {"HTTP/1.1 400 Bad Request\r\n"}),
+      " sent a malformed reply: Protocol error, got \"H\" as reply type byte");
   // It depends on whether our first words reached it before the end.
   ExpectProblemThenRecovery(
       OnceAt("", {"", Then::kClose}),
@@ -140,7 +141,7 @@ TEST(MisbehavingServerTest, DeeplyNestedAndHugeRepliesAreRefused) {
 
     const auto answer = harness.Ask({"SPOIL"});
     EXPECT_EQ(ReasonName(answer), "OUTCOME_UNKNOWN");
-    EXPECT_THAT(std::string(answer.status().message()), HasSubstr("sent what is no reply"));
+    EXPECT_THAT(std::string(answer.status().message()), HasSubstr("sent a malformed reply"));
   }
 }
 
