@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 class SessionHeartbeatTest : public SessionTransportTest {
  protected:
-  static std::string IdOf(const std::string& name) { return "id of " + name; }
+  static std::string IdOf(const std::string& name) { return "idof" + name; }
 
   static v1::Lease LeaseOf(const std::string& name) {
     v1::Lease lease;
@@ -26,6 +26,15 @@ class SessionHeartbeatTest : public SessionTransportTest {
     lease.mutable_ttl()->set_seconds(30);
     lease.mutable_remaining_ttl()->set_seconds(30);
     return lease;
+  }
+
+  // Answers the acquire `id` with the lease of the lock `name`.
+  static v1::SessionResponse GrantOf(const std::string& name, uint64_t id) {
+    v1::SessionResponse message;
+    v1::SessionResult& result = *message.mutable_results()->add_results();
+    result.set_operation_id(id);
+    *result.mutable_acquire()->mutable_lease() = LeaseOf(name);
+    return message;
   }
 
   // Runs what renews the lease of the lock `name`.
@@ -46,11 +55,7 @@ class SessionHeartbeatTest : public SessionTransportTest {
     for (const std::string& name : names) {
       Acquire(name, /*waits=*/false);
       stream.FinishWrite();
-      v1::SessionResponse message;
-      v1::SessionResult& result = *message.mutable_results()->add_results();
-      result.set_operation_id(stream.LastBatch().at(0).id());
-      *result.mutable_acquire()->mutable_lease() = LeaseOf(name);
-      stream.Say(std::move(message));
+      stream.Say(GrantOf(name, stream.LastBatch().at(0).id()));
     }
     return stream;
   }
@@ -187,13 +192,38 @@ TEST_F(SessionHeartbeatTest, GrantThatNobodyWaitsForIsForgotten) {
   const uint64_t id = stream.LastBatch().at(0).id();
   operations_.Cancel(acquire);
   stream.FinishWrite();
-  v1::SessionResponse message;
-  v1::SessionResult& result = *message.mutable_results()->add_results();
-  result.set_operation_id(id);
-  *result.mutable_acquire()->mutable_lease() = LeaseOf("a");
-  stream.Say(std::move(message));
+  stream.Say(GrantOf("a", id));
   ASSERT_TRUE(stream.written.back().has_forget());
   EXPECT_EQ(stream.written.back().forget().name(), "a");
+}
+
+TEST_F(SessionHeartbeatTest, GrantThatIsAskedForAgainIsKept) {
+  ScriptedStream& stream = Opened();
+  const auto acquire = [&](const std::string& what, const std::string& lease_id) {
+    v1::SessionOperation request;
+    request.mutable_acquire()->set_name("a");
+    request.mutable_acquire()->set_lease_id(lease_id);
+    PendingOperationPtr operation = NewOperation(what, std::move(request), 60s);
+    operations_.Run(operation);
+    stream.FinishWrite();
+    return operation;
+  };
+  const PendingOperationPtr first = acquire("first", IdOf("a"));
+  const uint64_t first_id = stream.LastBatch().at(0).id();
+  operations_.Cancel(first);
+  acquire("second", "ID-OF-A");  // The same: an id may be spelled as a UUID.
+  const uint64_t second_id = stream.LastBatch().at(0).id();
+  stream.Say(GrantOf("a", first_id));
+  EXPECT_FALSE(stream.written.back().has_forget());
+  stream.Say(GrantOf("a", second_id));
+  EXPECT_TRUE(IsAnswered("second"));
+  EXPECT_FALSE(stream.written.back().has_forget());
+
+  const PendingOperationPtr third = acquire("third", IdOf("a"));
+  const uint64_t third_id = stream.LastBatch().at(0).id();
+  operations_.Cancel(third);
+  stream.Say(GrantOf("a", third_id));
+  EXPECT_FALSE(stream.written.back().has_forget()) << "the session keeps it for the second";
 }
 
 TEST_F(SessionHeartbeatTest, AfterAHeartbeatWithoutAnswerEachLeaseIsExtendedAlone) {

@@ -2,8 +2,10 @@
 #include "transport/session_link.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "status_payloads.h"
 #include "text/utf8.h"
 #include "transport/status_details.h"
@@ -49,6 +51,16 @@ bool MayWait(const v1::SessionOperation& request) {
   return request.has_acquire() && request.acquire().has_wait_timeout();
 }
 
+// The lease id as the daemon writes it. An acquire may spell it as a UUID.
+std::string PlainId(std::string_view lease_id) {
+  std::string plain;
+  plain.reserve(lease_id.size());
+  for (const char each : lease_id) {
+    if (each != '-') plain.push_back(absl::ascii_tolower(static_cast<unsigned char>(each)));
+  }
+  return plain;
+}
+
 absl::Status Unknown() {
   return ErrorWithReason(absl::StatusCode::kUnavailable, ErrorReason::kOutcomeUnknown,
                          "the session broke before the answer came");
@@ -92,7 +104,11 @@ bool SessionLink::Run(const PendingOperationPtr& operation) {
     // Waiting acquires must not take all the places, because renewals need some.
     if (waits && sent_max_ > 0 && waiting_ >= sent_max_ / 2) return false;
     operation->id = ++last_id_;
-    entries_.emplace(operation->id, Entry{.operation = operation, .waits = waits});
+    Entry& entry = entries_.emplace(operation->id, Entry{.operation = operation, .waits = waits})
+                       .first->second;
+    if (operation->request.has_acquire()) {
+      entry.acquires = PlainId(operation->request.acquire().lease_id());
+    }
     if (waits) ++waiting_;
     Queue(operation->id, operation->request);
     deadlines_.emplace(operation->deadline, operation->id);
@@ -340,14 +356,24 @@ PendingOperationPtr SessionLink::GiveUp(uint64_t id) {
   return operation;
 }
 
+// Nobody waits for the answer that grants this lease.
+void SessionLink::ForgetUnclaimed(const v1::Lease& lease) {
+  if (heartbeats_.Knows(lease.lease_id())) return;
+  // Who chose the lease id may have asked for it again. That acquire's answer decides.
+  const bool is_asked_for = std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
+    return entry.second.acquires == lease.lease_id();
+  });
+  if (!is_asked_for) forgets_.push_back({lease.name(), lease.lease_id()});
+}
+
 void SessionLink::TakeResults(v1::SessionResults& results, std::vector<Answered>& answered) {
   answered.reserve(static_cast<size_t>(results.results_size()));
   for (v1::SessionResult& result : *results.mutable_results()) {
     PendingOperationPtr operation = Take(result.operation_id());
     if (result.has_acquire() && result.acquire().has_lease()) {
       const v1::Lease& lease = result.acquire().lease();
-      if (operation == nullptr) {  // Nobody wants it any more.
-        forgets_.push_back({lease.name(), lease.lease_id()});
+      if (operation == nullptr) {
+        ForgetUnclaimed(lease);
       } else if (!lease.offered()) {
         heartbeats_.Granted(lease);
       }

@@ -96,6 +96,7 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   struct Entry {
     PendingOperationPtr operation;  // Null if nobody waits for the answer any more.
     bool waits = false;             // An acquire that may stand in line.
+    std::string acquires = {};      // The lease id, if it is an acquire.
     // How it goes to the daemon: in a batch, in a message of its own, or with a heartbeat.
     enum class Way { kBatch, kAdopt, kHeartbeat } way = Way::kBatch;
     bool sent = false;
@@ -123,6 +124,7 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   bool TakeBatch();
   PendingOperationPtr Take(uint64_t id);
   PendingOperationPtr GiveUp(uint64_t id);
+  void ForgetUnclaimed(const v1::Lease& lease);
   void TakeResults(v1::SessionResults& results, std::vector<Answered>& answered);
   void TakeOffer(v1::SessionOffer& offer, std::vector<Answered>& answered);
   void TakeAdoptResult(v1::SessionAdoptResult& adopted, std::vector<Answered>& answered);
