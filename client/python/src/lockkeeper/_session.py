@@ -342,8 +342,8 @@ class Link:
         if operation is None:
             self._leave_unclaimed(answer)
             return
-        if self._ended_early and operation.request.lease_id in self._ended_early:
-            self._ended_early.discard(operation.request.lease_id)
+        if self._ended_early and (lease_id := _plain(operation.request)) in self._ended_early:
+            self._ended_early.discard(lease_id)
             answer = messages.outcome_unknown("the lease ended as it was granted")
         answered.append((operation, answer))
 
@@ -380,7 +380,7 @@ class Link:
         return any(
             operation is not None
             and operation.kind in ("acquire", "extend")
-            and operation.request.lease_id == lease_id
+            and _plain(operation.request) == lease_id
             for operation in self._entries.values()
         )
 
@@ -518,6 +518,12 @@ class Link:
     def beat_is_late(self) -> None:
         if self._heard_at < self._beat_sent_at:
             self._is_suspect = True
+
+
+def _plain(request: Any) -> str:
+    """The request's lease id as the daemon spells it. The caller may have chosen a UUID."""
+    lease_id: str = getattr(request, "lease_id", "")  # A fence has none.
+    return lease_id.replace("-", "").lower()
 
 
 def _late_error() -> Answer:

@@ -51,9 +51,10 @@ final class Operation {
     return request.hasAcquire() && request.getAcquire().hasWaitTimeout();
   }
 
-  /** Whether its answer may bring this lease. */
+  /** Whether its answer may bring the lease with this id, as the server spells it. */
   boolean asksFor(String leaseId) {
-    return request.getAcquire().getLeaseId().equals(leaseId) || request.getExtend().getLeaseId().equals(leaseId);
+    final String asked = request.hasAcquire() ? request.getAcquire().getLeaseId() : request.getExtend().getLeaseId();
+    return Protos.plain(asked).equals(leaseId);
   }
 
   void answer(SessionResult result, @Nullable Session session) {

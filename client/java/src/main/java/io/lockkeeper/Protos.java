@@ -44,7 +44,7 @@ final class Protos {
   }
 
   /** A lease id as the server writes it. */
-  private static String plain(String leaseId) {
+  static String plain(String leaseId) {
     return leaseId.replace("-", "").toLowerCase(Locale.ROOT);
   }
 }
