@@ -59,6 +59,11 @@ func (s *session) forget(name, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, id)
+	s.sayForget(name, id)
+}
+
+// sayForget is forget with the mutex held, for a lease that is not kept here.
+func (s *session) sayForget(name, id string) {
 	s.say(&pb.SessionRequest{Message: &pb.SessionRequest_Forget{Forget: &pb.SessionForget{Name: name, LeaseId: id}}})
 }
 

@@ -41,6 +41,15 @@ func newOperation(request *pb.SessionOperation) *operation {
 	return &operation{request: request, waits: request.GetAcquire().GetWaitTimeout() != nil, done: make(chan answer, 1)}
 }
 
+// asksFor tells whether the answer may bring this lease.
+func (o *operation) asksFor(id string) bool {
+	asked := o.request.GetAcquire().GetLeaseId()
+	if asked == "" {
+		asked = o.request.GetExtend().GetLeaseId()
+	}
+	return asked != "" && plainID(asked) == plainID(id)
+}
+
 type answer struct {
 	result  *pb.SessionResult
 	err     *Error
@@ -337,17 +346,12 @@ func (s *session) onResult(result *pb.SessionResult) {
 	o := s.entries[result.OperationId]
 	if o != nil {
 		s.erase(o)
+		if o.abandoned {
+			s.forgetUnclaimed(o, result)
+		}
 	}
 	s.mu.Unlock()
-	if o == nil {
-		return
-	}
-	if o.abandoned {
-		if lease := result.GetAcquire().GetLease(); lease != nil && !lease.Offered {
-			s.forget(lease.Name, lease.LeaseId)
-		} else if adopted := result.GetExtend().GetLease(); adopted != nil && o.adopts {
-			s.forget(adopted.Name, adopted.LeaseId)
-		}
+	if o == nil || o.abandoned {
 		return
 	}
 	a := answer{result: result, session: s}
@@ -355,6 +359,24 @@ func (s *session) onResult(result *pb.SessionResult) {
 		a = answer{err: errorOfOperation(failed), session: s}
 	}
 	o.done <- a
+}
+
+// forgetUnclaimed leaves the lease that came too late for those who asked for it. Not if it is kept here, or another operation asks for it:
+// who chose the lease id may acquire again with it. With the mutex held.
+func (s *session) forgetUnclaimed(o *operation, result *pb.SessionResult) {
+	lease := result.GetAcquire().GetLease()
+	if lease == nil && o.adopts {
+		lease = result.GetExtend().GetLease()
+	}
+	if lease == nil || lease.Offered || s.held[lease.LeaseId] != nil {
+		return
+	}
+	for _, other := range s.entries {
+		if other.asksFor(lease.LeaseId) {
+			return
+		}
+	}
+	s.sayForget(lease.Name, lease.LeaseId)
 }
 
 func (s *session) onAdopted(result *pb.SessionAdoptResult) {

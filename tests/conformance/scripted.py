@@ -233,6 +233,8 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
             return pb.FenceResponse(verdict=f"VERDICT_{verdict}", newest_fencing_token=held.token if held else 0)
 
     def _act(self, rpc, request, session, gone):
+        if rpc != "fence":
+            request.lease_id = request.lease_id.replace("-", "").lower()  # a real daemon knows only this spelling
         if rpc == "acquire":
             return self._do_acquire(request, session, gone)
         if rpc == "extend":

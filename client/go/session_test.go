@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lockkeeper
+
+import (
+	"testing"
+
+	"lockkeeper/client/go/internal/pb"
+)
+
+const chosenID = "01234567-89AB-cdef-0123-456789abcdef"
+
+// offline is a session that is open, and has no stream: what it would write stays in its queues.
+func offline() *session {
+	s := &session{entries: map[uint64]*operation{}, adopting: map[string]*operation{}, held: map[string]*Lease{}, opened: true, sentMax: 100}
+	s.changed.L = &s.mu
+	return s
+}
+
+// acquiring sends an acquire with the chosen lease id.
+func acquiring(t *testing.T, s *session) *operation {
+	t.Helper()
+	o := newOperation(&pb.SessionOperation{Operation: &pb.SessionOperation_Acquire{
+		Acquire: &pb.AcquireRequest{Name: "job", LeaseId: chosenID},
+	}})
+	if !s.add(o) || s.takeQueued() == nil {
+		t.Fatal("the operation is not sent")
+	}
+	s.heardAt = now() // else the session is suspect once an operation is given up
+	return o
+}
+
+func (s *session) grant(o *operation) {
+	s.onResult(&pb.SessionResult{OperationId: o.id, Result: &pb.SessionResult_Acquire{Acquire: &pb.AcquireResponse{
+		Outcome: &pb.AcquireResponse_Lease{Lease: &pb.Lease{Name: "job", LeaseId: plainID(chosenID)}},
+	}}})
+}
+
+// forgotten counts what is said of leases that are left to their ttl.
+func (s *session) forgotten() int {
+	count := 0
+	for _, message := range s.controls {
+		if message.GetForget() != nil {
+			count++
+		}
+	}
+	return count
+}
+
+func TestAGrantThatNobodyAwaitsIsForgotten(t *testing.T) {
+	s := offline()
+	o := acquiring(t, s)
+	s.giveUp(o)
+	s.grant(o)
+	if s.forgotten() != 1 {
+		t.Errorf("the lease is left %d times", s.forgotten())
+	}
+}
+
+func TestAGrantThatIsAskedForAgainIsKept(t *testing.T) {
+	s := offline()
+	first := acquiring(t, s)
+	s.giveUp(first)
+	second := acquiring(t, s)
+	s.grant(first)
+	if s.forgotten() != 0 {
+		t.Error("the lease is left, though an acquire asks for it")
+	}
+	s.grant(second)
+	if got := <-second.done; got.result.GetAcquire().GetLease() == nil {
+		t.Errorf("the second acquire is answered %v", got)
+	}
+
+	third := acquiring(t, s)
+	s.giveUp(third)
+	s.held[plainID(chosenID)] = &Lease{}
+	s.grant(third)
+	if s.forgotten() != 0 {
+		t.Error("the lease is left, though it is kept here")
+	}
+}
