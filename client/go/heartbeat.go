@@ -11,12 +11,11 @@ import (
 	"lockkeeper/client/go/internal/pb"
 )
 
-// beatFrom is how many leases a session must hold for a heartbeat to be worth it. Below that each is extended by itself, which tells
-// more: a heartbeat's answer only says that two thirds of the ttl are left.
-const beatFrom = 4
-
-// lostEarlyMax bounds what is remembered of leases that are not known.
-const lostEarlyMax = 4096
+const (
+	beatFrom      = 4                      // so many leases make a heartbeat worth it; below that each is extended by itself
+	beatGatherMax = 500 * time.Millisecond // longest time for which a lease waits for others that are due
+	lostEarlyMax  = 4096                   // bounds what is remembered of leases that are not known
+)
 
 // beats are the heartbeats of a session.
 type beats struct {
@@ -26,6 +25,10 @@ type beats struct {
 	lastSent instant
 	number   uint64
 	inFlight []beat
+
+	// Of the answer that is being read, by lease id.
+	proofs map[string]string
+	named  map[string]*pb.SessionLeaseLost // not extended, but not ended either
 }
 
 // beat is a heartbeat in flight.
@@ -92,11 +95,8 @@ func (s *session) join(l *Lease, ttl, timeout time.Duration) bool {
 	}
 	b.joining = append(b.joining, l)
 	// Leases that are due shortly after one another share a heartbeat.
-	pause := ttl / 20
-	if pause > timeout/4 {
-		pause = timeout / 4
-	}
-	if next := b.lastSent.add(pause); next > at {
+	at = at.add(shortest(ttl/60, beatGatherMax, timeout/4))
+	if next := b.lastSent.add(shortest(ttl/20, timeout/4)); next > at {
 		at = next
 	}
 	if b.sendAt == 0 || at < b.sendAt {
@@ -104,6 +104,15 @@ func (s *session) join(l *Lease, ttl, timeout time.Duration) bool {
 	}
 	s.armBeats()
 	return true
+}
+
+func shortest(d time.Duration, others ...time.Duration) time.Duration {
+	for _, other := range others {
+		if other < d {
+			d = other
+		}
+	}
+	return d
 }
 
 // armBeats sets the timer to the next heartbeat to send, or answer to give up. With the mutex held.
@@ -153,49 +162,80 @@ func (s *session) takeBeats() []beat {
 	return all
 }
 
+// beatsFailed has the leases extended by themselves until that has an answer.
 func (s *session) beatsFailed(failed []beat, err *Error) {
 	for _, one := range failed {
 		for _, l := range one.leases {
-			l.renewed(one.sent, renewal{outcome: noAnswer, err: err})
+			l.unbeaten(one.sent, err)
 		}
 	}
 }
 
 func (s *session) onBeaten(result *pb.SessionHeartbeatResult) {
 	s.mu.Lock()
-	type proved struct {
-		lease *Lease
-		proof string
+	b := &s.beats
+	if b.proofs == nil {
+		b.proofs, b.named = map[string]string{}, map[string]*pb.SessionLeaseLost{}
 	}
-	proofs := make([]proved, 0, len(result.Reassertions))
 	for id, proof := range result.Reassertions {
-		if l := s.held[id]; l != nil {
-			proofs = append(proofs, proved{l, proof})
+		b.proofs[id] = proof
+	}
+	var lost []*pb.SessionLeaseLost
+	for _, one := range result.NotExtended {
+		if one.Reason == pb.ErrorReason_ERROR_REASON_LEASE_LOST {
+			lost = append(lost, one)
+		} else {
+			b.named[one.LeaseId] = one
 		}
 	}
-	var answered, rest []beat
-	if !result.More { // it answers all before it, too
-		for _, one := range s.beats.inFlight {
-			if one.number <= result.Number {
-				answered = append(answered, one)
-			} else {
+	var answered []beat
+	proved := map[*Lease]string{}
+	sent := instant(0) // of a heartbeat that was given up: its proofs are good, but nothing is counted from it
+	named := b.named
+	if !result.More {
+		var rest []beat
+		for _, one := range b.inFlight {
+			if one.number > result.Number {
 				rest = append(rest, one)
+				continue
+			}
+			answered = append(answered, one) // it answers all before it, too
+			if one.number == result.Number {
+				sent = one.sent
 			}
 		}
-		s.beats.inFlight = rest
+		for id, proof := range b.proofs {
+			if l := s.held[id]; l != nil {
+				proved[l] = proof
+			}
+		}
+		b.inFlight, b.proofs, b.named = rest, nil, nil
 		s.armBeats()
 	}
 	s.mu.Unlock()
 
-	for _, one := range proofs {
-		one.lease.proved(one.proof)
+	for _, one := range lost {
+		s.onLost(one)
 	}
-	for _, named := range result.NotExtended {
-		s.onLost(named)
+	if result.More {
+		return
 	}
+	for l, proof := range proved {
+		if named[l.id] != nil {
+			l.beaten(0, proof)
+		} else {
+			l.beaten(sent, proof)
+		}
+	}
+	for _, one := range named {
+		s.onLost(one)
+	}
+	// What became of the others their own extends tell.
 	for _, one := range answered {
 		for _, l := range one.leases {
-			l.beaten(one.sent)
+			if _, ok := proved[l]; !ok {
+				l.unproved()
+			}
 		}
 	}
 }

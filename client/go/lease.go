@@ -295,6 +295,12 @@ func (l *Lease) cause(state leaseState) Cause {
 
 func (l *Lease) reschedule() {
 	at, _ := l.life.next()
+	if l.home != nil && l.beats() {
+		at = at.add(beatLag(l.life.ttl))
+	}
+	if lost := l.life.lostAt(); lost < at {
+		at = lost
+	}
 	l.client.timers.set(&l.timer, at)
 }
 
@@ -314,11 +320,10 @@ func (l *Lease) onTimer() {
 	}
 	timeout := l.life.ask(at)
 	l.reschedule()
-	home, alone := l.home, l.alone || !l.life.mayBeat() || l.life.maxHold > 0 || l.asTTL > 0
-	ttl := l.life.ttl
+	home, beats, ttl := l.home, l.beats(), l.life.ttl
 	l.unlock()
 	d, _ := l.client.daemons.current()
-	if alone || home == nil || home.daemon != d || !home.join(l, ttl, timeout) {
+	if !beats || home == nil || home.daemon != d || !home.join(l, ttl, timeout) {
 		go l.extendOnce(timeout)
 	}
 }
@@ -422,40 +427,66 @@ func (l *Lease) takeProof(proof string) {
 	}
 }
 
-// proved takes the new proof that a heartbeat brought.
-func (l *Lease) proved(proof string) {
-	l.mu.Lock()
-	defer l.unlock()
-	l.takeProof(proof)
-}
-
-// beaten takes the answer of a heartbeat that was sent at `sent` and does not name the lease.
-func (l *Lease) beaten(sent instant) {
+// beaten takes the proof that a heartbeat brought. It was sent at `sent`, and gives the whole ttl from then on; 0: it gives none.
+func (l *Lease) beaten(sent instant, proof string) {
 	l.mu.Lock()
 	defer l.unlock()
 	at := now()
 	l.loseIfDue(at)
-	if l.state != held || !l.life.asking || l.alone { // alone: it was named
+	if l.state != held {
+		return
+	}
+	l.takeProof(proof)
+	if sent == 0 || !l.beats() {
 		return
 	}
 	l.last = nil
-	l.life.beaten(at, sent)
+	l.life.answer(at, sent, extended, l.life.ttl, 0)
 	l.reschedule()
 }
 
-// renewAlone extends the lease at once, because a heartbeat could not.
+// unbeaten is told that the heartbeat that was to renew the lease was not answered.
+func (l *Lease) unbeaten(sent instant, err *Error) {
+	l.mu.Lock()
+	waited := l.waitsForBeat()
+	l.alone = l.alone || waited
+	l.unlock()
+	if waited {
+		l.renewed(sent, renewal{outcome: noAnswer, err: err})
+	}
+}
+
+// unproved is told that the heartbeat that was to renew the lease brought no proof of it.
+func (l *Lease) unproved() {
+	l.mu.Lock()
+	defer l.unlock()
+	if l.waitsForBeat() {
+		l.extendAlone(nil)
+	}
+}
+
+func (l *Lease) waitsForBeat() bool { return l.state == held && l.life.asking && !l.alone }
+
+// renewAlone is told that a heartbeat could not extend the lease.
 func (l *Lease) renewAlone(why *Error) {
 	l.mu.Lock()
 	defer l.unlock()
-	if l.state != held || l.alone {
-		return
+	if l.state == held && !l.alone {
+		l.extendAlone(why)
 	}
+}
+
+// extendAlone extends the lease at once, and not by a heartbeat. With mu held.
+func (l *Lease) extendAlone(why *Error) {
 	l.last = why
 	l.alone = true
 	l.life.asking = false
 	l.life.renewAt = now()
 	l.reschedule()
 }
+
+// beats tells whether heartbeats may renew the lease, as long as none could not.
+func (l *Lease) beats() bool { return !l.alone && l.asTTL == 0 && l.life.mayBeat() }
 
 // orphaned is told that its session no longer keeps it. It is adopted by the next one soon.
 func (l *Lease) orphaned(s *session) {

@@ -13,8 +13,8 @@ import (
 const (
 	backoffFirst = 50 * time.Millisecond
 	backoffMax   = time.Second
-	// beatTolerance is what a heartbeat's answer may be off by.
-	beatTolerance = 10 * time.Millisecond
+	beatTTLMin   = time.Second // a heartbeat is not exact enough for shorter leases
+	beatLagMax   = 50 * time.Millisecond
 )
 
 // backoff is the delay after the failures-th failure in a row (1, 2, ...). It doubles up to max; jitter, in [0, 1), picks between half
@@ -143,25 +143,18 @@ func (l *life) answer(now, sent instant, what outcome, remaining time.Duration, 
 	}
 }
 
-// beatGives is what a lease has left after a heartbeat that does not name it, counted from when the heartbeat was sent. The server may
-// have found that it had enough, so it need not be more.
-func beatGives(ttl time.Duration) time.Duration { return ttl*2/3 - beatTolerance }
-
-// mayBeat tells whether the end that a heartbeat gives leaves time for the next one before the loss.
+// mayBeat tells whether a heartbeat may renew it: whether there is time for what a heartbeat takes longer than an extend.
 func (l *life) mayBeat() bool {
-	left := beatGives(l.ttl)
-	return left-marginOf(left)-l.stopMargin-l.ttl/3 >= l.ttl/20
+	return l.ttl >= beatTTLMin && l.maxHold == 0 && l.ttl-marginOf(l.ttl)-l.stopMargin-l.ttl/3 >= l.ttl/10
 }
 
-// beaten takes the answer of a heartbeat that does not name the lease.
-func (l *life) beaten(now, sent instant) {
-	l.asking = false
-	if l.loseIfDue(now) {
-		return
+// beatLag is how much later than an extend a heartbeat is due. The daemon extends what has less than two thirds of its ttl left by its own
+// count, which began a little later.
+func beatLag(ttl time.Duration) time.Duration {
+	if lag := ttl / 30; lag < beatLagMax {
+		return lag
 	}
-	l.failures = 0
-	l.moveEnd(endOf(sent, beatGives(l.ttl)))
-	l.renewAt = sent.add(l.ttl / 3)
+	return beatLagMax
 }
 
 func (l *life) moveEnd(end instant) {

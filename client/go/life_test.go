@@ -78,19 +78,24 @@ func TestAnExtendNeverShortens(t *testing.T) {
 	}
 }
 
-func TestAHeartbeatGivesTwoThirds(t *testing.T) {
-	l := tenSeconds()
-	l.ask(4 * second)
-	l.beaten(5*second, 4*second)
-	if want := endOf(4*second, ttl*2/3-beatTolerance); l.end != want {
-		t.Errorf("end %v instead of %v", l.end, want)
+func TestAHeartbeatRenewsOnlyWhatHasTimeForIt(t *testing.T) {
+	for _, each := range []struct {
+		terms terms
+		may   bool
+	}{
+		{terms{ttl: ttl}, true},
+		{terms{ttl: ttl, stopMargin: 5 * time.Second}, true},
+		{terms{ttl: ttl, stopMargin: stopMarginMax(ttl)}, false},
+		{terms{ttl: ttl, maxHold: time.Hour}, false},
+		{terms{ttl: time.Second / 2}, false},
+	} {
+		l := newLife(each.terms, 0, each.terms.ttl)
+		if l.mayBeat() != each.may {
+			t.Errorf("%+v may beat: %v", each.terms, l.mayBeat())
+		}
 	}
-	if !l.mayBeat() {
-		t.Error("it could live by heartbeats")
-	}
-	tight := newLife(terms{ttl: ttl, stopMargin: 4 * time.Second}, 0, ttl)
-	if tight.mayBeat() {
-		t.Error("a heartbeat leaves no time for the next one")
+	if lag := beatLag(time.Second) + time.Second/60; lag > time.Second/20 {
+		t.Errorf("a heartbeat is %v late", lag)
 	}
 }
 

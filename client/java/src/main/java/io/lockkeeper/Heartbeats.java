@@ -8,17 +8,21 @@ import io.lockkeeper.v1.SessionHeartbeatResult;
 import io.lockkeeper.v1.SessionLeaseLost;
 import io.lockkeeper.v1.SessionRequest;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /** The heartbeats of one session. Thread-safe. Never calls a lease or the session with its own lock held. */
 final class Heartbeats {
-  /**
-   * So many leases make a heartbeat worth it. Below that each is extended by itself, which tells more: a heartbeat's answer only says that
-   * two thirds of the ttl are left.
-   */
+  /** So many leases make a heartbeat worth it. Below that each is extended by itself. */
   private static final int LEASES_MIN = 4;
+
+  /** Longest time for which a lease waits for others that are due. */
+  private static final long GATHER_MAX = 500 * Ticks.MILLISECOND;
 
   private record Beat(long number, long sent, long answerBy, List<Lease> leases) {}
 
@@ -31,6 +35,10 @@ final class Heartbeats {
   private List<Beat> inFlight = new ArrayList<>();
   private @Nullable Future<?> timer;
   private boolean over;
+
+  // Of the answer that is being read, by lease id.
+  private Map<String, String> proofs = new HashMap<>();
+  private Map<String, SessionLeaseLost> named = new HashMap<>(); // not extended, but not ended either
 
   Heartbeats(Session session) {
     this.session = session;
@@ -45,7 +53,8 @@ final class Heartbeats {
       if (joining.isEmpty() || now + timeout < joinedBy) joinedBy = now + timeout;
       joining.add(lease);
       // Leases that are due shortly after one another share a heartbeat.
-      final long at = Math.max(now, lastSent + Math.min(ttl / 20, timeout / 4));
+      final long gathered = now + Math.min(Math.min(ttl / 60, GATHER_MAX), timeout / 4);
+      final long at = Math.max(gathered, lastSent + Math.min(ttl / 20, timeout / 4));
       if (sendAt == null || at < sendAt) sendAt = at;
       arm();
     }
@@ -84,9 +93,10 @@ final class Heartbeats {
     fail(late, LockException.unavailable("", "the heartbeat was not answered in time"));
   }
 
+  /** Has the leases extended by themselves until that has an answer. */
   private static void fail(List<Beat> beats, LockException error) {
     for (Beat beat : beats) {
-      for (Lease lease : beat.leases()) lease.renewed(beat.sent(), LeaseLife.Outcome.NO_ANSWER, 0, "", error);
+      for (Lease lease : beat.leases()) lease.unbeaten(beat.sent(), error);
     }
   }
 
@@ -106,30 +116,58 @@ final class Heartbeats {
 
   void onResult(SessionHeartbeatResult result) {
     final List<Beat> answered = new ArrayList<>();
-    if (!result.getMore()) {
-      synchronized (this) {
+    final List<SessionLeaseLost> lost = new ArrayList<>();
+    final Map<String, String> proved;
+    final Map<String, SessionLeaseLost> refused;
+    Long sent = null; // of a heartbeat that was given up: its proofs are good, but nothing is counted from it
+    synchronized (this) {
+      proofs.putAll(result.getReassertionsMap());
+      for (SessionLeaseLost one : result.getNotExtendedList()) {
+        if (isEnd(one)) {
+          lost.add(one);
+        } else {
+          named.put(one.getLeaseId(), one);
+        }
+      }
+      proved = proofs;
+      refused = named;
+      if (!result.getMore()) {
         for (Beat beat : inFlight) {
           if (beat.number() <= result.getNumber()) answered.add(beat); // it answers all before it, too
+          if (beat.number() == result.getNumber()) sent = beat.sent();
         }
         inFlight.removeAll(answered);
+        proofs = new HashMap<>();
+        named = new HashMap<>();
         arm();
       }
     }
-    result.getReassertionsMap().forEach(
-        (leaseId, proof) -> {
-          final Lease lease = session.find(leaseId);
-          if (lease != null) lease.proved(proof);
-        });
-    result.getNotExtendedList().forEach(this::onNamed);
-    for (Beat beat : answered) {
-      for (Lease lease : beat.leases()) lease.beaten(beat.sent());
+    lost.forEach(this::onNamed);
+    if (result.getMore()) return;
+    final Set<Lease> kept = new HashSet<>();
+    for (Map.Entry<String, String> proof : proved.entrySet()) {
+      final Lease lease = session.find(proof.getKey());
+      if (lease == null) continue;
+      kept.add(lease);
+      lease.beaten(refused.containsKey(proof.getKey()) ? null : sent, proof.getValue());
     }
+    refused.values().forEach(this::onNamed);
+    // What became of the others their own extends tell.
+    for (Beat beat : answered) {
+      for (Lease lease : beat.leases()) {
+        if (!kept.contains(lease)) lease.unproved();
+      }
+    }
+  }
+
+  private static boolean isEnd(SessionLeaseLost named) {
+    return named.getReason() == ErrorReason.ERROR_REASON_LEASE_LOST;
   }
 
   /** A lease that could not be kept, perhaps named before the result that grants it. */
   void onNamed(SessionLeaseLost named) {
     final String reason = LockException.reasonOf(named.getReason());
-    if (named.getReason() == ErrorReason.ERROR_REASON_LEASE_LOST) {
+    if (isEnd(named)) {
       final Lease lease = session.lose(named.getLeaseId());
       if (lease == null) return;
       final LockException why = new LockException(Status.Code.FAILED_PRECONDITION, reason, "the lease has ended");

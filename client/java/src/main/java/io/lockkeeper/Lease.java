@@ -266,7 +266,8 @@ public final class Lease implements AutoCloseable {
 
   private void reschedule() {
     if (timer != null) timer.cancel(false);
-    timer = client.timers().at(life.nextAt(), this::onTimer);
+    final long lag = home != null && beats() ? life.beatLag() : 0;
+    timer = client.timers().at(Math.min(life.nextAt() + lag, life.lostAt()), this::onTimer);
   }
 
   private void onTimer() {
@@ -284,7 +285,7 @@ public final class Lease implements AutoCloseable {
       timeout = life.ask(now);
       reschedule();
       keeper = home;
-      mayBeat = !alone && extendTtl == null && life.mayBeat();
+      mayBeat = beats();
     }
     final int number = client.daemons().current();
     final Daemon daemon = client.daemons().get(number);
@@ -361,28 +362,50 @@ public final class Lease implements AutoCloseable {
     if (!newProof.isEmpty()) proof = newProof;
   }
 
-  /** Takes the new proof that a heartbeat brought. */
-  synchronized void proved(String newProof) {
-    takeProof(newProof);
-  }
-
-  /** Takes the answer of a heartbeat that was sent at `sent` and does not name the lease. */
-  synchronized void beaten(long sent) {
+  /** Takes the proof that a heartbeat brought. It was sent at `sent`, and gives the whole ttl from then on; null: it gives none. */
+  synchronized void beaten(@Nullable Long sent, String newProof) {
     loseIfDue();
-    if (state != State.HELD || !life.isAsking() || alone) return; // alone: it was named
+    if (state != State.HELD) return;
+    takeProof(newProof);
+    if (sent == null || !beats()) return;
     lastError = null;
-    life.beaten(Ticks.now(), sent);
+    life.answer(Ticks.now(), sent, LeaseLife.Outcome.EXTENDED, life.ttl(), 0);
     reschedule();
   }
 
-  /** Extends the lease at once, because a heartbeat could not. */
+  /** The heartbeat that was to renew it was not answered. */
+  synchronized void unbeaten(long sent, LockException error) {
+    if (!waitsForBeat()) return;
+    alone = true;
+    renewed(sent, LeaseLife.Outcome.NO_ANSWER, 0, "", error);
+  }
+
+  /** The heartbeat that was to renew it brought no proof of it. */
+  synchronized void unproved() {
+    if (waitsForBeat()) extendAlone(null);
+  }
+
+  /** A heartbeat could not extend it. */
   synchronized void renewAlone(LockException why) {
-    if (state != State.HELD || alone) return;
+    if (state == State.HELD && !alone) extendAlone(why);
+  }
+
+  private boolean waitsForBeat() {
+    return state == State.HELD && life.isAsking() && !alone;
+  }
+
+  /** Extends it at once, and not by a heartbeat. */
+  private void extendAlone(@Nullable LockException why) {
     lastError = why;
     alone = true;
     life.stopAsking();
     life.renewAt(Ticks.now());
     reschedule();
+  }
+
+  /** Whether heartbeats may renew it, as long as none could not. */
+  private boolean beats() {
+    return !alone && extendTtl == null && life.mayBeat();
   }
 
   /** Its session no longer keeps it. The next one adopts it soon. */

@@ -5,8 +5,10 @@ package io.lockkeeper;
  * The rules of "The end of a lease" in client/README.md as pure code: times come as arguments. Not thread-safe.
  */
 final class LeaseLife {
-  /** What a heartbeat's answer may be off by. */
-  static final long BEAT_TOLERANCE = 10 * Ticks.MILLISECOND;
+  /** A heartbeat is not exact enough for shorter leases. */
+  private static final long BEAT_TTL_MIN = Ticks.SECOND;
+
+  private static final long BEAT_LAG_MAX = 50 * Ticks.MILLISECOND;
 
   enum Outcome {
     EXTENDED,
@@ -123,27 +125,17 @@ final class LeaseLife {
     }
   }
 
-  /**
-   * What a lease has left after a heartbeat that does not name it, counted from when the heartbeat was sent. The server may have found that
-   * it had enough, so it need not be more.
-   */
-  static long beatGives(long ttl) {
-    return ttl * 2 / 3 - BEAT_TOLERANCE;
-  }
-
-  /** Whether a heartbeat may renew it: whether the end that one gives leaves time for the next one before the loss. */
+  /** Whether a heartbeat may renew it: whether there is time for what a heartbeat takes longer than an extend. */
   boolean mayBeat() {
-    final long left = beatGives(ttl);
-    return maxHold == 0 && left - marginOf(left) - stopMargin - ttl / 3 >= ttl / 20;
+    return ttl >= BEAT_TTL_MIN && maxHold == 0 && ttl - marginOf(ttl) - stopMargin - ttl / 3 >= ttl / 10;
   }
 
-  /** Takes the answer of a heartbeat that does not name the lease. */
-  void beaten(long now, long sent) {
-    asking = false;
-    if (loseIfDue(now)) return;
-    failures = 0;
-    moveEnd(endOf(sent, beatGives(ttl)));
-    renewAt = sent + ttl / 3;
+  /**
+   * How much later than an extend a heartbeat is due. The daemon extends what has less than two thirds of its ttl left by its own count,
+   * which began a little later.
+   */
+  long beatLag() {
+    return Math.min(BEAT_LAG_MAX, ttl / 30);
   }
 
   /** An extend never shortens. */

@@ -67,13 +67,12 @@ class LeaseLifeTest {
   }
 
   @Test
-  void aHeartbeatGivesTwoThirds() {
-    final LeaseLife life = lease(0);
-    assertTrue(life.mayBeat());
-    life.ask(4 * Ticks.SECOND);
-    life.beaten(5 * Ticks.SECOND, 4 * Ticks.SECOND);
-    assertEquals(LeaseLife.endOf(4 * Ticks.SECOND, TTL * 2 / 3 - LeaseLife.BEAT_TOLERANCE), life.lostAt());
-    assertFalse(lease(4 * Ticks.SECOND).mayBeat(), "no time for the next one before the loss");
+  void aHeartbeatRenewsOnlyWhatHasTimeForIt() {
+    assertTrue(lease(0).mayBeat());
+    assertTrue(lease(5 * Ticks.SECOND).mayBeat());
+    assertFalse(lease(LeaseLife.stopMarginMax(TTL)).mayBeat());
+    assertFalse(new LeaseLife(TTL, 3600 * Ticks.SECOND, 0, 0, TTL).mayBeat(), "a max_hold cuts what it gives");
+    assertFalse(new LeaseLife(Ticks.SECOND / 2, 0, 0, 0, Ticks.SECOND / 2).mayBeat());
   }
 
   @Test
