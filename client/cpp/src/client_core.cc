@@ -57,7 +57,10 @@ double RandomJitter::Next() {
 ClientCore::ClientCore(ClientOptions options, std::unique_ptr<Channels> channels)
     : options_(std::move(options)),
       daemons_(std::move(channels), {clock_, timers_, jitter_}, options_.owner,
-               options_.on_unserved),
+               options_.on_unserved,
+               [this](const std::string& name, const std::string& lease_id) {
+                 kept_leases_.Ended(name, lease_id);
+               }),
       lease_calls_(daemons_, clock_),
       releaser_(clock_, timers_, lease_calls_, jitter_) {}
 
@@ -127,6 +130,7 @@ absl::StatusOr<Lease> ClientCore::Hold(Holding holding) {
       KeptLease::Keep({clock_, timers_, lease_calls_, callbacks_, jitter_},
                       {grant.name, grant.lease_id, grant.fencing_token, grant.reassertion}, life,
                       holding.extend_ttl);
+  kept_leases_.Add(kept);
   return Lease(std::make_unique<HeldLease>(shared_from_this(), std::move(grant), std::move(kept)));
 }
 

@@ -16,7 +16,7 @@
 #include "lockkeeper/client.h"
 #include "renewal/boot_clock.h"
 #include "renewal/callback_thread.h"
-#include "renewal/kept_lease.h"
+#include "renewal/kept_leases.h"
 #include "renewal/releaser.h"
 #include "renewal/timer_thread.h"
 #include "transport/blocking_operation.h"
@@ -85,6 +85,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   RandomJitter jitter_;
   CallbackThread callbacks_;
   TimerThread timers_;
+  KeptLeases kept_leases_;
   Daemons daemons_;
   LeaseOperations lease_calls_;
   Releaser releaser_;

@@ -226,6 +226,32 @@ TEST_F(SessionHeartbeatTest, GrantThatIsAskedForAgainIsKept) {
   EXPECT_FALSE(stream.written.back().has_forget()) << "the session keeps it for the second";
 }
 
+TEST_F(SessionHeartbeatTest, EndThatTheDaemonTellsIsPassedOn) {
+  ScriptedStream& stream = Holding({"a", "b", "c"});
+  v1::SessionResponse told;
+  told.mutable_lease_lost()->set_name("a");
+  told.mutable_lease_lost()->set_lease_id(IdOf("a"));
+  told.mutable_lease_lost()->set_reason(v1::ERROR_REASON_LEASE_LOST);
+  stream.Say(told);
+  EXPECT_EQ(ended_leases_, std::vector<std::string>{"a: " + IdOf("a")});
+
+  told.mutable_lease_lost()->set_lease_id(IdOf("b"));
+  told.mutable_lease_lost()->set_reason(v1::ERROR_REASON_STORE_UNAVAILABLE);
+  stream.Say(told);
+  EXPECT_EQ(ended_leases_.size(), 1U) << "it was not kept, which is no end";
+
+  // Also one that no extend asked for.
+  v1::SessionResponse beaten = Beaten(1, {});
+  v1::SessionLeaseLost& named = *beaten.mutable_heartbeat_result()->add_not_extended();
+  named.set_name("c");
+  named.set_lease_id(IdOf("c"));
+  named.set_reason(v1::ERROR_REASON_LEASE_LOST);
+  stream.Say(std::move(beaten));
+  EXPECT_EQ(ended_leases_.back(), "c: " + IdOf("c"));
+  operations_.Forget("c", IdOf("c"));
+  EXPECT_FALSE(stream.written.back().has_forget()) << "the session keeps it no more";
+}
+
 TEST_F(SessionHeartbeatTest, AfterAHeartbeatWithoutAnswerEachLeaseIsExtendedAlone) {
   ScriptedStream& stream = Holding({"a", "b", "c", "d"});
   Renew("a", 2s);

@@ -120,6 +120,7 @@ class SessionTransportTest : public testing::Test {
   FixedJitter jitter_;
   QueueingTransport unary_;
   int drains_ = 0;
+  std::vector<std::string> ended_leases_;  // As the daemon has told, with their names.
   uint64_t token_version_ = 1;
   std::vector<std::shared_ptr<ScriptedStream>> streams_;
   std::set<const ScriptedStream*> ended_;
@@ -133,6 +134,10 @@ class SessionTransportTest : public testing::Test {
       },
       {.owner = "the tests",
        .on_draining = [this] { ++drains_; },
+       .on_lease_ended =
+           [this](const std::string& name, const std::string& lease_id) {
+             ended_leases_.push_back(name + ": " + lease_id);
+           },
        .token_version = [this] { return token_version_; }}};
 };
 

@@ -119,6 +119,10 @@ void KeptLease::OnExtendAnswered(Instant sent, const ExtendAnswer& answer) {
   }
 }
 
+void KeptLease::Ended(const absl::Status& why) {
+  OnExtendAnswered(ports_.clock.Now(), {.outcome = ExtendOutcome::kLeaseLost, .error = why});
+}
+
 void KeptLease::PostCallbacks() {
   ports_.callbacks.Post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->RunCallbacks();

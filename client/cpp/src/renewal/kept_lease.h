@@ -57,6 +57,9 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
   void OnExtended(absl::AnyInvocable<void()> callback);
   std::stop_token stop_token() const { return stop_.get_token(); }
 
+  // The service says, without being asked, that the lease has ended.
+  void Ended(const absl::Status& why);
+
   // Ends renewing. From now on no callback begins and lost() does not change; the answer to an
   // extend in flight is ignored. Returns the previous state.
   State Drop();

@@ -8,7 +8,8 @@
 namespace lockkeeper::client {
 
 Daemons::Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports,
-                 const std::string& owner, OnUnserved on_unserved)
+                 const std::string& owner, OnUnserved on_unserved,
+                 const SessionTransport::LeaseEnded& on_lease_ended)
     : channels_(std::move(channels)), on_unserved_(std::move(on_unserved)) {
   for (size_t i = 0; i < channels_->size(); ++i) {
     const Channels::Endpoint& daemon = (*channels_)[i];
@@ -24,6 +25,7 @@ Daemons::Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports,
           SessionTransport::Settings{
               .owner = owner,
               .on_draining = [this, i] { channels_->Failed(i); },
+              .on_lease_ended = on_lease_ended,
               .token_version = [token = daemon.token] { return token ? token->Version() : 0; }});
       way->way = way->sessions.get();
     }

@@ -22,9 +22,10 @@ class Daemons {
  public:
   using OnUnserved = std::function<void(const absl::Status& why)>;
 
-  // `owner`: names the client for people. `on_unserved`: may be empty.
+  // `owner`: names the client for people. `on_unserved`: may be empty. `on_lease_ended`: is told of
+  // leases that have ended, as in SessionTransport.
   Daemons(std::unique_ptr<Channels> channels, const SessionPorts& ports, const std::string& owner,
-          OnUnserved on_unserved);
+          OnUnserved on_unserved, const SessionTransport::LeaseEnded& on_lease_ended);
   // Requires: Close was called, or nothing is in flight.
   ~Daemons() = default;
 

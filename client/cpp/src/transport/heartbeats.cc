@@ -55,7 +55,6 @@ std::vector<Heartbeats::Carried> Heartbeats::Answered(const v1::SessionHeartbeat
   for (const auto& [lease_id, proof] : result.reassertions()) proofs_[lease_id] = proof;
   for (const v1::SessionLeaseLost& lost : result.not_extended()) {
     not_extended_.insert(lost.lease_id());
-    if (lost.reason() == v1::ERROR_REASON_LEASE_LOST) Drop(lost.lease_id());
   }
   if (result.more()) return {};
   std::vector<Carried> answered;

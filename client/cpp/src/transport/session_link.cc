@@ -438,9 +438,16 @@ void SessionLink::TakeHeartbeatResult(const v1::SessionHeartbeatResult& beaten,
   }
 }
 
+void SessionLink::TakeLost(const v1::SessionLeaseLost& lost, std::vector<LeaseName>& ended) {
+  if (lost.reason() != v1::ERROR_REASON_LEASE_LOST) return;  // Its next extend tells.
+  heartbeats_.Drop(lost.lease_id());
+  ended.push_back({lost.name(), lost.lease_id()});
+}
+
 void SessionLink::OnMessage(v1::SessionResponse& message) {
   using Message = v1::SessionResponse;
   std::vector<Answered> answered;
+  std::vector<LeaseName> ended;
   Step step = Step::kNothing;
   const Message::MessageCase kind = message.message_case();
   {
@@ -465,7 +472,11 @@ void SessionLink::OnMessage(v1::SessionResponse& message) {
         TakeAdoptResult(*message.mutable_adopt_result(), answered);
         break;
       case Message::kHeartbeatResult:
+        for (const auto& lost : message.heartbeat_result().not_extended()) TakeLost(lost, ended);
         TakeHeartbeatResult(message.heartbeat_result(), answered);
+        break;
+      case Message::kLeaseLost:
+        TakeLost(message.lease_lost(), ended);
         break;
       case Message::kDraining:
         if (state_ == State::kOpen) state_ = State::kRetiring;
@@ -479,6 +490,7 @@ void SessionLink::OnMessage(v1::SessionResponse& message) {
   if (kind == Message::kOpened) owner_.OnOpened(*this);
   if (kind == Message::kDraining) owner_.OnDraining(*this);
   for (Answered& each : answered) std::move(each.operation->done)(std::move(each.answer));
+  for (const LeaseName& each : ended) owner_.OnLeaseEnded(*this, each.name, each.lease_id);
   {
     const std::lock_guard lock(mutex_);
     step = NextStep();

@@ -47,6 +47,9 @@ class SessionLinkOwner {
 
   virtual void OnOpened(SessionLink& link) = 0;
   virtual void OnDraining(SessionLink& link) = 0;
+  // The daemon says that this lease has ended, perhaps before the answer that grants it is read.
+  virtual void OnLeaseEnded(SessionLink& link, const std::string& name,
+                            const std::string& lease_id) = 0;
   // The stream has ended. `unsent` were never sent; the owner runs them elsewhere. Operations that
   // were sent are answered UNAVAILABLE after this, since their outcome is unknown.
   virtual void OnBroken(SessionLink& link, SessionPolicy::End end,
@@ -130,6 +133,7 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   void TakeAdoptResult(v1::SessionAdoptResult& adopted, std::vector<Answered>& answered);
   void TakeHeartbeatResult(const v1::SessionHeartbeatResult& beaten,
                            std::vector<Answered>& answered);
+  void TakeLost(const v1::SessionLeaseLost& lost, std::vector<LeaseName>& ended);
   void Erase(Entries::iterator entry);
   void ArmTimer();
   SessionPolicy::End EndOf(const absl::Status& status) const;

@@ -102,6 +102,11 @@ void SessionTransport::OnOpened(SessionLink& link) {
 
 void SessionTransport::OnDraining(SessionLink& /*link*/) { settings_.on_draining(); }
 
+void SessionTransport::OnLeaseEnded(SessionLink& /*link*/, const std::string& name,
+                                    const std::string& lease_id) {
+  settings_.on_lease_ended(name, lease_id);
+}
+
 void SessionTransport::OnBroken(SessionLink& link, SessionPolicy::End end,
                                 std::vector<PendingOperationPtr> unsent) {
   const double jitter = ports_.jitter.Next();

@@ -34,9 +34,13 @@ class SessionTransport final : public Transport, private SessionLinkOwner {
   using NewStream =
       std::function<std::shared_ptr<SessionStream>(std::shared_ptr<SessionEvents> events)>;
 
+  using LeaseEnded = std::function<void(const std::string& name, const std::string& lease_id)>;
+
   struct Settings {
     std::string owner;                  // Names the client for people.
     std::function<void()> on_draining;  // The daemon drains: use another one.
+    // The daemon says, without being asked, that a lease has ended.
+    LeaseEnded on_lease_ended = [](const auto&, const auto&) {};
     // Changes when a new token must be shown. A session keeps the one that it was opened with, so
     // it is replaced then.
     std::function<uint64_t()> token_version = [] { return 0; };
@@ -62,6 +66,8 @@ class SessionTransport final : public Transport, private SessionLinkOwner {
 
   void OnOpened(SessionLink& link) override;
   void OnDraining(SessionLink& link) override;
+  void OnLeaseEnded(SessionLink& link, const std::string& name,
+                    const std::string& lease_id) override;
   void OnBroken(SessionLink& link, SessionPolicy::End end,
                 std::vector<PendingOperationPtr> unsent) override;
   void OnGone(SessionLink& link) override;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "renewal/kept_lease.h"
+#include "renewal/kept_leases.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "support/client/manual_time.h"
@@ -158,6 +159,34 @@ TEST_F(KeptLeaseTest, LeaseLostAnswerRaisesLostOnceAndAtOnce) {
   time_.Advance(60s);
   FlushCallbacks();
   EXPECT_EQ(lost, 1);
+}
+
+TEST_F(KeptLeaseTest, EndThatTheSessionTellsIsALossByWord) {
+  KeptLeases leases;
+  const auto lease = Keep();
+  leases.Add(lease);
+  leases.Ended("another", "id");
+  leases.Ended("report", "another");
+  EXPECT_FALSE(lease->lost());
+
+  leases.Ended("report", "id");
+  EXPECT_TRUE(lease->lost());
+  EXPECT_EQ(lease->remaining(), 0s);
+  EXPECT_EQ(lease->loss().cause, LossCause::kEnded);
+  leases.Ended("report", "id");
+  EXPECT_EQ(lease->Drop(), KeptLease::State::kLostByWord);
+}
+
+TEST_F(KeptLeaseTest, LeaseThatIsGoneIsNotToldOfItsEnd) {
+  KeptLeases leases;
+  for (int i = 0; i < 1000; ++i) {
+    const auto lease = KeptLease::Keep({time_, time_, calls_, callbacks_, jitter_},
+                                       {"report", std::to_string(i), 7, "proof"},
+                                       LeaseLife({.ttl = 30s}, time_.Now(), 30s), std::nullopt);
+    leases.Add(lease);
+    lease->Drop();
+  }
+  leases.Ended("report", "999");
 }
 
 TEST_F(KeptLeaseTest, CallbackThatIsSetAfterTheLossRunsAtOnce) {
