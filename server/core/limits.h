@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every limit of the service, with its unit and where it comes from. Nothing else in the code
-// bounds a request; docs/reference/limits.md lists the same names, and a test reaches each.
+// The limits of what clients ask for, each with its unit and where it comes from; a test reaches
+// each. docs/reference/limits.md lists the same names. Queues inside the daemon have their own:
+// docs/reference/limits.md#queues.
 #pragma once
 
 #include <chrono>
@@ -87,7 +88,7 @@ inline constexpr int32_t kSessionOperationsMax = 32'768;
 // Beyond it the session is ended.
 inline constexpr int32_t kSessionRefusalsMax = 16'384;
 
-// Leases of one session, about 250 bytes for each. Beyond it LEASE_LIMIT.
+// Leases of one session, about 370 bytes for each. Beyond it LEASE_LIMIT.
 inline constexpr size_t kLeasesPerSessionMax = 1'000'000;
 
 // Ended leases that a daemon remembers, to reject proofs of them; about 20 bytes for each. Beyond
