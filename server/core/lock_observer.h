@@ -43,9 +43,6 @@ class LockObserver {
 
   // A grant followed a lease that had ended without a release.
   virtual void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) = 0;
-
-  // A bug was noticed; its request fails with INVARIANT_VIOLATED.
-  virtual void OnInvariantViolated(std::string_view what) = 0;
 };
 
 }  // namespace lockkeeper::core

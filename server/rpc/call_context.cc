@@ -4,7 +4,9 @@
 #include <chrono>
 #include <string>
 
+#include "core/errors.h"
 #include "core/limits.h"
+#include "telemetry/log_fields.h"
 
 namespace lockkeeper::rpc {
 namespace {
@@ -30,6 +32,7 @@ CallRecorder::CallRecorder(const ServiceDeps& deps, Auditor& auditor)
       auditor_(auditor),
       logger_(deps.logger),
       log_(deps.logger),
+      invariants_violated_(deps.metrics.invariants_violated()),
       request_ids_(deps.facts.daemon_id) {
   for (size_t verb = 0; verb < kVerbs; ++verb) {
     metrics_[verb] = &deps.metrics.ForRpc(RpcNameOf(static_cast<Verb>(verb)));
@@ -41,6 +44,7 @@ void CallRecorder::Record(Verb verb, Caller& caller, const Subject& subject,
                           core::Micros elapsed) {
   metrics_[static_cast<size_t>(verb)]->Record(outcome, telemetry::CodeOf(outcome, status), elapsed);
   auditor_.Answered(verb, caller, subject, outcome, status);
+  NoteDefect(status);
   // Most answers end here: their texts are only made when somebody will read them.
   if (status.ok() && !logger_.Enabled(telemetry::LogLevel::kDebug)) return;
   const std::string peer = caller.Peer();
@@ -58,6 +62,19 @@ void CallRecorder::Record(Verb verb, Caller& caller, const Subject& subject,
       .status = status,
       .elapsed = elapsed,
   });
+}
+
+void CallRecorder::NoteDefect(const absl::Status& status) {
+  if (status.ok()) return;
+  // A status without a reason becomes INVARIANT_VIOLATED, too.
+  const core::ErrorReason violated = core::ErrorReason::kInvariantViolated;
+  if (core::ReasonOf(status).value_or(violated) != violated) return;
+  invariants_violated_.Increment();
+  const std::string problem(status.message());
+  logger_.WriteLimited(
+      invariant_limit_, telemetry::LogLevel::kError, "invariant.violated",
+      "A state that should be impossible was found, and the request failed: a defect",
+      {telemetry::field::Problem(problem)});
 }
 
 CallContext::CallContext(const Edge& edge, const grpc::CallbackServerContext& call)

@@ -40,12 +40,18 @@ class CallRecorder {
   void Record(Verb verb, Caller& caller, const Subject& subject, telemetry::Outcome outcome,
               const absl::Status& status, core::Micros elapsed);
 
+  // Counts and logs an answer that only a defect can give: INVARIANT_VIOLATED. Record does it; call
+  // it for what a session answers by other messages than results.
+  void NoteDefect(const absl::Status& status);
+
  private:
   const core::Clock& clock_;
   Auditor& auditor_;
   const telemetry::Logger logger_;
   telemetry::CallLog log_;
   std::array<telemetry::RpcMetrics*, kVerbs> metrics_;
+  const telemetry::Counter invariants_violated_;
+  telemetry::LogLimit invariant_limit_;
   RequestIds request_ids_;
 };
 

@@ -196,6 +196,7 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
   result.set_name(adopt.name());
   result.set_lease_id(adopt.lease_id());
   if (!status.ok()) {
+    edge_.recorder.NoteDefect(status);
     ToProto(status, *result.mutable_error());
     OnAdopted(std::move(result));
     Advance();
@@ -307,6 +308,7 @@ void SessionReactor::OnKeptReleased(std::string_view lock_name) {
 }
 
 void SessionReactor::Audit(Verb verb, Subject subject, const absl::Status& status) {
+  edge_.recorder.NoteDefect(status);
   subject.owner = owner_;
   const auto outcome = status.ok() ? telemetry::Outcome::kDone : OutcomeOf(status);
   edge_.auditor.Answered(verb, context_.caller(), subject, outcome, status);

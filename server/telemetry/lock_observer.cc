@@ -58,12 +58,4 @@ void TelemetryLockObserver::OnExpiredLeaseReplaced(std::string_view lock_name,
                        {field::LockName(lock_name), field::FencingToken(token)});
 }
 
-void TelemetryLockObserver::OnInvariantViolated(std::string_view what) {
-  metrics_.invariants_violated().Increment();
-  logger_.WriteLimited(
-      invariant_limit_, LogLevel::kError, "invariant.violated",
-      "A state that should be impossible was found, and the request failed: a defect",
-      {field::Problem(what)});
-}
-
 }  // namespace lockkeeper::telemetry

@@ -18,14 +18,12 @@ class TelemetryLockObserver : public core::LockObserver {
   void OnWaitBegan(const core::AcquireRequest& request) override;
   void OnWaitEnded(const core::Keeper& keeper, core::WaitEnd end, core::Micros waited) override;
   void OnExpiredLeaseReplaced(std::string_view lock_name, core::FencingToken token) override;
-  void OnInvariantViolated(std::string_view what) override;
 
  private:
   const Logger logger_;
   Metrics& metrics_;
   LogLimit left_to_ttl_limit_;
   LogLimit expired_limit_;
-  LogLimit invariant_limit_;
 };
 
 }  // namespace lockkeeper::telemetry

@@ -21,7 +21,6 @@ class NobodyObserves final : public core::LockObserver {
  public:
   void OnWithdrawalEnded(std::string_view, core::WithdrawalEnd) override {}
   void OnExpiredLeaseReplaced(std::string_view, core::FencingToken) override {}
-  void OnInvariantViolated(std::string_view what) override { ADD_FAILURE() << what; }
 };
 
 class WaitContract : public StoreContract {

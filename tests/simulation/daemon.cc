@@ -37,9 +37,6 @@ class Daemon::Observer final : public core::LockObserver {
     world_.judge.LeavesHere(waiting_.extract(keeper).mapped(), world_.clock.Now());
   }
   void OnExpiredLeaseReplaced(std::string_view, core::FencingToken) override {}
-  void OnInvariantViolated(std::string_view what) override {
-    world_.judge.Violation("a daemon met the impossible: " + std::string(what));
-  }
 
  private:
   const World world_;

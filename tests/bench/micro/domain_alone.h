@@ -39,7 +39,6 @@ class DomainAlone {
   class Nobody final : public core::LockObserver {
     void OnWithdrawalEnded(std::string_view, core::WithdrawalEnd) override {}
     void OnExpiredLeaseReplaced(std::string_view, core::FencingToken) override {}
-    void OnInvariantViolated(std::string_view) override {}
   };
 
   std::unique_ptr<redis::RedisStore> Build(Guard guard) {

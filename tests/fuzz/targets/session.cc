@@ -70,12 +70,6 @@ class CheckedLog final : public telemetry::LogOutput {
   void Write(std::string_view line) override { fuzz::RequireOneLine(line); }
 };
 
-class StrictObserver final : public telemetry::TelemetryLockObserver {
- public:
-  using TelemetryLockObserver::TelemetryLockObserver;
-  void OnInvariantViolated(std::string_view what) override { Require(false, what); }
-};
-
 // What outlives the inputs.
 struct Process {
   Process() { google::protobuf::SetLogHandler(nullptr); }  // It logs each text that is no UTF-8.
@@ -85,7 +79,7 @@ struct Process {
       {.level = telemetry::LogLevel::kDebug}, output, [] { return telemetry::LogTime(); }};
   telemetry::Metrics metrics{"1.0", "abc"};
   telemetry::HealthBoard health{{log, "telemetry"}, metrics};
-  StrictObserver observer{{log, "core"}, metrics};
+  telemetry::TelemetryLockObserver observer{{log, "core"}, metrics};
   const std::shared_ptr<const access::Rulebook> rules = RulebookOf(kPolicy);
   const std::shared_ptr<const access::Rulebook> less = RulebookOf(kPolicyWithoutAcquire);
 };
@@ -194,6 +188,9 @@ class Ledger {
     }
     if (message.has_heartbeat_result()) {
       Require(message.heartbeat_result().number() <= beats_, "a heartbeat that was sent");
+      for (const auto& failed : message.heartbeat_result().not_extended()) {
+        Require(failed.reason() != v1::ERROR_REASON_INVARIANT_VIOLATED, "no invariant is violated");
+      }
     }
     Require(!message.has_closed() || closed_, "a session is closed by its client");
   }

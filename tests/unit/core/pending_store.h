@@ -101,7 +101,6 @@ class RecordingObserver final : public LockObserver {
   void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) override {
     expired.emplace_back(lock_name, token);
   }
-  void OnInvariantViolated(std::string_view what) override { ADD_FAILURE() << what; }
 };
 
 // An answer that may come once.

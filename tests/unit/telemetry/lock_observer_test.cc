@@ -72,14 +72,5 @@ TEST_F(LockObserverTest, ExpiredLeasesAreCountedAndNowAndThenLogged) {
                                              HasSubstr("fencing_token=1"))));
 }
 
-TEST_F(LockObserverTest, InvariantsAreErrors) {
-  observer_.OnInvariantViolated("two holders");
-
-  EXPECT_THAT(metrics_.Expose(), HasSubstr("\nlockkeeper_invariant_violated_total 1\n"));
-  EXPECT_THAT(log_.Take(),
-              ElementsAre(AllOf(HasSubstr("level=error"), HasSubstr("event=invariant.violated"),
-                                HasSubstr("problem=\"two holders\""))));
-}
-
 }  // namespace
 }  // namespace lockkeeper::telemetry
