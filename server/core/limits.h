@@ -88,6 +88,10 @@ inline constexpr int32_t kSessionOperationsMax = 32'768;
 // Beyond it the session is ended.
 inline constexpr int32_t kSessionRefusalsMax = 16'384;
 
+// Cancels and forgets of one session that are not carried out yet, which at a busy store takes half
+// a second; up to 1 KiB for each. Beyond it the next message is read when one of them is.
+inline constexpr int32_t kSessionNotesMax = 16'384;
+
 // Leases of one session, about 370 bytes for each. Beyond it LEASE_LIMIT.
 inline constexpr size_t kLeasesPerSessionMax = 1'000'000;
 

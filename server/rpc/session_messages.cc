@@ -12,6 +12,7 @@
 
 #include "core/errors.h"
 #include "core/limits.h"
+#include "core/validation.h"
 #include "rpc/answer.h"
 #include "rpc/session_log.h"
 #include "rpc/session_reactor.h"
@@ -64,7 +65,7 @@ absl::Status SessionReactor::Handle(const v1::SessionRequest& request) {
     case Message::kBatch:
       return RunBatch(request.batch());
     case Message::kCancel:
-      PostInTurn([this, id = request.cancel().operation_id()] { session_->Cancel(id); });
+      PostNote([this, id = request.cancel().operation_id()] { session_->Cancel(id); });
       return absl::OkStatus();
     case Message::kAdopt:
       return Adopt(request.adopt());
@@ -223,9 +224,10 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
 }
 
 absl::Status SessionReactor::Forget(const v1::SessionForget& forget) {
+  if (auto status = core::ValidateName("forget.name", forget.name()); !status.ok()) return status;
   const std::optional<core::LeaseId> lease_id = core::LeaseId::Parse(forget.lease_id());
   if (!lease_id) return core::InvalidField("forget.lease_id", "is no lease id");
-  PostInTurn(
+  PostNote(
       [this, name = forget.name(), lease_id = *lease_id] { session_->Forget(name, lease_id); });
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@ namespace lockkeeper::rpc {
 
 using core::limits::kOperationsOfSessionsMax;
 using core::limits::kSessionBatchMax;
+using core::limits::kSessionNotesMax;
 
 SessionProgress::Step SessionProgress::Next() {
   Step step;
@@ -42,7 +43,7 @@ std::optional<absl::Status> SessionProgress::EndIfOver() const {
 
 // Each session is bounded, but there may be many.
 bool SessionProgress::Crowded() {
-  const int64_t kept = outbox_.kept();
+  const int64_t kept = outbox_.kept() + notes_;
   return registry_.AddKept(kept - std::exchange(kept_, kept)) > kOperationsOfSessionsMax;
 }
 
@@ -54,6 +55,20 @@ bool SessionProgress::EnterLoop() {
 void SessionProgress::Written() {
   writing_ = false;
   outbox_.Sent();
+}
+
+bool SessionProgress::HasTooManyNotes() {
+  return notes_ >= kSessionNotesMax || (notes_ > kSessionBatchMax && Crowded());
+}
+
+bool SessionProgress::StopReading() {
+  reads_no_more_ = HasTooManyNotes();
+  return reads_no_more_;
+}
+
+bool SessionProgress::FinishNote() {
+  --notes_;
+  return reads_no_more_ && !StopReading();
 }
 
 bool SessionProgress::StartBeat(uint64_t number) {

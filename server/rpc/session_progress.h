@@ -56,6 +56,13 @@ class SessionProgress {
   void SetLeases(size_t leases) { leases_ = leases; }
   size_t leases() const { return leases_; }
 
+  // A note has arrived: a cancel or a forget, which has no answer.
+  void StartNote() { ++notes_; }
+  // It is carried out. True if the client's messages must be read again.
+  bool FinishNote();
+  // Whether the client's next message must not be read before a note is carried out.
+  bool StopReading();
+
   // A heartbeat has arrived. False if another one is in progress: the newest is next then.
   bool StartBeat(uint64_t number);
   // The heartbeat in progress is done. True if another one must be carried out.
@@ -76,13 +83,16 @@ class SessionProgress {
  private:
   enum class Closing { kNo, kWaiting, kReleasing, kDone };
 
-  bool Idle() const { return outbox_.unanswered() == 0 && !beat_; }
+  bool Idle() const { return outbox_.unanswered() == 0 && notes_ == 0 && !beat_; }
+  bool HasTooManyNotes();
   std::optional<absl::Status> EndIfOver() const;
 
   SessionRegistry& registry_;
   SessionOutbox outbox_;
   int64_t kept_ = 0;  // As the registry knows it.
   bool writing_ = false;
+  int32_t notes_ = 0;           // Not carried out yet.
+  bool reads_no_more_ = false;  // Because of them.
   bool half_closed_ = false;
   bool draining_ = false;
   Closing closing_ = Closing::kNo;

@@ -38,6 +38,23 @@ void SessionReactor::OnReadDone(bool ok) {
   if (!status.ok()) return cut_off_ ? CutOff(status) : End({.status = status});
   request_arena_.Reset();
   request_ = google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&request_arena_);
+  ReadNext();
+}
+
+void SessionReactor::ReadNext() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (progress_.StopReading()) return;  // OnNoteDone goes on.
+  }
+  StartRead(request_);
+}
+
+void SessionReactor::OnNoteDone() {
+  AdvanceAtEndOfTurn();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!progress_.FinishNote()) return;
+  }
   StartRead(request_);
 }
 

@@ -4,9 +4,10 @@
 // SessionProgress is its state machine. session_reactor.cc has the stream and its end,
 // session_messages.cc the client's messages and their answers.
 //
-// It always reads, so that a client that does not read its answers still keeps its leases alive by
-// heartbeats; admission bounds what waits for such a client. At most one message to the client is
-// in flight; answers that come meanwhile share the next one.
+// It reads on while answers wait, so that a client that does not read them still keeps its leases
+// alive by heartbeats; admission bounds what waits for such a client. It only stops for what has no
+// answer: until the loop has carried out some of it. At most one message to the client is in
+// flight; answers that come meanwhile share the next one.
 #pragma once
 
 #include <memory>
@@ -59,6 +60,7 @@ class SessionReactor final
   absl::Status Forget(const v1::SessionForget& forget);
   void Heartbeat(uint64_t number);
   void Close();
+  void ReadNext();
 
   // Runs `task` on the loop, after tasks posted before, unless the session is ending. Afterwards
   // the stream sends what was answered in that turn.
@@ -80,7 +82,20 @@ class SessionReactor final
       edge_.fair_share.Run(context_.caller().principal(), std::move(task));
     });
   }
+  // The same for what has no answer.
+  template <typename Task>
+  void PostNote(Task task) {
+    {
+      const std::lock_guard lock(mutex_);
+      progress_.StartNote();
+    }
+    PostInTurn([this, task = std::move(task)]() mutable {
+      task();
+      OnNoteDone();
+    });
+  }
   // The following run on the loop.
+  void OnNoteDone();
   void OnAnswer(const core::AnsweredOperation& operation,
                 absl::StatusOr<core::SessionAnswer> answer) override;
   void OnKeptReleased(std::string_view lock_name) override;

@@ -72,6 +72,7 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kSessionBatchMax),
           LOCKKEEPER_LIMIT(kSessionOperationsMax),
           LOCKKEEPER_LIMIT(kSessionRefusalsMax),
+          LOCKKEEPER_LIMIT(kSessionNotesMax),
           LOCKKEEPER_LIMIT(kLeasesPerSessionMax),
           LOCKKEEPER_LIMIT(kEndedLeasesMax),
           LOCKKEEPER_LIMIT(kConnectionsDefault),

@@ -49,6 +49,7 @@ struct Way {
   const char* name;
   std::optional<Verb> verb;  // Nothing: no right.
   std::function<std::string(const std::shared_ptr<grpc::Channel>&, const std::string& lock)> call;
+  bool needs_a_session = false;  // Which whoever has any right may open.
 };
 
 std::string ReasonOfCall(const std::function<grpc::Status(grpc::ClientContext&)>& call) {
@@ -71,7 +72,7 @@ auto Unary(grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Req
 }
 
 // The reason of the answer to one message of a session after its open; of the stream's end, if the
-// session cannot be opened.
+// session cannot be opened. Empty for a message without an answer.
 std::string ReasonInSession(const std::shared_ptr<grpc::Channel>& channel,
                             const v1::SessionRequest& message) {
   SessionCaller session(channel, seconds(20));
@@ -80,10 +81,12 @@ std::string ReasonInSession(const std::shared_ptr<grpc::Channel>& channel,
   session.Send(open);
   if (!session.Read()) return support::ReasonOf(session.Finish());
   session.Send(message);
+  if (message.has_forget()) session.Heartbeat(1);
   while (const auto answer = session.Read()) {
     if (answer->has_results() && answer->results().results_size() > 0) {
       return NameOf(answer->results().results(0).error());
     }
+    if (answer->has_heartbeat_result()) return "";
     if (answer->has_adopt_result()) return NameOf(answer->adopt_result().error());
   }
   return support::ReasonOf(session.Finish());
@@ -191,6 +194,14 @@ std::vector<Way> Ways() {
          message.mutable_adopt()->set_fencing_token(1);
          return message;
        })},
+      // It reaches the leases of its own session only: ForgetOfAnotherSessionLeavesALeaseAlone.
+      {"session forget", std::nullopt, InSession([](const std::string& lock) {
+         v1::SessionRequest message;
+         message.mutable_forget()->set_name(lock);
+         message.mutable_forget()->set_lease_id(kLeaseId);
+         return message;
+       }),
+       true},
   };
 }
 
@@ -207,6 +218,7 @@ struct Kind {
 std::string Expected(const Kind& kind, const Way& way, const std::string& lock) {
   if (kind.caller == Caller::kUnreached) return "unreached";
   if (kind.caller == Caller::kRejected) return "UNAUTHENTICATED";
+  if (way.needs_a_session && kind.allowed.empty()) return "PERMISSION_DENIED";
   if (!way.verb) return "allowed";
   const bool allowed =
       kind.allowed.contains(*way.verb) && (lock == kOwn || !access::IsAboutLock(*way.verb));

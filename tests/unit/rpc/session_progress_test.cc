@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/limits.h"
 #include "telemetry/metrics.h"
 
 namespace lockkeeper::rpc {
@@ -102,6 +103,51 @@ TEST_F(SessionProgressTest, OfHeartbeatsThatComeTooFastTheNewestIsNext) {
   progress_.Written();
   EXPECT_FALSE(progress_.FinishBeat({}));
   EXPECT_EQ(progress_.Next().write->heartbeat_result().number(), 3u);
+}
+
+// What has no answer takes no place, and is bounded all the same.
+TEST_F(SessionProgressTest, MessagesAreReadWhileFewNotesWait) {
+  for (int i = 1; i < core::limits::kSessionNotesMax; ++i) {
+    progress_.StartNote();
+    ASSERT_FALSE(progress_.StopReading()) << i;
+  }
+  progress_.StartNote();
+  EXPECT_TRUE(progress_.StopReading());
+
+  EXPECT_TRUE(progress_.FinishNote()) << "now there is room";
+  EXPECT_FALSE(progress_.FinishNote()) << "they are being read";
+  EXPECT_FALSE(progress_.StopReading());
+}
+
+TEST_F(SessionProgressTest, WhenAllKeepTooMuchFewerNotesMayWait) {
+  for (int i = 0; i <= core::limits::kSessionBatchMax; ++i) progress_.StartNote();
+  EXPECT_FALSE(progress_.StopReading());
+  registry_.AddKept(core::limits::kOperationsOfSessionsMax);
+
+  EXPECT_TRUE(progress_.StopReading());
+
+  EXPECT_TRUE(progress_.FinishNote());
+  registry_.AddKept(-core::limits::kOperationsOfSessionsMax);
+}
+
+TEST_F(SessionProgressTest, NotesCountAmongWhatAllSessionsKeep) {
+  {
+    SessionProgress other(registry_);
+    other.StartNote();
+    other.Next();
+    EXPECT_EQ(registry_.AddKept(0), 1);
+  }
+  EXPECT_EQ(registry_.AddKept(0), 0);
+}
+
+TEST_F(SessionProgressTest, CloseReleasesNothingBeforeTheNotesAreCarriedOut) {
+  progress_.StartNote();
+  progress_.Close();
+  EXPECT_FALSE(progress_.Next().release) << "the lease may be one that is to be forgotten";
+
+  progress_.FinishNote();
+
+  EXPECT_TRUE(progress_.Next().release);
 }
 
 TEST_F(SessionProgressTest, FinishesOnceWhenNothingHoldsItAnyMore) {

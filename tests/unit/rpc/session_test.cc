@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/limits.h"
+#include "rpc/fair_share.h"
 #include "support/mailbox.h"
 #include "support/rpc/error_reason.h"
 #include "support/rpc/in_process_server.h"
@@ -88,6 +90,13 @@ class SessionTest : public testing::Test {
   static std::vector<v1::SessionOperation> LongAcquires() {
     return std::vector<v1::SessionOperation>(
         100, AcquireOperation(1, std::string(core::limits::kNameBytesMax, 'n'), kLeaseId));
+  }
+
+  static v1::SessionRequest ForgetOf(const std::string& name, const std::string& lease_id) {
+    v1::SessionRequest message;
+    message.mutable_forget()->set_name(name);
+    message.mutable_forget()->set_lease_id(lease_id);
+    return message;
   }
 
   void WaitForLog(const std::string& text) {
@@ -331,10 +340,7 @@ TEST_F(SessionTest, ForgottenLeaseIsLeftAlone) {
   GrantShortLeases();
   session_.Send({AcquireOperation(5, "a", kLeaseId)});
   ASSERT_TRUE(session_.ReadResult());
-  v1::SessionRequest forget;
-  forget.mutable_forget()->set_name("a");
-  forget.mutable_forget()->set_lease_id(kLeaseId);
-  session_.Send(forget);
+  session_.Send(ForgetOf("a", kLeaseId));
   session_.Heartbeat(7);
   const auto message = session_.Read();
   ASSERT_TRUE(message && message->has_heartbeat_result());
@@ -344,10 +350,107 @@ TEST_F(SessionTest, ForgottenLeaseIsLeftAlone) {
 
 TEST_F(SessionTest, ForgetNeedsALeaseId) {
   session_.Open();
-  v1::SessionRequest forget;
-  forget.mutable_forget()->set_name("a");
-  session_.Send(forget);
+  session_.Send(ForgetOf("a", ""));
   EXPECT_EQ(EndReason(), "INVALID_FIELD");
+}
+
+TEST_F(SessionTest, ForgetNeedsANameThatALockMayHave) {
+  session_.Open();
+  session_.Send(ForgetOf(std::string(core::limits::kNameBytesMax, 'n'), kLeaseId));
+  session_.Heartbeat(1);
+  ASSERT_TRUE(session_.Read()) << "the longest is none too long";
+  session_.Send(ForgetOf(std::string(core::limits::kNameBytesMax + 1, 'n'), kLeaseId));
+  EXPECT_EQ(EndReason(), "INVALID_FIELD");
+}
+
+TEST_F(SessionTest, ForgetOfAnotherSessionLeavesALeaseAlone) {
+  GrantShortLeases();
+  session_.Open();
+  session_.Send({AcquireOperation(5, "a", kLeaseId)});
+  ASSERT_TRUE(session_.ReadResult());
+  SessionCaller other(server_.NewChannel());
+  other.Open();
+  other.Send(ForgetOf("a", kLeaseId));
+  other.Heartbeat(1);
+  ASSERT_TRUE(other.Read()) << "it is carried out";
+
+  session_.Heartbeat(7);
+  EXPECT_EQ(extended_.Take(), "a");
+}
+
+// Goal: nobody makes the daemon keep forgets without end. Method: a client that sends on while the
+// loop is busy, and says now and then how far its messages are read: by an operation that the gate
+// rejects without the loop.
+TEST_F(SessionTest, MessagesBehindTooManyForgetsAreReadLater) {
+  constexpr size_t kStep = 1'024;
+  constexpr size_t kStepsRead = core::limits::kSessionNotesMax / kStep;
+  session_.Open();
+  std::promise<void> busy;
+  std::thread loop_is_busy([&] { server_.loop().RunAndWait([&] { busy.get_future().wait(); }); });
+  std::thread sender([&] {
+    const v1::SessionRequest forget = ForgetOf(std::string(512, 'n'), kLeaseId);
+    for (size_t step = 0; step < 2 * kStepsRead; ++step) {
+      for (size_t i = 0; i < kStep; ++i) session_.Send(forget);
+      session_.Send({ReleaseOperation(1, "with{brace", kLeaseId)});
+    }
+    session_.Heartbeat(7);
+  });
+  const auto rejected = [this] { return server_.log().LinesWith("lock_name=with{brace").size(); };
+  const auto stub = v1::LockService::NewStub(server_.NewChannel());
+  const auto let_the_server_work = [&] {
+    grpc::ClientContext context;
+    v1::FenceResponse response;
+    stub->Fence(&context, v1::FenceRequest(), &response);  // It has no name.
+  };
+  while (rejected() < kStepsRead - 1) let_the_server_work();
+  for (int i = 0; i < 1'000; ++i) let_the_server_work();
+  EXPECT_EQ(rejected(), kStepsRead - 1) << "the one behind the last forget is not read";
+
+  busy.set_value();
+
+  bool is_answered = false;
+  while (!is_answered) {
+    const auto message = session_.Read();
+    if (!message) break;
+    is_answered = message->has_heartbeat_result();
+  }
+  EXPECT_TRUE(is_answered) << "no forget ends the session";
+  EXPECT_EQ(rejected(), 2 * kStepsRead);
+  sender.join();
+  loop_is_busy.join();
+}
+
+TEST_F(SessionTest, CloseLeavesALeaseThatIsForgottenWhileTheStoreIsBusy) {
+  Mailbox<core::Done<core::FenceAnswer>> fences;
+  store().on_fence = [&](const core::FenceRequest&, auto done) { fences.Put(std::move(done)); };
+  v1::SessionOpen open;
+  open.set_release_on_close(true);
+  session_.Open(open);
+  session_.Send({AcquireOperation(1, "a", kLeaseId)});
+  ASSERT_TRUE(session_.ReadResult());
+  SessionCaller other(server_.NewChannel());
+  other.Open();
+  std::vector<v1::SessionOperation> operations(kOperationsUnderWayMax);
+  for (v1::SessionOperation& operation : operations) {
+    operation.mutable_fence()->set_name("b");
+    operation.mutable_fence()->set_fencing_token(1);
+  }
+  other.Send(operations);
+  std::vector<core::Done<core::FenceAnswer>> under_way;
+  for (size_t i = 0; i < kOperationsUnderWayMax; ++i) under_way.push_back(*fences.Take());
+
+  session_.Send(ForgetOf("a", kLeaseId));
+  session_.Close();
+  session_.Heartbeat(7);
+  ASSERT_TRUE(session_.Read()->has_heartbeat_result()) << "the loop has heard of all three";
+  server_.loop().RunAndWait([&] {
+    for (auto& done : under_way) std::move(done)(core::FenceAnswer{});
+  });
+
+  const auto message = session_.Read();
+  ASSERT_TRUE(message && message->has_closed());
+  EXPECT_EQ(message->closed().released(), 0);
+  EXPECT_TRUE(withdrawn_.Empty());
 }
 
 TEST_F(SessionTest, LeaseIsAdopted) {

@@ -1611,7 +1611,9 @@ func (x *SessionAdopt) GetReassertion() string {
 // Leaves a lease of this session to itself: no heartbeat extends it any more, and the end of the
 // session does not release it. It runs to its end, unless an extend or another session keeps it.
 // For a lease that the client gives up without a release. Has no answer, and no effect on a lease
-// that the session does not have, or whose grant is still under way.
+// that the session does not have, or whose grant is still under way. While too many of these and of
+// SessionCancel are not carried out yet, the server reads no more of the session, for half a second
+// at most. A name that no lock may have, or a malformed id, ends the session with INVALID_FIELD.
 type SessionForget struct {
 	state         protoimpl.MessageState
 	sizeCache     protoimpl.SizeCache
