@@ -9,6 +9,7 @@ import time
 import unittest
 import warnings
 
+import grpc
 from lockkeeper import (
     Cancellation,
     Cancelled,
@@ -25,6 +26,8 @@ from lockkeeper import (
 )
 
 from .daemon import DaemonTest
+
+GRPC_KNOWS_FORK = [int(part) for part in grpc.__version__.split(".")[:2]] >= [1, 59]
 
 PROGRAM = """
 import ctypes, os, sys, time
@@ -292,10 +295,31 @@ if lease:
         said = self.run_program(PROGRAM + self.CHILD)
         self.assertEqual(said.split(), ["child", "RELEASED"])
 
+    @unittest.skipUnless(GRPC_KNOWS_FORK, "the child of an older grpcio may get no answers")
     def test_child_can_use_a_client_with_the_fork_support_of_grpc(self):
         text = "import sys; sys.argv.append('used')" + PROGRAM + self.CHILD
         said = self.run_program(text, GRPC_ENABLE_FORK_SUPPORT="true")
         self.assertEqual(said.split(), ["child", "RELEASED", "RELEASED"])
+
+    @unittest.skipIf(GRPC_KNOWS_FORK, "its fork support works")
+    def test_child_is_told_that_an_old_grpc_does_not_know_forks(self):
+        said = self.run_program(
+            PROGRAM
+            + """
+client = Client(address)
+client.require(name, ttl=10).release()
+child = os.fork()
+if child == 0:
+    try:
+        client.acquire(name)
+    except Forked as error:
+        print("1.59" in str(error), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+""",
+            GRPC_ENABLE_FORK_SUPPORT="true",
+        )
+        self.assertEqual(said.split(), ["True"])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 
+import grpc
+
 from . import _connections
 from ._connections import Credentials, Operation, UnaryCalls
 from ._leases import KeptLease, Release
@@ -124,7 +126,8 @@ class Core:
             raise Forked(
                 "this process was forked from one that had used lockkeeper, so gRPC does not work "
                 "in it: use the client in only one of both, or start the parent with "
-                "GRPC_ENABLE_FORK_SUPPORT=true, which makes each fork wait for up to a second"
+                "GRPC_ENABLE_FORK_SUPPORT=true and grpcio 1.59 or later, which makes each fork wait "
+                "for up to a second"
             )
         _grpc_was_used = True
         self.settings = settings
@@ -243,7 +246,7 @@ class Core:
 _cores: weakref.WeakSet[Core] = weakref.WeakSet()
 _grpc_was_used = False
 _grpc_is_of_the_parent = False
-# gRPC reads it when it is imported.
+# gRPC reads it when it is imported. On a busy machine the child of grpcio 1.51 may get no answers.
 _grpc_knows_fork = os.environ.get("GRPC_ENABLE_FORK_SUPPORT", "").lower() in (
     "1",
     "true",
@@ -251,7 +254,7 @@ _grpc_knows_fork = os.environ.get("GRPC_ENABLE_FORK_SUPPORT", "").lower() in (
     "y",
     "on",
     "t",
-)
+) and [int(part) for part in grpc.__version__.split(".")[:2]] >= [1, 59]
 
 
 def _after_fork_in_child() -> None:

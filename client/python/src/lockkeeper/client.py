@@ -157,7 +157,8 @@ class Client(Handle):
     service. The first that answers is used, the next when it is unavailable or stopping.
 
     A child after `fork` does not hold the leases of its parent. It can use the client if its parent
-    has not used any before, or was started with GRPC_ENABLE_FORK_SUPPORT=true.
+    has not used any before, or was started with GRPC_ENABLE_FORK_SUPPORT=true and has grpcio 1.59
+    or later.
     """
 
     def __init__(self, *addresses: str, **options: Unpack[ClientOptions]) -> None:
