@@ -3,12 +3,13 @@
 // stages inside the daemon are in unit/rpc/acquire_cancel_test.cc.
 #include <grpcpp/completion_queue.h>
 
-#include <thread>
+#include <chrono>
 
 #include "integration/daemon/fixture.h"
 #include "support/rpc/deadline.h"
 #include "support/rpc/lock_requests.h"
 #include "support/rpc/raw_http2.h"
+#include "support/spin.h"
 
 namespace lockkeeper {
 namespace {
@@ -110,7 +111,7 @@ TEST_F(CancelTest, ReleaseAfterACancelledCallFreesTheLockAtOnce) {
     grpc::Status status;
     const auto call = client.locks().AsyncAcquire(&context, request, &queue);
     call->Finish(&response, &status, nullptr);
-    for (int wait = 0; wait < i * 3; ++wait) std::this_thread::yield();
+    support::SpinFor(std::chrono::microseconds(5 * i));
     context.TryCancel();
     void* tag = nullptr;
     bool ok = false;

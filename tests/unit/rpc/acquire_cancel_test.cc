@@ -6,6 +6,7 @@
 #include <grpcpp/completion_queue.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@
 #include "support/mailbox.h"
 #include "support/rpc/deadline.h"
 #include "support/rpc/in_process_server.h"
+#include "support/spin.h"
 
 namespace lockkeeper::rpc {
 namespace {
@@ -207,7 +209,7 @@ TEST_F(AcquireCancelTest, GrantThatRacesWithTheCancellationIsNotBothDeliveredAnd
   for (int i = 0; i < kRounds; ++i) {
     grpc::ClientContext context;
     Start(context);
-    for (int wait = 0; wait < i; ++wait) std::this_thread::yield();
+    support::SpinFor(std::chrono::microseconds(2 * i));
     context.TryCancel();
     if (Finish() == grpc::StatusCode::OK) delivered.insert(response_.lease().lease_id());
   }

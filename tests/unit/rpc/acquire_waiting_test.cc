@@ -20,6 +20,7 @@
 #include "support/rpc/deadline.h"
 #include "support/rpc/error_reason.h"
 #include "support/rpc/in_process_server.h"
+#include "support/spin.h"
 
 namespace lockkeeper::rpc {
 namespace {
@@ -285,7 +286,7 @@ TEST_F(AcquireWaitingTest, OfferThatRacesWithTheCancellationIsNotBothDeliveredAn
     grpc::ClientContext context;
     const core::AcquireRequest request = StartAndWaitInLine(context, asked);
     std::thread offers([&] { Offer(request); });
-    for (int wait = 0; wait < i; ++wait) std::this_thread::yield();
+    support::SpinFor(std::chrono::microseconds(2 * i));
     context.TryCancel();
     if (Finish() == grpc::StatusCode::OK) delivered.insert(response_.lease().lease_id());
     offers.join();
