@@ -186,8 +186,12 @@ void RawHttp2::Reset(uint32_t stream) {
 bool RawHttp2::Flush() {
   size_t written = 0;
   while (written < out_.size()) {
-    const ssize_t count = send(fd_, out_.data() + written, out_.size() - written, MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
+    // A server that has closed the connection with a full window resets it only after a minute.
+    pollfd ready{.fd = fd_, .events = POLLOUT | POLLRDHUP, .revents = 0};
+    if (poll(&ready, 1, -1) > 0 && (ready.revents & (POLLRDHUP | POLLHUP)) != 0) return false;
+    const ssize_t count =
+        send(fd_, out_.data() + written, out_.size() - written, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0 && (errno == EPIPE || errno == ECONNRESET)) return false;
     if (count < 0) Fail("send");
     written += static_cast<size_t>(count);

@@ -437,6 +437,7 @@ TEST_F(SessionTest, CloseLeavesALeaseThatIsForgottenWhileTheStoreIsBusy) {
   }
   other.Send(operations);
   std::vector<core::Done<core::FenceAnswer>> under_way;
+  under_way.reserve(kOperationsUnderWayMax);
   for (size_t i = 0; i < kOperationsUnderWayMax; ++i) under_way.push_back(*fences.Take());
 
   session_.Send(ForgetOf("a", kLeaseId));
