@@ -385,8 +385,8 @@ TEST_F(SessionTest, MessagesBehindTooManyForgetsAreReadLater) {
   constexpr size_t kStep = 1'024;
   constexpr size_t kStepsRead = core::limits::kSessionNotesMax / kStep;
   session_.Open();
-  std::promise<void> busy;
-  std::thread loop_is_busy([&] { server_.loop().RunAndWait([&] { busy.get_future().wait(); }); });
+  std::promise<void> loop_may_go_on;
+  server_.loop().Post([go_on = loop_may_go_on.get_future()] { go_on.wait(); });
   std::thread sender([&] {
     const v1::SessionRequest forget = ForgetOf(std::string(512, 'n'), kLeaseId);
     for (size_t step = 0; step < 2 * kStepsRead; ++step) {
@@ -406,7 +406,7 @@ TEST_F(SessionTest, MessagesBehindTooManyForgetsAreReadLater) {
   for (int i = 0; i < 1'000; ++i) let_the_server_work();
   EXPECT_EQ(rejected(), kStepsRead - 1) << "the one behind the last forget is not read";
 
-  busy.set_value();
+  loop_may_go_on.set_value();
 
   bool is_answered = false;
   while (!is_answered) {
@@ -417,7 +417,6 @@ TEST_F(SessionTest, MessagesBehindTooManyForgetsAreReadLater) {
   EXPECT_TRUE(is_answered) << "no forget ends the session";
   EXPECT_EQ(rejected(), 2 * kStepsRead);
   sender.join();
-  loop_is_busy.join();
 }
 
 TEST_F(SessionTest, CloseLeavesALeaseThatIsForgottenWhileTheStoreIsBusy) {
