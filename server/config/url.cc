@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/url.h"
 
+#include <algorithm>
+#include <array>
+
 namespace lockkeeper::config {
 namespace {
 
 constexpr std::string_view kMask = "***";
-constexpr std::string_view kTlsScheme = "rediss://";
+constexpr std::array<std::string_view, 2> kTlsSchemes = {"rediss://", "rediss+sentinel://"};
+constexpr std::array<std::string_view, 3> kPlainSchemes = {"redis://", "unix://",
+                                                           "redis+sentinel://"};
+constexpr std::array<std::string_view, 2> kClusterSchemes = {"redis+cluster://",
+                                                             "rediss+cluster://"};
+
+template <size_t n>
+bool BeginsWithOne(const std::array<std::string_view, n>& schemes, std::string_view url) {
+  return std::any_of(schemes.begin(), schemes.end(),
+                     [url](std::string_view scheme) { return url.starts_with(scheme); });
+}
 
 // Begin and end of the password in `url`; equal if there is none.
 struct Range {
@@ -46,15 +59,23 @@ bool HasPassword(const text::Secret& url) {
   return password.begin < password.end;
 }
 
-bool AsksForTls(const text::Secret& url) { return url.reveal().starts_with(kTlsScheme); }
+bool AsksForTls(const text::Secret& url) { return BeginsWithOne(kTlsSchemes, url.reveal()); }
+
+bool NamesSentinels(const text::Secret& url) {
+  return url.reveal().substr(0, url.reveal().find("://")).ends_with("+sentinel");
+}
 
 text::Problem CheckStoreUrl(std::string_view url) {
-  if (url.empty() || url.starts_with("redis://") || url.starts_with(kTlsScheme) ||
-      url.starts_with("unix://")) {
+  if (url.empty() || BeginsWithOne(kPlainSchemes, url) || BeginsWithOne(kTlsSchemes, url)) {
     return std::nullopt;
   }
-  return "must be redis://[user:password@]host:port[/db], rediss://... (TLS) or "
-         "unix:///path?db=N";
+  if (BeginsWithOne(kClusterSchemes, url)) {
+    return "names a Redis Cluster, which this version does not support: name one server, or the "
+           "Sentinels of a primary and its replicas";
+  }
+  return "must be redis://[user:password@]host:port[/db], rediss://... (TLS), "
+         "unix:///path?db=N or redis+sentinel://[user:password@]host:port,.../service[/db] "
+         "(rediss+sentinel:// with TLS)";
 }
 
 }  // namespace lockkeeper::config

@@ -20,6 +20,9 @@ bool HasPassword(const text::Secret& url);
 // Whether the URL asks for TLS.
 bool AsksForTls(const text::Secret& url);
 
+// Whether the URL names Sentinels.
+bool NamesSentinels(const text::Secret& url);
+
 // Checks the beginning of a store's URL. The problem never shows the text itself.
 text::Problem CheckStoreUrl(std::string_view url);
 

@@ -18,9 +18,14 @@ constexpr std::string_view kUrlField = "store.redis";
 constexpr std::string_view kTcpScheme = "redis://";
 constexpr std::string_view kTlsScheme = "rediss://";
 constexpr std::string_view kUnixScheme = "unix://";
+constexpr std::string_view kSentinelScheme = "redis+sentinel://";
+constexpr std::string_view kSentinelTlsScheme = "rediss+sentinel://";
 constexpr std::string_view kForms =
-    "redis://[user:password@]host[:port][/db], rediss://... (TLS) or unix:///path[?db=N]";
+    "redis://[user:password@]host[:port][/db], rediss://... (TLS), unix:///path[?db=N] or "
+    "redis+sentinel://[user:password@]host[:port],.../service[/db] (rediss+sentinel:// with TLS)";
 constexpr uint16_t kDefaultPort = 6379;
+constexpr uint16_t kSentinelPort = 26379;
+constexpr size_t kSentinelsMax = 32;
 constexpr int64_t kPortMax = 65'535;
 constexpr int64_t kDatabaseMax = std::numeric_limits<int32_t>::max();
 constexpr size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
@@ -92,7 +97,7 @@ bool AllOf(std::string_view text, Predicate predicate) {
   return !text.empty() && std::find_if_not(text.begin(), text.end(), predicate) == text.end();
 }
 
-absl::Status TakeHostAndPort(std::string_view text, RedisUrl& url) {
+absl::Status TakeHostAndPort(std::string_view text, uint16_t default_port, RedisUrl& url) {
   std::string_view rest;
   if (text.starts_with('[')) {
     const size_t end = text.find(']');
@@ -112,7 +117,7 @@ absl::Status TakeHostAndPort(std::string_view text, RedisUrl& url) {
     url.host = host;
     rest = text.substr(host.size());
   }
-  url.port = kDefaultPort;
+  url.port = default_port;
   if (rest.empty()) return absl::OkStatus();
   const auto port = ParseNumber(rest.substr(1), kPortMax);
   if (rest.front() != ':' || !port || *port == 0) {
@@ -120,6 +125,21 @@ absl::Status TakeHostAndPort(std::string_view text, RedisUrl& url) {
   }
   url.port = static_cast<uint16_t>(*port);
   return absl::OkStatus();
+}
+
+absl::Status TakeSentinels(std::string_view hosts, StoreUrl& url) {
+  for (;;) {
+    const size_t comma = hosts.find(',');
+    RedisUrl sentinel{.tls = url.server.tls};
+    absl::Status status = TakeHostAndPort(hosts.substr(0, comma), kSentinelPort, sentinel);
+    if (!status.ok()) return status;
+    url.sentinels.push_back(std::move(sentinel));
+    if (comma == std::string_view::npos) return absl::OkStatus();
+    if (url.sentinels.size() == kSentinelsMax) {
+      return Problem("at most " + std::to_string(kSentinelsMax) + " Sentinels can be named");
+    }
+    hosts.remove_prefix(comma + 1);
+  }
 }
 
 absl::Status TakeDatabase(std::string_view text, RedisUrl& url) {
@@ -134,7 +154,13 @@ absl::StatusOr<RedisUrl> ParseTcp(std::string_view text) {
   const size_t slash = text.find('/');
   std::string_view authority = text.substr(0, slash);
   if (absl::Status status = TakeCredentials(authority, url); !status.ok()) return status;
-  if (absl::Status status = TakeHostAndPort(authority, url); !status.ok()) return status;
+  if (authority.find(',') != std::string_view::npos) {
+    return Problem(
+        "one host is expected; several are those of Sentinels: "
+        "redis+sentinel://host[:port],host[:port]/service[/db]");
+  }
+  if (absl::Status status = TakeHostAndPort(authority, kDefaultPort, url); !status.ok())
+    return status;
   if (slash == std::string_view::npos || slash + 1 == text.size()) return url;
   if (absl::Status status = TakeDatabase(text.substr(slash + 1), url); !status.ok()) return status;
   return url;
@@ -167,6 +193,29 @@ absl::StatusOr<RedisUrl> ParseUnix(std::string_view text) {
   return url;
 }
 
+absl::StatusOr<StoreUrl> ParseSentinel(std::string_view text, bool tls) {
+  StoreUrl url{.server = {.tls = tls}};
+  const size_t slash = text.find('/');
+  std::string_view hosts = text.substr(0, slash);
+  if (absl::Status status = TakeCredentials(hosts, url.server); !status.ok()) return status;
+  if (absl::Status status = TakeSentinels(hosts, url); !status.ok()) return status;
+  const std::string_view path =
+      slash == std::string_view::npos ? std::string_view() : text.substr(slash + 1);
+  const size_t second = path.find('/');
+  absl::StatusOr<std::string> service = Decode(path.substr(0, second), "service");
+  if (!service.ok()) return service.status();
+  if (service->empty()) {
+    return Problem(
+        "behind the Sentinels the name is expected by which they know the store, such as "
+        "/mymaster");
+  }
+  url.service = *std::move(service);
+  if (second == std::string_view::npos || second + 1 == path.size()) return url;
+  absl::Status status = TakeDatabase(path.substr(second + 1), url.server);
+  if (!status.ok()) return status;
+  return url;
+}
+
 }  // namespace
 
 std::string RedisUrl::Address() const {
@@ -179,6 +228,34 @@ std::string RedisUrl::Display() const {
   const std::string db = std::to_string(database);
   if (!socket_path.empty()) return "unix://" + socket_path + (database == 0 ? "" : "?db=" + db);
   return (tls ? "rediss://" : "redis://") + Address() + (database == 0 ? "" : "/" + db);
+}
+
+std::string StoreUrl::Address() const {
+  if (!has_sentinels()) return server.Address();
+  std::string text = service + " of ";
+  for (const RedisUrl& sentinel : sentinels) text += sentinel.Address() + ",";
+  text.pop_back();
+  return text;
+}
+
+std::string StoreUrl::Display() const {
+  if (!has_sentinels()) return server.Display();
+  std::string text(server.tls ? kSentinelTlsScheme : kSentinelScheme);
+  for (const RedisUrl& sentinel : sentinels) text += sentinel.Address() + ",";
+  text.back() = '/';
+  text += service;
+  if (server.database != 0) text += "/" + std::to_string(server.database);
+  return text;
+}
+
+absl::StatusOr<StoreUrl> ParseStoreUrl(std::string_view text) {
+  for (const std::string_view scheme : {kSentinelScheme, kSentinelTlsScheme}) {
+    if (!text.starts_with(scheme)) continue;
+    return ParseSentinel(text.substr(scheme.size()), scheme == kSentinelTlsScheme);
+  }
+  absl::StatusOr<RedisUrl> server = ParseRedisUrl(text);
+  if (!server.ok()) return server.status();
+  return StoreUrl{.server = *std::move(server), .sentinels = {}, .service = ""};
 }
 
 absl::StatusOr<RedisUrl> ParseRedisUrl(std::string_view text) {

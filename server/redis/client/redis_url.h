@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a Redis server is and who we are there:
+// Where the store is and who we are there:
 //   redis://[user:password@]host[:port][/db]    port 6379 and db 0 unless given; [v6] in brackets
 //   rediss://...                                the same through TLS
 //   unix://[user:password@]/path[?db=N]
+//   redis+sentinel://[user:password@]host[:port][,host[:port]...]/service[/db]
+//                                               Sentinels, port 26379 unless given, that know where
+//                                               the primary of `service` is
+//   rediss+sentinel://...                       the same, Sentinels and Redis through TLS
+// User and password are those of Redis, also behind Sentinels, which have their own.
 // Bytes that have a meaning in a URL are percent-encoded: a password "p@ss" is p%40ss.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "text/secret.h"
@@ -25,7 +31,25 @@ struct RedisUrl {
   std::string user;  // Empty: Redis' default user.
   text::Secret password;
 
+  // False for the primary of Sentinels, as long as they have not told where it is.
+  bool has_address() const { return !host.empty() || !socket_path.empty(); }
+
   // "10.0.0.1:6379", "[::1]:6379" or "/run/redis.sock": what messages name the server by.
+  std::string Address() const;
+
+  // The URL without its credentials, for logs.
+  std::string Display() const;
+};
+
+// What `store.redis` names: one server, or the Sentinels of a service.
+struct StoreUrl {
+  RedisUrl server;                  // Of Sentinels: their primary, without an address.
+  std::vector<RedisUrl> sentinels;  // Without credentials. Empty: `server` is the store.
+  std::string service;              // What the Sentinels call the store.
+
+  bool has_sentinels() const { return !sentinels.empty(); }
+
+  // What messages name the store by: the server's address, or "mymaster of 10.0.0.1:26379,...".
   std::string Address() const;
 
   // The URL without its credentials, for logs.
@@ -34,6 +58,9 @@ struct RedisUrl {
 
 // Errors: INVALID_FIELD of `store.redis` that says what is wrong and what is expected. It never
 // repeats what might be part of a password.
+absl::StatusOr<StoreUrl> ParseStoreUrl(std::string_view text);
+
+// The URL of one server. Errors: likewise.
 absl::StatusOr<RedisUrl> ParseRedisUrl(std::string_view text);
 
 }  // namespace lockkeeper::redis

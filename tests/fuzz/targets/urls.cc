@@ -24,11 +24,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   config::HasPassword(secret);
   config::AsksForTls(secret);
   config::CheckStoreUrl(text);
-  const auto store = redis::ParseRedisUrl(text);
+  config::NamesSentinels(secret);
+  const auto store = redis::ParseStoreUrl(text);
   if (!store.ok()) return 0;
   Require(!store->Address().empty(), "a store has an address");
-  const std::string& password = store->password.reveal();
-  const std::string rest = store->user + store->Address() + std::to_string(store->database);
+  Require(store->has_sentinels() == config::NamesSentinels(secret), "the scheme names Sentinels");
+  const std::string& password = store->server.password.reveal();
+  const std::string rest =
+      store->server.user + store->Address() + std::to_string(store->server.database);
   // A short one may stand in "redis://", too.
   if (password.size() >= 8 && rest.find(password) == std::string::npos) {
     Require(masked.find(password) == std::string::npos, "a masked URL has no password");

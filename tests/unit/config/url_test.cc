@@ -35,6 +35,7 @@ TEST(MaskUrlTest, ShowsAllButThePassword) {
       {"redis://user:p/w@host", "redis://user:***@host"},
       {"redis://user:p:w@host", "redis://user:***@host"},
       {"redis://user:p?w#@host", "redis://user:***@host"},
+      {"redis+sentinel://user:pw@a:1,b:2/m", "redis+sentinel://user:***@a:1,b:2/m"},
       {"unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=1"},
       {"unix:///run/a@b.sock", "unix:///run/a@b.sock"},
       {"unix://user:pw@/run/redis.sock", "unix://user:***@/run/redis.sock"},
@@ -57,6 +58,8 @@ TEST(CheckStoreUrlTest, KnownSchemesPass) {
   EXPECT_EQ(CheckStoreUrl("redis://host:6379"), std::nullopt);
   EXPECT_EQ(CheckStoreUrl("rediss://host:6379"), std::nullopt);
   EXPECT_EQ(CheckStoreUrl("unix:///run/redis.sock"), std::nullopt);
+  EXPECT_EQ(CheckStoreUrl("redis+sentinel://a,b:1/mymaster"), std::nullopt);
+  EXPECT_EQ(CheckStoreUrl("rediss+sentinel://a,b:1/mymaster"), std::nullopt);
   EXPECT_EQ(CheckStoreUrl("unix://user:pw@/run/redis.sock"), std::nullopt);
 }
 
@@ -71,7 +74,21 @@ TEST(CheckStoreUrlTest, OthersAreRefusedWithoutShowingThem) {
   }
 }
 
+TEST(CheckStoreUrlTest, ClusterIsSaidToBeUnsupported) {
+  EXPECT_THAT(*CheckStoreUrl("redis+cluster://a,b"),
+              HasSubstr("Redis Cluster, which this version"));
+}
+
+TEST(NamesSentinelsTest, TheSchemeSaysIt) {
+  EXPECT_TRUE(NamesSentinels(text::Secret("redis+sentinel://a/m")));
+  EXPECT_TRUE(NamesSentinels(text::Secret("rediss+sentinel://u:p@a,b/m")));
+  EXPECT_FALSE(NamesSentinels(text::Secret("redis://u:+sentinel://@a")));
+  EXPECT_FALSE(NamesSentinels(text::Secret("")));
+}
+
 TEST(AsksForTlsTest, OnlyRedissDoes) {
+  EXPECT_TRUE(AsksForTls(text::Secret("rediss+sentinel://a/m")));
+  EXPECT_FALSE(AsksForTls(text::Secret("redis+sentinel://a/m")));
   EXPECT_TRUE(AsksForTls(text::Secret("rediss://user:pw@host")));
   EXPECT_FALSE(AsksForTls(text::Secret("redis://rediss://host")));
   EXPECT_FALSE(AsksForTls(text::Secret("unix:///run/redis.sock")));

@@ -101,8 +101,8 @@ TEST(RedisUrlTest, ErrorSaysWhatIsWrongAndWhatIsExpected) {
   };
   const std::vector<Case> cases = {
       {"",
-       "store.redis: must be redis://[user:password@]host[:port][/db], rediss://... (TLS) or "
-       "unix:///path[?db=N]"},
+       "store.redis: must be redis://[user:password@]host[:port][/db], rediss://... (TLS), "
+       "unix:///path[?db=N] or redis+sentinel://[user:password@]host[:port],.../service[/db]"},
       {"host:6379", "must be redis://"},
       {"http://host", "must be redis://"},
       {"rediss://", "the host must be a name or an address"},
@@ -119,6 +119,7 @@ TEST(RedisUrlTest, ErrorSaysWhatIsWrongAndWhatIsExpected) {
       {"redis://host:", "the port after the host must be a number from 1 to 65535"},
       {"redis://host:0", "the port after the host"},
       {"redis://host:65536", "the port after the host"},
+      {"redis://a:1,b:2", "one host is expected; several are those of Sentinels"},
       {"redis://host:-1", "the port after the host"},
       {"redis://host:99999999999999999999", "the port after the host"},
       {"redis://host:1/x", "the database must be a number from 0 to 2147483647"},
@@ -150,6 +151,71 @@ TEST(RedisUrlTest, ErrorNeverRepeatsWhatMayBeAPassword) {
        {"redis://:s3cr/et@host", "redis://u:s3cr?t@ho st", "redis://u:s3cr%zt@host",
         "redis://s3cr:et", "unix://u:s3cr/x?y=1", "s3cret@host"}) {
     EXPECT_THAT(ProblemOf(text), Not(HasSubstr("s3cr"))) << text;
+  }
+}
+
+StoreUrl ParsedStore(std::string_view text) {
+  absl::StatusOr<StoreUrl> url = ParseStoreUrl(text);
+  EXPECT_TRUE(url.ok()) << text << ": " << url.status();
+  return url.ok() ? *url : StoreUrl();
+}
+
+TEST(StoreUrlTest, OneServerIsTheStore) {
+  const StoreUrl url = ParsedStore("redis://user:pw@host:1/2");
+
+  EXPECT_FALSE(url.has_sentinels());
+  EXPECT_EQ(url.server.user, "user");
+  EXPECT_EQ(url.Address(), "host:1");
+  EXPECT_EQ(url.Display(), "redis://host:1/2");
+  EXPECT_EQ(ParsedStore("unix:///s").Address(), "/s");
+}
+
+TEST(StoreUrlTest, SentinelsStandForTheirPrimary) {
+  const StoreUrl url =
+      ParsedStore("redis+sentinel://user:p%40s,s@a.example,10.0.0.2:7,[::1]:8/my%2Fmaster/3");
+
+  ASSERT_EQ(url.sentinels.size(), 3u);
+  EXPECT_EQ(url.sentinels[0].Address(), "a.example:26379");
+  EXPECT_EQ(url.sentinels[1].Address(), "10.0.0.2:7");
+  EXPECT_EQ(url.sentinels[2].Address(), "[::1]:8");
+  EXPECT_TRUE(url.sentinels[0].password.empty()) << "they have a password of their own";
+  EXPECT_EQ(url.service, "my/master");
+  EXPECT_EQ(url.server.user, "user");
+  EXPECT_EQ(url.server.password.reveal(), "p@s,s");
+  EXPECT_EQ(url.server.database, 3);
+  EXPECT_FALSE(url.server.has_address());
+  EXPECT_FALSE(url.server.tls);
+  EXPECT_EQ(url.Address(), "my/master of a.example:26379,10.0.0.2:7,[::1]:8");
+  EXPECT_EQ(url.Display(), "redis+sentinel://a.example:26379,10.0.0.2:7,[::1]:8/my/master/3");
+}
+
+TEST(StoreUrlTest, SentinelsSpeakTlsIfRedisDoes) {
+  const StoreUrl url = ParsedStore("rediss+sentinel://a/m/");
+
+  EXPECT_TRUE(url.server.tls);
+  EXPECT_TRUE(url.sentinels[0].tls);
+  EXPECT_EQ(url.server.database, 0);
+  EXPECT_EQ(url.Display(), "rediss+sentinel://a:26379/m");
+}
+
+TEST(StoreUrlTest, ErrorSaysWhatIsWrong) {
+  std::string many = "redis+sentinel://a";
+  for (int i = 0; i < 31; ++i) many += ",a";
+  EXPECT_EQ(ParsedStore(many + "/m").sentinels.size(), 32u);
+  const std::pair<std::string, const char*> cases[] = {
+      {"redis+sentinel://a,b", "the name is expected by which they know the store"},
+      {"redis+sentinel://a,b/", "the name is expected by which they know the store"},
+      {"redis+sentinel:///m", "the host must be a name or an address"},
+      {"redis+sentinel://a,/m", "the host must be a name or an address"},
+      {"redis+sentinel://a:x,b/m", "the port after the host must be a number"},
+      {"redis+sentinel://a/m/x", "the database must be a number"},
+      {"redis+sentinel://a/m%", "a % in the service must be followed by two hex digits"},
+      {many + ",a/m", "at most 32 Sentinels can be named"},
+      {"redis+ring://a", "must be redis://"}};
+  for (const auto& [text, problem] : cases) {
+    const absl::StatusOr<StoreUrl> url = ParseStoreUrl(text);
+    ASSERT_FALSE(url.ok()) << text;
+    EXPECT_THAT(std::string(url.status().message()), HasSubstr(problem)) << text;
   }
 }
 
