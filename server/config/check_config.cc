@@ -19,6 +19,7 @@ class Checker {
     CheckStore();
     CheckPassword();
     CheckTls();
+    CheckSentinels();
     CheckListeners();
     CheckServerTls();
     CheckAudit();
@@ -50,12 +51,12 @@ class Checker {
   }
 
   void CheckPassword() {
+    for (const auto& [key, problem] : loaded_.password_problems) {
+      problems_.push_back(Named(key) + ": " + problem);
+    }
     const StoreConfig& store = config_.store;
     if (store.redis_password_file.empty()) return;
     const std::string named = Named("store.redis_password_file");
-    if (!loaded_.password_problem.empty()) {
-      problems_.push_back(named + ": " + loaded_.password_problem);
-    }
     if (store.redis.empty()) {
       problems_.push_back(named + ": is for store.redis, which is not given");
     } else if (HasPassword(store.redis)) {
@@ -80,6 +81,26 @@ class Checker {
                                          ? std::pair(settings[1].first, settings[2].first)
                                          : std::pair(settings[2].first, settings[1].first);
       problems_.push_back(Named(given) + ": needs " + std::string(missing) + " too");
+    }
+  }
+
+  void CheckSentinels() {
+    const StoreConfig& store = config_.store;
+    const std::pair<std::string_view, const std::string&> settings[] = {
+        {"store.sentinel_user", store.sentinel_user},
+        {"store.sentinel_password_file", store.sentinel_password_file},
+        {"store.sentinel_tls_ca_file", store.sentinel_tls_ca_file}};
+    for (const auto& [key, value] : settings) {
+      if (value.empty() || NamesSentinels(store.redis)) continue;
+      problems_.push_back(Named(key) + ": is for a store.redis that begins with redis+sentinel://");
+    }
+    if (!store.sentinel_user.empty() && store.sentinel_password_file.empty()) {
+      problems_.push_back(Named("store.sentinel_user") +
+                          ": needs store.sentinel_password_file too");
+    }
+    if (!store.sentinel_tls_ca_file.empty() && !AsksForTls(store.redis)) {
+      problems_.push_back(Named("store.sentinel_tls_ca_file") +
+                          ": is for a store.redis that begins with rediss+sentinel:// (TLS)");
     }
   }
 

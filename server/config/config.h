@@ -46,8 +46,9 @@ enum class FirstUse { kGrant, kQuarantine };
 enum class Quarantine { kOn, kOff };
 
 struct StoreConfig {
-  // redis://[user:password@]host:port[/db], rediss://... (the same through TLS) or
-  // unix:///path?db=N. Exclusive with `embedded`.
+  // redis://[user:password@]host:port[/db], rediss://... (the same through TLS),
+  // unix:///path?db=N or redis+sentinel://[user:password@]host:port,.../service[/db]. Exclusive
+  // with `embedded`.
   text::Secret redis;
   // File that holds the password of the store, its last newline left out. Empty: none.
   std::string redis_password_file;
@@ -62,6 +63,15 @@ struct StoreConfig {
   // Name or address that the certificate of a rediss:// server must be for. Empty: the host of
   // the URL.
   std::string redis_tls_server_name;
+  // User and password of the Sentinels of a redis+sentinel:// store, which are not those of Redis.
+  // Empty: none.
+  std::string sentinel_user;
+  std::string sentinel_password_file;
+  // The content of that file. Not a setting.
+  text::Secret sentinel_password;
+  // PEM file of the CAs that may sign the certificates of rediss+sentinel:// Sentinels. Empty:
+  // redis_tls_ca_file.
+  std::string sentinel_tls_ca_file;
   // Run a private redis-server in data_dir.
   bool embedded = false;
   // Where the embedded store keeps its data. Empty: /var/lib/lockkeeper as root, else
@@ -84,7 +94,8 @@ struct StoreConfig {
   Millis first_use_wait{3'000};
   // Grant nothing new after a loss until all leases that may have been forgotten are over.
   Quarantine quarantine = Quarantine::kOn;
-  // What the operator guarantees although Redis does not show it: no_eviction, durable.
+  // What the operator guarantees although Redis does not show it: no_eviction, durable,
+  // no_split_brain.
   std::vector<std::string> assume;
   // How long the record of an ended lock is kept, 1 s to 24 h. Repeats are recognised, and tokens
   // compared, as long as the record is there.

@@ -68,7 +68,7 @@ class Loader {
     if (!sources_.file.empty()) ApplyFile();
     ApplyEnvironment();
     ApplyFlags();
-    ReadPassword();
+    ReadPasswords();
     StoreConfig& store = loaded_.config.store;
     if (store.data_dir.empty()) store.data_dir = DefaultDataDir(sources_);
     if (problems_.empty()) return std::move(loaded_);
@@ -125,15 +125,21 @@ class Loader {
     }
   }
 
-  void ReadPassword() {
+  void ReadPasswords() {
     StoreConfig& store = loaded_.config.store;
-    if (store.redis_password_file.empty()) return;
+    ReadPassword("store.redis_password_file", store.redis_password_file, store.redis_password);
+    ReadPassword("store.sentinel_password_file", store.sentinel_password_file,
+                 store.sentinel_password);
+  }
+
+  void ReadPassword(const std::string& key, const std::string& file, text::Secret& secret) {
+    if (file.empty()) return;
     std::string password;
-    if (const text::Problem problem = os::ReadPasswordFile(store.redis_password_file, password)) {
-      loaded_.password_problem = text::Quoted(store.redis_password_file) + " " + *problem;
+    if (const text::Problem problem = os::ReadPasswordFile(file, password)) {
+      loaded_.password_problems[key] = text::Quoted(file) + " " + *problem;
       return;
     }
-    store.redis_password = text::Secret(std::move(password));
+    secret = text::Secret(std::move(password));
   }
 
   const ConfigSources& sources_;

@@ -39,8 +39,8 @@ struct LoadedConfig {
   // The origin of each value, by key: "default", "lockkeeper.yaml:12", "environment
   // LOCKKEEPERD_STORE_REDIS" or "flag --listen".
   std::map<std::string, std::string, std::less<>> origins;
-  // Why the password file cannot be read. Empty if it was read, or if there is none.
-  std::string password_problem;
+  // Why a password file cannot be read, by the key of its setting.
+  std::map<std::string, std::string, std::less<>> password_problems;
 };
 
 // Reads all sources and checks each value on its own. Errors: INVALID_FIELD, one line per problem.

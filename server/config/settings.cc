@@ -42,8 +42,8 @@ text::Problem CheckHttpListen(std::string_view text) {
 }
 
 text::Problem CheckAssumption(std::string_view text) {
-  if (text == "no_eviction" || text == "durable") return std::nullopt;
-  return "must be no_eviction or durable, is " + text::Quoted(text);
+  if (text == "no_eviction" || text == "durable" || text == "no_split_brain") return std::nullopt;
+  return "must be no_eviction, durable or no_split_brain, is " + text::Quoted(text);
 }
 
 // A path needs a slash, so that a slip such as `sylog` does not make a file.
@@ -129,9 +129,10 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::store, &StoreConfig::redis>(),
      .check = CheckStoreUrl,
      .flag = "--redis",
-     .meaning = "redis://[user:password@]host:port[/db], rediss://... (the same through TLS) or "
-                "unix:///path?db=N, percent-encoded. Either this or the embedded store must "
-                "be chosen."},
+     .meaning = "redis://[user:password@]host:port[/db], rediss://... (the same through TLS), "
+                "unix:///path?db=N, or redis+sentinel://[user:password@]host:port,.../service[/db] "
+                "(rediss+sentinel:// through TLS), percent-encoded. Either this or the embedded "
+                "store must be chosen."},
     {.key = "store.redis_password_file",
      .field = At<&Config::store, &StoreConfig::redis_password_file>(),
      .environment_alias = "LOCKKEEPERD_REDIS_PASSWORD_FILE",
@@ -156,6 +157,17 @@ constexpr Setting kSettings[] = {
      .check = CheckServerName,
      .meaning = "Name or address that the certificate of a rediss:// server must be for. Empty: "
                 "the host of the URL."},
+    {.key = "store.sentinel_user",
+     .field = At<&Config::store, &StoreConfig::sentinel_user>(),
+     .meaning = "User at the Sentinels of a redis+sentinel:// store. Empty: their default user."},
+    {.key = "store.sentinel_password_file",
+     .field = At<&Config::store, &StoreConfig::sentinel_password_file>(),
+     .meaning = "File that holds the password of the Sentinels, which is not that of Redis; read "
+                "once, at start. Empty: none."},
+    {.key = "store.sentinel_tls_ca_file",
+     .field = At<&Config::store, &StoreConfig::sentinel_tls_ca_file>(),
+     .meaning = "PEM file of the CAs that may sign the certificates of rediss+sentinel:// "
+                "Sentinels; read again when it changes. Empty: those of store.redis_tls_ca_file."},
     {.key = "store.embedded",
      .field = At<&Config::store, &StoreConfig::embedded>(),
      .flag = "--embedded",
@@ -209,8 +221,10 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::store, &StoreConfig::assume>(),
      .check = CheckAssumption,
      .may_be_empty = true,
-     .meaning = "What you answer for although Redis does not show it: no_eviction (no key is ever "
-                "evicted), durable (restarts and failovers lose nothing)."},
+     .meaning =
+         "What you answer for although Redis does not show it: no_eviction (no key is ever "
+         "evicted), durable (restarts and failovers lose nothing), no_split_brain (a primary "
+         "that Sentinels have replaced takes no more writes)."},
     {.key = "store.record_retention",
      .field = At<&Config::store, &StoreConfig::record_retention>(),
      .low = kSecond,

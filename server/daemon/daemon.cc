@@ -41,11 +41,16 @@ using core::Millis;
 // On top of connect_timeout, so that the first attempt can fail by itself.
 constexpr Millis kFirstContactMargin{500};
 
+constexpr Millis kSentinelAskInterval{1'000};
+constexpr Millis kSentinelAnswerLifetime{3'000};
+
 redis::Assumptions AssumptionsOf(const config::StoreConfig& store) {
   const auto has = [&](std::string_view word) {
     return std::find(store.assume.begin(), store.assume.end(), word) != store.assume.end();
   };
-  return {.no_eviction = has("no_eviction"), .durable = has("durable")};
+  return {.no_eviction = has("no_eviction"),
+          .durable = has("durable"),
+          .no_split_brain = has("no_split_brain")};
 }
 
 // The settings with which a lock may have two holders, one sentence each.
@@ -62,6 +67,11 @@ std::vector<std::string> GivenUp(const config::StoreConfig& store) {
         "store.assume has durable: a restart or failover of Redis is assumed to lose nothing; if "
         "it "
         "loses a lock, that is free");
+  }
+  if (assumed.no_split_brain) {
+    given_up.emplace_back(
+        "store.assume has no_split_brain: a primary that Sentinels have replaced is assumed to "
+        "take no more writes; if it grants a lock, that has two holders");
   }
   if (store.quarantine == config::Quarantine::kOff) {
     given_up.emplace_back(
@@ -119,7 +129,9 @@ struct Daemon::Parts {
   absl::Status LoadAccess();
   absl::StatusOr<daemon::StoreAccess> FindStore();
   absl::StatusOr<daemon::StoreAccess> StartEmbedded();
-  void WatchStoreTls(const std::shared_ptr<redis::TlsContext>& context);
+  void WatchStoreTls(const daemon::StoreAccess& access);
+  redis::RedisNodeOptions NodeOptions(const daemon::StoreAccess& access) const;
+  std::optional<redis::SentinelOptions> SentinelOptionsFor(const daemon::StoreAccess& access) const;
   redis::JudgePolicy LossPolicy() const;
   redis::RedisStoreOptions StoreOptions() const;
   void TellGivenUp();
@@ -139,7 +151,7 @@ struct Daemon::Parts {
   telemetry::HealthBoard health;
   std::unique_ptr<audit::Trail> trail;  // Null without one.
   std::unique_ptr<core::LockObserver> lock_observer;
-  redis::RedisUrl store_url;
+  redis::StoreUrl store_url;
   std::shared_ptr<tls::ServerIdentity> identity;  // Null without TLS.
   std::optional<access::AccessControl> access_control;
   std::optional<daemon::FileReloads> reloads;
@@ -212,16 +224,20 @@ absl::StatusOr<daemon::StoreAccess> Daemon::Parts::StartEmbedded() {
               "Only this daemon knows the locks of its embedded store; several daemons need a "
               "Redis that they share",
               {field::Path(config.store.data_dir)});
-  absl::StatusOr<redis::RedisUrl> url = redis::ParseRedisUrl(embedded_store->url());
+  absl::StatusOr<redis::StoreUrl> url = redis::ParseStoreUrl(embedded_store->url());
   if (!url.ok()) return url.status();
-  return daemon::StoreAccess{.url = *std::move(url), .tls = nullptr};
+  return daemon::StoreAccess{.url = *std::move(url), .tls = nullptr, .sentinel_tls = nullptr};
 }
 
-void Daemon::Parts::WatchStoreTls(const std::shared_ptr<redis::TlsContext>& context) {
-  reloads->AddCredentials("redis_tls", context, [this, context] {
-    const auto end = context->valid_until();
-    if (end) metrics.CertificateExpiry("redis").Set(static_cast<double>(*end));
-  });
+void Daemon::Parts::WatchStoreTls(const daemon::StoreAccess& access) {
+  if (access.tls) {
+    reloads->AddCredentials("redis_tls", access.tls, [this, context = access.tls] {
+      const auto end = context->valid_until();
+      if (end) metrics.CertificateExpiry("redis").Set(static_cast<double>(*end));
+    });
+  }
+  // Our certificate is the same one.
+  if (access.sentinel_tls) reloads->AddCredentials("sentinel_tls", access.sentinel_tls, [] {});
 }
 
 redis::JudgePolicy Daemon::Parts::LossPolicy() const {
@@ -265,23 +281,51 @@ void Daemon::Parts::TellGivenUp() {
   health.ReportGivenUp(std::move(given_up));
 }
 
+redis::RedisNodeOptions Daemon::Parts::NodeOptions(const daemon::StoreAccess& access) const {
+  redis::RedisNodeOptions options{.url = access.url.server,
+                                  .tls = access.tls,
+                                  .daemon_id = core::Hex16(daemon_id),
+                                  .key_prefix = config.store.key_prefix,
+                                  .scripts = redis::AllScripts(),
+                                  .connections = static_cast<size_t>(config.store.connections),
+                                  .connect_timeout = config.store.connect_timeout,
+                                  .request_timeout = config.store.request_timeout,
+                                  .assumed = AssumptionsOf(config.store),
+                                  .seed = os::RandomBits()};
+  if (access.url.has_sentinels()) {
+    options.expected = redis::Expected::kPrimary;
+    options.isolation_min = kSentinelAnswerLifetime + kSentinelAskInterval;
+  }
+  return options;
+}
+
+std::optional<redis::SentinelOptions> Daemon::Parts::SentinelOptionsFor(
+    const daemon::StoreAccess& access) const {
+  if (!access.url.has_sentinels()) return std::nullopt;
+  return redis::SentinelOptions{.sentinels = access.url.sentinels,
+                                .tls = access.sentinel_tls,
+                                .service = access.url.service,
+                                .primary = access.url.server,
+                                .majority = AssumptionsOf(config.store).no_split_brain
+                                                ? redis::Majority::kNotNeeded
+                                                : redis::Majority::kNeeded,
+                                .client_name = "lockkeeperd:" + core::Hex16(daemon_id),
+                                .connect_timeout = config.store.connect_timeout,
+                                .request_timeout = config.store.request_timeout,
+                                .ask_interval = kSentinelAskInterval,
+                                .answer_lifetime = kSentinelAnswerLifetime,
+                                .seed = os::RandomBits()};
+}
+
 absl::Status Daemon::Parts::StartLocks() {
   const absl::StatusOr<daemon::StoreAccess> access = FindStore();
   if (!access.ok()) return access.status();
   store_url = access->url;
-  if (access->tls) WatchStoreTls(access->tls);
+  WatchStoreTls(*access);
   TellGivenUp();
   const daemon::LockLoopOptions options{
-      .node = {.url = store_url,
-               .tls = access->tls,
-               .daemon_id = core::Hex16(daemon_id),
-               .key_prefix = config.store.key_prefix,
-               .scripts = redis::AllScripts(),
-               .connections = static_cast<size_t>(config.store.connections),
-               .connect_timeout = config.store.connect_timeout,
-               .request_timeout = config.store.request_timeout,
-               .assumed = AssumptionsOf(config.store),
-               .seed = os::RandomBits()},
+      .node = NodeOptions(*access),
+      .sentinels = SentinelOptionsFor(*access),
       .store = StoreOptions(),
       .locks = {.request_timeout = config.store.request_timeout,
                 .call_lifetime = config.store.request_timeout,

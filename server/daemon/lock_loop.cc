@@ -45,8 +45,11 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
         std::make_unique<redis::RedisStore>(*node_, loop_, loop_, guard_telemetry_, options.store);
     domain_ = std::make_unique<core::Domain>(store_->locks(), &store_->line(), loop_, loop_,
                                              deps.lock_observer, options.locks);
-    connecting_ = node_->health().problem;
     node_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
+    if (options.sentinels) {
+      sentinels_ = std::make_unique<redis::SentinelWatch>(loop_, *options.sentinels, *node_,
+                                                          node_telemetry_);
+    }
     MeasureLag(loop_.Now());
   });
 }
@@ -55,6 +58,7 @@ LockLoop::~LockLoop() {
   loop_.RunAndWait([this] {
     lag_timer_.reset();
     node_telemetry_.StopTelling();
+    sentinels_.reset();
     node_->SetHealthListener([](const redis::NodeHealth&) {});
     node_->Close();
     store_->Close();  // Before the manager is gone, which waits for answers.
@@ -82,7 +86,7 @@ std::optional<redis::NodeHealth> LockLoop::WaitForFirstContact(core::Millis limi
 
 void LockLoop::OnHealth(const redis::NodeHealth& health) {
   // Connections get ready one after another; until the last one is, nothing is known yet.
-  if (contact_ && !health.reachable && health.problem == connecting_) return;
+  if (contact_ && health.connecting) return;
   const bool ends_start = is_starting_ && contact_ && health.refused;
   if (!ends_start) Report(health, health_);
   if (!contact_) return;

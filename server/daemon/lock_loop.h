@@ -7,7 +7,6 @@
 #include <future>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "core/domain.h"
 #include "daemon/guard_telemetry.h"
@@ -15,6 +14,7 @@
 #include "loop/event_loop.h"
 #include "redis/client/redis_node.h"
 #include "redis/redis_store.h"
+#include "redis/sentinel/sentinel_watch.h"
 #include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -23,6 +23,7 @@ namespace lockkeeper::daemon {
 
 struct LockLoopOptions {
   redis::RedisNodeOptions node;
+  std::optional<redis::SentinelOptions> sentinels;  // That say where the node is.
   redis::RedisStoreOptions store;
   core::LockManagerOptions locks;
 };
@@ -78,11 +79,11 @@ class LockLoop {
   NodeTelemetry node_telemetry_;
   GuardTelemetry guard_telemetry_;
   std::unique_ptr<redis::RedisNode> node_;
+  std::unique_ptr<redis::SentinelWatch> sentinels_;  // Null without Sentinels.
   std::unique_ptr<redis::RedisStore> store_;
   std::unique_ptr<core::Domain> domain_;
   std::optional<std::promise<redis::NodeHealth>> contact_;  // Until it is kept.
   bool is_starting_ = true;                                 // Somebody may wait for it.
-  std::string connecting_;  // What the node says before anything is known.
   std::unique_ptr<core::Timer> lag_timer_;
 };
 

@@ -35,6 +35,7 @@ NodeTelemetry::NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metri
     : logger_(logger),
       reconnects_(metrics.redis_reconnects()),
       script_reloads_(metrics.script_reloads()),
+      primaries_(metrics.redis_primaries()),
       failed_limit_(kFailedInterval) {
   for (const redis::ScriptSource& script : redis::AllScripts()) {
     scripts_.emplace(script.name, &metrics.ForScript(script.name));
@@ -74,6 +75,21 @@ void NodeTelemetry::OnScriptCallEnded(std::string_view script, redis::ScriptCall
                                       core::Micros elapsed) {
   const auto metrics = scripts_.find(script);
   if (metrics != scripts_.end()) metrics->second->Record(OutcomeOf(end), elapsed);
+}
+
+void NodeTelemetry::OnPrimary(std::string_view address, int64_t config_epoch) {
+  primaries_.Increment();
+  logger_.Info("redis.primary", "The Sentinels name this server as the primary",
+               {field::Server(address), field::ConfigEpoch(config_epoch)});
+}
+
+void NodeTelemetry::OnNoPrimary(const redis::StoreProblem& problem) {
+  const bool is_refused = problem.kind == redis::StoreProblem::Kind::kRefused;
+  if (is_refused && !telling_refusals_) return;
+  logger_.WriteLimited(no_primary_limit_, LogLevel::kWarn, "redis.no_primary",
+                       "Nobody knows which server is the primary; requests fail until a majority "
+                       "of the Sentinels answers",
+                       {field::Problem(problem.text)});
 }
 
 }  // namespace lockkeeper::daemon

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns the events of a Redis node's connections and scripts into log records and metrics.
+// Turns the events of a Redis node's connections and scripts, and what Sentinels say of it, into
+// log records and metrics.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +10,14 @@
 #include <unordered_map>
 
 #include "redis/client/node_observer.h"
+#include "redis/sentinel/sentinel_watch.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
 namespace lockkeeper::daemon {
 
 // Thread-safety: loop-thread only. Lifetime: borrows the metrics and the log.
-class NodeTelemetry final : public redis::NodeObserver {
+class NodeTelemetry final : public redis::NodeObserver, public redis::SentinelObserver {
  public:
   NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics);
 
@@ -31,6 +33,8 @@ class NodeTelemetry final : public redis::NodeObserver {
   void OnScriptLoadedAgain(std::string_view script) override;
   void OnScriptCallEnded(std::string_view script, redis::ScriptCallEnd end,
                          core::Micros elapsed) override;
+  void OnPrimary(std::string_view address, int64_t config_epoch) override;
+  void OnNoPrimary(const redis::StoreProblem& problem) override;
 
  private:
   bool telling_ = true;
@@ -38,12 +42,14 @@ class NodeTelemetry final : public redis::NodeObserver {
   const telemetry::Logger logger_;
   const telemetry::Counter reconnects_;
   const telemetry::Counter script_reloads_;
+  const telemetry::Counter primaries_;
   std::unordered_map<std::string_view, telemetry::ScriptMetrics*> scripts_;
   std::set<size_t> connected_before_;
   telemetry::LogLimit connected_limit_;
   telemetry::LogLimit lost_limit_;
   telemetry::LogLimit failed_limit_;
   telemetry::LogLimit reload_limit_;
+  telemetry::LogLimit no_primary_limit_;
 };
 
 }  // namespace lockkeeper::daemon

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How to reach the Redis of `store.redis`: its address, our credentials, the CAs that we trust.
+// How to reach the Redis of `store.redis` and its Sentinels: addresses, our credentials, the CAs
+// that we trust.
 #pragma once
 
 #include <memory>
@@ -13,8 +14,9 @@
 namespace lockkeeper::daemon {
 
 struct StoreAccess {
-  redis::RedisUrl url;
-  std::shared_ptr<redis::TlsContext> tls;  // Null unless the URL is rediss://.
+  redis::StoreUrl url;
+  std::shared_ptr<redis::TlsContext> tls;           // Null unless the URL asks for TLS.
+  std::shared_ptr<redis::TlsContext> sentinel_tls;  // Likewise, and null without Sentinels.
 };
 
 // Reads the files of the settings. Errors: INVALID_FIELD that names the setting, the file and what

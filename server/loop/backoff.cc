@@ -2,9 +2,16 @@
 #include "loop/backoff.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 namespace lockkeeper::loop {
+
+RandomSource Jitter(uint64_t seed) {
+  return [engine = std::mt19937_64(seed)]() mutable {
+    return std::uniform_real_distribution<double>()(engine);
+  };
+}
 
 Backoff::Backoff(BackoffOptions options, RandomSource random)
     : options_(options), random_(std::move(random)), step_(options.first) {}

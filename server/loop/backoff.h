@@ -4,6 +4,8 @@
 // comes back.
 #pragma once
 
+#include <cstdint>
+
 #include "absl/functional/any_invocable.h"
 #include "core/types.h"
 
@@ -16,6 +18,9 @@ struct BackoffOptions {
   core::Micros first = std::chrono::milliseconds(50);
   core::Micros max = std::chrono::seconds(1);
 };
+
+// A source of random numbers that differs between seeds.
+RandomSource Jitter(uint64_t seed);
 
 // Thread-safety: not thread-safe.
 class Backoff {

@@ -33,6 +33,8 @@ inline LogField Wait(Millis waited) { return {"wait_ms", waited.count()}; }
 inline LogField Connection(size_t number) { return {"connection", number}; }
 inline LogField Script(std::string_view name) { return {"script", name}; }
 inline LogField ServerVersion(std::string_view version) { return {"server_version", version}; }
+inline LogField Server(std::string_view address) { return {"server", address}; }
+inline LogField ConfigEpoch(int64_t number) { return {"config_epoch", number}; }
 inline LogField Assurance(std::string_view level) { return {"assurance", level}; }
 inline LogField Epoch(int64_t number) { return {"epoch", number}; }
 inline LogField Quarantine(Millis left) { return {"quarantine_ms", left.count()}; }

@@ -48,6 +48,8 @@ inline constexpr MetricInfo kDraining{kGauge, "lockkeeper_draining", "",
 inline constexpr MetricInfo kRedisReconnectTotal{
     kCounter, "lockkeeper_redis_reconnect_total", "",
     "Connections to Redis that were replaced after one broke"};
+inline constexpr MetricInfo kRedisPrimaryTotal{kCounter, "lockkeeper_redis_primary_total", "",
+                                               "Primaries that Sentinels have named"};
 inline constexpr MetricInfo kRedisScriptReloadTotal{
     kCounter, "lockkeeper_redis_script_reload_total", "",
     "Scripts sent again because Redis had lost them"};
@@ -110,6 +112,7 @@ inline constexpr std::array kAll = {
     kGrantRefusedTotal,
     kDraining,
     kRedisReconnectTotal,
+    kRedisPrimaryTotal,
     kRedisScriptReloadTotal,
     kRedisCommandSeconds,
     kSessions,

@@ -219,6 +219,7 @@ struct Metrics::Registered {
   prometheus::Histogram& loop_lag =
       Histograms(catalog::kEventLoopLagSeconds, registry).Add({}, LagBuckets());
   prometheus::Counter& reconnects = Counters(catalog::kRedisReconnectTotal, registry).Add({});
+  prometheus::Counter& primaries = Counters(catalog::kRedisPrimaryTotal, registry).Add({});
   prometheus::Counter& reloads = Counters(catalog::kRedisScriptReloadTotal, registry).Add({});
   prometheus::Counter& leases_expired = Counters(catalog::kLeaseExpiredTotal, registry).Add({});
   prometheus::Counter& invariants = Counters(catalog::kInvariantViolatedTotal, registry).Add({});
@@ -296,6 +297,7 @@ Gauge Metrics::store_epoch() const { return Gauge(registered_->epoch); }
 Gauge Metrics::quarantine_end() const { return Gauge(registered_->quarantine_end); }
 Counter Metrics::grants_refused() const { return Counter(registered_->grants_refused); }
 Counter Metrics::redis_reconnects() const { return Counter(registered_->reconnects); }
+Counter Metrics::redis_primaries() const { return Counter(registered_->primaries); }
 Counter Metrics::script_reloads() const { return Counter(registered_->reloads); }
 Gauge Metrics::sessions() const { return Gauge(registered_->sessions); }
 Gauge Metrics::session_leases() const { return Gauge(registered_->session_leases); }

@@ -104,6 +104,7 @@ class Metrics {
   Gauge quarantine_end() const;
   Counter grants_refused() const;
   Counter redis_reconnects() const;
+  Counter redis_primaries() const;
   Counter script_reloads() const;
   Gauge sessions() const;
   Gauge session_leases() const;

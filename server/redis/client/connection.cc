@@ -20,8 +20,8 @@ constexpr size_t kReadBytes = 16 * 1024;
 constexpr int kReadsPerTurn = 64;
 
 // Error replies that tell that the server is no longer what the handshake found.
-constexpr std::array<std::string_view, 4> kJudgeAnew = {"READONLY", "LOADING", "MASTERDOWN",
-                                                        "NOAUTH"};
+constexpr std::array<std::string_view, 5> kJudgeAnew = {"READONLY", "LOADING", "MASTERDOWN",
+                                                        "NOAUTH", "UNBLOCKED"};
 
 // The first byte of what a TLS server answers to plain text: an alert, or a handshake.
 bool IsTlsRecord(char byte) { return byte == 0x15 || byte == 0x16; }
@@ -32,7 +32,8 @@ Connection::Connection(loop::EventLoop& loop, ConnectionOptions options, Listene
     : loop_(loop),
       options_(std::move(options)),
       listener_(listener),
-      handshake_(options_.url, options_.client_name, options_.key_prefix, options_.scripts),
+      handshake_(options_.url, options_.client_name, options_.key_prefix, options_.scripts,
+                 options_.expected),
       self_(std::make_shared<Connection*>(this)) {
   setup_timer_ = loop_.After(options_.connect_timeout, [this] { OnSetupTimer(); });
   connector_ = std::make_unique<Connector>(

@@ -45,6 +45,7 @@ namespace lockkeeper::redis {
 
 struct ConnectionOptions {
   RedisUrl url;
+  Expected expected = Expected::kServer;
   std::shared_ptr<const TlsContext> tls;  // Of rediss://; otherwise null.
   std::string client_name;                // For CLIENT LIST.
   std::string key_prefix;  // Of all keys and channels; the user's rights to them are asked.

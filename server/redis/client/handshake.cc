@@ -23,11 +23,17 @@ Command Words(std::initializer_list<std::string_view> words) {
 Command LoadCommand(const ScriptSource& script) { return Words({"SCRIPT", "LOAD", script.text}); }
 
 Handshake::Handshake(const RedisUrl& url, const std::string& client_name,
-                     const std::string& key_prefix, std::span<const ScriptSource> scripts)
-    : url_(url), client_name_(client_name), key_prefix_(key_prefix), scripts_(scripts) {}
+                     const std::string& key_prefix, std::span<const ScriptSource> scripts,
+                     Expected expected)
+    : url_(url),
+      client_name_(client_name),
+      key_prefix_(key_prefix),
+      scripts_(scripts),
+      expected_(expected) {}
 
 std::vector<Command> Handshake::NextPipeline() {
-  switch (std::exchange(phase_, phase_ == Phase::kIdentify ? Phase::kLoadScripts : Phase::kDone)) {
+  const bool loads_scripts = phase_ == Phase::kIdentify && expected_ != Expected::kSentinel;
+  switch (std::exchange(phase_, loads_scripts ? Phase::kLoadScripts : Phase::kDone)) {
     case Phase::kIdentify:
       return Identify();
     case Phase::kLoadScripts:
@@ -40,30 +46,44 @@ std::vector<Command> Handshake::NextPipeline() {
 
 std::vector<Command> Handshake::Identify() {
   std::vector<Command> pipeline;
-  const auto add = [&](Step step, std::string name, Command command) {
-    pipeline.push_back(std::move(command));
-    awaited_.push_back({step, std::move(name)});
-  };
   const std::string& password = url_.password.reveal();
   if (!url_.user.empty()) {
-    add(Step::kMustSucceed, "AUTH", Words({"AUTH", url_.user, password}));
+    Add(pipeline, Step::kMustSucceed, "AUTH", Words({"AUTH", url_.user, password}));
   } else if (!password.empty()) {
-    add(Step::kMustSucceed, "AUTH", Words({"AUTH", password}));
+    Add(pipeline, Step::kMustSucceed, "AUTH", Words({"AUTH", password}));
   }
+  if (expected_ == Expected::kSentinel) {
+    AskSentinel(pipeline);
+  } else {
+    AskServer(pipeline);
+  }
+  return pipeline;
+}
+
+void Handshake::AskSentinel(std::vector<Command>& pipeline) {
+  Add(pipeline, Step::kMustSucceed, "PING", Words({"PING"}));  // Says whether it wants a password.
+  Add(pipeline, Step::kSentinelInfo, "INFO", Words({"INFO", "server"}));
+  Add(pipeline, Step::kMayFail, "CLIENT SETNAME", Words({"CLIENT", "SETNAME", client_name_}));
+}
+
+void Handshake::AskServer(std::vector<Command>& pipeline) {
   const std::string database = std::to_string(url_.database);
   if (url_.database != 0) {
-    add(Step::kMustSucceed, "SELECT " + database, Words({"SELECT", database}));
+    Add(pipeline, Step::kMustSucceed, "SELECT " + database, Words({"SELECT", database}));
   }
   for (const std::string_view section : kInfoSections) {
-    add(Step::kInfo, "INFO", Words({"INFO", section}));
+    Add(pipeline, Step::kInfo, "INFO", Words({"INFO", section}));
   }
-  add(Step::kRole, "ROLE", Words({"ROLE"}));
-  add(Step::kConfig, "CONFIG GET",
-      Words({"CONFIG", "GET", kConfigSettings[0], kConfigSettings[1]}));
-  add(Step::kMayFail, "CLIENT SETNAME", Words({"CLIENT", "SETNAME", client_name_}));
+  Add(pipeline, Step::kRole, "ROLE", Words({"ROLE"}));
+  Add(pipeline, Step::kConfig, "CONFIG GET", ConfigQuestion());
+  Add(pipeline, Step::kMayFail, "CLIENT SETNAME", Words({"CLIENT", "SETNAME", client_name_}));
   // Under memory pressure others' connections go first.
-  add(Step::kMayFail, "CLIENT NO-EVICT", Words({"CLIENT", "NO-EVICT", "ON"}));
-  return pipeline;
+  Add(pipeline, Step::kMayFail, "CLIENT NO-EVICT", Words({"CLIENT", "NO-EVICT", "ON"}));
+}
+
+void Handshake::Add(std::vector<Command>& pipeline, Step step, std::string name, Command command) {
+  pipeline.push_back(std::move(command));
+  awaited_.push_back({step, std::move(name)});
 }
 
 std::vector<Command> Handshake::LoadScripts() {
@@ -82,11 +102,12 @@ std::optional<StoreProblem> Handshake::OnReply(Reply reply) {
   awaited_.pop_front();
   const bool error = reply.type == Reply::Type::kError;
   if (error && (awaited.step == Step::kMustSucceed || awaited.step == Step::kInfo)) {
-    return ProblemOfErrorReply(awaited.command, reply.text);
+    return ProblemOfErrorReply(awaited.command, reply.text, expected_);
   }
   switch (awaited.step) {
     case Step::kInfo:
-      AddInfo(reply.text, facts_.info);
+    case Step::kSentinelInfo:
+      if (!error) AddInfo(reply.text, facts_.info);
       break;
     case Step::kRole:
       facts_.role = std::move(reply);
@@ -97,7 +118,7 @@ std::optional<StoreProblem> Handshake::OnReply(Reply reply) {
     case Step::kRights:
       // Judge() explains better why scripts cannot run. Only a missing right is explained here.
       if (error && ErrorWord(reply.text) == "NOPERM") {
-        return ProblemOfErrorReply(awaited.command, reply.text);
+        return ProblemOfErrorReply(awaited.command, reply.text, expected_);
       }
       facts_.missing_rights = MissingRights(reply, key_prefix_);
       break;
@@ -105,7 +126,8 @@ std::optional<StoreProblem> Handshake::OnReply(Reply reply) {
     case Step::kMayFail:
       break;
   }
-  if (phase_ == Phase::kLoadScripts && awaited_.empty()) return Judge(facts_);
+  const Phase last = expected_ == Expected::kSentinel ? Phase::kDone : Phase::kLoadScripts;
+  if (phase_ == last && awaited_.empty()) return Judge(facts_, expected_);
   return std::nullopt;
 }
 

@@ -25,13 +25,13 @@ struct ScriptSource;
 Command LoadCommand(const ScriptSource& script);
 
 // Two pipelines: the first tells what the server is, the second loads the scripts and asks for
-// rights. Then the server is judged.
+// rights; a Sentinel gets the first one only. Then the server is judged.
 // Thread-safety: not thread-safe. Lifetime: borrows the scripts.
 class Handshake {
  public:
   // `client_name` is what CLIENT LIST shows; no spaces. Keys and channels begin with `key_prefix`.
   Handshake(const RedisUrl& url, const std::string& client_name, const std::string& key_prefix,
-            std::span<const ScriptSource> scripts);
+            std::span<const ScriptSource> scripts, Expected expected = Expected::kServer);
 
   // What to send next, after the previous pipeline has been answered. Empty: it has succeeded.
   std::vector<Command> NextPipeline();
@@ -43,13 +43,16 @@ class Handshake {
 
  private:
   // What a reply is to the handshake.
-  enum class Step { kMustSucceed, kMayFail, kInfo, kRole, kConfig, kRights };
+  enum class Step { kMustSucceed, kMayFail, kInfo, kRole, kConfig, kRights, kSentinelInfo };
   struct Awaited {
     Step step;
     std::string command;  // As errors name it.
   };
   enum class Phase { kIdentify, kLoadScripts, kDone };
 
+  void AskSentinel(std::vector<Command>& pipeline);
+  void AskServer(std::vector<Command>& pipeline);
+  void Add(std::vector<Command>& pipeline, Step step, std::string name, Command command);
   std::vector<Command> Identify();
   std::vector<Command> LoadScripts();
 
@@ -57,6 +60,7 @@ class Handshake {
   const std::string client_name_;
   const std::string key_prefix_;
   const std::span<const ScriptSource> scripts_;
+  const Expected expected_;
   Phase phase_ = Phase::kIdentify;
   std::deque<Awaited> awaited_;
   ServerFacts facts_;

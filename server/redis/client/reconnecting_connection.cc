@@ -39,12 +39,18 @@ ReconnectingConnection::ReconnectingConnection(loop::EventLoop& loop, Connection
       options_(std::move(options)),
       backoff_(std::move(backoff)),
       listener_(listener),
-      problem_{StoreProblem::Kind::kUnreachable, "connecting to " + options_.url.Address()},
+      problem_(Connecting()),
       self_(std::make_shared<ReconnectingConnection*>(this)) {
-  Connect();
+  if (options_.url.has_address()) Connect();
 }
 
 ReconnectingConnection::~ReconnectingConnection() = default;
+
+StoreProblem ReconnectingConnection::Connecting() const {
+  const bool known = options_.url.has_address();
+  return {StoreProblem::Kind::kConnecting,
+          known ? "connecting to " + options_.url.Address() : "looking for the primary"};
+}
 
 bool ReconnectingConnection::ready() const {
   return connection_ != nullptr && connection_->state() == Connection::State::kReady;
@@ -121,6 +127,16 @@ void ReconnectingConnection::Close() {
   problem_ = {StoreProblem::Kind::kUnreachable, options_.url.Address() + ": connection closed"};
   if (connection_) connection_->Break(problem_);
   while (!refusals_.empty()) TellOldestRefusal();
+}
+
+void ReconnectingConnection::MoveTo(RedisUrl url, const StoreProblem& why) {
+  options_.url = std::move(url);
+  if (connection_) connection_->Break(why);
+  backoff_.Reset();
+  problem_ = options_.url.has_address() ? Connecting() : why;
+  reconnect_timer_.reset();
+  if (closed_ || !options_.url.has_address()) return;
+  reconnect_timer_ = loop_.After(core::Micros(0), [this] { Connect(); });
 }
 
 void ReconnectingConnection::Connect() {

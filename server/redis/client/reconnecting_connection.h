@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connection, and a new one whenever it breaks, with growing pauses. What is sent through it is
-// executed in the order of the calls, as long as it does not break.
+// A connection, and a new one whenever it breaks, with growing pauses. It can be moved to another
+// server. What is sent through it is executed in the order of the calls, as long as it does not
+// break.
 //
 // Scripts are called by their digest. A server that does not know a script (any more: restart,
 // failover, SCRIPT FLUSH) is told its text and asked once more. This is the one place that knows
@@ -47,6 +48,7 @@ class ReconnectingConnection : private Connection::Listener {
                                    core::Micros /*elapsed*/) {}
   };
 
+  // Begins to connect, if the URL has an address.
   ReconnectingConnection(loop::EventLoop& loop, ConnectionOptions options, loop::Backoff backoff,
                          Listener& listener);
   ~ReconnectingConnection() override;
@@ -61,6 +63,10 @@ class ReconnectingConnection : private Connection::Listener {
   // Completion and errors: see Node. STORE_UNAVAILABLE with the problem if it is not ready, and if
   // too much is in flight.
   void Send(std::string_view wire, ReplyDone done);
+
+  // Ends the connection because of `why`, answers inside this call what is in flight, and connects
+  // to the server at `url` in the next turn. To none if that has no address.
+  void MoveTo(RedisUrl url, const StoreProblem& why);
 
   // Calls a script: see Node::Run.
   void Run(const ScriptSource& script, Command command, ReplyDone done);
@@ -82,6 +88,7 @@ class ReconnectingConnection : private Connection::Listener {
   };
   struct ScriptCall;
 
+  StoreProblem Connecting() const;
   void Connect();
   void Refuse(const std::string& why, ReplyDone done);
   void TellOldestRefusal();
@@ -93,7 +100,7 @@ class ReconnectingConnection : private Connection::Listener {
   void OnBroken(const StoreProblem& problem) override;
 
   loop::EventLoop& loop_;
-  const ConnectionOptions options_;
+  ConnectionOptions options_;
   loop::Backoff backoff_;
   Listener& listener_;
   StoreProblem problem_;

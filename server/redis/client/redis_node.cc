@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <random>
 #include <utility>
 
 #include "text/stable_hash.h"
@@ -13,6 +12,7 @@ namespace {
 
 ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
   return {.url = options.url,
+          .expected = options.expected,
           .tls = options.tls,
           .client_name = "lockkeeperd:" + options.daemon_id,
           .key_prefix = options.key_prefix,
@@ -20,12 +20,6 @@ ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
           .connect_timeout = options.connect_timeout,
           .request_timeout = options.request_timeout,
           .probe_interval = options.probe_interval};
-}
-
-loop::RandomSource JitterOf(uint64_t seed) {
-  return [engine = std::make_shared<std::mt19937_64>(seed)] {
-    return std::uniform_real_distribution<double>()(*engine);
-  };
 }
 
 // What a server told last, in the handshake or since.
@@ -36,10 +30,14 @@ struct Told {
   std::string version;
 };
 
-Told ToldBy(const ServerFacts& facts, const Assumptions& assumed) {
+Told ToldBy(const ServerFacts& facts, const RedisNodeOptions& options) {
   Told told{.life = facts.Life(), .assurance = facts.Assurance(), .version = facts.Version()};
-  const std::optional<StoreProblem> problem = Judge(facts);
-  told.problem = problem ? problem->text : SettingProblem(facts, assumed);
+  const std::optional<StoreProblem> problem = Judge(facts, options.expected);
+  told.problem = problem ? problem->text : SettingProblem(facts, options.assumed, options.expected);
+  if (options.expected == Expected::kPrimary && !options.assumed.no_split_brain) {
+    told.life.isolation =
+        std::max(facts.WritesAloneFor().value_or(options.isolation_min), options.isolation_min);
+  }
   return told;
 }
 
@@ -48,7 +46,7 @@ Told ToldBy(const ServerFacts& facts, const Assumptions& assumed) {
 struct RedisNode::Pooled {
   Pooled(loop::EventLoop& loop, const RedisNodeOptions& options, uint64_t seed, RedisNode& node)
       : connection(loop, ConnectionOptionsOf(options),
-                   loop::Backoff(options.backoff, JitterOf(seed)), node) {}
+                   loop::Backoff(options.backoff, loop::Jitter(seed)), node) {}
 
   ReconnectingConnection connection;
   Told told;  // Empty while the connection is not ready.
@@ -88,12 +86,23 @@ void RedisNode::Send(Route route, Command command, ReplyDone done) {
 void RedisNode::Subscribe(const std::string& channel, MessageListener listener) {
   subscription_ = std::make_unique<Subscription>(
       loop_, ConnectionOptionsOf(options_),
-      loop::Backoff(options_.backoff, JitterOf(options_.seed + pool_.size())), channel,
+      loop::Backoff(options_.backoff, loop::Jitter(options_.seed + pool_.size())), channel,
       std::move(listener));
 }
 
 void RedisNode::SetHealthListener(NodeHealthListener listener) {
   health_listener_ = std::move(listener);
+}
+
+void RedisNode::SetBrokenListener(std::function<void()> listener) {
+  broken_listener_ = std::move(listener);
+}
+
+void RedisNode::MoveTo(const RedisUrl& url, const StoreProblem& why) {
+  options_.url = url;
+  for (const auto& pooled : pool_) pooled->connection.MoveTo(url, why);
+  if (subscription_) subscription_->MoveTo(url, why);
+  UpdateHealth();
 }
 
 const NodeLife& RedisNode::life(Route route) const { return pool_[route.connection]->told.life; }
@@ -107,7 +116,7 @@ ReconnectingConnection* RedisNode::AnyReady() {
 
 // What the server is like now: all connections to this start of it take that over.
 void RedisNode::Learn(const ServerFacts& facts) {
-  const Told told = ToldBy(facts, options_.assumed);
+  const Told told = ToldBy(facts, options_);
   for (const auto& pooled : pool_) {
     if (pooled->told.life.run_id != told.life.run_id) continue;
     const Told before = std::exchange(pooled->told, told);
@@ -126,7 +135,7 @@ void RedisNode::Close() {
 }
 
 void RedisNode::OnReady(ReconnectingConnection& connection, const ServerFacts& facts) {
-  pool_[IndexOf(connection)]->told = ToldBy(facts, options_.assumed);
+  pool_[IndexOf(connection)]->told = ToldBy(facts, options_);
   observer_.OnConnected(IndexOf(connection), facts.Version());
   Learn(facts);
 }
@@ -139,6 +148,7 @@ void RedisNode::OnDown(ReconnectingConnection& connection, Before before) {
     observer_.OnConnectFailed(IndexOf(connection), connection.problem());
   }
   UpdateHealth();
+  broken_listener_();
 }
 
 void RedisNode::OnScriptLoadedAgain(std::string_view script) {
@@ -175,6 +185,7 @@ NodeHealth RedisNode::ComputeHealth() const {
       health.reachable = false;
       health.problem = connection.problem().text;
       health.refused = connection.problem().kind == StoreProblem::Kind::kRefused;
+      health.connecting = connection.problem().kind == StoreProblem::Kind::kConnecting;
     }
   }
   if (!health.reachable) health.assurance = core::Assurance::kNone;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A Redis server behind a pool of connections: a route is one of them. Connections that break are
-// made anew; while one is down its calls fail at once, naming the problem.
+// made anew; while one is down its calls fail at once, naming the problem. Whoever knows that
+// another server has taken its place moves the node there.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,7 +25,10 @@
 namespace lockkeeper::redis {
 
 struct RedisNodeOptions {
-  RedisUrl url;
+  RedisUrl url;  // Without an address the node waits for MoveTo().
+  Expected expected = Expected::kServer;
+  // A primary that was replaced is used for at most so long; see NodeLife::isolation.
+  core::Millis isolation_min{0};
   std::shared_ptr<const TlsContext> tls;  // Of rediss://; otherwise null.
   std::string daemon_id;   // The connections' name in CLIENT LIST is "lockkeeperd:<daemon_id>".
   std::string key_prefix;  // Of all keys and channels; the user's rights to them are asked.
@@ -44,7 +49,7 @@ struct RedisNodeOptions {
 // Close() it before anything that its callbacks touch is destroyed.
 class RedisNode final : public Node, private ReconnectingConnection::Listener {
  public:
-  // Begins to connect.
+  // Begins to connect, if the URL has an address.
   RedisNode(loop::EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer);
   ~RedisNode() override;  // Close(), which answers what was called since the last one.
   RedisNode(const RedisNode&) = delete;
@@ -66,6 +71,14 @@ class RedisNode final : public Node, private ReconnectingConnection::Listener {
   // `listener` hears of each change from now on.
   void SetHealthListener(NodeHealthListener listener);
 
+  // `listener` runs whenever a connection broke or could not be made, from now on.
+  void SetBrokenListener(std::function<void()> listener);
+
+  // Ends all connections because of `why`, and connects to the server at `url`. To none if that has
+  // no address. What is pending is answered inside this call. Not to be called inside a callback of
+  // this node.
+  void MoveTo(const RedisUrl& url, const StoreProblem& why);
+
   // Ends all connections. What is pending is answered inside this call, what comes later fails.
   void Close();
 
@@ -83,10 +96,11 @@ class RedisNode final : public Node, private ReconnectingConnection::Listener {
   void UpdateHealth();
 
   loop::EventLoop& loop_;
-  const RedisNodeOptions options_;
+  RedisNodeOptions options_;
   NodeObserver& observer_;
   NodeHealth health_;
   NodeHealthListener health_listener_;
+  std::function<void()> broken_listener_ = [] {};
   std::string setting_problem_;
   std::vector<std::unique_ptr<Pooled>> pool_;
   std::unique_ptr<Subscription> subscription_;

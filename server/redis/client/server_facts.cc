@@ -27,14 +27,17 @@ std::string_view Field(const InfoFields& fields, std::string_view name) {
   return found == fields.end() ? std::string_view() : found->second;
 }
 
-std::optional<int64_t> Number(const InfoFields& fields, std::string_view name) {
-  const std::string_view text = Field(fields, name);
+std::optional<int64_t> ReadNumber(std::string_view text) {
   int64_t number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) {
     return std::nullopt;
   }
   return number;
+}
+
+std::optional<int64_t> Number(const InfoFields& fields, std::string_view name) {
+  return ReadNumber(Field(fields, name));
 }
 
 // Value of a setting in the reply of CONFIG GET, an array of names and values.
@@ -50,7 +53,13 @@ std::optional<StoreProblem> Refused(std::string text) {
   return StoreProblem{Kind::kRefused, std::move(text)};
 }
 
-std::optional<StoreProblem> JudgeVersion(const ServerFacts& facts) {
+// As a number of at least 1; nothing otherwise.
+std::optional<int64_t> PositiveSetting(const std::optional<Reply>& config, std::string_view name) {
+  const std::optional<int64_t> number = ReadNumber(Setting(config, name));
+  return number && *number > 0 ? number : std::nullopt;
+}
+
+std::optional<StoreProblem> JudgeVersion(const ServerFacts& facts, Expected) {
   const std::string_view version = Field(facts.info, "redis_version");
   int major = 0;
   std::from_chars(version.data(), version.data() + version.size(), major);
@@ -60,9 +69,13 @@ std::optional<StoreProblem> JudgeVersion(const ServerFacts& facts) {
                  ", but Redis 7.0 or later, or Valkey, is needed: upgrade it");
 }
 
-std::optional<StoreProblem> JudgeRole(const ServerFacts& facts) {
+std::optional<StoreProblem> JudgeRole(const ServerFacts& facts, Expected expected) {
   const std::string_view mode = Field(facts.info, "redis_mode");
-  if (mode == "sentinel") return Refused("is a Sentinel: name the Redis server that it watches");
+  if (mode == "sentinel") {
+    return Refused(
+        "is a Sentinel: name it by redis+sentinel://host:port/service, or the Redis server that "
+        "it watches");
+  }
   if (mode == "cluster") {
     return Refused(
         "runs in cluster mode, which this version does not support: set `cluster-enabled no`, or "
@@ -77,11 +90,16 @@ std::optional<StoreProblem> JudgeRole(const ServerFacts& facts) {
   if (!primary.empty()) {
     primary = " of " + primary + ":" + std::string(Field(facts.info, "master_port"));
   }
+  if (expected == Expected::kPrimary) {
+    return StoreProblem{Kind::kUnreachable, "is a replica" + primary +
+                                                ", though the Sentinels name it as the primary: "
+                                                "they are asked again"};
+  }
   return Refused("is a replica" + primary +
                  ": name the primary, or make this server one with `REPLICAOF NO ONE`");
 }
 
-std::optional<StoreProblem> JudgeLoading(const ServerFacts& facts) {
+std::optional<StoreProblem> JudgeLoading(const ServerFacts& facts, Expected) {
   if (Field(facts.info, "loading") != "1") return std::nullopt;
   std::string text = "is loading its data";
   const std::string_view share = Field(facts.info, "loading_loaded_perc");
@@ -89,11 +107,30 @@ std::optional<StoreProblem> JudgeLoading(const ServerFacts& facts) {
   return StoreProblem{Kind::kUnreachable, std::move(text)};
 }
 
+// A Sentinel need not allow INFO.
+std::optional<StoreProblem> JudgeSentinel(const ServerFacts& facts) {
+  const std::string_view mode = Field(facts.info, "redis_mode");
+  if (mode.empty() || mode == "sentinel") return std::nullopt;
+  return Refused("is a Redis server, not a Sentinel: name Sentinels, or use redis://host:port");
+}
+
 std::string RightsProblem(const ServerFacts& facts) {
   std::string rules;
   for (const std::string& rule : facts.missing_rights) rules += " " + rule;
   return "does not allow the daemon's user all that locks need: let `ACL SETUSER` add" + rules +
          " (docs/operating/redis.md)";
+}
+
+std::string EvictionProblem(const ServerFacts& facts, const Assumptions& assumed) {
+  const std::string_view limit = Field(facts.info, "maxmemory");
+  const std::string_view policy = Field(facts.info, "maxmemory_policy");
+  if (assumed.no_eviction || limit == "0" || policy == "noeviction") return "";
+  if (limit.empty() || policy.empty()) {
+    return "does not tell maxmemory and maxmemory_policy: allow the user INFO";
+  }
+  return "may evict locks, its maxmemory-policy is " + std::string(policy) +
+         ": set `maxmemory-policy noeviction` (or `maxmemory 0`), or name what is given up with "
+         "`store.assume: [no_eviction]`";
 }
 
 }  // namespace
@@ -135,8 +172,8 @@ NodeLife ServerFacts::Life() const {
   // Something in its place tells one start from another too, if less well.
   life.run_id.resize(kRunIdDigits, '0');
   const std::string_view second = Field(info, "master_replid2");
-  const bool was_replica = second.find_first_not_of('0') != std::string_view::npos;
-  life.durable = Assurance() == core::Assurance::kDisk && !was_replica;
+  life.promoted = second.find_first_not_of('0') != std::string_view::npos;
+  life.durable = Assurance() == core::Assurance::kDisk && !life.promoted;
   life.evicted_keys = Number(info, "evicted_keys").value_or(0);
   const std::optional<int64_t> now = Number(info, "server_time_usec");
   const std::optional<int64_t> uptime = Number(info, "uptime_in_seconds");
@@ -145,32 +182,57 @@ NodeLife ServerFacts::Life() const {
   return life;
 }
 
-std::optional<StoreProblem> Judge(const ServerFacts& facts) {
+std::optional<core::Millis> ServerFacts::WritesAloneFor() const {
+  const auto replicas = PositiveSetting(config, "min-replicas-to-write");
+  const auto lag = PositiveSetting(config, "min-replicas-max-lag");
+  if (!replicas || !lag) return std::nullopt;
+  return std::chrono::seconds(*lag) + std::chrono::seconds(1);
+}
+
+Command ConfigQuestion() {
+  Command question(2 + kConfigSettings.size());
+  question.Word("CONFIG").Word("GET");
+  for (const std::string_view setting : kConfigSettings) question.Word(setting);
+  return question;
+}
+
+std::optional<StoreProblem> Judge(const ServerFacts& facts, Expected expected) {
+  if (expected == Expected::kSentinel) return JudgeSentinel(facts);
   for (const auto judge : {JudgeLoading, JudgeVersion, JudgeRole}) {
-    if (std::optional<StoreProblem> problem = judge(facts)) return problem;
+    if (std::optional<StoreProblem> problem = judge(facts, expected)) return problem;
   }
   return std::nullopt;
 }
 
-std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed) {
+std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed,
+                           Expected expected) {
   if (!facts.missing_rights.empty()) return RightsProblem(facts);
-  const std::string_view limit = Field(facts.info, "maxmemory");
-  const std::string_view policy = Field(facts.info, "maxmemory_policy");
-  if (assumed.no_eviction || limit == "0" || policy == "noeviction") return "";
-  if (limit.empty() || policy.empty()) {
-    return "does not tell maxmemory and maxmemory_policy: allow the user INFO";
+  std::string eviction = EvictionProblem(facts, assumed);
+  if (!eviction.empty() || expected != Expected::kPrimary || assumed.no_split_brain) {
+    return eviction;
   }
-  return "may evict locks, its maxmemory-policy is " + std::string(policy) +
-         ": set `maxmemory-policy noeviction` (or `maxmemory 0`), or name what is given up with "
-         "`store.assume: [no_eviction]`";
+  if (facts.WritesAloneFor()) return "";
+  if (!facts.config) {
+    return "does not tell min-replicas-to-write: allow the user CONFIG GET, or name what is given "
+           "up with `store.assume: [no_split_brain]`";
+  }
+  return "may go on with writes after the Sentinels have replaced it: set "
+         "`min-replicas-to-write 1` and `min-replicas-max-lag 3` on all servers, or name what is "
+         "given up with `store.assume: [no_split_brain]`";
 }
 
-StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error) {
+StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error,
+                                 Expected expected) {
   const std::string_view word = ErrorWord(error);
   const std::string answer = "answered " + std::string(command) + " with: " + std::string(error);
   const bool passes = std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end() ||
                       error.starts_with(kTooManyClients);
   if (passes) return {Kind::kUnreachable, answer};
+  if (word == "NOAUTH" && expected == Expected::kSentinel) {
+    return {Kind::kRefused,
+            "demands a password, which is not that of Redis: put it into a file "
+            "(store.sentinel_password_file)"};
+  }
   if (word == "NOAUTH") {
     return {Kind::kRefused,
             "demands a password: put user and password into the URL, or the password into a file "

@@ -12,6 +12,7 @@
 
 #include "core/types.h"
 #include "redis/client/store_problem.h"
+#include "redis/node/command.h"
 #include "redis/node/node.h"
 #include "redis/node/reply.h"
 
@@ -27,6 +28,14 @@ void AddInfo(std::string_view text, InfoFields& fields);
 struct Assumptions {
   bool no_eviction = false;
   bool durable = false;
+  bool no_split_brain = false;
+};
+
+// What is expected at the other end of a connection.
+enum class Expected {
+  kServer,    // One server, which only its operator replaces.
+  kPrimary,   // The primary that Sentinels name, until they name another one.
+  kSentinel,  // A Sentinel.
 };
 
 // What the handshake has learned, or a later look.
@@ -49,23 +58,33 @@ struct ServerFacts {
   // This start of the server. Durable if every confirmed write is on its disk, and it was not made
   // a primary after it had been a replica, which may have had less than its primary.
   NodeLife Life() const;
+
+  // How long it takes writes after it has lost all its replicas, because of min-replicas-to-write
+  // and min-replicas-max-lag. Redis looks once a second. Nothing if there is no such limit, or the
+  // server does not tell.
+  std::optional<core::Millis> WritesAloneFor() const;
 };
 
 // The sections that INFO is asked for, and the settings that CONFIG GET is asked for.
 inline constexpr std::array<std::string_view, 5> kInfoSections = {"server", "replication", "memory",
                                                                   "persistence", "stats"};
-inline constexpr std::array<std::string_view, 2> kConfigSettings = {"appendfsync",
-                                                                    "no-appendfsync-on-rewrite"};
+inline constexpr std::array<std::string_view, 4> kConfigSettings = {
+    "appendfsync", "no-appendfsync-on-rewrite", "min-replicas-to-write", "min-replicas-max-lag"};
 
-// Why the server cannot be talked to as it is: still loading, too old, a replica, a cluster or
-// Sentinel. Nothing if it can.
-std::optional<StoreProblem> Judge(const ServerFacts& facts);
+// CONFIG GET of kConfigSettings.
+Command ConfigQuestion();
 
-// The setting because of which nothing new may be granted, though holders may go on: the server is
-// allowed to evict keys, unless that is `assumed`, or the user lacks rights. Empty if all is well.
-std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed);
+// Why the server cannot be talked to as it is: not what is expected, still loading, or too old.
+// Nothing if it can.
+std::optional<StoreProblem> Judge(const ServerFacts& facts, Expected expected);
+
+// The setting because of which nothing new may be granted, though holders may go on, unless what
+// it is about is `assumed`: the server is allowed to evict keys, the user lacks rights, or a
+// primary of Sentinels goes on with writes after it was replaced. Empty if all is well.
+std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed, Expected expected);
 
 // What an error reply to a command of the handshake means: refused, unless it will pass by itself.
-StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error);
+StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error,
+                                 Expected expected);
 
 }  // namespace lockkeeper::redis

@@ -63,10 +63,7 @@ void SettingsWatch::Ask() {
       AddInfo(reply.text, to.facts.info);
     });
   }
-  Command config(2 + kConfigSettings.size());
-  config.Word("CONFIG").Word("GET");
-  for (const std::string_view setting : kConfigSettings) config.Word(setting);
-  send(config, [](Round& to, Reply reply) {
+  send(ConfigQuestion(), [](Round& to, Reply reply) {
     if (reply.type != Reply::Type::kError) to.facts.config = std::move(reply);
   });
   send(LoadCommand(kRightsScript), [](Round&, const Reply&) {});  // Somebody may have flushed it.

@@ -21,6 +21,9 @@ class Subscription final : private ReconnectingConnection::Listener {
   Subscription(loop::EventLoop& loop, ConnectionOptions options, loop::Backoff backoff,
                std::string channel, MessageListener listener);
 
+  // See ReconnectingConnection.
+  void MoveTo(const RedisUrl& url, const StoreProblem& why) { connection_.MoveTo(url, why); }
+
   void Close() { connection_.Close(); }
 
  private:

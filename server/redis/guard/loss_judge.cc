@@ -35,9 +35,10 @@ NodeTime After(NodeTime time, Millis delay) {
   return {time.micros + std::chrono::duration_cast<Micros>(delay).count()};
 }
 
-// For how long nothing new is granted after a loss.
-Millis QuarantineAfterLoss(Millis ceiling) {
-  return std::max(QuarantineOf(ceiling), kPeerNoticeTime);
+// For how long nothing new is granted after a loss. A server that was replaced may have granted
+// leases for as long as `isolation` after that.
+Millis QuarantineAfterLoss(Millis ceiling, Millis isolation) {
+  return std::max(QuarantineOf(ceiling), kPeerNoticeTime) + isolation;
 }
 
 // A counter that is lower than before was set to 0 since: by a restart, or by CONFIG RESETSTAT.
@@ -51,7 +52,7 @@ bool HasEvictedSince(const Sighting& s) {
 // was set back since.
 bool QuarantineEndsTooLate(const Sighting& s) {
   return s.seen->marker.quarantine_end >
-         After(s.now, QuarantineAfterLoss(s.seen->marker.ttl_ceiling));
+         After(s.now, QuarantineAfterLoss(s.seen->marker.ttl_ceiling, s.life.isolation));
 }
 
 std::optional<LossKind> LossSince(const Sighting& s) {
@@ -85,7 +86,9 @@ std::optional<LossKind> LossByRestart(const Sighting& s, const JudgePolicy& poli
   if (seen.run_id == s.life.run_id) return std::nullopt;
   if (s.life.evicted_keys > 0) return LossKind::kEvicted;  // Nobody has seen this start yet.
   const bool proved = seen.durable && s.life.durable;
-  if (!proved && !policy.assume_durable) return LossKind::kRestarted;
+  if (!proved && !policy.assume_durable) {
+    return s.life.promoted ? LossKind::kPromoted : LossKind::kRestarted;
+  }
   const bool is_home = seen.home == policy.home;
   // An embedded server reads the wall clock of this machine.
   const bool touched =
@@ -137,7 +140,7 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   // When the quarantine is over, the clock is beyond all tokens, unless it was set back further.
   const Millis quarantine = policy.quarantine == QuarantineMode::kOff
                                 ? kFloorsAhead
-                                : QuarantineAfterLoss(marker.ttl_ceiling);
+                                : QuarantineAfterLoss(marker.ttl_ceiling, s.life.isolation);
   PassOverUnseenTokens(After(s.now, quarantine), marker);
   if (marker.service_id.empty()) {
     marker.service_id = policy.new_service_id;
@@ -176,6 +179,8 @@ std::string_view NameOf(LossKind kind) {
       return "another_store";
     case LossKind::kRestarted:
       return "restarted";
+    case LossKind::kPromoted:
+      return "promoted";
     case LossKind::kDataTouched:
       return "data_touched";
     case LossKind::kClockStep:
@@ -208,8 +213,12 @@ std::string_view ExplanationOf(LossKind kind) {
       return "Redis has the data of another store: is it still the right server, and the right "
              "store.redis";
     case LossKind::kRestarted:
-      return "Redis was restarted or failed over without proof that it kept every write: set "
+      return "Redis was restarted without proof that it kept every write: set "
              "`appendonly yes`, `appendfsync always` and `no-appendfsync-on-rewrite no`";
+    case LossKind::kPromoted:
+      return "a replica of Redis became the primary, and may not have had all its writes: find out "
+             "why the primary before failed; after a planned failover there is nothing to do but "
+             "to wait";
     case LossKind::kDataTouched:
       return "the data folder of the embedded store is a copy, or was changed while it was down: "
              "if "
@@ -270,8 +279,8 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
       std::max(s.ceiling_wanted, s.known ? s.known->marker.ttl_ceiling : Millis(0));
   if (ceiling > marker.ttl_ceiling) {
     marker.ttl_ceiling = ceiling;
-    marker.quarantine_end =
-        std::max(marker.quarantine_end, After(s.now, QuarantineOf(marker.ttl_ceiling)));
+    marker.quarantine_end = std::max(
+        marker.quarantine_end, After(s.now, QuarantineOf(marker.ttl_ceiling) + s.life.isolation));
   }
   if (marker.run_id == s.seen->marker.run_id && !s.may_improve) {
     marker.durable = marker.durable && s.seen->marker.durable;

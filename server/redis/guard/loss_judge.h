@@ -30,6 +30,7 @@ enum class LossKind {
   kOlderData,     // The data is older than what a daemon has seen.
   kAnotherStore,  // The marker is another service's.
   kRestarted,     // The server was restarted, and nothing proves that it kept everything.
+  kPromoted,      // The server was a replica, which may not have had everything.
   kDataTouched,   // The embedded store's folder is a copy, or was changed while it was down.
   kClockStep,     // The server's clock was set.
   kEvicted,       // The server has evicted keys.
@@ -76,7 +77,9 @@ struct Sighting {
   bool unreadable = false;         // The key holds something that is no marker.
   // What a search for records of locks has shown. Only made if nothing is seen and nothing known.
   std::optional<LossKind> records;
-  NodeLife life;               // Of the server.
+  // Of the server. Its `isolation` is the longest of all servers that this daemon has seen: that
+  // of the one before counts.
+  NodeLife life;
   int64_t evicted_before = 0;  // Keys that it had evicted when it was confirmed last.
   ClockSteps clock_steps;
   core::Micros clock_offset{};  // How far the node's clock is ahead of service time now.

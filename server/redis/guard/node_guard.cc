@@ -212,6 +212,8 @@ void NodeGuard::OnSeen(Route route, Instant sent, int64_t beats, MayImprove may_
                     .may_improve = may_improve == MayImprove::kYes,
                     .now = {reply->items[0].integer},
                     .token_floor = {token_floor_.value()}};
+  isolation_ = std::max(isolation_, sighting.life.isolation);
+  sighting.life.isolation = isolation_;
   if (sighting.known) sighting.known->beat.count = beats;
   sighting.unreadable = !sighting.seen && !raw.empty();
   if (!known_ && raw.empty()) return AskWhetherNew(route, std::move(sighting));

@@ -139,7 +139,8 @@ class NodeGuard final : public StoreGuard {
   core::Instant epoch_known_at_;  // Calls since then carry the epoch of `known_`.
   // When the node's clock was learned anew, after it was set.
   core::Instant clock_learned_ = core::Instant::min();
-  int64_t evicted_ = 0;  // Keys that the server had evicted when it was judged last.
+  core::Millis isolation_{};  // The longest that a server had: see Sighting::life.
+  int64_t evicted_ = 0;       // Keys that the server had evicted when it was judged last.
   core::Millis ceiling_wanted_{};
   NodeClock node_clock_;
   // Service time: the node's clock less the clock offset of `known_`. Steps that were noticed since

@@ -31,10 +31,13 @@ struct Route {
 
 // One start of a server, as far as it matters to what it may have forgotten.
 struct NodeLife {
-  std::string run_id;    // 40 hex digits; empty while the route has no connection.
-  bool durable = false;  // It keeps every write that it has confirmed, over a restart too.
+  std::string run_id;     // 40 hex digits; empty while the route has no connection.
+  bool durable = false;   // It keeps every write that it has confirmed, over a restart too.
+  bool promoted = false;  // It was a replica before.
   int64_t evicted_keys = 0;
   core::NodeTime started;  // By its clock, at the latest. 0: it does not tell.
+  // For how long another server may still have taken writes after this one took its place.
+  core::Millis isolation{0};
 
   bool operator==(const NodeLife&) const = default;
 };
@@ -87,6 +90,7 @@ struct NodeHealth {
   // It answers, but a setting that `problem` names must be changed before anything is granted
   // there. If it is reachable all the same, holders go on.
   bool refused = false;
+  bool connecting = false;     // It is not reachable yet, but nothing has failed.
   std::string problem;         // For people; empty if reachable and not refused.
   std::string server_version;  // "Redis 7.0.15"; empty if never reached.
   core::Assurance assurance = core::Assurance::kNone;

@@ -169,7 +169,7 @@ TEST(CheckConfigTest, PasswordBelongsToRedis) {
 TEST(CheckConfigTest, UnusablePasswordFileHidesNoOtherProblem) {
   LoadedConfig loaded = From({kRedis, {"LOCKKEEPERD_SERVER_LISTEN", "0.0.0.0:7600"}});
   loaded.config.store.redis_password_file = "/run/password";
-  loaded.password_problem = "\"/run/password\" is empty";
+  loaded.password_problems["store.redis_password_file"] = "\"/run/password\" is empty";
 
   EXPECT_THAT(ProblemsOf(loaded),
               AllOf(HasSubstr("store.redis_password_file (default): \"/run/password\" is empty"),
@@ -189,6 +189,24 @@ TEST(CheckConfigTest, PasswordFileForAUserIsRight) {
   loaded.config.store.redis_password_file = "/run/password";
 
   EXPECT_EQ(ProblemsOf(loaded), "none");
+}
+
+TEST(CheckConfigTest, SettingsOfSentinelsBelongToThem) {
+  for (const std::string setting : {"USER", "PASSWORD_FILE", "TLS_CA_FILE"}) {
+    const std::string variable = "LOCKKEEPERD_STORE_SENTINEL_" + setting;
+    for (const auto& store : {kRedis, kEmbedded}) {
+      EXPECT_THAT(ProblemsOf(From({store, {variable, "x"}})),
+                  HasSubstr(" (environment " + variable +
+                            "): is for a store.redis that begins with redis+sentinel://"));
+    }
+  }
+  const std::pair<std::string, std::string> sentinels = {"LOCKKEEPERD_STORE_REDIS",
+                                                         "redis+sentinel://a,b/mymaster"};
+  EXPECT_EQ(ProblemsOf(From({sentinels})), "none");
+  EXPECT_THAT(ProblemsOf(From({sentinels, {"LOCKKEEPERD_STORE_SENTINEL_USER", "x"}})),
+              HasSubstr("needs store.sentinel_password_file too"));
+  EXPECT_THAT(ProblemsOf(From({sentinels, {"LOCKKEEPERD_STORE_SENTINEL_TLS_CA_FILE", "x"}})),
+              HasSubstr("is for a store.redis that begins with rediss+sentinel:// (TLS)"));
 }
 
 TEST(CheckConfigTest, TlsSettingsBelongToRediss) {

@@ -139,8 +139,8 @@ TEST_F(ReadConfigTest, RefusedValueNamesItsOrigin) {
 TEST_F(ReadConfigTest, UnknownAssumptionIsRefusedWithTheKnownOnes) {
   sources_.file = Write("lk.yaml", "store:\n  assume: [durable, no_evicton]\n");
   EXPECT_THAT(Problems(),
-              HasSubstr(sources_.file + ":2: store.assume: must be no_eviction or durable, is "
-                                        "\"no_evicton\""));
+              HasSubstr(sources_.file + ":2: store.assume: must be no_eviction, durable or "
+                                        "no_split_brain, is \"no_evicton\""));
 
   sources_.file = Write("lk.yaml", "store:\n  assume: [durable, no_eviction]\n");
   EXPECT_THAT(Load().config.store.assume, ElementsAre("durable", "no_eviction"));
@@ -229,7 +229,7 @@ TEST_F(ReadConfigTest, UnusablePasswordFileIsToldWithoutShowingIt) {
   for (const auto& [path, problem] : cases) {
     sources_.environment = {{"LOCKKEEPERD_REDIS_PASSWORD_FILE", path}};
 
-    EXPECT_EQ(Load().password_problem, "\"" + path + "\" " + problem);
+    EXPECT_EQ(Load().password_problems["store.redis_password_file"], "\"" + path + "\" " + problem);
     EXPECT_EQ(Load().config.store.redis_password.reveal(), "");
   }
 }

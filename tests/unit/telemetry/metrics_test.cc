@@ -104,12 +104,14 @@ TEST_F(MetricsTest, ScriptCallsAreTimedByOutcome) {
 
 TEST_F(MetricsTest, SingleMetricsCountByThemselves) {
   metrics_.redis_reconnects().Increment();
+  metrics_.redis_primaries().Increment();
   metrics_.script_reloads().Increment();
   metrics_.script_reloads().Increment();
   metrics_.store_up().Set(1);
   metrics_.event_loop_lag().Observe(Micros(2'000));
 
   EXPECT_EQ(ValueOf("lockkeeper_redis_reconnect_total"), 1);
+  EXPECT_EQ(ValueOf("lockkeeper_redis_primary_total"), 1);
   EXPECT_EQ(ValueOf("lockkeeper_redis_script_reload_total"), 2);
   EXPECT_EQ(ValueOf("lockkeeper_store_up"), 1);
   EXPECT_EQ(ValueOf("lockkeeper_event_loop_lag_seconds_bucket{le=\"0.001\"}"), 0);

@@ -37,8 +37,8 @@ std::string Line(const Command& command) {
 class HandshakeTest : public testing::Test {
  protected:
   // Plays the handshake to its end; answers what was sent.
-  std::vector<std::string> Play(const std::string& url) {
-    Handshake handshake(*ParseRedisUrl(url), "lockkeeperd:1", "lk:", scripts_);
+  std::vector<std::string> Play(const std::string& url, Expected expected = Expected::kServer) {
+    Handshake handshake(*ParseRedisUrl(url), "lockkeeperd:1", "lk:", scripts_, expected);
     std::vector<std::string> sent;
     problem_.reset();
     for (;;) {
@@ -94,7 +94,9 @@ TEST_F(HandshakeTest, HealthyServerIsAskedThenGivenTheScripts) {
   EXPECT_THAT(
       Play(),
       ElementsAre("INFO server", "INFO replication", "INFO memory", "INFO persistence",
-                  "INFO stats", "ROLE", "CONFIG GET appendfsync no-appendfsync-on-rewrite",
+                  "INFO stats", "ROLE",
+                  "CONFIG GET appendfsync no-appendfsync-on-rewrite min-replicas-to-write "
+                  "min-replicas-max-lag",
                   "CLIENT SETNAME lockkeeperd:1", "CLIENT NO-EVICT ON", "SCRIPT LOAD return 1",
                   "SCRIPT LOAD return 2",
                   "EVALSHA " + std::string(kRightsScript.sha1) + " 0 lk:rights lk:daemon:rights"));
@@ -201,7 +203,9 @@ TEST_F(HandshakeTest, RoleMayComeFromEitherOfTwoCommands) {
 
 TEST_F(HandshakeTest, SentinelAndClusterAreRefused) {
   answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
-  ExpectRefused("is a Sentinel: name the Redis server that it watches");
+  ExpectRefused(
+      "is a Sentinel: name it by redis+sentinel://host:port/service, or the Redis server that it "
+      "watches");
 
   answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:cluster\r\n");
   ExpectRefused(
@@ -215,7 +219,7 @@ TEST_F(HandshakeTest, EvictionIsAProblemOfTheSettingsAndRefusesNoConnection) {
     answers_["INFO memory"] = Text(memory);
     Play();
     EXPECT_FALSE(problem_);
-    return SettingProblem(facts_, assumed);
+    return SettingProblem(facts_, assumed, Expected::kServer);
   };
 
   const std::string evicting = "maxmemory:100\r\nmaxmemory_policy:volatile-lru\r\n";
@@ -227,6 +231,75 @@ TEST_F(HandshakeTest, EvictionIsAProblemOfTheSettingsAndRefusesNoConnection) {
   EXPECT_EQ(problem("maxmemory:0\r\nmaxmemory_policy:volatile-lru\r\n"), "");
   EXPECT_EQ(problem("maxmemory:100\r\nmaxmemory_policy:noeviction\r\n"), "");
   EXPECT_EQ(problem(""), "does not tell maxmemory and maxmemory_policy: allow the user INFO");
+}
+
+TEST_F(HandshakeTest, SentinelIsAskedWhatItIsAndGetsNoScripts) {
+  answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
+  EXPECT_THAT(Play("redis://u:p@host", Expected::kSentinel),
+              ElementsAre("AUTH u p", "PING", "INFO server", "CLIENT SETNAME lockkeeperd:1"));
+  EXPECT_FALSE(problem_);
+
+  answers_["INFO server"] = Error("NOPERM no");
+  Play("redis://host", Expected::kSentinel);
+  EXPECT_FALSE(problem_) << "it need not allow INFO";
+}
+
+TEST_F(HandshakeTest, RedisServerIsNoSentinel) {
+  answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:standalone\r\n");
+  Play("redis://host", Expected::kSentinel);
+
+  ASSERT_TRUE(problem_);
+  EXPECT_EQ(problem_->kind, Kind::kRefused);
+  EXPECT_EQ(problem_->text,
+            "is a Redis server, not a Sentinel: name Sentinels, or use redis://host:port");
+}
+
+TEST_F(HandshakeTest, SentinelHasAPasswordOfItsOwn) {
+  answers_["PING"] = Error("NOAUTH Authentication required.");
+  Play("redis://host", Expected::kSentinel);
+
+  ASSERT_TRUE(problem_);
+  EXPECT_EQ(problem_->kind, Kind::kRefused);
+  EXPECT_EQ(problem_->text,
+            "demands a password, which is not that of Redis: put it into a file "
+            "(store.sentinel_password_file)");
+}
+
+TEST_F(HandshakeTest, ReplicaThatSentinelsNameAsPrimaryIsAskedAboutAgain) {
+  answers_["ROLE"] = Array({"slave", "10.0.0.7", "6380"});
+  Play("redis://host", Expected::kPrimary);
+
+  ASSERT_TRUE(problem_);
+  EXPECT_EQ(problem_->kind, Kind::kUnreachable);
+  EXPECT_THAT(problem_->text, HasSubstr("though the Sentinels name it as the primary"));
+}
+
+// Otherwise it may grant locks for ever after another one took its place.
+TEST_F(HandshakeTest, PrimaryOfSentinelsMustStopWithoutReplicas) {
+  const auto problem = [this](const std::string& replicas, const std::string& lag,
+                              const Assumptions& assumed = {}) {
+    answers_["CONFIG GET"] =
+        Array({"min-replicas-to-write", replicas, "min-replicas-max-lag", lag});
+    Play();
+    return SettingProblem(facts_, assumed, Expected::kPrimary);
+  };
+
+  EXPECT_EQ(problem("1", "3"), "");
+  EXPECT_EQ(facts_.WritesAloneFor(), std::chrono::seconds(4)) << "Redis looks once a second";
+  const std::string endless =
+      "may go on with writes after the Sentinels have replaced it: set `min-replicas-to-write 1` "
+      "and `min-replicas-max-lag 3` on all servers, or name what is given up with `store.assume: "
+      "[no_split_brain]`";
+  EXPECT_EQ(problem("0", "10"), endless);
+  EXPECT_EQ(facts_.WritesAloneFor(), std::nullopt);
+  EXPECT_EQ(problem("1", "0"), endless);
+  EXPECT_EQ(problem("0", "10", {.no_split_brain = true}), "");
+  EXPECT_EQ(SettingProblem(facts_, {}, Expected::kServer), "") << "only its operator replaces it";
+
+  answers_["CONFIG GET"] = Error("NOPERM no");
+  Play();
+  EXPECT_THAT(SettingProblem(facts_, {}, Expected::kPrimary),
+              HasSubstr("does not tell min-replicas-to-write: allow the user CONFIG GET"));
 }
 
 TEST_F(HandshakeTest, LoadingServerIsUnreachableNotRefused) {
@@ -277,7 +350,7 @@ TEST_F(HandshakeTest, MissingRightsAreAProblemOfTheSettingsAndTheRulesThatAddThe
   Play();
 
   EXPECT_FALSE(problem_);
-  EXPECT_EQ(SettingProblem(facts_, {.no_eviction = true}),
+  EXPECT_EQ(SettingProblem(facts_, {.no_eviction = true}, Expected::kServer),
             "does not allow the daemon's user all that locks need: let `ACL SETUSER` add &lk:* "
             "+publish +setrange ~lk:* (docs/operating/redis.md)");
 }

@@ -183,9 +183,43 @@ TEST_F(LossJudgeTest, RestartIsALossUnlessItWasDurableBeforeAndAfter) {
       }
     }
   }
+  sighting_.life.promoted = true;
+  sighting_.life.durable = false;
+  ExpectLoss(LossKind::kPromoted);
   sighting_.life.durable = sighting_.seen->marker.durable = false;
   policy_.assume_durable = true;
   EXPECT_EQ(Judged().kind, Kind::kRewrite);
+}
+
+// The primary before may have granted leases until then.
+TEST_F(LossJudgeTest, QuarantineOutlastsTheIsolationOfThePrimaryBefore) {
+  sighting_.life = {.run_id = kLaterRun, .promoted = true, .isolation = 4s};
+  EXPECT_EQ(NameOf(Judged().loss), "promoted");
+  EXPECT_EQ(Judged().marker.quarantine_end.micros,
+            kNow + core::Micros(QuarantineOf(30s) + 4s).count());
+
+  policy_.quarantine = QuarantineMode::kOff;
+  EXPECT_EQ(Judged().marker.quarantine_end.micros, 0);
+}
+
+TEST_F(LossJudgeTest, QuarantineWithIsolationIsNoClockStep) {
+  sighting_.life.isolation = 4s;
+  sighting_.seen->marker.epoch = 4;
+  sighting_.seen->marker.quarantine_end.micros =
+      kNow + core::Micros(QuarantineOf(30s) + 4s).count();
+  EXPECT_EQ(Judged().kind, Kind::kTrusted);
+
+  ++sighting_.seen->marker.quarantine_end.micros;
+  EXPECT_EQ(NameOf(Judged().loss), "clock_step");
+}
+
+TEST_F(LossJudgeTest, LongerLeasesOfOthersOutlastTheIsolationToo) {
+  sighting_.life.isolation = 4s;
+  sighting_.seen->marker.epoch = 4;
+  sighting_.seen->marker.ttl_ceiling = 1s;
+  EXPECT_EQ(Judged().kind, Kind::kRewrite);
+  EXPECT_EQ(Judged().marker.quarantine_end.micros,
+            kNow + core::Micros(QuarantineOf(30s) + 4s).count());
 }
 
 // A durable server that has an older beat than this daemon wrote did not keep everything.

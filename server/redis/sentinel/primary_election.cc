@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/sentinel/primary_election.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace lockkeeper::redis {
+namespace {
+
+constexpr int64_t kPortMax = std::numeric_limits<uint16_t>::max();
+constexpr int64_t kSentinelsMax = 1'000;
+
+std::optional<int64_t> ReadNumber(std::string_view text, int64_t max) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (number < 0 || number > max) return std::nullopt;
+  return number;
+}
+
+// The value behind `name` in an array of names and values; empty if there is none.
+std::string_view Value(const Reply& reply, std::string_view name) {
+  for (size_t i = 0; i + 1 < reply.items.size(); i += 2) {
+    if (reply.items[i].text == name) return reply.items[i + 1].text;
+  }
+  return "";
+}
+
+std::optional<ServerAddress> AddressOf(std::string_view host, std::string_view port) {
+  const auto number = ReadNumber(port, kPortMax);
+  if (host.empty() || !number || *number == 0) return std::nullopt;
+  return ServerAddress{std::string(host), static_cast<uint16_t>(*number)};
+}
+
+}  // namespace
+
+Election Elect(std::span<const SentinelView> views, const ElectionRules& rules) {
+  Election election{.known = std::max<size_t>(rules.named, 1)};
+  std::set<std::string_view> heard;
+  std::map<ServerAddress, size_t> votes;  // With the highest config epoch.
+  for (const SentinelView& view : views) {
+    if (view.asked < rules.oldest || !heard.insert(view.id).second) continue;
+    election.known = std::max(election.known, view.sentinels);
+    if (view.config_epoch > election.config_epoch) votes.clear();
+    election.config_epoch = std::max(election.config_epoch, view.config_epoch);
+    if (view.config_epoch == election.config_epoch) ++votes[view.primary];
+  }
+  election.heard = heard.size();
+  election.needed = rules.majority == Majority::kNeeded ? election.known / 2 + 1 : 1;
+  if (votes.empty() || election.heard < election.needed) return election;
+  const bool stays = rules.current && votes.contains(*rules.current);
+  const auto most =
+      std::ranges::max_element(votes, {}, &std::pair<const ServerAddress, size_t>::second);
+  election.primary = stays ? *rules.current : most->first;
+  return election;
+}
+
+std::optional<ServiceState> ReadServiceState(const Reply& reply) {
+  const auto epoch = ReadNumber(Value(reply, "config-epoch"), std::numeric_limits<int64_t>::max());
+  const auto others = ReadNumber(Value(reply, "num-other-sentinels"), kSentinelsMax);
+  if (reply.type != Reply::Type::kArray || !epoch || !others) return std::nullopt;
+  return ServiceState{*epoch, static_cast<size_t>(*others) + 1};
+}
+
+std::optional<ServerAddress> ReadPrimaryAddress(const Reply& reply) {
+  if (reply.type != Reply::Type::kArray || reply.items.size() != 2) return std::nullopt;
+  return AddressOf(reply.items[0].text, reply.items[1].text);
+}
+
+std::vector<OtherSentinel> ReadOtherSentinels(const Reply& reply) {
+  std::vector<OtherSentinel> others;
+  if (reply.type != Reply::Type::kArray) return others;
+  for (const Reply& one : reply.items) {
+    const auto address = AddressOf(Value(one, "ip"), Value(one, "port"));
+    const std::string_view id = Value(one, "runid");
+    if (!address || id.empty()) continue;
+    others.push_back({std::string(id), *address});
+    if (others.size() == kSentinelsMax) break;
+  }
+  return others;
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which server is the primary, by what the Sentinels say. No I/O.
+//
+// A failover needs the votes of a majority of the Sentinels, and raises the config epoch of the
+// service. So of the answers of a majority the one with the highest config epoch counts, and a
+// Sentinel that was cut off is outvoted.
+// Source: the page "Redis Sentinel client spec" of the documentation of Redis, and "Sentinels and
+// replicas auto discovery" and "Configuration epochs" of its page on Sentinel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/types.h"
+#include "redis/node/reply.h"
+
+namespace lockkeeper::redis {
+
+struct ServerAddress {
+  std::string host;  // Name or address, without brackets.
+  uint16_t port = 0;
+
+  auto operator<=>(const ServerAddress&) const = default;
+};
+
+// What one Sentinel says.
+struct SentinelView {
+  std::string id;  // Of the Sentinel, 40 hex digits.
+  ServerAddress primary;
+  int64_t config_epoch = 0;
+  size_t sentinels = 1;  // That it knows of, itself included.
+  core::Instant asked;   // When it was asked: what it said was true then or later.
+};
+
+struct Election {
+  std::optional<ServerAddress> primary;  // Nothing if too few have been heard.
+  int64_t config_epoch = 0;
+  size_t heard = 0;   // Sentinels whose views count.
+  size_t needed = 1;  // A majority of all.
+  size_t known = 1;   // All that are known of.
+};
+
+enum class Majority { kNeeded, kNotNeeded };
+
+struct ElectionRules {
+  core::Instant oldest;  // Views that are older do not count.
+  size_t named = 1;      // Sentinels that the configuration names.
+  Majority majority = Majority::kNeeded;
+  // The primary so far. It stays if another one is said with the same config epoch: one server may
+  // be known by several addresses.
+  std::optional<ServerAddress> current;
+};
+
+Election Elect(std::span<const SentinelView> views, const ElectionRules& rules);
+
+// Readers of what a Sentinel answers. Nothing if it is malformed.
+// Of SENTINEL MASTER: config epoch and number of Sentinels.
+struct ServiceState {
+  int64_t config_epoch = 0;
+  size_t sentinels = 1;
+};
+std::optional<ServiceState> ReadServiceState(const Reply& reply);
+// Of SENTINEL GET-MASTER-ADDR-BY-NAME.
+std::optional<ServerAddress> ReadPrimaryAddress(const Reply& reply);
+// Of SENTINEL SENTINELS: the others.
+struct OtherSentinel {
+  std::string id;
+  ServerAddress address;
+};
+std::vector<OtherSentinel> ReadOtherSentinels(const Reply& reply);
+
+}  // namespace lockkeeper::redis
