@@ -68,6 +68,9 @@ class SentinelWatch {
   SentinelWatch(const SentinelWatch&) = delete;
   SentinelWatch& operator=(const SentinelWatch&) = delete;
 
+  // That it is connected to, or tries to be: those of the options, and what these tell of.
+  size_t known() const { return sentinels_.size(); }
+
  private:
   class Sentinel;
 

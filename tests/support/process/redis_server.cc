@@ -115,11 +115,13 @@ void RedisServer::Start(const std::vector<std::string>& extra_settings, Readines
   for (int i = 0; i < kPortTries; ++i) {
     WriteConfiguration(extra_settings);
     unlink(socket_path().c_str());  // Of a killed predecessor: nobody listens there.
-    process_ = std::make_unique<ChildProcess>(
-        ChildProcessOptions{.command = {options_.program, directory_.Path("redis.conf")},
-                            .output_file = directory_.Path("output"),
-                            .working_directory = directory_.path(),
-                            .environment = options_.environment});
+    std::vector<std::string> command = {options_.program, directory_.Path("redis.conf")};
+    if (options_.sentinel) command.emplace_back("--sentinel");
+    process_ =
+        std::make_unique<ChildProcess>(ChildProcessOptions{.command = std::move(command),
+                                                           .output_file = directory_.Path("output"),
+                                                           .working_directory = directory_.path(),
+                                                           .environment = options_.environment});
     if (WaitUntilItAnswers(readiness) == Began::kYes) return;
     if (first) port_ = FreePort();
   }

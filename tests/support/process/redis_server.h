@@ -26,6 +26,7 @@ enum class Readiness { kAnswers, kListens };  // Listens: it may still be loadin
 
 struct RedisServerOptions {
   std::string program = "redis-server";
+  bool sentinel = false;  // Runs as a Sentinel.
   Listening listening = Listening::kUnixSocket;
   Durability durability = Durability::kNone;
   std::vector<std::string> settings;  // Further lines of its configuration file.
