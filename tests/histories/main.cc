@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // histories --checker PROGRAM [--minutes N | --runs N] [--run-seconds N] [--seed S]
-// [--output FOLDER] [--without FAULT...] [--keep] [--daemon PROGRAM]: runs of a Redis, daemons and
-// clients as processes, with faults. Each leaves a history that the checker accepts or refuses.
-// Exit code 0 only if all were accepted.
+// [--output FOLDER] [--without FAULT...] [--failovers N] [--keep] [--daemon PROGRAM]: runs of a
+// Redis, daemons and clients as processes, with faults; or one run of a primary, replicas and
+// Sentinels with so many failovers. Each leaves a history that the checker accepts or refuses. Exit
+// code 0 only if all were accepted, and the lease that is held through the failovers was kept.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -16,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "histories/failovers.h"
 #include "histories/faults.h"
 #include "histories/scene.h"
 
@@ -23,9 +26,13 @@ namespace {
 
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
+using lockkeeper::histories::FailoverReport;
+using lockkeeper::histories::Failovers;
 using lockkeeper::histories::FaultOptions;
 using lockkeeper::histories::Faults;
-using lockkeeper::histories::SceneOptions;
+using lockkeeper::histories::Journal;
+using lockkeeper::histories::Scene;
+using lockkeeper::histories::StoreKind;
 
 constexpr seconds kQuietBegin{1};
 constexpr seconds kQuietEnd{4};  // Longer than the longest quarantine.
@@ -40,6 +47,7 @@ struct Options {
   int run_seconds = 180;
   uint64_t seed = std::random_device{}();
   std::set<std::string> without;
+  int failovers = 0;  // 0: faults of one Redis.
   bool keep = false;
 };
 
@@ -55,35 +63,60 @@ bool Accepts(const Options& options, const std::string& folder,
   return end && end->exit_code == 0;
 }
 
+// Tells what a run with failovers has measured. Whether its lease was kept.
+bool Tell(FailoverReport report) {
+  std::vector<std::chrono::milliseconds>& times = report.until_granted;
+  std::sort(times.begin(), times.end());
+  std::cout << report.failovers << " failovers; locks were granted again after "
+            << times[times.size() / 2].count() << " ms in the median and " << times.back().count()
+            << " ms at most\n";
+  std::cout << "a lease that was extended all the time came to its end in " << report.leases_ended
+            << " of them\n";
+  if (report.holder_problem.empty()) return true;
+  std::cout << "it was lost before its end: " << report.holder_problem << "\n";
+  return false;
+}
+
 bool Run(const Options& options, uint64_t seed) {
   lockkeeper::support::Random random(seed);
   const bool forgetting = seed % 2 == 0;  // So that two runs are one of each kind.
+  const bool fails_over = options.failovers > 0;
+  bool kept = true;
   const std::string folder = options.output + "/" + std::to_string(seed);
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  std::cout << "seed " << seed << (forgetting ? ", the store forgets: " : ": ") << std::flush;
+  std::cout << "seed " << seed
+            << (fails_over   ? ", the store fails over: "
+                : forgetting ? ", the store forgets: "
+                             : ": ")
+            << std::flush;
 
   std::vector<std::string> histories = {folder + "/faults.jsonl"};
   {
-    lockkeeper::histories::Scene scene({.daemon_program = std::filesystem::absolute(options.daemon),
-                                        .client_program = HISTORY_CLIENT_PROGRAM,
-                                        .output = folder},
-                                       random.Bits());
-    lockkeeper::histories::Journal journal(histories[0]);
-    Faults faults(scene, journal, {forgetting, options.without}, random.Bits());
+    Scene scene({.store = fails_over ? StoreKind::kSentinels : StoreKind::kOneRedis,
+                 .daemon_program = std::filesystem::absolute(options.daemon),
+                 .client_program = HISTORY_CLIENT_PROGRAM,
+                 .output = folder},
+                random.Bits());
+    Journal journal(histories[0]);
     scene.StartDaemons();
     scene.StartClients();
     const auto end = Clock::now() + seconds(options.run_seconds);
     std::this_thread::sleep_for(kQuietBegin);
-    faults.RunUntil(end - kQuietEnd);
-    std::this_thread::sleep_until(end);
+    if (fails_over) {
+      kept = Tell(Failovers(scene, journal, random.Bits()).Run(options.failovers));
+    } else {
+      Faults faults(scene, journal, {forgetting, options.without}, random.Bits());
+      faults.RunUntil(end - kQuietEnd);
+      std::this_thread::sleep_until(end);
+    }
     scene.StopClients();
     for (const std::string& history : scene.histories()) {
       // A client that was killed at once has asked nothing.
       if (std::filesystem::exists(history)) histories.push_back(history);
     }
   }
-  const bool accepted = Accepts(options, folder, histories);
+  const bool accepted = Accepts(options, folder, histories) && kept;
   if (accepted && !options.keep) std::filesystem::remove_all(folder);
   if (!accepted) std::cout << "histories and logs: " << folder << "\n";
   return accepted;
@@ -115,6 +148,8 @@ int main(int argc, char** argv) {
   app.add_option("--output", options.output, "Folder for the histories")->capture_default_str();
   app.add_option("--without", options.without, "Faults that do not happen")
       ->check(CLI::IsMember(Faults::Names()));
+  app.add_option("--failovers", options.failovers, "Failovers of a primary behind Sentinels")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--keep", options.keep, "Keep histories that were accepted");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -16,6 +16,8 @@ namespace lockkeeper::histories {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestTtl{2'000};
+constexpr std::chrono::milliseconds kLongestTtlWithSentinels{5'000};
+constexpr std::chrono::milliseconds kPrimarySilence{1'000};
 constexpr std::chrono::milliseconds kPatience{30'000};
 constexpr std::chrono::milliseconds kBetweenTries{50};
 
@@ -24,18 +26,34 @@ constexpr std::chrono::milliseconds kBetweenTries{50};
 Scene::Scene(SceneOptions options, uint64_t seed)
     : options_(std::move(options)),
       random_(seed),
-      redis_({.durability = support::Durability::kDiskAlways, .environment = clock_.environment()}),
       daemons_(static_cast<size_t>(options_.daemons)),
       clients_(static_cast<size_t>(options_.clients)),
       began_(support::BootNanos()) {
+  if (options_.store == StoreKind::kSentinels) {
+    sentinels_ = std::make_unique<support::SentinelSet>(
+        support::SentinelSetOptions{.down_after = kPrimarySilence});
+  } else {
+    redis_ = std::make_unique<support::RedisServer>(support::RedisServerOptions{
+        .durability = support::Durability::kDiskAlways, .environment = clock_.environment()});
+  }
   for (size_t i = 0; i < daemons_.size(); ++i) {
-    daemons_[i].redis = std::make_unique<support::ConnectionGate>(redis_.socket_path());
+    if (redis_) {
+      daemons_[i].redis = std::make_unique<support::ConnectionGate>(redis_->socket_path());
+    }
     daemons_[i].clients = std::make_unique<support::ConnectionGate>(DaemonSocket(i));
   }
 }
 
 Scene::~Scene() {
   for (size_t i = 0; i < daemons_.size(); ++i) KeepLog(i);
+}
+
+std::chrono::milliseconds Scene::longest_ttl() const {
+  return sentinels_ ? kLongestTtlWithSentinels : kLongestTtl;
+}
+
+std::string Scene::StoreUrl(size_t i) const {
+  return sentinels_ ? sentinels_->url() : "unix://" + daemons_[i].redis->path();
 }
 
 std::string Scene::DaemonSocket(size_t i) const {
@@ -45,11 +63,11 @@ std::string Scene::DaemonSocket(size_t i) const {
 void Scene::StartDaemon(size_t i) {
   daemons_[i].process = std::make_unique<support::DaemonProcess>(support::DaemonProcessOptions{
       .program = options_.daemon_program,
-      .arguments = {"--redis", "unix://" + daemons_[i].redis->path(), "--listen",
-                    "unix:" + DaemonSocket(i), "--http-listen", ""},
+      .arguments = {"--redis", StoreUrl(i), "--listen", "unix:" + DaemonSocket(i), "--http-listen",
+                    ""},
       .environment = {{"LOCKKEEPERD_STORE_RECORD_RETENTION", "24h"},
                       {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "3s"},
-                      {"LOCKKEEPERD_LEASE_MAX_TTL", "3s"},
+                      {"LOCKKEEPERD_LEASE_MAX_TTL", sentinels_ ? "5s" : "3s"},
                       {"LOCKKEEPERD_DRAIN_TIMEOUT", "2s"}}});
 }
 
@@ -64,7 +82,7 @@ void Scene::StartDaemons() {
 void Scene::GrantLongestLease(size_t i) {
   support::LockClient client(daemon_gate(i).address(), kPatience);
   const auto request =
-      support::AcquireOf("longest" + std::to_string(i), support::NewLeaseId(), kLongestTtl);
+      support::AcquireOf("longest" + std::to_string(i), support::NewLeaseId(), longest_ttl());
   const auto until = std::chrono::steady_clock::now() + kPatience;
   for (auto answer = client.Acquire(request); !answer.response.has_lease();
        answer = client.Acquire(request)) {
@@ -129,7 +147,7 @@ void Scene::DrainDaemon(size_t i) {
 }
 
 std::string Scene::RedisData() const {
-  return std::filesystem::path(redis_.socket_path()).parent_path() / "appendonlydir";
+  return std::filesystem::path(redis_->socket_path()).parent_path() / "appendonlydir";
 }
 
 void Scene::KeepData() {

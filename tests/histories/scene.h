@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One Redis, daemons before it, clients before those, as processes: on unix sockets in a private
-// directory, with a gate on each daemon's link to Redis and on the clients' link to each daemon.
+// One Redis, or a primary with replicas and Sentinels; daemons before it, clients before those, as
+// processes, with their files in a private directory. On unix sockets, with a gate on each daemon's
+// link to the one Redis and on the clients' link to each daemon.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,16 @@
 #include "support/process/connection_gate.h"
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
+#include "support/process/sentinel_set.h"
 #include "support/process/temporary_directory.h"
 #include "support/random.h"
 
 namespace lockkeeper::histories {
 
+enum class StoreKind { kOneRedis, kSentinels };
+
 struct SceneOptions {
+  StoreKind store = StoreKind::kOneRedis;
   std::string daemon_program;
   std::string client_program;
   std::string output;  // Folder that gets histories and logs.
@@ -34,6 +39,9 @@ struct SceneOptions {
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe; made on the main thread.
 class Scene {
  public:
+  // No lease is longer, and the first lease of each daemon is as long: a failover takes long.
+  std::chrono::milliseconds longest_ttl() const;
+
   Scene(SceneOptions options, uint64_t seed);
   // Writes the logs of the daemons that run.
   ~Scene();
@@ -51,9 +59,11 @@ class Scene {
   bool DaemonRuns(size_t i) const { return daemons_[i].process != nullptr; }
   support::DaemonProcess& daemon(size_t i) { return *daemons_[i].process; }
   support::ConnectionGate& daemon_gate(size_t i) { return *daemons_[i].clients; }
+  // Of one Redis, as redis().
   support::ConnectionGate& redis_gate(size_t i) { return *daemons_[i].redis; }
   support::ChildProcess& client(size_t i) { return *clients_[i].process; }
-  support::RedisServer& redis() { return redis_; }
+  support::RedisServer& redis() { return *redis_; }
+  support::SentinelSet& sentinels() { return *sentinels_; }
   support::ServerClock& clock() { return clock_; }
 
   void StartDaemon(size_t i);
@@ -82,6 +92,7 @@ class Scene {
   };
 
   std::string DaemonSocket(size_t i) const;
+  std::string StoreUrl(size_t i) const;
   // The longest lease that will ever be is granted before anything can be lost.
   void GrantLongestLease(size_t i);
   void StartClient(size_t i);
@@ -92,7 +103,8 @@ class Scene {
   support::Random random_;
   support::TemporaryDirectory directory_;
   support::ServerClock clock_;
-  support::RedisServer redis_;
+  std::unique_ptr<support::RedisServer> redis_;      // Null with Sentinels.
+  std::unique_ptr<support::SentinelSet> sentinels_;  // Null otherwise.
   std::vector<Daemon> daemons_;
   std::vector<Client> clients_;
   std::vector<std::string> histories_;

@@ -62,7 +62,8 @@ TEST(ExampleConfigTest, EveryExampleCanBeUsed) {
     EXPECT_TRUE(CheckConfig(*loaded).ok()) << name << ": " << CheckConfig(*loaded);
   }
   EXPECT_EQ(examples,
-            (std::set<std::string>{"central.yaml", "embedded.yaml", "redis.yaml", "sidecar.yaml"}));
+            (std::set<std::string>{"central.yaml", "embedded.yaml", "redis.yaml", "sentinel.yaml",
+                                   "sidecar.yaml"}));
 }
 
 std::string Code(std::string_view text) {
