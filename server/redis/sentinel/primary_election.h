@@ -59,15 +59,15 @@ struct ElectionRules {
 Election Elect(std::span<const SentinelView> views, const ElectionRules& rules);
 
 // Readers of what a Sentinel answers. Nothing if it is malformed.
-// Of SENTINEL MASTER: config epoch and number of Sentinels.
+// The state of the service: config epoch and number of Sentinels.
 struct ServiceState {
   int64_t config_epoch = 0;
   size_t sentinels = 1;
 };
 std::optional<ServiceState> ReadServiceState(const Reply& reply);
-// Of SENTINEL GET-MASTER-ADDR-BY-NAME.
+// The address of the primary, by itself.
 std::optional<ServerAddress> ReadPrimaryAddress(const Reply& reply);
-// Of SENTINEL SENTINELS: the others.
+// The other Sentinels.
 struct OtherSentinel {
   std::string id;
   ServerAddress address;

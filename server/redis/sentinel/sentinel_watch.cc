@@ -35,7 +35,7 @@ Command Question(std::string_view subcommand, std::string_view service) {
   return question;
 }
 
-// The names in the answer to SENTINEL MASTERS.
+// The names of all services, from the list of what a Sentinel watches.
 std::string ServicesIn(const Reply& reply) {
   std::vector<std::string> names;
   for (const Reply& service : reply.items) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Asks all Sentinels of a service where its primary is, and moves the node there. They are asked
-// once a second, when one of them announces a failover (+switch-master), and when a connection of
-// the node breaks. Sentinels that the configuration does not name are learned from the others.
+// once a second, when one of them announces a failover, and when a connection of the node breaks.
+// Sentinels that the configuration does not name are learned from the others.
 //
 // Fails closed: while no majority of the Sentinels answers, nobody knows whether the primary was
 // replaced, and the node is moved nowhere. So a daemon that is cut off together with the old

@@ -9,13 +9,12 @@ namespace lockkeeper::support {
 namespace {
 
 constexpr std::chrono::seconds kLimit{120};
-constexpr std::chrono::milliseconds kPollInterval{20};
 
 void Await(const std::string& what, const std::function<bool()>& is_so) {
   const auto until = std::chrono::steady_clock::now() + kLimit;
   while (!is_so()) {
     if (std::chrono::steady_clock::now() > until) throw std::runtime_error("never: " + what);
-    std::this_thread::sleep_for(kPollInterval);
+    std::this_thread::yield();  // Each look waits for replies of processes.
   }
 }
 
