@@ -42,10 +42,8 @@ bool NodeClock::Saw(core::Instant sent, core::Instant received, core::NodeTime n
   return true;
 }
 
-core::Micros NodeClock::SetBy(core::Instant sent, core::Instant received,
-                              core::NodeTime node) const {
-  const int64_t ahead = node.micros - MicrosOf(sent) / 2 - MicrosOf(received) / 2;
-  return core::Micros(ahead - low_ / 2 - high_ / 2);
+core::Micros NodeClock::AheadOf(const NodeClock& other) const {
+  return core::Micros((low_ + high_) / 2 - (other.low_ + other.high_) / 2);
 }
 
 NodeClock NodeClock::AheadBy(core::Micros by) const {

@@ -22,8 +22,8 @@ class NodeClock {
   bool Saw(core::Instant sent, core::Instant received, core::NodeTime node,
            core::Micros never_a_step = kNeverAStep);
 
-  // How far the clock was set, by a reply outside of the bounds. Requires: known().
-  core::Micros SetBy(core::Instant sent, core::Instant received, core::NodeTime node) const;
+  // How far this clock is ahead of `other`. Requires: both are known().
+  core::Micros AheadOf(const NodeClock& other) const;
 
   // This clock, shifted forward by `by`.
   NodeClock AheadBy(core::Micros by) const;

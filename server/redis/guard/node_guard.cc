@@ -206,7 +206,7 @@ void NodeGuard::OnSeen(Route route, Instant sent, int64_t beats, MayImprove may_
                     .life = node_.life(route),
                     .evicted_before = evicted_,
                     .clock_steps = clock_steps_,
-                    .clock_offset = ClockOffset(sent, {reply->items[0].integer}, found->marker),
+                    .clock_offset = ClockOffset(found->marker),
                     .older_data = older_data_,
                     .ceiling_wanted = InQuarantine() ? ceiling_wanted_ : Millis(0),
                     .may_improve = may_improve == MayImprove::kYes,

@@ -83,8 +83,7 @@ class NodeGuard final : public StoreGuard {
   void LearnClockAnew(core::Instant sent, core::NodeTime node);
   bool IsNewer(const StoreMarker& marker) const;
   void LearnClockOfNewEpoch(core::Instant sent, core::NodeTime node, const SeenMarker& seen);
-  core::Micros ClockOffset(core::Instant sent, core::NodeTime node,
-                           const std::optional<SeenMarker>& seen) const;
+  core::Micros ClockOffset(const std::optional<SeenMarker>& seen) const;
   void Check(Route route, MayImprove may_improve = MayImprove::kNo);
   void CheckAgainSoon();
   void OnSeen(Route route, core::Instant sent, int64_t beats, MayImprove may_improve,

@@ -88,13 +88,12 @@ void NodeGuard::LearnClockOfNewEpoch(Instant sent, NodeTime node, const SeenMark
 }
 
 // How far the node's clock is ahead of service time: the newest marker says so, unless the clock
-// was set since.
-Micros NodeGuard::ClockOffset(Instant sent, NodeTime node,
-                              const std::optional<SeenMarker>& seen) const {
+// was set since. Then all replies since the step tell it: a single one may have been slow.
+Micros NodeGuard::ClockOffset(const std::optional<SeenMarker>& seen) const {
   if (!known_) return {};
   const StoreMarker& newest = seen && IsNewer(seen->marker) ? seen->marker : known_->marker;
   if (clock_steps_.count == 0 || clock_steps_.epoch < newest.epoch) return newest.clock_offset;
-  return service_clock_.SetBy(sent, clock_.Now(), node);
+  return node_clock_.AheadOf(service_clock_);
 }
 
 }  // namespace lockkeeper::redis

@@ -37,6 +37,17 @@ TEST(NodeClockTest, EachAnswerNarrowsTheBounds) {
             2 * 50'000 + 2'000 + 2 * 200);
 }
 
+TEST(NodeClockTest, DifferenceOfTwoClocksIsThatOfTheirBestAnswers) {
+  NodeClock one;
+  ASSERT_TRUE(one.Saw(At(0ms), At(2ms), Node(1ms)));
+  ASSERT_TRUE(one.Saw(At(100ms), At(300ms), Node(101ms)));  // It was slow.
+  NodeClock other;
+  ASSERT_TRUE(other.Saw(At(0ms), At(2ms), Node(5'001ms)));
+
+  EXPECT_NEAR(static_cast<double>(other.AheadOf(one).count()), 5e6, 500);
+  EXPECT_EQ(one.AheadOf(other), -other.AheadOf(one));
+}
+
 TEST(NodeClockTest, StepIsNoticedInBothDirections) {
   for (const auto step : {60ms, -60ms, 3'600'000ms, -3'600'000ms}) {
     NodeClock clock;

@@ -261,6 +261,26 @@ TEST_F(TwoLossesTest, DaemonThatMeasuredTheStepByASlowAnswerFollows) {
   EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(1h - 10ms), Lt(1h + 10ms)));
 }
 
+// Another daemon would find the marker wrong, and one step would cost three quarantines.
+TEST_F(TwoLossesTest, StepThatAQuickAnswerShowedIsNotMeasuredByTheSlowLookAfterIt) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  executor_.AdvanceBy(2s);
+  server_.clock().StepBy(-4s);
+  two.node.GoAway(InFlight::kLost);
+  one.node.PlanNext({.request_delay = 222ms});
+  EXPECT_FALSE(one.guard.OnAnswered({0}, clock_.Now() - 60ms, server_.clock().Now()));
+  ASSERT_TRUE(PermitsSoon(one));
+  two.node.ComeBack();
+
+  executor_.AdvanceBy(5s);
+
+  EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(-4s - 40ms), Lt(-4s + 40ms)));
+  EXPECT_EQ(one.guard.trust().epoch, 2);
+  EXPECT_EQ(two.guard.trust().epoch, 2);
+}
+
 // It finds by the end of a quarantine that the clock was set back, and not by how much.
 TEST_F(TwoLossesTest, DaemonThatKnewTheClockCorrectsOneThatDidNot) {
   Guarded& one = Another();
