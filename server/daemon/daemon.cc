@@ -41,9 +41,6 @@ using core::Millis;
 // On top of connect_timeout, so that the first attempt can fail by itself.
 constexpr Millis kFirstContactMargin{500};
 
-constexpr Millis kSentinelAskInterval{1'000};
-constexpr Millis kSentinelAnswerLifetime{3'000};
-
 redis::Assumptions AssumptionsOf(const config::StoreConfig& store) {
   const auto has = [&](std::string_view word) {
     return std::find(store.assume.begin(), store.assume.end(), word) != store.assume.end();
@@ -292,9 +289,9 @@ redis::RedisNodeOptions Daemon::Parts::NodeOptions(const daemon::StoreAccess& ac
                                   .request_timeout = config.store.request_timeout,
                                   .assumed = AssumptionsOf(config.store),
                                   .seed = os::RandomBits()};
-  if (access.url.has_sentinels()) {
+  if (const auto sentinels = SentinelOptionsFor(access)) {
     options.expected = redis::Expected::kPrimary;
-    options.isolation_min = kSentinelAnswerLifetime + kSentinelAskInterval;
+    options.isolation_min = sentinels->Isolation();
   }
   return options;
 }
@@ -312,8 +309,6 @@ std::optional<redis::SentinelOptions> Daemon::Parts::SentinelOptionsFor(
                                 .client_name = "lockkeeperd:" + core::Hex16(daemon_id),
                                 .connect_timeout = config.store.connect_timeout,
                                 .request_timeout = config.store.request_timeout,
-                                .ask_interval = kSentinelAskInterval,
-                                .answer_lifetime = kSentinelAnswerLifetime,
                                 .seed = os::RandomBits()};
 }
 
@@ -333,8 +328,10 @@ absl::Status Daemon::Parts::StartLocks() {
   };
   locks = std::make_unique<daemon::LockLoop>(
       options, daemon::LockLoopDeps{*lock_observer, health, metrics, log});
+  // The Sentinels are connected to first.
+  const int attempts = access->url.has_sentinels() ? 2 : 1;
   const auto contact =
-      locks->WaitForFirstContact(config.store.connect_timeout + kFirstContactMargin);
+      locks->WaitForFirstContact(config.store.connect_timeout * attempts + kFirstContactMargin);
   if (contact && contact->refused) {
     return core::Error(core::ErrorReason::kStoreUnavailable, contact->problem);
   }

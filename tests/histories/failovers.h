@@ -17,7 +17,8 @@ namespace lockkeeper::histories {
 
 struct FailoverReport {
   int failovers = 0;
-  // From when the Sentinels agreed on another primary until a daemon granted something new.
+  // From when the Sentinels agreed on another primary, and all servers ran again, until a daemon
+  // granted something new.
   std::vector<std::chrono::milliseconds> until_granted;
   // Of a lock that somebody holds all the time: leases that came to their end because no daemon
   // could extend them, and what went wrong besides. Empty: nothing did.

@@ -14,6 +14,8 @@ namespace {
 using Kind = StoreProblem::Kind;
 
 constexpr int kMajorVersionMin = 7;
+// Of min-replicas-max-lag, in seconds: a failover stops grants for as long.
+constexpr int64_t kMaxLagMax = 30;
 constexpr int64_t kSecond = core::Micros(std::chrono::seconds(1)).count();
 
 // Errors that pass without anybody changing a setting.
@@ -185,8 +187,8 @@ NodeLife ServerFacts::Life() const {
 std::optional<core::Millis> ServerFacts::WritesAloneFor() const {
   const auto replicas = PositiveSetting(config, "min-replicas-to-write");
   const auto lag = PositiveSetting(config, "min-replicas-max-lag");
-  if (!replicas || !lag) return std::nullopt;
-  return std::chrono::seconds(*lag) + std::chrono::seconds(1);
+  if (!replicas || !lag || *lag > kMaxLagMax) return std::nullopt;
+  return std::chrono::seconds(*lag + 2);
 }
 
 Command ConfigQuestion() {
@@ -217,7 +219,8 @@ std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed,
            "up with `store.assume: [no_split_brain]`";
   }
   return "may go on with writes after the Sentinels have replaced it: set "
-         "`min-replicas-to-write 1` and `min-replicas-max-lag 3` on all servers, or name what is "
+         "`min-replicas-to-write 1` and `min-replicas-max-lag 3` (at most 30) on all servers, or "
+         "name what is "
          "given up with `store.assume: [no_split_brain]`";
 }
 

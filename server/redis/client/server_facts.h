@@ -60,8 +60,8 @@ struct ServerFacts {
   NodeLife Life() const;
 
   // How long it takes writes after it has lost all its replicas, because of min-replicas-to-write
-  // and min-replicas-max-lag. Redis looks once a second. Nothing if there is no such limit, or the
-  // server does not tell.
+  // and min-replicas-max-lag. Redis counts whole seconds, and looks once a second. Nothing if there
+  // is no such limit or one of more than 30 s, or the server does not tell.
   std::optional<core::Millis> WritesAloneFor() const;
 };
 

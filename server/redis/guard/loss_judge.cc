@@ -51,8 +51,10 @@ bool HasEvictedSince(const Sighting& s) {
 // Whether its end is later than that of any quarantine that could have begun by now. Then the clock
 // was set back since.
 bool QuarantineEndsTooLate(const Sighting& s) {
+  // Another daemon may have seen a server with a longer isolation.
+  const Millis isolation_max = s.life.isolation > Millis(0) ? kIsolationMax : Millis(0);
   return s.seen->marker.quarantine_end >
-         After(s.now, QuarantineAfterLoss(s.seen->marker.ttl_ceiling, s.life.isolation));
+         After(s.now, QuarantineAfterLoss(s.seen->marker.ttl_ceiling, isolation_max));
 }
 
 std::optional<LossKind> LossSince(const Sighting& s) {
@@ -257,6 +259,9 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
   Judgement judgement{.evicted_keys = s.life.evicted_keys};
   std::optional<LossKind> loss = LossSince(s);
   if (!loss && s.seen) loss = LossByRestart(s, policy);
+  const bool is_restarted = s.seen && s.seen->marker.run_id != s.life.run_id;
+  // The clock of another machine is another one.
+  if (loss == LossKind::kClockStep && is_restarted && s.life.promoted) loss = LossKind::kPromoted;
   if (loss) {
     judgement.kind = Judgement::Kind::kLoss;
     judgement.loss = *loss;
@@ -266,6 +271,11 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
     judgement.marker = OfFirstUse(s, policy);
   } else {
     judgement.marker = s.seen->marker;
+    // Nothing is lost, but the server before may still grant what this one does not know of.
+    if (is_restarted && s.life.isolation > Millis(0) && policy.quarantine == QuarantineMode::kOn) {
+      judgement.marker.quarantine_end =
+          std::max(judgement.marker.quarantine_end, After(s.now, s.life.isolation));
+    }
   }
   StoreMarker& marker = judgement.marker;
   marker.run_id = s.life.run_id;

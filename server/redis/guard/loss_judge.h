@@ -46,6 +46,9 @@ std::string_view NameOf(LossKind kind);
 // What happened and what to do about it, for people.
 std::string_view ExplanationOf(LossKind kind);
 
+// No server's isolation is longer, see NodeLife.
+inline constexpr core::Millis kIsolationMax{60'000};
+
 struct JudgePolicy {
   FirstUse first_use = FirstUse::kGrant;
   QuarantineMode quarantine = QuarantineMode::kOn;

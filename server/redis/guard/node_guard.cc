@@ -423,6 +423,7 @@ void NodeGuard::Beat() {
   if (!connected || checking_ || beating_) return;
   const Route route = *connected;
   const NodeLife& life = node_.life(route);
+  isolation_ = std::max(isolation_, life.isolation);
   if (!IsConfirmed(route) || life.durable != known_->marker.durable) {
     trusted_ = false;
     return Check(route, MayImprove::kYes);

@@ -7,6 +7,7 @@
 
 #include "core/errors.h"
 #include "redis/guard/node_guard.h"
+#include "redis/node/error_reply.h"
 #include "text/duration.h"
 
 namespace lockkeeper::redis {
@@ -20,8 +21,10 @@ using core::NodeTime;
 // Redis rejected the look at the marker, mostly for want of a right: that does not pass by itself.
 void NodeGuard::NoteRefusal(const std::string& answer) {
   if (answer.empty()) return;
-  check_problem_ = "answered the look at its marker with: " + answer +
-                   " (docs/operating/redis.md lists the rights that the daemon needs)";
+  check_problem_ = "answered the look at its marker with: " + answer;
+  if (ErrorWord(answer) == "NOPERM") {
+    check_problem_ += " (docs/operating/redis.md lists the rights that the daemon needs)";
+  }
 }
 
 std::string NodeGuard::HeldBackBecause(Route) const {

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <limits>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -40,23 +39,29 @@ std::optional<ServerAddress> AddressOf(std::string_view host, std::string_view p
 }  // namespace
 
 Election Elect(std::span<const SentinelView> views, const ElectionRules& rules) {
-  Election election{.known = std::max<size_t>(rules.named, 1)};
-  std::set<std::string_view> heard;
-  std::map<ServerAddress, size_t> votes;  // With the highest config epoch.
+  // One Sentinel may be reached by two addresses.
+  std::map<std::string_view, const SentinelView*> newest;
   for (const SentinelView& view : views) {
-    if (view.asked < rules.oldest || !heard.insert(view.id).second) continue;
-    election.known = std::max(election.known, view.sentinels);
-    if (view.config_epoch > election.config_epoch) votes.clear();
-    election.config_epoch = std::max(election.config_epoch, view.config_epoch);
-    if (view.config_epoch == election.config_epoch) ++votes[view.primary];
+    const SentinelView*& of_id = newest[view.id];
+    if (view.asked >= rules.oldest && (of_id == nullptr || view.asked > of_id->asked))
+      of_id = &view;
   }
-  election.heard = heard.size();
+  std::erase_if(newest, [](const auto& entry) { return entry.second == nullptr; });
+  Election election{.heard = newest.size(), .known = std::max<size_t>(rules.named, 1)};
+  std::map<ServerAddress, size_t> votes;  // With the highest config epoch.
+  for (const auto& [id, view] : newest) {
+    election.known = std::max(election.known, view->sentinels);
+    if (view->config_epoch > election.config_epoch) votes.clear();
+    election.config_epoch = std::max(election.config_epoch, view->config_epoch);
+    if (view->config_epoch == election.config_epoch) ++votes[view->primary];
+  }
   election.needed = rules.majority == Majority::kNeeded ? election.known / 2 + 1 : 1;
   if (votes.empty() || election.heard < election.needed) return election;
-  const bool stays = rules.current && votes.contains(*rules.current);
   const auto most =
       std::ranges::max_element(votes, {}, &std::pair<const ServerAddress, size_t>::second);
-  election.primary = stays ? *rules.current : most->first;
+  const auto current = rules.current ? votes.find(*rules.current) : votes.end();
+  const bool stays = current != votes.end() && current->second == most->second;
+  election.primary = stays ? current->first : most->first;
   return election;
 }
 

@@ -2,9 +2,9 @@
 //
 // Which server is the primary, by what the Sentinels say. No I/O.
 //
-// A failover needs the votes of a majority of the Sentinels, and raises the config epoch of the
-// service. So of the answers of a majority the one with the highest config epoch counts, and a
-// Sentinel that was cut off is outvoted.
+// A failover raises the config epoch of the service. The Sentinel that leads it knows first, and
+// tells the others at once, or within 2 s if a message is lost. So of the answers of a majority the
+// one with the highest config epoch counts, and a Sentinel that was cut off is outvoted.
 // Source: the page "Redis Sentinel client spec" of the documentation of Redis, and "Sentinels and
 // replicas auto discovery" and "Configuration epochs" of its page on Sentinel.
 #pragma once
@@ -51,8 +51,8 @@ struct ElectionRules {
   core::Instant oldest;  // Views that are older do not count.
   size_t named = 1;      // Sentinels that the configuration names.
   Majority majority = Majority::kNeeded;
-  // The primary so far. It stays if another one is said with the same config epoch: one server may
-  // be known by several addresses.
+  // The primary so far. It stays if as many name another one with the same config epoch: one server
+  // may be known by several addresses.
   std::optional<ServerAddress> current;
 };
 

@@ -2,7 +2,6 @@
 #include "redis/sentinel/sentinel_watch.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <utility>
 
@@ -20,6 +19,7 @@ namespace {
 using Kind = StoreProblem::Kind;
 
 constexpr std::string_view kSwitchChannel = "+switch-master";
+constexpr std::string_view kUnknownService = "No such master";
 // A Sentinel that invents others must not make us open connections without end.
 constexpr size_t kSentinelsMax = 64;
 
@@ -102,7 +102,6 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
     Send(round, &Round::state, Question("MASTER", service));
     Send(round, &Round::address, Question("GET-MASTER-ADDR-BY-NAME", service));
     Send(round, &Round::others, Question("SENTINELS", service));
-    Send(round, &Round::services, Question("MASTERS"));
   }
 
  private:
@@ -110,7 +109,7 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
     core::Instant asked;
     size_t unanswered = 0;
     bool failed = false;
-    Reply id, state, address, others, services;
+    Reply id, state, address, others;
   };
 
   ConnectionOptions OptionsFor(MessageListener on_message) const {
@@ -155,6 +154,7 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
     const auto address = ReadPrimaryAddress(round.address);
     view_.reset();
     refusal_.reset();
+    if (round.state.text.find(kUnknownService) != std::string::npos) return AskForServices();
     if (!state || !address || round.id.text.empty()) {
       refusal_ = RefusalOf(round);
       return;
@@ -168,22 +168,28 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
                          .asked = round.asked};
   }
 
+  // Refused: it knows no such service.
   StoreProblem RefusalOf(const Round& round) const {
-    const std::string name = "the Sentinel " + url_.Address();
     for (const Reply* reply : {&round.id, &round.state, &round.address}) {
       if (reply->type != Reply::Type::kError) continue;
-      if (ErrorWord(reply->text) == "NOPERM") {
-        return {Kind::kRefused, name + " answered: " + reply->text};
-      }
-      if (round.services.type == Reply::Type::kArray) break;
-      return {Kind::kUnreachable, name + " answered: " + reply->text};
+      const bool is_refused = ErrorWord(reply->text) == "NOPERM";
+      return {is_refused ? Kind::kRefused : Kind::kUnreachable,
+              Named() + " answered: " + reply->text};
     }
-    if (round.services.type != Reply::Type::kArray) {
-      return {Kind::kUnreachable, name + " sent a malformed answer"};
-    }
-    return {Kind::kRefused, name + " watches no " + text::Quoted(watch_.options_.service) +
-                                "; the services that it watches: " + ServicesIn(round.services)};
+    return {Kind::kUnreachable, Named() + " sent a malformed answer"};
   }
+
+  // So that somebody who has mistyped the name sees the right one.
+  void AskForServices() {
+    connection_.Send(Question("MASTERS").wire(), [this](absl::StatusOr<Reply> reply) {
+      if (closing_ || !reply.ok()) return;
+      refusal_ = {Kind::kRefused, Named() + " watches no " + text::Quoted(watch_.options_.service) +
+                                      "; the services that it watches: " + ServicesIn(*reply)};
+      watch_.Decide();
+    });
+  }
+
+  std::string Named() const { return "the Sentinel " + url_.Address(); }
 
   void OnReady(ReconnectingConnection&, const ServerFacts&) override { Ask(); }
 
@@ -252,7 +258,9 @@ void SentinelWatch::Meet(const OtherSentinel& other) {
   for (const auto& sentinel : sentinels_) {
     if (sentinel->url().Address() == url.Address()) return;
     if (sentinel->id() != other.id) continue;
-    if (!sentinel->named() && !sentinel->ready()) sentinel->MoveTo(url);
+    if (sentinel->ready()) return;
+    if (sentinel->named()) continue;  // Others may reach it by another name.
+    if (sentinel->problem().kind != Kind::kConnecting) sentinel->MoveTo(url);
     return;
   }
   if (sentinels_.size() < kSentinelsMax) {
@@ -263,9 +271,13 @@ void SentinelWatch::Meet(const OtherSentinel& other) {
 // Those that were learned from others, of which nobody speaks any more.
 void SentinelWatch::ForgetThoseThatAreGone() {
   std::set<std::string_view> spoken_of;
+  bool any_ready = false;
   for (const auto& sentinel : sentinels_) {
+    if (!sentinel->ready()) continue;
+    any_ready = true;
     for (const OtherSentinel& other : sentinel->others()) spoken_of.insert(other.id);
   }
+  if (!any_ready) return;
   std::erase_if(sentinels_, [&](const std::unique_ptr<Sentinel>& sentinel) {
     return !sentinel->named() && !sentinel->ready() && !spoken_of.contains(sentinel->id());
   });
@@ -315,6 +327,7 @@ StoreProblem SentinelWatch::ProblemOf(const Election& election) const {
     if (why.text.empty() || says_more) why = problem;
   }
   if (why.kind != Kind::kRefused) why.kind = Kind::kUnreachable;
+  if (why.text.empty()) why.text = "the others do not answer in time, or are not there any more";
   why.text = absl::StrCat("no majority of the Sentinels of ", text::Quoted(options_.service),
                           " answers (", election.heard, " of ", election.known, "), so nobody ",
                           "knows which server is the primary: ", why.text);

@@ -27,7 +27,13 @@ inline constexpr std::chrono::seconds kPatience{60};
 class CountingObserver : public NodeObserver {
  public:
   void OnConnected(size_t, std::string_view) override { ++connected; }
-  void OnConnectionLost(size_t, const StoreProblem&) override { ++lost; }
+  void OnConnectionLost(size_t, const StoreProblem& problem) override {
+    {
+      const std::lock_guard lock(mutex);
+      losses.push_back(problem.text);
+    }
+    ++lost;
+  }
   void OnConnectFailed(size_t, const StoreProblem&) override { ++failed; }
   void OnScriptLoadedAgain(std::string_view) override { ++loaded_again; }
   void OnScriptCallEnded(std::string_view, ScriptCallEnd end, core::Micros) override {
@@ -41,6 +47,8 @@ class CountingObserver : public NodeObserver {
   std::atomic<int> failed = 0;
   std::atomic<int> loaded_again = 0;
   std::array<std::atomic<int>, 4> ends{};
+  std::mutex mutex;
+  std::vector<std::string> losses;  // Why connections were lost. Guarded by mutex.
 };
 
 class NodeHarness {

@@ -84,6 +84,14 @@ class SentinelHarness {
     node_.loop().RunAndWait([&] { known = watch_->known(); });
     return known;
   }
+  void AwaitKnown(size_t wanted) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (Known() != wanted) {
+      if (std::chrono::steady_clock::now() > until) {
+        throw std::runtime_error("it knows " + std::to_string(Known()) + " Sentinels");
+      }
+    }
+  }
 
   // Waits until the node is connected to the server at `address`.
   void AwaitPrimary(const std::string& address) {
@@ -91,6 +99,7 @@ class SentinelHarness {
       node_.AwaitReachable();
       node_.loop().RunAndWait([] {});
     }
+    node_.loop().RunAndWait([] {});  // It was told before the node was moved.
     node_.AwaitReachable();
   }
 

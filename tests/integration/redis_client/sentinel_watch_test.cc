@@ -139,8 +139,9 @@ class SentinelWatchTest : public testing::Test {
       sentinel->Name(primary, config_epoch);
   }
 
+  static constexpr milliseconds kSoon{300};
   // Answers soon count no more.
-  static void ForgetSoon(SentinelOptions& options) { options.answer_lifetime = milliseconds(300); }
+  static void ForgetSoon(SentinelOptions& options) { options.answer_lifetime = kSoon; }
 
   ScriptedPrimary a_, b_;
   ScriptedSentinel one_{"1", a_}, two_{"2", a_}, three_{"3", a_};
@@ -232,9 +233,10 @@ TEST_F(SentinelWatchTest, WhoAssumesNoSplitBrainKeepsThePrimary) {
   one_.Name(b_, 2);  // One is believed.
   harness.AwaitPrimary(b_.address());
   one_.SetAway(true);
-  two_.Name(b_, 2);
-  two_.SetAway(false);
-  for (int i = 0; i < 50; ++i) ASSERT_EQ(harness.node().Ask({"PING"})->text, "OK");
+  const auto until = std::chrono::steady_clock::now() + 2 * kSoon;  // No answer counts then.
+  while (std::chrono::steady_clock::now() < until) {
+    ASSERT_EQ(harness.node().Ask({"PING"})->text, "OK");
+  }
 
   EXPECT_TRUE(harness.said().problems().empty());
 }
@@ -251,7 +253,7 @@ TEST_F(SentinelWatchTest, UnknownServiceIsRefusedWithThoseThatAreKnown) {
               HasSubstr("watches no \"my-master\"; the services that it watches: \"mymaster\""));
 }
 
-TEST_F(SentinelWatchTest, RedisServerInPlaceOfASentinelIsRefused) {
+TEST_F(SentinelWatchTest, ServerThatAnswersNoSentinelCommandIsNoView) {
   SentinelHarness harness("redis+sentinel://" + a_.address() + "/mymaster",
                           [](SentinelOptions&) {});
   // The scripted primary does not tell its mode, and answers +OK to everything.
@@ -277,12 +279,11 @@ TEST_F(SentinelWatchTest, NonsenseIsNoView) {
 }
 
 TEST_F(SentinelWatchTest, InventedSentinelsAreNotMetWithoutEnd) {
-  for (int i = 10; i < 900; ++i) one_.Tell(std::to_string(i), std::to_string(i));
+  for (int i = 64'000; i < 65'000; ++i) one_.Tell(std::to_string(i), std::to_string(i));
   SentinelHarness harness(
       Url(), [](SentinelOptions& options) { options.majority = Majority::kNotNeeded; });
   harness.AwaitPrimary(a_.address());
-  while (harness.Known() < 64) {
-  }
+  harness.AwaitKnown(64);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(harness.node().Ask({"PING"}).ok());
 
   EXPECT_EQ(harness.Known(), 64u);
@@ -291,11 +292,9 @@ TEST_F(SentinelWatchTest, InventedSentinelsAreNotMetWithoutEnd) {
 TEST_F(SentinelWatchTest, SentinelsOfWhichNobodySpeaksAnyMoreAreForgotten) {
   one_.Tell("4", "1");  // Nobody listens there.
   SentinelHarness harness(Url());
-  while (harness.Known() < 4) {
-  }
+  harness.AwaitKnown(4);
   one_.Answer("SENTINELS", "*0\r\n");
-  while (harness.Known() > 3) {
-  }
+  harness.AwaitKnown(3);
 }
 
 TEST_F(SentinelWatchTest, ReplicaThatIsNamedIsAskedAboutAgain) {

@@ -86,6 +86,10 @@ void RedisServer::AwaitInfo(const std::string& section, const std::string& field
   }
 }
 
+bool RedisServer::EndsWithin(milliseconds time) const {
+  return process_->WaitForEnd(time).has_value();
+}
+
 void RedisServer::Kill() { process_->Kill(); }
 
 void RedisServer::Terminate() {

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -59,6 +60,9 @@ class RedisServer {
   // Waits until INFO `section` says `value` of `field`.
   void AwaitInfo(const std::string& section, const std::string& field,
                  const std::string& value) const;
+
+  // Whether it ends within this time.
+  bool EndsWithin(std::chrono::milliseconds time) const;
 
   void Kill();       // SIGKILL, and waits.
   void Terminate();  // SIGTERM, and waits.

@@ -8,15 +8,8 @@
 namespace lockkeeper::support {
 namespace {
 
-constexpr std::chrono::seconds kLimit{120};
-
-void Await(const std::string& what, const std::function<bool()>& is_so) {
-  const auto until = std::chrono::steady_clock::now() + kLimit;
-  while (!is_so()) {
-    if (std::chrono::steady_clock::now() > until) throw std::runtime_error("never: " + what);
-    std::this_thread::yield();  // Each look waits for replies of processes.
-  }
-}
+constexpr std::chrono::seconds kLimit{80};
+constexpr std::chrono::milliseconds kBetweenLooks{50};
 
 std::vector<std::string> Joined(std::vector<std::string> lines,
                                 const std::vector<std::string>& more) {
@@ -86,6 +79,14 @@ std::string SentinelSet::StateOf(size_t sentinel, const std::string& field) cons
   return "";
 }
 
+void SentinelSet::Await(const std::string& what, const std::function<bool()>& is_so) const {
+  const auto until = std::chrono::steady_clock::now() + kLimit;
+  while (!is_so()) {
+    if (std::chrono::steady_clock::now() > until) throw std::runtime_error("never: " + what);
+    if (sentinels_[0]->EndsWithin(kBetweenLooks)) throw std::runtime_error("a Sentinel ended");
+  }
+}
+
 bool SentinelSet::IsInStep() const {
   const size_t primary = PrimaryOf(0);
   for (size_t i = 0; i < sentinels_.size(); ++i) {
@@ -112,13 +113,15 @@ void SentinelSet::AwaitInStep() const {
 }
 
 size_t SentinelSet::AwaitPrimaryOtherThan(size_t before) const {
+  size_t primary = before;
   Await("the Sentinels agree on another primary", [&] {
-    for (size_t i = 0; i < sentinels_.size(); ++i) {
-      if (PrimaryOf(i) == before || PrimaryOf(i) != PrimaryOf(0)) return false;
+    primary = PrimaryOf(0);
+    for (size_t i = 1; i < sentinels_.size(); ++i) {
+      if (PrimaryOf(i) != primary) return false;
     }
-    return true;
+    return primary != before;
   });
-  return PrimaryOf(0);
+  return primary;
 }
 
 size_t SentinelSet::FailOver() {

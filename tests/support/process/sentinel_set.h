@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,6 +53,7 @@ class SentinelSet {
   size_t FailOver();
 
  private:
+  void Await(const std::string& what, const std::function<bool()>& is_so) const;
   bool IsInStep() const;
   std::string StateOf(size_t sentinel, const std::string& field) const;
 

@@ -285,14 +285,17 @@ TEST_F(HandshakeTest, PrimaryOfSentinelsMustStopWithoutReplicas) {
   };
 
   EXPECT_EQ(problem("1", "3"), "");
-  EXPECT_EQ(facts_.WritesAloneFor(), std::chrono::seconds(4)) << "Redis looks once a second";
+  EXPECT_EQ(facts_.WritesAloneFor(), std::chrono::seconds(5)) << "Redis looks once a second";
   const std::string endless =
       "may go on with writes after the Sentinels have replaced it: set `min-replicas-to-write 1` "
-      "and `min-replicas-max-lag 3` on all servers, or name what is given up with `store.assume: "
+      "and `min-replicas-max-lag 3` (at most 30) on all servers, or name what is given up with "
+      "`store.assume: "
       "[no_split_brain]`";
   EXPECT_EQ(problem("0", "10"), endless);
   EXPECT_EQ(facts_.WritesAloneFor(), std::nullopt);
   EXPECT_EQ(problem("1", "0"), endless);
+  EXPECT_EQ(problem("1", "30"), "");
+  EXPECT_EQ(problem("1", "31"), endless);
   EXPECT_EQ(problem("0", "10", {.no_split_brain = true}), "");
   EXPECT_EQ(SettingProblem(facts_, {}, Expected::kServer), "") << "only its operator replaces it";
 

@@ -202,15 +202,36 @@ TEST_F(LossJudgeTest, QuarantineOutlastsTheIsolationOfThePrimaryBefore) {
   EXPECT_EQ(Judged().marker.quarantine_end.micros, 0);
 }
 
+// Another daemon may have seen a server with a longer one.
 TEST_F(LossJudgeTest, QuarantineWithIsolationIsNoClockStep) {
   sighting_.life.isolation = 4s;
   sighting_.seen->marker.epoch = 4;
   sighting_.seen->marker.quarantine_end.micros =
-      kNow + core::Micros(QuarantineOf(30s) + 4s).count();
+      kNow + core::Micros(QuarantineOf(30s) + kIsolationMax).count();
   EXPECT_EQ(Judged().kind, Kind::kTrusted);
 
   ++sighting_.seen->marker.quarantine_end.micros;
   EXPECT_EQ(NameOf(Judged().loss), "clock_step");
+}
+
+TEST_F(LossJudgeTest, PromotedServerHasAClockOfItsOwn) {
+  sighting_.life = {.run_id = kLaterRun, .promoted = true, .isolation = 4s};
+  sighting_.clock_steps = {.count = 1, .epoch = 3};
+  EXPECT_EQ(NameOf(Judged().loss), "promoted");
+
+  sighting_.life.promoted = false;
+  EXPECT_EQ(NameOf(Judged().loss), "clock_step");
+}
+
+// A server that was promoted may be restarted before anybody has seen it, and look durable.
+TEST_F(LossJudgeTest, NothingIsGrantedWhileTheServerBeforeMayGrantThoughNothingIsLost) {
+  sighting_.life = {.run_id = kLaterRun, .durable = true, .isolation = 4s};
+  EXPECT_EQ(Judged().kind, Kind::kRewrite);
+  EXPECT_EQ(Judged().marker.epoch, 3);
+  EXPECT_EQ(Judged().marker.quarantine_end.micros, kNow + core::Micros(4s).count());
+
+  policy_.quarantine = QuarantineMode::kOff;
+  EXPECT_EQ(Judged().marker.quarantine_end.micros, 0);
 }
 
 TEST_F(LossJudgeTest, LongerLeasesOfOthersOutlastTheIsolationToo) {
