@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 3> kPlainSchemes = {"redis://", "unix://"
 constexpr std::array<std::string_view, 2> kClusterSchemes = {"redis+cluster://",
                                                              "rediss+cluster://"};
 
-template <size_t n>
-bool BeginsWithOne(const std::array<std::string_view, n>& schemes, std::string_view url) {
+template <size_t kCount>
+bool BeginsWithOne(const std::array<std::string_view, kCount>& schemes, std::string_view url) {
   return std::any_of(schemes.begin(), schemes.end(),
                      [url](std::string_view scheme) { return url.starts_with(scheme); });
 }
