@@ -19,7 +19,16 @@ class MarkerScriptTest : public testing::TestWithParam<std::string> {
   MarkerScriptTest() { server_.Run({"SCRIPT", "LOAD", std::string(redis::kMarkerScript.text)}); }
 
   static Reply Look(RedisConnection& connection) {
-    return connection.Run({"EVALSHA", redis::kMarkerScript.sha1, "1", "lk:store", "", "", "0"});
+    return connection.Run(
+        {"EVALSHA", redis::kMarkerScript.sha1, "1", "lk:store", "", "", "0", "0", "0"});
+  }
+
+  // Writes a marker into an empty store, if its clock reads a time from `earliest` to `latest`.
+  bool Writes(int64_t earliest, int64_t latest) {
+    server_.Run({"DEL", "lk:store"});
+    connection_.Run({"EVALSHA", redis::kMarkerScript.sha1, "1", "lk:store", "", "a marker", "0",
+                     std::to_string(earliest), std::to_string(latest)});
+    return server_.Run({"EXISTS", "lk:store"}).integer == 1;
   }
 
   RedisServer server_{{.program = GetParam()}};
@@ -40,6 +49,15 @@ TEST_P(MarkerScriptTest, UserWhoMayNotReadItIsToldSo) {
 
   EXPECT_EQ(reply.type, Reply::Type::kError);
   EXPECT_THAT(reply.text, testing::ContainsRegex("[Uu]ser")) << "servers have their own words";
+}
+
+TEST_P(MarkerScriptTest, MarkerIsWrittenOnlyInTime) {
+  constexpr int64_t kMinute = 60'000'000;
+  const int64_t now = Look(connection_).items.at(0).integer;
+
+  EXPECT_TRUE(Writes(now - kMinute, now + kMinute));
+  EXPECT_FALSE(Writes(now - kMinute, now - 1)) << "it was on its way for too long";
+  EXPECT_FALSE(Writes(now + kMinute, now + 2 * kMinute)) << "the clock was set back";
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, MarkerScriptTest, testing::ValuesIn(InstalledServers()));

@@ -17,7 +17,12 @@ using core::Micros;
 constexpr size_t kCommonArguments = 9;
 constexpr size_t kKeysPerLockArgument = 3;
 constexpr size_t kStampArgument = 5;
+constexpr size_t kLatestArgument = 8;
 constexpr size_t kBeatsLength = 16;
+// As redis/scripts/marker.lua: in the words of a call.
+constexpr size_t kReplacementWord = 5;
+constexpr size_t kBeatsWord = 6;
+constexpr size_t kLatestWord = 8;
 // As redis/guard/loss_judge.cc, in us.
 constexpr int64_t kTokensUnseen = 100'000'000;
 constexpr int64_t kFloorsAhead = 1'100'000;
@@ -84,11 +89,18 @@ bool IsRefused(const redis::Reply& reply) {
 
 }  // namespace
 
-std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words) {
-  if (words[0] != "EVALSHA" || words[1] == redis::kMarkerScript.sha1) return std::nullopt;
-  const size_t at = 3 + static_cast<size_t>(Number(words[2])) + kStampArgument;
-  if (at >= words.size() || words[at].size() < kBeatsLength) return std::nullopt;
-  return Number(words[at].substr(words[at].size() - kBeatsLength));
+std::optional<Expected> ExpectedByCall(const std::vector<std::string_view>& words) {
+  if (words[0] != "EVALSHA") return std::nullopt;
+  if (words[1] == redis::kMarkerScript.sha1) {
+    if (words[kReplacementWord].empty()) return std::nullopt;
+    return Expected{.beats = Number(words[kBeatsWord]), .latest = {Number(words[kLatestWord])}};
+  }
+  const size_t common_at = 3 + static_cast<size_t>(Number(words[2]));
+  if (common_at + kCommonArguments > words.size()) return std::nullopt;
+  const std::string_view stamp = words[common_at + kStampArgument];
+  if (stamp.size() < kBeatsLength) return std::nullopt;
+  return Expected{.beats = Number(stamp.substr(stamp.size() - kBeatsLength)),
+                  .latest = {Number(words[common_at + kLatestArgument])}};
 }
 
 Confirmed ConfirmedBy(const std::vector<std::string_view>& words, const redis::Reply& reply) {
@@ -131,7 +143,7 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   if (words[0] != "EVALSHA" || reply.type != redis::Reply::Type::kArray) return;
   if (words[1] == redis::kMarkerScript.sha1) {
     const char* const does =
-        words[words.size() - 2].empty() ? " looks at marker: " : " writes marker: ";
+        words[kReplacementWord].empty() ? " looks at marker: " : " writes marker: ";
     Trace("daemon " + Shown(daemon) + does + reply.items[1].text);
     return OnMarker(reply);
   }

@@ -22,9 +22,13 @@
 
 namespace lockkeeper::simulation {
 
-// How many beats the marker must have so that this call is executed. Nothing if the call does not
-// say.
-std::optional<int64_t> BeatsOfCall(const std::vector<std::string_view>& words);
+// What a call must find in the store, or it does nothing.
+struct Expected {
+  int64_t beats = 0;  // The marker has at least so many.
+  core::NodeTime latest;
+};
+// Nothing if the call does not say.
+std::optional<Expected> ExpectedByCall(const std::vector<std::string_view>& words);
 
 // What the reply to a call confirms; the last lease if it is about several. kLease: a lease is
 // live, with an end that the call has set. kLeaseAgain: a lease is live, with an end that was known

@@ -60,9 +60,8 @@ void Link::Break(size_t place) {
   at.last_reply = clock_.Now();
   for (const RequestPtr& request : std::exchange(at.open, {})) {
     if (!request->executed && random_.OneIn(2)) request->lost = true;
-    if (orphan_) {
-      orphans_.push_back(request);
-    } else {
+    broken_off_.push_back(request);
+    if (!orphan_) {
       Fail(request, core::Error(core::ErrorReason::kOutcomeUnknown, "the connection broke"));
     }
   }

@@ -90,7 +90,7 @@ class Link {
   support::Random random_;
   MessageOrder* const order_;  // Null: as chance has it.
   std::vector<Connection> connections_;
-  std::vector<RequestPtr> orphans_;
+  std::vector<RequestPtr> broken_off_;  // Were open on a connection that broke.
   bool orphan_ = false;
   core::Instant slow_until_;
 

@@ -26,6 +26,12 @@ struct StoreLink::Sent final : Request {
   Sent(redis::Command of, const redis::ScriptSource* by, redis::ReplyDone then)
       : command(std::move(of)), script(by), done(std::move(then)) {}
 
+  // The node did not know its script: it is sent again, behind the script.
+  bool HasToBeSentAgain() const {
+    return script != nullptr && reply.type == redis::Reply::Type::kError &&
+           reply.text.starts_with("NOSCRIPT");
+  }
+
   redis::Command command;
   const redis::ScriptSource* script;  // Null: it is none.
   redis::ReplyDone done;
@@ -103,14 +109,11 @@ bool StoreLink::Execute(Request& request) {
 
 void StoreLink::OnReply(size_t place, const RequestPtr& request) {
   auto& call = static_cast<Sent&>(*request);
-  const bool unknown_script = call.script != nullptr &&
-                              call.reply.type == redis::Reply::Type::kError &&
-                              call.reply.text.starts_with("NOSCRIPT");
   if (call.confirms != Confirmed::kNothing && call.executed_at >= last_confirmed_) {
     last_confirmed_ = call.executed_at;
     lease_confirmed_ = call.confirms == Confirmed::kLease ? call.executed_at : Instant::min();
   }
-  if (!unknown_script) return Finish(request, std::move(call.reply));
+  if (!call.HasToBeSentAgain()) return Finish(request, std::move(call.reply));
   redis::Command load(3);
   load.Word("SCRIPT").Word("LOAD").Word(call.script->text);
   Send(place, std::move(load), nullptr, [](auto) {});
@@ -144,13 +147,20 @@ void StoreLink::DropSubscription(Micros duration) {
 }
 
 bool StoreLink::HasUnderWay(int64_t beats) const {
-  const auto may_be_executed = [beats](const RequestPtr& request) {
-    if (request->lost || request->executed) return false;
-    const std::optional<int64_t> carried =
-        BeatsOfCall(static_cast<const Sent&>(*request).command.Words());
-    return carried && *carried <= beats;
+  const auto is_believed = [&](const Sent& call) {
+    const std::optional<Expected> expected = ExpectedByCall(call.command.Words());
+    return expected && expected->beats <= beats && expected->latest >= server_.clock().Now();
   };
-  return std::any_of(orphans_.begin(), orphans_.end(), may_be_executed) ||
+  const auto may_arrive = [&](const RequestPtr& request) {
+    const Sent& call = static_cast<const Sent&>(*request);
+    const bool arrives = !call.lost && !call.executed && call.start == server_.starts();
+    return arrives && is_believed(call);
+  };
+  const auto may_be_executed = [&](const RequestPtr& request) {
+    const Sent& call = static_cast<const Sent&>(*request);
+    return may_arrive(request) || (call.HasToBeSentAgain() && is_believed(call));
+  };
+  return std::any_of(broken_off_.begin(), broken_off_.end(), may_arrive) ||
          std::any_of(connections_.begin(), connections_.end(), [&](const Connection& at) {
            return std::any_of(at.open.begin(), at.open.end(), may_be_executed);
          });

@@ -44,7 +44,7 @@ class StoreLink final : public redis::Node, public Link {
   void Strike(const Fault& fault) override;
   void Cut(core::Micros duration) override;
 
-  // Whether a call in flight expects at most `beats` beats of the marker.
+  // Whether a call may still be executed by a store whose marker has only so many beats.
   bool HasUnderWay(int64_t beats) const;
 
   // When the node executed the latest call that confirmed a lease to this daemon. The beginning of

@@ -36,7 +36,7 @@ absl::Status StatusOfReplacement(const absl::StatusOr<Reply>& reply, std::string
     return absl::OkStatus();
   }
   return core::Error(core::ErrorReason::kStoreUnavailable,
-                     "the marker of the store was changed meanwhile: look again");
+                     "the marker or the clock of the store was changed meanwhile: look again");
 }
 
 Millis InWholeSeconds(Millis time) { return std::chrono::ceil<std::chrono::seconds>(time); }
@@ -139,9 +139,15 @@ bool NodeGuard::OnAnswered(Route route, Instant sent, NodeTime node) {
 void NodeGuard::RunMarkerScript(Route route, const std::string& expected,
                                 const std::string& replacement, int64_t beats,
                                 absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done) {
-  Command command(7);
+  // Before the clock is known it only looks.
+  const Instant now = clock_.Now();
+  const bool known = node_clock_.known();
+  const NodeTime earliest = known ? node_clock_.Earliest(now) : NodeTime();
+  const NodeTime latest = known ? node_clock_.Latest(now + options_.call_lifetime) : NodeTime();
+  Command command(9);
   command.Word("EVALSHA").Word(kMarkerScript.sha1).Number(1).Word(options_.marker_key);
   command.Word(expected).Word(replacement).Number(beats);
+  command.Number(earliest.micros).Number(latest.micros);
   node_.Run(route, kMarkerScript, std::move(command),
             [alive = alive_, done = std::move(done)](absl::StatusOr<Reply> reply) mutable {
               if (*alive) std::move(done)(std::move(reply));
@@ -439,7 +445,7 @@ void NodeGuard::Beat() {
         const std::optional<Found> found = TakeReply(route, sent, reply);
         const SeenMarker* const seen = found && found->marker ? &*found->marker : nullptr;
         const bool as_known = seen != nullptr && WithoutBeat(found->text) == text;
-        if (as_known && seen->beat.count <= beats)
+        if (as_known && seen->beat.count < beats)
           return OnRefused(route, sent, RefusedFor::kOlderData);
         if (!trusted_) return;
         if (!found) {

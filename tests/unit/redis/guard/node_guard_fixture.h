@@ -51,8 +51,8 @@ class RecordingObserver final : public GuardObserver {
 // What one daemon has to do with the store: it listens to its channel, and guards it.
 struct Guarded {
   Guarded(RedisModel& server, ManualClock& clock, ManualExecutor& executor,
-          const NodeGuardOptions& options)
-      : node(server, clock, executor), guard(node, clock, executor, observer, options) {
+          const NodeGuardOptions& options, const FakeNode::Options& network = {})
+      : node(server, clock, executor, network), guard(node, clock, executor, observer, options) {
     guard.SetListener([this] { ++changes; });
     node.Subscribe(ChannelOf(options), [this](std::string_view message) {
       guard.OnMarkerWritten(ReadMarkerMessage(message).value_or(""));
@@ -73,11 +73,11 @@ class NodeGuardTest : public testing::Test {
  protected:
   NodeGuardTest() { server_.LoadCompiledScripts(); }
 
-  Guarded& Another() {
+  Guarded& Another(const FakeNode::Options& network = {}) {
     const std::string id(16, static_cast<char>('1' + daemons_.size()));
     NodeGuardOptions options = support::GuardOptionsOf(id);
     options.call_lifetime = std::chrono::seconds(1);
-    daemons_.push_back(std::make_unique<Guarded>(server_, clock_, executor_, options));
+    daemons_.push_back(std::make_unique<Guarded>(server_, clock_, executor_, options, network));
     return *daemons_.back();
   }
 

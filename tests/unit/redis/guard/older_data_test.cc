@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 using core::ErrorReason;
 using core::Instant;
 using testing::ElementsAre;
+using testing::IsEmpty;
 using testing::Optional;
 
 class OlderDataTest : public GuardedStoreTest {
@@ -103,7 +104,7 @@ void OlderDataTest::ExpectOlderDataThoughBeatsCatchUp() {
                  [&answer](absl::StatusOr<core::AcquireAnswer> result) { answer = result; });
   executor_.AdvanceBy(2ms);  // The call was refused, and its answer is under way.
   ASSERT_FALSE(answer.has_value());
-  ASSERT_THAT(Run({"GET", "lk:{a}"}).text, testing::IsEmpty());
+  ASSERT_THAT(Run({"GET", "lk:{a}"}).text, IsEmpty());
   LetBeatsCatchUp();
 
   ASSERT_TRUE(executor_.AdvanceUntil([&answer] { return answer.has_value(); }, 5s));
@@ -135,6 +136,38 @@ TEST_F(OlderDataTest, NextBeatFindsThatTheStoreHasOlderData) {
 
   EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"))
       << "though its own beat is as many as it knew";
+}
+
+// It was on its way since before the daemon's later beats, on a connection that is given up.
+TEST_F(OlderDataTest, BeatThatComesLateDoesNotHideIt) {
+  ASSERT_TRUE(PermitsSoon(daemon_));
+  executor_.AdvanceBy(100ms);
+  daemon_.node.PlanNext({.request_delay = 2500ms});  // Sent in 950 ms.
+  executor_.AdvanceBy(2400ms);
+  const auto snapshot = server_.TakeSnapshot();
+  executor_.AdvanceBy(1s);
+  server_.RestoreSnapshot(snapshot);
+  executor_.AdvanceBy(100ms);  // It comes, and must not take the place of the one that was lost.
+
+  executor_.AdvanceBy(600ms);
+
+  EXPECT_THAT(daemon_.observer.told, ElementsAre("first use", "older_data 2"));
+}
+
+TEST_F(OlderDataTest, BeatThatComesLateIsNoLoss) {
+  daemon_.node.GoAway(support::InFlight::kLost);  // Its beats would go on meanwhile.
+  Guarded& patient = Another({.reply_timeout = 10s});
+  ASSERT_TRUE(PermitsSoon(patient));
+  executor_.AdvanceBy(100ms);
+  const int64_t beats = ParseMarker(Marker())->beat.count;
+  patient.node.PlanNext({.request_delay = 2s});  // Sent in 950 ms.
+  executor_.AdvanceBy(2990ms);
+  ASSERT_EQ(ParseMarker(Marker())->beat.count, beats) << "it does not count";
+
+  executor_.AdvanceBy(1s);
+
+  EXPECT_EQ(ParseMarker(Marker())->beat.count, beats + 1);
+  EXPECT_THAT(patient.observer.told, ElementsAre("first use"));
 }
 
 // What a daemon has found is not hidden by those that beat meanwhile and know less.
