@@ -9,9 +9,10 @@
 #include "redis/client/redis_url.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace lockkeeper;
-  using fuzz::Require;
-  const auto text = fuzz::TextOf(data, size);
+  namespace config = lockkeeper::config;
+  namespace redis = lockkeeper::redis;
+  using lockkeeper::fuzz::Require;
+  const auto text = lockkeeper::fuzz::TextOf(data, size);
 
   const auto listen = config::ParseListenAddress(text);
   if (listen.ok()) {
@@ -19,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(again.ok() && *again == *listen, "a listen address is read as it is shown");
   }
 
-  const text::Secret secret{std::string(text)};
+  const lockkeeper::text::Secret secret{std::string(text)};
   const std::string masked = config::MaskUrl(secret);
   config::HasPassword(secret);
   config::AsksForTls(secret);
