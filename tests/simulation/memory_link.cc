@@ -24,8 +24,10 @@ struct MemoryLink::Call final : Operation {
 
   void Execute() override { answer = execute(); }
   void Answer(const absl::Status& error) override {
-    if (!error.ok()) return std::move(done)(error);
-    std::move(done)(std::move(answer));
+    // The link may remember the call for longer than what waits for it may live.
+    core::Done<AnswerType> waiting = std::move(done);
+    if (!error.ok()) return std::move(waiting)(error);
+    std::move(waiting)(std::move(answer));
   }
 
   std::function<absl::StatusOr<AnswerType>()> execute;

@@ -125,7 +125,9 @@ void StoreLink::Fail(const RequestPtr& request, const absl::Status& why) { Finis
 void StoreLink::Finish(const RequestPtr& request, absl::StatusOr<redis::Reply> reply) {
   request->finished = true;
   process_.Post([request, reply = std::move(reply)]() mutable {
-    std::move(static_cast<Sent&>(*request).done)(std::move(reply));
+    // The link may remember the call for longer than what waits for it may live.
+    redis::ReplyDone waiting = std::move(static_cast<Sent&>(*request).done);
+    std::move(waiting)(std::move(reply));
   });
 }
 
