@@ -134,9 +134,7 @@ int RunAll(const Options& options) {
   return refused == 0 ? 0 : 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Checks the histories of real processes.");
   app.add_option("--checker", options.checker, "Program that judges a history")->required();
@@ -152,8 +150,14 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--keep", options.keep, "Keep histories that were accepted");
   CLI11_PARSE(app, argc, argv);
+  return RunAll(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    return RunAll(options);
+    return Main(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "histories: " << error.what() << "\n";
     return 70;

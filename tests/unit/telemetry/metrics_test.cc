@@ -75,6 +75,7 @@ TEST_F(MetricsTest, NothingIsLostBetweenThreads) {
   constexpr int kRequests = 5000;
   RpcMetrics& extend = metrics_.ForRpc("Extend");
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int k = 0; k < kRequests; ++k) {
@@ -251,6 +252,7 @@ TEST(MetricsReferenceTest, HasARowForEveryOutcome) {
   }
 
   std::vector<std::string> expected;
+  expected.reserve(kOutcomes);
   for (size_t i = 0; i < kOutcomes; ++i) {
     expected.push_back("`" + std::string(telemetry::NameOf(static_cast<Outcome>(i))) + "`");
   }
