@@ -40,6 +40,8 @@ struct WithdrawResult {
 // Completion: `done` runs exactly once, on the loop's thread, at the request's deadline at the
 // latest, never before the call that started it returned.
 // Order: operations on one lock take effect in the order of these calls.
+// Lifetime: an operation that has had no effect by LockManagerOptions::call_lifetime after its call
+// will have none.
 // Errors, of every method: STORE_QUARANTINED (nothing may be granted, or the lease has to be
 // proved, since the store may have forgotten leases), STORE_UNAVAILABLE (no effect, and there will
 // be none), OUTCOME_UNKNOWN (may have had its effect, or may yet), STORE_CORRUPT, FORMAT_TOO_NEW.

@@ -65,7 +65,9 @@ void Withdrawals::Start(WithdrawRequest request, Instant give_up, Done<WithdrawR
   running->give_up = give_up;
   running->first_answer = std::move(first_answer);
   if (acquire == Acquire::kMayBeOnItsWay) {
-    running->landed_by = clock_.Now() + call_lifetime_ + kLandingMargin;
+    const Millis landing_max = call_lifetime_ + kLandingMargin;
+    running->landed_by = clock_.Now() + landing_max;
+    running->give_up += landing_max;
   }
   running_.emplace(id, std::move(running));
   Try(id, first_deadline);
@@ -73,7 +75,8 @@ void Withdrawals::Start(WithdrawRequest request, Instant give_up, Done<WithdrawR
 
 void Withdrawals::TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
                            absl::Status unknown, Done<AcquireAnswer> done, Acquire acquire) {
-  const Millis tried_for = request.wait_timeout > Millis(0) ? kLeaveTriedFor : request.ClosesFor();
+  Millis tried_for = request.ClosesFor();
+  if (request.wait_timeout > Millis(0)) tried_for = std::max(tried_for, kLeaveTriedFor);
   Start(
       {request.name, request.lease_id, request.attempt, request.keeper, deadline},
       clock_.Now() + tried_for,

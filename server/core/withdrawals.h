@@ -32,8 +32,10 @@ class Withdrawals {
   // entries soon fall out of it.
   enum class Acquire { kDone, kMayBeOnItsWay };
 
-  // Withdraws until the store confirms or `give_up` is reached, the time at which the lease has
-  // ended by itself. `first_answer` runs once, on the loop's thread, with what the first try told.
+  // Withdraws until the store confirms or `give_up` is reached, the time at which a lease that was
+  // granted by now has ended by itself. If the acquire may still be in flight, it may get its lease
+  // later, and the withdrawal is tried for so much longer. `first_answer` runs once, on the loop's
+  // thread, with what the first try told.
   void Start(WithdrawRequest request, Instant give_up, Done<WithdrawResult> first_answer,
              Acquire acquire = Acquire::kDone);
 

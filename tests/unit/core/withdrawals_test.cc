@@ -41,6 +41,15 @@ class WithdrawalsTest : public testing::Test {
     return request;
   }
 
+  // The store is away: it answers each try at once.
+  void StayAwayFor(Micros duration) {
+    const Instant back = clock_.Now() + duration;
+    while (clock_.Now() < back) {
+      if (store_.withdrawals.size() > 0) store_.withdrawals.Answer(Unavailable());
+      executor_.AdvanceBy(Millis(10));
+    }
+  }
+
   static constexpr Millis kCallLifetime{2'000};
 
   support::ManualClock clock_;
@@ -105,6 +114,37 @@ TEST_F(WithdrawalsTest, AcquireThatHasArrivedIsNotLookedForAgain) {
 
     EXPECT_EQ(withdrawals_->outstanding(), 0U);
   }
+}
+
+// It gets its lease when it arrives, after the withdrawal began.
+TEST_F(WithdrawalsTest, AcquireThatMayStillArriveIsWithdrawnUntilALeaseFromThenHasEnded) {
+  Caught<AcquireAnswer> answer;
+  AcquireRequest request = AcquireOf();
+  request.ttl = Millis(10'000);
+  withdrawals_->TakeBackUnknown(request, clock_.Now() + Millis(300),
+                                Error(ErrorReason::kOutcomeUnknown, "no reply"), answer.Into());
+  StayAwayFor(request.ttl + kCallLifetime - Millis(1'000));
+  EXPECT_TRUE(answer.came());
+  EXPECT_EQ(withdrawals_->outstanding(), 1U);
+
+  StayAwayFor(seconds(2));
+  EXPECT_EQ(withdrawals_->outstanding(), 0U);
+  EXPECT_THAT(observer_.withdrawals, ElementsAre(Pair("a", WithdrawalEnd::kLeftToTtl)));
+}
+
+// It may have got the lock at once, before it had to wait.
+TEST_F(WithdrawalsTest, AcquireThatMayWaitIsWithdrawnAsLongAsItsGrantClosesTheLock) {
+  Caught<AcquireAnswer> answer;
+  AcquireRequest request = AcquireOf();
+  request.wait_timeout = seconds(10);
+  request.hold_at_least = 2 * Withdrawals::kLeaveTriedFor;
+  withdrawals_->TakeBackUnknown(request, clock_.Now() + Millis(300),
+                                Error(ErrorReason::kOutcomeUnknown, "no reply"), answer.Into());
+  StayAwayFor(request.hold_at_least - Millis(1'000));
+  EXPECT_EQ(withdrawals_->outstanding(), 1U);
+
+  StayAwayFor(seconds(5));
+  EXPECT_EQ(withdrawals_->outstanding(), 0U);
 }
 
 TEST_F(WithdrawalsTest, PausesDoubleUpToASecond) {
