@@ -97,8 +97,8 @@ void Daemon::UseRedis(support::Random random) {
 }
 
 void Daemon::UseMemory(support::Random random) {
-  auto link = std::make_unique<MemoryLink>(*world_.memory, id_, world_.clock, world_.executor,
-                                           process_, random, world_.order);
+  auto link = std::make_unique<MemoryLink>(*world_.memory, id_, kCallLifetime, world_.clock,
+                                           world_.executor, process_, random, world_.order);
   domain_ =
       std::make_unique<core::Domain>(*link, nullptr, world_.clock, process_, *observer_,
                                      core::LockManagerOptions{.call_lifetime = kCallLifetime});

@@ -35,15 +35,23 @@ struct MemoryLink::Call final : Operation {
   absl::StatusOr<AnswerType> answer;
 };
 
-MemoryLink::MemoryLink(MemoryWatch& store, std::string daemon, const core::Clock& clock,
-                       support::ManualExecutor& world, Process& process, support::Random random,
-                       MessageOrder* order)
-    : Link(clock, world, process, random, order, 1), store_(store), daemon_(std::move(daemon)) {}
+MemoryLink::MemoryLink(MemoryWatch& store, std::string daemon, core::Millis call_lifetime,
+                       const core::Clock& clock, support::ManualExecutor& world, Process& process,
+                       support::Random random, MessageOrder* order)
+    : Link(clock, world, process, random, order, 1),
+      store_(store),
+      daemon_(std::move(daemon)),
+      call_lifetime_(call_lifetime) {}
 
 template <typename Answer>
 void MemoryLink::Send(core::Instant deadline, core::Done<Answer> done,
                       std::function<absl::StatusOr<Answer>()> execute) {
-  const RequestPtr call = std::make_shared<Call<Answer>>(std::move(execute), std::move(done));
+  auto in_time = [this, latest = clock_.Now() + call_lifetime_,
+                  execute = std::move(execute)]() -> absl::StatusOr<Answer> {
+    if (clock_.Now() <= latest) return execute();
+    return core::Error(core::ErrorReason::kStoreUnavailable, "the call came too late");
+  };
+  const RequestPtr call = std::make_shared<Call<Answer>>(std::move(in_time), std::move(done));
   Submit(0, call);
   const auto left = std::chrono::duration_cast<core::Micros>(deadline - clock_.Now());
   process_.Later(std::max(left, core::Micros(0)), [this, call] {

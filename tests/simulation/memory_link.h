@@ -16,10 +16,10 @@ namespace lockkeeper::simulation {
 // Contract: see LockStore. Lifetime: see Link; borrows the store besides.
 class MemoryLink final : public core::LockStore, public Link {
  public:
-  // `daemon`: its id.
-  MemoryLink(MemoryWatch& store, std::string daemon, const core::Clock& clock,
-             support::ManualExecutor& world, Process& process, support::Random random,
-             MessageOrder* order = nullptr);
+  // `daemon`: its id. `call_lifetime`: a call that takes longer to the store is not executed.
+  MemoryLink(MemoryWatch& store, std::string daemon, core::Millis call_lifetime,
+             const core::Clock& clock, support::ManualExecutor& world, Process& process,
+             support::Random random, MessageOrder* order = nullptr);
 
   void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireAnswer> done) override;
   void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override;
@@ -42,6 +42,7 @@ class MemoryLink final : public core::LockStore, public Link {
 
   MemoryWatch& store_;
   const std::string daemon_;
+  const core::Millis call_lifetime_;
   core::FencingToken seen_;  // The highest token that the daemon was answered.
 };
 
