@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -65,17 +66,25 @@ class Checker {
     }
   }
 
+  // A setting by its key, and its value.
+  using KeyAndValue = std::pair<std::string_view, const std::string&>;
+
+  // Those that are given are for another kind of store.
+  void RejectGiven(std::span<const KeyAndValue> settings, const std::string& scheme) {
+    for (const auto& [key, value] : settings) {
+      if (value.empty()) continue;
+      problems_.push_back(Named(key) + ": is for a store.redis that begins with " + scheme);
+    }
+  }
+
   void CheckTls() {
     const StoreConfig& store = config_.store;
-    const std::pair<std::string_view, const std::string&> settings[] = {
+    const KeyAndValue settings[] = {
         {"store.redis_tls_ca_file", store.redis_tls_ca_file},
         {"store.redis_tls_certificate_file", store.redis_tls_certificate_file},
         {"store.redis_tls_key_file", store.redis_tls_key_file},
         {"store.redis_tls_server_name", store.redis_tls_server_name}};
-    for (const auto& [key, value] : settings) {
-      if (value.empty() || AsksForTls(store.redis)) continue;
-      problems_.push_back(Named(key) + ": is for a store.redis that begins with rediss:// (TLS)");
-    }
+    if (!AsksForTls(store.redis)) RejectGiven(settings, "rediss:// (TLS)");
     if (store.redis_tls_certificate_file.empty() != store.redis_tls_key_file.empty()) {
       const auto& [given, missing] = store.redis_tls_key_file.empty()
                                          ? std::pair(settings[1].first, settings[2].first)
@@ -86,14 +95,10 @@ class Checker {
 
   void CheckSentinels() {
     const StoreConfig& store = config_.store;
-    const std::pair<std::string_view, const std::string&> settings[] = {
-        {"store.sentinel_user", store.sentinel_user},
-        {"store.sentinel_password_file", store.sentinel_password_file},
-        {"store.sentinel_tls_ca_file", store.sentinel_tls_ca_file}};
-    for (const auto& [key, value] : settings) {
-      if (value.empty() || NamesSentinels(store.redis)) continue;
-      problems_.push_back(Named(key) + ": is for a store.redis that begins with redis+sentinel://");
-    }
+    const KeyAndValue settings[] = {{"store.sentinel_user", store.sentinel_user},
+                                    {"store.sentinel_password_file", store.sentinel_password_file},
+                                    {"store.sentinel_tls_ca_file", store.sentinel_tls_ca_file}};
+    if (!NamesSentinels(store.redis)) RejectGiven(settings, "redis+sentinel://");
     if (!store.sentinel_user.empty() && store.sentinel_password_file.empty()) {
       problems_.push_back(Named("store.sentinel_user") +
                           ": needs store.sentinel_password_file too");

@@ -127,7 +127,8 @@ struct Daemon::Parts {
   absl::StatusOr<daemon::StoreAccess> FindStore();
   absl::StatusOr<daemon::StoreAccess> StartEmbedded();
   void WatchStoreTls(const daemon::StoreAccess& access);
-  redis::RedisNodeOptions NodeOptions(const daemon::StoreAccess& access) const;
+  redis::RedisNodeOptions NodeOptions(const daemon::StoreAccess& access,
+                                      const std::optional<redis::SentinelOptions>& sentinels) const;
   std::optional<redis::SentinelOptions> SentinelOptionsFor(const daemon::StoreAccess& access) const;
   redis::JudgePolicy LossPolicy() const;
   redis::RedisStoreOptions StoreOptions() const;
@@ -278,7 +279,9 @@ void Daemon::Parts::TellGivenUp() {
   health.ReportGivenUp(std::move(given_up));
 }
 
-redis::RedisNodeOptions Daemon::Parts::NodeOptions(const daemon::StoreAccess& access) const {
+redis::RedisNodeOptions Daemon::Parts::NodeOptions(
+    const daemon::StoreAccess& access,
+    const std::optional<redis::SentinelOptions>& sentinels) const {
   redis::RedisNodeOptions options{.url = access.url.server,
                                   .tls = access.tls,
                                   .daemon_id = core::Hex16(daemon_id),
@@ -289,7 +292,7 @@ redis::RedisNodeOptions Daemon::Parts::NodeOptions(const daemon::StoreAccess& ac
                                   .request_timeout = config.store.request_timeout,
                                   .assumed = AssumptionsOf(config.store),
                                   .seed = os::RandomBits()};
-  if (const auto sentinels = SentinelOptionsFor(access)) {
+  if (sentinels) {
     options.expected = redis::Expected::kPrimary;
     options.isolation_min = sentinels->Isolation();
   }
@@ -318,9 +321,10 @@ absl::Status Daemon::Parts::StartLocks() {
   store_url = access->url;
   WatchStoreTls(*access);
   TellGivenUp();
+  const std::optional<redis::SentinelOptions> sentinels = SentinelOptionsFor(*access);
   const daemon::LockLoopOptions options{
-      .node = NodeOptions(*access),
-      .sentinels = SentinelOptionsFor(*access),
+      .node = NodeOptions(*access, sentinels),
+      .sentinels = sentinels,
       .store = StoreOptions(),
       .locks = {.request_timeout = config.store.request_timeout,
                 .call_lifetime = config.store.request_timeout,
@@ -329,7 +333,7 @@ absl::Status Daemon::Parts::StartLocks() {
   locks = std::make_unique<daemon::LockLoop>(
       options, daemon::LockLoopDeps{*lock_observer, health, metrics, log});
   // The Sentinels are connected to first.
-  const int attempts = access->url.has_sentinels() ? 2 : 1;
+  const int attempts = sentinels ? 2 : 1;
   const auto contact =
       locks->WaitForFirstContact(config.store.connect_timeout * attempts + kFirstContactMargin);
   if (contact && contact->refused) {

@@ -4,12 +4,11 @@
 #include <sys/un.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
-#include <system_error>
 
 #include "core/errors.h"
+#include "text/number.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -58,14 +57,6 @@ absl::StatusOr<std::string> Decode(std::string_view text, std::string_view part)
     decoded.push_back(byte);
   }
   return decoded;
-}
-
-std::optional<int64_t> ParseNumber(std::string_view text, int64_t max) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (number < 0 || number > max) return std::nullopt;
-  return number;
 }
 
 // Takes "user:password@" off the front of `authority`.
@@ -119,7 +110,7 @@ absl::Status TakeHostAndPort(std::string_view text, uint16_t default_port, Redis
   }
   url.port = default_port;
   if (rest.empty()) return absl::OkStatus();
-  const auto port = ParseNumber(rest.substr(1), kPortMax);
+  const auto port = text::ParseNumber(rest.substr(1), kPortMax);
   if (rest.front() != ':' || !port || *port == 0) {
     return Problem("the port after the host must be a number from 1 to 65535");
   }
@@ -143,7 +134,7 @@ absl::Status TakeSentinels(std::string_view hosts, StoreUrl& url) {
 }
 
 absl::Status TakeDatabase(std::string_view text, RedisUrl& url) {
-  const auto database = ParseNumber(text, kDatabaseMax);
+  const auto database = text::ParseNumber(text, kDatabaseMax);
   if (!database) return Problem("the database must be a number from 0 to 2147483647");
   url.database = static_cast<int>(*database);
   return absl::OkStatus();

@@ -44,11 +44,7 @@ std::optional<int64_t> Number(const InfoFields& fields, std::string_view name) {
 
 // Value of a setting in the reply of CONFIG GET, an array of names and values.
 std::string_view Setting(const std::optional<Reply>& config, std::string_view name) {
-  if (!config) return "";
-  for (size_t i = 0; i + 1 < config->items.size(); i += 2) {
-    if (config->items[i].text == name) return config->items[i + 1].text;
-  }
-  return "";
+  return config ? ValueIn(*config, name) : "";
 }
 
 std::optional<StoreProblem> Refused(std::string text) {
@@ -220,8 +216,7 @@ std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed,
   }
   return "may go on with writes after the Sentinels have replaced it: set "
          "`min-replicas-to-write 1` and `min-replicas-max-lag 3` (at most 30) on all servers, or "
-         "name what is "
-         "given up with `store.assume: [no_split_brain]`";
+         "name what is given up with `store.assume: [no_split_brain]`";
 }
 
 StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockkeeper::redis {
@@ -18,5 +19,8 @@ struct Reply {
   std::string text;          // kText (bulk and simple strings), kError (the whole message)
   std::vector<Reply> items;  // kArray
 };
+
+// The value behind `name` in an array of names and values; empty if there is none.
+std::string_view ValueIn(const Reply& pairs, std::string_view name);
 
 }  // namespace lockkeeper::redis

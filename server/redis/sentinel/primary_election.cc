@@ -2,11 +2,12 @@
 #include "redis/sentinel/primary_election.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <string_view>
 #include <utility>
+
+#include "text/number.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -14,24 +15,8 @@ namespace {
 constexpr int64_t kPortMax = std::numeric_limits<uint16_t>::max();
 constexpr int64_t kSentinelsMax = 1'000;
 
-std::optional<int64_t> ReadNumber(std::string_view text, int64_t max) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (number < 0 || number > max) return std::nullopt;
-  return number;
-}
-
-// The value behind `name` in an array of names and values; empty if there is none.
-std::string_view Value(const Reply& reply, std::string_view name) {
-  for (size_t i = 0; i + 1 < reply.items.size(); i += 2) {
-    if (reply.items[i].text == name) return reply.items[i + 1].text;
-  }
-  return "";
-}
-
 std::optional<ServerAddress> AddressOf(std::string_view host, std::string_view port) {
-  const auto number = ReadNumber(port, kPortMax);
+  const auto number = text::ParseNumber(port, kPortMax);
   if (host.empty() || !number || *number == 0) return std::nullopt;
   return ServerAddress{std::string(host), static_cast<uint16_t>(*number)};
 }
@@ -66,8 +51,9 @@ Election Elect(std::span<const SentinelView> views, const ElectionRules& rules) 
 }
 
 std::optional<ServiceState> ReadServiceState(const Reply& reply) {
-  const auto epoch = ReadNumber(Value(reply, "config-epoch"), std::numeric_limits<int64_t>::max());
-  const auto others = ReadNumber(Value(reply, "num-other-sentinels"), kSentinelsMax);
+  const auto epoch =
+      text::ParseNumber(ValueIn(reply, "config-epoch"), std::numeric_limits<int64_t>::max());
+  const auto others = text::ParseNumber(ValueIn(reply, "num-other-sentinels"), kSentinelsMax);
   if (reply.type != Reply::Type::kArray || !epoch || !others) return std::nullopt;
   return ServiceState{*epoch, static_cast<size_t>(*others) + 1};
 }
@@ -81,8 +67,8 @@ std::vector<OtherSentinel> ReadOtherSentinels(const Reply& reply) {
   std::vector<OtherSentinel> others;
   if (reply.type != Reply::Type::kArray) return others;
   for (const Reply& one : reply.items) {
-    const auto address = AddressOf(Value(one, "ip"), Value(one, "port"));
-    const std::string_view id = Value(one, "runid");
+    const auto address = AddressOf(ValueIn(one, "ip"), ValueIn(one, "port"));
+    const std::string_view id = ValueIn(one, "runid");
     if (!address || id.empty()) continue;
     others.push_back({std::string(id), *address});
     if (others.size() == kSentinelsMax) break;

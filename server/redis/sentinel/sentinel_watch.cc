@@ -55,8 +55,8 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
         url_(url),
         named_(id.empty()),
         id_(std::move(id)),
-        connection_(watch.loop_, OptionsFor(nullptr), NextBackoff(), *this),
-        announcements_(watch.loop_, OptionsFor(nullptr), NextBackoff(), std::string(kSwitchChannel),
+        connection_(watch.loop_, Options(), NextBackoff(), *this),
+        announcements_(watch.loop_, Options(), NextBackoff(), std::string(kSwitchChannel),
                        [this](std::string_view message) { OnAnnounced(message); }) {}
 
   ~Sentinel() override {
@@ -112,7 +112,7 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
     Reply id, state, address, others;
   };
 
-  ConnectionOptions OptionsFor(MessageListener on_message) const {
+  ConnectionOptions Options() const {
     const SentinelOptions& options = watch_.options_;
     return {.url = url_,
             .expected = Expected::kSentinel,
@@ -122,8 +122,7 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
             .scripts = {},
             .connect_timeout = options.connect_timeout,
             .request_timeout = options.request_timeout,
-            .probe_interval = options.ask_interval,
-            .on_message = std::move(on_message)};
+            .probe_interval = options.ask_interval};
   }
 
   loop::Backoff NextBackoff() const {
@@ -168,7 +167,7 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
                          .asked = round.asked};
   }
 
-  // Refused: it knows no such service.
+  // Why what it answered is no view.
   StoreProblem RefusalOf(const Round& round) const {
     for (const Reply* reply : {&round.id, &round.state, &round.address}) {
       if (reply->type != Reply::Type::kError) continue;
