@@ -117,7 +117,7 @@ class Holder {
 }  // namespace
 
 Failovers::Failovers(Scene& scene, Journal& journal, uint64_t seed)
-    : scene_(scene), journal_(journal), random_(seed) {}
+    : scene_(scene), sentinels_(scene.sentinels()), journal_(journal), random_(seed) {}
 
 FailoverReport Failovers::Run(int count) {
   FailoverReport report;
@@ -125,7 +125,7 @@ FailoverReport Failovers::Run(int count) {
   for (; report.failovers < count; ++report.failovers) {
     FailOver();
     report.until_granted.push_back(AwaitGrant());
-    scene_.sentinels().AwaitInStep();
+    sentinels_.AwaitInStep();
   }
   holder.Stop();
   report.leases_ended = holder.ended();
@@ -134,7 +134,7 @@ FailoverReport Failovers::Run(int count) {
 }
 
 void Failovers::FailOver() {
-  const size_t primary = scene_.sentinels().PrimaryOf(0);
+  const size_t primary = sentinels_.PrimaryOf(0);
   switch (random_.Below(4)) {
     case 0:
       KillPrimary(primary);
@@ -153,41 +153,41 @@ void Failovers::FailOver() {
 
 void Failovers::KillPrimary(size_t primary) {
   journal_.Fault("kill the primary", true);
-  scene_.sentinels().server(primary).Kill();
-  scene_.sentinels().AwaitPrimaryOtherThan(primary);
-  scene_.sentinels().server(primary).Restart(support::Data::kKeep);
+  sentinels_.server(primary).Kill();
+  sentinels_.AwaitPrimaryOtherThan(primary);
+  sentinels_.server(primary).Restart(support::Data::kKeep);
 }
 
 // It goes on as a primary for a moment once it runs again.
 void Failovers::StopPrimary(size_t primary) {
   journal_.Fault("stop the primary", true);
-  scene_.sentinels().server(primary).Pause();
-  scene_.sentinels().AwaitPrimaryOtherThan(primary);
-  scene_.sentinels().server(primary).Resume();
+  sentinels_.server(primary).Pause();
+  sentinels_.AwaitPrimaryOtherThan(primary);
+  sentinels_.server(primary).Resume();
 }
 
 // One replica stands still while the other one confirms writes. Then that one dies together with
 // the primary, and the first becomes the primary.
 void Failovers::LoseWrites(size_t primary) {
-  const size_t late = (primary + 1) % scene_.sentinels().servers();
-  const size_t other = (primary + 2) % scene_.sentinels().servers();
+  const size_t late = (primary + 1) % sentinels_.servers();
+  const size_t other = (primary + 2) % sentinels_.servers();
   journal_.Fault("lose what only one replica has", true);
-  scene_.sentinels().server(late).Pause();
+  sentinels_.server(late).Pause();
   std::this_thread::sleep_for(kLostWrites);
-  scene_.sentinels().server(primary).Kill();
-  scene_.sentinels().server(other).Kill();
-  scene_.sentinels().server(late).Resume();
-  scene_.sentinels().AwaitPrimaryOtherThan(primary);
+  sentinels_.server(primary).Kill();
+  sentinels_.server(other).Kill();
+  sentinels_.server(late).Resume();
+  sentinels_.AwaitPrimaryOtherThan(primary);
   // Otherwise the primary refuses writes for the 10 s until the Sentinels have told it its place.
-  scene_.sentinels().server(other).Restart(
+  sentinels_.server(other).Restart(
       support::Data::kKeep,
-      {"replicaof 127.0.0.1 " + std::to_string(scene_.sentinels().server(late).port())});
-  scene_.sentinels().server(primary).Restart(support::Data::kKeep);
+      {"replicaof 127.0.0.1 " + std::to_string(sentinels_.server(late).port())});
+  sentinels_.server(primary).Restart(support::Data::kKeep);
 }
 
 void Failovers::Order() {
   journal_.Fault("order a failover", true);
-  scene_.sentinels().FailOver();
+  sentinels_.FailOver();
 }
 
 milliseconds Failovers::AwaitGrant() {

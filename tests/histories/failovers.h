@@ -44,6 +44,7 @@ class Failovers {
   std::chrono::milliseconds AwaitGrant();
 
   Scene& scene_;
+  support::SentinelSet& sentinels_;
   Journal& journal_;
   support::Random random_;
 };

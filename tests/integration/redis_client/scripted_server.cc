@@ -50,11 +50,17 @@ bool WriteAll(int socket, std::string_view bytes) {
   return true;
 }
 
+}  // namespace
+
 std::string Bulk(std::string_view text) {
   return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
 }
 
-}  // namespace
+std::string BulkArray(const std::vector<std::string>& texts) {
+  std::string reply = "*" + std::to_string(texts.size()) + "\r\n";
+  for (const std::string& text : texts) reply += Bulk(text);
+  return reply;
+}
 
 ScriptedServer::ScriptedServer(Handler handler, std::optional<support::TlsFiles> tls)
     : handler_(std::move(handler)),

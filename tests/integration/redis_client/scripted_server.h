@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -58,6 +59,10 @@ class ScriptedServer {
   std::vector<std::thread> threads_;
   std::thread acceptor_;
 };
+
+// The bytes of a text and of an array of texts.
+std::string Bulk(std::string_view text);
+std::string BulkArray(const std::vector<std::string>& texts);
 
 // The answer of a healthy Redis 7.0.15 to a command of the handshake, "+OK" to any other one.
 ScriptedAnswer HealthyAnswer(const ScriptedServer::Words& command);

@@ -20,16 +20,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Bulk(const std::string& text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-}
-
-std::string Array(const std::vector<std::string>& texts) {
-  std::string reply = "*" + std::to_string(texts.size()) + "\r\n";
-  for (const std::string& text : texts) reply += Bulk(text);
-  return reply;
-}
-
 std::string PortOf(const std::string& url) { return url.substr(url.rfind(':') + 1); }
 
 // A primary that answers everything.
@@ -41,7 +31,7 @@ class ScriptedPrimary {
  private:
   ScriptedServer server_{[](int, const Words& command) {
     if (!command.empty() && command[0] == "CONFIG") {
-      return ScriptedAnswer{Array({"min-replicas-to-write", "1", "min-replicas-max-lag", "3"})};
+      return ScriptedAnswer{BulkArray({"min-replicas-to-write", "1", "min-replicas-max-lag", "3"})};
     }
     return HealthyAnswer(command);
   }};
@@ -87,14 +77,14 @@ class ScriptedSentinel {
       return {found->second};
     }
     if (command[1] == "MYID") return {Bulk(id_)};
-    if (command[1] == "MASTERS") return {"*1\r\n" + Array({"name", "mymaster"})};
+    if (command[1] == "MASTERS") return {"*1\r\n" + BulkArray({"name", "mymaster"})};
     if (command[1] == "SENTINELS") return {Others()};
     if (command[2] != "mymaster") return {"-ERR No such master with that name\r\n"};
     if (command[1] == "MASTER") {
-      return {Array({"name", "mymaster", "config-epoch", std::to_string(config_epoch_),
-                     "num-other-sentinels", std::to_string(others_)})};
+      return {BulkArray({"name", "mymaster", "config-epoch", std::to_string(config_epoch_),
+                         "num-other-sentinels", std::to_string(others_)})};
     }
-    return {Array({"127.0.0.1", port_of_primary_})};
+    return {BulkArray({"127.0.0.1", port_of_primary_})};
   }
 
   static ScriptedAnswer OfHandshake(const Words& command) {
@@ -108,7 +98,7 @@ class ScriptedSentinel {
   std::string Others() const {
     std::string reply = "*" + std::to_string(told_.size()) + "\r\n";
     for (const auto& [id, port] : told_) {
-      reply += Array({"ip", "127.0.0.1", "port", port, "runid", id});
+      reply += BulkArray({"ip", "127.0.0.1", "port", port, "runid", id});
     }
     return reply;
   }
@@ -300,12 +290,12 @@ TEST_F(SentinelWatchTest, SentinelsOfWhichNobodySpeaksAnyMoreAreForgotten) {
 TEST_F(SentinelWatchTest, ReplicaThatIsNamedIsAskedAboutAgain) {
   ScriptedServer replica([](int, const Words& command) {
     if (!command.empty() && command[0] == "ROLE") {
-      return ScriptedAnswer{Array({"slave", "127.0.0.1", "1"})};
+      return ScriptedAnswer{BulkArray({"slave", "127.0.0.1", "1"})};
     }
     return HealthyAnswer(command);
   });
   for (ScriptedSentinel* sentinel : {&one_, &two_, &three_}) {
-    sentinel->Answer("GET-MASTER-ADDR-BY-NAME", Array({"127.0.0.1", PortOf(replica.url())}));
+    sentinel->Answer("GET-MASTER-ADDR-BY-NAME", BulkArray({"127.0.0.1", PortOf(replica.url())}));
   }
   SentinelHarness harness(Url());
   const NodeHealth health = harness.node().AwaitSeen([](const NodeHealth& now) {
@@ -315,7 +305,7 @@ TEST_F(SentinelWatchTest, ReplicaThatIsNamedIsAskedAboutAgain) {
   EXPECT_FALSE(health.refused);
 
   for (ScriptedSentinel* sentinel : {&one_, &two_, &three_}) {
-    sentinel->Answer("GET-MASTER-ADDR-BY-NAME", Array({"127.0.0.1", a_.port()}));
+    sentinel->Answer("GET-MASTER-ADDR-BY-NAME", BulkArray({"127.0.0.1", a_.port()}));
     sentinel->Name(a_, 2);
   }
   harness.AwaitPrimary(a_.address());
@@ -326,12 +316,12 @@ TEST_F(SentinelWatchTest, CommandsInFlightAreUnknownWhenThePrimaryChanges) {
   ScriptedServer silent([](int, const Words& command) {
     if (!command.empty() && command[0] == "INCR") return ScriptedAnswer{};
     if (!command.empty() && command[0] == "CONFIG") {
-      return ScriptedAnswer{Array({"min-replicas-to-write", "1", "min-replicas-max-lag", "3"})};
+      return ScriptedAnswer{BulkArray({"min-replicas-to-write", "1", "min-replicas-max-lag", "3"})};
     }
     return HealthyAnswer(command);
   });
   for (ScriptedSentinel* sentinel : {&one_, &two_, &three_}) {
-    sentinel->Answer("GET-MASTER-ADDR-BY-NAME", Array({"127.0.0.1", PortOf(silent.url())}));
+    sentinel->Answer("GET-MASTER-ADDR-BY-NAME", BulkArray({"127.0.0.1", PortOf(silent.url())}));
   }
   SentinelHarness harness(Url());
   harness.node().AwaitReachable();
@@ -339,7 +329,7 @@ TEST_F(SentinelWatchTest, CommandsInFlightAreUnknownWhenThePrimaryChanges) {
   harness.node().loop().RunAndWait([] {});  // The command was handed to the kernel.
 
   for (ScriptedSentinel* sentinel : {&one_, &two_, &three_}) {
-    sentinel->Answer("GET-MASTER-ADDR-BY-NAME", Array({"127.0.0.1", a_.port()}));
+    sentinel->Answer("GET-MASTER-ADDR-BY-NAME", BulkArray({"127.0.0.1", a_.port()}));
     sentinel->Name(a_, 2);
   }
 

@@ -7,23 +7,15 @@
 #include <map>
 
 #include "redis/scripts.h"
+#include "unit/redis/replies.h"
 
 namespace lockkeeper::redis {
 namespace {
 
 using core::Assurance;
 using Kind = StoreProblem::Kind;
-using Type = Reply::Type;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Reply Text(std::string text) { return {.type = Type::kText, .text = std::move(text)}; }
-Reply Error(std::string text) { return {.type = Type::kError, .text = std::move(text)}; }
-Reply Array(std::vector<std::string> texts) {
-  Reply reply{.type = Type::kArray};
-  for (std::string& text : texts) reply.items.push_back(Text(std::move(text)));
-  return reply;
-}
 
 std::string Line(const Command& command) {
   std::string line;

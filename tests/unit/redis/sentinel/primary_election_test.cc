@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "unit/redis/replies.h"
+
 namespace lockkeeper::redis {
 namespace {
 
@@ -93,20 +95,6 @@ TEST(PrimaryElectionTest, OneIsEnoughIfNoMajorityIsNeeded) {
   EXPECT_EQ(ElectAmong({View("1", kA, 1, 8)}, {.majority = Majority::kNotNeeded}).primary,
             std::nullopt);
   EXPECT_EQ(ElectAmong({}, {.majority = Majority::kNotNeeded}).primary, std::nullopt);
-}
-
-Reply Text(std::string text) {
-  Reply reply;
-  reply.type = Reply::Type::kText;
-  reply.text = std::move(text);
-  return reply;
-}
-
-Reply Array(const std::vector<std::string>& texts) {
-  Reply reply;
-  reply.type = Reply::Type::kArray;
-  for (const std::string& text : texts) reply.items.push_back(Text(text));
-  return reply;
 }
 
 TEST(SentinelRepliesTest, ServiceStateIsRead) {
