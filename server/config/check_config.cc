@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "config/config_loader.h"
 #include "config/listen_address.h"
+#include "config/store_assurance.h"
 #include "config/url.h"
 #include "core/errors.h"
 
@@ -44,6 +45,11 @@ class Checker {
     if (!store.redis.empty() && store.embedded) {
       problems_.push_back("two stores are given: " + Named("store.redis") + " and " +
                           Named("store.embedded") + "; remove one of them");
+    }
+    const auto assurance = ParseStoreAssurance(store.assurance);
+    if (store.embedded && assurance.ok() && assurance->least == core::Assurance::kReplicas) {
+      problems_.push_back(Named("store.assurance") +
+                          ": the embedded store has no replicas; it confirms what is on its disk");
     }
     if (store.embedded && store.data_dir.empty()) {
       problems_.emplace_back(

@@ -87,6 +87,9 @@ struct StoreConfig {
   Millis connect_timeout{2'000};
   // Longest wait for a reply, 10 ms to 1 min; a shorter rpc deadline wins.
   Millis request_timeout{1'000};
+  // What must have confirmed a lease before a client has it: primary, replicas:N (1 to 16) or
+  // fsynced. See store_assurance.h.
+  std::string assurance = "primary";
   // Whether an empty store that no living daemon knows counts as new, or as one that has lost
   // everything.
   FirstUse first_use = FirstUse::kGrant;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "config/listen_address.h"
+#include "config/store_assurance.h"
 #include "config/url.h"
 #include "core/limits.h"
 #include "text/near_miss.h"
@@ -38,6 +39,12 @@ text::Problem CheckHttpListen(std::string_view text) {
   if (address->security == Security::kMutualTls) {
     return "asks clients for no certificates: use tls://";
   }
+  return std::nullopt;
+}
+
+text::Problem CheckAssurance(std::string_view text) {
+  const auto assurance = ParseStoreAssurance(text);
+  if (!assurance.ok()) return std::string(assurance.status().message());
   return std::nullopt;
 }
 
@@ -201,6 +208,12 @@ constexpr Setting kSettings[] = {
      .low = 10 * kMilli,
      .high = kMinute,
      .meaning = "Longest wait for a reply of Redis; a shorter deadline of the request wins."},
+    {.key = "store.assurance",
+     .field = At<&Config::store, &StoreConfig::assurance>(),
+     .check = CheckAssurance,
+     .meaning = "What must have confirmed a lease before a client has it: primary (Redis' reply), "
+                "replicas:N (N replicas besides, 1 to 16) or fsynced (its disk). While less "
+                "confirms, nothing new is granted."},
     {.key = "store.first_use",
      .field = At<&Config::store, &StoreConfig::first_use>(),
      .meaning = "What to do with an empty store that no living daemon knows: grant (it is a new "

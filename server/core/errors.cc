@@ -86,6 +86,18 @@ absl::Status ErrorWithDelay(ErrorReason reason, std::string_view message, Millis
 
 absl::Status Draining() { return Error(kServerDraining, "this daemon is stopping"); }
 
+absl::Status Unconfirmed() {
+  return Error(kAssuranceNotReached,
+               "the store confirmed less of the grant than store.assurance or min_assurance asks; "
+               "it was taken back");
+}
+
+absl::Status UnconfirmedAndNotTakenBack() {
+  return Error(kOutcomeUnknown,
+               "the store confirmed less of the grant than store.assurance or min_assurance asks, "
+               "and it could not be taken back");
+}
+
 std::optional<ErrorReason> ReasonOf(const absl::Status& status) {
   const std::optional<int64_t> number = NumberOf(status, kReasonPayload);
   if (!number) return std::nullopt;

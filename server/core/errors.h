@@ -62,6 +62,11 @@ absl::Status ErrorWithDelay(ErrorReason reason, std::string_view message, Millis
 // SERVER_DRAINING: this daemon is stopping.
 absl::Status Draining();
 
+// ASSURANCE_NOT_REACHED, after the store has confirmed too little of a grant and it was taken back;
+// OUTCOME_UNKNOWN if that is not certain.
+absl::Status Unconfirmed();
+absl::Status UnconfirmedAndNotTakenBack();
+
 // Reason of a status made here. Nothing for OK and for foreign statuses.
 std::optional<ErrorReason> ReasonOf(const absl::Status& status);
 

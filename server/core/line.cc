@@ -105,21 +105,27 @@ void Line::OnTried(AcquireRequest request, Instant arrived, absl::StatusOr<Acqui
 // The store has offered the lock in its reply: it was the turn of this acquire.
 void Line::OnOffered(AcquireRequest request, Instant arrived, const Lease& offered,
                      Done<AcquireAnswer> done) {
-  if (request.claim == ClaimMode::kByClient) {
-    Offered(offered.lease_id, offered.token);
+  if (request.claim == ClaimMode::kByClient && offered.assurance >= request.min_assurance) {
+    Offered(request, offered.token);
     return std::move(done)(AcquireAnswer(offered));
   }
-  const Offer offer{.name = offered.name,
-                    .lease_id = offered.lease_id,
-                    .token = offered.token,
-                    .remaining = offered.remaining_ttl,
-                    .ttl = offered.ttl,
-                    .previous_lease_expired = offered.previous_lease_expired,
-                    .attempt = request.attempt,
-                    .keeper = request.keeper,
-                    .assurance = offered.assurance};
-  Wait(std::move(request), Waiting{}, arrived, std::move(done));
+  const Offer offer = OfferOf(offered, request);
+  const Waiting place{
+      .number = offered.place.number, .free_in = offered.remaining_ttl, .line = offered.place.line};
+  Wait(std::move(request), place, arrived, std::move(done));
   OnOffer(offer);
+}
+
+Offer Line::OfferOf(const Lease& offered, const AcquireRequest& request) {
+  return {.name = offered.name,
+          .lease_id = offered.lease_id,
+          .token = offered.token,
+          .remaining = offered.remaining_ttl,
+          .ttl = offered.ttl,
+          .previous_lease_expired = offered.previous_lease_expired,
+          .attempt = request.attempt,
+          .keeper = request.keeper,
+          .assurance = offered.assurance};
 }
 
 // The acquire stands in line at `place`.
@@ -165,6 +171,11 @@ void Line::CatchUp(LineWaiter& waiter, const EarlyNews& news) {
   if (news.offer) TakeUp(waiter, *news.offer);
 }
 
+Assurance Line::MinAssuranceOf(const LeaseId& offered) const {
+  const Told* const told = told_.Find(offered, clock_.Now());
+  return told == nullptr ? Assurance::kNone : told->min_assurance;
+}
+
 void Line::Abandon(const Keeper& keeper) {
   if (LineWaiter* const waiter = Find(keeper)) {
     waiter->caller_left = true;
@@ -196,9 +207,48 @@ void Line::OnOffer(const Offer& offer) {
   news->offer = offer;
 }
 
-void Line::TakeUp(LineWaiter& waiter, const Offer& offer) {
-  if (waiter.state != LineWaiter::State::kWaiting) return;
-  Offered(offer.lease_id, offer.token);
+void Line::TakeUp(LineWaiter& waiter, Offer offer) {
+  if (waiter.state != LineWaiter::State::kWaiting || offer.token <= waiter.put_back) return;
+  if (offer.assurance >= waiter.request.min_assurance) return PassOn(waiter, offer);
+  // What is left is for the claim.
+  const Micros within = offer.remaining / 2;
+  Confirm(waiter, within,
+          [this, offer = std::move(offer)](LineWaiter& confirmed, Assurance reached) mutable {
+            offer.assurance = std::max(offer.assurance, reached);
+            if (offer.assurance < confirmed.request.min_assurance) return PutBack(confirmed, offer);
+            PassOn(confirmed, offer);
+          });
+}
+
+void Line::Confirm(LineWaiter& waiter, Micros within,
+                   absl::AnyInvocable<void(LineWaiter&, Assurance) &&> next) {
+  waiter.state = LineWaiter::State::kConfirming;
+  store_.Confirm(waiter.line->name, waiter.request.min_assurance, clock_.Now() + within,
+                 [this, alive = alive_, keeper = waiter.request.keeper,
+                  next = std::move(next)](Assurance confirmed) mutable {
+                   LineWaiter* const found = *alive ? Find(keeper) : nullptr;
+                   if (found == nullptr || found->state != LineWaiter::State::kConfirming) return;
+                   found->state = LineWaiter::State::kWaiting;
+                   std::move(next)(*found, confirmed);
+                 });
+}
+
+// Too little is confirmed of the offer: the waiter is next again, once a poll of anybody offers the
+// lock anew.
+void Line::PutBack(LineWaiter& waiter, const Offer& offer) {
+  waiter.put_back = offer.token;
+  withdrawals_.Start({.name = offer.name,
+                      .lease_id = offer.lease_id,
+                      .attempt = offer.attempt,
+                      .keeper = offer.keeper,
+                      .deadline = clock_.Now() + kStoreTimeout,
+                      .scope = WithdrawScope::kPutBack,
+                      .token = offer.token},
+                     clock_.Now() + offer.remaining, [](absl::StatusOr<WithdrawResult>) {});
+}
+
+void Line::PassOn(LineWaiter& waiter, const Offer& offer) {
+  Offered(waiter.request, offer.token);
   if (waiter.request.claim == ClaimMode::kByDaemon) return Claim(waiter);
 
   Lease lease;
@@ -218,8 +268,8 @@ void Line::TakeUp(LineWaiter& waiter, const Offer& offer) {
 // is set aside until it acquires again. The message may be late and the offer claimed meanwhile: a
 // claimed offer is not withdrawn.
 void Line::Decline(const Offer& offer) {
-  const FencingToken* const told = told_.Find(offer.lease_id, clock_.Now());
-  if (draining_ || (told != nullptr && offer.token <= *told)) return;
+  const Told* const told = told_.Find(offer.lease_id, clock_.Now());
+  if (draining_ || (told != nullptr && offer.token <= told->token)) return;
   withdrawals_.Start(
       {offer.name, offer.lease_id, offer.attempt, offer.keeper, clock_.Now() + kStoreTimeout,
        told != nullptr ? WithdrawScope::kSetAside : WithdrawScope::kUnclaimedOnly},
@@ -292,9 +342,10 @@ void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
 
 // Takes the waiter's place back and answers when the store has confirmed it or its time is up.
 void Line::Leave(LineWaiter& waiter) {
+  using State = LineWaiter::State;
   waiter.over = true;
-  if (waiter.state != LineWaiter::State::kWaiting) return;
-  waiter.state = LineWaiter::State::kLeaving;
+  if (waiter.state == State::kClaiming || waiter.state == State::kLeaving) return;
+  waiter.state = State::kLeaving;
   const AcquireRequest& request = waiter.request;
   withdrawals_.Start(
       {waiter.line->name, request.lease_id, request.attempt, request.keeper,

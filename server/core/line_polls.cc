@@ -80,13 +80,32 @@ void Line::PollNext(LocalLine& line, const absl::StatusOr<PollAnswer>& answer) {
 // The store has granted or offered the lock to a waiter that stood again. A client that claims by
 // itself gets a grant as an offer, too: it would count a lease from its request, long ago.
 void Line::OnGrantedAgain(LineWaiter& waiter, Lease lease) {
-  if (waiter.request.claim == ClaimMode::kByClient) {
-    lease.offered = true;
-    Offered(lease.lease_id, lease.token);
-  } else if (lease.offered) {
-    return Claim(waiter);
+  Offer offer = OfferOf(lease, waiter.request);
+  if (lease.offered) {
+    waiter.place = {.number = lease.place.number, .line = lease.place.line};
+    return TakeUp(waiter, std::move(offer));
   }
-  AnswerWith(waiter, std::move(lease));
+  if (waiter.request.claim == ClaimMode::kByDaemon) return AnswerWith(waiter, std::move(lease));
+  if (offer.assurance >= waiter.request.min_assurance) return PassOn(waiter, offer);
+  Confirm(waiter, kStoreTimeout,
+          [this, offer = std::move(offer)](LineWaiter& confirmed, Assurance reached) mutable {
+            offer.assurance = std::max(offer.assurance, reached);
+            if (offer.assurance < confirmed.request.min_assurance) return TakeBack(confirmed);
+            PassOn(confirmed, offer);
+          });
+}
+
+// Too little is confirmed of a lease.
+void Line::TakeBack(LineWaiter& waiter) {
+  waiter.state = LineWaiter::State::kLeaving;
+  AcquireRequest request = waiter.request;
+  request.name = waiter.line->name;
+  withdrawals_.TakeBackUnconfirmed(
+      request, clock_.Now() + kStoreTimeout,
+      [this, alive = alive_, keeper = request.keeper](absl::StatusOr<AcquireAnswer> answer) {
+        LineWaiter* const left = *alive ? Find(keeper) : nullptr;
+        if (left != nullptr) Answer(*left, std::move(answer));
+      });
 }
 
 // The store has lost the line: its waiters stand again, in the order that they had.

@@ -19,7 +19,7 @@ namespace lockkeeper::core {
 struct LocalLine;
 
 struct LineWaiter {
-  enum class State { kWaiting, kClaiming, kLeaving };
+  enum class State { kWaiting, kConfirming, kClaiming, kLeaving };
 
   LocalLine* line = nullptr;  // Has the lock's name; `request.name` is empty.
   AcquireRequest request;
@@ -31,6 +31,7 @@ struct LineWaiter {
   bool stood_again = false;  // After the store had lost the line.
   bool released = false;
   bool caller_left = false;
+  FencingToken put_back;  // Of the last offer that was put back. Messages about it may be late.
   std::unique_ptr<Timer> end_timer;
   std::unique_ptr<Timer> claim_timer;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lock_manager.h"
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -38,6 +40,7 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
   } else {
     done = CountedAcquire(std::move(done));
   }
+  request.min_assurance = std::max(request.min_assurance, options_.min_assurance);
   if (request.min_assurance > Assurance::kNone) done = WithAssurance(request, std::move(done));
   waiters_.Acquire(std::move(request), std::move(done));
 }
@@ -45,24 +48,85 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
 Done<AcquireAnswer> LockManager::WithAssurance(AcquireRequest request, Done<AcquireAnswer> done) {
   return [this, request = std::move(request),
           done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
-    const Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
-    if (lease == nullptr || lease->assurance >= request.min_assurance) {
-      return std::move(done)(std::move(answer));
-    }
-    withdrawals_.TakeBack(request, deadlines_.OfCall(request.deadline),
-                          Error(ErrorReason::kAssuranceNotReached,
-                                "the store confirmed less than min_assurance asks"),
-                          Error(ErrorReason::kOutcomeUnknown,
-                                "the store confirmed less than min_assurance asks, and the grant "
-                                "could not be taken back"),
-                          std::move(done));
+    Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
+    // An offer is confirmed already, and its claim will be.
+    if (lease == nullptr || lease->offered) return std::move(done)(std::move(answer));
+    const Instant deadline = deadlines_.OfGrant(request.deadline);
+    const Assurance wanted = request.min_assurance;
+    const Keeper keeper = request.keeper;
+    confirming_.insert_or_assign(keeper, Confirming{std::move(request), std::move(done)});
+    Confirm(std::move(*lease), wanted, deadline, [this, keeper](Lease confirmed) {
+      auto waiting = confirming_.extract(keeper);
+      if (waiting.empty()) return;  // Abandoned.
+      auto& [asked, asked_done] = waiting.mapped();
+      if (confirmed.assurance >= asked.min_assurance) {
+        return std::move(asked_done)(AcquireAnswer(std::move(confirmed)));
+      }
+      withdrawals_.TakeBackUnconfirmed(asked, deadlines_.OfCall(asked.deadline),
+                                       std::move(asked_done));
+    });
   };
+}
+
+void LockManager::Abandon(const Keeper& keeper) {
+  waiters_.Abandon(keeper);
+  auto waiting = confirming_.extract(keeper);
+  if (waiting.empty()) return;
+  auto& [request, done] = waiting.mapped();
+  withdrawals_.TakeBack(request, deadlines_.OfCall(request.deadline),
+                        AcquireAnswer(Contention{.reason = ContentionReason::kCancelled}),
+                        Error(ErrorReason::kOutcomeUnknown,
+                              "the caller is gone, and the grant could not be taken back"),
+                        std::move(done));
+}
+
+void LockManager::Confirm(Lease lease, Assurance wanted, Instant deadline, LeaseDone next) {
+  if (lease.assurance >= wanted) return std::move(next)(std::move(lease));
+  auto kept = std::make_unique<Lease>(std::move(lease));
+  const std::string& name = kept->name;
+  store_.Confirm(name, wanted, deadline,
+                 [kept = std::move(kept), next = std::move(next)](Assurance confirmed) mutable {
+                   kept->assurance = std::max(kept->assurance, confirmed);
+                   std::move(next)(std::move(*kept));
+                 });
 }
 
 void LockManager::Extend(ExtendRequest request, Done<Lease> done) {
   if (RefusesAdmission(done)) return;
+  const Assurance wanted =
+      std::max(options_.min_assurance, waiters_.MinAssuranceOf(request.lease_id));
+  done = Counted(std::move(done));
+  if (wanted > Assurance::kNone) done = WithAssurance(wanted, request.deadline, std::move(done));
   request.deadline = deadlines_.OfCall(request.deadline);
-  store_.Extend(request, Counted(std::move(done)));
+  store_.Extend(request, std::move(done));
+}
+
+// Whatever is confirmed of it, an extended lease runs. A claim is a grant.
+Done<Lease> LockManager::WithAssurance(Assurance wanted, Instant rpc_deadline, Done<Lease> done) {
+  return [this, wanted, rpc_deadline, done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
+    if (!lease.ok()) return std::move(done)(std::move(lease));
+    Confirm(*std::move(lease), wanted, deadlines_.OfGrant(rpc_deadline),
+            [this, wanted, rpc_deadline, done = std::move(done)](Lease confirmed) mutable {
+              if (!confirmed.claimed || confirmed.assurance >= wanted) {
+                return std::move(done)(std::move(confirmed));
+              }
+              TakeBackClaim(confirmed, deadlines_.OfCall(rpc_deadline), std::move(done));
+            });
+  };
+}
+
+void LockManager::TakeBackClaim(const Lease& lease, Instant deadline, Done<Lease> done) {
+  withdrawals_.Start({.name = lease.name,
+                      .lease_id = lease.lease_id,
+                      .deadline = deadline,
+                      .scope = WithdrawScope::kClaim,
+                      .lease_end = lease.lease_end},
+                     clock_.Now() + lease.remaining_ttl,
+                     [done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
+                       const bool is_withdrawn =
+                           result.ok() && *result == WithdrawResult::kWithdrawn;
+                       std::move(done)(is_withdrawn ? Unconfirmed() : UnconfirmedAndNotTakenBack());
+                     });
 }
 
 void LockManager::Release(ReleaseRequest request, Done<ReleaseAnswer> done) {

@@ -26,6 +26,9 @@ struct LockManagerOptions {
   Millis request_timeout{1000};
   // For how long after it was sent the store may still execute a call.
   Millis call_lifetime{2000};
+  // The least that the store has to confirm of every lease; a request may ask for more. Grants of
+  // which it confirms less are taken back. Extends of which it does stand, and say so.
+  Assurance min_assurance = Assurance::kNone;
   // Acquires of one principal that wait, or may have to.
   size_t waiters_per_principal_max = limits::kWaitersPerPrincipalDefault;
 };
@@ -59,9 +62,9 @@ class LockManager {
   void ReleaseKept(std::string name, const LeaseId& lease_id, const Keeper& keeper,
                    Done<WithdrawResult> done);
 
-  // The caller of an acquire that may wait is gone: it leaves the line, or does not join it. Its
-  // `done` still runs.
-  void Abandon(const Keeper& keeper) { waiters_.Abandon(keeper); }
+  // The caller of an acquire is gone: one that may wait leaves the line, or does not join it; a
+  // grant that the store has not confirmed yet is taken back. Its `done` still runs.
+  void Abandon(const Keeper& keeper);
 
   // From now on acquires answer SERVER_DRAINING, those that wait too; everything else goes on.
   void StartDraining();
@@ -78,6 +81,13 @@ class LockManager {
  private:
   // Takes a lease back that the store confirms less of than the request asks (min_assurance).
   Done<AcquireAnswer> WithAssurance(AcquireRequest request, Done<AcquireAnswer> done);
+  // Lets the store confirm a lease as far as is `wanted`. The lease then says how much it did.
+  using LeaseDone = absl::AnyInvocable<void(Lease) &&>;
+  void Confirm(Lease lease, Assurance wanted, Instant deadline, LeaseDone next);
+  // Waits for the store to confirm as much as is `wanted` of an extended lease. Takes it back if it
+  // was an offer until then and too little is confirmed.
+  Done<Lease> WithAssurance(Assurance wanted, Instant rpc_deadline, Done<Lease> done);
+  void TakeBackClaim(const Lease& lease, Instant deadline, Done<Lease> done);
 
   // Rejects the operation, and returns true, if too many are outstanding.
   template <typename T>
@@ -101,6 +111,12 @@ class LockManager {
   const CallDeadlines deadlines_;
   // Acquires without an answer that may wait.
   std::unordered_map<std::string, size_t> waiters_by_principal_;
+  // Grants that the store has to confirm, by the keepers of their acquires.
+  struct Confirming {
+    AcquireRequest request;
+    Done<AcquireAnswer> done;
+  };
+  std::unordered_map<Keeper, Confirming, HashOfHexId> confirming_;
   size_t operations_ = 0;
   bool draining_ = false;
 };

@@ -17,9 +17,11 @@ namespace lockkeeper::core {
 template <typename T>
 using Done = absl::AnyInvocable<void(absl::StatusOr<T>) &&>;
 
+using ConfirmDone = absl::AnyInvocable<void(Assurance confirmed) &&>;
+
 struct WithdrawResult {
   enum Kind {
-    kWithdrawn,   // The grant was the keeper's and has been taken back, or released.
+    kWithdrawn,   // The grant was the keeper's and has been taken back, put back or released.
     kNotGranted,  // Nothing is granted to this attempt, and now nothing can be.
     kKept,        // The grant has another keeper, or none, or was claimed: it stays.
   };
@@ -50,16 +52,23 @@ class LockStore {
  public:
   virtual ~LockStore() = default;
 
-  // Grants the lock if it is free now; ignores wait_timeout. The lease says what the store has
-  // confirmed, and carries a proof of itself if the store may forget it. Errors besides:
-  // LEASE_ENDED; RATE_LIMIT (the lock has too many operations: no effect, and there will be none);
-  // ASSURANCE_NOT_REACHED (the store knows that it confirms less than min_assurance: no effect).
+  // Grants the lock if it is free now; ignores wait_timeout. The lease says what the store
+  // confirms by its answer, see Confirm(), and carries a proof of itself if the store may forget
+  // it. Errors besides: LEASE_ENDED; RATE_LIMIT (the lock has too many operations: no effect, and
+  // there will be none); ASSURANCE_NOT_REACHED (the store knows that it cannot confirm as much as
+  // min_assurance now: no effect).
   virtual void Acquire(const AcquireRequest& request, Done<AcquireAnswer> done) = 0;
 
   // Extends a lease, or claims an offer. Errors besides: LEASE_LOST.
   virtual void Extend(const ExtendRequest& request, Done<Lease> done) = 0;
 
   virtual void Release(const ReleaseRequest& request, Done<ReleaseAnswer> done) = 0;
+
+  // Waits until the store has confirmed what it had answered for the lock before this call, as far
+  // as `wanted` asks. Answers how much is confirmed, by `deadline` at the latest: less than
+  // `wanted` if that was not reached. No errors.
+  virtual void Confirm(const std::string& name, Assurance wanted, Instant deadline,
+                       ConfirmDone done) = 0;
 
   // Takes back a grant, an offer or a place in line.
   virtual void Withdraw(const WithdrawRequest& request, Done<WithdrawResult> done) = 0;

@@ -42,6 +42,12 @@ struct AcquireRequest {
   Millis ClosesFor() const { return std::max(ttl + lock_delay, hold_at_least); }
 };
 
+// A place in the line of a lock.
+struct Place {
+  int64_t number = 0;  // Arrival number: the order in which waiters are served. 0: not known.
+  int64_t line = 0;    // Identifies the line. After a loss the lock gets another one.
+};
+
 struct Lease {
   std::string name;
   LeaseId lease_id;
@@ -55,6 +61,8 @@ struct Lease {
   Assurance assurance = Assurance::kNone;
   std::string reassertion;  // Proof of it until it ends. Empty in an offer.
   bool reasserted = false;  // The store had forgotten it, and took it back by its proof.
+  bool claimed = false;     // It was an offer until the extend that this answers.
+  Place place;              // Of an offer: its waiter keeps it until it claims.
 };
 
 enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3, kClosed = 4 };
@@ -117,11 +125,13 @@ enum class WithdrawScope {
   kUnclaimedOnly,  // An offer or a place in line, not a lease.
   kSetAside,  // An offer, as if it had lapsed: its place is kept, but not offered the lock again
               // until its client acquires again.
+  kPutBack,   // An offer, as if it had not been made: its waiter is next again.
   kRelease,   // A lease, which ends as if its holder had released it.
+  kClaim,     // A lease, whoever keeps it, if nobody has extended it since it was claimed.
 };
 
-// Takes back a grant whose caller is gone, or which a session has kept until its end. Does nothing
-// unless `keeper` still keeps it.
+// Takes back a grant whose caller is gone, of which too little was confirmed, or which a session
+// has kept until its end. Does nothing unless `keeper` still keeps it.
 struct WithdrawRequest {
   std::string name;
   LeaseId lease_id;
@@ -129,6 +139,8 @@ struct WithdrawRequest {
   Keeper keeper;
   Instant deadline;
   WithdrawScope scope = WithdrawScope::kLeaseToo;
+  FencingToken token;  // Of kPutBack: the offer's.
+  NodeTime lease_end;  // Of kClaim: as it was claimed. Its keeper does not matter.
 };
 
 enum class ReleaseDelay { kHoldersRemainingTtl, kNone };

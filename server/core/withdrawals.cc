@@ -73,8 +73,9 @@ void Withdrawals::Start(WithdrawRequest request, Instant give_up, Done<WithdrawR
   Try(id, first_deadline);
 }
 
-void Withdrawals::TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
-                           absl::Status unknown, Done<AcquireAnswer> done, Acquire acquire) {
+void Withdrawals::TakeBack(const AcquireRequest& request, Instant deadline,
+                           absl::StatusOr<AcquireAnswer> withdrawn, absl::Status unknown,
+                           Done<AcquireAnswer> done, Acquire acquire) {
   Millis tried_for = request.ClosesFor();
   if (request.wait_timeout > Millis(0)) tried_for = std::max(tried_for, kLeaveTriedFor);
   Start(
@@ -98,6 +99,11 @@ void Withdrawals::TakeBackUnknown(const AcquireRequest& request, Instant deadlin
       was_answered ? Error(ErrorReason::kOutcomeUnknown, std::string(error.message())) : error;
   TakeBack(request, deadline, std::move(withdrawn), std::move(unknown), std::move(done),
            was_answered ? Acquire::kDone : Acquire::kMayBeOnItsWay);
+}
+
+void Withdrawals::TakeBackUnconfirmed(const AcquireRequest& request, Instant deadline,
+                                      Done<AcquireAnswer> done) {
+  TakeBack(request, deadline, Unconfirmed(), UnconfirmedAndNotTakenBack(), std::move(done));
 }
 
 void Withdrawals::Try(uint64_t id, Instant deadline) {

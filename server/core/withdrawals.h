@@ -41,12 +41,17 @@ class Withdrawals {
 
   // Takes back what the store may have granted to `request`. Answers `withdrawn` if the store
   // confirms that by `deadline`, else `unknown`, and goes on trying.
-  void TakeBack(const AcquireRequest& request, Instant deadline, absl::Status withdrawn,
-                absl::Status unknown, Done<AcquireAnswer> done, Acquire acquire = Acquire::kDone);
+  void TakeBack(const AcquireRequest& request, Instant deadline,
+                absl::StatusOr<AcquireAnswer> withdrawn, absl::Status unknown,
+                Done<AcquireAnswer> done, Acquire acquire = Acquire::kDone);
 
   // The same for an acquire that ended with `error`, which MayHaveHappened.
   void TakeBackUnknown(const AcquireRequest& request, Instant deadline, const absl::Status& error,
                        Done<AcquireAnswer> done);
+
+  // The same for a grant of which the store has confirmed less than `request` asks.
+  void TakeBackUnconfirmed(const AcquireRequest& request, Instant deadline,
+                           Done<AcquireAnswer> done);
 
   // How long leaving a line is retried. No ttl ends a place in line; the store forgets the place,
   // or the whole line, about a minute after the last sign of life of its daemon.

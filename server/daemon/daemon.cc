@@ -13,6 +13,7 @@
 #include "audit/sink.h"
 #include "audit/trail.h"
 #include "config/listen_address.h"
+#include "config/store_assurance.h"
 #include "core/errors.h"
 #include "core/limits.h"
 #include "daemon/access_rules.h"
@@ -282,6 +283,7 @@ void Daemon::Parts::TellGivenUp() {
 redis::RedisNodeOptions Daemon::Parts::NodeOptions(
     const daemon::StoreAccess& access,
     const std::optional<redis::SentinelOptions>& sentinels) const {
+  const config::StoreAssurance assurance = *config::ParseStoreAssurance(config.store.assurance);
   redis::RedisNodeOptions options{.url = access.url.server,
                                   .tls = access.tls,
                                   .daemon_id = core::Hex16(daemon_id),
@@ -290,6 +292,8 @@ redis::RedisNodeOptions Daemon::Parts::NodeOptions(
                                   .connections = static_cast<size_t>(config.store.connections),
                                   .connect_timeout = config.store.connect_timeout,
                                   .request_timeout = config.store.request_timeout,
+                                  .min_assurance = assurance.least,
+                                  .replicas = assurance.replicas,
                                   .assumed = AssumptionsOf(config.store),
                                   .seed = os::RandomBits()};
   if (sentinels) {
@@ -328,6 +332,7 @@ absl::Status Daemon::Parts::StartLocks() {
       .store = StoreOptions(),
       .locks = {.request_timeout = config.store.request_timeout,
                 .call_lifetime = config.store.request_timeout,
+                .min_assurance = config::ParseStoreAssurance(config.store.assurance)->least,
                 .waiters_per_principal_max = static_cast<size_t>(config.waiters.per_principal_max)},
   };
   locks = std::make_unique<daemon::LockLoop>(

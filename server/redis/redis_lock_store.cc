@@ -34,7 +34,7 @@ absl::Status LeaseLost() {
 
 // The letters of withdraw.lua, in the order of the enumerators.
 std::string_view LetterOf(core::WithdrawScope scope) {
-  return std::string_view("LUSR").substr(static_cast<size_t>(scope), 1);
+  return std::string_view("LUSBRC").substr(static_cast<size_t>(scope), 1);
 }
 
 // A keeper as an argument of a script; empty for none.
@@ -47,7 +47,7 @@ constexpr Millis kHandOverTimeout{1000};
 
 }  // namespace
 
-RedisLockStore::RedisLockStore(const Node& node, StoreGuard& guard, OperationQueue& queue,
+RedisLockStore::RedisLockStore(Node& node, StoreGuard& guard, OperationQueue& queue,
                                LeaseProofs& proofs, const core::Clock& clock,
                                GuardObserver& observer, RedisLockStoreOptions options)
     : node_(node),
@@ -99,15 +99,15 @@ void RedisLockStore::Stand(const core::AcquireRequest& request, int64_t old_numb
 template <typename Outcome>
 void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::string place,
                                    Rank rank, core::Done<Outcome> done) {
-  // kNone: there is no connection yet. The lease will say what the node confirms.
-  const core::Assurance given = node_.assurance();
-  if (given != core::Assurance::kNone && request.min_assurance > given) {
+  // Whoever stands in line already may wait until more is confirmed.
+  if (rank == Rank::kNewcomer && !node_.MayConfirm(request.min_assurance)) {
     return queue_.Reject(
         [done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
           std::move(done)(reply.status());
         },
         core::Error(ErrorReason::kAssuranceNotReached,
-                    "the store confirms less than min_assurance asks"));
+                    "the store confirms less now than store.assurance or min_assurance asks; "
+                    "nothing was granted"));
   }
   const std::string text = EncodeText(request);
   queue_.Submit(
@@ -132,11 +132,10 @@ void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::str
            case kOfferedAfterExpired: {
              const bool offered = outcome == kOffered || outcome == kOfferedAfterExpired;
              // An offer is no lease: its claim is answered with a proof.
-             Lease lease = offered ? redis::ReadLease(*reply, lease_id, node_.assurance())
+             Lease lease = offered ? ReadOffered(*reply, lease_id, node_.assurance())
                                    : ReadLease(*reply, lease_id, principal);
              lease.previous_lease_expired =
                  outcome == kGrantedAfterExpired || outcome == kOfferedAfterExpired;
-             lease.offered = offered;
              guard_.OnToken(reply->route, lease.token);
              if (lease.offered) {
                lines_.Saw(lease.name, clock_.Now()).offered = lease_id;
@@ -208,9 +207,13 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
          using enum ExtendScriptOutcome;
          switch (const ExtendScriptOutcome outcome{OutcomeOf(*reply)}) {
            case kExtended:
-           case kExtendedAfterExpired: {
+           case kExtendedAfterExpired:
+           case kClaimed:
+           case kClaimedAfterExpired: {
              Lease lease = ReadLease(*reply, again.lease_id, again.principal);
-             lease.previous_lease_expired = outcome == kExtendedAfterExpired;
+             lease.claimed = outcome == kClaimed || outcome == kClaimedAfterExpired;
+             lease.previous_lease_expired =
+                 outcome == kExtendedAfterExpired || outcome == kClaimedAfterExpired;
              ForgetOffer(reply->lock_name, again.lease_id, /*is_lapsed=*/false);
              guard_.OnConfirmed(reply->route, reply->sent, lease);
              return std::move(done)(std::move(lease));
@@ -317,15 +320,23 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
                  }});
 }
 
+void RedisLockStore::Confirm(const std::string& name, core::Assurance wanted,
+                             core::Instant deadline, core::ConfirmDone done) {
+  node_.Confirm(node_.RouteOf(queue_.keys().RecordKey(name)), wanted, deadline, std::move(done));
+}
+
 void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
                               core::Done<core::WithdrawResult> done) {
   constexpr size_t kAttemptDigits = 6;
+  constexpr size_t kWhichDigits = 16;
+  const int64_t which = request.scope == core::WithdrawScope::kPutBack ? request.token.value
+                                                                       : request.lease_end.micros;
   queue_.Submit(
       {.script = &kWithdrawScript,
        .lock_name = request.name,
-       .arguments =
-           CommandPart({EncodeLeaseId(request.lease_id), Digits(request.attempt, kAttemptDigits),
-                        request.keeper.digits(), LetterOf(request.scope)}),
+       .arguments = CommandPart({EncodeLeaseId(request.lease_id),
+                                 Digits(request.attempt, kAttemptDigits), request.keeper.digits(),
+                                 LetterOf(request.scope), Digits(which, kWhichDigits)}),
        .reply_width = kReplyWidth,
        .lease_id = request.lease_id,
        .line_key = LineKeyOf(request.name),

@@ -33,12 +33,14 @@ struct RedisLockStoreOptions {
 class RedisLockStore : public core::LockStore, public core::WaitingLine {
  public:
   // `guard`: the queue's.
-  RedisLockStore(const Node& node, StoreGuard& guard, OperationQueue& queue, LeaseProofs& proofs,
+  RedisLockStore(Node& node, StoreGuard& guard, OperationQueue& queue, LeaseProofs& proofs,
                  const core::Clock& clock, GuardObserver& observer, RedisLockStoreOptions options);
 
   void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireAnswer> done) override;
   void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override;
   void Release(const core::ReleaseRequest& request, core::Done<core::ReleaseAnswer> done) override;
+  void Confirm(const std::string& name, core::Assurance wanted, core::Instant deadline,
+               core::ConfirmDone done) override;
   void Withdraw(const core::WithdrawRequest& request,
                 core::Done<core::WithdrawResult> done) override;
   void Fence(const core::FenceRequest& request, core::Done<core::FenceAnswer> done) override;
@@ -87,7 +89,7 @@ class RedisLockStore : public core::LockStore, public core::WaitingLine {
   // Continues a hand-over that has more dead waiters to skip than one script call may.
   void GoOnHandingOver(const std::string& name);
 
-  const Node& node_;
+  Node& node_;
   StoreGuard& guard_;
   OperationQueue& queue_;
   LeaseProofs& proofs_;

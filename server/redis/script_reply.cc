@@ -54,6 +54,16 @@ core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id
   return lease;
 }
 
+core::Lease ReadOffered(const OperationReply& reply, const core::LeaseId& lease_id,
+                        core::Assurance assurance) {
+  core::Lease offer = ReadLease(reply, lease_id, assurance);
+  const auto [ttl, number, line] = ReadNumbers<3>(reply.values[3].text);
+  offer.ttl = core::Millis(ttl);
+  offer.place = {.number = number, .line = line};
+  offer.offered = true;
+  return offer;
+}
+
 core::Contention ReadContention(const OperationReply& reply) {
   core::Contention contention;
   contention.remaining_ttl = core::Micros(reply.values[1].integer);

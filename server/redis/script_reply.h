@@ -24,6 +24,10 @@ LeaseTerms ReadTerms(const OperationReply& reply);
 core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
                       core::Assurance assurance);
 
+// Outcome, token, remaining, "<ttl> <number> <line>" of an offer: of acquire.lua.
+core::Lease ReadOffered(const OperationReply& reply, const core::LeaseId& lease_id,
+                        core::Assurance assurance);
+
 // Outcome, number, position, "<free in us> <line>": of acquire.lua.
 core::Waiting ReadWaiting(const OperationReply& reply);
 

@@ -40,7 +40,7 @@ class LineRetentionTest : public testing::TestWithParam<std::string> {
   int64_t Withdraw(uint64_t id) {
     return Call(redis::kWithdrawScript, 2,
                 {redis::EncodeLeaseId(ScriptId(id)), redis::Digits(1, 6),
-                 std::string(core::Keeper(1, 1).digits()), "L"})
+                 std::string(core::Keeper(1, 1).digits()), "L", redis::Digits(0, 16)})
         .items.at(1)
         .integer;
   }

@@ -75,7 +75,8 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
     if (&script == &redis::kReleaseScript) return {redis::EncodeLeaseId(Id()), Principal()};
     if (&script == &redis::kWithdrawScript) {
       return {redis::EncodeLeaseId(Id()), redis::Digits(Attempt(), 6),
-              std::string(Keeper().digits()), std::string(1, "LLUSR"[random_.Below(5)])};
+              std::string(Keeper().digits()), std::string(1, "LLUSRBC"[random_.Below(7)]),
+              redis::Digits(servers_.Now().micros, 16)};
     }
     if (&script == &redis::kFenceScript) {
       return {std::to_string(servers_.Now().micros - random_.Between(-5, 5)),

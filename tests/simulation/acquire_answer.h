@@ -14,6 +14,9 @@ Try TryOf(const core::AcquireRequest& request);
 // Whether the caller still waits for the answer.
 enum class Caller { kListens, kGone };
 
+// Whether the store has confirmed enough of a lease that a client claimed.
+void CheckAssurance(Judge& judge, const core::Lease& claimed);
+
 void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
                        const absl::StatusOr<core::AcquireAnswer>& answer, core::Instant now);
 

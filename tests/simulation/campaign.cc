@@ -114,7 +114,7 @@ class Campaign {
         Try(options_.first[piece], "(a schedule that was given, or once failed)", lua);
       } else if (options_.drawing == Drawing::kEven) {
         const uint64_t seed = seeds_[piece - options_.first.size()];
-        Try(OnStore(DrawEvenWithHold(seed)),
+        Try(OnStore(DrawEvenWithAll(seed)),
             Drawn("--even --no-regression --schedules 1 --seed " + std::to_string(seed)), lua);
       } else if (options_.drawing == Drawing::kSteered) {
         RunSearch(piece - options_.first.size(), lua);

@@ -76,7 +76,7 @@ void Daemon::UseRedis(support::Random random) {
   auto link = std::make_unique<StoreLink>(
       world_.server, world_.clock, world_.executor, process_, random,
       [this](const auto& words, const auto& reply) { world_.watch.Executed(id_, words, reply); },
-      world_.order);
+      world_.replicas, world_.order);
   redis::RedisStoreOptions options = support::StoreOptionsOf(id_);
   options.record_retention = kRecordRetention;
   options.call_lifetime = kCallLifetime;
@@ -93,7 +93,10 @@ void Daemon::UseRedis(support::Random random) {
   link_ = std::move(link);
   domain_ = std::make_unique<core::Domain>(
       store_->locks(), &store_->line(), world_.clock, process_, *observer_,
-      core::LockManagerOptions{.call_lifetime = kCallLifetime});
+      core::LockManagerOptions{.call_lifetime = kCallLifetime,
+                               .min_assurance = world_.replicas.must_confirm
+                                                    ? core::Assurance::kReplicas
+                                                    : core::Assurance::kNone});
 }
 
 void Daemon::UseMemory(support::Random random) {
@@ -162,7 +165,11 @@ core::Done<T> Daemon::Answering(const CallPtr& call, Reply<T> reply) {
 
 void Daemon::Extend(const CallPtr& call, core::ExtendRequest request, Reply<core::Lease> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
-    domain_->locks().Extend(std::move(request), Answering(call, std::move(reply)));
+    domain_->locks().Extend(std::move(request), [this, done = Answering(call, std::move(reply))](
+                                                    absl::StatusOr<core::Lease> lease) mutable {
+      if (lease.ok() && lease->claimed) CheckAssurance(world_.judge, *lease);
+      std::move(done)(std::move(lease));
+    });
   });
 }
 

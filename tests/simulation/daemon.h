@@ -58,6 +58,7 @@ class Daemon {
     Judge& judge;
     LineWatch& watch;
     bool guarded;
+    const Replicas& replicas;
     MessageOrder* order = nullptr;  // Null: as chance has it.
     MemoryWatch* memory = nullptr;  // The store, if it is not Redis.
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "simulation/swarm.h"
 #include "support/random.h"
 
 namespace lockkeeper::simulation {
@@ -154,10 +155,11 @@ Schedule DrawEven(uint64_t seed) {
   return schedule;
 }
 
-Schedule DrawEvenWithHold(uint64_t seed) {
+Schedule DrawEvenWithAll(uint64_t seed) {
   Schedule schedule = DrawEven(seed);
   support::Random random(~seed);
   if (random.OneIn(5)) schedule.hold_at_least = Millis(random.Between(1, 6'000));
+  if (random.OneIn(8)) AddReplicas(schedule, random);
   return schedule;
 }
 

@@ -12,7 +12,7 @@ namespace lockkeeper::simulation {
 
 Schedule DrawEven(uint64_t seed);
 
-// The same, and one in five with hold_at_least, which came later.
-Schedule DrawEvenWithHold(uint64_t seed);
+// The same, with what came later: one in five has hold_at_least, one in eight needs replicas.
+Schedule DrawEvenWithAll(uint64_t seed);
 
 }  // namespace lockkeeper::simulation

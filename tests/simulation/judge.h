@@ -31,6 +31,7 @@ struct Try {
   std::string lock;
   std::string lease_id;
   std::string keeper;  // Of the call. Its first half names the daemon.
+  core::Assurance min_assurance = core::Assurance::kNone;
 };
 
 // A grant or an offer: the store gives the lock to an attempt.
@@ -56,6 +57,10 @@ class Judge {
  public:
   // How long the store remembers how a lease ended.
   explicit Judge(Micros retention) : retention_(retention) {}
+
+  // Of every lease that a client is told of, the store has to have confirmed as much.
+  void SetMinAssurance(core::Assurance least) { min_assurance_ = least; }
+  core::Assurance min_assurance() const { return min_assurance_; }
 
   // The beliefs of clients. A grant was requested at `asked`; its client heard of it at `now`.
   void Granted(const std::string& lock, int64_t token, bool previous_expired, Instant asked,
@@ -124,6 +129,10 @@ class Judge {
   void Declined(const Try& what);
   // An offer was ended early, because its client has not claimed an earlier one.
   void SetAside(const Try& what, Instant now);
+  // An offer was ended early, and its waiter is in its place again: too little was confirmed.
+  void PutBack(const Try& what, Instant now);
+  // Of a lease that was claimed just now too little was confirmed.
+  void ClaimWithdrawn(const Try& what, Instant now);
   void LeftLine(const std::string& lock, const std::string& lease_id, Instant now);
   void Fenced(const std::string& lock, int64_t token, bool admitted);
 
@@ -237,7 +246,8 @@ class Judge {
     bool over_before = false;  // The turn was over before it ran again: the clock was set back.
     std::optional<bool> previous_expired = false;  // Before `turn`.
     Instant over_at;                               // If it was ended.
-    bool told_before = false;  // It is an offer to a call that was told of another one.
+    Instant put_back_at = Instant::min();  // The last offer that was. The next poll makes it anew.
+    bool told_before = false;              // It is an offer to a call that was told of another one.
     int64_t token = 0;
     std::map<int64_t, Given> given;  // By token.
     Instant extends_from;            // Since when extends of this turn are counted.
@@ -307,6 +317,7 @@ class Judge {
   void Leave(Lock& lock, const std::string& lease_id, Instant now);
 
   const Micros retention_;
+  core::Assurance min_assurance_ = core::Assurance::kNone;
   std::map<std::string, Lock> locks_;
   std::map<std::string, Instant> disturbed_until_;  // By daemon.
   std::map<std::string, Instant> gone_;             // By daemon.

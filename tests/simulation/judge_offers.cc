@@ -33,6 +33,38 @@ void Judge::SetAside(const Try& what, Instant now) {
   state.turn.end = std::min(state.turn.end, now);
 }
 
+void Judge::PutBack(const Try& what, Instant now) {
+  Lock& state = locks_[what.lock];
+  if (state.turn.to.lease_id != what.lease_id || state.phase != Phase::kOffered) return;
+  if (state.delivered.contains(what.keeper)) {
+    Violation("an offer of " + what.lock + " to " + Shown(what.lease_id) +
+              ", which knows of it, was put back");
+  }
+  state.phase = Phase::kWithdrawn;
+  state.over_at = std::min(now, state.turn.end);
+  state.turn.end = state.over_at;
+  state.put_back_at = now;
+  const auto place = state.places.find(what.lease_id);
+  if (place == state.places.end() || state.answered.contains(place->second.keeper)) return;
+  state.line[what.lease_id] = {place->second.number, place->second.keeper, now};
+}
+
+void Judge::ClaimWithdrawn(const Try& what, Instant now) {
+  Lock& state = locks_[what.lock];
+  ++state.void_entries;
+  state.ends.insert(state.turn.to.keeper);
+  if (state.turn.to.lease_id != what.lease_id || state.forgotten || state.end_doubted) return;
+  if (state.phase != Phase::kLease) return;
+  for (const auto& [when, token] : state.heard_of) {
+    if (token == state.turn.token && when >= state.end_set_at) {
+      Violation(what.lock + " was taken back from " + Shown(what.lease_id) +
+                ", which knows that it has claimed it");
+    }
+  }
+  state.over_at = std::min(now, FreeSince(state));
+  state.phase = Phase::kWithdrawn;
+}
+
 // A client that has not claimed an offer may be dead. Another one must not cost the others a second
 // time what the first one did.
 void Judge::CheckTurnOfTold(Lock& lock, Instant now) {

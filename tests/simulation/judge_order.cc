@@ -116,7 +116,7 @@ void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waite
   if (lock.doubted || MayHaveExpired(lock)) {
     since = std::max<Instant>(since, lock.turn.end + lock.turn.lock_delay);
   }
-  since = std::max(since, LatestHoldEnd(lock));
+  since = std::max({since, LatestHoldEnd(lock), lock.put_back_at + kPollMax});
   if (now <= since || now - since <= kIdleMax) return;
   Violation("the lock was free for " + Seconds(Between(since, now)) + " while " + Shown(lease_id) +
             " stood in line");

@@ -67,7 +67,7 @@ const std::unordered_map<std::string_view, KnownScript>& KnownScripts() {
     know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
     know(redis::kReassertScript, {Script::kReassert, "reassert", 9, 4});
     know(redis::kReleaseScript, {Script::kRelease, "release", 2, 2});
-    know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 4, 4});
+    know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 5, 4});
     return scripts;
   }();
   return *kScripts;
@@ -85,6 +85,12 @@ const KnownScript* OperationsOf(const std::vector<std::string_view>& words,
 bool IsRefused(const redis::Reply& reply) {
   return reply.items.size() == 2 && (reply.items[1].integer == redis::kOutcomeGuard ||
                                      reply.items[1].integer == redis::kOutcomeOlder);
+}
+
+// Whether a lease runs after this outcome. An acquire answers 6 or 7 for an offer.
+bool Gives(Script script, int64_t outcome) {
+  const bool claimed = script == Script::kExtend && (outcome == 6 || outcome == 7);
+  return outcome == 1 || outcome == 2 || claimed;
 }
 
 }  // namespace
@@ -110,7 +116,7 @@ Confirmed ConfirmedBy(const std::vector<std::string_view>& words, const redis::R
                         known->script == Script::kReassert;
   Confirmed last = Confirmed::kNothing;
   for (size_t at = 1; may_give && at < reply.items.size(); at += known->replies) {
-    if (reply.items[at].integer != 1 && reply.items[at].integer != 2) continue;
+    if (!Gives(known->script, reply.items[at].integer)) continue;
     const redis::Reply& terms = reply.items[at + 3];
     const bool numbers = terms.type == redis::Reply::Type::kInteger;
     const core::Millis ttl(numbers ? terms.integer : Number(terms.text));
@@ -216,7 +222,7 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
     case Script::kAcquire:
       return OnAcquire(operation);
     case Script::kExtend:
-      if (outcome == 1 || outcome == 2) {
+      if (Gives(script, outcome)) {
         const Instant end = operation.now + Micros(operation.replies[2].integer);
         coverage_.Record(operation.lock, 'H', end);
         coverage_.Ends(Edge::kLease, end);
@@ -281,7 +287,9 @@ void LineWatch::OnWithdraw(const Operation& operation) {
   const Try what{operation.lock, operation.lease_id(), std::string(operation.arguments[2])};
   const std::string_view scope = operation.arguments[3];
   const int64_t outcome = operation.outcome();
-  if (scope == "S" || scope == "R") {
+  if (scope == "S" || scope == "R" || scope == "B" || scope == "C") {
+    if (outcome == 1 && scope == "B") judge_.PutBack(what, operation.now);
+    if (outcome == 1 && scope == "C") judge_.ClaimWithdrawn(what, operation.now);
     if (outcome == 1 && scope == "S") judge_.SetAside(what, operation.now);
     if (outcome == 1 && scope == "R") judge_.ReleasedByEnd(what, operation.now);
     return;

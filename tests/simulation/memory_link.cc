@@ -98,6 +98,11 @@ void MemoryLink::Release(const core::ReleaseRequest& request,
                             [this, request] { return store_.Release(daemon_, request); });
 }
 
+void MemoryLink::Confirm(const std::string& /*name*/, core::Assurance /*wanted*/,
+                         core::Instant /*deadline*/, core::ConfirmDone done) {
+  process_.Post([done = std::move(done)]() mutable { std::move(done)(core::Assurance::kMemory); });
+}
+
 void MemoryLink::Withdraw(const core::WithdrawRequest& request,
                           core::Done<core::WithdrawResult> done) {
   Send<core::WithdrawResult>(request.deadline, std::move(done),

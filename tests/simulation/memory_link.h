@@ -24,6 +24,8 @@ class MemoryLink final : public core::LockStore, public Link {
   void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireAnswer> done) override;
   void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override;
   void Release(const core::ReleaseRequest& request, core::Done<core::ReleaseAnswer> done) override;
+  void Confirm(const std::string& name, core::Assurance wanted, core::Instant deadline,
+               core::ConfirmDone done) override;
   void Withdraw(const core::WithdrawRequest& request,
                 core::Done<core::WithdrawResult> done) override;
   void Fence(const core::FenceRequest& request, core::Done<core::FenceAnswer> done) override;

@@ -122,7 +122,9 @@ core::WithdrawResult MemoryWatch::Withdraw(const std::string& daemon,
   Carried(Operation::kWithdraw, daemon, request.name, what.lease_id,
           static_cast<int>(result.kind) + kErrors * static_cast<int>(request.scope));
   switch (request.scope) {
-    case core::WithdrawScope::kSetAside:
+    case core::WithdrawScope::kSetAside:  // There are no offers.
+    case core::WithdrawScope::kPutBack:
+    case core::WithdrawScope::kClaim:
       break;
     case core::WithdrawScope::kRelease:
       if (result == core::WithdrawResult::kWithdrawn) judge_.ReleasedByEnd(what, clock_.Now());

@@ -14,17 +14,14 @@ namespace lockkeeper::simulation {
 namespace {
 
 constexpr std::array<std::string_view, kAllFaultKinds> kNames = {
-    "daemon crash",     "daemon pause",    "daemon drain",
-    "store cut",        "store slow",      "store reply lost",
-    "messages lost",    "messages late",   "subscription down",
-    "network slow",     "network lossy",   "network duplicates",
-    "client death",     "client pause",    "scripts forgotten",
-    "node restart",     "node clock back", "stream broken",
-    "stream half-open", "stream dead",     "reader still",
-    "store flushed",    "restart empty",   "restart older",
-    "restart unproved", "clock forward",   "clock far back",
-    "clock slewed",     "clock nudged",    "data replaced",
-    "log cut"};
+    "daemon crash",      "daemon pause",     "daemon drain",      "store cut",
+    "store slow",        "store reply lost", "messages lost",     "messages late",
+    "subscription down", "network slow",     "network lossy",     "network duplicates",
+    "client death",      "client pause",     "scripts forgotten", "node restart",
+    "node clock back",   "stream broken",    "stream half-open",  "stream dead",
+    "reader still",      "store flushed",    "restart empty",     "restart older",
+    "restart unproved",  "clock forward",    "clock far back",    "clock slewed",
+    "clock nudged",      "data replaced",    "log cut",           "replicas away"};
 
 // Shows each field of a schedule, but its faults, with its name to `visit`.
 template <typename Visited, typename Visit>
@@ -56,6 +53,8 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("slow_claim_one_in", schedule.slow_claim_one_in);
   visit("hand_on_one_in", schedule.hand_on_one_in);
   visit("prove_ended_one_in", schedule.prove_ended_one_in);
+  visit("assured_one_in", schedule.assured_one_in);
+  visit("replicas_confirm", schedule.replicas_confirm);
   visit("ends_quarantines", schedule.ends_quarantines);
   visit("faults_end", schedule.faults_end);
   visit("order_from", schedule.order_from);
@@ -121,12 +120,14 @@ bool ParseField(std::string_view word, Schedule& schedule) {
 }
 
 bool NeedsGuard(FaultKind kind) {
-  return kind == FaultKind::kNodeClockBack || kind >= FaultKind::kStoreFlushed;
+  return kind == FaultKind::kNodeClockBack ||
+         (kind >= FaultKind::kStoreFlushed && kind <= FaultKind::kLogCut);
 }
 
 bool IsOfRedis(FaultKind kind) {
   return NeedsGuard(kind) || kind == FaultKind::kMessagesLost || kind == FaultKind::kMessagesLate ||
-         kind == FaultKind::kSubscriptionDown || kind == FaultKind::kScriptsForgotten;
+         kind == FaultKind::kSubscriptionDown || kind == FaultKind::kScriptsForgotten ||
+         kind == FaultKind::kReplicasAway;
 }
 
 }  // namespace
@@ -186,6 +187,8 @@ void PutInMemory(Schedule& schedule) {
   schedule.clinging_one_in = 0;  // There are no proofs.
   schedule.prove_ended_one_in = 0;
   schedule.ends_quarantines = false;
+  schedule.assured_one_in = 0;  // It has no replicas.
+  schedule.replicas_confirm = false;
   std::erase_if(schedule.faults, [](const Fault& fault) { return IsOfRedis(fault.kind); });
 }
 

@@ -50,12 +50,13 @@ enum class FaultKind {
   kNodeClockNudged,    // The node's clock is set by the duration, mostly forward.
   kDataReplaced,       // By older data, while all connections go on.
   kLogCut,             // As kRestartOlder, of a node that says that it keeps what it has confirmed.
+  kReplicasAway,       // No replica acknowledges anything.
 };
 inline constexpr int kFaultKinds = 17;  // Those before the ones of streams.
 inline constexpr int kStreamFaultKinds = 4;
 inline constexpr int kLossFaultKinds = 7;    // Of which a loss is drawn; then come others.
 inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
-inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 3;
+inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 4;
 
 struct Fault {
   FaultKind kind = FaultKind::kDaemonCrash;
@@ -93,6 +94,8 @@ struct Schedule {
   int slow_claim_one_in = 0;   // Offers whose client claims late, or never. 0: none.
   int hand_on_one_in = 0;      // Sessions left for another that are closed with a release. 0: none.
   int prove_ended_one_in = 0;  // Releases whose client proves its lease afterwards. 0: none.
+  int assured_one_in = 0;      // Acquires that replicas have to confirm. 0: none.
+  bool replicas_confirm = false;  // All of them.
   bool ends_quarantines = false;  // An operator ends those that nobody needs any more.
   Micros faults_end{};            // Then everything heals.
   Micros order_from{};            // From then on, how long each message takes (message_order.h):

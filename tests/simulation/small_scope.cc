@@ -64,6 +64,7 @@ Schedule DrawSmallScope(uint64_t seed, unsigned depth, uint64_t number) {
   schedule.order = OrderOf(depth, number);
   Normalize(schedule);
   if (random.OneIn(4)) schedule.hold_at_least = Millis(Spread(random, 1, 400));
+  if (random.OneIn(6)) AddReplicas(schedule, random);
   return schedule;
 }
 

@@ -19,6 +19,8 @@ namespace {
 
 // Longer than a daemon remembers that it told of an offer.
 constexpr Micros kMessageLateMax{7'000'000};
+// As RedisNode.
+constexpr Micros kConfirmMax{500'000};
 
 }  // namespace
 
@@ -43,10 +45,11 @@ struct StoreLink::Sent final : Request {
 
 StoreLink::StoreLink(support::RedisModel& server, const core::Clock& clock,
                      support::ManualExecutor& world, Process& process, support::Random random,
-                     ExecutionListener listener, MessageOrder* order)
+                     ExecutionListener listener, const Replicas& replicas, MessageOrder* order)
     : Link(clock, world, process, random, order, kConnections),
       server_(server),
-      listener_(std::move(listener)) {}
+      listener_(std::move(listener)),
+      replicas_(replicas) {}
 
 StoreLink::~StoreLink() {
   if (subscribed_) server_.Unsubscribe(subscription_);
@@ -58,7 +61,8 @@ redis::Route StoreLink::RouteOf(std::string_view record_key) const {
 
 const std::string& StoreLink::setting_problem() const {
   static const std::string kNone;
-  return kNone;
+  static const std::string kMissing = "has confirmed a write on no replica";
+  return replicas_.must_confirm && replicas_missing_ ? kMissing : kNone;
 }
 
 const redis::NodeLife& StoreLink::life(redis::Route) const {
@@ -68,6 +72,41 @@ const redis::NodeLife& StoreLink::life(redis::Route) const {
 
 core::Assurance StoreLink::assurance() const {
   return away() ? core::Assurance::kNone : core::Assurance::kDisk;
+}
+
+bool StoreLink::MayConfirm(core::Assurance wanted) const {
+  return away() || wanted <= core::Assurance::kDisk || !replicas_missing_;
+}
+
+// As WAIT on a connection of its own: it takes as long as a call, or as the daemon waits for the
+// replicas. After a failure nobody is kept waiting until a probe finds them again.
+void StoreLink::Confirm(redis::Route, core::Assurance wanted, Instant deadline,
+                        redis::ConfirmDone done) {
+  const auto answer = [this, waiting = std::make_shared<redis::ConfirmDone>(std::move(done))](
+                          Instant at, core::Assurance confirmed) {
+    At(at, [this, waiting, confirmed] {
+      process_.Post([waiting, confirmed] { std::move (*waiting)(confirmed); });
+    });
+  };
+  const Instant now = clock_.Now();
+  if (wanted != core::Assurance::kReplicas || away() || replicas_missing_) {
+    return answer(now, std::min(wanted, core::Assurance::kDisk));
+  }
+  const Instant executed = now + Delay();
+  const Instant acknowledged = std::max(executed, replicas_.away_until) + Delay();
+  const Instant given_up = std::min(deadline, executed + kConfirmMax);
+  if (acknowledged <= given_up) return answer(acknowledged, core::Assurance::kReplicas);
+  At(given_up, [this] {
+    if (!std::exchange(replicas_missing_, true)) Probe();
+  });
+  answer(given_up, core::Assurance::kDisk);
+}
+
+void StoreLink::Probe() {
+  At(clock_.Now() + kConfirmMax, [this] {
+    if (clock_.Now() < replicas_.away_until || away()) return Probe();
+    replicas_missing_ = false;
+  });
 }
 
 // Messages come over a connection of their own, which need not be slow when the others are.

@@ -21,12 +21,18 @@ namespace lockkeeper::simulation {
 using ExecutionListener =
     std::function<void(const std::vector<std::string_view>& words, const redis::Reply& reply)>;
 
-// Lifetime: borrows the node besides.
+// The node's replicas, as all daemons see them.
+struct Replicas {
+  bool must_confirm = false;  // Every lease.
+  core::Instant away_until;
+};
+
+// Lifetime: borrows the node and its replicas besides.
 class StoreLink final : public redis::Node, public Link {
  public:
   StoreLink(support::RedisModel& server, const core::Clock& clock, support::ManualExecutor& world,
             Process& process, support::Random random, ExecutionListener listener,
-            MessageOrder* order = nullptr);
+            const Replicas& replicas, MessageOrder* order = nullptr);
   ~StoreLink() override;
 
   redis::Route RouteOf(std::string_view record_key) const override;
@@ -37,6 +43,9 @@ class StoreLink final : public redis::Node, public Link {
   const redis::NodeLife& life(redis::Route route) const override;
   const std::string& setting_problem() const override;
   core::Assurance assurance() const override;
+  bool MayConfirm(core::Assurance wanted) const override;
+  void Confirm(redis::Route route, core::Assurance wanted, core::Instant deadline,
+               redis::ConfirmDone done) override;
 
   void Subscribe(const std::string& channel, redis::MessageListener listener) override;
 
@@ -64,6 +73,7 @@ class StoreLink final : public redis::Node, public Link {
   void DropSubscription(core::Micros duration);
   void Listen();
   core::Micros MessageDelay();
+  void Probe();
 
   support::RedisModel& server_;
   ExecutionListener listener_;
@@ -74,6 +84,8 @@ class StoreLink final : public redis::Node, public Link {
 
   core::Instant last_confirmed_ = core::Instant::min();
   core::Instant lease_confirmed_ = core::Instant::min();
+  const Replicas& replicas_;
+  bool replicas_missing_ = false;  // As the daemon has seen last.
   core::Instant messages_lost_until_;
   core::Instant messages_late_until_;
 };

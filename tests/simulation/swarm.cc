@@ -82,7 +82,8 @@ Fault DrawFaultOf(FaultKind kind, const Schedule& schedule, support::Random& ran
 }
 
 bool IsLoss(FaultKind kind) {
-  return kind >= kStoreFlushed && kind != kNodeClockSlewed && kind != kNodeClockNudged;
+  return kind >= kStoreFlushed && kind <= kLogCut && kind != kNodeClockSlewed &&
+         kind != kNodeClockNudged;
 }
 
 // Half of the faults follow on another one.
@@ -121,6 +122,16 @@ int64_t Spread(support::Random& random, int64_t low, int64_t high) {
 
 Fault DrawFault(const Schedule& schedule, support::Random& random) {
   return DrawFaultOf(DrawKind(schedule, random), schedule, random);
+}
+
+void AddReplicas(Schedule& schedule, support::Random& random) {
+  schedule.replicas_confirm = random.OneIn(2);
+  schedule.assured_one_in = static_cast<int>(random.Between(1, 3));
+  const int64_t count = random.Between(1, 6);
+  for (int64_t i = 0; i < count; ++i) {
+    schedule.faults.push_back(DrawFaultOf(kReplicasAway, schedule, random));
+  }
+  Normalize(schedule);
 }
 
 void LimitLosses(Schedule& schedule) {
@@ -178,6 +189,7 @@ Schedule DrawSwarm(support::Random& random) {
   if (random.OneIn(4)) schedule.hand_on_one_in = static_cast<int>(random.Between(1, 2));
   schedule.ends_quarantines = schedule.guarded && random.OneIn(4);
   if (random.OneIn(4)) schedule.hold_at_least = Millis(Spread(random, 1, 6'000));
+  if (random.OneIn(4)) AddReplicas(schedule, random);
   return schedule;
 }
 

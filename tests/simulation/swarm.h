@@ -19,6 +19,10 @@ Fault DrawFault(const Schedule& schedule, support::Random& random);
 // A number in [low, high], each order of magnitude as often. Requires: 0 < low <= high.
 int64_t Spread(support::Random& random, int64_t low, int64_t high);
 
+// Makes leases wait for replicas, which are away at times: mostly for moments, or about as long as
+// a daemon waits for them.
+void AddReplicas(Schedule& schedule, support::Random& random);
+
 // Removes faults until the store loses data, and its clock is set, at most as often as a run
 // allows.
 void LimitLosses(Schedule& schedule);

@@ -41,6 +41,9 @@ Wish DrawWish(const Schedule& schedule, Lap lap, int client, support::Random& ra
   if (!last && schedule.hold_at_least > Millis(0) && random.OneIn(2)) {
     request.hold_at_least = schedule.hold_at_least;
   }
+  if (schedule.assured_one_in > 0 && random.OneIn(static_cast<uint64_t>(schedule.assured_one_in))) {
+    request.min_assurance = core::Assurance::kReplicas;
+  }
   return wish;
 }
 

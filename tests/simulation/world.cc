@@ -34,12 +34,13 @@ void World::StartDaemon(size_t index) {
   }
   in_order_from_[index] = clock_.Now() + kSettled;
   daemons_[index] = std::make_unique<Daemon>(
-      Daemon::World{server_, clock_, executor_, judge_, redis_watch_, schedule_.guarded, &order_,
-                    schedule_.in_memory ? &memory_watch_ : nullptr},
+      Daemon::World{server_, clock_, executor_, judge_, redis_watch_, schedule_.guarded, replicas_,
+                    &order_, schedule_.in_memory ? &memory_watch_ : nullptr},
       next_daemon_++, random_.Fork());
   if (clock_.Now() < losing_until_) {  // If the store is empty it waits for those that know more.
     judge_.Disturbed(daemons_[index]->id(), losing_until_ + kFirstUseWait + kNoticedWithin);
   }
+  if (clock_.Now() < replicas_.away_until) TakeReplicasAway(Micros(0));
   if (clock_.Now() < node_away_until_) {
     daemons_[index]->link().Cut(std::chrono::ceil<Micros>(node_away_until_ - clock_.Now()));
   }
@@ -111,6 +112,7 @@ World::Left World::WhatIsLeft() const {
 Outcome World::Run() {
   if (schedule_.scripts_loaded) server_.LoadCompiledScripts();
   server_.life().durable = schedule_.durable;
+  if (schedule_.replicas_confirm) judge_.SetMinAssurance(core::Assurance::kReplicas);
   if (schedule_.guarded) losing_until_ = clock_.Now() + 2 * kFirstUseMax;
   daemons_.resize(static_cast<size_t>(schedule_.daemons));
   in_order_from_.resize(daemons_.size());

@@ -64,6 +64,8 @@ void World::Strike(const Fault& fault) {
       return StrikeStore(fault);
     case FaultKind::kLogCut:
       return CutLog(fault);
+    case FaultKind::kReplicasAway:
+      return TakeReplicasAway(fault.duration);
     default:
       if (daemons_[daemon]) StrikeDaemon(fault, *daemons_[daemon], daemon);
   }
@@ -94,6 +96,15 @@ void World::StrikeNode(const Fault& fault) {
   server_.Restart();
   if (!schedule_.durable) judge_.StoreLost(Forgot::kNothing, clock_.Now());
   RestartNode(fault);
+}
+
+// Waiters stand still until a probe and then a poll have found the replicas again.
+void World::TakeReplicasAway(Micros lasts) {
+  constexpr Micros kFoundWithin{2'000'000};
+  replicas_.away_until = std::max<Instant>(replicas_.away_until, clock_.Now() + lasts);
+  for (const auto& daemon : daemons_) {
+    if (daemon) judge_.Disturbed(daemon->id(), replicas_.away_until + kFoundWithin);
+  }
 }
 
 // Every connection breaks.

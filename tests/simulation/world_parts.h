@@ -41,7 +41,8 @@ class World {
         redis_watch_(server_, clock_, judge_),
         memory_watch_(clock_, judge_, kRecordRetention),
         watch_(schedule.in_memory ? static_cast<StoreWatch&>(memory_watch_) : redis_watch_),
-        counters_(static_cast<size_t>(schedule.locks)) {
+        counters_(static_cast<size_t>(schedule.locks)),
+        replicas_{.must_confirm = schedule.replicas_confirm} {
     watch_.TraceTo(trace);
   }
 
@@ -71,6 +72,7 @@ class World {
   void SetClock(Micros by);
   void CutLog(const Fault& fault);
   void RestartNode(const Fault& fault);
+  void TakeReplicasAway(Micros lasts);
   void KeepAway(size_t index, Micros lasts);
   uint64_t Misled() const;
   bool HasWitness(size_t besides) const;
@@ -98,6 +100,7 @@ class World {
   MemoryWatch memory_watch_;
   StoreWatch& watch_;  // Of the two the one whose store daemons use.
   std::vector<FencedCounter> counters_;
+  Replicas replicas_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::vector<std::unique_ptr<AnyClient>> clients_;
   std::vector<SessionClient*> session_clients_;

@@ -222,6 +222,8 @@ WithdrawResult MemoryServer::Withdraw(const core::WithdrawRequest& request) {
       is_last && record->last.keeper == request.keeper && request.keeper != core::Keeper();
   switch (request.scope) {
     case core::WithdrawScope::kSetAside:  // There are no offers.
+    case core::WithdrawScope::kPutBack:
+    case core::WithdrawScope::kClaim:
       return WithdrawResult::kKept;
     case core::WithdrawScope::kRelease:
       if (!is_keeper || !IsLive(*record)) return WithdrawResult::kKept;
@@ -320,6 +322,11 @@ void MemoryStore::Extend(const core::ExtendRequest& request, core::Done<Lease> d
 void MemoryStore::Release(const core::ReleaseRequest& request,
                           core::Done<core::ReleaseAnswer> done) {
   AnswerLater<core::ReleaseAnswer>(std::move(done), server_.Release(request));
+}
+
+void MemoryStore::Confirm(const std::string& /*name*/, core::Assurance /*wanted*/,
+                          core::Instant /*deadline*/, core::ConfirmDone done) {
+  executor_.Post([done = std::move(done)]() mutable { std::move(done)(core::Assurance::kMemory); });
 }
 
 void MemoryStore::Withdraw(const core::WithdrawRequest& request, core::Done<WithdrawResult> done) {

@@ -14,6 +14,7 @@
 
 #include "loop/backoff.h"
 #include "loop/event_loop.h"
+#include "redis/client/confirmations.h"
 #include "redis/client/node_observer.h"
 #include "redis/client/reconnecting_connection.h"
 #include "redis/client/redis_url.h"
@@ -38,6 +39,10 @@ struct RedisNodeOptions {
   core::Millis request_timeout{1'000};    // Longest wait for a reply; then the connection is cut.
   core::Millis probe_interval{1'000};     // An idle connection is asked whether it lives.
   core::Millis settings_interval{1'000};  // Between looks at the server's settings.
+  // The least that the server has to confirm of every write, kNone, kDisk or kReplicas: while it
+  // does not, setting_problem() says so.
+  core::Assurance min_assurance = core::Assurance::kNone;
+  int replicas = 1;  // That have to acknowledge a write for kReplicas, 1 at least.
   Assumptions assumed;
   loop::BackoffOptions backoff;  // Between tries to connect.
   uint64_t seed = 0;             // Of the jitter; differs between daemons.
@@ -62,7 +67,10 @@ class RedisNode final : public Node, private ReconnectingConnection::Listener {
   void Subscribe(const std::string& channel, MessageListener listener) override;
   const NodeLife& life(Route route) const override;
   const std::string& setting_problem() const override { return setting_problem_; }
-  core::Assurance assurance() const override { return health_.assurance; }
+  core::Assurance assurance() const override { return assurance_; }
+  bool MayConfirm(core::Assurance wanted) const override;
+  void Confirm(Route route, core::Assurance wanted, core::Instant deadline,
+               ConfirmDone done) override;
 
   // The node is reachable when every connection is ready. At first it is not, with the problem
   // "connecting to ...".
@@ -92,6 +100,11 @@ class RedisNode final : public Node, private ReconnectingConnection::Listener {
   size_t IndexOf(const ReconnectingConnection& connection) const;
   ReconnectingConnection* AnyReady();
   void Learn(const ServerFacts& facts);
+  // Of kDisk or kReplicas; null if nobody has asked for them.
+  const std::unique_ptr<Confirmations>& ConfirmationsOf(core::Assurance level) const;
+  Confirmations& StartConfirmations(core::Assurance level);
+  // Why the server confirms less than all writes need. Empty if it does not.
+  std::string ConfirmationProblem() const;
   NodeHealth ComputeHealth() const;
   void UpdateHealth();
 
@@ -105,6 +118,10 @@ class RedisNode final : public Node, private ReconnectingConnection::Listener {
   std::vector<std::unique_ptr<Pooled>> pool_;
   std::unique_ptr<Subscription> subscription_;
   std::unique_ptr<SettingsWatch> settings_watch_;
+  core::Assurance assurance_ = core::Assurance::kNone;
+  // Made when somebody first asks for them, or when the server is known if all writes need them.
+  std::unique_ptr<Confirmations> on_disk_;
+  std::unique_ptr<Confirmations> on_replicas_;
 };
 
 }  // namespace lockkeeper::redis

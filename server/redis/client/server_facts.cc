@@ -57,6 +57,19 @@ std::optional<int64_t> PositiveSetting(const std::optional<Reply>& config, std::
   return number && *number > 0 ? number : std::nullopt;
 }
 
+// Whether it has WAITAOF, which came with 7.2.
+bool HasWaitAof(const ServerFacts& facts) {
+  const std::string_view version = Field(facts.info, "redis_version");
+  const size_t dot = std::min(version.find('.'), version.size());
+  int major = 0;
+  int minor = 0;
+  std::from_chars(version.data(), version.data() + dot, major);
+  if (dot < version.size()) {
+    std::from_chars(version.data() + dot + 1, version.data() + version.size(), minor);
+  }
+  return major > kMajorVersionMin || (major == kMajorVersionMin && minor >= 2);
+}
+
 std::optional<StoreProblem> JudgeVersion(const ServerFacts& facts, Expected) {
   const std::string_view version = Field(facts.info, "redis_version");
   int major = 0;
@@ -217,6 +230,18 @@ std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed,
   return "may go on with writes after the Sentinels have replaced it: set "
          "`min-replicas-to-write 1` and `min-replicas-max-lag 3` (at most 30) on all servers, or "
          "name what is given up with `store.assume: [no_split_brain]`";
+}
+
+std::string AssuranceProblem(const ServerFacts& facts, core::Assurance wanted) {
+  if (wanted != core::Assurance::kDisk || facts.Assurance() >= wanted) return "";
+  if (Field(facts.info, "aof_enabled") != "1") {
+    return "keeps no append-only file, so that no write is on its disk at once: set `appendonly "
+           "yes`, or another store.assurance than fsynced";
+  }
+  if (HasWaitAof(facts)) return "";
+  return "cannot tell when a write is on its disk before Redis 7.2: upgrade it, or set "
+         "`appendfsync "
+         "always`, or another store.assurance than fsynced";
 }
 
 StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error,

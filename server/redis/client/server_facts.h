@@ -83,6 +83,10 @@ std::optional<StoreProblem> Judge(const ServerFacts& facts, Expected expected);
 // primary of Sentinels goes on with writes after it was replaced. Empty if all is well.
 std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed, Expected expected);
 
+// The setting because of which the server can never confirm as much of a write as every lease
+// needs. Empty if there is none: then it may, though not at once for kDisk and kReplicas.
+std::string AssuranceProblem(const ServerFacts& facts, core::Assurance wanted);
+
 // What an error reply to a command of the handshake means: refused, unless it will pass by itself.
 StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error,
                                  Expected expected);

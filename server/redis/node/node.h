@@ -45,6 +45,7 @@ struct NodeLife {
 // Hears of what is published on a channel.
 using MessageListener = std::function<void(std::string_view message)>;
 
+using ConfirmDone = absl::AnyInvocable<void(core::Assurance confirmed) &&>;
 using ReplyDone = absl::AnyInvocable<void(absl::StatusOr<Reply>) &&>;
 
 // Completion: `done` runs exactly once, on the loop's thread, never before the call returned.
@@ -82,6 +83,14 @@ class Node {
 
   // What the node confirms of a write when it replies. kNone while it is away.
   virtual core::Assurance assurance() const = 0;
+
+  // Whether Confirm() may reach `wanted` now, as far as is known.
+  virtual bool MayConfirm(core::Assurance wanted) const = 0;
+
+  // Waits until the node has confirmed all that it had replied to on `route` before this call, as
+  // far as `wanted` asks; see core::LockStore::Confirm.
+  virtual void Confirm(Route route, core::Assurance wanted, core::Instant deadline,
+                       ConfirmDone done) = 0;
 };
 
 // What a node's health looks like from here.

@@ -23,7 +23,7 @@
 --            lock that nobody holds, and that stays closed after its last lease
 --            4 ENDED: lease id is void or used up, or a later attempt of it waits: 0, 0, 0
 --            5 WAITS: arrival number, position, "<free by itself in (us)> <line>"
---            6 OFFERED, 7 OFFERED_AFTER_EXPIRED: token, remaining (us), ttl (ms)
+--            6 OFFERED, 7 OFFERED_AFTER_EXPIRED: token, remaining (us), "<ttl (ms)> <arrival number> <line>"
 --            8 LINE_FULL: 0, 0, 0; 9 REFUSED: nothing is granted now, see ARGV[7]: 0, 0, 0
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format: 0, 0, 0
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
@@ -119,6 +119,11 @@ local function stand(line, entry, known_number, parked, old_number)
   return number
 end
 
+-- What is told of an offer besides token and time: the place that its waiter keeps until it is claimed.
+local function offered_text(line, record, number)
+  return format('%d %d %d', ttl_of(record), number or 0, -(score_of(line, 'g') or 0))
+end
+
 -- An offer that lapses leaves the newest attempt waiting: the place in line is that one's too.
 local function repeated(key, line, record, request, text)
   if state_of(record) == 'O' then
@@ -138,9 +143,13 @@ local function repeated(key, line, record, request, text)
   end
   overwrite(key, ATTEMPT_AT, format('%06d %s', max(attempt, known), keeper), end_of(record))
   local outcome = state_of(record) == 'O' and 6 or 1
+  outcome = previous_of(record) == 'X' and outcome + 1 or outcome
+  if state_of(record) == 'O' then -- two keys
+    local number = number_of(line, lease_id_of(record)) -- two keys
+    return outcome, token_of(record), lease_end_of(record) - now, offered_text(line, record, number) -- two keys
+  end -- two keys
   local hold_end = hold_end_of(record)
-  return previous_of(record) == 'X' and outcome + 1 or outcome, token_of(record),
-    lease_end_of(record) - now,
+  return outcome, token_of(record), lease_end_of(record) - now,
     terms_text(ttl_of(record), lock_delay_of(record), max_hold_end_of(record), hold_end)
 end
 
@@ -178,7 +187,7 @@ local function acquire_with_line(key, line, record, entry, waiters_max, old_numb
   if offer and lease_id_of(offer) == lease_id then
     settle(key, line, offer)
     return previous_of(offer) == 'X' and 7 or 6, token_of(offer), lease_end_of(offer) - now,
-      ttl_of(offer)
+      offered_text(line, offer, number)
   end
   if offer or more then
     return wait_or_leave(key, line, offer or record, entry, number, waiters_max, old_number)

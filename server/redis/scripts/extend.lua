@@ -15,8 +15,8 @@
 -- ARGV[10..] for each lock: lease id (32 digits), ttl (8 digits, ms, 0: as granted), principal, keeper
 --            that the lease gets (32 digits, '': it has the one that it has)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
---            1 EXTENDED, 2 EXTENDED_AFTER_EXPIRED, if the lease before expired: token, remaining (us), terms (ms, see
---            terms_text)
+--            1 EXTENDED, 2 EXTENDED_AFTER_EXPIRED, if the lease before expired; 6 CLAIMED, 7 CLAIMED_AFTER_EXPIRED, the
+--            same of an offer: token, remaining (us), terms (ms, see terms_text)
 --            3 LOST; 4 FORGOTTEN: it has to be re-asserted; 80 the line has to be seen, for a claim
 --            5 TOO_LONG: the stamp tells of shorter leases: what it has to tell of at least (ms), 0, 0
 --            90 record corrupt; 91 record of a newer format: 0, 0, 0
@@ -57,7 +57,7 @@ local function claim(key, line, record, ttl, keeper)
     format('%016d %016d %016d %016d', lease_end, closed_until, now, max_hold_end),
     max(token_of(record), closed_until))
   settle(key, line, record)
-  return previous_of(record) == 'X' and 2 or 1, token_of(record), lease_end - now,
+  return previous_of(record) == 'X' and 7 or 6, token_of(record), lease_end - now,
     terms_text(ttl, lock_delay, max_hold_end, hold_end)
 end
 

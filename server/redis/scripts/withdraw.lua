@@ -15,11 +15,13 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id (32 digits, a space and its digest: 8 characters), attempt
 --            (6 digits), keeper (32 digits), scope (L: a lease too, U: only what is unclaimed, S: only an
---            offer, whose place is set aside, R: only a lease, which is released)
+--            offer, whose place is set aside, B: only an offer, whose waiter goes back to its place, R: only
+--            a lease, which is released, C: only a lease, whoever keeps it, if it ends as it did when it was
+--            claimed), and what says which one (16 digits): of B its token, of C that end (us), else 0
 -- Returns    {now (us), then for each lock: outcome, more, position, seen}
---            1 WITHDRAWN, set aside or released; 2 NOT_GRANTED: nothing is granted to this attempt, and now nothing can be
+--            1 WITHDRAWN, set aside, put back or released; 2 NOT_GRANTED: nothing is granted to this attempt, and now nothing can be
 --            3 KEPT: the grant, or the place in line, has another keeper, or was claimed and is out of scope,
---            or there is nothing to set aside or to release;
+--            or there is nothing to set aside, to put back or to release;
 --            if it is that of an earlier attempt, nothing can be granted to this one
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
@@ -33,7 +35,9 @@
 --            if it comes later still, grants nothing, and takes nothing over from an attempt before
 --            it; a later attempt may be granted. A daemon that declines an offer cannot know whether
 --            it was claimed meanwhile: hence the scope. What a session releases by its end another one
---            may have adopted: hence the keeper there.
+--            may have adopted: hence the keeper there. An extend moves the end and not the keeper, and has
+--            told the holder elsewhere that it has the lease: hence the end. An offer that is put back is
+--            made again by the next poll: at once it would be the same offer over and over.
 
 local function make_void(key, record, digest, attempt)
   local kind, void_attempt
@@ -65,6 +69,30 @@ local function set_aside(key, line, record, keeper)
   end -- two keys
   overwrite(key, LEASE_END_AT, now_digits .. ' ' .. now_digits, token_of(record)) -- two keys
   return 1, hand_over_ended(key, line, daemon_of_record(record)) -- two keys
+end
+
+-- The lease id is the record's. Its daemon cannot pass the offer on now: all is as if it had not been made,
+-- but for the token.
+local function put_back(key, line, record, keeper, token)
+  local is_it = runs(record, 'O') and token_of(record) == tonumber(token)
+  if not is_it or keeper_of(record) ~= keeper or keeper == NOBODY then return 3 end
+  if not line then return LINE end
+  local number = number_of(line, lease_id_of(record)) -- two keys
+  local entry = number and entry_at(line, number) -- two keys
+  if entry then add(line, number, entry) end -- two keys
+  local voids = sub(record, long_voids_at(record)) -- two keys
+  write(key, short_record(record, 'W', previous_of(record), epoch_of(record), voids), token_of(record)) -- two keys
+  settle(key, line, true) -- two keys
+  return 1 -- two keys
+end
+
+-- The lease id is the record's. Too little was confirmed of its claim.
+local function withdraw_claim(key, line, record, lease_end)
+  if not is_live(record) or lease_end_of(record) ~= tonumber(lease_end) then return 3 end
+  if has_line(record) and not line then return LINE end
+  write_ended(key, record, 'W', previous_of(record), 'W' .. sub(record, 154, 159))
+  if line then return 1, hand_over_ended(key, line) end -- two keys
+  return 1
 end
 
 -- The lease id is the record's. Its session is closed.
@@ -112,7 +140,7 @@ local function seen(record, waiters)
   return format('%d %d ', waiters, free_in(record)) .. (record and is_live(record) and owner_of(record) or '')
 end
 
-return each({41, 6, 32, 1}, 4, function(key, at, line)
+return each({41, 6, 32, 1, 16}, 4, function(key, at, line)
   local lease_id, digest = sub(ARGV[at], 1, 32), sub(ARGV[at], 33)
   local attempt, keeper = ARGV[at + 1], ARGV[at + 2]
   local record, fault = read(key)
@@ -120,10 +148,12 @@ return each({41, 6, 32, 1}, 4, function(key, at, line)
   local scope = ARGV[at + 3]
   if record and lease_id_of(record) == lease_id then
     if scope == 'S' then return set_aside(key, line, record, keeper) end
+    if scope == 'B' then return put_back(key, line, record, keeper, ARGV[at + 4]) end
     if scope == 'R' then return release_kept(key, line, record, keeper) end
+    if scope == 'C' then return withdraw_claim(key, line, record, ARGV[at + 4]) end
     return withdraw_holder(key, line, record, attempt, keeper, scope)
   end
-  if scope == 'S' or scope == 'R' then return 3 end
+  if find('SBRC', scope, 1, true) then return 3 end
   if record and has_line(record) and not line then return LINE end
   local waiting, position = nil, 0 -- two keys
   if line then waiting, position = withdraw_waiter(line, lease_id, keeper) end -- two keys

@@ -71,6 +71,21 @@ class LineContract : public RedisContract {
     return Decline(of, core::WithdrawScope::kSetAside);
   }
 
+  WithdrawResult PutBack(const AcquireRequest& of, core::FencingToken token) {
+    core::WithdrawRequest request = WithdrawOf(of);
+    request.scope = core::WithdrawScope::kPutBack;
+    request.token = token;
+    return Ask(request).value_or(WithdrawResult::kNotGranted);
+  }
+  WithdrawResult TakeBackClaim(const core::Lease& claimed) {
+    const core::WithdrawRequest request{.name = claimed.name,
+                                        .lease_id = claimed.lease_id,
+                                        .deadline = Deadline(),
+                                        .scope = core::WithdrawScope::kClaim,
+                                        .lease_end = claimed.lease_end};
+    return Ask(request).value_or(WithdrawResult::kNotGranted);
+  }
+
   // Who is offered the lock after the offer before has lapsed, and all who were parked are back.
   std::optional<LeaseId> OfferedNext() {
     StepBy(kOfferTtl);
@@ -210,6 +225,85 @@ TEST_P(LineContract, OfferThatWasClaimedOrTakenOverIsNotSetAside) {
   ASSERT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
 
   EXPECT_EQ(SetAside(ConfirmingOf(Id(1), 2)), WithdrawResult::kKept);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, OfferThatIsPutBackIsMadeToItsWaiterAgainByTheNextPoll) {
+  Offer(WaiterOf(Id(1)), Id(9));
+  Stand(WaiterOf(Id(2)));
+  const core::FencingToken token = Get("a").token;
+
+  EXPECT_EQ(PutBack(WaiterOf(Id(1)), token), WithdrawResult::kWithdrawn);
+
+  EXPECT_EQ(ReasonOf(Ask(ExtendOf("a", Id(1)))), ErrorReason::kLeaseLost) << "nobody has an offer";
+  EXPECT_EQ(Get("a").waiters, 2);
+  const PollAnswer answer = Poll();
+  ASSERT_TRUE(answer.offer.has_value());
+  EXPECT_EQ(answer.offer->lease_id, Id(1));
+  EXPECT_GT(answer.offer->token, token);
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, WaiterWhoseOfferWasPutBackLeavesItsPlace) {
+  Offer(WaiterOf(Id(1)), Id(9));
+  Stand(WaiterOf(Id(2)));
+  PutBack(WaiterOf(Id(1)), Get("a").token);
+
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1))), WithdrawResult::kNotGranted);
+
+  const PollAnswer answer = Poll();
+  ASSERT_TRUE(answer.offer.has_value());
+  EXPECT_EQ(answer.offer->lease_id, Id(2));
+}
+
+TEST_P(LineContract, LockWhoseOfferWasPutBackIsNotGrantedPastItsWaiter) {
+  Listen();
+  Offer(WaiterOf(Id(1)), Id(9));
+  PutBack(WaiterOf(Id(1)), Get("a").token);
+
+  Contend("a", Id(3));
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok()) << "who came past has handed the lock over";
+}
+
+TEST_P(LineContract, OfferThatWasClaimedOrTakenOverOrMadeAnewIsNotPutBack) {
+  Offer(ConfirmingOf(Id(1)), Id(9));
+  const core::FencingToken token = Get("a").token;
+  EXPECT_EQ(PutBack(ConfirmingOf(Id(1)), {token.value - 1}), WithdrawResult::kKept)
+      << "of an offer before";
+  ASSERT_TRUE(Ask(ConfirmingOf(Id(1), 2)).ok());
+  EXPECT_EQ(PutBack(ConfirmingOf(Id(1)), token), WithdrawResult::kKept) << "of a later attempt";
+  ASSERT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+
+  EXPECT_EQ(PutBack(ConfirmingOf(Id(1), 2), token), WithdrawResult::kKept);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+TEST_P(LineContract, ClaimIsTakenBackAndTheNextOneIsOfferedTheLock) {
+  Listen();
+  Offer(ConfirmingOf(Id(1)), Id(9));
+  Stand(ConfirmingOf(Id(2)));
+  const core::Lease claimed = Extend(ExtendOf("a", Id(1)));
+  EXPECT_TRUE(claimed.claimed);
+
+  EXPECT_EQ(TakeBackClaim(claimed), WithdrawResult::kWithdrawn);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(2))).ok());
+  EXPECT_EQ(ReasonOf(Ask(ExtendOf("a", Id(1)))), ErrorReason::kLeaseLost);
+  EXPECT_EQ(ReasonOf(Ask(ConfirmingOf(Id(1)))), ErrorReason::kLeaseEnded);
+  Stand(ConfirmingOf(Id(1), 2));
+}
+
+// Its holder has been told elsewhere that it has the lease.
+TEST_P(LineContract, ClaimThatSomebodyHasExtendedSinceStays) {
+  Offer(ConfirmingOf(Id(1)), Id(9));
+  const core::Lease claimed = Extend(ExtendOf("a", Id(1)));
+  StepBy(Micros(1));
+  EXPECT_FALSE(Extend(ExtendOf("a", Id(1))).claimed);
+
+  EXPECT_EQ(TakeBackClaim(claimed), WithdrawResult::kKept);
 
   EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
 }

@@ -63,6 +63,11 @@ class CountingNode final : public redis::Node {
   const redis::NodeLife& life(redis::Route route) const override { return node_.life(route); }
   const std::string& setting_problem() const override { return node_.setting_problem(); }
   core::Assurance assurance() const override { return node_.assurance(); }
+  bool MayConfirm(core::Assurance wanted) const override { return node_.MayConfirm(wanted); }
+  void Confirm(redis::Route route, core::Assurance wanted, core::Instant deadline,
+               redis::ConfirmDone done) override {
+    node_.Confirm(route, wanted, deadline, std::move(done));
+  }
 
  private:
   redis::ReplyDone Counted(redis::ReplyDone done) {

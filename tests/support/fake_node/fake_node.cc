@@ -84,6 +84,17 @@ core::Assurance FakeNode::assurance() const {
   return away_ ? core::Assurance::kNone : options_.assurance;
 }
 
+bool FakeNode::MayConfirm(core::Assurance wanted) const {
+  return away_ || wanted <= std::max(options_.assurance, confirmed_);
+}
+
+void FakeNode::Confirm(redis::Route, core::Assurance wanted, core::Instant,
+                       redis::ConfirmDone done) {
+  executor_.Post([this, alive = alive_, wanted, done = std::move(done)]() mutable {
+    if (*alive) std::move(done)(std::min(wanted, std::max(assurance(), confirmed_)));
+  });
+}
+
 void FakeNode::Run(redis::Route route, const redis::ScriptSource& script, redis::Command command,
                    redis::ReplyDone done) {
   Submit(route, std::make_shared<Request>(Request{std::move(command), std::move(done), &script}));

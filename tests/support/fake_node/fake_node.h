@@ -68,6 +68,13 @@ class FakeNode final : public redis::Node {
   const redis::NodeLife& life(redis::Route route) const override;
   const std::string& setting_problem() const override { return setting_problem_; }
   core::Assurance assurance() const override;
+  bool MayConfirm(core::Assurance wanted) const override;
+  // Answers in the next turn, whatever the network does.
+  void Confirm(redis::Route route, core::Assurance wanted, core::Instant deadline,
+               redis::ConfirmDone done) override;
+
+  // From now on the server confirms as much as this of what is asked.
+  void SetConfirmed(core::Assurance most) { confirmed_ = most; }
 
   // From now on `network` decides what happens to each request, in the order of sending. Empty: all
   // are answered at once.
@@ -117,6 +124,7 @@ class FakeNode final : public redis::Node {
   std::deque<Delivery> planned_;
   bool away_ = false;
   bool sees_durability_ = true;
+  core::Assurance confirmed_ = core::Assurance::kNone;
   std::string setting_problem_;
   mutable redis::NodeLife seen_life_;
   uint64_t requests_ = 0;

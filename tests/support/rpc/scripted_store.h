@@ -57,6 +57,10 @@ class ScriptedStore final : public core::LockStore,
   void Release(const core::ReleaseRequest& request, core::Done<core::ReleaseAnswer> done) override {
     Play(on_release, request, std::move(done));
   }
+  void Confirm(const std::string& /*name*/, core::Assurance /*wanted*/, core::Instant /*deadline*/,
+               core::ConfirmDone done) override {
+    executor_.Post([done = std::move(done)]() mutable { std::move(done)(core::Assurance::kNone); });
+  }
   void Withdraw(const core::WithdrawRequest& request,
                 core::Done<core::WithdrawResult> done) override {
     Play(on_withdraw, request, std::move(done));

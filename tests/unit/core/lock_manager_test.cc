@@ -342,43 +342,6 @@ TEST_F(LockManagerTest, DrainingWaitsForWithdrawals) {
   EXPECT_EQ(locks_.outstanding(), 0U);
 }
 
-TEST_F(LockManagerTest, GrantWithLessAssuranceThanAskedIsTakenBackBeforeItIsRefused) {
-  AcquireRequest request = Request();
-  request.min_assurance = Assurance::kDisk;
-  locks_.Acquire(request, acquired_.Into());
-  Lease lease = Granted();
-  lease.assurance = Assurance::kMemory;
-  store_.acquires.Answer(AcquireOutcome(lease));
-
-  ASSERT_FALSE(acquired_.came()) << "the caller waits for the clean-up";
-  EXPECT_EQ(store_.withdrawals.front().keeper, request.keeper);
-  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
-  EXPECT_EQ(Reason(), ErrorReason::kAssuranceNotReached);
-  EXPECT_EQ(locks_.outstanding(), 0U);
-}
-
-TEST_F(LockManagerTest, GrantWithLessAssuranceThatCannotBeTakenBackIsUnknown) {
-  AcquireRequest request = Request();
-  request.min_assurance = Assurance::kDisk;
-  locks_.Acquire(request, acquired_.Into());
-  store_.acquires.Answer(AcquireOutcome(Granted()));
-  store_.withdrawals.Answer(Unavailable());
-
-  EXPECT_EQ(Reason(), ErrorReason::kOutcomeUnknown);
-}
-
-TEST_F(LockManagerTest, GrantWithTheAssuranceAskedForIsHandedOn) {
-  AcquireRequest request = Request();
-  request.min_assurance = Assurance::kDisk;
-  locks_.Acquire(request, acquired_.Into());
-  Lease lease = Granted();
-  lease.assurance = Assurance::kDisk;
-  store_.acquires.Answer(AcquireOutcome(lease));
-
-  EXPECT_TRUE(acquired_.came() && acquired_.value().ok());
-  EXPECT_EQ(store_.withdrawals.size(), 0U);
-}
-
 TEST_F(LockManagerTest, TooMuchOutstandingIsRefusedUntilSomethingIsAnswered) {
   std::vector<Caught<Lease>> outstanding(limits::kOperationsOutstandingMax);
   for (Caught<Lease>& answer : outstanding) {

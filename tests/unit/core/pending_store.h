@@ -44,6 +44,13 @@ class PendingCalls {
   std::deque<std::pair<Request, Done<T>>> calls_;
 };
 
+// See LockStore::Confirm.
+struct ConfirmRequest {
+  std::string name;
+  Assurance wanted = Assurance::kNone;
+  Instant deadline;
+};
+
 // Thread-safety: not thread-safe.
 class PendingStore final : public LockStore, public WaitingLine {
  public:
@@ -51,6 +58,7 @@ class PendingStore final : public LockStore, public WaitingLine {
   std::vector<int64_t> old_numbers;                       // Of those that stood in a lost line.
   PendingCalls<ExtendRequest, Lease> extends;
   PendingCalls<ReleaseRequest, ReleaseAnswer> releases;
+  PendingCalls<ConfirmRequest, Assurance> confirmations;
   PendingCalls<WithdrawRequest, WithdrawResult> withdrawals;
   PendingCalls<FenceRequest, FenceAnswer> fences;
   PendingCalls<PollRequest, PollAnswer> polls;
@@ -65,6 +73,13 @@ class PendingStore final : public LockStore, public WaitingLine {
   }
   void Release(const ReleaseRequest& request, Done<ReleaseAnswer> done) override {
     releases.Add(request, std::move(done));
+  }
+  void Confirm(const std::string& name, Assurance wanted, Instant deadline,
+               ConfirmDone done) override {
+    confirmations.Add({name, wanted, deadline},
+                      [done = std::move(done)](absl::StatusOr<Assurance> confirmed) mutable {
+                        std::move(done)(*confirmed);
+                      });
   }
   void Withdraw(const WithdrawRequest& request, Done<WithdrawResult> done) override {
     withdrawals.Add(request, std::move(done));

@@ -70,5 +70,43 @@ TEST_F(JudgeOffersTest, WaiterIsSetAsideWhileItsCallWaits) {
   ExpectOne("the place of bbbbbbbb in the line of a was set aside while it waited");
 }
 
+TEST_F(JudgeOffersTest, OfferThatWasPutBackIsMadeToTheSameWaiterAgain) {
+  OfferToTheFirstWaiter();
+  judge_.PutBack(TryOf('b', 2, 1), At(30));
+  Offer(TryOf('b', 2, 1), 3, 40);
+  Claim('b', 50);
+  ExpectNone();
+}
+
+TEST_F(JudgeOffersTest, OfferThatWasPutBackIsMadeToAnotherWaiter) {
+  OfferToTheFirstWaiter();
+  judge_.PutBack(TryOf('b', 2, 1), At(30));
+  Offer(TryOf('c', 2, 2), 3, 40);
+  ExpectOne("cccccccc was given a before bbbbbbbb, which had come before");
+}
+
+TEST_F(JudgeOffersTest, OfferIsPutBackThatItsClientKnowsOf) {
+  OfferToTheFirstWaiter();
+  judge_.Delivered(TryOf('b', 2, 1));
+  judge_.PutBack(TryOf('b', 2, 1), At(30));
+  ExpectOne("an offer of a to bbbbbbbb, which knows of it, was put back");
+}
+
+TEST_F(JudgeOffersTest, ClaimIsTakenBack) {
+  OfferToTheFirstWaiter();
+  Claim('b', 30);
+  judge_.ClaimWithdrawn(TryOf('b', 2, 1), At(40));
+  Offer(TryOf('c', 2, 2), 3, 40);
+  ExpectNone();
+}
+
+TEST_F(JudgeOffersTest, ClaimIsTakenBackThatItsClientKnowsOf) {
+  OfferToTheFirstWaiter();
+  Claim('b', 30);
+  judge_.Granted("a", 2, false, At(30), At(35));
+  judge_.ClaimWithdrawn(TryOf('b', 2, 1), At(40));
+  ExpectOne("a was taken back from bbbbbbbb, which knows that it has claimed it");
+}
+
 }  // namespace
 }  // namespace lockkeeper::simulation

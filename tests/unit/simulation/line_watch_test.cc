@@ -25,8 +25,9 @@ class LineWatchTest : public testing::Test {
   LineWatchTest() { server_.LoadCompiledScripts(); }
 
   std::unique_ptr<Daemon> NewDaemon(uint64_t number) {
-    return std::make_unique<Daemon>(Daemon::World{server_, clock_, executor_, judge_, watch_},
-                                    number, random_.Fork());
+    return std::make_unique<Daemon>(
+        Daemon::World{server_, clock_, executor_, judge_, watch_, false, replicas_}, number,
+        random_.Fork());
   }
 
   // Takes the lock at once, or waits for it.
@@ -55,6 +56,7 @@ class LineWatchTest : public testing::Test {
 
   CompiledScripts lua_;
   support::SeededRandom random_;
+  Replicas replicas_;
   support::ManualClock clock_;
   support::ManualExecutor executor_{clock_};
   Judge judge_{kRecordRetention};

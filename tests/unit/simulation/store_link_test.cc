@@ -43,9 +43,26 @@ class StoreLinkTest : public testing::Test {
   support::ManualExecutor executor_{clock_};
   Process process_{executor_};
   support::RedisModel server_{lua_, clock_};
+  // What the replicas confirm of what was executed by now.
+  core::Assurance Confirm() {
+    core::Assurance confirmed = core::Assurance::kNone;
+    bool answered = false;
+    link_.Confirm({}, core::Assurance::kReplicas, clock_.Now() + kLifetime,
+                  [&](core::Assurance how_much) {
+                    confirmed = how_much;
+                    answered = true;
+                  });
+    EXPECT_FALSE(answered);
+    executor_.AdvanceUntil([&] { return answered; }, kLifetime);
+    EXPECT_TRUE(answered);
+    return confirmed;
+  }
+
   int executed_ = 0;
+  Replicas replicas_{.must_confirm = true};
   StoreLink link_{server_,  clock_,         executor_,
-                  process_, random_.Fork(), [this](const auto&, const auto&) { ++executed_; }};
+                  process_, random_.Fork(), [this](const auto&, const auto&) { ++executed_; },
+                  replicas_};
 };
 
 TEST_F(StoreLinkTest, BeatIsUnderWayForAStoreWithAsManyBeats) {
@@ -57,6 +74,26 @@ TEST_F(StoreLinkTest, BeatIsUnderWayForAStoreWithAsManyBeats) {
 TEST_F(StoreLinkTest, LookAtTheMarkerExpectsNothing) {
   CallMarker("");
   EXPECT_FALSE(link_.HasUnderWay(kBeats));
+}
+
+TEST_F(StoreLinkTest, ReplicasConfirmUnlessTheyAreAwayForLongerThanADaemonWaits) {
+  EXPECT_EQ(Confirm(), core::Assurance::kReplicas);
+  replicas_.away_until = clock_.Now() + Micros(100'000);
+  EXPECT_EQ(Confirm(), core::Assurance::kReplicas);
+
+  replicas_.away_until = clock_.Now() + Micros(2'000'000);
+  EXPECT_TRUE(link_.MayConfirm(core::Assurance::kReplicas));
+  EXPECT_EQ(Confirm(), core::Assurance::kDisk);
+  EXPECT_FALSE(link_.MayConfirm(core::Assurance::kReplicas));
+  EXPECT_NE(link_.setting_problem(), "");
+  const core::Instant before = clock_.Now();
+  EXPECT_EQ(Confirm(), core::Assurance::kDisk);
+  EXPECT_EQ(clock_.Now(), before) << "nobody waits for replicas that were missed";
+
+  executor_.AdvanceBy(core::Millis(3'000));
+  EXPECT_TRUE(link_.MayConfirm(core::Assurance::kReplicas)) << "a probe has found them";
+  EXPECT_EQ(link_.setting_problem(), "");
+  EXPECT_EQ(Confirm(), core::Assurance::kReplicas);
 }
 
 // Half of its calls arrive all the same.

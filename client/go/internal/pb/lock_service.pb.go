@@ -322,7 +322,7 @@ type AcquireRequest struct {
 	// True if the client claims a grant after a wait by its first Extend. Default: false.
 	Confirm bool `protobuf:"varint,10,opt,name=confirm,proto3" json:"confirm,omitempty"`
 	// Least that the store has to confirm, else the acquire fails with ASSURANCE_NOT_REACHED and
-	// grants nothing. Unspecified (default): whatever the store gives.
+	// grants nothing. Unspecified (default): what the store.assurance of the daemon asks.
 	MinAssurance Assurance `protobuf:"varint,11,opt,name=min_assurance,json=minAssurance,proto3,enum=lockkeeper.v1.Assurance" json:"min_assurance,omitempty"`
 	// Time from the grant on for which the lock stays closed to others, even if the lease is released
 	// or expires earlier: 0 (default) to 24 h. A job that is due once is not done again by a replica

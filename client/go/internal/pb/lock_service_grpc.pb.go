@@ -60,7 +60,7 @@ type LockServiceClient interface {
 	//
 	// Errors: INVALID_FIELD, UNAUTHENTICATED, PERMISSION_DENIED, LEASE_LOST, STORE_UNAVAILABLE,
 	// OUTCOME_UNKNOWN, QUORUM_NOT_REACHED, STORE_QUARANTINED, SERVER_DRAINING, RATE_LIMIT,
-	// STORE_CORRUPT, FORMAT_TOO_NEW.
+	// STORE_CORRUPT, FORMAT_TOO_NEW; of a claim ASSURANCE_NOT_REACHED.
 	Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*ExtendResponse, error)
 	// Releases a lease, or takes a waiting acquire out of the line.
 	//
@@ -226,7 +226,7 @@ type LockServiceServer interface {
 	//
 	// Errors: INVALID_FIELD, UNAUTHENTICATED, PERMISSION_DENIED, LEASE_LOST, STORE_UNAVAILABLE,
 	// OUTCOME_UNKNOWN, QUORUM_NOT_REACHED, STORE_QUARANTINED, SERVER_DRAINING, RATE_LIMIT,
-	// STORE_CORRUPT, FORMAT_TOO_NEW.
+	// STORE_CORRUPT, FORMAT_TOO_NEW; of a claim ASSURANCE_NOT_REACHED.
 	Extend(context.Context, *ExtendRequest) (*ExtendResponse, error)
 	// Releases a lease, or takes a waiting acquire out of the line.
 	//
