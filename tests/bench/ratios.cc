@@ -80,6 +80,9 @@ std::vector<Ratio> SessionRatios() {
          return CyclesPerSecond(round, "tls_session_512") /
                 CyclesPerSecond(round, "tcp_session_512");
        }},
+      Share("confirmed_session_vs_primary",
+            "cycles/s of leases that need a replica, 512 outstanding / that do not", ">= 0.60",
+            "confirmed_session_512", "replicated_session_512"),
       {"session_depth1_vs_unary", "acquire p50 one at a time, in a session / unary", "<= 1.0",
        [](const Round& round) {
          return round.at("session_1").at("acquire_p50_us") /

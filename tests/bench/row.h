@@ -32,6 +32,7 @@ std::vector<Row> NodeRows();
 std::vector<Row> DurableRows();
 std::vector<Row> DurableSessionRows();
 std::vector<Row> TlsRows();
+std::vector<Row> ReplicatedRows();
 std::vector<Row> SecuredRows();
 std::vector<Row> EtcdRows();
 std::vector<Row> PostgresRows();

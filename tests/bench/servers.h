@@ -34,6 +34,8 @@ class Servers {
   DurableService& durable() { return durable_.Get(); }
   TcpService& tcp() { return tcp_.Get(); }
   TlsService& tls() { return tls_.Get(); }
+  ReplicatedService& replicated() { return replicated_.Get(); }
+  ConfirmedService& confirmed() { return confirmed_.Get(); }
   AuditedService& audited() { return audited_.Get(); }
   SecuredService& secured() { return secured_.Get(); }
   EtcdServer& etcd() { return etcd_.Get(); }
@@ -52,6 +54,8 @@ class Servers {
   OnDemand<DurableService> durable_;
   OnDemand<TcpService> tcp_;
   OnDemand<TlsService> tls_;
+  OnDemand<ReplicatedService> replicated_;
+  OnDemand<ConfirmedService> confirmed_;
   OnDemand<AuditedService> audited_;
   OnDemand<SecuredService> secured_;
   OnDemand<EtcdServer> etcd_;

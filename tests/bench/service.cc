@@ -41,6 +41,14 @@ TlsService::TlsService()
                {"LOCKKEEPERD_STORE_REDIS_TLS_CERTIFICATE_FILE", own.certificate},
                {"LOCKKEEPERD_STORE_REDIS_TLS_KEY_FILE", own.key}}) {}
 
+ReplicatedService::ReplicatedService(const Variables& daemon)
+    : Service({.listening = support::Listening::kUnixSocketAndTcp,
+               .settings = {"repl-diskless-sync-delay 0"}},
+              daemon),
+      replica_({.settings = {"replicaof 127.0.0.1 " + std::to_string(redis().port())}}) {
+  replica_.AwaitInfo("replication", "master_link_status", "up");
+}
+
 SecuredPlace::SecuredPlace() {
   std::ofstream(directory.Path("policy.yaml"))
       << "certificates: [{from: cn, match: bench, principal: bench}]\n"

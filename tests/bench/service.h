@@ -73,6 +73,25 @@ class TlsService : private TlsIdentity, public Service {
   TlsService();
 };
 
+// Redis has a replica, which keeps as little as it does.
+class ReplicatedService : public Service {
+ public:
+  ReplicatedService() : ReplicatedService(Variables{}) {}
+
+ protected:
+  explicit ReplicatedService(const Variables& daemon);
+
+ private:
+  support::RedisServer replica_;
+};
+
+// Leases need the replica.
+class ConfirmedService : public ReplicatedService {
+ public:
+  ConfirmedService()
+      : ReplicatedService(Variables{{"LOCKKEEPERD_STORE_ASSURANCE", "replicas:1"}}) {}
+};
+
 // The daemon keeps an audit trail in a file.
 struct AuditPlace {
   support::TemporaryDirectory directory;

@@ -7,9 +7,10 @@ namespace lockkeeper::bench {
 
 std::vector<Row> AllRows() {
   std::vector<Row> all;
-  for (std::vector<Row> rows : {UnaryRows(), RedisRows(), SessionRows(), NodeRows(), PostgresRows(),
-                                DurableRows(), DurableSessionRows(), TlsRows(), SecuredRows(),
-                                EtcdRows(), LineRows(), HeldRows(), InstructionRows()}) {
+  for (std::vector<Row> rows :
+       {UnaryRows(), RedisRows(), SessionRows(), NodeRows(), PostgresRows(), DurableRows(),
+        DurableSessionRows(), TlsRows(), ReplicatedRows(), SecuredRows(), EtcdRows(), LineRows(),
+        HeldRows(), InstructionRows()}) {
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }
   return all;

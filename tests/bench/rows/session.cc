@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One session, at several depths; the same when Redis writes to disk before it answers, and when it
-// is reached over TCP, in the clear and through TLS.
+// One session, at several depths; the same when Redis writes to disk before it answers, when it is
+// reached over TCP, in the clear and through TLS, and when it has a replica that confirms, or not.
 #include "bench/row.h"
 #include "bench/rows/service_load.h"
 
@@ -33,6 +33,17 @@ Row TlsRow(const Depth& depth) {
                    [](Servers& servers) -> const Service& { return servers.tls(); });
 }
 
+Row ReplicatedRow(const Depth& depth) {
+  return CyclesRow("replicated_session", "acquire and release in a session, Redis has a replica",
+                   depth, MeasureSession,
+                   [](Servers& servers) -> const Service& { return servers.replicated(); });
+}
+
+Row ConfirmedRow(const Depth& depth) {
+  return CyclesRow("confirmed_session", "the same, and leases need it", depth, MeasureSession,
+                   [](Servers& servers) -> const Service& { return servers.confirmed(); });
+}
+
 }  // namespace
 
 std::vector<Row> SessionRows() {
@@ -45,6 +56,15 @@ std::vector<Row> TlsRows() {
   constexpr Depth kDeep{1, 512};
   constexpr Depth kSingle{1, 1};
   return {TcpRow(kSingle), TlsRow(kSingle), TcpRow(kDeep), TlsRow(kDeep)};
+}
+
+std::vector<Row> ReplicatedRows() {
+  std::vector<Row> rows;
+  for (const Depth& depth : kDepths) {
+    rows.push_back(ReplicatedRow(depth));
+    rows.push_back(ConfirmedRow(depth));
+  }
+  return rows;
 }
 
 std::vector<Row> DurableSessionRows() {
