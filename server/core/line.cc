@@ -208,7 +208,8 @@ void Line::OnOffer(const Offer& offer) {
 }
 
 void Line::TakeUp(LineWaiter& waiter, Offer offer) {
-  if (waiter.state != LineWaiter::State::kWaiting || offer.token <= waiter.put_back) return;
+  if (waiter.state != LineWaiter::State::kWaiting) return;
+  if (waiter.put_back && offer.token <= *waiter.put_back) return;
   if (offer.assurance >= waiter.request.min_assurance) return PassOn(waiter, offer);
   // What is left is for the claim.
   const Micros within = offer.remaining / 2;

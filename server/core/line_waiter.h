@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_set>
@@ -31,7 +32,8 @@ struct LineWaiter {
   bool stood_again = false;  // After the store had lost the line.
   bool released = false;
   bool caller_left = false;
-  FencingToken put_back;  // Of the last offer that was put back. Messages about it may be late.
+  // Of the last offer that was put back. Messages about it may be late.
+  std::optional<FencingToken> put_back;
   std::unique_ptr<Timer> end_timer;
   std::unique_ptr<Timer> claim_timer;
 };

@@ -127,7 +127,7 @@ void GuardTelemetry::LogGrants(const StoreTrust& trust) {
   if (!trust.problem.empty() && trust.problem != problem_) {
     logger_.Error(
         "guard.setting_refused",
-        "A setting of the store endangers locks: nothing new is granted until it is corrected",
+        "The store endangers locks as it is: nothing new is granted until that is corrected",
         {field::Problem(trust.problem)});
   } else if (grants && !grants_) {
     logger_.Info("guard.grants_resumed", "Locks are granted again", {field::Epoch(trust.epoch)});

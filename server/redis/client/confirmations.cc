@@ -96,7 +96,7 @@ std::string Confirmations::ProblemOf(const Reply& answer) const {
 void Confirmations::EndRound(Round& round) {
   const std::shared_ptr<Round> kept = std::exchange(round_, nullptr);
   const bool confirmed = round.problem.empty();
-  SetProblem(round.problem);
+  Learn(round.problem);
   for (Asked& asked : round.asked) {
     if (asked.done) std::move(asked.done)(confirmed && asked.run_id == round.run_id);
   }
@@ -105,8 +105,11 @@ void Confirmations::EndRound(Round& round) {
   if (!waiting_.empty()) StartRoundAtEndOfTurn();
 }
 
-void Confirmations::SetProblem(std::string problem) {
-  if (std::exchange(problem_, std::move(problem)) != problem_ && !closed_) on_change_();
+void Confirmations::Learn(std::string problem) {
+  const bool changed = problem != problem_ || problem.empty() != confirms_;
+  problem_ = std::move(problem);
+  confirms_ = problem_.empty();
+  if (changed && !closed_) on_change_();
 }
 
 void Confirmations::ProbeLater() {

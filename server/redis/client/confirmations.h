@@ -38,7 +38,8 @@ class Confirmations final : private ReconnectingConnection::Listener {
  public:
   using Done = absl::AnyInvocable<void(bool confirmed) &&>;
 
-  // Begins to connect, and probes the server then. `on_change` runs whenever problem() has changed.
+  // Begins to connect, and probes the server then. `on_change` runs whenever problem() or
+  // confirms() has changed.
   Confirmations(loop::EventLoop& loop, ConnectionOptions connection, loop::Backoff backoff,
                 ConfirmationsOptions options, std::function<void()> on_change);
   ~Confirmations() override;
@@ -48,6 +49,9 @@ class Confirmations final : private ReconnectingConnection::Listener {
   // Why the last round was not confirmed, for people: "has confirmed a write on 0 of 1 replicas".
   // Empty if it was, and before the first one has ended.
   const std::string& problem() const { return problem_; }
+
+  // Whether the last round was confirmed. False before the first one has ended.
+  bool confirms() const { return confirms_; }
 
   // Asks whether the server with this run id confirms what it has replied to so far. `done` runs
   // once, in a later turn, at `deadline` at the latest.
@@ -72,7 +76,7 @@ class Confirmations final : private ReconnectingConnection::Listener {
   void EndRound(Round& round);
   // What the server answered to WAIT or WAITAOF as a problem; empty if it confirmed.
   std::string ProblemOf(const Reply& answer) const;
-  void SetProblem(std::string problem);
+  void Learn(std::string problem);
   void ProbeLater();
   void WatchDeadlines(core::Instant earliest);
   void AnswerDue();
@@ -82,6 +86,7 @@ class Confirmations final : private ReconnectingConnection::Listener {
   const ConfirmationsOptions options_;
   const std::function<void()> on_change_;
   std::string problem_;
+  bool confirms_ = false;
   std::string run_id_;            // Of the server; empty without a connection.
   std::vector<Asked> waiting_;    // For the next round.
   std::shared_ptr<Round> round_;  // That runs; null if none does.

@@ -267,7 +267,8 @@ void RedisNode::UpdateHealth() {
     if (setting_problem_.empty()) setting_problem_ = pooled->told.problem;
   }
   if (setting_problem_.empty()) setting_problem_ = ConfirmationProblem();
-  if (health.reachable && ConfirmationProblem().empty()) {
+  const std::unique_ptr<Confirmations>& confirmations = ConfirmationsOf(options_.min_assurance);
+  if (health.reachable && confirmations && confirmations->confirms()) {
     health.assurance = std::max(health.assurance, options_.min_assurance);
   }
   if (health == health_) return;

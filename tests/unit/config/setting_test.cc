@@ -237,7 +237,7 @@ TEST(SettingsTest, EachSettingHasItsOwnField) {
   for (const Setting& setting : Settings()) {
     Config config;
     for (const std::string text : {"true", "7", "77", "777", "7s", "json", "debug", "redis://h",
-                                   "/x", "h:7", "quarantine", "off", "durable"}) {
+                                   "/x", "h:7", "quarantine", "off", "durable", "fsynced"}) {
       const RawValue value = setting.is_list() ? List({text}) : Text(text);
       if (!Assign(setting, value, config) &&
           Show(setting, config).texts != Show(setting, {}).texts) {
