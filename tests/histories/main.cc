@@ -48,6 +48,7 @@ struct Options {
   uint64_t seed = std::random_device{}();
   std::set<std::string> without;
   int failovers = 0;  // 0: faults of one Redis.
+  std::string assurance = "primary";
   bool keep = false;
 };
 
@@ -96,7 +97,8 @@ bool Run(const Options& options, uint64_t seed) {
     Scene scene({.store = fails_over ? StoreKind::kSentinels : StoreKind::kOneRedis,
                  .daemon_program = std::filesystem::absolute(options.daemon),
                  .client_program = HISTORY_CLIENT_PROGRAM,
-                 .output = folder},
+                 .output = folder,
+                 .assurance = options.assurance},
                 random.Bits());
     Journal journal(histories[0]);
     scene.StartDaemons();
@@ -148,6 +150,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember(Faults::Names()));
   app.add_option("--failovers", options.failovers, "Failovers of a primary behind Sentinels")
       ->check(CLI::PositiveNumber);
+  app.add_option("--assurance", options.assurance, "store.assurance of the daemons");
   app.add_flag("--keep", options.keep, "Keep histories that were accepted");
   CLI11_PARSE(app, argc, argv);
   return RunAll(options);

@@ -68,6 +68,7 @@ void Scene::StartDaemon(size_t i) {
       .environment = {{"LOCKKEEPERD_STORE_RECORD_RETENTION", "24h"},
                       {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "3s"},
                       {"LOCKKEEPERD_LEASE_MAX_TTL", sentinels_ ? "5s" : "3s"},
+                      {"LOCKKEEPERD_STORE_ASSURANCE", options_.assurance},
                       {"LOCKKEEPERD_DRAIN_TIMEOUT", "2s"}}});
 }
 

@@ -28,7 +28,8 @@ struct SceneOptions {
   StoreKind store = StoreKind::kOneRedis;
   std::string daemon_program;
   std::string client_program;
-  std::string output;  // Folder that gets histories and logs.
+  std::string output;                 // Folder that gets histories and logs.
+  std::string assurance = "primary";  // store.assurance.
   int daemons = 3;
   int clients = 3;  // Processes.
   int actors = 12;  // In each of them.
