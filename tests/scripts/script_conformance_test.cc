@@ -55,11 +55,11 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
   std::string Ttl() { return redis::Digits(random_.OneIn(2) ? 0 : random_.Between(100, 3'000), 8); }
 
   Strings PollArguments() {
-    static const Strings modes = {"W", "W", "W", "L", "H"};
+    static const Strings kModes = {"W", "W", "W", "L", "H"};
     const int64_t now = servers_.Now().micros;
     const int64_t number = random_.OneIn(3) ? now : 1;
     const int64_t unpark_from = random_.OneIn(2) ? 0 : 1;
-    return {core::Hex16(1 + random_.Below(kDaemons)), random_.Pick(modes),
+    return {core::Hex16(1 + random_.Below(kDaemons)), random_.Pick(kModes),
             redis::Digits(number, 16), redis::Digits(unpark_from, 16)};
   }
 
@@ -88,12 +88,12 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
   }
 
   Strings Call() {
-    static const std::vector<const redis::ScriptSource*> scripts = {
+    static const std::vector<const redis::ScriptSource*> kScripts = {
         &redis::kAcquireScript, &redis::kAcquireScript,      &redis::kAcquireScript,
         &redis::kExtendScript,  &redis::kReleaseScript,      &redis::kReleaseScript,
         &redis::kPollScript,    &redis::kPollScript,         &redis::kWithdrawScript,
         &redis::kFenceScript,   &redis::kForceReleaseScript, &redis::kInspectScript};
-    const redis::ScriptSource& script = *random_.Pick(scripts);
+    const redis::ScriptSource& script = *random_.Pick(kScripts);
     const bool always_two = &script == &redis::kPollScript;
     const size_t keys_per_lock = always_two || random_.OneIn(2) ? 2 : 1;
     Strings keys;

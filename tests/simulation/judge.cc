@@ -309,6 +309,7 @@ void Judge::Withdrawn(const Try& what, Instant now) {
               " by a call that has not got it");
   }
   if (state.phase == Phase::kLease && state.delivered.contains(what.keeper)) {
+    if (now >= EndOf(state)) return;  // By a late message about its offer: it has ended by itself.
     Violation(what.lock + " was taken back from " + Shown(what.lease_id) +
               ", which knows that it has it");
   }

@@ -64,7 +64,7 @@ void ForFields(Visited& schedule, Visit visit) {
 int Shown(bool value) { return value ? 1 : 0; }
 int64_t Shown(Micros value) { return value.count(); }
 int64_t Shown(core::Millis value) { return value.count(); }
-const std::string& Shown(const std::string& digits) { return digits; }
+std::string_view Shown(const std::string& digits) { return digits; }
 template <typename Integer>
 Integer Shown(Integer value) {
   return value;

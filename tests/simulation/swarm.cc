@@ -90,6 +90,7 @@ bool IsLoss(FaultKind kind) {
 void DrawFaults(Schedule& schedule, support::Random& random) {
   std::vector<FaultKind> kinds;
   const int64_t count_of_kinds = random.Between(1, 4);
+  kinds.reserve(static_cast<size_t>(count_of_kinds));
   for (int64_t i = 0; i < count_of_kinds; ++i) kinds.push_back(DrawKind(schedule, random));
   const int64_t count = Spread(random, 2, 12);
   for (int64_t i = 0; i < count; ++i) {

@@ -213,7 +213,7 @@ void World::StrikeStore(const Fault& fault) {
   constexpr Micros kStep{4'000'000};
   constexpr Micros kMinute{60'000'000};
   constexpr Micros kHour{3'600'000'000};
-  const std::array<Micros, 3> kSteps = {kStep, kMinute, kHour};
+  constexpr std::array<Micros, 3> kSteps = {kStep, kMinute, kHour};
   const Micros step = kSteps[fault.target % kSteps.size()] + fault.duration;
   switch (fault.kind) {
     case FaultKind::kNodeClockForward:

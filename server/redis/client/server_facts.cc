@@ -60,13 +60,12 @@ std::optional<int64_t> PositiveSetting(const std::optional<Reply>& config, std::
 // Whether it has WAITAOF, which came with 7.2.
 bool HasWaitAof(const ServerFacts& facts) {
   const std::string_view version = Field(facts.info, "redis_version");
-  const size_t dot = std::min(version.find('.'), version.size());
   int major = 0;
   int minor = 0;
-  std::from_chars(version.data(), version.data() + dot, major);
-  if (dot < version.size()) {
-    std::from_chars(version.data() + dot + 1, version.data() + version.size(), minor);
-  }
+  const auto read = std::from_chars(version.data(), version.data() + version.size(), major);
+  const auto digits = static_cast<size_t>(read.ptr - version.data());
+  const std::string_view rest = version.substr(std::min(digits + 1, version.size()));
+  std::from_chars(rest.data(), rest.data() + rest.size(), minor);
   return major > kMajorVersionMin || (major == kMajorVersionMin && minor >= 2);
 }
 

@@ -68,20 +68,20 @@ Reply Granted(size_t locks, size_t width, int64_t now) {
 void PromptNode::Run(redis::Route, const redis::ScriptSource& script, redis::Command command,
                      redis::ReplyDone done) {
   if (script.name == redis::kMarkerScript.name) {
-    calls_.push_back([this, done = std::move(done)]() mutable {
+    calls_.emplace_back([this, done = std::move(done)]() mutable {
       std::move(done)(Marked(life_, ++clock_micros_));
     });
     return;
   }
   const size_t width = script.name == redis::kReleaseScript.name ? kReleaseWidth : kLeaseWidth;
   const size_t locks = KeysOf(command) - 1;  // The last one is the marker's.
-  calls_.push_back([this, locks, width, done = std::move(done)]() mutable {
+  calls_.emplace_back([this, locks, width, done = std::move(done)]() mutable {
     std::move(done)(Granted(locks, width, ++clock_micros_));
   });
 }
 
 void PromptNode::Send(redis::Route, redis::Command, redis::ReplyDone done) {
-  calls_.push_back([done = std::move(done)]() mutable {
+  calls_.emplace_back([done = std::move(done)]() mutable {
     std::move(done)(core::Error(core::ErrorReason::kStoreUnavailable, "scripts only"));
   });
 }

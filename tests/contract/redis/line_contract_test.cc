@@ -97,7 +97,7 @@ class LineContract : public RedisContract {
   // The first daemon hears messages from now on, so that it can be offered the lock by another call
   // than its poll.
   void Listen() {
-    world_->OnLoop([&] { world_->daemon(0).line.Listen(listener_); });
+    world_->OnLoop([&] { world_->daemon(0).line.Listen(deaf); });
     const std::string channel = redis::KeyLayout("lk:").ChannelPrefix() + core::Hex16(1);
     ASSERT_TRUE(world_->Await(
         [&] { return world_->Run({"PUBSUB", "CHANNELS", channel}).items.size() == 1; }));
@@ -109,9 +109,9 @@ class LineContract : public RedisContract {
     void OnWaiterReleased(const std::string&, const LeaseId&) override {}
   };
 
-  static inline DeafListener listener_;  // Messages may come until the daemon is gone.
-  int64_t number_ = 0;                   // Of the last one that stood in line,
-  int64_t line_ = 0;                     // and its line.
+  static inline DeafListener deaf;  // Messages may come until the daemon is gone.
+  int64_t number_ = 0;              // Of the last one that stood in line,
+  int64_t line_ = 0;                // and its line.
 };
 
 // The hand-over took the daemon for stuck in the very call in which it showed that it lives: no

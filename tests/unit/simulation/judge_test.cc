@@ -238,6 +238,15 @@ TEST_F(JudgeTest, LeaseThatItsHolderKnowsOfIsTakenBack) {
   ExpectOne("a was taken back from aaaaaaaa, which knows that it has it");
 }
 
+// The message of its offer came so late that it had been released, after its end, in a quarantine.
+TEST_F(JudgeTest, LeaseThatHasEndedIsTakenFromNobody) {
+  Offer(TryOf('a'), 1, 0);
+  judge_.Delivered(TryOf('a'));
+  Claim('a', 10);
+  judge_.Withdrawn(TryOf('a'), At(10 + kTtl));
+  ExpectNone();
+}
+
 TEST_F(JudgeTest, OfferThatIsNotClaimedIsTakenBack) {
   Offer(TryOf('a'), 1, 0);
   judge_.Delivered(TryOf('a'));
