@@ -29,8 +29,11 @@ using Acquired = support::Answer<v1::AcquireResponse>;
 
 class AssuranceDaemonTest : public DaemonTest {
  protected:
+  // A daemon waits for replicas for half of the timeout. A busy machine must not look like a store
+  // that does not answer.
   static Environment Replicas(const std::string& count) {
-    return {{"LOCKKEEPERD_STORE_ASSURANCE", "replicas:" + count}};
+    return {{"LOCKKEEPERD_STORE_ASSURANCE", "replicas:" + count},
+            {"LOCKKEEPERD_STORE_REQUEST_TIMEOUT", "4s"}};
   }
 
   // An acquire that waits, on a connection of its own. It stands in line when this returns.
@@ -146,7 +149,8 @@ TEST_F(AssuranceDaemonTest, WaitersKeepTheirPlacesWhileTheReplicaStandsStill) {
 }
 
 TEST_F(AssuranceDaemonTest, RequestMayAskForMoreThanTheDaemonIsToldTo) {
-  const auto plain = Start({"--redis", servers_.primary().url()});
+  const auto plain =
+      Start({"--redis", servers_.primary().url()}, {{"LOCKKEEPERD_STORE_REQUEST_TIMEOUT", "4s"}});
   LockClient client(plain->GrpcAddress());
   v1::AcquireRequest request = AcquireOf("a", NewLeaseId());
   EXPECT_EQ(client.Acquire(AcquireOf("b")).response.lease().assurance(), v1::ASSURANCE_MEMORY);
