@@ -26,7 +26,7 @@ class PromptNode final : public redis::Node {
   const redis::NodeLife& life(redis::Route) const override { return life_; }
   const std::string& setting_problem() const override { return setting_problem_; }
   core::Assurance assurance() const override { return core::Assurance::kMemory; }
-  bool MayConfirm(core::Assurance) const override { return false; }
+  bool MayConfirm(core::Assurance wanted) const override { return wanted <= assurance(); }
   void Confirm(redis::Route, core::Assurance, core::Instant, redis::ConfirmDone) override {}
 
   // Answers the calls that have come. False if there are none.

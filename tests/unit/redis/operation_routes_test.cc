@@ -45,7 +45,7 @@ class TwoServers final : public Node {
   const NodeLife& life(Route) const override { return life_; }
   const std::string& setting_problem() const override { return none_; }
   core::Assurance assurance() const override { return core::Assurance::kMemory; }
-  bool MayConfirm(core::Assurance) const override { return false; }
+  bool MayConfirm(core::Assurance wanted) const override { return wanted <= assurance(); }
   void Confirm(Route, core::Assurance, core::Instant, ConfirmDone) override {}
 
   std::vector<std::pair<size_t, std::vector<std::string>>> calls;  // Route and keys.
