@@ -93,13 +93,17 @@ void StoreLink::Confirm(redis::Route, core::Assurance wanted, Instant deadline,
     return answer(now, std::min(wanted, core::Assurance::kDisk));
   }
   const Instant executed = now + Delay();
-  const Instant acknowledged = std::max(executed, replicas_.away_until) + Delay();
-  const Instant given_up = std::min(deadline, executed + kConfirmMax);
-  if (acknowledged <= given_up) return answer(acknowledged, core::Assurance::kReplicas);
-  At(given_up, [this] {
-    if (!std::exchange(replicas_missing_, true)) Probe();
-  });
-  answer(given_up, core::Assurance::kDisk);
+  const bool found = replicas_.away_until <= executed + kConfirmMax;
+  const Instant ended = found ? std::max(executed, replicas_.away_until) : executed + kConfirmMax;
+  const Instant replied = ended + Delay();
+  if (!found) {
+    At(replied, [this] {
+      if (!std::exchange(replicas_missing_, true)) Probe();
+    });
+  }
+  const bool in_time = found && replied <= deadline;
+  answer(std::min(replied, deadline),
+         in_time ? core::Assurance::kReplicas : core::Assurance::kDisk);
 }
 
 void StoreLink::Probe() {
