@@ -196,8 +196,8 @@ std::optional<NodeGuard::Found> NodeGuard::TakeReply(Route route, Instant sent,
   const NodeTime node{reply->items[0].integer};
   if (found.marker && IsNewer(found.marker->marker) && WithoutBeat(found.text) != written) {
     LearnClockOfNewEpoch(sent, node, *found.marker);
-  } else {
-    LearnClock(sent, node, found.marker ? found.marker->marker.epoch : 0);
+  } else if (LearnClock(sent, node, found.marker ? found.marker->marker.epoch : 0)) {
+    NoteUnchanged(sent);
   }
   return found;
 }

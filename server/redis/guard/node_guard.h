@@ -82,6 +82,7 @@ class NodeGuard final : public StoreGuard {
   bool LearnClock(core::Instant sent, core::NodeTime node, int64_t epoch);
   void LearnClockAnew(core::Instant sent, core::NodeTime node);
   bool IsNewer(const StoreMarker& marker) const;
+  void NoteUnchanged(core::Instant sent);
   void LearnClockOfNewEpoch(core::Instant sent, core::NodeTime node, const SeenMarker& seen);
   core::Micros ClockOffset(const std::optional<SeenMarker>& seen) const;
   void Check(Route route, MayImprove may_improve = MayImprove::kNo);
@@ -146,6 +147,7 @@ class NodeGuard final : public StoreGuard {
   // do not change it.
   NodeClock service_clock_;
   core::Instant service_clock_since_;  // When it was last taken over from others.
+  bool step_measured_badly_ = false;   // And nobody has had the time to correct that.
   std::string stamp_;                  // Of `known_`.
   std::string marker_;  // `stamp_`, a space and the beats of `known_`: see CallPermit::marker.
   std::string epoch_;   // Of `known_`: see CallPermit::epoch.

@@ -36,8 +36,16 @@ bool NodeGuard::LearnClock(Instant sent, NodeTime node, int64_t epoch) {
   clock_steps_.epoch = known_ ? std::max(epoch, known_->marker.epoch) : epoch;
   LearnClockAnew(sent, node);
   // A slow reply measures the step badly: this daemon follows whoever knows better.
-  if (clock_learned_ - sent > kMayBeTheSame) service_clock_since_ = clock_learned_;
+  step_measured_badly_ = clock_learned_ - sent > kMayBeTheSame;
+  if (step_measured_badly_) service_clock_since_ = clock_learned_;
   return false;
+}
+
+// The marker is still the one that this daemon knows.
+void NodeGuard::NoteUnchanged(Instant sent) {
+  const Instant now = clock_.Now();
+  const bool is_quick = now - sent <= kMayBeTheSame;
+  if (is_quick && sent - service_clock_since_ >= kPeerNoticeTime) step_measured_badly_ = false;
 }
 
 void NodeGuard::LearnClockAnew(Instant sent, NodeTime node) {
@@ -57,12 +65,13 @@ bool NodeGuard::IsNewer(const StoreMarker& marker) const {
 // not, this daemon reports a step once, and then follows the others: two that disagree would
 // contradict each other for ever. A daemon that has just learned service time may have done so
 // after a step, before others noticed that. So for a while it takes one step for the one in the
-// marker, if the last beat in the marker fits the clock as it is now.
+// marker, if the last beat in the marker fits the clock as it is now. If it has measured the step
+// badly, that while lasts until a quick look has shown that nobody knows better.
 void NodeGuard::LearnClockOfNewEpoch(Instant sent, NodeTime node, const SeenMarker& seen) {
   const Instant now = clock_.Now();
   const Micros offset = seen.marker.clock_offset;
   token_floor_.SawClock(node);
-  if (now - service_clock_since_ >= kPeerNoticeTime) {
+  if (!step_measured_badly_ && now - service_clock_since_ >= kPeerNoticeTime) {
     const bool is_certain = NodeClock(service_clock_).Saw(sent, now, Less(node, offset));
     if (service_clock_.Saw(sent, now, Less(node, offset), kMayBeTheSame)) {
       // If it took a step for drift, whoever notices that step knows service time better.
@@ -84,6 +93,7 @@ void NodeGuard::LearnClockOfNewEpoch(Instant sent, NodeTime node, const SeenMark
     ++clock_steps_.count;
   }
   service_clock_since_ = now;
+  step_measured_badly_ = false;
   LearnClockAnew(sent, node);
 }
 

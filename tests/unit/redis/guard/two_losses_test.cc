@@ -261,6 +261,30 @@ TEST_F(TwoLossesTest, DaemonThatMeasuredTheStepByASlowAnswerFollows) {
   EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(1h - 10ms), Lt(1h + 10ms)));
 }
 
+// Found by the simulator: it contradicted the other one, which it heard of too late.
+TEST_F(TwoLossesTest, DaemonThatMeasuredTheStepByASlowAnswerFollowsThoughItHearsOfTheOtherLate) {
+  Guarded& one = Another();
+  Guarded& two = Another();
+  ASSERT_TRUE(PermitsSoon(one) && PermitsSoon(two));
+  executor_.AdvanceBy(2s);
+  server_.clock().StepBy(1h);
+  one.node.PlanNext({.request_delay = 400ms});
+  one.guard.OnRefused({}, clock_.Now(), RefusedFor::kOther);
+  two.node.GoAway(InFlight::kLost);
+  ASSERT_TRUE(PermitsSoon(one));
+  one.node.GoAway(InFlight::kLost);
+  two.node.ComeBack();
+  executor_.AdvanceBy(3s);
+  ASSERT_EQ(two.guard.trust().epoch, 3);
+  one.node.ComeBack();
+
+  executor_.AdvanceBy(5s);
+
+  EXPECT_EQ(one.guard.trust().epoch, 3);
+  EXPECT_EQ(two.guard.trust().epoch, 3);
+  EXPECT_THAT(StepsThatMarkerTells(), AllOf(Gt(1h - 10ms), Lt(1h + 10ms)));
+}
+
 // Another daemon would find the marker wrong, and one step would cost three quarantines.
 TEST_F(TwoLossesTest, StepThatAQuickAnswerShowedIsNotMeasuredByTheSlowLookAfterIt) {
   Guarded& one = Another();
