@@ -10,6 +10,9 @@
 namespace lockkeeper::redis {
 namespace {
 
+// How long the key stays after the last round.
+constexpr core::Millis kKeyKept{60'000};
+
 // Why a round has not been confirmed, if an answer of the server says so.
 std::string ErrorProblem(std::string_view command, const Reply& reply) {
   return "answered " + std::string(command) + " with: " + reply.text;
@@ -70,23 +73,15 @@ void Confirmations::StartRound() {
       if (--round->unanswered == 0) EndRound(*round);
     });
   };
-  Command write(3);
-  write.Word("SET").Word(options_.key).Word("");
+  Command write(5);
+  write.Word("SET").Word(options_.key).Word("").Word("PX").Number(kKeyKept.count());
   send(write, [](const Reply& reply) { return IsError(reply) ? ErrorProblem("SET", reply) : ""; });
-  const bool on_disk = options_.level == core::Assurance::kDisk;
-  Command wait(on_disk ? 4 : 3);
-  wait.Word(on_disk ? "WAITAOF" : "WAIT").Number(on_disk ? 1 : options_.replicas);
-  if (on_disk) wait.Number(0);
-  wait.Number(options_.round_max.count());
+  Command wait(3);
+  wait.Word("WAIT").Number(options_.replicas).Number(options_.round_max.count());
   send(wait, [this](const Reply& reply) { return ProblemOf(reply); });
 }
 
 std::string Confirmations::ProblemOf(const Reply& answer) const {
-  if (options_.level == core::Assurance::kDisk) {
-    if (IsError(answer)) return ErrorProblem("WAITAOF", answer);
-    const bool is_flushed = answer.items.size() == 2 && answer.items[0].integer >= 1;
-    return is_flushed ? "" : "has not confirmed a write on its disk";
-  }
   if (IsError(answer)) return ErrorProblem("WAIT", answer);
   if (answer.integer >= options_.replicas) return "";
   return "has confirmed a write on " + std::to_string(answer.integer) + " of " +
@@ -96,7 +91,7 @@ std::string Confirmations::ProblemOf(const Reply& answer) const {
 void Confirmations::EndRound(Round& round) {
   const std::shared_ptr<Round> kept = std::exchange(round_, nullptr);
   const bool confirmed = round.problem.empty();
-  Learn(round.problem);
+  if (connection_.ready()) Learn(round.problem);  // Else OnDown() knows more.
   for (Asked& asked : round.asked) {
     if (asked.done) std::move(asked.done)(confirmed && asked.run_id == round.run_id);
   }
@@ -123,7 +118,11 @@ void Confirmations::OnReady(ReconnectingConnection&, const ServerFacts& facts) {
 }
 
 // The commands in flight are answered after this.
-void Confirmations::OnDown(ReconnectingConnection&, Before) { run_id_.clear(); }
+void Confirmations::OnDown(ReconnectingConnection& connection, Before) {
+  run_id_.clear();
+  Learn("cannot be asked what it confirms: " + connection.problem().text);
+  AnswerAll();
+}
 
 void Confirmations::MoveTo(const RedisUrl& url, const StoreProblem& why) {
   connection_.MoveTo(url, why);

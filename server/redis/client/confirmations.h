@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lets a server confirm what it has replied to: that replicas have it (WAIT), or that its disk does
-// (WAITAOF). Both block the connection that sends them, so they have one of their own, and there
-// they count only what this connection itself has written: hence a small write before them, which
-// replicas and disk get after everything that was replied to before.
+// Lets a server confirm that replicas have what it has replied to (WAIT). WAIT blocks the
+// connection that sends it, so it has one of its own, and there it counts only what this connection
+// itself has written: hence a small write before it, which replicas get after everything that was
+// replied to before.
 //
 // One round of write and wait serves all who asked before it began; who asks later is in the next
 // one. After a round that was not confirmed nobody is kept waiting: probes find out when the server
@@ -25,9 +25,8 @@
 namespace lockkeeper::redis {
 
 struct ConfirmationsOptions {
-  core::Assurance level = core::Assurance::kReplicas;  // kReplicas or kDisk.
-  int replicas = 1;  // Of kReplicas: how many have to acknowledge, 1 at least.
-  std::string key;   // The key that it writes.
+  int replicas = 1;  // How many have to acknowledge, 1 at least.
+  std::string key;   // The key that it writes. It expires.
   // The longest that a round waits, less than the connection's request_timeout. At least 1 ms.
   core::Millis round_max{500};
   core::Millis probe_interval{500};
@@ -46,8 +45,8 @@ class Confirmations final : private ReconnectingConnection::Listener {
   Confirmations(const Confirmations&) = delete;
   Confirmations& operator=(const Confirmations&) = delete;
 
-  // Why the last round was not confirmed, for people: "has confirmed a write on 0 of 1 replicas".
-  // Empty if it was, and before the first one has ended.
+  // Why the last round was not confirmed, or none can begin, for people: "has confirmed a write on
+  // 0 of 1 replicas". Empty if it was confirmed, and before the first one has ended.
   const std::string& problem() const { return problem_; }
 
   // Whether the last round was confirmed. False before the first one has ended.
@@ -74,7 +73,7 @@ class Confirmations final : private ReconnectingConnection::Listener {
   void StartRoundAtEndOfTurn();
   void StartRound();
   void EndRound(Round& round);
-  // What the server answered to WAIT or WAITAOF as a problem; empty if it confirmed.
+  // What the server answered to WAIT as a problem; empty if it confirmed.
   std::string ProblemOf(const Reply& answer) const;
   void Learn(std::string problem);
   void ProbeLater();

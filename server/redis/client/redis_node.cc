@@ -27,14 +27,14 @@ struct Told {
   NodeLife life;
   std::string problem;  // See Node::setting_problem.
   core::Assurance assurance = core::Assurance::kNone;
-  bool may_confirm_disk = false;  // See AssuranceProblem.
+  int64_t replicas = 0;  // That follow it.
   std::string version;
 };
 
 Told ToldBy(const ServerFacts& facts, const RedisNodeOptions& options) {
   Told told{.life = facts.Life(),
             .assurance = facts.Assurance(),
-            .may_confirm_disk = AssuranceProblem(facts, core::Assurance::kDisk).empty(),
+            .replicas = facts.ConnectedReplicas(),
             .version = facts.Version()};
   const std::optional<StoreProblem> problem = Judge(facts, options.expected);
   told.problem = problem ? problem->text : SettingProblem(facts, options.assumed, options.expected);
@@ -95,56 +95,46 @@ void RedisNode::Subscribe(const std::string& channel, MessageListener listener) 
       std::move(listener));
 }
 
-const std::unique_ptr<Confirmations>& RedisNode::ConfirmationsOf(core::Assurance level) const {
-  return level == core::Assurance::kDisk ? on_disk_ : on_replicas_;
-}
-
-Confirmations& RedisNode::StartConfirmations(core::Assurance level) {
-  std::unique_ptr<Confirmations>& confirmations =
-      level == core::Assurance::kDisk ? on_disk_ : on_replicas_;
-  if (!confirmations) {
-    const uint64_t seed = options_.seed + pool_.size() + static_cast<uint64_t>(level);
-    confirmations = std::make_unique<Confirmations>(
-        loop_, ConnectionOptionsOf(options_), loop::Backoff(options_.backoff, loop::Jitter(seed)),
-        ConfirmationsOptions{.level = level,
-                             .replicas = options_.replicas,
+Confirmations& RedisNode::StartConfirmations() {
+  if (!confirmations_) {
+    confirmations_ = std::make_unique<Confirmations>(
+        loop_, ConnectionOptionsOf(options_),
+        loop::Backoff(options_.backoff, loop::Jitter(options_.seed + pool_.size() + 1)),
+        ConfirmationsOptions{.replicas = options_.replicas,
                              .key = options_.key_prefix + "confirmation",
                              .round_max = options_.request_timeout / 2},
         [this] { UpdateHealth(); });
   }
-  return *confirmations;
+  return *confirmations_;
 }
 
+// Replies confirm as much as they do; replicas are asked besides.
 bool RedisNode::MayConfirm(core::Assurance wanted) const {
   if (!health_.reachable || wanted <= assurance_) return true;
-  if (wanted > core::Assurance::kReplicas) return false;
-  const bool may_confirm_disk = std::all_of(
-      pool_.begin(), pool_.end(), [](const auto& pooled) { return pooled->told.may_confirm_disk; });
-  if (wanted == core::Assurance::kDisk && !may_confirm_disk) return false;
-  const std::unique_ptr<Confirmations>& confirmations = ConfirmationsOf(wanted);
-  return !confirmations || confirmations->problem().empty();
+  const bool has_replicas = std::all_of(pool_.begin(), pool_.end(), [this](const auto& pooled) {
+    return pooled->told.replicas >= options_.replicas;
+  });
+  if (wanted != core::Assurance::kReplicas || !has_replicas) return false;
+  return !confirmations_ || confirmations_->problem().empty();
 }
 
 void RedisNode::Confirm(Route route, core::Assurance wanted, core::Instant deadline,
                         ConfirmDone done) {
   const Told& told = pool_[route.connection]->told;
-  const bool never = wanted > core::Assurance::kReplicas ||
-                     (wanted == core::Assurance::kDisk && !told.may_confirm_disk);
-  if (never || told.life.run_id.empty()) {
+  if (wanted != core::Assurance::kReplicas || told.life.run_id.empty()) {
     return loop_.Post(
         [done = std::move(done), given = told.assurance]() mutable { std::move(done)(given); });
   }
-  StartConfirmations(wanted).Confirm(
+  StartConfirmations().Confirm(
       told.life.run_id, deadline,
-      [done = std::move(done), given = told.assurance, wanted](bool confirmed) mutable {
-        std::move(done)(confirmed ? std::max(given, wanted) : given);
+      [done = std::move(done), given = told.assurance](bool confirmed) mutable {
+        std::move(done)(confirmed ? core::Assurance::kReplicas : given);
       });
 }
 
 std::string RedisNode::ConfirmationProblem() const {
-  const std::unique_ptr<Confirmations>& confirmations = ConfirmationsOf(options_.min_assurance);
-  if (assurance_ >= options_.min_assurance || !confirmations) return "";
-  const std::string& problem = confirmations->problem();
+  if (options_.min_assurance != core::Assurance::kReplicas || !confirmations_) return "";
+  const std::string& problem = confirmations_->problem();
   return problem.empty() ? "" : problem + " (store.assurance)";
 }
 
@@ -160,9 +150,7 @@ void RedisNode::MoveTo(const RedisUrl& url, const StoreProblem& why) {
   options_.url = url;
   for (const auto& pooled : pool_) pooled->connection.MoveTo(url, why);
   if (subscription_) subscription_->MoveTo(url, why);
-  for (const auto* confirmations : {&on_disk_, &on_replicas_}) {
-    if (*confirmations) (*confirmations)->MoveTo(url, why);
-  }
+  if (confirmations_) confirmations_->MoveTo(url, why);
   UpdateHealth();
 }
 
@@ -193,9 +181,7 @@ void RedisNode::Close() {
   settings_watch_.reset();
   for (const auto& pooled : pool_) pooled->connection.Close();
   if (subscription_) subscription_->Close();
-  for (const auto* confirmations : {&on_disk_, &on_replicas_}) {
-    if (*confirmations) (*confirmations)->Close();
-  }
+  if (confirmations_) confirmations_->Close();
 }
 
 void RedisNode::OnReady(ReconnectingConnection& connection, const ServerFacts& facts) {
@@ -259,17 +245,15 @@ NodeHealth RedisNode::ComputeHealth() const {
 void RedisNode::UpdateHealth() {
   NodeHealth health = ComputeHealth();
   assurance_ = health.assurance;
-  if (health.reachable && assurance_ < options_.min_assurance) {
-    StartConfirmations(options_.min_assurance);
-  }
+  const bool all_need_replicas = options_.min_assurance == core::Assurance::kReplicas;
+  if (health.reachable && all_need_replicas) StartConfirmations();
   setting_problem_.clear();
   for (const auto& pooled : pool_) {
     if (setting_problem_.empty()) setting_problem_ = pooled->told.problem;
   }
   if (setting_problem_.empty()) setting_problem_ = ConfirmationProblem();
-  const std::unique_ptr<Confirmations>& confirmations = ConfirmationsOf(options_.min_assurance);
-  if (health.reachable && confirmations && confirmations->confirms()) {
-    health.assurance = std::max(health.assurance, options_.min_assurance);
+  if (health.reachable && all_need_replicas && confirmations_->confirms()) {
+    health.assurance = core::Assurance::kReplicas;
   }
   if (health == health_) return;
   health_ = std::move(health);

@@ -100,9 +100,7 @@ class RedisNode final : public Node, private ReconnectingConnection::Listener {
   size_t IndexOf(const ReconnectingConnection& connection) const;
   ReconnectingConnection* AnyReady();
   void Learn(const ServerFacts& facts);
-  // Of kDisk or kReplicas; null if nobody has asked for them.
-  const std::unique_ptr<Confirmations>& ConfirmationsOf(core::Assurance level) const;
-  Confirmations& StartConfirmations(core::Assurance level);
+  Confirmations& StartConfirmations();
   // Why the server confirms less than all writes need. Empty if it does not.
   std::string ConfirmationProblem() const;
   NodeHealth ComputeHealth() const;
@@ -119,9 +117,9 @@ class RedisNode final : public Node, private ReconnectingConnection::Listener {
   std::unique_ptr<Subscription> subscription_;
   std::unique_ptr<SettingsWatch> settings_watch_;
   core::Assurance assurance_ = core::Assurance::kNone;
-  // Made when somebody first asks for them, or when the server is known if all writes need them.
-  std::unique_ptr<Confirmations> on_disk_;
-  std::unique_ptr<Confirmations> on_replicas_;
+  // Of replicas. Made when somebody first asks for them, or when the server is known if all writes
+  // need them.
+  std::unique_ptr<Confirmations> confirmations_;
 };
 
 }  // namespace lockkeeper::redis

@@ -57,18 +57,6 @@ std::optional<int64_t> PositiveSetting(const std::optional<Reply>& config, std::
   return number && *number > 0 ? number : std::nullopt;
 }
 
-// Whether it has WAITAOF, which came with 7.2.
-bool HasWaitAof(const ServerFacts& facts) {
-  const std::string_view version = Field(facts.info, "redis_version");
-  int major = 0;
-  int minor = 0;
-  const auto read = std::from_chars(version.data(), version.data() + version.size(), major);
-  const auto digits = static_cast<size_t>(read.ptr - version.data());
-  const std::string_view rest = version.substr(std::min(digits + 1, version.size()));
-  std::from_chars(rest.data(), rest.data() + rest.size(), minor);
-  return major > kMajorVersionMin || (major == kMajorVersionMin && minor >= 2);
-}
-
 std::optional<StoreProblem> JudgeVersion(const ServerFacts& facts, Expected) {
   const std::string_view version = Field(facts.info, "redis_version");
   int major = 0;
@@ -175,6 +163,10 @@ bool ServerFacts::IsRewriting() const {
          Field(info, "aof_rewrite_scheduled") == "1";
 }
 
+int64_t ServerFacts::ConnectedReplicas() const {
+  return Number(info, "connected_slaves").value_or(0);
+}
+
 NodeLife ServerFacts::Life() const {
   constexpr size_t kRunIdDigits = 40;
   NodeLife life;
@@ -233,14 +225,19 @@ std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed,
 
 std::string AssuranceProblem(const ServerFacts& facts, core::Assurance wanted) {
   if (wanted != core::Assurance::kDisk || facts.Assurance() >= wanted) return "";
+  const auto answer = [](std::string_view problem, std::string_view setting) {
+    return std::string(problem) + ": set `" + std::string(setting) +
+           "`, or another store.assurance than fsynced";
+  };
   if (Field(facts.info, "aof_enabled") != "1") {
-    return "keeps no append-only file, so that no write is on its disk at once: set `appendonly "
-           "yes`, or another store.assurance than fsynced";
+    return answer("keeps no append-only file", "appendonly yes");
   }
-  if (HasWaitAof(facts)) return "";
-  return "cannot tell when a write is on its disk before Redis 7.2: upgrade it, or set "
-         "`appendfsync "
-         "always`, or another store.assurance than fsynced";
+  if (!facts.config) return answer("does not tell appendfsync", "ACL SETUSER ... +config|get");
+  if (Setting(facts.config, "appendfsync") != "always") {
+    return answer("replies before a write is on its disk", "appendfsync always");
+  }
+  return answer("writes nothing to its disk while it rewrites the append-only file",
+                "no-appendfsync-on-rewrite no");
 }
 
 StoreProblem ProblemOfErrorReply(std::string_view command, std::string_view error,

@@ -55,6 +55,9 @@ struct ServerFacts {
   // keeps nothing before that is done, whatever Assurance() says.
   bool IsRewriting() const;
 
+  // Replicas that follow it, online or not yet. 0 if it does not tell.
+  int64_t ConnectedReplicas() const;
+
   // This start of the server. Durable if every confirmed write is on its disk, and it was not made
   // a primary after it had been a replica, which may have had less than its primary.
   NodeLife Life() const;
@@ -84,7 +87,7 @@ std::optional<StoreProblem> Judge(const ServerFacts& facts, Expected expected);
 std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed, Expected expected);
 
 // The setting because of which the server can never confirm as much of a write as every lease
-// needs. Empty if there is none: then it may, though not at once for kDisk and kReplicas.
+// needs. Empty if there is none: then it does, or, for kReplicas, may.
 std::string AssuranceProblem(const ServerFacts& facts, core::Assurance wanted);
 
 // What an error reply to a command of the handshake means: refused, unless it will pass by itself.

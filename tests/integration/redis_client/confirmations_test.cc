@@ -8,6 +8,7 @@
 #include <string>
 
 #include "node_harness.h"
+#include "support/mailbox.h"
 #include "support/process/redis_server.h"
 #include "support/process/replicated_servers.h"
 
@@ -127,8 +128,8 @@ TEST(ConfirmationsTest, AfterAFailureNobodyWaitsUntilAProbeSucceeds) {
   EXPECT_FALSE(MayConfirm(harness, Assurance::kReplicas));
   EXPECT_TRUE(MayConfirm(harness, Assurance::kMemory));
 
-  // A round would take its time: this is answered before any timer could fire.
-  auto refused = StartConfirming(harness, Assurance::kReplicas, core::Millis(0));
+  // A round takes a second: this is answered before one could end.
+  auto refused = StartConfirming(harness, Assurance::kReplicas);
   harness.loop().RunAndWait([] {});
   harness.loop().RunAndWait([] {});
   EXPECT_EQ(refused.wait_for(std::chrono::seconds(0)), std::future_status::ready);
@@ -170,33 +171,70 @@ TEST(ConfirmationsTest, PrimaryThatIsDemotedConfirmsNothing) {
   EXPECT_LT(Await(std::move(confirmed)), Assurance::kReplicas);
 }
 
+// Confirmations without the node that asks for them.
+class Asking {
+ public:
+  explicit Asking(const std::string& url) {
+    loop_.RunAndWait([&] {
+      ConnectionOptions connection;
+      connection.url = *ParseRedisUrl(url);
+      connection.request_timeout = std::chrono::seconds(20);
+      confirmations_ = std::make_unique<Confirmations>(
+          loop_, connection, loop::Backoff({}, loop::Jitter(1)),
+          ConfirmationsOptions{.key = "confirmation", .round_max = std::chrono::seconds(10)},
+          [this] { problem_.Put(confirmations_->problem()); });
+    });
+  }
+  ~Asking() {
+    loop_.RunAndWait([&] {
+      confirmations_->Close();
+      confirmations_.reset();
+    });
+    loop_.Stop();
+  }
+  Asking(const Asking&) = delete;
+  Asking& operator=(const Asking&) = delete;
+
+  std::future<bool> Ask(const std::string& run_id) {
+    auto promise = std::make_shared<std::promise<bool>>();
+    loop_.RunAndWait([&] {
+      confirmations_->Confirm(run_id, loop_.Now() + kPatience,
+                              [promise](bool confirmed) { promise->set_value(confirmed); });
+    });
+    return promise->get_future();
+  }
+
+  // The next one that it tells, empty if it confirms again.
+  std::string NextProblem() { return problem_.Take().value_or("none in time"); }
+
+ private:
+  support::Mailbox<std::string> problem_;
+  loop::EventLoop loop_{"test"};
+  std::unique_ptr<Confirmations> confirmations_;
+};
+
 TEST(ConfirmationsTest, ServerThatTookThePlaceOfAnotherConfirmsNothingOfIt) {
   ReplicatedServers servers;
-  loop::EventLoop loop("test");
-  std::unique_ptr<Confirmations> confirmations;
-  std::promise<bool> of_another;
-  std::promise<bool> of_this;
-  const std::string run_id = servers.primary().Info("server", "run_id");
-  loop.RunAndWait([&] {
-    ConnectionOptions connection;
-    connection.url = *ParseRedisUrl(servers.primary().url());
-    connection.request_timeout = std::chrono::seconds(20);
-    confirmations = std::make_unique<Confirmations>(
-        loop, connection, loop::Backoff({}, loop::Jitter(1)),
-        ConfirmationsOptions{.key = "confirmation", .round_max = std::chrono::seconds(10)}, [] {});
-    confirmations->Confirm(std::string(40, '0'), loop.Now() + kPatience,
-                           [&](bool confirmed) { of_another.set_value(confirmed); });
-    confirmations->Confirm(run_id, loop.Now() + kPatience,
-                           [&](bool confirmed) { of_this.set_value(confirmed); });
-  });
+  Asking asking(servers.primary().url());
 
-  EXPECT_FALSE(of_another.get_future().get());
-  EXPECT_TRUE(of_this.get_future().get());
-  loop.RunAndWait([&] {
-    confirmations->Close();
-    confirmations.reset();
-  });
-  loop.Stop();
+  auto of_another = asking.Ask(std::string(40, '0'));
+  auto of_this = asking.Ask(servers.primary().Info("server", "run_id"));
+
+  EXPECT_FALSE(Await(std::move(of_another)));
+  EXPECT_TRUE(Await(std::move(of_this)));
+}
+
+// Those who ask later must not write and wait in vain.
+TEST(ConfirmationsTest, ConnectionOfItsOwnThatIsDownIsAProblem) {
+  ReplicatedServers servers;
+  Asking asking(servers.primary().url());
+  ASSERT_EQ(asking.NextProblem(), "");
+
+  servers.primary().Run({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+
+  EXPECT_THAT(asking.NextProblem(), HasSubstr("cannot be asked what it confirms: "));
+  EXPECT_EQ(asking.NextProblem(), "") << "it has connected again, and has asked";
+  EXPECT_TRUE(Await(asking.Ask(servers.primary().Info("server", "run_id"))));
 }
 
 TEST(ConfirmationsTest, ClosedNodeAnswersThoseThatWait) {
@@ -249,34 +287,21 @@ TEST(ConfirmationsTest, RightThatIsMissingIsNamed) {
   EXPECT_THAT(SettingProblem(harness), HasSubstr("answered WAIT with: NOPERM"));
 }
 
-// Redis has WAITAOF since 7.2. Before, a disk that is not written to at once cannot be asked.
-TEST(ConfirmationsTest, DiskConfirmsOrTheNodeSaysWhyItCannot) {
-  RedisServer server({.settings = {"appendonly yes", "appendfsync everysec"}});
-  const bool may_wait =
-      server.Run({"COMMAND", "INFO", "WAITAOF"}).items[0].type != Reply::Type::kNil;
+// What `fsynced` asks for of a server with these settings, that are not enough.
+std::string ProblemOfDisk(RedisServer& server) {
   NodeHarness harness(server.url(),
                       [](RedisNodeOptions& options) { options.min_assurance = Assurance::kDisk; });
-  if (may_wait) {
-    harness.AwaitHealth(
-        [](const NodeHealth& health) { return health.assurance == Assurance::kDisk; });
-    ASSERT_TRUE(harness.Ask({"SET", "key", "1"}).ok());
-    EXPECT_EQ(Confirm(harness, Assurance::kDisk), Assurance::kDisk);
-  } else {
-    const NodeHealth health =
-        harness.AwaitHealth([](const NodeHealth& of_node) { return of_node.refused; });
-    EXPECT_THAT(health.problem, HasSubstr("before Redis 7.2"));
-    EXPECT_THAT(SettingProblem(harness), HasSubstr("appendfsync always"));
-  }
+  return harness.AwaitHealth([](const NodeHealth& health) { return health.refused; }).problem;
 }
 
-TEST(ConfirmationsTest, ServerWithoutAnAppendOnlyFileIsNotWhatFsyncedAsksFor) {
-  RedisServer server;
-  NodeHarness harness(server.url(),
-                      [](RedisNodeOptions& options) { options.min_assurance = Assurance::kDisk; });
-
-  const NodeHealth health =
-      harness.AwaitHealth([](const NodeHealth& of_node) { return of_node.refused; });
-  EXPECT_THAT(health.problem, HasSubstr("appendonly yes"));
+TEST(ConfirmationsTest, DiskThatIsWrittenToLaterIsNotWhatFsyncedAsksFor) {
+  RedisServer memory_only;
+  EXPECT_THAT(ProblemOfDisk(memory_only), HasSubstr("set `appendonly yes`"));
+  RedisServer later({.settings = {"appendonly yes", "appendfsync everysec"}});
+  EXPECT_THAT(ProblemOfDisk(later), HasSubstr("set `appendfsync always`"));
+  RedisServer not_always(
+      {.settings = {"appendonly yes", "appendfsync always", "no-appendfsync-on-rewrite yes"}});
+  EXPECT_THAT(ProblemOfDisk(not_always), HasSubstr("set `no-appendfsync-on-rewrite no`"));
 }
 
 TEST(ConfirmationsTest, DiskThatIsWrittenToAtOnceIsConfirmedByTheReply) {
