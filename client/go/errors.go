@@ -22,19 +22,20 @@ type Reason string
 
 // The reasons that programs ask for most.
 const (
-	ReasonInvalidField     Reason = "INVALID_FIELD"
-	ReasonLeaseLost        Reason = "LEASE_LOST"
-	ReasonLeaseEnded       Reason = "LEASE_ENDED"
-	ReasonStoreUnavailable Reason = "STORE_UNAVAILABLE"
-	ReasonOutcomeUnknown   Reason = "OUTCOME_UNKNOWN"
-	ReasonStoreQuarantined Reason = "STORE_QUARANTINED"
-	ReasonServerDraining   Reason = "SERVER_DRAINING"
-	ReasonWaiterLimit      Reason = "WAITER_LIMIT"
-	ReasonLeaseLimit       Reason = "LEASE_LIMIT"
-	ReasonRateLimit        Reason = "RATE_LIMIT"
-	ReasonUnauthenticated  Reason = "UNAUTHENTICATED"
-	ReasonPermissionDenied Reason = "PERMISSION_DENIED"
-	ReasonAuditUnavailable Reason = "AUDIT_UNAVAILABLE"
+	ReasonInvalidField        Reason = "INVALID_FIELD"
+	ReasonLeaseLost           Reason = "LEASE_LOST"
+	ReasonLeaseEnded          Reason = "LEASE_ENDED"
+	ReasonStoreUnavailable    Reason = "STORE_UNAVAILABLE"
+	ReasonOutcomeUnknown      Reason = "OUTCOME_UNKNOWN"
+	ReasonStoreQuarantined    Reason = "STORE_QUARANTINED"
+	ReasonServerDraining      Reason = "SERVER_DRAINING"
+	ReasonWaiterLimit         Reason = "WAITER_LIMIT"
+	ReasonLeaseLimit          Reason = "LEASE_LIMIT"
+	ReasonRateLimit           Reason = "RATE_LIMIT"
+	ReasonUnauthenticated     Reason = "UNAUTHENTICATED"
+	ReasonPermissionDenied    Reason = "PERMISSION_DENIED"
+	ReasonAuditUnavailable    Reason = "AUDIT_UNAVAILABLE"
+	ReasonAssuranceNotReached Reason = "ASSURANCE_NOT_REACHED"
 )
 
 // Error is an error of the service, or of the way to it.
@@ -175,7 +176,7 @@ func (e *Error) noAnswer() bool {
 func (e *Error) leftNothing() bool {
 	switch e.Reason {
 	case ReasonInvalidField, ReasonLeaseEnded, ReasonStoreUnavailable, ReasonStoreQuarantined, ReasonWaiterLimit, ReasonLeaseLimit,
-		ReasonRateLimit, ReasonUnauthenticated, ReasonPermissionDenied, ReasonAuditUnavailable:
+		ReasonRateLimit, ReasonUnauthenticated, ReasonPermissionDenied, ReasonAuditUnavailable, ReasonAssuranceNotReached:
 		return true
 	case "":
 		return e.Code == codes.InvalidArgument

@@ -19,7 +19,7 @@ import { sleep } from './transport/sleep';
 // another daemon.
 const LEFT_NOTHING = new Set([
   'INVALID_FIELD', 'LEASE_ENDED', 'STORE_UNAVAILABLE', 'STORE_QUARANTINED', 'WAITER_LIMIT', 'LEASE_LIMIT', 'RATE_LIMIT', 'UNAUTHENTICATED',
-  'PERMISSION_DENIED', 'AUDIT_UNAVAILABLE',
+  'PERMISSION_DENIED', 'AUDIT_UNAVAILABLE', 'ASSURANCE_NOT_REACHED',
 ]);
 
 function leftNothing({ code, reason }: LockkeeperError): boolean {

@@ -315,6 +315,17 @@ TEST_F(AcquireFlowTest, DelayBeyondTheDeadlineEndsTheCallAtOnce) {
   EXPECT_FALSE(end.unresolved);
 }
 
+TEST_F(AcquireFlowTest, LeaseOfWhichTooLittleWasConfirmedLeavesNothing) {
+  absl::Status refused = Unavailable(ErrorReason::kAssuranceNotReached);
+  SetRetryDelay(refused, 30s);
+  calls_.replies.push_back({refused});
+
+  const AcquireEnd end = Run({.call_timeout = 10s});
+
+  EXPECT_EQ(ReasonOf(end.answer.status()), ErrorReason::kAssuranceNotReached);
+  EXPECT_FALSE(end.unresolved) << "there is nothing to clean up";
+}
+
 TEST_F(AcquireFlowTest, RepeatWaitsForWhatIsLeftOfTheWait) {
   calls_.replies.push_back({Unavailable(ErrorReason::kServerDraining), 20s});
   calls_.replies.push_back({GrantedAnswer()});

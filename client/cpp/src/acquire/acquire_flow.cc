@@ -28,6 +28,7 @@ bool LeftNothing(const absl::Status& status) {
     case ErrorReason::kUnauthenticated:
     case ErrorReason::kPermissionDenied:
     case ErrorReason::kAuditUnavailable:
+    case ErrorReason::kAssuranceNotReached:
       return true;
     default:
       return false;

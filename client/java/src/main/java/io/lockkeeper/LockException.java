@@ -95,7 +95,7 @@ public class LockException extends RuntimeException {
   boolean leftNothing() {
     return switch (reason) {
       case "INVALID_FIELD", "LEASE_ENDED", "STORE_UNAVAILABLE", "STORE_QUARANTINED", "WAITER_LIMIT", "LEASE_LIMIT", "RATE_LIMIT",
-          "UNAUTHENTICATED", "PERMISSION_DENIED", "AUDIT_UNAVAILABLE" -> true;
+          "UNAUTHENTICATED", "PERMISSION_DENIED", "AUDIT_UNAVAILABLE", "ASSURANCE_NOT_REACHED" -> true;
       case "" -> code == Status.Code.INVALID_ARGUMENT;
       default -> false;
     };
