@@ -62,6 +62,9 @@ LockLoop::~LockLoop() {
     node_->SetHealthListener([](const redis::NodeHealth&) {});
     node_->Close();
     store_->Close();  // Before the manager is gone, which waits for answers.
+  });
+  loop_.RunAndWait([] {});  // What was refused by then is answered in this turn.
+  loop_.RunAndWait([this] {
     domain_.reset();
     store_.reset();
     node_.reset();
