@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, kAllFaultKinds> kNames = {
     "node clock back",   "stream broken",    "stream half-open",  "stream dead",
     "reader still",      "store flushed",    "restart empty",     "restart older",
     "restart unproved",  "clock forward",    "clock far back",    "clock slewed",
-    "clock nudged",      "data replaced",    "log cut",           "replicas away"};
+    "clock nudged",      "data replaced",    "log cut",           "replicas away",
+    "confirmations down"};
 
 // Shows each field of a schedule, but its faults, with its name to `visit`.
 template <typename Visited, typename Visit>
@@ -127,7 +128,7 @@ bool NeedsGuard(FaultKind kind) {
 bool IsOfRedis(FaultKind kind) {
   return NeedsGuard(kind) || kind == FaultKind::kMessagesLost || kind == FaultKind::kMessagesLate ||
          kind == FaultKind::kSubscriptionDown || kind == FaultKind::kScriptsForgotten ||
-         kind == FaultKind::kReplicasAway;
+         kind == FaultKind::kReplicasAway || kind == FaultKind::kConfirmationsDown;
 }
 
 }  // namespace

@@ -51,12 +51,13 @@ enum class FaultKind {
   kDataReplaced,       // By older data, while all connections go on.
   kLogCut,             // As kRestartOlder, of a node that says that it keeps what it has confirmed.
   kReplicasAway,       // No replica acknowledges anything.
+  kConfirmationsDown,  // A daemon cannot ask what replicas acknowledge.
 };
 inline constexpr int kFaultKinds = 17;  // Those before the ones of streams.
 inline constexpr int kStreamFaultKinds = 4;
 inline constexpr int kLossFaultKinds = 7;    // Of which a loss is drawn; then come others.
 inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
-inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 4;
+inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 5;
 
 struct Fault {
   FaultKind kind = FaultKind::kDaemonCrash;
@@ -105,6 +106,9 @@ struct Schedule {
 
 // A daemon in good order notices a loss within this time: by its beat, and a look at the marker.
 inline constexpr Micros kNoticedWithin{1'200'000};
+
+// And to find replicas again that were away: a probe, and then a poll.
+inline constexpr Micros kReplicasFoundWithin{2'000'000};
 
 // The age of the data that the fault brings back. Nothing if the node keeps its data.
 std::optional<Micros> AgeOfData(const Fault& fault);

@@ -78,14 +78,16 @@ bool StoreLink::MayConfirm(core::Assurance wanted) const {
   return away() || wanted <= core::Assurance::kDisk || !replicas_missing_;
 }
 
-// As WAIT on a connection of its own: it takes as long as a call, or as the daemon waits for the
-// replicas. After a failure nobody is kept waiting until a probe finds them again.
+// As WAIT on a connection of its own, which may break: it takes as long as a call, or as the daemon
+// waits for the replicas. After a failure nobody is kept waiting until a probe finds them again.
 void StoreLink::Confirm(redis::Route, core::Assurance wanted, Instant deadline,
                         redis::ConfirmDone done) {
   const auto answer = [this, waiting = std::make_shared<redis::ConfirmDone>(std::move(done))](
                           Instant at, core::Assurance confirmed) {
     At(at, [this, waiting, confirmed] {
-      process_.Post([waiting, confirmed] { std::move (*waiting)(confirmed); });
+      const bool is_down = clock_.Now() < confirmations_down_until_;
+      const auto known = is_down ? std::min(confirmed, core::Assurance::kDisk) : confirmed;
+      process_.Post([waiting, known] { std::move (*waiting)(known); });
     });
   };
   const Instant now = clock_.Now();
@@ -108,7 +110,8 @@ void StoreLink::Confirm(redis::Route, core::Assurance wanted, Instant deadline,
 
 void StoreLink::Probe() {
   At(clock_.Now() + kConfirmMax, [this] {
-    if (clock_.Now() < replicas_.away_until || away()) return Probe();
+    const Instant now = clock_.Now();
+    if (now < std::max(replicas_.away_until, confirmations_down_until_) || away()) return Probe();
     replicas_missing_ = false;
   });
 }
@@ -218,6 +221,10 @@ void StoreLink::Strike(const Fault& fault) {
       return;
     case FaultKind::kMessagesLate:
       messages_late_until_ = clock_.Now() + fault.duration;
+      return;
+    case FaultKind::kConfirmationsDown:
+      confirmations_down_until_ = clock_.Now() + fault.duration;
+      if (!std::exchange(replicas_missing_, true)) Probe();
       return;
     case FaultKind::kSubscriptionDown:
       return DropSubscription(fault.duration);

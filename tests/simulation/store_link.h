@@ -86,6 +86,7 @@ class StoreLink final : public redis::Node, public Link {
   core::Instant lease_confirmed_ = core::Instant::min();
   const Replicas& replicas_;
   bool replicas_missing_ = false;  // As the daemon has seen last.
+  core::Instant confirmations_down_until_;
   core::Instant messages_lost_until_;
   core::Instant messages_late_until_;
 };

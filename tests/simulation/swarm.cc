@@ -130,7 +130,8 @@ void AddReplicas(Schedule& schedule, support::Random& random) {
   schedule.assured_one_in = static_cast<int>(random.Between(1, 3));
   const int64_t count = random.Between(1, 6);
   for (int64_t i = 0; i < count; ++i) {
-    schedule.faults.push_back(DrawFaultOf(kReplicasAway, schedule, random));
+    const FaultKind kind = random.OneIn(3) ? kConfirmationsDown : kReplicasAway;
+    schedule.faults.push_back(DrawFaultOf(kind, schedule, random));
   }
   Normalize(schedule);
 }

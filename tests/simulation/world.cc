@@ -40,7 +40,7 @@ void World::StartDaemon(size_t index) {
   if (clock_.Now() < losing_until_) {  // If the store is empty it waits for those that know more.
     judge_.Disturbed(daemons_[index]->id(), losing_until_ + kFirstUseWait + kNoticedWithin);
   }
-  if (clock_.Now() < replicas_.away_until) TakeReplicasAway(Micros(0));
+  judge_.Disturbed(daemons_[index]->id(), lines_stand_still_until_);
   if (clock_.Now() < node_away_until_) {
     daemons_[index]->link().Cut(std::chrono::ceil<Micros>(node_away_until_ - clock_.Now()));
   }

@@ -98,12 +98,17 @@ void World::StrikeNode(const Fault& fault) {
   RestartNode(fault);
 }
 
-// Waiters stand still until a probe and then a poll have found the replicas again.
 void World::TakeReplicasAway(Micros lasts) {
-  constexpr Micros kFoundWithin{2'000'000};
   replicas_.away_until = std::max<Instant>(replicas_.away_until, clock_.Now() + lasts);
+  LinesStandStillUntil(replicas_.away_until);
+}
+
+// Also those of other daemons: one that confirms nothing hands no lock over. They go on when a
+// probe and then a poll have found the replicas again.
+void World::LinesStandStillUntil(Instant until) {
+  lines_stand_still_until_ = std::max(lines_stand_still_until_, until + kReplicasFoundWithin);
   for (const auto& daemon : daemons_) {
-    if (daemon) judge_.Disturbed(daemon->id(), replicas_.away_until + kFoundWithin);
+    if (daemon) judge_.Disturbed(daemon->id(), lines_stand_still_until_);
   }
 }
 
@@ -289,6 +294,9 @@ void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
   Micros lasts = fault.duration + Link::kReplyTimeout;
   if (fault.kind == FaultKind::kStoreSlow) lasts += fault.duration;
   if (fault.kind == FaultKind::kDaemonPause) lasts = fault.duration;
+  if (fault.kind == FaultKind::kConfirmationsDown) {
+    LinesStandStillUntil(clock_.Now() + fault.duration);
+  }
   judge_.Disturbed(daemon.id(), clock_.Now() + lasts);
   in_order_from_[index] = std::max<Instant>(in_order_from_[index], clock_.Now() + lasts);
   switch (fault.kind) {

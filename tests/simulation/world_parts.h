@@ -73,6 +73,7 @@ class World {
   void CutLog(const Fault& fault);
   void RestartNode(const Fault& fault);
   void TakeReplicasAway(Micros lasts);
+  void LinesStandStillUntil(Instant until);
   void KeepAway(size_t index, Micros lasts);
   uint64_t Misled() const;
   bool HasWitness(size_t besides) const;
@@ -101,6 +102,7 @@ class World {
   StoreWatch& watch_;  // Of the two the one whose store daemons use.
   std::vector<FencedCounter> counters_;
   Replicas replicas_;
+  Instant lines_stand_still_until_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::vector<std::unique_ptr<AnyClient>> clients_;
   std::vector<SessionClient*> session_clients_;

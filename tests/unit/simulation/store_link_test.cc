@@ -96,6 +96,20 @@ TEST_F(StoreLinkTest, ReplicasConfirmUnlessTheyAreAwayForLongerThanADaemonWaits)
   EXPECT_EQ(Confirm(), core::Assurance::kReplicas);
 }
 
+TEST_F(StoreLinkTest, DaemonThatCannotAskIsConfirmedNothing) {
+  core::Assurance confirmed{};
+  link_.Confirm({}, core::Assurance::kReplicas, clock_.Now() + core::Millis(500),
+                [&](core::Assurance reached) { confirmed = reached; });
+  link_.Strike({.kind = FaultKind::kConfirmationsDown, .duration = core::Millis(700)});
+  EXPECT_FALSE(link_.MayConfirm(core::Assurance::kReplicas));
+  EXPECT_EQ(Confirm(), core::Assurance::kDisk);
+  executor_.AdvanceBy(core::Millis(600));
+  EXPECT_EQ(confirmed, core::Assurance::kDisk) << "it was being asked for when the fault came";
+
+  executor_.AdvanceBy(core::Millis(2'000));
+  EXPECT_EQ(Confirm(), core::Assurance::kReplicas);
+}
+
 // Half of its calls arrive all the same.
 TEST_F(StoreLinkTest, CallOfAConnectionThatBrokeIsUnderWayUntilItIsTooLate) {
   BeSlow();
