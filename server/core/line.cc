@@ -77,11 +77,15 @@ void Line::OnStood(AcquireRequest request, Instant arrived, absl::StatusOr<Acqui
     if (draining_) StartDraining();
     return;
   }
+  Lease* const lease = outcome.ok() ? std::get_if<Lease>(&*outcome) : nullptr;
+  if (lease != nullptr && lease->offered) {
+    return OnOffered(std::move(request), arrived, *lease, std::move(done));
+  }
   expected_.Take(request.keeper);
   absl::StatusOr<AcquireAnswer> answer = AcquireAnswer();
   if (!outcome.ok()) {
     answer = outcome.status();
-  } else if (Lease* const lease = std::get_if<Lease>(&*outcome)) {
+  } else if (lease != nullptr) {
     answer = AcquireAnswer(std::move(*lease));
   } else {
     answer = AcquireAnswer(std::get<Contention>(*std::move(outcome)));
@@ -106,9 +110,13 @@ void Line::OnTried(AcquireRequest request, Instant arrived, absl::StatusOr<Acqui
 void Line::OnOffered(AcquireRequest request, Instant arrived, const Lease& offered,
                      Done<AcquireAnswer> done) {
   if (request.claim == ClaimMode::kByClient && offered.assurance >= request.min_assurance) {
-    Offered(request, offered.token);
+    expected_.Take(request.keeper);
+    Offered(request.lease_id, offered.token);
     return std::move(done)(AcquireAnswer(offered));
   }
+  // One that does not wait for its turn waits for what its turn takes, for as long as that runs.
+  const auto runs = std::chrono::ceil<Millis>(clock_.Now() + offered.remaining_ttl - arrived);
+  if (request.wait_timeout == Millis(0)) request.wait_timeout = runs;
   const Offer offer = OfferOf(offered, request);
   const Waiting place{
       .number = offered.place.number, .free_in = offered.remaining_ttl, .line = offered.place.line};
@@ -171,11 +179,6 @@ void Line::CatchUp(LineWaiter& waiter, const EarlyNews& news) {
   if (news.offer) TakeUp(waiter, *news.offer);
 }
 
-Assurance Line::MinAssuranceOf(const LeaseId& offered) const {
-  const Told* const told = told_.Find(offered, clock_.Now());
-  return told == nullptr ? Assurance::kNone : told->min_assurance;
-}
-
 void Line::Abandon(const Keeper& keeper) {
   if (LineWaiter* const waiter = Find(keeper)) {
     waiter->caller_left = true;
@@ -212,44 +215,44 @@ void Line::TakeUp(LineWaiter& waiter, Offer offer) {
   if (waiter.put_back && offer.token <= *waiter.put_back) return;
   if (offer.assurance >= waiter.request.min_assurance) return PassOn(waiter, offer);
   // What is left is for the claim.
-  const Micros within = offer.remaining / 2;
-  Confirm(waiter, within,
-          [this, offer = std::move(offer)](LineWaiter& confirmed, Assurance reached) mutable {
-            offer.assurance = std::max(offer.assurance, reached);
-            if (offer.assurance < confirmed.request.min_assurance) return PutBack(confirmed, offer);
-            PassOn(confirmed, offer);
-          });
+  Confirm(waiter, offer, offer.remaining / 2, &Line::PutBack);
 }
 
-void Line::Confirm(LineWaiter& waiter, Micros within,
-                   absl::AnyInvocable<void(LineWaiter&, Assurance) &&> next) {
+void Line::Confirm(LineWaiter& waiter, Offer offer, Micros within, Unconfirmed unconfirmed) {
   waiter.state = LineWaiter::State::kConfirming;
   store_.Confirm(waiter.line->name, waiter.request.min_assurance, clock_.Now() + within,
-                 [this, alive = alive_, keeper = waiter.request.keeper,
-                  next = std::move(next)](Assurance confirmed) mutable {
-                   LineWaiter* const found = *alive ? Find(keeper) : nullptr;
+                 [this, alive = alive_, offer = std::move(offer), unconfirmed,
+                  began = clock_.Now()](Assurance confirmed) mutable {
+                   LineWaiter* const found = *alive ? Find(offer.keeper) : nullptr;
                    if (found == nullptr || found->state != LineWaiter::State::kConfirming) return;
                    found->state = LineWaiter::State::kWaiting;
-                   std::move(next)(*found, confirmed);
+                   offer.assurance = std::max(offer.assurance, confirmed);
+                   offer.remaining -= std::chrono::duration_cast<Micros>(clock_.Now() - began);
+                   const bool is_enough = offer.assurance >= found->request.min_assurance;
+                   return is_enough ? PassOn(*found, offer) : (this->*unconfirmed)(*found, offer);
                  });
 }
 
 // Too little is confirmed of the offer: the waiter is next again, once a poll of anybody offers the
-// lock anew.
+// lock anew. The second time its offer lapses instead: it keeps its place, and those behind it, who
+// may need less or have a daemon that is better connected, have a turn.
 void Line::PutBack(LineWaiter& waiter, const Offer& offer) {
-  waiter.put_back = offer.token;
-  withdrawals_.Start({.name = offer.name,
-                      .lease_id = offer.lease_id,
-                      .attempt = offer.attempt,
-                      .keeper = offer.keeper,
-                      .deadline = clock_.Now() + kStoreTimeout,
-                      .scope = WithdrawScope::kPutBack,
-                      .token = offer.token},
-                     clock_.Now() + offer.remaining, [](absl::StatusOr<WithdrawResult>) {});
+  const bool is_first = !std::exchange(waiter.put_back, offer.token);
+  if (is_first) {
+    withdrawals_.Start({.name = offer.name,
+                        .lease_id = offer.lease_id,
+                        .attempt = offer.attempt,
+                        .keeper = offer.keeper,
+                        .deadline = clock_.Now() + kStoreTimeout,
+                        .scope = WithdrawScope::kPutBack,
+                        .token = offer.token},
+                       clock_.Now() + offer.remaining, [](absl::StatusOr<WithdrawResult>) {});
+  }
+  if (draining_) StartDraining();
 }
 
 void Line::PassOn(LineWaiter& waiter, const Offer& offer) {
-  Offered(waiter.request, offer.token);
+  Offered(waiter.request.lease_id, offer.token);
   if (waiter.request.claim == ClaimMode::kByDaemon) return Claim(waiter);
 
   Lease lease;
@@ -269,8 +272,8 @@ void Line::PassOn(LineWaiter& waiter, const Offer& offer) {
 // is set aside until it acquires again. The message may be late and the offer claimed meanwhile: a
 // claimed offer is not withdrawn.
 void Line::Decline(const Offer& offer) {
-  const Told* const told = told_.Find(offer.lease_id, clock_.Now());
-  if (draining_ || (told != nullptr && offer.token <= told->token)) return;
+  const FencingToken* const told = told_.Find(offer.lease_id, clock_.Now());
+  if (draining_ || (told != nullptr && offer.token <= *told)) return;
   withdrawals_.Start(
       {offer.name, offer.lease_id, offer.attempt, offer.keeper, clock_.Now() + kStoreTimeout,
        told != nullptr ? WithdrawScope::kSetAside : WithdrawScope::kUnclaimedOnly},
@@ -338,6 +341,7 @@ void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
     return;
   }
   waiter->state = LineWaiter::State::kWaiting;
+  if (draining_) return StartDraining();
   PollIn(*waiter->line, kPollSoon);  // The offer has lapsed: it goes back to its place.
 }
 

@@ -6,9 +6,9 @@
 //
 // A waiter is
 //   waiting    until an offer, the end of its wait, or its release by somebody else;
-//   confirming while the store has to confirm more of its offer, or of its grant, than it does by
-//   its
-//              answers; back to waiting, at its place, if it does not;
+//   confirming while the store has to confirm more of its offer or grant than it does by its
+//   answer;
+//              back to waiting, at its place, if an offer is not confirmed;
 //   claiming   while the store is asked to turn the offer into a lease, for a client that does not
 //              claim by itself; back to waiting if the offer has lapsed;
 //   leaving    while its place is taken back; then it is answered.
@@ -58,7 +58,6 @@ class Line : public Waiters, public LineListener {
   // left.
   void StartDraining() override;
   size_t waiting() const override { return by_keeper_.size(); }
-  Assurance MinAssuranceOf(const LeaseId& offered) const override;
 
   void OnOffer(const Offer& offer) override;
   void OnWaiterReleased(const std::string& name, const LeaseId& lease_id) override;
@@ -81,10 +80,10 @@ class Line : public Waiters, public LineListener {
   static Offer OfferOf(const Lease& offered, const AcquireRequest& request);
   void PassOn(LineWaiter& waiter, const Offer& offer);
   void PutBack(LineWaiter& waiter, const Offer& offer);
-  // Lets the store confirm what it has answered of this waiter, as far as its request asks. Then
-  // `next` runs with how much is confirmed, unless the waiter is leaving by then.
-  void Confirm(LineWaiter& waiter, Micros within,
-               absl::AnyInvocable<void(LineWaiter&, Assurance) &&> next);
+  // Lets the store confirm an offer, as far as its waiter's request asks, and passes it on then; if
+  // too little is confirmed, calls `unconfirmed`. Neither if the waiter is leaving by then.
+  using Unconfirmed = void (Line::*)(LineWaiter& waiter, const Offer& offer);
+  void Confirm(LineWaiter& waiter, Offer offer, Micros within, Unconfirmed unconfirmed);
   void Cancel(LineWaiter& waiter);
   void Decline(const Offer& offer);
   LocalLine* Find(const std::string& name);
@@ -94,14 +93,14 @@ class Line : public Waiters, public LineListener {
   void OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease);
   void Leave(LineWaiter& waiter);
   void OnGrantedAgain(LineWaiter& waiter, Lease lease);
-  void TakeBack(LineWaiter& waiter);
+  void TakeBack(LineWaiter& waiter, const Offer& offer);
   void AnswerWith(LineWaiter& waiter, Lease lease);
   void Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer);
   // Takes the waiter's `done`, and answers it with this error in a later turn.
   void AnswerLater(LineWaiter& waiter, absl::Status error);
   // Notes an offer that its client may still claim.
-  void Offered(const AcquireRequest& request, FencingToken token) {
-    told_.Put(request.lease_id, {token, request.min_assurance}, clock_.Now());
+  void Offered(const LeaseId& lease_id, FencingToken token) {
+    told_.Put(lease_id, token, clock_.Now());
   }
 
   void PollIn(LocalLine& line, Micros delay);
@@ -122,12 +121,8 @@ class Line : public Waiters, public LineListener {
   const CallDeadlines deadlines_;
   std::unordered_map<std::string, std::unique_ptr<LocalLine>> lines_;
   ExpectedAcquires<> expected_;
-  // Offers that were passed to their callers, who may still claim them.
-  struct Told {
-    FencingToken token;
-    Assurance min_assurance;
-  };
-  ExpiringMap<LeaseId, Told, HashOfHexId> told_;
+  // The tokens of offers that were passed to their callers, who may still claim them.
+  ExpiringMap<LeaseId, FencingToken, HashOfHexId> told_;
   // A keeper names one call, so it names one waiter. Thousands of callers may leave at once, and
   // only their keepers are known.
   std::unordered_set<LineWaiter*, HashOfWaiter, SameWaiter> by_keeper_;

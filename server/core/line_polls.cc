@@ -87,16 +87,11 @@ void Line::OnGrantedAgain(LineWaiter& waiter, Lease lease) {
   }
   if (waiter.request.claim == ClaimMode::kByDaemon) return AnswerWith(waiter, std::move(lease));
   if (offer.assurance >= waiter.request.min_assurance) return PassOn(waiter, offer);
-  Confirm(waiter, kStoreTimeout,
-          [this, offer = std::move(offer)](LineWaiter& confirmed, Assurance reached) mutable {
-            offer.assurance = std::max(offer.assurance, reached);
-            if (offer.assurance < confirmed.request.min_assurance) return TakeBack(confirmed);
-            PassOn(confirmed, offer);
-          });
+  Confirm(waiter, std::move(offer), kStoreTimeout, &Line::TakeBack);
 }
 
 // Too little is confirmed of a lease.
-void Line::TakeBack(LineWaiter& waiter) {
+void Line::TakeBack(LineWaiter& waiter, const Offer& /*offer*/) {
   waiter.state = LineWaiter::State::kLeaving;
   AcquireRequest request = waiter.request;
   request.name = waiter.line->name;

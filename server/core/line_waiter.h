@@ -32,7 +32,7 @@ struct LineWaiter {
   bool stood_again = false;  // After the store had lost the line.
   bool released = false;
   bool caller_left = false;
-  // Of the last offer that was put back. Messages about it may be late.
+  // Of the last offer that was not confirmed. Messages about it may be late.
   std::optional<FencingToken> put_back;
   std::unique_ptr<Timer> end_timer;
   std::unique_ptr<Timer> claim_timer;
@@ -75,7 +75,7 @@ struct LocalLine {
   int32_t length = 0;  // As the store said last.
 
   // The line in the store in which all of them stand. 0 if they stand in different lines, or if it
-  // is not known: the store does not name the line to an acquire whose turn it was at once.
+  // is not known.
   int64_t CommonLine() const;
 
   bool IsDueBefore(const LocalLine& other) const {

@@ -49,7 +49,6 @@ class LocalFifo : public Waiters {
   void Abandon(const Keeper& keeper) override;
   void StartDraining() override;
   size_t waiting() const override { return by_keeper_.size(); }
-  Assurance MinAssuranceOf(const LeaseId& /*offered*/) const override { return Assurance::kNone; }
 
  private:
   struct Queue;

@@ -93,26 +93,32 @@ void LockManager::Confirm(Lease lease, Assurance wanted, Instant deadline, Lease
 
 void LockManager::Extend(ExtendRequest request, Done<Lease> done) {
   if (RefusesAdmission(done)) return;
-  const Assurance wanted =
-      std::max(options_.min_assurance, waiters_.MinAssuranceOf(request.lease_id));
-  done = Counted(std::move(done));
-  if (wanted > Assurance::kNone) done = WithAssurance(wanted, request.deadline, std::move(done));
-  request.deadline = deadlines_.OfCall(request.deadline);
-  store_.Extend(request, std::move(done));
+  const Instant rpc_deadline = request.deadline;
+  request.deadline = deadlines_.OfCall(rpc_deadline);
+  ++operations_;
+  store_.Extend(request, [this, rpc_deadline, is_heartbeat = request.is_heartbeat,
+                          done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
+    if (lease.ok() && !is_heartbeat) {
+      const Assurance wanted = std::max(options_.min_assurance, lease->asked);
+      if (lease->assurance < wanted) {
+        return ConfirmExtended(*std::move(lease), wanted, rpc_deadline, std::move(done));
+      }
+    }
+    --operations_;
+    std::move(done)(std::move(lease));
+  });
 }
 
-// Whatever is confirmed of it, an extended lease runs. A claim is a grant.
-Done<Lease> LockManager::WithAssurance(Assurance wanted, Instant rpc_deadline, Done<Lease> done) {
-  return [this, wanted, rpc_deadline, done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
-    if (!lease.ok()) return std::move(done)(std::move(lease));
-    Confirm(*std::move(lease), wanted, deadlines_.OfGrant(rpc_deadline),
-            [this, wanted, rpc_deadline, done = std::move(done)](Lease confirmed) mutable {
-              if (!confirmed.claimed || confirmed.assurance >= wanted) {
-                return std::move(done)(std::move(confirmed));
-              }
-              TakeBackClaim(confirmed, deadlines_.OfCall(rpc_deadline), std::move(done));
-            });
-  };
+void LockManager::ConfirmExtended(Lease lease, Assurance wanted, Instant rpc_deadline,
+                                  Done<Lease> done) {
+  Confirm(std::move(lease), wanted, deadlines_.OfGrant(rpc_deadline),
+          [this, rpc_deadline, done = std::move(done)](Lease confirmed) mutable {
+            if (confirmed.assurance < confirmed.asked) {
+              return TakeBackClaim(confirmed, deadlines_.OfCall(rpc_deadline), std::move(done));
+            }
+            --operations_;
+            std::move(done)(std::move(confirmed));
+          });
 }
 
 void LockManager::TakeBackClaim(const Lease& lease, Instant deadline, Done<Lease> done) {
@@ -120,9 +126,10 @@ void LockManager::TakeBackClaim(const Lease& lease, Instant deadline, Done<Lease
                       .lease_id = lease.lease_id,
                       .deadline = deadline,
                       .scope = WithdrawScope::kClaim,
-                      .lease_end = lease.lease_end},
+                      .token = lease.token},
                      clock_.Now() + lease.remaining_ttl,
-                     [done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
+                     [this, done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
+                       --operations_;
                        const bool is_withdrawn =
                            result.ok() && *result == WithdrawResult::kWithdrawn;
                        std::move(done)(is_withdrawn ? Unconfirmed() : UnconfirmedAndNotTakenBack());

@@ -84,9 +84,9 @@ class LockManager {
   // Lets the store confirm a lease as far as is `wanted`. The lease then says how much it did.
   using LeaseDone = absl::AnyInvocable<void(Lease) &&>;
   void Confirm(Lease lease, Assurance wanted, Instant deadline, LeaseDone next);
-  // Waits for the store to confirm as much as is `wanted` of an extended lease. Takes it back if it
-  // was an offer until then and too little is confirmed.
-  Done<Lease> WithAssurance(Assurance wanted, Instant rpc_deadline, Done<Lease> done);
+  // Whatever is confirmed of it, an extended lease runs. A claim is a grant: it is taken back if
+  // too little is confirmed. These two end an operation.
+  void ConfirmExtended(Lease lease, Assurance wanted, Instant rpc_deadline, Done<Lease> done);
   void TakeBackClaim(const Lease& lease, Instant deadline, Done<Lease> done);
 
   // Rejects the operation, and returns true, if too many are outstanding.

@@ -61,8 +61,10 @@ struct Lease {
   Assurance assurance = Assurance::kNone;
   std::string reassertion;  // Proof of it until it ends. Empty in an offer.
   bool reasserted = false;  // The store had forgotten it, and took it back by its proof.
-  bool claimed = false;     // It was an offer until the extend that this answers.
-  Place place;              // Of an offer: its waiter keeps it until it claims.
+  // Of an extend: what its client has asked for (min_assurance), if it has claimed the lease and
+  // may not have been told of it. Else kNone.
+  Assurance asked = Assurance::kNone;
+  Place place;  // Of an offer: its waiter keeps it until it claims.
 };
 
 enum class ContentionReason { kHeld = 1, kWaitTimedOut = 2, kCancelled = 3, kClosed = 4 };
@@ -86,6 +88,7 @@ struct ExtendRequest {
   std::string principal;
   Instant deadline;
   std::optional<Keeper> keeper;  // Of the session that adopts the lease by this. Else nothing.
+  bool is_heartbeat = false;  // Its client knows that it has the lease, and hears of its end only.
 };
 
 struct ReleaseRequest {
@@ -127,7 +130,7 @@ enum class WithdrawScope {
               // until its client acquires again.
   kPutBack,   // An offer, as if it had not been made: its waiter is next again.
   kRelease,   // A lease, which ends as if its holder had released it.
-  kClaim,     // A lease, whoever keeps it, if nobody has extended it since it was claimed.
+  kClaim,     // A lease, whoever keeps it, of which nobody was told since its client claimed it.
 };
 
 // Takes back a grant whose caller is gone, of which too little was confirmed, or which a session
@@ -139,8 +142,7 @@ struct WithdrawRequest {
   Keeper keeper;
   Instant deadline;
   WithdrawScope scope = WithdrawScope::kLeaseToo;
-  FencingToken token;  // Of kPutBack: the offer's.
-  NodeTime lease_end;  // Of kClaim: as it was claimed. Its keeper does not matter.
+  FencingToken token;  // Of kPutBack and kClaim: of the offer and the lease.
 };
 
 enum class ReleaseDelay { kHoldersRemainingTtl, kNone };

@@ -210,6 +210,7 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
     request.ttl = (*due)->ttl;
     request.principal = principal_;
     request.deadline = Instant::max();
+    request.is_heartbeat = true;
     locks_.Extend(std::move(request), [self = shared_from_this(), round, held = *due,
                                        asked = clock_.Now()](absl::StatusOr<Lease> lease) {
       --round->under_way;

@@ -32,10 +32,6 @@ class Waiters {
   // there. Does nothing if no acquire of this keeper waits.
   virtual void Abandon(const Keeper& keeper) = 0;
 
-  // What the acquire asked for that was passed an offer of this lease id. kNone if there was none
-  // in the last seconds.
-  virtual Assurance MinAssuranceOf(const LeaseId& offered) const = 0;
-
   // Ends all waits with SERVER_DRAINING, also those that begin with the reply to a call in flight.
   virtual void StartDraining() = 0;
 

@@ -42,6 +42,16 @@ std::string_view DigitsOf(const std::optional<core::Keeper>& keeper) {
   return keeper ? keeper->digits() : std::string_view();
 }
 
+// What was asked for a lease of which its client may not have been told yet.
+core::Assurance AskedBy(ExtendScriptOutcome outcome) {
+  using enum ExtendScriptOutcome;
+  if (outcome == kExtendedForDisk || outcome == kExtendedForDiskAfterExpired)
+    return core::Assurance::kDisk;
+  if (outcome == kExtendedForReplicas || outcome == kExtendedForReplicasAfterExpired)
+    return core::Assurance::kReplicas;
+  return core::Assurance::kNone;
+}
+
 // Time for one further step of a hand-over that nobody waits for.
 constexpr Millis kHandOverTimeout{1000};
 
@@ -99,8 +109,9 @@ void RedisLockStore::Stand(const core::AcquireRequest& request, int64_t old_numb
 template <typename Outcome>
 void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::string place,
                                    Rank rank, core::Done<Outcome> done) {
-  // Whoever stands in line already may wait until more is confirmed.
-  if (rank == Rank::kNewcomer && !node_.MayConfirm(request.min_assurance)) {
+  // Whoever may have a grant or a place already has to hear of it, or keeps it so.
+  const bool is_known = rank != Rank::kNewcomer || request.attempt > 1;
+  if (!is_known && !node_.MayConfirm(request.min_assurance)) {
     return queue_.Reject(
         [done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
           std::move(done)(reply.status());
@@ -208,12 +219,15 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
          switch (const ExtendScriptOutcome outcome{OutcomeOf(*reply)}) {
            case kExtended:
            case kExtendedAfterExpired:
-           case kClaimed:
-           case kClaimedAfterExpired: {
+           case kExtendedForDisk:
+           case kExtendedForDiskAfterExpired:
+           case kExtendedForReplicas:
+           case kExtendedForReplicasAfterExpired: {
              Lease lease = ReadLease(*reply, again.lease_id, again.principal);
-             lease.claimed = outcome == kClaimed || outcome == kClaimedAfterExpired;
-             lease.previous_lease_expired =
-                 outcome == kExtendedAfterExpired || outcome == kClaimedAfterExpired;
+             lease.asked = AskedBy(outcome);
+             lease.previous_lease_expired = outcome == kExtendedAfterExpired ||
+                                            outcome == kExtendedForDiskAfterExpired ||
+                                            outcome == kExtendedForReplicasAfterExpired;
              ForgetOffer(reply->lock_name, again.lease_id, /*is_lapsed=*/false);
              guard_.OnConfirmed(reply->route, reply->sent, lease);
              return std::move(done)(std::move(lease));
@@ -328,15 +342,14 @@ void RedisLockStore::Confirm(const std::string& name, core::Assurance wanted,
 void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
                               core::Done<core::WithdrawResult> done) {
   constexpr size_t kAttemptDigits = 6;
-  constexpr size_t kWhichDigits = 16;
-  const int64_t which = request.scope == core::WithdrawScope::kPutBack ? request.token.value
-                                                                       : request.lease_end.micros;
+  constexpr size_t kTokenDigits = 16;
   queue_.Submit(
       {.script = &kWithdrawScript,
        .lock_name = request.name,
-       .arguments = CommandPart({EncodeLeaseId(request.lease_id),
-                                 Digits(request.attempt, kAttemptDigits), request.keeper.digits(),
-                                 LetterOf(request.scope), Digits(which, kWhichDigits)}),
+       .arguments =
+           CommandPart({EncodeLeaseId(request.lease_id), Digits(request.attempt, kAttemptDigits),
+                        request.keeper.digits(), LetterOf(request.scope),
+                        Digits(request.token.value, kTokenDigits)}),
        .reply_width = kReplyWidth,
        .lease_id = request.lease_id,
        .line_key = LineKeyOf(request.name),

@@ -19,9 +19,10 @@ class AcquireReactor final : public UnaryReactor<Verb::kAcquire, v1::AcquireRequ
   using UnaryReactor::UnaryReactor;
 
   // The caller left, or its deadline passed. gRPC calls it after Start has returned and not after
-  // OnDone, but perhaps while the loop answers. An acquire that waits leaves the line.
+  // OnDone, but perhaps while the loop answers. An acquire that waits, or that is being confirmed,
+  // ends.
   void OnCancel() override {
-    if (!admitted() || request().wait_timeout == core::Millis(0)) return;
+    if (!admitted()) return;
     // Behind the acquire itself, which may wait for its turn. The call may have ended by then.
     deps().loop.Post([&share = fair_share(), principal = context().caller().principal(),
                       &locks = deps().locks, keeper = request().keeper] {

@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "redis/format/lock_record.h"
+#include "redis/format/record_columns.h"
 #include "scripts/script_calls.h"
 #include "scripts/twin_servers.h"
 #include "support/random.h"
 
 namespace lockkeeper::support {
 namespace {
+
+namespace column = redis::column;
 
 using Strings = std::vector<std::string>;
 
@@ -43,6 +46,7 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
     if (random_.OneIn(3)) request.max_hold = core::Millis(random_.Between(100, 5'000));
     if (random_.OneIn(4)) request.hold_at_least = core::Millis(random_.Between(1, 5'000));
     if (random_.OneIn(2)) request.claim = core::ClaimMode::kByClient;
+    if (random_.OneIn(2)) request.min_assurance = core::Assurance::kReplicas;
     if (random_.OneIn(3)) request.labels = {{"key", "value"}};
     return request;
   }
@@ -63,8 +67,21 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
             redis::Digits(number, 16), redis::Digits(unpark_from, 16)};
   }
 
+  // Half of them name the lease or the offer that the record has.
+  Strings WithdrawArguments(const std::string& name) {
+    const std::string scope(1, "LLUSRBC"[random_.Below(7)]);
+    const std::string record = servers_.Run({"GET", KeysOfLock(name, 1)[0]}).text;
+    if (record.size() <= column::kClaim.last || random_.OneIn(2)) {
+      return {redis::EncodeLeaseId(Id()), redis::Digits(Attempt(), 6),
+              std::string(Keeper().digits()), scope, redis::Digits(servers_.Now().micros, 16)};
+    }
+    const core::LeaseId id = *core::LeaseId::Parse(column::kLeaseId.Of(record));
+    return {redis::EncodeLeaseId(id), std::string(column::kAttempt.Of(record)),
+            std::string(column::kKeeper.Of(record)), scope, std::string(column::kToken.Of(record))};
+  }
+
   // One script and the arguments for one lock, drawn anew for each.
-  Strings ArgumentsFor(const redis::ScriptSource& script) {
+  Strings ArgumentsFor(const redis::ScriptSource& script, const std::string& name) {
     if (&script == &redis::kAcquireScript) {
       return AcquireArguments(Request(), random_.OneIn(2) ? 0 : 4);
     }
@@ -73,11 +90,7 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
               random_.OneIn(4) ? std::string(Keeper().digits()) : ""};
     }
     if (&script == &redis::kReleaseScript) return {redis::EncodeLeaseId(Id()), Principal()};
-    if (&script == &redis::kWithdrawScript) {
-      return {redis::EncodeLeaseId(Id()), redis::Digits(Attempt(), 6),
-              std::string(Keeper().digits()), std::string(1, "LLUSRBC"[random_.Below(7)]),
-              redis::Digits(servers_.Now().micros, 16)};
-    }
+    if (&script == &redis::kWithdrawScript) return WithdrawArguments(name);
     if (&script == &redis::kFenceScript) {
       return {std::to_string(servers_.Now().micros - random_.Between(-5, 5)),
               random_.OneIn(2) ? "0" : "1"};
@@ -101,7 +114,7 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
     for (uint64_t i = 1 + random_.Below(3); i > 0; --i) {
       const std::string name(1, static_cast<char>('a' + random_.Below(kLocks)));
       for (auto& key : KeysOfLock(name, keys_per_lock)) keys.push_back(std::move(key));
-      for (auto& argument : ArgumentsFor(script)) arguments.push_back(std::move(argument));
+      for (auto& argument : ArgumentsFor(script, name)) arguments.push_back(std::move(argument));
     }
     CommonArguments common;
     if (random_.OneIn(4)) common.retention = "1000";  // Less than a line is kept.

@@ -15,18 +15,10 @@ Try TryOf(const core::AcquireRequest& request) {
           std::string(request.keeper.digits()), request.min_assurance};
 }
 
-namespace {
-
 void CheckAssurance(Judge& judge, const core::Lease& lease, core::Assurance least) {
   if (lease.assurance >= least) return;
   judge.Violation(std::string(lease.lease_id.digits().substr(0, 8)) + " was told that it has " +
                   lease.name + ", of which too little is confirmed");
-}
-
-}  // namespace
-
-void CheckAssurance(Judge& judge, const core::Lease& claimed) {
-  CheckAssurance(judge, claimed, judge.min_assurance());
 }
 
 void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,

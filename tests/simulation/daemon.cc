@@ -167,7 +167,7 @@ void Daemon::Extend(const CallPtr& call, core::ExtendRequest request, Reply<core
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
     domain_->locks().Extend(std::move(request), [this, done = Answering(call, std::move(reply))](
                                                     absl::StatusOr<core::Lease> lease) mutable {
-      if (lease.ok() && lease->claimed) CheckAssurance(world_.judge, *lease);
+      if (lease.ok()) CheckAssurance(world_.judge, *lease, lease->asked);
       std::move(done)(std::move(lease));
     });
   });

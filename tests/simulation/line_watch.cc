@@ -87,10 +87,10 @@ bool IsRefused(const redis::Reply& reply) {
                                      reply.items[1].integer == redis::kOutcomeOlder);
 }
 
-// Whether a lease runs after this outcome. An acquire answers 6 or 7 for an offer.
+// Whether a lease runs after this outcome. An acquire answers 6 to 9 for something else.
 bool Gives(Script script, int64_t outcome) {
-  const bool claimed = script == Script::kExtend && (outcome == 6 || outcome == 7);
-  return outcome == 1 || outcome == 2 || claimed;
+  const bool asked = script == Script::kExtend && outcome >= 6 && outcome <= 9;
+  return outcome == 1 || outcome == 2 || asked;
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   // got a lock got it before those who came to it in the same call.
   const auto got_the_lock = [&](int64_t outcome) {
     return script == Script::kAcquire &&
-           (outcome == 1 || outcome == 2 || outcome == 6 || outcome == 7);
+           (outcome == 1 || outcome == 2 || outcome == 6 || outcome == 7);  // An offer.
   };
   for (size_t i = 0; i < locks; ++i) {
     const std::string lock = lock_of(i);

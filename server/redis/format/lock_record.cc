@@ -170,6 +170,18 @@ std::string EncodeText(const core::AcquireRequest& request) {
   return text.append("\n");
 }
 
+namespace {
+
+// The column claim: of `letters`, for a claim by the daemon, and by the client with no assurance
+// asked, with DISK, and with more.
+std::string_view ClaimOf(const core::AcquireRequest& request, std::string_view letters) {
+  if (request.claim == core::ClaimMode::kByDaemon) return letters.substr(0, 1);
+  if (request.min_assurance > core::Assurance::kDisk) return letters.substr(3, 1);
+  return letters.substr(request.min_assurance == core::Assurance::kDisk ? 2 : 1, 1);
+}
+
+}  // namespace
+
 std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes) {
   const bool has_hold = request.hold_at_least > Millis(0);
   if (has_hold) text_bytes += kHoldDigits + 1;
@@ -183,10 +195,9 @@ std::string EncodeRequest(const core::AcquireRequest& request, size_t text_bytes
   columns.append(" ").append(Digits(request.lock_delay.count(), column::kLockDelay.width()));
   columns.append(" ").append(Digits(request.max_hold.count(), column::kMaxHold.width()));
   columns.append(" ").append(Digits(static_cast<int64_t>(text_bytes), column::kTextBytes.width()));
-  const bool by_client = request.claim == core::ClaimMode::kByClient;
-  if (!has_hold) return columns.append(by_client ? " C" : " D");
-  columns.append(by_client ? " c " : " d ");
-  return columns.append(Digits(request.hold_at_least.count(), kHoldDigits));
+  columns.append(" ").append(ClaimOf(request, has_hold ? "dckr" : "DCKR"));
+  if (!has_hold) return columns;
+  return columns.append(" ").append(Digits(request.hold_at_least.count(), kHoldDigits));
 }
 
 absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,

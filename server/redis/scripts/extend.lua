@@ -15,8 +15,11 @@
 -- ARGV[10..] for each lock: lease id (32 digits), ttl (8 digits, ms, 0: as granted), principal, keeper
 --            that the lease gets (32 digits, '': it has the one that it has)
 -- Returns    {now (us), then for each lock: outcome, a, b, c}
---            1 EXTENDED, 2 EXTENDED_AFTER_EXPIRED, if the lease before expired; 6 CLAIMED, 7 CLAIMED_AFTER_EXPIRED, the
---            same of an offer: token, remaining (us), terms (ms, see terms_text)
+--            1 EXTENDED, 2 EXTENDED_AFTER_EXPIRED, if the lease before expired: token, remaining (us), terms (ms,
+--            see terms_text)
+--            6 EXTENDED_FOR_DISK, 7 EXTENDED_FOR_DISK_AFTER_EXPIRED, 8 EXTENDED_FOR_REPLICAS,
+--            9 EXTENDED_FOR_REPLICAS_AFTER_EXPIRED: the same of a lease whose client has asked for that
+--            assurance, and may not have been told of the lease yet
 --            3 LOST; 4 FORGOTTEN: it has to be re-asserted; 80 the line has to be seen, for a claim
 --            5 TOO_LONG: the stamp tells of shorter leases: what it has to tell of at least (ms), 0, 0
 --            90 record corrupt; 91 record of a newer format: 0, 0, 0
@@ -26,7 +29,8 @@
 --            more. After a loss only a proof tells a lease from one that was granted further: in a
 --            quarantine what the record does not say for itself is left to reassert.lua. An ended lease is never revived: another holder may have come and gone since. The
 --            record is written even if the end stays, as for a repeated acquire. The lease of a
---            claim runs, and its max_hold counts, from the claim.
+--            claim runs, and its max_hold counts, from the claim. A claim of which too little is confirmed is
+--            taken back: hence the mark that it was claimed and nobody was told since.
 
 -- Whether the stamp tells of shorter leases, with their lock_delay, than this one would be.
 local function is_beyond_ceiling(ttl, delay) return ARGV[6] ~= '' and ttl + delay > expected_ttl_ceiling() + 0 end
@@ -38,6 +42,12 @@ local function hold_of_offer(key, record)
   local text_end = long_voids_at(record)
   local whole = redis.call('GET', key)
   return hold_before(whole, text_end)
+end
+
+-- Of a lease for which DISK or REPLICAS is asked, the first or the second letter of such a pair in column claim.
+local function outcome_of(record, asked)
+  local outcome = not asked and 1 or asked % 2 == 1 and 6 or 8
+  return previous_of(record) == 'X' and outcome + 1 or outcome
 end
 
 -- The lease of an offer that is claimed: held, acquired now, with its own max_hold and hold_at_least.
@@ -53,18 +63,20 @@ local function claim(key, line, record, ttl, keeper)
   local number = number_of(line, lease_id)
   if number then remove(line, lease_id, number) end
   if keeper ~= '' then redis.call('SETRANGE', key, KEEPER_AT, keeper) end
+  local asked = find('KRkr', claim_of(record), 1, true)
+  if asked then redis.call('SETRANGE', key, CLAIM_AT, sub('LSls', asked, asked)) end
   overwrite(key, '0', (hold > 0 and '3 H' or '1 H') .. sub(record, 4, 32) ..
     format('%016d %016d %016d %016d', lease_end, closed_until, now, max_hold_end),
     max(token_of(record), closed_until))
   settle(key, line, record)
-  return previous_of(record) == 'X' and 7 or 6, token_of(record), lease_end - now,
+  return outcome_of(record, asked), token_of(record), lease_end - now,
     terms_text(ttl, lock_delay, max_hold_end, hold_end)
 end
 
 -- What the ttl of the last extend comes to now: most of a call are the same.
 local asked, asked_end, asked_columns, asked_kept
 
--- `is_plain`: the record has no hold_at_least.
+-- `is_plain`: the record has neither hold_at_least nor a mark of its claim.
 local function extend(key, record, old_lease_end, ttl, keeper, is_plain)
   if ttl ~= asked then
     asked, asked_end = ttl, now + ttl * 1000
@@ -72,14 +84,16 @@ local function extend(key, record, old_lease_end, ttl, keeper, is_plain)
     asked_columns, asked_kept = asked_digits .. ' ' .. asked_digits, collect_at(asked_end)
   end
   local token, lease_end, columns, kept = token_of(record), asked_end, asked_columns, asked_kept
-  local told = ttl
+  local told, only_claimed = ttl, false
   if old_lease_end > lease_end or token > lease_end or not is_plain or has_max_hold(record) or
     has_lock_delay(record) then
     local hold_end = 0
-    if not is_plain then
+    if has_hold(record) then
       local whole, text_end = redis.call('GET', key), long_voids_at(record)
       hold_end = acquired_of(record) + hold_before(whole, text_end)
     end
+    only_claimed = is_only_claimed(record)
+    if only_claimed then set_told(key, record) end
     local max_hold_end = max_hold_end_of(record)
     lease_end = max(old_lease_end, lease_end)
     if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
@@ -93,6 +107,7 @@ local function extend(key, record, old_lease_end, ttl, keeper, is_plain)
   if keeper ~= '' then redis.call('SETRANGE', key, KEEPER_AT, keeper) end
   redis.call('SETRANGE', key, LEASE_END_AT, columns)
   redis.call('PEXPIREAT', key, kept)
+  if only_claimed then return outcome_of(record, only_claimed), token, lease_end - now, told end
   return previous_of(record) == 'X' and 2 or 1, token, lease_end - now, told
 end
 
@@ -100,7 +115,8 @@ return each({32, 8, 0, 0}, 4, function(key, at, line)
   local lease_id, ttl, principal, keeper = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2], ARGV[at + 3]
   local record = read_header(key, principal)
   if record == '' then return in_quarantine() and 4 or 3 end
-  local is_plain = is_long(record)
+  local tail = sub(record, 226, 227)
+  local is_plain = sub(record, 1, 2) == '1 ' and (tail == 'C\n' or tail == 'D\n')
   if not is_plain and not is_readable(record) then return fault_of(record) end
   if lease_id_of(record) ~= lease_id or not is_current(record) then
     return in_quarantine() and 4 or 3

@@ -18,7 +18,9 @@
 --   previous  X if the lease before this one ended without a release, or may have, else -
 --   line      L if the lock may have a line, else -; waiters: those in it whose daemon lives
 --   digest    of the lease id, made by the daemon (lock_record.cc)
---   claim     how an offer is claimed: D by the daemon, C by the client; d or c if hold_at_least is asked
+--   claim     how an offer is claimed: D by the daemon; by the client C, or with min_assurance K (DISK) or
+--             R (REPLICAS). K and R become L and S by the claim, and C when the holder is told next. In
+--             lower case if hold_at_least is asked
 --   closed until: nobody is granted the lock before this time
 --
 -- Format 3 is format 1 of a lease or an offer with hold_at_least: its text has a fourth line, hold_at_least
@@ -61,7 +63,7 @@ local OLDER = 82 -- The marker has fewer beats than the daemon has seen.
 local CORRUPT = 90 -- The record cannot be read.
 local FORMAT_TOO_NEW = 91 -- The record has a newer format.
 -- Where SETRANGE overwrites: the column before.
-local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT, KEEPER_AT = '2', '6', '32', '153', '160'
+local STATE_AT, LINE_AT, LEASE_END_AT, ATTEMPT_AT, KEEPER_AT, CLAIM_AT = '2', '6', '32', '153', '160', '225'
 
 -- Sixteen digits of a point in time or a token.
 local function digits(n) return n == now and now_digits or format('%016d', n) end
@@ -144,7 +146,13 @@ local function long_voids_at(record) return TEXT_AT + text_bytes_of(record) end
 local function voids_at(record) return is_short(record) and short_voids_at(record) or long_voids_at(record) end
 
 -- Whether hold_at_least is asked, by the column claim of an entry of the line, or of a record.
-local function asks_hold(claim) return find('cd', claim, 1, true) end
+local function asks_hold(claim) return find('cdkrls', claim, 1, true) end
+
+-- Whether the lease's client has claimed it with min_assurance, and nobody else was told of it since.
+local function is_only_claimed(record) return find('LSls', claim_of(record), 1, true) end
+
+-- Its holder is told of the lease now.
+local function set_told(key, record) redis.call('SETRANGE', key, CLAIM_AT, has_hold(record) and 'c' or 'C') end
 
 -- The hold_at_least (us) of a record whose text has it, and ends before `text_end`.
 local function hold_before(record, text_end) return sub(record, text_end - 9, text_end - 2) * 1000 end

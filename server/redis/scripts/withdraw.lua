@@ -16,8 +16,8 @@
 -- ARGV[10..] for each lock: lease id (32 digits, a space and its digest: 8 characters), attempt
 --            (6 digits), keeper (32 digits), scope (L: a lease too, U: only what is unclaimed, S: only an
 --            offer, whose place is set aside, B: only an offer, whose waiter goes back to its place, R: only
---            a lease, which is released, C: only a lease, whoever keeps it, if it ends as it did when it was
---            claimed), and what says which one (16 digits): of B its token, of C that end (us), else 0
+--            a lease, which is released, C: only a lease, whoever keeps it, that its client has claimed
+--            without being told of it since), and of B and C its token (16 digits), else 0
 -- Returns    {now (us), then for each lock: outcome, more, position, seen}
 --            1 WITHDRAWN, set aside, put back or released; 2 NOT_GRANTED: nothing is granted to this attempt, and now nothing can be
 --            3 KEPT: the grant, or the place in line, has another keeper, or was claimed and is out of scope,
@@ -35,8 +35,8 @@
 --            if it comes later still, grants nothing, and takes nothing over from an attempt before
 --            it; a later attempt may be granted. A daemon that declines an offer cannot know whether
 --            it was claimed meanwhile: hence the scope. What a session releases by its end another one
---            may have adopted: hence the keeper there. An extend moves the end and not the keeper, and has
---            told the holder elsewhere that it has the lease: hence the end. An offer that is put back is
+--            may have adopted: hence the keeper there. An extend moves no keeper, and has told the
+--            holder elsewhere that it has the lease: hence the mark of a claim. An offer that is put back is
 --            made again by the next poll: at once it would be the same offer over and over.
 
 local function make_void(key, record, digest, attempt)
@@ -87,8 +87,8 @@ local function put_back(key, line, record, keeper, token)
 end
 
 -- The lease id is the record's. Too little was confirmed of its claim.
-local function withdraw_claim(key, line, record, lease_end)
-  if not is_live(record) or lease_end_of(record) ~= tonumber(lease_end) then return 3 end
+local function withdraw_claim(key, line, record, token)
+  if not is_live(record) or token_of(record) ~= tonumber(token) or not is_only_claimed(record) then return 3 end
   if has_line(record) and not line then return LINE end
   write_ended(key, record, 'W', previous_of(record), 'W' .. sub(record, 154, 159))
   if line then return 1, hand_over_ended(key, line) end -- two keys

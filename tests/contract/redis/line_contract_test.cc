@@ -2,6 +2,9 @@
 //
 // The line of waiters: offers that lapse, are declined and are claimed. The simulator looks at
 // lines in every way; here is what it once found.
+#include <functional>
+#include <vector>
+
 #include "contract/redis/redis_contract.h"
 
 namespace lockkeeper::support {
@@ -40,6 +43,15 @@ class LineContract : public RedisContract {
     request.claim = core::ClaimMode::kByClient;
     return request;
   }
+
+  // The same, who asks for more than this store confirms: as a retry, which it takes all the same.
+  AcquireRequest AssuredOf(const LeaseId& id, core::Assurance asked = core::Assurance::kReplicas) {
+    AcquireRequest request = ConfirmingOf(id, /*attempt=*/2);
+    request.min_assurance = asked;
+    return request;
+  }
+
+  LeaseId NewId() { return Id(100 + ids_++); }
 
   void Stand(const AcquireRequest& request) {
     const auto outcome = Ask(request);
@@ -82,7 +94,7 @@ class LineContract : public RedisContract {
                                         .lease_id = claimed.lease_id,
                                         .deadline = Deadline(),
                                         .scope = core::WithdrawScope::kClaim,
-                                        .lease_end = claimed.lease_end};
+                                        .token = claimed.token};
     return Ask(request).value_or(WithdrawResult::kNotGranted);
   }
 
@@ -112,6 +124,7 @@ class LineContract : public RedisContract {
   static inline DeafListener deaf;  // Messages may come until the daemon is gone.
   int64_t number_ = 0;              // Of the last one that stood in line,
   int64_t line_ = 0;                // and its line.
+  uint64_t ids_ = 0;                // That NewId() has given.
 };
 
 // The hand-over took the daemon for stuck in the very call in which it showed that it lives: no
@@ -283,29 +296,90 @@ TEST_P(LineContract, OfferThatWasClaimedOrTakenOverOrMadeAnewIsNotPutBack) {
 
 TEST_P(LineContract, ClaimIsTakenBackAndTheNextOneIsOfferedTheLock) {
   Listen();
-  Offer(ConfirmingOf(Id(1)), Id(9));
-  Stand(ConfirmingOf(Id(2)));
+  Offer(AssuredOf(Id(1)), Id(9));
+  Stand(AssuredOf(Id(2)));
   const core::Lease claimed = Extend(ExtendOf("a", Id(1)));
-  EXPECT_TRUE(claimed.claimed);
 
   EXPECT_EQ(TakeBackClaim(claimed), WithdrawResult::kWithdrawn);
 
   EXPECT_TRUE(Ask(ExtendOf("a", Id(2))).ok());
   EXPECT_EQ(ReasonOf(Ask(ExtendOf("a", Id(1)))), ErrorReason::kLeaseLost);
-  EXPECT_EQ(ReasonOf(Ask(ConfirmingOf(Id(1)))), ErrorReason::kLeaseEnded);
-  Stand(ConfirmingOf(Id(1), 2));
+  EXPECT_EQ(ReasonOf(Ask(AssuredOf(Id(1)))), ErrorReason::kLeaseEnded);
+  Stand(ConfirmingOf(Id(1), 3));
 }
 
-// Its holder has been told elsewhere that it has the lease.
-TEST_P(LineContract, ClaimThatSomebodyHasExtendedSinceStays) {
+TEST_P(LineContract, ClaimSaysWhatItsClientHasAskedForWhicheverDaemonItGoesTo) {
+  for (const core::Assurance asked :
+       {core::Assurance::kNone, core::Assurance::kDisk, core::Assurance::kReplicas}) {
+    for (const Millis hold : {Millis(0), Millis(1)}) {
+      AcquireRequest request = AssuredOf(NewId(), asked);
+      request.hold_at_least = hold;
+      Offer(request, NewId());
+
+      const auto claimed = Ask(ExtendOf("a", request.lease_id));
+
+      ASSERT_TRUE(claimed.ok()) << claimed.status();
+      EXPECT_EQ(claimed->asked, asked);
+      StepBy(Millis(1));
+      ASSERT_EQ(Release("a", request.lease_id), core::NotReleasedReason::kNone);
+    }
+  }
+}
+
+// Three ways to tell a holder that it has the lease; none of them moves its end.
+TEST_P(LineContract, ClaimOfWhichItsHolderWasToldSinceStays) {
+  const auto extend = [this](const AcquireRequest& claimed) {
+    return Ask(ExtendOf("a", claimed.lease_id)).ok();
+  };
+  const auto extend_less = [this](const AcquireRequest& claimed) {
+    return Ask(ExtendOf("a", claimed.lease_id, Millis(1))).ok();
+  };
+  const auto repeat = [this](const AcquireRequest& claimed) {
+    AcquireRequest again = claimed;
+    ++again.attempt;
+    again.keeper = core::Keeper(2, 7);
+    return Ask(again, 1).ok();
+  };
+  const std::vector<std::function<bool(const AcquireRequest&)>> ways = {extend, extend_less,
+                                                                        repeat};
+  for (const auto& tell : ways) {
+    for (const Millis hold : {Millis(0), Millis(1)}) {
+      AcquireRequest request = AssuredOf(NewId());
+      request.max_hold = request.ttl;  // No extend moves the end of its lease.
+      request.hold_at_least = hold;
+      Offer(request, NewId());
+      const core::Lease claimed = Extend(ExtendOf("a", request.lease_id));
+      StepBy(Millis(1));
+      ASSERT_TRUE(tell(request));
+
+      EXPECT_EQ(TakeBackClaim(claimed), WithdrawResult::kKept);
+
+      EXPECT_EQ(Extend(ExtendOf("a", request.lease_id)).asked, core::Assurance::kNone);
+      ASSERT_EQ(Release("a", request.lease_id), core::NotReleasedReason::kNone);
+    }
+  }
+}
+
+// Its claim may not have been answered.
+TEST_P(LineContract, FirstExtendAfterAClaimSaysWhatWasAskedForOnceMore) {
+  Offer(AssuredOf(Id(1)), Id(9));
+  EXPECT_EQ(Extend(ExtendOf("a", Id(1))).asked, core::Assurance::kReplicas);
+
+  EXPECT_EQ(Extend(ExtendOf("a", Id(1))).asked, core::Assurance::kReplicas);
+
+  EXPECT_EQ(Extend(ExtendOf("a", Id(1))).asked, core::Assurance::kNone);
+}
+
+TEST_P(LineContract, OnlyAClaimThatAsksForAssuranceIsTakenBack) {
   Offer(ConfirmingOf(Id(1)), Id(9));
-  const core::Lease claimed = Extend(ExtendOf("a", Id(1)));
-  StepBy(Micros(1));
-  EXPECT_FALSE(Extend(ExtendOf("a", Id(1))).claimed);
+  EXPECT_EQ(TakeBackClaim(Extend(ExtendOf("a", Id(1)))), WithdrawResult::kKept);
+  ASSERT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
+  Offer(AssuredOf(Id(2)), Id(8));
+  core::Lease claimed = Extend(ExtendOf("a", Id(2)));
+  --claimed.token.value;
+  EXPECT_EQ(TakeBackClaim(claimed), WithdrawResult::kKept) << "of a lease before";
 
-  EXPECT_EQ(TakeBackClaim(claimed), WithdrawResult::kKept);
-
-  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(2))).ok());
 }
 
 TEST_P(LineContract, OfferThatWasClaimedIsNoLongerDeclined) {

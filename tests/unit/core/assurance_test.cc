@@ -65,6 +65,22 @@ class AssuranceTest : public testing::Test {
         AcquireOutcome(Waiting{.number = 7, .position = 1, .free_in = seconds(5)}));
   }
 
+  // An acquire that may wait, on its way to the store.
+  void AskToWait() {
+    AcquireRequest request = Request();
+    request.wait_timeout = seconds(10);
+    request.claim = ClaimMode::kByClient;
+    locks_.Acquire(request, acquired_.Into());
+  }
+
+  // It was the turn of the acquire at once.
+  void AnswerWithOffer() {
+    Lease offered = LeaseWith(Assurance::kMemory);
+    offered.offered = true;
+    offered.remaining_ttl = seconds(1);
+    store_.acquires.Answer(AcquireOutcome(offered));
+  }
+
   void HearOfOffer(int64_t token = 8) {
     store_.listener->OnOffer({.name = "a",
                               .lease_id = id_,
@@ -205,35 +221,41 @@ TEST_F(ReplicasTest, ClaimOfWhichTooLittleIsConfirmedIsTakenBack) {
     Caught<Lease> claimed;
     locks_.Extend({.name = "a", .lease_id = id_, .deadline = Instant::max()}, claimed.Into());
     Lease lease = LeaseWith(Assurance::kMemory);
-    lease.claimed = true;
+    lease.asked = Assurance::kReplicas;
     store_.extends.Answer(lease);
     store_.confirmations.Answer(Assurance::kMemory);
 
     ASSERT_FALSE(claimed.came()) << "its client waits for the clean-up";
     EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kClaim);
-    EXPECT_EQ(store_.withdrawals.front().lease_end, lease.lease_end);
+    EXPECT_EQ(store_.withdrawals.front().token, lease.token);
     store_.withdrawals.Answer(withdrawal);
     ASSERT_TRUE(claimed.came());
     EXPECT_EQ(ReasonOf(claimed.value().status()), told);
   }
 }
 
-TEST_F(AssuranceTest, ClaimNeedsWhatItsAcquireHasAskedFor) {
-  Wait(Request(Assurance::kReplicas), ClaimMode::kByClient);
-  HearOfOffer();
-  store_.confirmations.Answer(Assurance::kReplicas);
-  ASSERT_TRUE(acquired_.came() && acquired_.value().ok());
-  EXPECT_TRUE(Granted().offered);
-  EXPECT_EQ(Granted().assurance, Assurance::kReplicas);
-
+TEST_F(AssuranceTest, ClaimNeedsWhatTheStoreSaysThatItsClientHasAskedFor) {
   ExtendIt();
   Lease lease = LeaseWith(Assurance::kMemory);
-  lease.claimed = true;
+  lease.asked = Assurance::kReplicas;
   store_.extends.Answer(lease);
   EXPECT_EQ(store_.confirmations.front().wanted, Assurance::kReplicas);
-  store_.confirmations.Answer(Assurance::kMemory);
+  store_.confirmations.Answer(Assurance::kReplicas);
 
-  EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kClaim);
+  ASSERT_TRUE(extended_.came() && extended_.value().ok());
+  EXPECT_EQ(extended_.value()->assurance, Assurance::kReplicas);
+  EXPECT_EQ(locks_.outstanding(), 0U);
+}
+
+TEST_F(ReplicasTest, HeartbeatWaitsForNoConfirmation) {
+  locks_.Extend({.name = "a", .lease_id = id_, .deadline = Instant::max(), .is_heartbeat = true},
+                extended_.Into());
+  Lease lease = LeaseWith(Assurance::kMemory);
+  lease.asked = Assurance::kReplicas;  // The first one after the claim.
+  store_.extends.Answer(lease);
+
+  EXPECT_TRUE(extended_.came() && extended_.value().ok());
+  EXPECT_EQ(store_.confirmations.size(), 0U);
 }
 
 TEST_F(ReplicasTest, OfferIsPassedOnOnceItIsConfirmed) {
@@ -277,14 +299,27 @@ TEST_F(ReplicasTest, OfferOfWhichTooLittleIsConfirmedIsPutBackAndItsWaiterGoesOn
   }
 }
 
+// Those behind a waiter whose daemon cannot confirm anything must not wait for ever.
+TEST_F(ReplicasTest, SecondOfferOfWhichTooLittleIsConfirmedLapses) {
+  Wait(Request(), ClaimMode::kByClient);
+  HearOfOffer(8);
+  store_.confirmations.Answer(Assurance::kMemory);
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+  HearOfOffer(9);
+  store_.confirmations.Answer(Assurance::kMemory);
+
+  EXPECT_EQ(store_.withdrawals.size(), 0U);
+  HearOfOffer(9);
+  EXPECT_EQ(store_.confirmations.size(), 0U) << "it is known not to be confirmed";
+  EXPECT_EQ(locks_.waiting(), 1U);
+  HearOfOffer(10);
+  store_.confirmations.Answer(Assurance::kReplicas);
+  EXPECT_TRUE(acquired_.came() && acquired_.value().ok());
+}
+
 TEST_F(ReplicasTest, OfferInTheReplyIsPutBackToo) {
-  AcquireRequest request = Request();
-  request.wait_timeout = seconds(10);
-  request.claim = ClaimMode::kByClient;
-  locks_.Acquire(request, acquired_.Into());
-  Lease offered = LeaseWith(Assurance::kMemory);
-  offered.offered = true;
-  store_.acquires.Answer(AcquireOutcome(offered));
+  AskToWait();
+  AnswerWithOffer();
   store_.confirmations.Answer(Assurance::kMemory);
 
   EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kPutBack);
@@ -301,6 +336,52 @@ TEST_F(ReplicasTest, WaiterWhoseOfferIsBeingConfirmedMayLeave) {
   EXPECT_EQ(store_.extends.size(), 0U) << "claimed for nobody";
   store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
   EXPECT_TRUE(acquired_.came());
+}
+
+TEST_F(ReplicasTest, OfferThatWasBeingConfirmedIsToldWithWhatIsLeftOfIt) {
+  Wait(Request(), ClaimMode::kByClient);
+  HearOfOffer();
+  executor_.AdvanceBy(Millis(300));
+  store_.confirmations.Answer(Assurance::kReplicas);
+
+  ASSERT_TRUE(acquired_.came() && acquired_.value().ok());
+  EXPECT_EQ(Granted().remaining_ttl, Millis(700));
+}
+
+TEST_F(ReplicasTest, CallerThatLeftBeforeItsOfferCameInTheReplyKeepsNoPlace) {
+  AskToWait();
+  locks_.Abandon(keeper_);
+  AnswerWithOffer();
+
+  EXPECT_EQ(store_.confirmations.size(), 0U);
+  EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kLeaseToo);
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+  EXPECT_TRUE(acquired_.came());
+}
+
+TEST_F(ReplicasTest, WaiterWhoseOfferIsPutBackWhileTheDaemonDrainsIsToldSo) {
+  AskToWait();
+  locks_.StartDraining();
+  AnswerWithOffer();
+  store_.confirmations.Answer(Assurance::kMemory);
+  executor_.RunUntilIdle();
+
+  EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kPutBack);
+  ASSERT_TRUE(acquired_.came());
+  EXPECT_EQ(Reason(), ErrorReason::kServerDraining);
+}
+
+TEST_F(ReplicasTest, AcquireThatDoesNotWaitHearsWhetherItsOfferIsConfirmed) {
+  AcquireRequest request = Request();
+  request.claim = ClaimMode::kByClient;
+  locks_.Acquire(request, acquired_.Into());
+  AnswerWithOffer();
+  executor_.AdvanceBy(Millis(300));
+  store_.confirmations.Answer(Assurance::kReplicas);
+
+  ASSERT_TRUE(acquired_.came() && acquired_.value().ok());
+  EXPECT_TRUE(Granted().offered);
+  EXPECT_EQ(store_.withdrawals.size(), 0U);
 }
 
 // A poll has told the daemon that its line was lost.
