@@ -116,11 +116,13 @@ void Line::OnOffered(AcquireRequest request, Instant arrived, const Lease& offer
   }
   // One that does not wait for its turn waits for what its turn takes, for as long as that runs.
   const auto runs = std::chrono::ceil<Millis>(clock_.Now() + offered.remaining_ttl - arrived);
-  if (request.wait_timeout == Millis(0)) request.wait_timeout = runs;
   const Offer offer = OfferOf(offered, request);
   const Waiting place{
       .number = offered.place.number, .free_in = offered.remaining_ttl, .line = offered.place.line};
+  const bool does_not_wait = request.wait_timeout == Millis(0);
+  if (does_not_wait) request.wait_timeout = runs;
   Wait(std::move(request), place, arrived, std::move(done));
+  if (LineWaiter* const waiter = Find(offer.keeper)) waiter->does_not_wait = does_not_wait;
   OnOffer(offer);
 }
 
@@ -218,10 +220,10 @@ void Line::TakeUp(LineWaiter& waiter, Offer offer) {
   Confirm(waiter, offer, offer.remaining / 2, &Line::PutBack);
 }
 
-void Line::Confirm(LineWaiter& waiter, Offer offer, Micros within, Unconfirmed unconfirmed) {
+void Line::Confirm(LineWaiter& waiter, Offer offer, Micros within, IfUnconfirmed otherwise) {
   waiter.state = LineWaiter::State::kConfirming;
   store_.Confirm(waiter.line->name, waiter.request.min_assurance, clock_.Now() + within,
-                 [this, alive = alive_, offer = std::move(offer), unconfirmed,
+                 [this, alive = alive_, offer = std::move(offer), otherwise,
                   began = clock_.Now()](Assurance confirmed) mutable {
                    LineWaiter* const found = *alive ? Find(offer.keeper) : nullptr;
                    if (found == nullptr || found->state != LineWaiter::State::kConfirming) return;
@@ -229,25 +231,25 @@ void Line::Confirm(LineWaiter& waiter, Offer offer, Micros within, Unconfirmed u
                    offer.assurance = std::max(offer.assurance, confirmed);
                    offer.remaining -= std::chrono::duration_cast<Micros>(clock_.Now() - began);
                    const bool is_enough = offer.assurance >= found->request.min_assurance;
-                   return is_enough ? PassOn(*found, offer) : (this->*unconfirmed)(*found, offer);
+                   return is_enough ? PassOn(*found, offer) : (this->*otherwise)(*found, offer);
                  });
 }
 
 // Too little is confirmed of the offer: the waiter is next again, once a poll of anybody offers the
-// lock anew. The second time its offer lapses instead: it keeps its place, and those behind it, who
-// may need less or have a daemon that is better connected, have a turn.
+// lock anew. After the first time it is passed over for a while: it keeps its place, and those
+// behind it, who may need less or have a daemon that is better connected, have a turn.
 void Line::PutBack(LineWaiter& waiter, const Offer& offer) {
+  if (waiter.does_not_wait) return TakeBack(waiter, offer);
   const bool is_first = !std::exchange(waiter.put_back, offer.token);
-  if (is_first) {
-    withdrawals_.Start({.name = offer.name,
-                        .lease_id = offer.lease_id,
-                        .attempt = offer.attempt,
-                        .keeper = offer.keeper,
-                        .deadline = clock_.Now() + kStoreTimeout,
-                        .scope = WithdrawScope::kPutBack,
-                        .token = offer.token},
-                       clock_.Now() + offer.remaining, [](absl::StatusOr<WithdrawResult>) {});
-  }
+  withdrawals_.Start({.name = offer.name,
+                      .lease_id = offer.lease_id,
+                      .attempt = offer.attempt,
+                      .keeper = offer.keeper,
+                      .deadline = clock_.Now() + kStoreTimeout,
+                      .scope = is_first ? WithdrawScope::kPutBack : WithdrawScope::kPassOver,
+                      .token = offer.token},
+                     clock_.Now() + offer.remaining, [](absl::StatusOr<WithdrawResult>) {});
+  if (!is_first) StandAgainLater(waiter);
   if (draining_) StartDraining();
 }
 

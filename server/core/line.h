@@ -66,6 +66,8 @@ class Line : public Waiters, public LineListener {
   static constexpr Millis kStoreTimeout{1'000};
   // The pause before the next poll of a line that has more to do, or whose offer has lapsed.
   static constexpr Millis kPollSoon{1};
+  // How long a waiter is passed over whose offers are not confirmed.
+  static constexpr Millis kPassedOverFor{2'000};
 
   void OnTried(AcquireRequest request, Instant arrived, absl::StatusOr<AcquireAnswer> answer,
                Done<AcquireAnswer> done);
@@ -81,9 +83,9 @@ class Line : public Waiters, public LineListener {
   void PassOn(LineWaiter& waiter, const Offer& offer);
   void PutBack(LineWaiter& waiter, const Offer& offer);
   // Lets the store confirm an offer, as far as its waiter's request asks, and passes it on then; if
-  // too little is confirmed, calls `unconfirmed`. Neither if the waiter is leaving by then.
-  using Unconfirmed = void (Line::*)(LineWaiter& waiter, const Offer& offer);
-  void Confirm(LineWaiter& waiter, Offer offer, Micros within, Unconfirmed unconfirmed);
+  // too little is confirmed, calls `otherwise`. Neither if the waiter is leaving by then.
+  using IfUnconfirmed = void (Line::*)(LineWaiter& waiter, const Offer& offer);
+  void Confirm(LineWaiter& waiter, Offer offer, Micros within, IfUnconfirmed otherwise);
   void Cancel(LineWaiter& waiter);
   void Decline(const Offer& offer);
   LocalLine* Find(const std::string& name);
@@ -110,6 +112,7 @@ class Line : public Waiters, public LineListener {
   void PollNext(LocalLine& line, const absl::StatusOr<PollAnswer>& answer);
   void StandAgain(LocalLine& line);
   void StandAgain(LineWaiter& waiter);
+  void StandAgainLater(LineWaiter& waiter);
   void StandAgainAfter(const std::string& name, const LeaseId& lease_id);
 
   LockStore& store_;

@@ -130,8 +130,10 @@ void Line::StandAgain(LineWaiter& waiter) {
                 // If it claims or leaves meanwhile, that answers it.
                 if (standing->state != LineWaiter::State::kWaiting) return;
                 if (!outcome.ok()) {
-                  if (MayHaveHappened(outcome.status()) || absl::IsUnavailable(outcome.status()))
+                  if (MayHaveHappened(outcome.status()) || absl::IsUnavailable(outcome.status())) {
+                    if (standing->put_back) StandAgainLater(*standing);
                     return;
+                  }
                   return Answer(*standing, outcome.status());
                 }
                 if (auto* place = std::get_if<Waiting>(&*outcome)) {
@@ -143,6 +145,15 @@ void Line::StandAgain(LineWaiter& waiter) {
                   Answer(*standing, AcquireAnswer(std::get<Contention>(std::move(*outcome))));
                 }
               });
+}
+
+// A waiter that is passed over is not offered the lock before it stands again.
+void Line::StandAgainLater(LineWaiter& waiter) {
+  waiter.stand_timer = executor_.After(kPassedOverFor, [this, keeper = waiter.request.keeper] {
+    LineWaiter* const passed_over = Find(keeper);
+    const bool waits = passed_over != nullptr && passed_over->state == LineWaiter::State::kWaiting;
+    if (waits && !draining_) StandAgain(*passed_over);
+  });
 }
 
 // A call that was to stand again has ended meanwhile. If another one of its client waits in its

@@ -32,10 +32,12 @@ struct LineWaiter {
   bool stood_again = false;  // After the store had lost the line.
   bool released = false;
   bool caller_left = false;
+  bool does_not_wait = false;  // But for what its offer takes: its wait_timeout was 0.
   // Of the last offer that was not confirmed. Messages about it may be late.
   std::optional<FencingToken> put_back;
   std::unique_ptr<Timer> end_timer;
   std::unique_ptr<Timer> claim_timer;
+  std::unique_ptr<Timer> stand_timer;
 };
 
 using OwnedWaiter = std::unique_ptr<LineWaiter>;

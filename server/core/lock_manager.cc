@@ -116,9 +116,21 @@ void LockManager::ConfirmExtended(Lease lease, Assurance wanted, Instant rpc_dea
             if (confirmed.assurance < confirmed.asked) {
               return TakeBackClaim(confirmed, deadlines_.OfCall(rpc_deadline), std::move(done));
             }
+            if (confirmed.asked > Assurance::kNone) LetClaimStand(confirmed);
             --operations_;
             std::move(done)(std::move(confirmed));
           });
+}
+
+// So that the next extend need not be confirmed for its client to hear of it. If this is lost it
+// is.
+void LockManager::LetClaimStand(const Lease& lease) {
+  store_.Withdraw({.name = lease.name,
+                   .lease_id = lease.lease_id,
+                   .deadline = clock_.Now() + options_.request_timeout,
+                   .scope = WithdrawScope::kLetClaimStand,
+                   .token = lease.token},
+                  [](absl::StatusOr<WithdrawResult>) {});
 }
 
 void LockManager::TakeBackClaim(const Lease& lease, Instant deadline, Done<Lease> done) {

@@ -85,8 +85,9 @@ class LockManager {
   using LeaseDone = absl::AnyInvocable<void(Lease) &&>;
   void Confirm(Lease lease, Assurance wanted, Instant deadline, LeaseDone next);
   // Whatever is confirmed of it, an extended lease runs. A claim is a grant: it is taken back if
-  // too little is confirmed. These two end an operation.
+  // too little is confirmed and nobody was told of the lease since. Both end an operation.
   void ConfirmExtended(Lease lease, Assurance wanted, Instant rpc_deadline, Done<Lease> done);
+  void LetClaimStand(const Lease& lease);
   void TakeBackClaim(const Lease& lease, Instant deadline, Done<Lease> done);
 
   // Rejects the operation, and returns true, if too many are outstanding.

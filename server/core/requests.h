@@ -132,9 +132,11 @@ enum class WithdrawScope {
   kRelease,   // A lease, which ends as if its holder had released it.
   kClaim,     // A lease, whoever keeps it, of which nobody was told since its client claimed it.
 };
+  kPassOver,  // As kSetAside, of one offer, whose waiter goes on waiting.
+  kLetClaimStand,  // Nothing more, with kClaim: its client is told of the lease now.
 
 // Takes back a grant whose caller is gone, of which too little was confirmed, or which a session
-// has kept until its end. Does nothing unless `keeper` still keeps it.
+// has kept until its end. Does nothing unless `keeper` still keeps it; of kClaim, whoever does.
 struct WithdrawRequest {
   std::string name;
   LeaseId lease_id;
@@ -142,7 +144,7 @@ struct WithdrawRequest {
   Keeper keeper;
   Instant deadline;
   WithdrawScope scope = WithdrawScope::kLeaseToo;
-  FencingToken token;  // Of kPutBack and kClaim: of the offer and the lease.
+  FencingToken token;  // Of kPutBack, kPassOver and kClaim: of the offer or the lease.
 };
 
 enum class ReleaseDelay { kHoldersRemainingTtl, kNone };

@@ -34,7 +34,7 @@ absl::Status LeaseLost() {
 
 // The letters of withdraw.lua, in the order of the enumerators.
 std::string_view LetterOf(core::WithdrawScope scope) {
-  return std::string_view("LUSBRC").substr(static_cast<size_t>(scope), 1);
+  return std::string_view("LUSBRCPT").substr(static_cast<size_t>(scope), 1);
 }
 
 // A keeper as an argument of a script; empty for none.

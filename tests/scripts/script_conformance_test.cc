@@ -69,7 +69,7 @@ class ScriptConformanceTest : public testing::TestWithParam<std::string> {
 
   // Half of them name the lease or the offer that the record has.
   Strings WithdrawArguments(const std::string& name) {
-    const std::string scope(1, "LLUSRBC"[random_.Below(7)]);
+    const std::string scope(1, "LLUSRBCPT"[random_.Below(9)]);
     const std::string record = servers_.Run({"GET", KeysOfLock(name, 1)[0]}).text;
     if (record.size() <= column::kClaim.last || random_.OneIn(2)) {
       return {redis::EncodeLeaseId(Id()), redis::Digits(Attempt(), 6),

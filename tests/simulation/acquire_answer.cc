@@ -15,11 +15,15 @@ Try TryOf(const core::AcquireRequest& request) {
           std::string(request.keeper.digits()), request.min_assurance};
 }
 
+namespace {
+
 void CheckAssurance(Judge& judge, const core::Lease& lease, core::Assurance least) {
   if (lease.assurance >= least) return;
   judge.Violation(std::string(lease.lease_id.digits().substr(0, 8)) + " was told that it has " +
                   lease.name + ", of which too little is confirmed");
 }
+
+}  // namespace
 
 void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
                        const absl::StatusOr<core::AcquireAnswer>& answer, core::Instant now) {
@@ -31,8 +35,9 @@ void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
   if (contention || refused) judge.Refused(what, now);
   const bool granted = answer.ok() && !contention;
   if (granted) {
-    CheckAssurance(judge, std::get<core::Lease>(*answer),
-                   std::max(what.min_assurance, judge.min_assurance()));
+    const core::Lease& lease = std::get<core::Lease>(*answer);
+    CheckAssurance(judge, lease, std::max(what.min_assurance, judge.min_assurance()));
+    lease.offered ? judge.OfferTold(what) : judge.LeaseTold(lease);
   }
   if (granted && caller == Caller::kListens) judge.Delivered(what);
   if (reason == ErrorReason::kOutcomeUnknown) judge.GivenUp(what, now);

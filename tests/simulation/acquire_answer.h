@@ -14,9 +14,6 @@ Try TryOf(const core::AcquireRequest& request);
 // Whether the caller still waits for the answer.
 enum class Caller { kListens, kGone };
 
-// A client is told of this lease: the store has to have confirmed `least` of it.
-void CheckAssurance(Judge& judge, const core::Lease& lease, core::Assurance least);
-
 void TellJudgeOfAnswer(Judge& judge, const Try& what, Caller caller,
                        const absl::StatusOr<core::AcquireAnswer>& answer, core::Instant now);
 

@@ -166,8 +166,9 @@ core::Done<T> Daemon::Answering(const CallPtr& call, Reply<T> reply) {
 void Daemon::Extend(const CallPtr& call, core::ExtendRequest request, Reply<core::Lease> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
     domain_->locks().Extend(std::move(request), [this, done = Answering(call, std::move(reply))](
+    world_.judge.ClaimTried(request.name, std::string(request.lease_id.digits()));
                                                     absl::StatusOr<core::Lease> lease) mutable {
-      if (lease.ok()) CheckAssurance(world_.judge, *lease, lease->asked);
+      if (lease.ok()) world_.judge.LeaseTold(*lease);
       std::move(done)(std::move(lease));
     });
   });

@@ -196,6 +196,9 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   state.token = std::max(state.token, turn.token);
   // It has had its turn. If it does not use it, its daemon has to put it back in its place.
   state.line.erase(turn.to.lease_id);
+  if (const auto place = state.places.find(turn.to.lease_id); place != state.places.end()) {
+    place->second.passed_over = false;
+  }
   const auto place = state.places.find(turn.to.lease_id);
   if (place != state.places.end() && place->second.keeper != turn.to.keeper) {
     // A later call of its client waits there now, and has got the offer at once.

@@ -19,7 +19,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/types.h"
+#include "core/requests.h"
 
 namespace lockkeeper::simulation {
 
@@ -129,6 +129,16 @@ class Judge {
   void Declined(const Try& what);
   // An offer was ended early, because its client has not claimed an earlier one.
   void SetAside(const Try& what, Instant now);
+
+  // A client was told of an offer. It has tried to claim it, once or more. It was told that it has
+  // the lease.
+  void OfferTold(const Try& what);
+  void ClaimTried(const std::string& lock, const std::string& lease_id);
+  void LeaseTold(const core::Lease& lease);
+
+  // An offer was ended early, because too little was confirmed of it more than once. Its waiter
+  // stands again later.
+  void PassedOver(const Try& what, Instant now);
   // An offer was ended early, and its waiter is in its place again: too little was confirmed.
   void PutBack(const Try& what, Instant now);
   // Of a lease that was claimed just now too little was confirmed.
@@ -205,6 +215,7 @@ class Judge {
     std::string keeper;
     Instant since;
     Instant kept_until = Instant::max();  // If it was set aside.
+    bool passed_over = false;             // It is not offered the lock before it stands again.
   };
   struct Given {
     std::string lease_id;
@@ -252,6 +263,12 @@ class Judge {
     std::map<int64_t, Given> given;  // By token.
     Instant extends_from;            // Since when extends of this turn are counted.
     int extends = 0;
+
+    struct Claim {
+      core::Assurance asked = core::Assurance::kNone;
+      int tries = 0;
+    };
+    std::map<std::string, Claim> claims;  // Of offers that were told, by lease id.
 
     std::map<std::string, Waiter> line;                 // By lease id.
     std::map<std::string, Place> places;                // Of those that have not left,

@@ -33,6 +33,42 @@ void Judge::SetAside(const Try& what, Instant now) {
   state.turn.end = std::min(state.turn.end, now);
 }
 
+// A grant that is told as an offer was confirmed by then, and its claim is an extend.
+void Judge::OfferTold(const Try& what) {
+  Lock& state = locks_[what.lock];
+  if (state.turn.to.lease_id == what.lease_id && state.phase == Phase::kLease) return;
+  state.claims[what.lease_id] = {.asked = std::max(what.min_assurance, min_assurance_)};
+}
+
+void Judge::ClaimTried(const std::string& lock, const std::string& lease_id) {
+  auto& claims = locks_[lock].claims;
+  if (const auto claim = claims.find(lease_id); claim != claims.end()) ++claim->second.tries;
+}
+
+// A third try may follow on a claim and an extend whose clients were told nothing.
+void Judge::LeaseTold(const core::Lease& lease) {
+  constexpr int kTriesConfirmed = 2;
+  const auto claim = locks_[lease.name].claims.extract(std::string(lease.lease_id.digits()));
+  if (claim.empty() || claim.mapped().tries > kTriesConfirmed) return;
+  if (lease.assurance >= claim.mapped().asked) return;
+  Violation(Shown(claim.key()) + " was told that it has claimed " + lease.name +
+            ", of which too little is confirmed");
+}
+
+void Judge::PassedOver(const Try& what, Instant now) {
+  Lock& state = locks_[what.lock];
+  if (state.turn.to.lease_id != what.lease_id || state.phase != Phase::kOffered) return;
+  if (state.delivered.contains(what.keeper)) {
+    Violation("an offer of " + what.lock + " to " + Shown(what.lease_id) +
+              ", which knows of it, was passed over");
+  }
+  state.turn.end = std::min(state.turn.end, now);
+  state.line.erase(what.lease_id);
+  if (const auto place = state.places.find(what.lease_id); place != state.places.end()) {
+    place->second.passed_over = true;
+  }
+}
+
 void Judge::PutBack(const Try& what, Instant now) {
   Lock& state = locks_[what.lock];
   if (state.turn.to.lease_id != what.lease_id || state.phase != Phase::kOffered) return;

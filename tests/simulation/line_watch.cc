@@ -287,7 +287,9 @@ void LineWatch::OnWithdraw(const Operation& operation) {
   const Try what{operation.lock, operation.lease_id(), std::string(operation.arguments[2])};
   const std::string_view scope = operation.arguments[3];
   const int64_t outcome = operation.outcome();
-  if (scope == "S" || scope == "R" || scope == "B" || scope == "C") {
+  if (scope == "S" || scope == "R" || scope == "B" || scope == "C" || scope == "P" ||
+      scope == "T") {
+    if (outcome == 1 && scope == "P") judge_.PassedOver(what, operation.now);
     if (outcome == 1 && scope == "B") judge_.PutBack(what, operation.now);
     if (outcome == 1 && scope == "C") judge_.ClaimWithdrawn(what, operation.now);
     if (outcome == 1 && scope == "S") judge_.SetAside(what, operation.now);

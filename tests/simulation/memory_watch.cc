@@ -124,6 +124,8 @@ core::WithdrawResult MemoryWatch::Withdraw(const std::string& daemon,
   switch (request.scope) {
     case core::WithdrawScope::kSetAside:  // There are no offers.
     case core::WithdrawScope::kPutBack:
+    case core::WithdrawScope::kPassOver:
+    case core::WithdrawScope::kLetClaimStand:
     case core::WithdrawScope::kClaim:
       break;
     case core::WithdrawScope::kRelease:

@@ -53,6 +53,9 @@ class StoreLink final : public redis::Node, public Link {
   void Strike(const Fault& fault) override;
   void Cut(core::Micros duration) override;
 
+  // Whether the daemon has been told that too few replicas confirm.
+  bool misses_replicas() const { return replicas_missing_; }
+
   // Whether a call may still be executed by a store whose marker has only so many beats.
   bool HasUnderWay(int64_t beats) const;
 

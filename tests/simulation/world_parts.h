@@ -74,6 +74,7 @@ class World {
   void RestartNode(const Fault& fault);
   void TakeReplicasAway(Micros lasts);
   void LinesStandStillUntil(Instant until);
+  void KeepReplicasMissing(Daemon& daemon, Instant until);
   void KeepAway(size_t index, Micros lasts);
   uint64_t Misled() const;
   bool HasWitness(size_t besides) const;

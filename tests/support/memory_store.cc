@@ -225,6 +225,8 @@ WithdrawResult MemoryServer::Withdraw(const core::WithdrawRequest& request) {
     case core::WithdrawScope::kPutBack:
     case core::WithdrawScope::kClaim:
       return WithdrawResult::kKept;
+    case core::WithdrawScope::kPassOver:
+    case core::WithdrawScope::kLetClaimStand:
     case core::WithdrawScope::kRelease:
       if (!is_keeper || !IsLive(*record)) return WithdrawResult::kKept;
       record->voids[request.lease_id] = {Void::kReleased};

@@ -92,14 +92,14 @@ local function extend(key, record, old_lease_end, ttl, keeper, is_plain)
       local whole, text_end = redis.call('GET', key), long_voids_at(record)
       hold_end = acquired_of(record) + hold_before(whole, text_end)
     end
-    only_claimed = is_only_claimed(record)
-    if only_claimed then set_told(key, record) end
     local max_hold_end = max_hold_end_of(record)
     lease_end = max(old_lease_end, lease_end)
     if max_hold_end > 0 and max_hold_end < lease_end then lease_end = max_hold_end end
     local lock_delay = lock_delay_of(record)
     local closed_until = max(lease_end + lock_delay * 1000, hold_end)
     if lock_delay > 0 and is_beyond_ceiling(ttl, lock_delay) then return 5, ttl + lock_delay end
+    only_claimed = is_only_claimed(record)
+    if only_claimed then set_told(key, record) end
     columns = format('%016d %016d', lease_end, closed_until)
     kept = collect_at(max(token, closed_until))
     told = terms_text(ttl, lock_delay, max_hold_end, hold_end)
@@ -116,7 +116,8 @@ return each({32, 8, 0, 0}, 4, function(key, at, line)
   local record = read_header(key, principal)
   if record == '' then return in_quarantine() and 4 or 3 end
   local tail = sub(record, 226, 227)
-  local is_plain = sub(record, 1, 2) == '1 ' and (tail == 'C\n' or tail == 'D\n')
+  local is_plain = sub(record, 1, 2) == '1 ' and
+    (tail == 'C\n' or tail == 'D\n' or tail == 'R\n' or tail == 'K\n')
   if not is_plain and not is_readable(record) then return fault_of(record) end
   if lease_id_of(record) ~= lease_id or not is_current(record) then
     return in_quarantine() and 4 or 3

@@ -146,7 +146,7 @@ local function long_voids_at(record) return TEXT_AT + text_bytes_of(record) end
 local function voids_at(record) return is_short(record) and short_voids_at(record) or long_voids_at(record) end
 
 -- Whether hold_at_least is asked, by the column claim of an entry of the line, or of a record.
-local function asks_hold(claim) return find('cdkrls', claim, 1, true) end
+local function asks_hold(claim) return find('cdkr', claim, 1, true) end
 
 -- Whether the lease's client has claimed it with min_assurance, and nobody else was told of it since.
 local function is_only_claimed(record) return find('LSls', claim_of(record), 1, true) end

@@ -15,13 +15,14 @@
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id (32 digits, a space and its digest: 8 characters), attempt
 --            (6 digits), keeper (32 digits), scope (L: a lease too, U: only what is unclaimed, S: only an
---            offer, whose place is set aside, B: only an offer, whose waiter goes back to its place, R: only
---            a lease, which is released, C: only a lease, whoever keeps it, that its client has claimed
---            without being told of it since), and of B and C its token (16 digits), else 0
+--            offer, whose place is set aside, P: the same of the offer with this token, B: only an offer, whose
+--            waiter goes back to its place, R: only a lease, which is released, C: only a lease, whoever keeps
+--            it, that its client has claimed without being told of it since, T: nothing, but C no longer finds
+--            that lease), and of P, B, C and T its token (16 digits), else 0
 -- Returns    {now (us), then for each lock: outcome, more, position, seen}
---            1 WITHDRAWN, set aside, put back or released; 2 NOT_GRANTED: nothing is granted to this attempt, and now nothing can be
+--            1 WITHDRAWN, set aside, put back, released or told; 2 NOT_GRANTED: nothing is granted to this attempt, and now nothing can be
 --            3 KEPT: the grant, or the place in line, has another keeper, or was claimed and is out of scope,
---            or there is nothing to set aside, to put back or to release;
+--            or there is nothing to set aside, to put back or to release, or the holder was told of its claim;
 --            if it is that of an earlier attempt, nothing can be granted to this one
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
@@ -56,10 +57,12 @@ local function keep(key, line, record, attempt)
   return 3
 end
 
--- The lease id is the record's. Its client was told of an earlier offer and has not claimed it: this one
--- lapses now, and its place is not offered the lock again until the client is heard of.
-local function set_aside(key, line, record, keeper)
+-- The lease id is the record's. Its client was told of an earlier offer and has not claimed it, or its daemon
+-- cannot pass offers on now: this one lapses now, and its place is not offered the lock again until it
+-- acquires again. `token`: of the offer, 0 for any.
+local function set_aside(key, line, record, keeper, token)
   if not runs(record, 'O') or keeper_of(record) ~= keeper or keeper == NOBODY then return 3 end
+  if token ~= 0 and token_of(record) ~= token then return 3 end
   if not line then return LINE end
   local number = number_of(line, lease_id_of(record)) -- two keys
   local entry = number and entry_at(line, number) -- two keys
@@ -92,6 +95,13 @@ local function withdraw_claim(key, line, record, token)
   if has_line(record) and not line then return LINE end
   write_ended(key, record, 'W', previous_of(record), 'W' .. sub(record, 154, 159))
   if line then return 1, hand_over_ended(key, line) end -- two keys
+  return 1
+end
+
+-- The lease id is the record's. Its client is told of its claim now.
+local function let_claim_stand(key, record, token)
+  if not is_live(record) or token_of(record) ~= tonumber(token) or not is_only_claimed(record) then return 3 end
+  set_told(key, record)
   return 1
 end
 
@@ -147,13 +157,14 @@ return each({41, 6, 32, 1, 16}, 4, function(key, at, line)
   if fault then return fault end
   local scope = ARGV[at + 3]
   if record and lease_id_of(record) == lease_id then
-    if scope == 'S' then return set_aside(key, line, record, keeper) end
+    if find('SP', scope, 1, true) then return set_aside(key, line, record, keeper, tonumber(ARGV[at + 4])) end
     if scope == 'B' then return put_back(key, line, record, keeper, ARGV[at + 4]) end
     if scope == 'R' then return release_kept(key, line, record, keeper) end
     if scope == 'C' then return withdraw_claim(key, line, record, ARGV[at + 4]) end
+    if scope == 'T' then return let_claim_stand(key, record, ARGV[at + 4]) end
     return withdraw_holder(key, line, record, attempt, keeper, scope)
   end
-  if find('SBRC', scope, 1, true) then return 3 end
+  if find('SPBRCT', scope, 1, true) then return 3 end
   if record and has_line(record) and not line then return LINE end
   local waiting, position = nil, 0 -- two keys
   if line then waiting, position = withdraw_waiter(line, lease_id, keeper) end -- two keys

@@ -89,13 +89,16 @@ class LineContract : public RedisContract {
     request.token = token;
     return Ask(request).value_or(WithdrawResult::kNotGranted);
   }
-  WithdrawResult TakeBackClaim(const core::Lease& claimed) {
+  WithdrawResult AskOf(const core::Lease& claimed, core::WithdrawScope scope) {
     const core::WithdrawRequest request{.name = claimed.name,
                                         .lease_id = claimed.lease_id,
                                         .deadline = Deadline(),
-                                        .scope = core::WithdrawScope::kClaim,
+                                        .scope = scope,
                                         .token = claimed.token};
     return Ask(request).value_or(WithdrawResult::kNotGranted);
+  }
+  WithdrawResult TakeBackClaim(const core::Lease& claimed) {
+    return AskOf(claimed, core::WithdrawScope::kClaim);
   }
 
   // Who is offered the lock after the offer before has lapsed, and all who were parked are back.
@@ -326,7 +329,7 @@ TEST_P(LineContract, ClaimSaysWhatItsClientHasAskedForWhicheverDaemonItGoesTo) {
   }
 }
 
-// Three ways to tell a holder that it has the lease; none of them moves its end.
+// Ways to tell a holder that it has the lease; none of them moves its end.
 TEST_P(LineContract, ClaimOfWhichItsHolderWasToldSinceStays) {
   const auto extend = [this](const AcquireRequest& claimed) {
     return Ask(ExtendOf("a", claimed.lease_id)).ok();
@@ -340,8 +343,15 @@ TEST_P(LineContract, ClaimOfWhichItsHolderWasToldSinceStays) {
     again.keeper = core::Keeper(2, 7);
     return Ask(again, 1).ok();
   };
-  const std::vector<std::function<bool(const AcquireRequest&)>> ways = {extend, extend_less,
-                                                                        repeat};
+  const auto let_stand = [this](const AcquireRequest& claimed) {
+    core::Lease lease;
+    lease.name = claimed.name;
+    lease.lease_id = claimed.lease_id;
+    lease.token = Get("a").token;
+    return AskOf(lease, core::WithdrawScope::kLetClaimStand) == WithdrawResult::kWithdrawn;
+  };
+  const std::vector<std::function<bool(const AcquireRequest&)>> ways = {extend, extend_less, repeat,
+                                                                        let_stand};
   for (const auto& tell : ways) {
     for (const Millis hold : {Millis(0), Millis(1)}) {
       AcquireRequest request = AssuredOf(NewId());
@@ -368,6 +378,50 @@ TEST_P(LineContract, FirstExtendAfterAClaimSaysWhatWasAskedForOnceMore) {
   EXPECT_EQ(Extend(ExtendOf("a", Id(1))).asked, core::Assurance::kReplicas);
 
   EXPECT_EQ(Extend(ExtendOf("a", Id(1))).asked, core::Assurance::kNone);
+}
+
+// The longer lease has to be told of first, so nobody was told of anything.
+TEST_P(LineContract, ExtendThatIsTooLongTellsNobody) {
+  AcquireRequest request = AssuredOf(Id(1));
+  request.lock_delay = Millis(1);
+  Offer(request, Id(9));
+  ASSERT_EQ(Extend(ExtendOf("a", Id(1))).asked, core::Assurance::kReplicas);
+
+  EXPECT_EQ(Extend(ExtendOf("a", Id(1), request.ttl * 2)).asked, core::Assurance::kReplicas);
+}
+
+// Two that cannot have what they ask for must not keep the third out.
+TEST_P(LineContract, ThoseThatArePassedOverKeepTheirPlacesAndOthersHaveATurn) {
+  Offer(AssuredOf(Id(1)), Id(9));
+  Stand(AssuredOf(Id(2)));
+  const int64_t second = number_;
+  Stand(WaiterOf(Id(3)));
+  Listen();
+  const auto pass_over = [this](const LeaseId& id) {
+    core::WithdrawRequest over = WithdrawOf(AssuredOf(id));
+    over.scope = core::WithdrawScope::kPassOver;
+    over.token = Get("a").token;
+    return Ask(over).value_or(WithdrawResult::kNotGranted);
+  };
+  EXPECT_EQ(pass_over(Id(1)), WithdrawResult::kWithdrawn);
+  EXPECT_EQ(pass_over(Id(1)), WithdrawResult::kKept) << "it has no offer any more";
+  EXPECT_EQ(pass_over(Id(2)), WithdrawResult::kWithdrawn);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(3))).ok());
+
+  Stand(AssuredOf(Id(2)));
+  EXPECT_EQ(number_, second);
+}
+
+TEST_P(LineContract, OfferOfBeforeIsNotPassedOver) {
+  Offer(AssuredOf(Id(1)), Id(9));
+  core::WithdrawRequest over = WithdrawOf(AssuredOf(Id(1)));
+  over.scope = core::WithdrawScope::kPassOver;
+  over.token = {Get("a").token.value - 1};
+
+  EXPECT_EQ(Ask(over).value_or(WithdrawResult::kNotGranted), WithdrawResult::kKept);
+
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
 }
 
 TEST_P(LineContract, OnlyAClaimThatAsksForAssuranceIsTakenBack) {

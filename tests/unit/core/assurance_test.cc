@@ -245,6 +245,9 @@ TEST_F(AssuranceTest, ClaimNeedsWhatTheStoreSaysThatItsClientHasAskedFor) {
   ASSERT_TRUE(extended_.came() && extended_.value().ok());
   EXPECT_EQ(extended_.value()->assurance, Assurance::kReplicas);
   EXPECT_EQ(locks_.outstanding(), 0U);
+  EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kLetClaimStand)
+      << "so that the next extend need not be confirmed";
+  EXPECT_EQ(store_.withdrawals.front().token, lease.token);
 }
 
 TEST_F(ReplicasTest, HeartbeatWaitsForNoConfirmation) {
@@ -300,7 +303,7 @@ TEST_F(ReplicasTest, OfferOfWhichTooLittleIsConfirmedIsPutBackAndItsWaiterGoesOn
 }
 
 // Those behind a waiter whose daemon cannot confirm anything must not wait for ever.
-TEST_F(ReplicasTest, SecondOfferOfWhichTooLittleIsConfirmedLapses) {
+TEST_F(ReplicasTest, WaiterWhoseOffersAreNotConfirmedIsPassedOverAndStandsAgain) {
   Wait(Request(), ClaimMode::kByClient);
   HearOfOffer(8);
   store_.confirmations.Answer(Assurance::kMemory);
@@ -308,13 +311,36 @@ TEST_F(ReplicasTest, SecondOfferOfWhichTooLittleIsConfirmedLapses) {
   HearOfOffer(9);
   store_.confirmations.Answer(Assurance::kMemory);
 
-  EXPECT_EQ(store_.withdrawals.size(), 0U);
+  EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kPassOver);
+  EXPECT_EQ(store_.withdrawals.front().token, FencingToken{9});
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
   HearOfOffer(9);
   EXPECT_EQ(store_.confirmations.size(), 0U) << "it is known not to be confirmed";
   EXPECT_EQ(locks_.waiting(), 1U);
+  for (int tries = 0; tries < 2; ++tries) {
+    EXPECT_EQ(store_.acquires.size(), 0U);
+    executor_.AdvanceUntil([this] { return store_.acquires.size() > 0; }, seconds(3));
+    ASSERT_EQ(store_.acquires.size(), 1U) << "it has to stand again, however often that fails";
+    if (tries == 0) store_.acquires.Answer(Error(ErrorReason::kStoreUnavailable, "away"));
+  }
+  store_.acquires.Answer(AcquireOutcome(Waiting{.number = 7, .position = 1}));
+
   HearOfOffer(10);
   store_.confirmations.Answer(Assurance::kReplicas);
   EXPECT_TRUE(acquired_.came() && acquired_.value().ok());
+}
+
+TEST_F(ReplicasTest, AcquireThatDoesNotWaitIsTakenBackIfItsOfferIsNotConfirmed) {
+  AcquireRequest request = Request();
+  request.claim = ClaimMode::kByClient;
+  locks_.Acquire(request, acquired_.Into());
+  AnswerWithOffer();
+  store_.confirmations.Answer(Assurance::kMemory);
+
+  EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kLeaseToo);
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+  ASSERT_TRUE(acquired_.came());
+  EXPECT_EQ(Reason(), ErrorReason::kAssuranceNotReached);
 }
 
 TEST_F(ReplicasTest, OfferInTheReplyIsPutBackToo) {

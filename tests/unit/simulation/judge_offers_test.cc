@@ -33,6 +33,38 @@ TEST_F(JudgeOffersTest, OfferIsDeclinedOnceItsCallHasAnAnswer) {
   ExpectNone();
 }
 
+TEST_F(JudgeOffersTest, OfferIsPassedOverUnlessItsClientKnowsOfIt) {
+  OfferToTheFirstWaiter();
+  judge_.PassedOver(TryOf('b', 2, 1), At(20));
+  Offer(TryOf('c', 2, 2), 3, 20);
+  ExpectNone();
+  judge_.Delivered(TryOf('c', 2, 2));
+  judge_.PassedOver(TryOf('c', 2, 2), At(30));
+  ExpectOne("an offer of a to cccccccc, which knows of it, was passed over");
+}
+
+TEST_F(JudgeOffersTest, LeaseIsToldOfWhichLessIsConfirmedThanItsOfferAskedFor) {
+  OfferToTheFirstWaiter();
+  Try what = TryOf('b', 2, 1);
+  what.min_assurance = core::Assurance::kReplicas;
+  core::Lease lease;
+  lease.name = what.lock;
+  lease.lease_id = *core::LeaseId::Parse(what.lease_id);
+  for (const auto& [assurance, tries] :
+       {std::pair(core::Assurance::kReplicas, 1), std::pair(core::Assurance::kDisk, 3)}) {
+    judge_.OfferTold(what);
+    for (int i = 0; i < tries; ++i) judge_.ClaimTried(what.lock, what.lease_id);
+    lease.assurance = assurance;
+    judge_.LeaseTold(lease);
+    judge_.LeaseTold(lease);
+    ExpectNone();
+  }
+  judge_.OfferTold(what);
+  judge_.ClaimTried(what.lock, what.lease_id);
+  judge_.LeaseTold(lease);
+  ExpectOne("bbbbbbbb was told that it has claimed a, of which too little is confirmed");
+}
+
 // B has let its offer lapse, and so has C. Now B is offered the lock again.
 TEST_F(JudgeOffersTest, ClientThatLetAnOfferLapseCostsASecondOneToo) {
   OfferToTheFirstWaiter();
