@@ -12,8 +12,9 @@ namespace lockkeeper::audit {
 // Thread-safety: loop-thread only. Lifetime: borrows `metrics` and `trail`.
 class AuditedLockObserver final : public telemetry::TelemetryLockObserver {
  public:
-  AuditedLockObserver(telemetry::Logger logger, telemetry::Metrics& metrics, Trail& trail)
-      : TelemetryLockObserver(logger, metrics), trail_(trail) {}
+  AuditedLockObserver(telemetry::Logger logger, telemetry::Metrics& metrics, core::Millis slow_wait,
+                      Trail& trail)
+      : TelemetryLockObserver(logger, metrics, slow_wait), trail_(trail) {}
 
   void OnWithdrawalEnded(std::string_view lock_name, core::WithdrawalEnd end) override;
   void OnExpiredLeaseReplaced(std::string_view lock_name, core::FencingToken token) override;

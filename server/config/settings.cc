@@ -264,6 +264,12 @@ constexpr Setting kSettings[] = {
      .meaning =
          "Acquires of one principal that may wait in this daemon; without authentication all "
          "callers are one principal. Beyond it WAITER_LIMIT."},
+    {.key = "waiters.slow_wait",
+     .field = At<&Config::waiters, &WaitersConfig::slow_wait>(),
+     .low = 1,
+     .high = 24 * kHour,
+     .meaning = "A lock that is granted after a longer wait is counted "
+                "(lockkeeper_slow_wait_total) and logged (lock.slow_wait)."},
 
     {.key = "access.policy_file",
      .field = At<&Config::access, &AccessConfig::policy_file>(),

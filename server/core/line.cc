@@ -141,7 +141,7 @@ Offer Line::OfferOf(const Lease& offered, const AcquireRequest& request) {
 // The acquire stands in line at `place`.
 void Line::Wait(AcquireRequest request, const Waiting& place, Instant arrived,
                 Done<AcquireAnswer> done) {
-  observer_.OnWaitBegan(request);
+  observer_.OnWaitBegan(request, place.position);
   const Instant wait_end = CallDeadlines::OfWait(request, arrived);
   std::unique_ptr<LocalLine>& line = lines_[request.name];
   if (!line) {
@@ -389,23 +389,25 @@ void Line::Answer(LineWaiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
   const Instant arrived = waiter.arrived;
   const Keeper keeper = waiter.request.keeper;
   LocalLine& line = *waiter.line;
+  observer_.OnWaitEnded(line.name, keeper, end,
+                        std::chrono::duration_cast<Micros>(clock_.Now() - arrived));
   by_keeper_.erase(&waiter);
   line.waiters.erase(line.waiters.find(waiter.request.lease_id));
   if (line.waiters.empty()) {
     polls_due_.Cancel(line);
     lines_.erase(lines_.find(line.name));
   }
-  observer_.OnWaitEnded(keeper, end, std::chrono::duration_cast<Micros>(clock_.Now() - arrived));
   std::move(done)(std::move(answer));
 }
 
 void Line::AnswerLater(LineWaiter& waiter, absl::Status error) {
   by_keeper_.erase(&waiter);
   executor_.Post([&observer = observer_, &clock = clock_, caller_left = waiter.caller_left,
-                  keeper = waiter.request.keeper, arrived = waiter.arrived,
-                  done = std::move(waiter.done), error = std::move(error)]() mutable {
+                  name = waiter.line->name, keeper = waiter.request.keeper,
+                  arrived = waiter.arrived, done = std::move(waiter.done),
+                  error = std::move(error)]() mutable {
     const absl::StatusOr<AcquireAnswer> answer = std::move(error);
-    observer.OnWaitEnded(keeper, caller_left ? WaitEnd::kCallerLeft : WaitEndOf(answer),
+    observer.OnWaitEnded(name, keeper, caller_left ? WaitEnd::kCallerLeft : WaitEndOf(answer),
                          std::chrono::duration_cast<Micros>(clock.Now() - arrived));
     std::move(done)(answer.status());
   });

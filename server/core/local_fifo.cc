@@ -166,7 +166,7 @@ void LocalFifo::Join(AcquireRequest request, Instant arrived, Done<AcquireAnswer
 }
 
 void LocalFifo::Begin(Waiter& waiter) {
-  observer_.OnWaitBegan(waiter.request);
+  observer_.OnWaitBegan(waiter.request, static_cast<int32_t>(waiter.queue->waiters.size()));
   by_keeper_[waiter.request.keeper] = &waiter;
   const Instant end = CallDeadlines::OfWait(waiter.request, waiter.arrived);
   const auto delay = std::chrono::duration_cast<Micros>(end - clock_.Now());
@@ -343,7 +343,7 @@ void LocalFifo::Answer(Waiter& waiter, absl::StatusOr<AcquireAnswer> answer) {
 }
 
 void LocalFifo::Report(const Waiter& waiter, const absl::StatusOr<AcquireAnswer>& answer) {
-  observer_.OnWaitEnded(waiter.request.keeper,
+  observer_.OnWaitEnded(waiter.request.name, waiter.request.keeper,
                         waiter.caller_left ? WaitEnd::kCallerLeft : WaitEndOf(answer),
                         std::chrono::duration_cast<Micros>(clock_.Now() - waiter.arrived));
 }

@@ -151,7 +151,14 @@ void LockManager::TakeBackClaim(const Lease& lease, Instant deadline, Done<Lease
 void LockManager::Release(ReleaseRequest request, Done<ReleaseAnswer> done) {
   if (RefusesAdmission(done)) return;
   request.deadline = deadlines_.OfCall(request.deadline);
-  waiters_.Release(request, Counted(std::move(done)));
+  ++operations_;
+  waiters_.Release(request,
+                   [this, done = std::move(done)](absl::StatusOr<ReleaseAnswer> answer) mutable {
+                     --operations_;
+                     if (answer.ok() && answer->held > Micros(0))
+                       observer_.OnReleased(answer->held);
+                     std::move(done)(std::move(answer));
+                   });
 }
 
 void LockManager::Fence(FenceRequest request, Done<FenceAnswer> done) {

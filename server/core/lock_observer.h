@@ -36,10 +36,14 @@ class LockObserver {
   // A withdrawal has ended.
   virtual void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) = 0;
 
-  // An acquire stands in line. Its wait is over, `waited` after the acquire came. The two come in
-  // pairs, with the same keeper.
-  virtual void OnWaitBegan(const AcquireRequest& /*request*/) {}
-  virtual void OnWaitEnded(const Keeper& /*keeper*/, WaitEnd /*end*/, Micros /*waited*/) {}
+  // An acquire stands in line, at this place; 0 if that is not known. Its wait is over, `waited`
+  // after the acquire came. The two come in pairs, with the same keeper.
+  virtual void OnWaitBegan(const AcquireRequest& /*request*/, int32_t /*position*/) {}
+  virtual void OnWaitEnded(std::string_view /*lock_name*/, const Keeper& /*keeper*/,
+                           WaitEnd /*end*/, Micros /*waited*/) {}
+
+  // A lease was released by its holder.
+  virtual void OnReleased(Micros /*held*/) {}
 
   // A grant followed a lease that had ended without a release.
   virtual void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) = 0;

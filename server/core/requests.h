@@ -102,6 +102,7 @@ enum class NotReleasedReason { kNone = 0, kExpired = 1, kNotHolder = 2, kWaiterR
 
 struct ReleaseAnswer {
   NotReleasedReason not_released = NotReleasedReason::kNone;
+  Micros held{};  // How long the lease was held that this released. Zero if an earlier one did.
 
   bool released() const { return not_released == NotReleasedReason::kNone; }
 };
@@ -131,9 +132,9 @@ enum class WithdrawScope {
   kPutBack,   // An offer, as if it had not been made: its waiter is next again.
   kRelease,   // A lease, which ends as if its holder had released it.
   kClaim,     // A lease, whoever keeps it, of which nobody was told since its client claimed it.
-};
   kPassOver,  // As kSetAside, of one offer, whose waiter goes on waiting.
   kLetClaimStand,  // Nothing more, with kClaim: its client is told of the lease now.
+};
 
 // Takes back a grant whose caller is gone, of which too little was confirmed, or which a session
 // has kept until its end. Does nothing unless `keeper` still keeps it; of kClaim, whoever does.

@@ -166,7 +166,8 @@ struct Daemon::Parts {
 absl::Status Daemon::Parts::OpenAudit() {
   const telemetry::Logger core_logger{log, "core"};
   if (config.audit.to.empty()) {
-    lock_observer = std::make_unique<telemetry::TelemetryLockObserver>(core_logger, metrics);
+    lock_observer = std::make_unique<telemetry::TelemetryLockObserver>(core_logger, metrics,
+                                                                       config.waiters.slow_wait);
   } else {
     auto sink = audit::OpenSink(config.audit.to);
     if (!sink.ok()) return sink.status();
@@ -175,7 +176,8 @@ absl::Status Daemon::Parts::OpenAudit() {
         audit::TrailOptions{.required = config.audit.required,
                             .queue_max = static_cast<size_t>(config.audit.queue_max)},
         telemetry::Logger{log, "audit"}, metrics);
-    lock_observer = std::make_unique<audit::AuditedLockObserver>(core_logger, metrics, *trail);
+    lock_observer = std::make_unique<audit::AuditedLockObserver>(core_logger, metrics,
+                                                                 config.waiters.slow_wait, *trail);
   }
   reloads.emplace(metrics, logger, trail.get());
   return absl::OkStatus();

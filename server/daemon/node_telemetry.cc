@@ -36,6 +36,9 @@ NodeTelemetry::NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metri
       reconnects_(metrics.redis_reconnects()),
       script_reloads_(metrics.script_reloads()),
       primaries_(metrics.redis_primaries()),
+      confirmed_(metrics.Confirmations("confirmed")),
+      not_confirmed_(metrics.Confirmations("not_confirmed")),
+      metrics_(metrics),
       failed_limit_(kFailedInterval) {
   for (const redis::ScriptSource& script : redis::AllScripts()) {
     scripts_.emplace(script.name, &metrics.ForScript(script.name));
@@ -62,6 +65,16 @@ void NodeTelemetry::OnConnectFailed(size_t connection, const redis::StoreProblem
   logger_.WriteLimited(failed_limit_, LogLevel::kWarn, "redis.connect_failed",
                        "A connection attempt to Redis failed; the daemon retries",
                        {field::Connection(connection), field::Problem(problem.text)});
+}
+
+void NodeTelemetry::OnConfirmationEnded(bool confirmed, core::Micros elapsed) {
+  (confirmed ? confirmed_ : not_confirmed_).Observe(elapsed);
+}
+
+// Daemons without Sentinels have no such metric.
+void NodeTelemetry::OnHeard(size_t heard, size_t known) {
+  metrics_.Sentinels("heard").Set(static_cast<double>(heard));
+  metrics_.Sentinels("known").Set(static_cast<double>(known));
 }
 
 void NodeTelemetry::OnScriptLoadedAgain(std::string_view script) {

@@ -30,10 +30,12 @@ class NodeTelemetry final : public redis::NodeObserver, public redis::SentinelOb
   void OnConnected(size_t connection, std::string_view server_version) override;
   void OnConnectionLost(size_t connection, const redis::StoreProblem& problem) override;
   void OnConnectFailed(size_t connection, const redis::StoreProblem& problem) override;
+  void OnConfirmationEnded(bool confirmed, core::Micros elapsed) override;
   void OnScriptLoadedAgain(std::string_view script) override;
   void OnScriptCallEnded(std::string_view script, redis::ScriptCallEnd end,
                          core::Micros elapsed) override;
   void OnPrimary(std::string_view address, int64_t config_epoch) override;
+  void OnHeard(size_t heard, size_t known) override;
   void OnNoPrimary(const redis::StoreProblem& problem) override;
 
  private:
@@ -43,6 +45,9 @@ class NodeTelemetry final : public redis::NodeObserver, public redis::SentinelOb
   const telemetry::Counter reconnects_;
   const telemetry::Counter script_reloads_;
   const telemetry::Counter primaries_;
+  const telemetry::Histogram confirmed_;
+  const telemetry::Histogram not_confirmed_;
+  telemetry::Metrics& metrics_;
   std::unordered_map<std::string_view, telemetry::ScriptMetrics*> scripts_;
   std::set<size_t> connected_before_;
   telemetry::LogLimit connected_limit_;

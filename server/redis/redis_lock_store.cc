@@ -298,40 +298,39 @@ void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
 
 void RedisLockStore::Release(const core::ReleaseRequest& request,
                              core::Done<core::ReleaseAnswer> done) {
-  constexpr size_t kReleaseReplyWidth = 2;
-  queue_.Submit({.script = &kReleaseScript,
-                 .lock_name = request.name,
-                 .arguments = CommandPart({EncodeLeaseId(request.lease_id), request.principal}),
-                 .reply_width = kReleaseReplyWidth,
-                 .lease_id = request.lease_id,
-                 .line_key = LineKeyOf(request.name),
-                 .survives_clock_step = true,
-                 .deadline = request.deadline,
-                 .done = [this, lease_id = request.lease_id, principal = request.principal,
-                          done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
-                   using core::NotReleasedReason;
-                   if (!reply.ok()) return std::move(done)(reply.status());
-                   if (reply->values[1].integer == 1)
-                     GoOnHandingOver(std::string(reply->lock_name));
-                   using enum ReleaseScriptOutcome;
-                   const ReleaseScriptOutcome outcome{OutcomeOf(*reply)};
-                   // Otherwise its proof would bring the lease back after a loss.
-                   if (outcome == kReleased || outcome == kNotHolder)
-                     proofs_.Ended(reply->route, lease_id, principal);
-                   switch (outcome) {
-                     case kReleased:
-                       return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNone});
-                     case kExpired:
-                       return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kExpired});
-                     case kNotHolder:
-                       return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNotHolder});
-                     case kLeftLine:
-                       return std::move(done)(
-                           core::ReleaseAnswer{NotReleasedReason::kWaiterRemoved});
-                     default:
-                       return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
-                   }
-                 }});
+  constexpr size_t kReleaseReplyWidth = 3;
+  queue_.Submit(
+      {.script = &kReleaseScript,
+       .lock_name = request.name,
+       .arguments = CommandPart({EncodeLeaseId(request.lease_id), request.principal}),
+       .reply_width = kReleaseReplyWidth,
+       .lease_id = request.lease_id,
+       .line_key = LineKeyOf(request.name),
+       .survives_clock_step = true,
+       .deadline = request.deadline,
+       .done = [this, lease_id = request.lease_id, principal = request.principal,
+                done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+         using core::NotReleasedReason;
+         if (!reply.ok()) return std::move(done)(reply.status());
+         if (reply->values[1].integer == 1) GoOnHandingOver(std::string(reply->lock_name));
+         using enum ReleaseScriptOutcome;
+         const ReleaseScriptOutcome outcome{OutcomeOf(*reply)};
+         // Otherwise its proof would bring the lease back after a loss.
+         if (outcome == kReleased || outcome == kNotHolder)
+           proofs_.Ended(reply->route, lease_id, principal);
+         switch (outcome) {
+           case kReleased:
+             return std::move(done)(core::ReleaseAnswer{.held = Micros(reply->values[2].integer)});
+           case kExpired:
+             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kExpired});
+           case kNotHolder:
+             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kNotHolder});
+           case kLeftLine:
+             return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kWaiterRemoved});
+           default:
+             return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
+         }
+       }});
 }
 
 void RedisLockStore::Confirm(const std::string& name, core::Assurance wanted,

@@ -22,13 +22,18 @@
 
 namespace lockkeeper::rpc {
 
-// Thread-safety: thread-safe. Lifetime: borrows `access`, `clock` and `auditor`.
+// Thread-safety: thread-safe. Lifetime: borrows `access`, `clock`, `auditor` and `metrics`.
 class Gate {
  public:
   // `daemon_id` is new at each start of a daemon.
   Gate(const core::ConfiguredLimits& limits, const access::AccessControl& access,
-       const core::Clock& clock, Auditor& auditor, uint64_t daemon_id)
-      : limits_(limits), access_(access), clock_(clock), auditor_(auditor), daemon_id_(daemon_id) {}
+       const core::Clock& clock, Auditor& auditor, telemetry::Metrics& metrics, uint64_t daemon_id)
+      : limits_(limits),
+        access_(access),
+        clock_(clock),
+        auditor_(auditor),
+        metrics_(metrics),
+        daemon_id_(daemon_id) {}
 
   // Counts a call. One Leave() follows, whatever the answer.
   Arrival Enter();
@@ -59,6 +64,7 @@ class Gate {
   const access::AccessControl& access_;
   const core::Clock& clock_;
   Auditor& auditor_;
+  telemetry::Metrics& metrics_;
   const uint64_t daemon_id_;
   access::UsageBook usage_;
   std::atomic<uint64_t> next_keeper_{1};

@@ -19,6 +19,8 @@ using access::Usage;
 using core::ErrorReason;
 using core::Millis;
 
+constexpr std::string_view kRate = "operations_per_second";
+
 absl::Status TooLong(const Caller& caller, std::string_view field, std::string_view quota,
                      Millis most) {
   return core::InvalidField(field, "has to be at most " + text::FormatDuration(most) +
@@ -47,18 +49,22 @@ struct Applier {
           std::tuple("lock_delay", request.lock_delay, "max_lock_delay", quotas.max_lock_delay),
           std::tuple("hold_at_least", request.hold_at_least, "max_hold_at_least",
                      quotas.max_hold_at_least)}) {
-      if (most && value > *most) return TooLong(caller, field, quota, *most);
+      if (most && value > *most) return Refused(quota, TooLong(caller, field, quota, *most));
     }
     Usage::Hold waiter;
     if (quotas.waiters && request.wait_timeout > Millis(0)) {
       waiter = Usage::Take(usage, Usage::Kind::kWaiter, *quotas.waiters);
-      if (!waiter) return TooMany(caller, ErrorReason::kWaiterLimit, "waiters", *quotas.waiters);
+      if (!waiter) {
+        return Refused("waiters",
+                       TooMany(caller, ErrorReason::kWaiterLimit, "waiters", *quotas.waiters));
+      }
     }
     if (quotas.leases) {
       operation.holds.lease =
           Usage::TakeLease(usage, request.name, request.lease_id, *quotas.leases, now);
       if (!operation.holds.lease) {
-        return TooMany(caller, ErrorReason::kLeaseLimit, "leases", *quotas.leases);
+        return Refused("leases",
+                       TooMany(caller, ErrorReason::kLeaseLimit, "leases", *quotas.leases));
       }
     }
     operation.holds.waiter = std::move(waiter);
@@ -67,14 +73,15 @@ struct Applier {
 
   absl::Status operator()(const core::ExtendRequest& request) const {
     if (!quotas.max_ttl || request.ttl <= *quotas.max_ttl) return absl::OkStatus();
-    return TooLong(caller, "ttl", "max_ttl", *quotas.max_ttl);
+    return Refused("max_ttl", TooLong(caller, "ttl", "max_ttl", *quotas.max_ttl));
   }
 
   absl::Status operator()(const OpenSessionRequest&) const {
     if (!quotas.sessions) return absl::OkStatus();
     operation.holds.session = Usage::Take(usage, Usage::Kind::kSession, *quotas.sessions);
     if (operation.holds.session) return absl::OkStatus();
-    return TooMany(caller, ErrorReason::kRateLimit, "sessions", *quotas.sessions);
+    return Refused("sessions",
+                   TooMany(caller, ErrorReason::kRateLimit, "sessions", *quotas.sessions));
   }
 
   template <typename Other>
@@ -82,10 +89,16 @@ struct Applier {
     return absl::OkStatus();
   }
 
+  absl::Status Refused(std::string_view quota, absl::Status why) const {
+    metrics.QuotaRefusals(quota).Increment();
+    return why;
+  }
+
   const Caller& caller;
   const access::Quotas& quotas;
   const std::shared_ptr<Usage>& usage;
   core::Instant now;
+  telemetry::Metrics& metrics;
   Operation& operation;
 };
 
@@ -97,7 +110,7 @@ Usage::Urgency UrgencyOf(const Operation& operation) {
 }  // namespace
 
 absl::Status ApplyQuotas(Caller& caller, access::UsageBook& book, core::Instant now,
-                         Operation& operation) {
+                         telemetry::Metrics& metrics, Operation& operation) {
   // A session outlives the policy of today.
   const bool is_session = operation.verb() == Verb::kOpenSession;
   const bool has_quotas = caller.rights().has_quotas();
@@ -108,15 +121,17 @@ absl::Status ApplyQuotas(Caller& caller, access::UsageBook& book, core::Instant 
     const std::optional<Millis> early =
         caller.usage()->TakeOperation(*quotas.operations_per_second, UrgencyOf(operation), now);
     if (early) {
-      return core::ErrorWithDelay(
-          ErrorReason::kRateLimit,
-          DescriptionOf(caller.identity()) + " may make " +
-              std::to_string(*quotas.operations_per_second) +
-              " operations a second at this daemon: the quota operations_per_second",
-          *early);
+      metrics.QuotaRefusals(kRate).Increment();
+      return core::ErrorWithDelay(ErrorReason::kRateLimit,
+                                  DescriptionOf(caller.identity()) + " may make " +
+                                      std::to_string(*quotas.operations_per_second) +
+                                      " operations a second at this daemon: the quota " +
+                                      std::string(kRate),
+                                  *early);
     }
   }
-  return std::visit(Applier{caller, quotas, caller.usage(), now, operation}, operation.request);
+  return std::visit(Applier{caller, quotas, caller.usage(), now, metrics, operation},
+                    operation.request);
 }
 
 }  // namespace lockkeeper::rpc

@@ -8,14 +8,15 @@
 #include "core/types.h"
 #include "rpc/caller.h"
 #include "rpc/operation.h"
+#include "telemetry/metrics.h"
 
 namespace lockkeeper::rpc {
 
-// Counts the operation, and takes what it needs for as long as it lasts. A ttl or max_hold that the
-// client leaves to the server becomes what the quota allows.
-// Requires: the operation is valid, and the caller has the right to it.
-// Errors: INVALID_FIELD, RATE_LIMIT, WAITER_LIMIT, LEASE_LIMIT; each names the quota.
+// Counts the operation, or that it is refused, and takes what it needs for as long as it lasts. A
+// ttl or max_hold that the client leaves to the server becomes what the quota allows. Requires: the
+// operation is valid, and the caller has the right to it. Errors: INVALID_FIELD, RATE_LIMIT,
+// WAITER_LIMIT, LEASE_LIMIT; each names the quota.
 absl::Status ApplyQuotas(Caller& caller, access::UsageBook& book, core::Instant now,
-                         Operation& operation);
+                         telemetry::Metrics& metrics, Operation& operation);
 
 }  // namespace lockkeeper::rpc

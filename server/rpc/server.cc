@@ -68,7 +68,7 @@ struct Server::Impl {
       : deps(std::move(service_deps)),
         grpc_log(deps.logger),
         auditor(deps.logger, deps.audit),
-        gate(deps.limits, deps.access, deps.clock, auditor, deps.facts.daemon_id),
+        gate(deps.limits, deps.access, deps.clock, auditor, deps.metrics, deps.facts.daemon_id),
         recorder(deps, auditor),
         fair_share(deps.loop, deps.clock, [this] { return deps.locks.under_way(); }),
         locks(edge),

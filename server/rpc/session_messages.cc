@@ -319,6 +319,7 @@ void SessionReactor::Audit(Verb verb, Subject subject, const absl::Status& statu
 void SessionReactor::Beat() {
   session_->Heartbeat([this](absl::StatusOr<core::HeartbeatAnswer> answer) {
     for (const core::NotExtended& failed : answer->not_extended) {
+      if (failed.reason == core::ErrorReason::kLeaseLost) leases_lost_.Increment();
       Audit(Verb::kExtend, {.lock_name = failed.name},
             core::Error(failed.reason, "a heartbeat did not extend the lease"));
     }

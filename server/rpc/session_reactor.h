@@ -127,6 +127,7 @@ class SessionReactor final
   grpc::CallbackServerContext& call_;
   CallContext context_;
   const telemetry::Gauge leases_of_all_;
+  const telemetry::Counter leases_lost_;
 
   // Of the thread that reads.
   google::protobuf::Arena request_arena_;

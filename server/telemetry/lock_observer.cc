@@ -9,6 +9,7 @@ namespace {
 using core::WithdrawalEnd;
 
 constexpr core::Millis kExpiredInterval = std::chrono::seconds(5);
+constexpr core::Millis kSlowWaitInterval = std::chrono::seconds(5);
 
 std::string_view MessageOf(WithdrawalEnd end) {
   switch (end) {
@@ -27,8 +28,13 @@ std::string_view MessageOf(WithdrawalEnd end) {
 
 }  // namespace
 
-TelemetryLockObserver::TelemetryLockObserver(Logger logger, Metrics& metrics)
-    : logger_(logger), metrics_(metrics), expired_limit_(kExpiredInterval) {}
+TelemetryLockObserver::TelemetryLockObserver(Logger logger, Metrics& metrics,
+                                             core::Millis slow_wait)
+    : logger_(logger),
+      metrics_(metrics),
+      slow_wait_(slow_wait),
+      slow_wait_limit_(kSlowWaitInterval),
+      expired_limit_(kExpiredInterval) {}
 
 void TelemetryLockObserver::OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) {
   metrics_.withdrawals(end).Increment();
@@ -40,14 +46,26 @@ void TelemetryLockObserver::OnWithdrawalEnded(std::string_view lock_name, Withdr
   }
 }
 
-void TelemetryLockObserver::OnWaitBegan(const core::AcquireRequest&) { metrics_.waiters().Add(1); }
+void TelemetryLockObserver::OnWaitBegan(const core::AcquireRequest&, int32_t position) {
+  metrics_.waiters().Add(1);
+  if (position > 0) metrics_.line_positions().Observe(position);
+}
 
-// Writes no record, because the record of the request has the time that it waited.
-void TelemetryLockObserver::OnWaitEnded(const core::Keeper&, core::WaitEnd end,
-                                        core::Micros waited) {
+// The record of the request has the time that it waited, too, but not everybody keeps those.
+void TelemetryLockObserver::OnWaitEnded(std::string_view lock_name, const core::Keeper&,
+                                        core::WaitEnd end, core::Micros waited) {
   metrics_.waiters().Add(-1);
   metrics_.waits(end).Observe(waited);
+  const bool got_the_lock = end == core::WaitEnd::kGranted || end == core::WaitEnd::kOffered;
+  if (!got_the_lock || waited <= slow_wait_) return;
+  metrics_.slow_waits().Increment();
+  logger_.WriteLimited(
+      slow_wait_limit_, LogLevel::kInfo, "lock.slow_wait",
+      "A lock was granted after a long wait: it is held for long, or many want it",
+      {field::LockName(lock_name), field::Wait(std::chrono::duration_cast<core::Millis>(waited))});
 }
+
+void TelemetryLockObserver::OnReleased(core::Micros held) { metrics_.holds().Observe(held); }
 
 void TelemetryLockObserver::OnExpiredLeaseReplaced(std::string_view lock_name,
                                                    core::FencingToken token) {

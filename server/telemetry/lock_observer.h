@@ -12,16 +12,21 @@ namespace lockkeeper::telemetry {
 // Thread-safety: loop-thread only. Lifetime: borrows `metrics`.
 class TelemetryLockObserver : public core::LockObserver {
  public:
-  TelemetryLockObserver(Logger logger, Metrics& metrics);
+  // `slow_wait`: a lock that was granted after a longer wait is reported.
+  TelemetryLockObserver(Logger logger, Metrics& metrics, core::Millis slow_wait);
 
   void OnWithdrawalEnded(std::string_view lock_name, core::WithdrawalEnd end) override;
-  void OnWaitBegan(const core::AcquireRequest& request) override;
-  void OnWaitEnded(const core::Keeper& keeper, core::WaitEnd end, core::Micros waited) override;
+  void OnWaitBegan(const core::AcquireRequest& request, int32_t position) override;
+  void OnWaitEnded(std::string_view lock_name, const core::Keeper& keeper, core::WaitEnd end,
+                   core::Micros waited) override;
+  void OnReleased(core::Micros held) override;
   void OnExpiredLeaseReplaced(std::string_view lock_name, core::FencingToken token) override;
 
  private:
   const Logger logger_;
   Metrics& metrics_;
+  const core::Millis slow_wait_;
+  LogLimit slow_wait_limit_;
   LogLimit left_to_ttl_limit_;
   LogLimit expired_limit_;
 };

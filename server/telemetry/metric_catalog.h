@@ -56,6 +56,12 @@ inline constexpr MetricInfo kRedisScriptReloadTotal{
 inline constexpr MetricInfo kRedisCommandSeconds{kHistogram, "lockkeeper_redis_command_seconds",
                                                  "script,outcome",
                                                  "Time from sending a script call to its reply"};
+inline constexpr MetricInfo kRedisConfirmationSeconds{
+    kHistogram, "lockkeeper_redis_confirmation_seconds", "outcome",
+    "Time that replicas took to confirm what Redis had replied to"};
+inline constexpr MetricInfo kRedisSentinels{
+    kGauge, "lockkeeper_redis_sentinels", "state",
+    "Sentinels that this daemon knows, and those whose answer counts now"};
 inline constexpr MetricInfo kSessions{kGauge, "lockkeeper_sessions", "", "Sessions that are open"};
 inline constexpr MetricInfo kSessionLeases{kGauge, "lockkeeper_session_leases", "",
                                            "Leases that the open sessions hold"};
@@ -63,6 +69,17 @@ inline constexpr MetricInfo kWaiters{kGauge, "lockkeeper_waiters", "",
                                      "Acquires of this daemon that stand in line"};
 inline constexpr MetricInfo kWaitSeconds{kHistogram, "lockkeeper_wait_seconds", "end",
                                          "Time that acquires stood in line, by how it ended"};
+inline constexpr MetricInfo kSlowWaitTotal{kCounter, "lockkeeper_slow_wait_total", "",
+                                           "Locks granted after a wait beyond waiters.slow_wait"};
+inline constexpr MetricInfo kLinePosition{kHistogram, "lockkeeper_line_position", "",
+                                          "Places at which acquires joined the line of a lock"};
+inline constexpr MetricInfo kHoldSeconds{kHistogram, "lockkeeper_hold_seconds", "",
+                                         "Time that leases were held until they were released"};
+inline constexpr MetricInfo kSessionLeaseLostTotal{
+    kCounter, "lockkeeper_session_lease_lost_total", "",
+    "Leases that the heartbeat of their session found lost"};
+inline constexpr MetricInfo kQuotaRefusedTotal{kCounter, "lockkeeper_quota_refused_total", "quota",
+                                               "Operations refused because of a quota"};
 inline constexpr MetricInfo kWithdrawalTotal{kCounter, "lockkeeper_withdrawal_total", "end",
                                              "Withdrawals of acquires, by their end"};
 inline constexpr MetricInfo kLeaseExpiredTotal{kCounter, "lockkeeper_lease_expired_total", "",
@@ -115,10 +132,17 @@ inline constexpr std::array kAll = {
     kRedisPrimaryTotal,
     kRedisScriptReloadTotal,
     kRedisCommandSeconds,
+    kRedisConfirmationSeconds,
+    kRedisSentinels,
     kSessions,
     kSessionLeases,
     kWaiters,
     kWaitSeconds,
+    kSlowWaitTotal,
+    kLinePosition,
+    kHoldSeconds,
+    kSessionLeaseLostTotal,
+    kQuotaRefusedTotal,
     kWithdrawalTotal,
     kLeaseExpiredTotal,
     kInvariantViolatedTotal,

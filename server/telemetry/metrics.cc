@@ -37,6 +37,14 @@ Buckets WaitBuckets() {
   return {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600};
 }
 
+// From a critical section of a moment to the longest ttl.
+Buckets HoldBuckets() {
+  return {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 86400};
+}
+
+// As many waiters as a line may have.
+Buckets PositionBuckets() { return {1, 2, 3, 5, 10, 20, 50, 100, 500, 1000, 5000, 20000}; }
+
 // Beyond a second leases with a short ttl are in danger.
 Buckets LagBuckets() {
   return {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5};
@@ -188,6 +196,7 @@ void Counter::Add(double change) const { counter_->Increment(change); }
 void Gauge::Set(double value) const { gauge_->Set(value); }
 void Gauge::Add(double change) const { gauge_->Increment(change); }
 void Histogram::Observe(core::Micros time) const { histogram_->Observe(Seconds(time)); }
+void Histogram::Observe(int64_t number) const { histogram_->Observe(static_cast<double>(number)); }
 
 // Declared in the order of construction: everything borrows from the registry.
 struct Metrics::Registered {
@@ -205,6 +214,10 @@ struct Metrics::Registered {
       Counters(catalog::kConnectionsClosedTotal, registry);
   Family<prometheus::Counter>& file_reloads = Counters(catalog::kFileReloadTotal, registry);
   Family<prometheus::Gauge>& certificate_expiry = Gauges(catalog::kCertificateExpiry, registry);
+  Family<prometheus::Counter>& quota_refused = Counters(catalog::kQuotaRefusedTotal, registry);
+  Family<prometheus::Histogram>& confirmations =
+      Histograms(catalog::kRedisConfirmationSeconds, registry);
+  Family<prometheus::Gauge>& sentinels = Gauges(catalog::kRedisSentinels, registry);
   Family<prometheus::Gauge>& build_info = Gauges(catalog::kBuildInfo, registry);
 
   prometheus::Gauge& store_up = Gauges(catalog::kStoreUp, registry).Add({});
@@ -218,6 +231,12 @@ struct Metrics::Registered {
   prometheus::Gauge& waiters = Gauges(catalog::kWaiters, registry).Add({});
   prometheus::Histogram& loop_lag =
       Histograms(catalog::kEventLoopLagSeconds, registry).Add({}, LagBuckets());
+  prometheus::Counter& slow_waits = Counters(catalog::kSlowWaitTotal, registry).Add({});
+  prometheus::Histogram& line_positions =
+      Histograms(catalog::kLinePosition, registry).Add({}, PositionBuckets());
+  prometheus::Histogram& holds = Histograms(catalog::kHoldSeconds, registry).Add({}, HoldBuckets());
+  prometheus::Counter& session_leases_lost =
+      Counters(catalog::kSessionLeaseLostTotal, registry).Add({});
   prometheus::Counter& reconnects = Counters(catalog::kRedisReconnectTotal, registry).Add({});
   prometheus::Counter& primaries = Counters(catalog::kRedisPrimaryTotal, registry).Add({});
   prometheus::Counter& reloads = Counters(catalog::kRedisScriptReloadTotal, registry).Add({});
@@ -282,6 +301,19 @@ Counter Metrics::FileReloads(std::string_view files, std::string_view outcome) {
       {{"files", std::string(files)}, {"outcome", std::string(outcome)}}));
 }
 
+Counter Metrics::QuotaRefusals(std::string_view quota) {
+  return Counter(registered_->quota_refused.Add({{"quota", std::string(quota)}}));
+}
+
+Histogram Metrics::Confirmations(std::string_view outcome) {
+  return Histogram(
+      registered_->confirmations.Add({{"outcome", std::string(outcome)}}, StoreBuckets()));
+}
+
+Gauge Metrics::Sentinels(std::string_view state) {
+  return Gauge(registered_->sentinels.Add({{"state", std::string(state)}}));
+}
+
 Gauge Metrics::CertificateExpiry(std::string_view certificate) {
   return Gauge(registered_->certificate_expiry.Add({{"certificate", std::string(certificate)}}));
 }
@@ -306,6 +338,10 @@ Histogram Metrics::event_loop_lag() const { return Histogram(registered_->loop_l
 Histogram Metrics::waits(core::WaitEnd end) const {
   return Histogram(*registered_->waits.at(static_cast<size_t>(end)));
 }
+Counter Metrics::slow_waits() const { return Counter(registered_->slow_waits); }
+Histogram Metrics::line_positions() const { return Histogram(registered_->line_positions); }
+Histogram Metrics::holds() const { return Histogram(registered_->holds); }
+Counter Metrics::session_leases_lost() const { return Counter(registered_->session_leases_lost); }
 Counter Metrics::withdrawals(core::WithdrawalEnd end) const {
   return Counter(*registered_->withdrawals.at(static_cast<size_t>(end)));
 }

@@ -49,6 +49,7 @@ class Histogram {
  public:
   explicit Histogram(prometheus::Histogram& histogram) : histogram_(&histogram) {}
   void Observe(core::Micros time) const;
+  void Observe(int64_t number) const;
 
  private:
   prometheus::Histogram* histogram_;
@@ -94,6 +95,12 @@ class Metrics {
   Counter ConnectionsClosed(std::string_view reason);
   // The counter for one set of files ("server_tls") and one outcome: "used" or "refused".
   Counter FileReloads(std::string_view files, std::string_view outcome);
+  // The counter for one quota ("leases").
+  Counter QuotaRefusals(std::string_view quota);
+  // The times of rounds with one outcome: "confirmed" or "not_confirmed".
+  Histogram Confirmations(std::string_view outcome);
+  // The number of Sentinels: "known" or "heard".
+  Gauge Sentinels(std::string_view state);
   // The end of one certificate: "server" or "redis".
   Gauge CertificateExpiry(std::string_view certificate);
 
@@ -111,6 +118,10 @@ class Metrics {
   Gauge waiters() const;
   Histogram event_loop_lag() const;
   Histogram waits(core::WaitEnd end) const;
+  Counter slow_waits() const;
+  Histogram line_positions() const;
+  Histogram holds() const;
+  Counter session_leases_lost() const;
   Counter withdrawals(core::WithdrawalEnd end) const;
   Counter expired_leases_replaced() const;
   Counter invariants_violated() const;

@@ -27,12 +27,13 @@ class Daemon::Observer final : public core::LockObserver {
 
   void OnWithdrawalEnded(std::string_view, core::WithdrawalEnd) override {}
   // The order of a line that Redis keeps is seen there.
-  void OnWaitBegan(const core::AcquireRequest& request) override {
+  void OnWaitBegan(const core::AcquireRequest& request, int32_t) override {
     if (world_.memory == nullptr) return;
     const Try& what = waiting_[request.keeper] = TryOf(request);
     world_.judge.StandsHere(what, world_.clock.Now());
   }
-  void OnWaitEnded(const core::Keeper& keeper, core::WaitEnd, core::Micros) override {
+  void OnWaitEnded(std::string_view, const core::Keeper& keeper, core::WaitEnd,
+                   core::Micros) override {
     if (world_.memory == nullptr) return;
     world_.judge.LeavesHere(waiting_.extract(keeper).mapped(), world_.clock.Now());
   }
@@ -165,8 +166,8 @@ core::Done<T> Daemon::Answering(const CallPtr& call, Reply<T> reply) {
 
 void Daemon::Extend(const CallPtr& call, core::ExtendRequest request, Reply<core::Lease> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
-    domain_->locks().Extend(std::move(request), [this, done = Answering(call, std::move(reply))](
     world_.judge.ClaimTried(request.name, std::string(request.lease_id.digits()));
+    domain_->locks().Extend(std::move(request), [this, done = Answering(call, std::move(reply))](
                                                     absl::StatusOr<core::Lease> lease) mutable {
       if (lease.ok()) world_.judge.LeaseTold(*lease);
       std::move(done)(std::move(lease));

@@ -203,7 +203,9 @@ core::ReleaseAnswer MemoryServer::Release(const core::ReleaseRequest& request) {
   VoidEntry& entry = record.voids[request.lease_id];
   if (is_last && IsLive(record)) {
     entry.kind = Void::kReleased;
+    const Micros held = Now() - record.acquired;
     End(request.name, LeaseEnd::kReleased, HoldEnd(record) - Now());
+    return {.held = held};
   } else if (is_last) {
     entry.kind = Void::kExpired;
   } else if (entry.kind == Void::kAttempts) {
@@ -223,10 +225,10 @@ WithdrawResult MemoryServer::Withdraw(const core::WithdrawRequest& request) {
   switch (request.scope) {
     case core::WithdrawScope::kSetAside:  // There are no offers.
     case core::WithdrawScope::kPutBack:
-    case core::WithdrawScope::kClaim:
-      return WithdrawResult::kKept;
     case core::WithdrawScope::kPassOver:
     case core::WithdrawScope::kLetClaimStand:
+    case core::WithdrawScope::kClaim:
+      return WithdrawResult::kKept;
     case core::WithdrawScope::kRelease:
       if (!is_keeper || !IsLive(*record)) return WithdrawResult::kKept;
       record->voids[request.lease_id] = {Void::kReleased};

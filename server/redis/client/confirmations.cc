@@ -25,16 +25,17 @@ bool IsError(const Reply& reply) { return reply.type == Reply::Type::kError; }
 struct Confirmations::Round {
   std::vector<Asked> asked;
   std::string run_id;  // Of the server when it began.
+  core::Instant began;
   std::string problem;
   size_t unanswered = 2;
 };
 
 Confirmations::Confirmations(loop::EventLoop& loop, ConnectionOptions connection,
                              loop::Backoff backoff, ConfirmationsOptions options,
-                             std::function<void()> on_change)
+                             Listener& listener)
     : loop_(loop),
       options_(std::move(options)),
-      on_change_(std::move(on_change)),
+      listener_(listener),
       connection_(loop, std::move(connection), std::move(backoff), *this) {}
 
 Confirmations::~Confirmations() { *alive_ = false; }
@@ -64,6 +65,7 @@ void Confirmations::StartRound() {
   round_ = std::make_shared<Round>();
   round_->asked = std::exchange(waiting_, {});
   round_->run_id = run_id_;
+  round_->began = loop_.Now();
   const auto send = [this](const Command& command, auto problem_of) {
     connection_.Send(command.wire(), [this, alive = alive_, round = round_,
                                       problem_of](absl::StatusOr<Reply> reply) {
@@ -91,6 +93,8 @@ std::string Confirmations::ProblemOf(const Reply& answer) const {
 void Confirmations::EndRound(Round& round) {
   const std::shared_ptr<Round> kept = std::exchange(round_, nullptr);
   const bool confirmed = round.problem.empty();
+  listener_.OnRoundEnded(confirmed,
+                         std::chrono::duration_cast<core::Micros>(loop_.Now() - round.began));
   if (connection_.ready()) Learn(round.problem);  // Else OnDown() knows more.
   for (Asked& asked : round.asked) {
     if (asked.done) std::move(asked.done)(confirmed && asked.run_id == round.run_id);
@@ -104,7 +108,7 @@ void Confirmations::Learn(std::string problem) {
   const bool changed = problem != problem_ || problem.empty() != confirms_;
   problem_ = std::move(problem);
   confirms_ = problem_.empty();
-  if (changed && !closed_) on_change_();
+  if (changed && !closed_) listener_.OnConfirmationsChanged();
 }
 
 void Confirmations::ProbeLater() {

@@ -10,7 +10,6 @@
 // confirms again.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,15 +31,22 @@ struct ConfirmationsOptions {
   core::Millis probe_interval{500};
 };
 
-// Thread-safety: loop-thread only. Lifetime: borrows the loop.
+// Thread-safety: loop-thread only. Lifetime: borrows the loop and the listener.
 class Confirmations final : private ReconnectingConnection::Listener {
  public:
   using Done = absl::AnyInvocable<void(bool confirmed) &&>;
 
-  // Begins to connect, and probes the server then. `on_change` runs whenever problem() or
-  // confirms() has changed.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // problem() or confirms() has changed.
+    virtual void OnConfirmationsChanged() = 0;
+    virtual void OnRoundEnded(bool confirmed, core::Micros elapsed) = 0;
+  };
+
+  // Begins to connect, and probes the server then.
   Confirmations(loop::EventLoop& loop, ConnectionOptions connection, loop::Backoff backoff,
-                ConfirmationsOptions options, std::function<void()> on_change);
+                ConfirmationsOptions options, Listener& listener);
   ~Confirmations() override;
   Confirmations(const Confirmations&) = delete;
   Confirmations& operator=(const Confirmations&) = delete;
@@ -83,7 +89,7 @@ class Confirmations final : private ReconnectingConnection::Listener {
 
   loop::EventLoop& loop_;
   const ConfirmationsOptions options_;
-  const std::function<void()> on_change_;
+  Listener& listener_;
   std::string problem_;
   bool confirms_ = false;
   std::string run_id_;            // Of the server; empty without a connection.

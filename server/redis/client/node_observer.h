@@ -36,6 +36,9 @@ class NodeObserver {
   // The server did not know the script any more, so it was loaded once more.
   virtual void OnScriptLoadedAgain(std::string_view script) = 0;
 
+  // Replicas were asked for `elapsed` to confirm what the server had replied to.
+  virtual void OnConfirmationEnded(bool confirmed, core::Micros elapsed) = 0;
+
   // `elapsed` is the time from the call of Node::Run to its end.
   virtual void OnScriptCallEnded(std::string_view script, ScriptCallEnd end,
                                  core::Micros elapsed) = 0;

@@ -97,13 +97,14 @@ void RedisNode::Subscribe(const std::string& channel, MessageListener listener) 
 
 Confirmations& RedisNode::StartConfirmations() {
   if (!confirmations_) {
+    Confirmations::Listener& listener = *this;
     confirmations_ = std::make_unique<Confirmations>(
         loop_, ConnectionOptionsOf(options_),
         loop::Backoff(options_.backoff, loop::Jitter(options_.seed + pool_.size() + 1)),
         ConfirmationsOptions{.replicas = options_.replicas,
                              .key = options_.key_prefix + "confirmation",
                              .round_max = options_.request_timeout / 2},
-        [this] { UpdateHealth(); });
+        listener);
   }
   return *confirmations_;
 }

@@ -52,7 +52,9 @@ struct RedisNodeOptions {
 // STORE_UNAVAILABLE.
 // Lifetime: borrows the loop and the observer. Build it and destroy it on the loop's thread, and
 // Close() it before anything that its callbacks touch is destroyed.
-class RedisNode final : public Node, private ReconnectingConnection::Listener {
+class RedisNode final : public Node,
+                        private ReconnectingConnection::Listener,
+                        private Confirmations::Listener {
  public:
   // Begins to connect, if the URL has an address.
   RedisNode(loop::EventLoop& loop, const RedisNodeOptions& options, NodeObserver& observer);
@@ -95,6 +97,10 @@ class RedisNode final : public Node, private ReconnectingConnection::Listener {
 
   void OnReady(ReconnectingConnection& connection, const ServerFacts& facts) override;
   void OnDown(ReconnectingConnection& connection, Before before) override;
+  void OnConfirmationsChanged() override { UpdateHealth(); }
+  void OnRoundEnded(bool confirmed, core::Micros elapsed) override {
+    observer_.OnConfirmationEnded(confirmed, elapsed);
+  }
   void OnScriptLoadedAgain(std::string_view script) override;
   void OnScriptCallEnded(std::string_view script, ScriptCallEnd end, core::Micros elapsed) override;
   size_t IndexOf(const ReconnectingConnection& connection) const;

@@ -13,12 +13,13 @@
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id (32 digits, a space and its digest: 8 characters), principal
--- Returns    {now (us), then for each lock: outcome, more}
+-- Returns    {now (us), then for each lock: outcome, more, held}
 --            1 RELEASED, now or by an earlier release of this lease id
 --            2 EXPIRED: the lease had ended without a release; 3 NOT_HOLDER
 --            4 LEFT_LINE: the lease id stood in line and has left it; 3 in a quarantine
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
+--            held: how long the lease was held (us) that was released now, else 0
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        An unknown lease id becomes void too: its acquire may still be on its way, and grants
@@ -58,8 +59,8 @@ local function end_lease(key, line, record)
   local voids = add_void(record, long_voids_at(record), digest_of(record) .. 'R')
   local kept_until = sub(record, 16, 31) > now_digits and collect_at(token_of(record)) or kept
   redis.call('SET', key, short_record(record, 'R', '-', epoch_column, voids), 'PXAT', kept_until)
-  if line then return 1, hand_over_ended(key, line) end -- two keys
-  return 1
+  if line then return 1, hand_over_ended(key, line), now - acquired_of(record) end -- two keys
+  return 1, 0, now - acquired_of(record)
 end
 
 -- What is answered for a lease id that has left the line, or its offer. Older data may show a place or an
@@ -118,14 +119,14 @@ local function release_any(key, line, record, who, principal)
   if has_hold(record) then
     if has_line(record) and not line then return LINE end
     local released = write_released(key, record)
-    if line then return released, hand_over_ended(key, line) end -- two keys
-    return released
+    if line then return released, hand_over_ended(key, line), now - acquired_of(record) end -- two keys
+    return released, 0, now - acquired_of(record)
   end
   if not line then return LINE end
   return end_lease(key, line, record) -- two keys
 end
 
-return each({41, 0}, 2, function(key, at, line)
+return each({41, 0}, 3, function(key, at, line)
   local who, principal = ARGV[at], ARGV[at + 1]
   local record = redis.call('GET', key) or ''
   local begin, text = sub(record, 1, 8), '\n' .. principal .. '\n'

@@ -291,6 +291,8 @@ void SentinelWatch::Decide() {
                                           .named = options_.sentinels.size(),
                                           .majority = options_.majority,
                                           .current = primary_});
+  const std::pair heard(election.heard, election.known);
+  if (std::exchange(heard_, heard) != heard) observer_.OnHeard(heard.first, heard.second);
   if (election.primary) {
     told_.reset();
     if (election.primary != primary_) MoveTo(*election.primary, election.config_epoch);

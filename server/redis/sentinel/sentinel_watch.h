@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/executor.h"
@@ -35,6 +36,10 @@ class SentinelObserver {
 
   // The node moves to this server, "10.0.0.1:6379".
   virtual void OnPrimary(std::string_view address, int64_t config_epoch) = 0;
+
+  // Of so many Sentinels that are known, the answers of so many count now. Each time that one of
+  // both has changed.
+  virtual void OnHeard(size_t heard, size_t known) = 0;
 
   // No majority of the Sentinels says any more where the primary is, or has said it yet.
   virtual void OnNoPrimary(const StoreProblem& problem) = 0;
@@ -99,6 +104,7 @@ class SentinelWatch {
   std::vector<std::unique_ptr<Sentinel>> sentinels_;
   std::optional<ServerAddress> primary_;
   std::optional<StoreProblem> told_;  // Why there is none, as it was told last.
+  std::pair<size_t, size_t> heard_;   // As OnHeard() was told last.
   std::unique_ptr<core::Timer> timer_;
 };
 

@@ -44,10 +44,10 @@ Reply Marked(const redis::NodeLife& life, int64_t now) {
 }
 
 constexpr size_t kLeaseWidth = 4;
-constexpr size_t kReleaseWidth = 2;
+constexpr size_t kReleaseWidth = 3;
 
 // Outcome 1 is what everybody hopes for; then token, remaining time in us and ttl in ms, or, of a
-// release, that no hand-over has to go on.
+// release, that no hand-over has to go on and no time.
 Reply Granted(size_t locks, size_t width, int64_t now) {
   Reply reply{.type = Reply::Type::kArray};
   reply.items.reserve(1 + locks * width);
@@ -55,7 +55,7 @@ Reply Granted(size_t locks, size_t width, int64_t now) {
   for (size_t i = 0; i < locks; ++i) {
     reply.items.push_back(Integer(1));
     if (width == kReleaseWidth) {
-      reply.items.push_back(Integer(0));
+      for (int value = 0; value < 2; ++value) reply.items.push_back(Integer(0));
       continue;
     }
     for (const int64_t value : {now, kTtlMs * 1000, kTtlMs}) reply.items.push_back(Integer(value));

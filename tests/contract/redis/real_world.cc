@@ -28,6 +28,7 @@ class SilentObserver final : public redis::NodeObserver {
   void OnConnectionLost(size_t, const redis::StoreProblem&) override {}
   void OnConnectFailed(size_t, const redis::StoreProblem&) override {}
   void OnScriptLoadedAgain(std::string_view) override {}
+  void OnConfirmationEnded(bool, core::Micros) override {}
   void OnScriptCallEnded(std::string_view, redis::ScriptCallEnd, core::Micros) override {}
 };
 

@@ -79,7 +79,7 @@ struct Process {
       {.level = telemetry::LogLevel::kDebug}, output, [] { return telemetry::LogTime(); }};
   telemetry::Metrics metrics{"1.0", "abc"};
   telemetry::HealthBoard health{{log, "telemetry"}, metrics};
-  telemetry::TelemetryLockObserver observer{{log, "core"}, metrics};
+  telemetry::TelemetryLockObserver observer{{log, "core"}, metrics, core::Millis(10'000)};
   const std::shared_ptr<const access::Rulebook> rules = RulebookOf(kPolicy);
   const std::shared_ptr<const access::Rulebook> less = RulebookOf(kPolicyWithoutAcquire);
 };
@@ -141,7 +141,7 @@ class Daemon {
                                .logger = {process_.log, "rpc"},
                                .facts = {}};
   rpc::Auditor auditor_{deps_.logger, nullptr};
-  rpc::Gate gate_{deps_.limits, access_, clock_, auditor_, 0xda};
+  rpc::Gate gate_{deps_.limits, access_, clock_, auditor_, process_.metrics, 0xda};
   rpc::CallRecorder recorder_{deps_, auditor_};
   rpc::FairShare fair_share_{executor_, clock_,
                              [this] { return store_is_busy_ ? rpc::kOperationsUnderWayMax : 0; }};

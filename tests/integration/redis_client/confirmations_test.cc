@@ -86,9 +86,12 @@ TEST(ConfirmationsTest, AsManyReplicasAsAskedHaveToConfirm) {
   one.AwaitReachable();
   AwaitReplicas(both);
 
+  EXPECT_GT(both.observed().confirmed, 0);
+
   servers.replica(1).Pause();
   ASSERT_TRUE(both.Ask({"SET", "key", "1"}).ok());
   EXPECT_EQ(Confirm(both, Assurance::kReplicas), Assurance::kMemory);
+  EXPECT_GT(both.observed().not_confirmed, 0);
   ASSERT_TRUE(one.Ask({"SET", "key", "2"}).ok());
   AwaitReplicas(one);
 }
@@ -172,9 +175,10 @@ TEST(ConfirmationsTest, PrimaryThatIsDemotedConfirmsNothing) {
 }
 
 // Confirmations without the node that asks for them.
-class Asking {
+class Asking : private Confirmations::Listener {
  public:
   explicit Asking(const std::string& url) {
+    Confirmations::Listener& listener = *this;
     loop_.RunAndWait([&] {
       ConnectionOptions connection;
       connection.url = *ParseRedisUrl(url);
@@ -182,10 +186,10 @@ class Asking {
       confirmations_ = std::make_unique<Confirmations>(
           loop_, connection, loop::Backoff({}, loop::Jitter(1)),
           ConfirmationsOptions{.key = "confirmation", .round_max = std::chrono::seconds(10)},
-          [this] { problem_.Put(confirmations_->problem()); });
+          listener);
     });
   }
-  ~Asking() {
+  ~Asking() override {
     loop_.RunAndWait([&] {
       confirmations_->Close();
       confirmations_.reset();
@@ -208,6 +212,9 @@ class Asking {
   std::string NextProblem() { return problem_.Take().value_or("none in time"); }
 
  private:
+  void OnConfirmationsChanged() override { problem_.Put(confirmations_->problem()); }
+  void OnRoundEnded(bool, core::Micros) override {}
+
   support::Mailbox<std::string> problem_;
   loop::EventLoop loop_{"test"};
   std::unique_ptr<Confirmations> confirmations_;

@@ -36,6 +36,9 @@ class CountingObserver : public NodeObserver {
   }
   void OnConnectFailed(size_t, const StoreProblem&) override { ++failed; }
   void OnScriptLoadedAgain(std::string_view) override { ++loaded_again; }
+  void OnConfirmationEnded(bool is_confirmed, core::Micros) override {
+    ++(is_confirmed ? confirmed : not_confirmed);
+  }
   void OnScriptCallEnded(std::string_view, ScriptCallEnd end, core::Micros) override {
     ++ends[static_cast<size_t>(end)];
   }
@@ -46,6 +49,8 @@ class CountingObserver : public NodeObserver {
   std::atomic<int> lost = 0;
   std::atomic<int> failed = 0;
   std::atomic<int> loaded_again = 0;
+  std::atomic<int> confirmed = 0;
+  std::atomic<int> not_confirmed = 0;
   std::array<std::atomic<int>, 4> ends{};
   std::mutex mutex;
   std::vector<std::string> losses;  // Why connections were lost. Guarded by mutex.

@@ -21,6 +21,10 @@ class KeepingObserver : public SentinelObserver {
     const std::lock_guard lock(mutex_);
     primaries_.emplace_back(address);
   }
+  void OnHeard(size_t heard, size_t known) override {
+    const std::lock_guard lock(mutex_);
+    heard_ = {heard, known};
+  }
   void OnNoPrimary(const StoreProblem& problem) override {
     const std::lock_guard lock(mutex_);
     problems_.push_back(problem.text);
@@ -35,11 +39,17 @@ class KeepingObserver : public SentinelObserver {
     const std::lock_guard lock(mutex_);
     return problems_;
   }
+  // Sentinels whose answers count, of how many.
+  std::pair<size_t, size_t> heard() const {
+    const std::lock_guard lock(mutex_);
+    return heard_;
+  }
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::string> primaries_;
   std::vector<std::string> problems_;
+  std::pair<size_t, size_t> heard_;
 };
 
 class SentinelHarness {

@@ -206,6 +206,7 @@ TEST_F(SentinelWatchTest, WithoutAMajorityTheNodeIsMovedNowhere) {
               HasSubstr("no majority of the Sentinels of \"mymaster\" answers (1 of 3), so nobody "
                         "knows which server is the primary: 127.0.0.1:"));
   EXPECT_EQ(ReasonName(harness.node().Ask({"PING"})), "STORE_UNAVAILABLE");
+  EXPECT_EQ(harness.said().heard(), std::pair(size_t{1}, size_t{3}));
 
   two_.SetAway(false);
   harness.AwaitPrimary(a_.address());

@@ -56,7 +56,7 @@ class InProcessServer {
   telemetry::Log log_{{.level = telemetry::LogLevel::kDebug}, output_};
   telemetry::Metrics metrics_{"test", "none"};
   telemetry::HealthBoard health_{{log_, "telemetry"}, metrics_};
-  telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_};
+  telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_, core::Millis(10'000)};
   ScriptedStore store_{loop_};
   core::Domain domain_{store_, &store_, loop_, loop_, observer_, {}};
   access::AccessControl access_{std::make_shared<access::Rulebook>(), [] { return absl::Now(); }};

@@ -240,6 +240,7 @@ TEST_F(LineTest, LaterAttemptAtThisDaemonWaitsInsteadOfTheEarlierOne) {
 TEST_F(LineTest, ObserverHearsOfEveryWaitAndItsEnd) {
   StandInLine(Request(1), answer_);
   EXPECT_EQ(observer_.waits_begun, 1U);
+  EXPECT_EQ(observer_.positions.back(), PlaceOf(Request(1)).position);
   executor_.AdvanceBy(milliseconds(300));
   store_.listener->OnOffer(OfferTo(Request(1)));
   Lease after_expired = LeaseOf(Request(1));

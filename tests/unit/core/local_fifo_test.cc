@@ -230,6 +230,8 @@ TEST_F(LocalFifoTest, ObserverHearsOfEveryWaitAndItsEnd) {
   store_.acquires.Answer(LeaseOf(1));
 
   EXPECT_EQ(observer_.waits_begun, 2U);
+  EXPECT_EQ(observer_.positions, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(observer_.names_waited_for, (std::vector<std::string>{"a", "a"}));
   ASSERT_EQ(observer_.waits_ended.size(), 2U);
   EXPECT_EQ(observer_.waits_ended[0].first, WaitEnd::kCallerLeft);
   EXPECT_EQ(observer_.waits_ended[1].first, WaitEnd::kGranted);

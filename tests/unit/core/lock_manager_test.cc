@@ -304,6 +304,15 @@ TEST_F(LockManagerTest, OtherOperationsGetTheWholeTimeAndAreHandedOn) {
 }
 
 // Extend and Release without a reply are the client's to repeat: nothing is taken back for them.
+TEST_F(LockManagerTest, ObserverHearsHowLongALeaseWasHeld) {
+  Caught<ReleaseAnswer> released;
+  locks_.Release({.name = "a", .deadline = Instant::max()}, released.Into());
+  store_.releases.Answer(ReleaseAnswer{.held = Micros(7)});
+
+  EXPECT_TRUE(released.value()->released());
+  EXPECT_EQ(observer_.held_for, std::vector<Micros>{Micros(7)});
+}
+
 TEST_F(LockManagerTest, OtherOperationsWithoutAReplyAreToldAsUnknown) {
   Caught<Lease> extended;
   locks_.Extend({.name = "a", .deadline = Instant::max()}, extended.Into());

@@ -104,15 +104,23 @@ class RecordingObserver final : public LockObserver {
   std::vector<std::pair<std::string, WithdrawalEnd>> withdrawals;
   std::vector<std::pair<std::string, FencingToken>> expired;
   size_t waits_begun = 0;
+  std::vector<int32_t> positions;
   std::vector<std::pair<WaitEnd, Micros>> waits_ended;
+  std::vector<std::string> names_waited_for;
+  std::vector<Micros> held_for;
 
   void OnWithdrawalEnded(std::string_view lock_name, WithdrawalEnd end) override {
     withdrawals.emplace_back(lock_name, end);
   }
-  void OnWaitBegan(const AcquireRequest&) override { ++waits_begun; }
-  void OnWaitEnded(const Keeper&, WaitEnd end, Micros waited) override {
-    waits_ended.emplace_back(end, waited);
+  void OnWaitBegan(const AcquireRequest&, int32_t position) override {
+    ++waits_begun;
+    positions.push_back(position);
   }
+  void OnWaitEnded(std::string_view lock_name, const Keeper&, WaitEnd end, Micros waited) override {
+    waits_ended.emplace_back(end, waited);
+    names_waited_for.emplace_back(lock_name);
+  }
+  void OnReleased(Micros held) override { held_for.push_back(held); }
   void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) override {
     expired.emplace_back(lock_name, token);
   }

@@ -438,6 +438,8 @@ TEST_F(QuotaTest, LeasesAreCountedUntilTheyAreReleased) {
   EXPECT_EQ(third.reason, "LEASE_LIMIT");
   EXPECT_EQ(third.status.error_message(),
             "principal \"worker\" (token) may have 2 at this daemon: the quota leases");
+  EXPECT_THAT(server_.metrics().Expose(),
+              testing::HasSubstr("lockkeeper_quota_refused_total{quota=\"leases\"} 1\n"));
   EXPECT_TRUE(client.Acquire(Acquire('a')).ok()) << "a repeat";
   support::LockClient other(
       support::NewBearerChannel(own_server_->addresses().front().ToString(), "Bearer o"));

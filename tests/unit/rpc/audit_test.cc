@@ -100,7 +100,7 @@ class AuditorTest : public testing::Test {
   access::AccessControl access_{std::make_shared<access::Rulebook>(), absl::Now};
   support::ManualClock clock_;
   Auditor auditor_{{log_, "rpc"}, &*trail_};
-  Gate gate_{kLimits, access_, clock_, auditor_, 1};
+  Gate gate_{kLimits, access_, clock_, auditor_, metrics_, 1};
   RequestIds request_ids_{7};
   const grpc::CallbackServerContext call_;
   Caller caller_{call_, request_ids_, Arrival::kInTime};

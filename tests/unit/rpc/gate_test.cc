@@ -58,7 +58,8 @@ class GateTest : public testing::Test {
   access::AccessControl access_{std::make_shared<access::Rulebook>(), absl::Now};
   support::ManualClock clock_;
   Auditor auditor_{{log_, "rpc"}, nullptr};
-  Gate gate_{kLimits, access_, clock_, auditor_, 0x0123456789abcdef};
+  telemetry::Metrics metrics_{"test", "none"};
+  Gate gate_{kLimits, access_, clock_, auditor_, metrics_, 0x0123456789abcdef};
   RequestIds request_ids_{7};
   const grpc::CallbackServerContext call_;
   Operation operation_;
@@ -84,7 +85,7 @@ TEST_F(GateTest, CloseTellsHowManyAreStillIn) {
 // However enter, leave and close meet: Close returns when those are out that were let in.
 TEST_F(GateTest, CloseWaitsForTheLastToLeave) {
   for (int round = 0; round < 200; ++round) {
-    Gate gate(kLimits, access_, clock_, auditor_, 1);
+    Gate gate(kLimits, access_, clock_, auditor_, metrics_, 1);
     std::atomic<int> working = 0;
     std::vector<std::thread> callers;
     callers.reserve(4);

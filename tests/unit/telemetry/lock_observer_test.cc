@@ -19,7 +19,7 @@ class LockObserverTest : public testing::Test {
  protected:
   support::RecordedLog log_;
   Metrics metrics_{"1.0", "abc"};
-  TelemetryLockObserver observer_{log_.logger(), metrics_};
+  TelemetryLockObserver observer_{log_.logger(), metrics_, std::chrono::seconds(10)};
 };
 
 TEST_F(LockObserverTest, WithdrawalsAreCountedByTheirEnd) {
@@ -48,11 +48,11 @@ TEST_F(LockObserverTest, OnlyAGrantThatIsLeftToItsTtlIsAWarning) {
 }
 
 TEST_F(LockObserverTest, WaitersAreCountedWhileTheyWaitAndTimedByTheirEnd) {
-  for (int i = 0; i < 3; ++i) observer_.OnWaitBegan({});
+  for (int i = 0; i < 3; ++i) observer_.OnWaitBegan({}, /*position=*/4);
   EXPECT_THAT(metrics_.Expose(), HasSubstr("\nlockkeeper_waiters 3\n"));
 
-  observer_.OnWaitEnded({}, core::WaitEnd::kGranted, std::chrono::seconds(2));
-  observer_.OnWaitEnded({}, core::WaitEnd::kTimedOut, std::chrono::minutes(5));
+  observer_.OnWaitEnded("a", {}, core::WaitEnd::kGranted, std::chrono::seconds(2));
+  observer_.OnWaitEnded("a", {}, core::WaitEnd::kTimedOut, std::chrono::minutes(5));
 
   const std::string exposed = metrics_.Expose();
   EXPECT_THAT(exposed, HasSubstr("\nlockkeeper_waiters 1\n"));
@@ -62,6 +62,36 @@ TEST_F(LockObserverTest, WaitersAreCountedWhileTheyWaitAndTimedByTheirEnd) {
   for (const std::string end : {"offered", "cancelled", "caller_left", "drained", "failed"}) {
     EXPECT_THAT(exposed, HasSubstr("lockkeeper_wait_seconds_count{end=\"" + end + "\"} 0\n"));
   }
+}
+
+TEST_F(LockObserverTest, PlacesInLineThatAreKnownAreCounted) {
+  for (const int position : {0, 1, 3, 4}) observer_.OnWaitBegan({}, position);
+
+  const std::string exposed = metrics_.Expose();
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_line_position_bucket{le=\"1\"} 1\n"));
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_line_position_bucket{le=\"3\"} 2\n"));
+  EXPECT_THAT(exposed, HasSubstr("lockkeeper_line_position_count 3\n"));
+}
+
+TEST_F(LockObserverTest, OnlyLocksThatWereGrantedAfterALongWaitAreSlow) {
+  using core::WaitEnd;
+  for (const WaitEnd end : {WaitEnd::kGranted, WaitEnd::kOffered, WaitEnd::kTimedOut}) {
+    observer_.OnWaitBegan({}, 1);
+    observer_.OnWaitEnded("a", {}, end, core::Millis(10'001));
+  }
+  observer_.OnWaitBegan({}, 1);
+  observer_.OnWaitEnded("b", {}, WaitEnd::kGranted, core::Millis(10'000));
+
+  EXPECT_THAT(metrics_.Expose(), HasSubstr("\nlockkeeper_slow_wait_total 2\n"));
+  EXPECT_THAT(log_.Take(),
+              ElementsAre(AllOf(HasSubstr("level=info"), HasSubstr("event=lock.slow_wait"),
+                                HasSubstr("lock_name=a"), HasSubstr("wait_ms=10001"))));
+}
+
+TEST_F(LockObserverTest, LeasesAreTimedWhenTheyAreReleased) {
+  observer_.OnReleased(core::Millis(20));
+
+  EXPECT_THAT(metrics_.Expose(), HasSubstr("lockkeeper_hold_seconds_bucket{le=\"0.05\"} 1\n"));
 }
 
 TEST_F(LockObserverTest, ExpiredLeasesAreCountedAndNowAndThenLogged) {

@@ -200,6 +200,9 @@ TEST_F(MetricsTest, CatalogListsWhatIsExposed) {
   metrics_.ConnectionsClosed("too_many").Increment();
   metrics_.FileReloads("server_tls", "used").Increment();
   metrics_.CertificateExpiry("server").Set(1);
+  metrics_.QuotaRefusals("leases").Increment();
+  metrics_.Confirmations("confirmed").Observe(Micros(1));
+  metrics_.Sentinels("known").Set(3);
 
   std::map<std::string, Exposed> exposed = ParseExposition(metrics_.Expose());
 
