@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chart renders deploy/helm/lockkeeper with the values of its folder ci, and looks whether Kubernetes would take what comes out:
+// strictly, with the API types of one release of Kubernetes (go.mod), and of another one (older.mod). The configuration is checked by
+// lockkeeperd (LOCKKEEPERD), the alerts by promtool.
+package chart
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+const chartFolder = "../../../deploy/helm/lockkeeper"
+
+// Kinds that operators define. Their types are not those of Kubernetes.
+var kindsOfOperators = map[string]bool{"ServiceMonitor": true, "PrometheusRule": true, "Certificate": true}
+
+func load(t *testing.T) *chart.Chart {
+	t.Helper()
+	loaded, err := loader.LoadDir(chartFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+func render(t *testing.T, values map[string]interface{}) (map[string]string, error) {
+	t.Helper()
+	loaded := load(t)
+	options := chartutil.ReleaseOptions{Name: "demo", Namespace: "locks", IsInstall: true}
+	// Checks the values against the chart's schema.
+	all, err := chartutil.ToRenderValues(loaded, values, options, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(loaded, all)
+}
+
+func documents(t *testing.T, text string) [][]byte {
+	t.Helper()
+	var all [][]byte
+	reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(bytes.TrimSpace(document)) > 0 {
+			all = append(all, document)
+		}
+	}
+}
+
+// What an operator defines has an object with the fields that all have.
+func checkForeign(t *testing.T, document []byte) {
+	t.Helper()
+	var object struct {
+		Kind     string
+		Metadata struct{ Name string }
+		Spec     map[string]interface{}
+	}
+	if err := sigsyaml.UnmarshalStrict(document, &map[string]interface{}{}); err != nil {
+		t.Errorf("%v\n%s", err, document)
+	}
+	if err := sigsyaml.Unmarshal(document, &object); err != nil {
+		t.Fatalf("%v\n%s", err, document)
+	}
+	if !kindsOfOperators[object.Kind] || object.Metadata.Name == "" || len(object.Spec) == 0 {
+		t.Errorf("not known to Kubernetes, and not to operators either:\n%s", document)
+	}
+	if object.Kind == "PrometheusRule" {
+		rules, err := sigsyaml.Marshal(object.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, string(rules), "promtool", "check", "rules")
+	}
+}
+
+// run gives the program a file with this text as its last argument.
+func run(t *testing.T, text, program string, arguments ...string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.Command(program, append(arguments, file)...).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v: %s\n%s", program, err, output, text)
+	}
+}
+
+// The daemon reads what the pod gives it, but for the folders of the pod.
+func checkConfig(t *testing.T, config *corev1.ConfigMap) {
+	t.Helper()
+	daemon := os.Getenv("LOCKKEEPERD")
+	if daemon == "" {
+		t.Fatal("LOCKKEEPERD names no daemon")
+	}
+	place := t.TempDir()
+	certificate, key := filepath.Join(place, "tls.crt"), filepath.Join(place, "tls.key")
+	output, err := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+		"-subj", "/CN=lockkeeper", "-keyout", key, "-out", certificate).CombinedOutput()
+	if err != nil {
+		t.Fatalf("openssl: %v: %s", err, output)
+	}
+	for name, text := range map[string]string{"password": "secret\n", "tokens.yaml": "tokens: []\n", "policy.yaml": config.Data["policy.yaml"]} {
+		if err := os.WriteFile(filepath.Join(place, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := strings.NewReplacer(
+		"/run/secrets/lockkeeper/redis/password", filepath.Join(place, "password"),
+		"/run/secrets/lockkeeper/redis-ca/ca.crt", certificate,
+		"/run/secrets/lockkeeper/tls/tls.crt", certificate,
+		"/run/secrets/lockkeeper/tls/tls.key", key,
+		"/run/secrets/lockkeeper/tls/ca.crt", certificate,
+		"/run/secrets/lockkeeper/tokens/tokens.yaml", filepath.Join(place, "tokens.yaml"),
+		"/etc/lockkeeper/policy.yaml", filepath.Join(place, "policy.yaml"))
+	run(t, files.Replace(config.Data["lockkeeper.yaml"]), daemon, "--check-config", "--config")
+}
+
+// Every volume that a container mounts is there, and the grace is longer than the drain.
+func checkDeployment(t *testing.T, deployment *appsv1.Deployment) {
+	t.Helper()
+	pod := deployment.Spec.Template.Spec
+	volumes := map[string]bool{}
+	for _, volume := range pod.Volumes {
+		volumes[volume.Name] = false
+	}
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		if _, known := volumes[mount.Name]; !known {
+			t.Errorf("there is no volume %s", mount.Name)
+		}
+		volumes[mount.Name] = true
+	}
+	for name, used := range volumes {
+		if !used {
+			t.Errorf("nobody mounts %s", name)
+		}
+	}
+	security := pod.Containers[0].SecurityContext
+	if !*security.ReadOnlyRootFilesystem || *security.AllowPrivilegeEscalation || !*pod.SecurityContext.RunAsNonRoot {
+		t.Error("the container may do more than it needs")
+	}
+	for name, value := range deployment.Spec.Selector.MatchLabels {
+		if deployment.Spec.Template.Labels[name] != value {
+			t.Errorf("the deployment does not select its own pods: %s", name)
+		}
+	}
+}
+
+func TestRenderedChartIsWhatKubernetesAndTheDaemonTake(t *testing.T) {
+	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	files, err := filepath.Glob(filepath.Join(chartFolder, "ci", "*.yaml"))
+	if err != nil || len(files) < 12 {
+		t.Fatalf("too few values: %v %v", files, err)
+	}
+	kinds := map[string]bool{}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			values, err := chartutil.ReadValuesFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rendered, err := render(t, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, text := range rendered {
+				if strings.HasSuffix(name, ".txt") {
+					continue
+				}
+				for _, document := range documents(t, text) {
+					object, kind, err := decoder.Decode(document, nil, nil)
+					if runtime.IsNotRegisteredError(err) {
+						checkForeign(t, document)
+						continue
+					}
+					if err != nil {
+						t.Errorf("%s: %v\n%s", name, err, document)
+						continue
+					}
+					kinds[kind.Kind] = true
+					switch object := object.(type) {
+					case *corev1.ConfigMap:
+						checkConfig(t, object)
+					case *appsv1.Deployment:
+						checkDeployment(t, object)
+					}
+				}
+			}
+		})
+	}
+	for _, kind := range []string{"Deployment", "Service", "ConfigMap", "PodDisruptionBudget", "HorizontalPodAutoscaler", "NetworkPolicy"} {
+		if !kinds[kind] {
+			t.Errorf("no values make a %s", kind)
+		}
+	}
+}
+
+func TestWrongValuesAreRefusedByName(t *testing.T) {
+	redis := map[string]interface{}{"url": "redis://redis:6379"}
+	cases := []struct {
+		values map[string]interface{}
+		says   string
+	}{
+		{map[string]interface{}{}, "redis.url must be given"},
+		{map[string]interface{}{"redis": map[string]interface{}{"url": "http://redis"}}, "redis.url"},
+		{map[string]interface{}{"redis": redis, "replica": 2}, "replica"},
+		{map[string]interface{}{"redis": redis, "replicas": 0}, "replicas"},
+		{map[string]interface{}{"redis": redis, "config": map[string]interface{}{"locks": map[string]interface{}{}}}, "config"},
+		{map[string]interface{}{"redis": redis, "image": map[string]interface{}{"digest": "sha256:1"}}, "image.digest"},
+	}
+	for _, wrong := range cases {
+		_, err := render(t, wrong.values)
+		if err == nil || !strings.Contains(err.Error(), wrong.says) {
+			t.Errorf("%v: %v does not say %q", wrong.values, err, wrong.says)
+		}
+	}
+}
+
+func TestNotesNameTheAddress(t *testing.T) {
+	rendered, err := render(t, map[string]interface{}{"redis": map[string]interface{}{"url": "redis://redis:6379"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := rendered["lockkeeper/templates/NOTES.txt"]
+	for _, part := range []string{"demo-lockkeeper.locks:7600", "There is no TLS"} {
+		if !strings.Contains(notes, part) {
+			t.Error(fmt.Sprintf("not %q in:\n%s", part, notes))
+		}
+	}
+}
