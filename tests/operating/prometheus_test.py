@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""prometheus_test.py BUILD_DIR: alerts, dashboards and the runbook fit the metrics of the daemon, and each alert fires.
+"""prometheus_test.py BUILD_DIR: alerts, dashboards and the runbook fit the metrics and log events of the daemon, and each alert fires.
 
 Method: what deploy/ asks for is compared with docs/reference/metrics.md, which a unit test compares with the daemon. Then a real Prometheus
 scrapes what the real daemon exposes, from a server of this test. First nothing may fire. Then the server changes the values, as incidents do,
@@ -247,6 +247,12 @@ def check_texts(metrics, alerts):
     names = {alert["alert"] for alert in alerts}
     if sections != names:
         fail(f"the runbook and the alerts differ: {sorted(sections ^ names)}")
+    runbook = open(RUNBOOK, encoding="utf-8").read()
+    page = open(os.path.join(TOP, "docs/reference/log_events.md"), encoding="utf-8").read()
+    events = set(re.findall(r"^\| `([\w.]+)` \| (?:warn|error) \|", page, re.M))
+    told = set(re.findall(r"`([\w.]+)`", "".join(re.findall(r"^\| (`[^|]*)\|", runbook.partition("## Log events")[2], re.M))))
+    if events != told:
+        fail(f"the runbook and the log events differ: {sorted(events ^ told)}")
 
 
 def main():
