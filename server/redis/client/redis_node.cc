@@ -186,7 +186,15 @@ void RedisNode::Close() {
 }
 
 void RedisNode::OnReady(ReconnectingConnection& connection, const ServerFacts& facts) {
-  pool_[IndexOf(connection)]->told = ToldBy(facts, options_);
+  // What other connections to this start of the server know; nothing that Learn() would build on if
+  // there are none.
+  Told known;
+  known.life.run_id = facts.Life().run_id;
+  known.assurance = core::Assurance::kMemory;
+  for (const auto& pooled : pool_) {
+    if (pooled->told.life.run_id == known.life.run_id) known = pooled->told;
+  }
+  pool_[IndexOf(connection)]->told = std::move(known);
   observer_.OnConnected(IndexOf(connection), facts.Version());
   Learn(facts);
 }

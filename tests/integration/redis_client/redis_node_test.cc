@@ -144,6 +144,8 @@ TEST(RedisNodeTest, FileThatIsStillWrittenForTheFirstTimeCountsForNothing) {
   }
   harness.loop().RunAndWait(
       [&] { EXPECT_EQ(harness.node().assurance(), core::Assurance::kMemory); });
+  EXPECT_EQ(NodeHarness(server.url()).AwaitReachable().assurance, core::Assurance::kMemory)
+      << "for one that connects meanwhile, too";
 
   server.Run({"CONFIG", "SET", "appendonly", "no", "rdb-key-save-delay", "0"});
   server.Run({"CONFIG", "SET", "appendonly", "yes"});
