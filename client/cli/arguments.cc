@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "text/near_miss.h"
@@ -69,6 +70,7 @@ struct Grammar {
   void AddLookCommands();
   void AddAccessCommands();
   void AddRun();
+  void AddCompletion();
   Command Used(CLI::App& command) const;
 
   CLI::App app{"Takes, keeps and shows locks of the lockkeeper service.", "lockkeeper"};
@@ -86,6 +88,7 @@ struct Grammar {
   CanCommand can;
   TokenCommand make_token;
   RunCommand run;
+  std::string shell;  // Of `completion`.
 };
 
 Grammar::Grammar(const std::string& version) {
@@ -106,8 +109,8 @@ Grammar::Grammar(const std::string& version) {
                  "file with the token or JWT that proves who you are; read again when it changes")
       ->envname(kTokenVariable)
       ->type_name("FILE");
-  app.add_option("--output", output, "text, json, or shell: variables for eval")
-      ->check(CLI::IsMember({"text", "json", "shell"}).description(""))
+  OneOf(app.add_option("--output", output, "text, json, or shell: variables for eval"),
+        kOutputFormats)
       ->type_name("FORMAT")
       ->capture_default_str();
   AddDuration(app, "--timeout",
@@ -123,6 +126,7 @@ Grammar::Grammar(const std::string& version) {
   AddLookCommands();
   AddAccessCommands();
   AddRun();
+  AddCompletion();
   app.footer(
       "\nDurations: 500ms 30s 5m 1h. More about a command: lockkeeper COMMAND --help.\n"
       "Exit codes: 0 done, 64 usage, 65 bad field, 69 unavailable or outcome unknown, 70 lease "
@@ -243,16 +247,15 @@ void Grammar::AddAccessCommands() {
       ->type_name("");
 
   command = AddCommand("token", "make a token for the file of `lockkeeperd --tokens`");
-  command
-      ->add_option_function<std::string>(
-          "ACTION",
-          [this](const std::string& action) {
-            make_token.action =
-                action == "hash" ? TokenCommand::Action::kHash : TokenCommand::Action::kCreate;
-          },
-          "create: a new token and its entry; hash: the entry of the token on standard input")
+  OneOf(command->add_option_function<std::string>(
+            "ACTION",
+            [this](const std::string& action) {
+              make_token.action =
+                  action == "hash" ? TokenCommand::Action::kHash : TokenCommand::Action::kCreate;
+            },
+            "create: a new token and its entry; hash: the entry of the token on standard input"),
+        kTokenActions)
       ->required()
-      ->check(CLI::IsMember({"create", "hash"}).description(""))
       ->type_name("");
   command->add_option("--name", make_token.name, "the principal that the token proves")
       ->required()
@@ -264,6 +267,13 @@ void Grammar::AddAccessCommands() {
                    "create: write the token to this new file, which only you can read, and print "
                    "only its entry")
       ->type_name("FILE");
+}
+
+void Grammar::AddCompletion() {
+  CLI::App* command = AddCommand("completion", "print a script that completes this command line");
+  OneOf(command->add_option("SHELL", shell, "bash, zsh or fish"), kShells)
+      ->required()
+      ->type_name("");
 }
 
 void Grammar::AddRun() {
@@ -423,6 +433,11 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
   Grammar grammar(version);
   if (std::optional<ParsedArguments> end = Parse(grammar, ours)) return *std::move(end);
   CLI::App* used = grammar.app.get_subcommands().front();
+  if (used->get_name() == "completion") {
+    std::string script = CompletionScript(grammar.app, grammar.shell);
+    script.pop_back();
+    return HelpText{std::move(script)};
+  }
   if (used->get_name() == "run") {
     if (!has_command) return WithHint("`run` needs `--` before the command", used);
     if (command.empty()) return WithHint("the command after `--` is missing", used);

@@ -124,7 +124,7 @@ struct Arguments {
   Command command;
 };
 
-// What --help and --version print, without the last end of line.
+// What --help, --version and `completion` print, without the last end of line.
 struct HelpText {
   std::string text;
 };

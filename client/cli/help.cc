@@ -52,6 +52,13 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
      "The first line of `token create` is the token, for a file of its own that only its user can "
      "read.\nThe other lines are its entry in the list `tokens` of the daemon's file.\n"
      "Exit codes: 0 made."},
+    {"completion",
+     "For this shell: source <(lockkeeper completion bash), or the same with zsh; in fish\n"
+     "lockkeeper completion fish | source. For good: write it where your shell looks for it, such "
+     "as\n"
+     "~/.local/share/bash-completion/completions/lockkeeper or "
+     "~/.config/fish/completions/lockkeeper.fish.\n"
+     "Exit codes: 0 printed."},
     {"run",
      "COMMAND gets LOCKKEEPER_LOCK, LOCKKEEPER_FENCING_TOKEN and LOCKKEEPER_LEASE_ID in its "
      "environment.\n"

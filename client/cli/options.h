@@ -4,14 +4,31 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/arguments.h"
 
 namespace lockkeeper::cli {
+
+// The words that an option or an argument may be given.
+inline constexpr std::array<std::string_view, 3> kOutputFormats = {"text", "json", "shell"};
+inline constexpr std::array<std::string_view, 2> kTokenActions = {"create", "hash"};
+inline constexpr std::array<std::string_view, 9> kVerbs = {
+    "acquire", "extend",        "release",        "fence", "inspect",
+    "list",    "force-release", "end-quarantine", "admin"};
+
+// Lets the option be one of `words`.
+template <size_t kCount>
+CLI::Option* OneOf(CLI::Option* option, const std::array<std::string_view, kCount>& words) {
+  return option->check(
+      CLI::IsMember(std::vector<std::string>(words.begin(), words.end())).description(""));
+}
 
 void AddDuration(CLI::App& app, const std::string& option, const std::string& text,
                  const std::function<void(milliseconds)>& set);

@@ -261,5 +261,14 @@ TEST_F(ArgumentsTest, HelpAndVersionAreTextToPrint) {
             "lockkeeper 1.2.3");
 }
 
+TEST_F(ArgumentsTest, CompletionIsPrintedForEachShell) {
+  EXPECT_NE(HelpOf({"completion", "bash"}).find("complete -F _lockkeeper lockkeeper"),
+            std::string::npos);
+  EXPECT_EQ(HelpOf({"completion", "zsh"}).rfind("#compdef lockkeeper", 0), 0U);
+  EXPECT_NE(HelpOf({"completion", "fish"}).find("complete -c lockkeeper -f"), std::string::npos);
+  EXPECT_NE(ErrorOf({"completion", "tcsh"}).find("tcsh"), std::string::npos);
+  EXPECT_NE(ErrorOf({"completion"}).find("SHELL"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace lockkeeper::cli
