@@ -103,6 +103,7 @@ void LockManager::Extend(ExtendRequest request, Done<Lease> done) {
       if (lease->assurance < wanted) {
         return ConfirmExtended(*std::move(lease), wanted, rpc_deadline, std::move(done));
       }
+      if (lease->asked > Assurance::kNone) LetClaimStand(*lease);
     }
     --operations_;
     std::move(done)(std::move(lease));

@@ -145,7 +145,7 @@ struct WithdrawRequest {
   Keeper keeper;
   Instant deadline;
   WithdrawScope scope = WithdrawScope::kLeaseToo;
-  FencingToken token;  // Of kPutBack, kPassOver and kClaim: of the offer or the lease.
+  FencingToken token;  // Of the offer or the lease, of kPutBack, kPassOver and the two of claims.
 };
 
 enum class ReleaseDelay { kHoldersRemainingTtl, kNone };

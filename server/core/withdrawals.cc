@@ -143,7 +143,11 @@ void Withdrawals::OnAnswer(uint64_t id, absl::StatusOr<WithdrawResult> answer) {
 
 void Withdrawals::Finish(uint64_t id, WithdrawalEnd end) {
   const auto found = running_.find(id);
-  observer_.OnWithdrawalEnded(found->second->request.name, end);
+  const WithdrawRequest& request = found->second->request;
+  // An offer that its waiter is to have again was given to nobody.
+  const bool is_given_again =
+      request.scope == WithdrawScope::kPutBack || request.scope == WithdrawScope::kPassOver;
+  if (!is_given_again) observer_.OnWithdrawalEnded(request.name, end);
   running_.erase(found);
 }
 

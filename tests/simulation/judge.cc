@@ -182,6 +182,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   for (const auto& [daemon, line] : state.local_lines) CheckLocalIdle(state, daemon, line, now);
   for (const auto& [lease_id, place] : state.places) {
     CheckPlaceOfGivenUp(state, lease_id, place, now);
+    CheckPassedOver(state, lease_id, place, now);
   }
   for (const auto& [lease_id, waiter] : state.line) CheckIdle(state, lease_id, waiter, now);
 
@@ -197,7 +198,7 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   // It has had its turn. If it does not use it, its daemon has to put it back in its place.
   state.line.erase(turn.to.lease_id);
   if (const auto place = state.places.find(turn.to.lease_id); place != state.places.end()) {
-    place->second.passed_over = false;
+    place->second.passed_over_at.reset();
   }
   const auto place = state.places.find(turn.to.lease_id);
   if (place != state.places.end() && place->second.keeper != turn.to.keeper) {

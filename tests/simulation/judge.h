@@ -215,7 +215,8 @@ class Judge {
     std::string keeper;
     Instant since;
     Instant kept_until = Instant::max();  // If it was set aside.
-    bool passed_over = false;             // It is not offered the lock before it stands again.
+    // Since then it is not offered the lock, until it stands again.
+    std::optional<Instant> passed_over_at;
   };
   struct Given {
     std::string lease_id;
@@ -329,6 +330,8 @@ class Judge {
   void StandAgain(Lock& lock, const std::string& daemon, Instant now);
   void CheckTurnOfGivenUp(Lock& lock, Instant now);
   void CheckTurnOfTold(Lock& lock, Instant now);
+  void CheckPassedOver(const Lock& lock, const std::string& lease_id, const Place& place,
+                       Instant now);
   void CheckPlaceOfGivenUp(Lock& lock, const std::string& lease_id, const Place& place,
                            Instant now);
   void Leave(Lock& lock, const std::string& lease_id, Instant now);

@@ -33,6 +33,19 @@ void Judge::SetAside(const Try& what, Instant now) {
   state.turn.end = std::min(state.turn.end, now);
 }
 
+// It stands again after a while, once its daemon can reach the store.
+void Judge::CheckPassedOver(const Lock& lock, const std::string& lease_id, const Place& place,
+                            Instant now) {
+  constexpr Micros kPassedOverMax{5'000'000};
+  const std::string daemon = DaemonOf(place.keeper);
+  if (!place.passed_over_at || lock.answered.contains(place.keeper) || gone_.contains(daemon))
+    return;
+  const Instant since =
+      std::max(*place.passed_over_at, DisturbedUntil(lock, daemon).value_or(Instant::min()));
+  if (now < since + kPassedOverMax || now < quarantine_end_) return;
+  Violation(Shown(lease_id) + " was passed over and has not stood in the line again");
+}
+
 // A grant that is told as an offer was confirmed by then, and its claim is an extend.
 void Judge::OfferTold(const Try& what) {
   Lock& state = locks_[what.lock];
@@ -65,7 +78,7 @@ void Judge::PassedOver(const Try& what, Instant now) {
   state.turn.end = std::min(state.turn.end, now);
   state.line.erase(what.lease_id);
   if (const auto place = state.places.find(what.lease_id); place != state.places.end()) {
-    place->second.passed_over = true;
+    place->second.passed_over_at = now;
   }
 }
 

@@ -74,7 +74,7 @@ void Judge::StandAgain(Lock& lock, const std::string& daemon, Instant now) {
       (lock.phase == Phase::kOffered || lock.phase == Phase::kLease) && now < lock.turn.end;
   for (const auto& [lease_id, place] : lock.places) {
     if (DaemonOf(place.keeper) != daemon || lock.answered.contains(place.keeper)) continue;
-    if (place.passed_over || (has_turn && lock.turn.to.lease_id == lease_id)) continue;
+    if (place.passed_over_at || (has_turn && lock.turn.to.lease_id == lease_id)) continue;
     lock.line.try_emplace(lease_id, Waiter{place.number, place.keeper, now});
   }
 }

@@ -134,6 +134,12 @@ void RedisNode::Confirm(Route route, core::Assurance wanted, core::Instant deadl
 }
 
 std::string RedisNode::ConfirmationProblem() const {
+  const bool is_kept = options_.min_assurance != core::Assurance::kDisk ||
+                       assurance_ == core::Assurance::kNone || assurance_ >= core::Assurance::kDisk;
+  if (!is_kept) {
+    return "is writing its append-only file anew, which may not have everything yet "
+           "(store.assurance)";
+  }
   if (options_.min_assurance != core::Assurance::kReplicas || !confirmations_) return "";
   const std::string& problem = confirmations_->problem();
   return problem.empty() ? "" : problem + " (store.assurance)";

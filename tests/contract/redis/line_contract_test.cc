@@ -380,16 +380,6 @@ TEST_P(LineContract, FirstExtendAfterAClaimSaysWhatWasAskedForOnceMore) {
   EXPECT_EQ(Extend(ExtendOf("a", Id(1))).asked, core::Assurance::kNone);
 }
 
-// The longer lease has to be told of first, so nobody was told of anything.
-TEST_P(LineContract, ExtendThatIsTooLongTellsNobody) {
-  AcquireRequest request = AssuredOf(Id(1));
-  request.lock_delay = Millis(1);
-  Offer(request, Id(9));
-  ASSERT_EQ(Extend(ExtendOf("a", Id(1))).asked, core::Assurance::kReplicas);
-
-  EXPECT_EQ(Extend(ExtendOf("a", Id(1), request.ttl * 2)).asked, core::Assurance::kReplicas);
-}
-
 // Two that cannot have what they ask for must not keep the third out.
 TEST_P(LineContract, ThoseThatArePassedOverKeepTheirPlacesAndOthersHaveATurn) {
   Offer(AssuredOf(Id(1)), Id(9));

@@ -475,6 +475,25 @@ TEST_P(QuarantineContract, ClaimOfALongerLeaseRaisesTheCeilingFirst) {
   EXPECT_EQ(Ceiling(), Millis(59'000));
 }
 
+// The first try of that extend told nobody of the lease.
+TEST_P(QuarantineContract, ExtendThatRaisesTheCeilingIsStillTheFirstAfterItsClaim) {
+  Grant("a", Id(1));
+  AcquireRequest waiter = WaiterOf("a", Id(2));
+  waiter.attempt = 2;  // A store without replicas takes only retries that ask for them.
+  waiter.claim = core::ClaimMode::kByClient;
+  waiter.min_assurance = core::Assurance::kReplicas;
+  waiter.lock_delay = Millis(1'000);
+  const int64_t line = Stand(waiter).line;
+  Pass(kTtl);
+  ASSERT_TRUE(Poll("a", line).offer.has_value());
+  ASSERT_EQ(Extend(ExtendOf("a", Id(2))).asked, core::Assurance::kReplicas);
+
+  EXPECT_EQ(Extend(ExtendOf("a", Id(2), Millis(50'000))).asked, core::Assurance::kReplicas);
+
+  EXPECT_EQ(Ceiling(), Millis(51'000));
+  EXPECT_EQ(Extend(ExtendOf("a", Id(2))).asked, core::Assurance::kNone);
+}
+
 // Another daemon has raised the ceiling: the calls of this one are refused, and go again.
 TEST_P(QuarantineContract, CallsThatTheGuardRefusedGoAgainInOrder) {
   Grant("a", Id(1));

@@ -146,6 +146,14 @@ TEST(RedisNodeTest, FileThatIsStillWrittenForTheFirstTimeCountsForNothing) {
       [&] { EXPECT_EQ(harness.node().assurance(), core::Assurance::kMemory); });
   EXPECT_EQ(NodeHarness(server.url()).AwaitReachable().assurance, core::Assurance::kMemory)
       << "for one that connects meanwhile, too";
+  NodeHarness fsynced(server.url(), [](RedisNodeOptions& options) {
+    options.min_assurance = core::Assurance::kDisk;
+  });
+  EXPECT_FALSE(fsynced.AwaitReachable().refused) << "it is for a moment";
+  fsynced.loop().RunAndWait([&] {
+    EXPECT_THAT(fsynced.node().setting_problem(),
+                HasSubstr("is writing its append-only file anew"));
+  });
 
   server.Run({"CONFIG", "SET", "appendonly", "no", "rdb-key-save-delay", "0"});
   server.Run({"CONFIG", "SET", "appendonly", "yes"});

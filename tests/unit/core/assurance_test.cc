@@ -250,6 +250,17 @@ TEST_F(AssuranceTest, ClaimNeedsWhatTheStoreSaysThatItsClientHasAskedFor) {
   EXPECT_EQ(store_.withdrawals.front().token, lease.token);
 }
 
+TEST_F(AssuranceTest, ClaimThatTheReplyConfirmsEnoughOfStandsToo) {
+  ExtendIt();
+  Lease lease = LeaseWith(Assurance::kDisk);
+  lease.asked = Assurance::kDisk;
+  store_.extends.Answer(lease);
+
+  ASSERT_TRUE(extended_.came() && extended_.value().ok());
+  EXPECT_EQ(store_.confirmations.size(), 0U);
+  EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kLetClaimStand);
+}
+
 TEST_F(ReplicasTest, HeartbeatWaitsForNoConfirmation) {
   locks_.Extend({.name = "a", .lease_id = id_, .deadline = Instant::max(), .is_heartbeat = true},
                 extended_.Into());
@@ -350,6 +361,8 @@ TEST_F(ReplicasTest, OfferInTheReplyIsPutBackToo) {
 
   EXPECT_EQ(store_.withdrawals.front().scope, WithdrawScope::kPutBack);
   EXPECT_FALSE(acquired_.came());
+  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+  EXPECT_TRUE(observer_.withdrawals.empty()) << "nobody was given anything";
 }
 
 TEST_F(ReplicasTest, WaiterWhoseOfferIsBeingConfirmedMayLeave) {

@@ -43,6 +43,15 @@ TEST_F(JudgeOffersTest, OfferIsPassedOverUnlessItsClientKnowsOfIt) {
   ExpectOne("an offer of a to cccccccc, which knows of it, was passed over");
 }
 
+TEST_F(JudgeOffersTest, PassedOverWaiterDoesNotStandAgain) {
+  OfferToTheFirstWaiter();
+  judge_.PassedOver(TryOf('b', 2, 1), At(20));
+  Offer(TryOf('c', 2, 2), 3, 20);
+  ExpectNone();
+  Offer(TryOf('d', 2, 3), 4, 5'021);
+  ExpectOne("bbbbbbbb was passed over and has not stood in the line again");
+}
+
 TEST_F(JudgeOffersTest, LeaseIsToldOfWhichLessIsConfirmedThanItsOfferAskedFor) {
   OfferToTheFirstWaiter();
   Try what = TryOf('b', 2, 1);
