@@ -85,7 +85,7 @@ absl::Status Gate::Check(Caller& caller, Operation& operation, Rejection& reject
   const absl::Status right = std::visit(
       [&](const auto& request) { return CheckRightFor(caller, request); }, operation.request);
   if (!right.ok()) return right;
-  if (auto status = ApplyQuotas(caller, usage_, clock_.Now(), metrics_, operation); !status.ok()) {
+  if (auto status = ApplyQuotas(caller, usage_, clock_.Now(), refusals_, operation); !status.ok()) {
     return status;
   }
   rejection = Rejection::kOfRequest;

@@ -19,6 +19,7 @@
 #include "rpc/audit.h"
 #include "rpc/caller.h"
 #include "rpc/operation.h"
+#include "rpc/quotas.h"
 
 namespace lockkeeper::rpc {
 
@@ -32,7 +33,7 @@ class Gate {
         access_(access),
         clock_(clock),
         auditor_(auditor),
-        metrics_(metrics),
+        refusals_(metrics),
         daemon_id_(daemon_id) {}
 
   // Counts a call. One Leave() follows, whatever the answer.
@@ -64,7 +65,7 @@ class Gate {
   const access::AccessControl& access_;
   const core::Clock& clock_;
   Auditor& auditor_;
-  telemetry::Metrics& metrics_;
+  const QuotaRefusals refusals_;
   const uint64_t daemon_id_;
   access::UsageBook usage_;
   std::atomic<uint64_t> next_keeper_{1};

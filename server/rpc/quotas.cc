@@ -20,6 +20,9 @@ using core::ErrorReason;
 using core::Millis;
 
 constexpr std::string_view kRate = "operations_per_second";
+constexpr std::string_view kQuotas[] = {kRate,      "waiters",        "leases",
+                                        "sessions", "max_ttl",        "max_wait",
+                                        "max_hold", "max_lock_delay", "max_hold_at_least"};
 
 absl::Status TooLong(const Caller& caller, std::string_view field, std::string_view quota,
                      Millis most) {
@@ -90,7 +93,7 @@ struct Applier {
   }
 
   absl::Status Refused(std::string_view quota, absl::Status why) const {
-    metrics.QuotaRefusals(quota).Increment();
+    refusals.Count(quota);
     return why;
   }
 
@@ -98,7 +101,7 @@ struct Applier {
   const access::Quotas& quotas;
   const std::shared_ptr<Usage>& usage;
   core::Instant now;
-  telemetry::Metrics& metrics;
+  const QuotaRefusals& refusals;
   Operation& operation;
 };
 
@@ -109,8 +112,16 @@ Usage::Urgency UrgencyOf(const Operation& operation) {
 
 }  // namespace
 
+QuotaRefusals::QuotaRefusals(telemetry::Metrics& metrics) {
+  for (const std::string_view quota : kQuotas) {
+    counters_.emplace(quota, metrics.QuotaRefusals(quota));
+  }
+}
+
+void QuotaRefusals::Count(std::string_view quota) const { counters_.at(quota).Increment(); }
+
 absl::Status ApplyQuotas(Caller& caller, access::UsageBook& book, core::Instant now,
-                         telemetry::Metrics& metrics, Operation& operation) {
+                         const QuotaRefusals& refusals, Operation& operation) {
   // A session outlives the policy of today.
   const bool is_session = operation.verb() == Verb::kOpenSession;
   const bool has_quotas = caller.rights().has_quotas();
@@ -121,7 +132,7 @@ absl::Status ApplyQuotas(Caller& caller, access::UsageBook& book, core::Instant 
     const std::optional<Millis> early =
         caller.usage()->TakeOperation(*quotas.operations_per_second, UrgencyOf(operation), now);
     if (early) {
-      metrics.QuotaRefusals(kRate).Increment();
+      refusals.Count(kRate);
       return core::ErrorWithDelay(ErrorReason::kRateLimit,
                                   DescriptionOf(caller.identity()) + " may make " +
                                       std::to_string(*quotas.operations_per_second) +
@@ -130,7 +141,7 @@ absl::Status ApplyQuotas(Caller& caller, access::UsageBook& book, core::Instant 
                                   *early);
     }
   }
-  return std::visit(Applier{caller, quotas, caller.usage(), now, metrics, operation},
+  return std::visit(Applier{caller, quotas, caller.usage(), now, refusals, operation},
                     operation.request);
 }
 

@@ -119,12 +119,19 @@ constexpr size_t kCommandOutcomes = static_cast<size_t>(CommandOutcome::kNoReply
 constexpr size_t kWaitEnds = static_cast<size_t>(core::WaitEnd::kFailed) + 1;
 constexpr size_t kWithdrawalEnds = static_cast<size_t>(core::WithdrawalEnd::kLeftToTtl) + 1;
 
-// Creates a counter at its first count, because most pairs of outcome and code never occur.
+// Creates a counter at its first count, because most pairs of outcome and code never occur. But
+// those of errors that no retry mends are there from the start: the first one has to be seen as a
+// rise.
 class RegisteredRpcMetrics : public RpcMetrics {
  public:
   RegisteredRpcMetrics(std::string_view rpc, Family<prometheus::Counter>& total,
                        Family<prometheus::Histogram>& seconds)
-      : rpc_(rpc), total_(total), seconds_(seconds.Add({{"rpc", rpc_}}, RpcBuckets())) {}
+      : rpc_(rpc), total_(total), seconds_(seconds.Add({{"rpc", rpc_}}, RpcBuckets())) {
+    for (const auto code :
+         {absl::StatusCode::kInternal, absl::StatusCode::kDataLoss, absl::StatusCode::kUnknown}) {
+      CounterFor(Outcome::kError, code);
+    }
+  }
 
   void Record(Outcome outcome, absl::StatusCode code, core::Micros elapsed) override {
     CounterFor(outcome, code).Increment();

@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -54,8 +56,10 @@ std::optional<double> StartTime() {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &since_boot);
   clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<double>(now.tv_sec - since_boot.tv_sec) +
-         ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+  constexpr double kNanosecond = 1e-9;
+  const double booted = static_cast<double>(now.tv_sec - since_boot.tv_sec) +
+                        kNanosecond * static_cast<double>(now.tv_nsec - since_boot.tv_nsec);
+  return std::round(booted + ticks / static_cast<double>(sysconf(_SC_CLK_TCK)));
 }
 
 }  // namespace
@@ -73,7 +77,9 @@ std::vector<std::pair<MetricInfo, double>> ReadProcessMetrics() {
   rlimit fds{};
   getrlimit(RLIMIT_NOFILE, &fds);
   add(catalog::kProcessMaxFds, static_cast<double>(fds.rlim_cur));
-  add(catalog::kProcessStartTimeSeconds, StartTime());
+  // Once: a clock that is set must not look like a restart.
+  static const std::optional<double> start_time = StartTime();
+  add(catalog::kProcessStartTimeSeconds, start_time);
   return all;
 }
 
