@@ -115,13 +115,12 @@ class Incidents:
         lines['lockkeeper_certificate_expiry_seconds{certificate="server"}'] = time.time() + 5 * DAY
         lines['lockkeeper_redis_sentinels{state="known"}'] = 3
         lines['lockkeeper_redis_sentinels{state="heard"}'] = 2
-        lines['lockkeeper_rpc_total{code="INTERNAL",outcome="error",rpc="Acquire"}'] = n
         lines['lockkeeper_rpc_total{code="UNAVAILABLE",outcome="error",rpc="Acquire"}'] = n
         lines['lockkeeper_rpc_total{code="RESOURCE_EXHAUSTED",outcome="error",rpc="Acquire"}'] = n
-        lines['lockkeeper_quota_refused_total{quota="leases"}'] = n
-        for series in ("lockkeeper_store_epoch", "lockkeeper_redis_reconnect_total", "lockkeeper_redis_primary_total",
+        for series in ('lockkeeper_store_loss_total{loss="emptied"}', "lockkeeper_redis_reconnect_total", "lockkeeper_redis_primary_total",
                        "lockkeeper_slow_wait_total", "lockkeeper_lease_expired_total", "lockkeeper_session_lease_lost_total",
                        "lockkeeper_invariant_violated_total", "lockkeeper_audit_dropped_total", "lockkeeper_audit_write_failed_total",
+                       'lockkeeper_rpc_total{code="INTERNAL",outcome="error",rpc="Acquire"}', 'lockkeeper_quota_refused_total{quota="leases"}',
                        'lockkeeper_reassertion_total{end="not_proved"}', 'lockkeeper_withdrawal_total{end="left_to_ttl"}',
                        'lockkeeper_wait_seconds_count{end="failed"}', 'lockkeeper_connections_closed_total{reason="flood"}',
                        'lockkeeper_file_reload_total{files="access",outcome="refused"}',

@@ -134,6 +134,7 @@ func checkConfig(t *testing.T, config *corev1.ConfigMap) {
 	files := strings.NewReplacer(
 		"/run/secrets/lockkeeper/redis/password", filepath.Join(place, "password"),
 		"/run/secrets/lockkeeper/redis-ca/ca.crt", certificate,
+		"/run/secrets/lockkeeper/sentinel/password", filepath.Join(place, "password"),
 		"/run/secrets/lockkeeper/tls/tls.crt", certificate,
 		"/run/secrets/lockkeeper/tls/tls.key", key,
 		"/run/secrets/lockkeeper/tls/ca.crt", certificate,
@@ -230,6 +231,10 @@ func TestWrongValuesAreRefusedByName(t *testing.T) {
 		{map[string]interface{}{}, "redis.url must be given"},
 		{map[string]interface{}{"redis": map[string]interface{}{"url": "http://redis"}}, "redis.url"},
 		{map[string]interface{}{"redis": redis, "replica": 2}, "replica"},
+		{map[string]interface{}{"redis": redis, "tls": map[string]interface{}{"enabled": true}}, "tls.secret"},
+		{map[string]interface{}{"redis": redis, "autoscaling": map[string]interface{}{"minReplicas": 10}}, "autoscaling.minReplicas"},
+		{map[string]interface{}{"redis": redis, "config": map[string]interface{}{"store": map[string]interface{}{"redis": "redis://x"}}},
+			"config.store.redis is set by another value"},
 		{map[string]interface{}{"redis": redis, "replicas": 0}, "replicas"},
 		{map[string]interface{}{"redis": redis, "config": map[string]interface{}{"locks": map[string]interface{}{}}}, "config"},
 		{map[string]interface{}{"redis": redis, "image": map[string]interface{}{"digest": "sha256:1"}}, "image.digest"},

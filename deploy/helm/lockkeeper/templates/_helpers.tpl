@@ -28,12 +28,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .Values.tls.secret | default (printf "%s-tls" (include "lockkeeper.name" .)) }}
 {{- end }}
 
-{{/* lockkeeper.yaml: what the values say, over what `config` says. */}}
-{{- define "lockkeeper.config" -}}
+{{/* What is wrong with the values that the schema cannot say. */}}
+{{- define "lockkeeper.check" -}}
+{{- if not .Values.redis.url }}{{ fail "redis.url must be given: the Redis that all daemons share, such as redis://redis:6379" }}{{ end }}
+{{- if and .Values.tls.enabled (not .Values.tls.secret) (not .Values.tls.certManager.enabled) }}{{ fail "tls.enabled needs tls.secret, or tls.certManager.enabled, which makes it" }}{{ end }}
+{{- if and .Values.tls.certManager.enabled (not .Values.tls.certManager.issuer.name) }}{{ fail "tls.certManager.issuer.name must be given" }}{{ end }}
+{{- if gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas) }}{{ fail "autoscaling.minReplicas is more than autoscaling.maxReplicas" }}{{ end }}
+{{- end }}
+
+{{/* What the values say of lockkeeper.yaml, as an object. */}}
+{{- define "lockkeeper.own" -}}
 {{- $store := dict "redis" .Values.redis.url }}
 {{- if .Values.redis.passwordSecret }}{{ $_ := set $store "redis_password_file" "/run/secrets/lockkeeper/redis/password" }}{{ end }}
 {{- if .Values.redis.caSecret }}{{ $_ := set $store "redis_tls_ca_file" "/run/secrets/lockkeeper/redis-ca/ca.crt" }}{{ end }}
-{{- $server := dict "http_listen" "0.0.0.0:7601" }}
+{{- if .Values.redis.sentinelPasswordSecret }}{{ $_ := set $store "sentinel_password_file" "/run/secrets/lockkeeper/sentinel/password" }}{{ end }}
+{{- /* HTTP, for probes and metrics, is without TLS. */}}
+{{- $server := dict "http_listen" "0.0.0.0:7601" "allow_insecure" true }}
 {{- if .Values.tls.enabled }}
 {{- $scheme := ternary "mtls" "tls" .Values.tls.mutual }}
 {{- $_ := set $server "listen" (list (printf "%s://0.0.0.0:7600" $scheme) "unix:/run/lockkeeper/lockkeeper.sock") }}
@@ -43,11 +53,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- else }}
 {{- $_ := set $server "listen" (list "0.0.0.0:7600") }}
 {{- end }}
-{{- $_ := set $server "allow_insecure" true }}
 {{- $access := dict }}
 {{- if .Values.policy.file }}{{ $_ := set $access "policy_file" "/etc/lockkeeper/policy.yaml" }}{{ end }}
 {{- if .Values.policy.tokensSecret }}{{ $_ := set $access "tokens_file" "/run/secrets/lockkeeper/tokens/tokens.yaml" }}{{ end }}
-{{- $own := dict "server" $server "store" $store "log" (dict "format" "json") "drain" (dict "timeout" (printf "%ds" (int .Values.drainSeconds))) }}
+{{- $own := dict "server" $server "store" $store "drain" (dict "timeout" (printf "%ds" (int .Values.drainSeconds))) }}
 {{- if $access }}{{ $_ := set $own "access" $access }}{{ end }}
-{{- toYaml (mergeOverwrite (deepCopy .Values.config) $own) }}
+{{- toYaml $own }}
+{{- end }}
+
+{{/* lockkeeper.yaml: what the values say, and what `config` says besides. */}}
+{{- define "lockkeeper.config" -}}
+{{- $own := fromYaml (include "lockkeeper.own" .) }}
+{{- range $section, $settings := $own }}
+{{- range $key, $value := $settings }}
+{{- if hasKey (get $.Values.config $section | default dict) $key }}{{ fail (printf "config.%s.%s is set by another value of this chart" $section $key) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- toYaml (merge $own (deepCopy .Values.config) (dict "log" (dict "format" "json"))) }}
 {{- end }}
