@@ -2,12 +2,11 @@
 #include "telemetry/process_metrics.h"
 
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <cmath>
-
 #include <algorithm>
+#include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -78,8 +77,8 @@ std::vector<std::pair<MetricInfo, double>> ReadProcessMetrics() {
   getrlimit(RLIMIT_NOFILE, &fds);
   add(catalog::kProcessMaxFds, static_cast<double>(fds.rlim_cur));
   // Once: a clock that is set must not look like a restart.
-  static const std::optional<double> start_time = StartTime();
-  add(catalog::kProcessStartTimeSeconds, start_time);
+  static const std::optional<double> kStartTime = StartTime();
+  add(catalog::kProcessStartTimeSeconds, kStartTime);
   return all;
 }
 

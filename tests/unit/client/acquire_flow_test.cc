@@ -405,7 +405,7 @@ TEST_F(AcquireFlowOfferTest, OfferIsClaimedAndTheLeaseCountedFromTheClaim) {
   calls_.replies.push_back({Offer(), 20s});
   Granted claimed = std::get<Granted>(GrantedAnswer(9));
   claimed.grant.reassertion = "proof";
-  calls_.claims.push_back(claimed);
+  calls_.claims.emplace_back(claimed);
 
   const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
 
@@ -420,7 +420,7 @@ TEST_F(AcquireFlowOfferTest, OfferIsClaimedAndTheLeaseCountedFromTheClaim) {
 
 TEST_F(AcquireFlowOfferTest, LapsedOfferIsAskedForAgainAtTheSameDaemon) {
   calls_.replies.push_back({Offer(), 5s});
-  calls_.claims.push_back(
+  calls_.claims.emplace_back(
       ErrorWithReason(absl::StatusCode::kFailedPrecondition, ErrorReason::kLeaseLost, "lapsed"));
   calls_.replies.push_back({GrantedAnswer()});
 
@@ -435,7 +435,7 @@ TEST_F(AcquireFlowOfferTest, LapsedOfferIsAskedForAgainAtTheSameDaemon) {
 
 TEST_F(AcquireFlowOfferTest, OfferWhoseClaimFindsNoServiceIsAskedForElsewhere) {
   calls_.replies.push_back({Offer()});
-  calls_.claims.push_back(absl::UnavailableError("connection lost"));
+  calls_.claims.emplace_back(absl::UnavailableError("connection lost"));
   calls_.replies.push_back({GrantedAnswer(), 1s});
 
   const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s, .addresses = 2});
@@ -448,7 +448,7 @@ TEST_F(AcquireFlowOfferTest, OfferWhoseClaimFindsNoServiceIsAskedForElsewhere) {
 
 TEST_F(AcquireFlowOfferTest, OfferThatTheStoreMayHaveForgottenIsAskedForAgainAfterTheQuarantine) {
   calls_.replies.push_back({Offer(), 5s});
-  calls_.claims.push_back(Quarantined(20s));
+  calls_.claims.emplace_back(Quarantined(20s));
   calls_.replies.push_back({GrantedAnswer()});
 
   const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
@@ -460,7 +460,7 @@ TEST_F(AcquireFlowOfferTest, OfferThatTheStoreMayHaveForgottenIsAskedForAgainAft
 
 TEST_F(AcquireFlowOfferTest, OfferWhoseClaimFailsForGoodMayStillStand) {
   calls_.replies.push_back({Offer()});
-  calls_.claims.push_back(Quarantined(20s));
+  calls_.claims.emplace_back(Quarantined(20s));
 
   const AcquireEnd end = Run({.wait_timeout = 5s, .call_timeout = 10s});
 
@@ -471,7 +471,7 @@ TEST_F(AcquireFlowOfferTest, OfferWhoseClaimFailsForGoodMayStillStand) {
 TEST_F(AcquireFlowOfferTest, OffersThatLapseToTheEndAreNoLeaseAndNoContention) {
   for (int i = 0; i < 100; ++i) {
     calls_.replies.push_back({Offer(), 1s});
-    calls_.claims.push_back(
+    calls_.claims.emplace_back(
         ErrorWithReason(absl::StatusCode::kFailedPrecondition, ErrorReason::kLeaseLost, "lapsed"));
   }
 
@@ -484,7 +484,7 @@ TEST_F(AcquireFlowOfferTest, OffersThatLapseToTheEndAreNoLeaseAndNoContention) {
 
 TEST_F(AcquireFlowOfferTest, OfferWhoseClaimHasNoAnswerIsNotALease) {
   calls_.replies.push_back({Offer()});
-  calls_.claims.push_back(absl::PermissionDeniedError("no"));
+  calls_.claims.emplace_back(absl::PermissionDeniedError("no"));
 
   const AcquireEnd end = Run({.wait_timeout = 60s, .call_timeout = 10s});
 
