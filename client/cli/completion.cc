@@ -16,9 +16,8 @@ namespace {
 // What may stand for a value.
 enum class Value { kNone, kFile, kChoice, kOther };
 
-// An option, or an argument without a name.
 struct Word {
-  std::string name;  // "--ttl"; empty for an argument.
+  std::string name;  // "--ttl"
   Value value = Value::kNone;
   std::vector<std::string> choices;
   std::string meaning;

@@ -78,10 +78,8 @@ void Line::OnStood(AcquireRequest request, Instant arrived, absl::StatusOr<Acqui
     return;
   }
   Lease* const lease = outcome.ok() ? std::get_if<Lease>(&*outcome) : nullptr;
-  if (lease != nullptr && lease->offered) {
-    return OnOffered(std::move(request), arrived, *lease, std::move(done));
-  }
-  expected_.Take(request.keeper);
+  const bool is_offer = lease != nullptr && lease->offered;
+  if (!is_offer) expected_.Take(request.keeper);  // OnOffered() asks what was said of it.
   absl::StatusOr<AcquireAnswer> answer = AcquireAnswer();
   if (!outcome.ok()) {
     answer = outcome.status();
@@ -114,13 +112,15 @@ void Line::OnOffered(AcquireRequest request, Instant arrived, const Lease& offer
     Offered(request.lease_id, offered.token);
     return std::move(done)(AcquireAnswer(offered));
   }
-  // One that does not wait for its turn waits for what its turn takes, for as long as that runs.
-  const auto runs = std::chrono::ceil<Millis>(clock_.Now() + offered.remaining_ttl - arrived);
   const Offer offer = OfferOf(offered, request);
   const Waiting place{
       .number = offered.place.number, .free_in = offered.remaining_ttl, .line = offered.place.line};
+  // One that does not wait for its turn waits for what its turn takes, for as long as that runs.
   const bool does_not_wait = request.wait_timeout == Millis(0);
-  if (does_not_wait) request.wait_timeout = runs;
+  if (does_not_wait) {
+    request.wait_timeout =
+        std::chrono::ceil<Millis>(clock_.Now() + offered.remaining_ttl - arrived);
+  }
   Wait(std::move(request), place, arrived, std::move(done));
   if (LineWaiter* const waiter = Find(offer.keeper)) waiter->does_not_wait = does_not_wait;
   OnOffer(offer);

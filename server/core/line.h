@@ -6,9 +6,9 @@
 //
 // A waiter is
 //   waiting    until an offer, the end of its wait, or its release by somebody else;
-//   confirming while the store has to confirm more of its offer or grant than it does by its
-//   answer;
-//              back to waiting, at its place, if an offer is not confirmed;
+//   confirming while the store has to confirm more of its offer, or of its grant, than its answer
+//              did, so that its client may hear of it; back to waiting, at its place, if an offer
+//              is not confirmed;
 //   claiming   while the store is asked to turn the offer into a lease, for a client that does not
 //              claim by itself; back to waiting if the offer has lapsed;
 //   leaving    while its place is taken back; then it is answered.

@@ -100,10 +100,9 @@ void LockManager::Extend(ExtendRequest request, Done<Lease> done) {
                           done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
     if (lease.ok() && !is_heartbeat) {
       const Assurance wanted = std::max(options_.min_assurance, lease->asked);
-      if (lease->assurance < wanted) {
+      if (lease->assurance < wanted || lease->asked > Assurance::kNone) {
         return ConfirmExtended(*std::move(lease), wanted, rpc_deadline, std::move(done));
       }
-      if (lease->asked > Assurance::kNone) LetClaimStand(*lease);
     }
     --operations_;
     std::move(done)(std::move(lease));

@@ -330,6 +330,7 @@ class Judge {
   void StandAgain(Lock& lock, const std::string& daemon, Instant now);
   void CheckTurnOfGivenUp(Lock& lock, Instant now);
   void CheckTurnOfTold(Lock& lock, Instant now);
+  bool EndsUntold(const Lock& lock, const Try& what, const std::string& how);
   void CheckPassedOver(const Lock& lock, const std::string& lease_id, const Place& place,
                        Instant now);
   void CheckPlaceOfGivenUp(Lock& lock, const std::string& lease_id, const Place& place,

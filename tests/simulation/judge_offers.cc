@@ -68,13 +68,19 @@ void Judge::LeaseTold(const core::Lease& lease) {
             ", of which too little is confirmed");
 }
 
+// Whether it is the last offer that the store ends unclaimed. Its client must not know of it.
+bool Judge::EndsUntold(const Lock& lock, const Try& what, const std::string& how) {
+  if (lock.turn.to.lease_id != what.lease_id || lock.phase != Phase::kOffered) return false;
+  if (lock.delivered.contains(what.keeper)) {
+    Violation("an offer of " + what.lock + " to " + Shown(what.lease_id) +
+              ", which knows of it, was " + how);
+  }
+  return true;
+}
+
 void Judge::PassedOver(const Try& what, Instant now) {
   Lock& state = locks_[what.lock];
-  if (state.turn.to.lease_id != what.lease_id || state.phase != Phase::kOffered) return;
-  if (state.delivered.contains(what.keeper)) {
-    Violation("an offer of " + what.lock + " to " + Shown(what.lease_id) +
-              ", which knows of it, was passed over");
-  }
+  if (!EndsUntold(state, what, "passed over")) return;
   state.turn.end = std::min(state.turn.end, now);
   state.line.erase(what.lease_id);
   if (const auto place = state.places.find(what.lease_id); place != state.places.end()) {
@@ -84,11 +90,7 @@ void Judge::PassedOver(const Try& what, Instant now) {
 
 void Judge::PutBack(const Try& what, Instant now) {
   Lock& state = locks_[what.lock];
-  if (state.turn.to.lease_id != what.lease_id || state.phase != Phase::kOffered) return;
-  if (state.delivered.contains(what.keeper)) {
-    Violation("an offer of " + what.lock + " to " + Shown(what.lease_id) +
-              ", which knows of it, was put back");
-  }
+  if (!EndsUntold(state, what, "put back")) return;
   state.phase = Phase::kWithdrawn;
   state.over_at = std::min(now, state.turn.end);
   state.turn.end = state.over_at;

@@ -134,9 +134,8 @@ void RedisNode::Confirm(Route route, core::Assurance wanted, core::Instant deadl
 }
 
 std::string RedisNode::ConfirmationProblem() const {
-  const bool is_kept = options_.min_assurance != core::Assurance::kDisk ||
-                       assurance_ == core::Assurance::kNone || assurance_ >= core::Assurance::kDisk;
-  if (!is_kept) {
+  // It would say kDisk, or its settings would be the problem.
+  if (options_.min_assurance == core::Assurance::kDisk && assurance_ == core::Assurance::kMemory) {
     return "is writing its append-only file anew, which may not have everything yet "
            "(store.assurance)";
   }
