@@ -99,16 +99,19 @@ void StoreLink::Confirm(redis::Route, core::Assurance wanted, Instant deadline,
   const Instant ended = found ? std::max(executed, replicas_.away_until) : executed + kConfirmMax;
   const Instant replied = ended + Delay();
   if (!found) {
-    At(replied, [this] {
-      if (!std::exchange(replicas_missing_, true)) Probe();
-    });
+    At(replied, [this] { MissReplicas(); });
   }
   const bool in_time = found && replied <= deadline;
   answer(std::min(replied, deadline),
          in_time ? core::Assurance::kReplicas : core::Assurance::kDisk);
 }
 
+void StoreLink::MissReplicas() {
+  if (!std::exchange(replicas_missing_, true)) Probe();
+}
+
 void StoreLink::Probe() {
+  replicas_.on_missed();
   At(clock_.Now() + kConfirmMax, [this] {
     const Instant now = clock_.Now();
     if (now < std::max(replicas_.away_until, confirmations_down_until_) || away()) return Probe();
@@ -224,8 +227,7 @@ void StoreLink::Strike(const Fault& fault) {
       return;
     case FaultKind::kConfirmationsDown:
       confirmations_down_until_ = clock_.Now() + fault.duration;
-      if (!std::exchange(replicas_missing_, true)) Probe();
-      return;
+      return MissReplicas();
     case FaultKind::kSubscriptionDown:
       return DropSubscription(fault.duration);
     default:

@@ -25,6 +25,8 @@ using ExecutionListener =
 struct Replicas {
   bool must_confirm = false;  // Every lease.
   core::Instant away_until;
+  // Whenever a daemon is about to look for those that it misses.
+  std::function<void()> on_missed = [] {};
 };
 
 // Lifetime: borrows the node and its replicas besides.
@@ -53,9 +55,6 @@ class StoreLink final : public redis::Node, public Link {
   void Strike(const Fault& fault) override;
   void Cut(core::Micros duration) override;
 
-  // Whether the daemon has been told that too few replicas confirm.
-  bool misses_replicas() const { return replicas_missing_; }
-
   // Whether a call may still be executed by a store whose marker has only so many beats.
   bool HasUnderWay(int64_t beats) const;
 
@@ -76,6 +75,7 @@ class StoreLink final : public redis::Node, public Link {
   void DropSubscription(core::Micros duration);
   void Listen();
   core::Micros MessageDelay();
+  void MissReplicas();
   void Probe();
 
   support::RedisModel& server_;

@@ -112,11 +112,6 @@ void World::LinesStandStillUntil(Instant until) {
   }
 }
 
-// While a daemon is cut off no probe can find the replicas.
-void World::KeepReplicasMissing(Daemon& daemon, Instant until) {
-  if (!schedule_.in_memory && daemon.redis_link().misses_replicas()) LinesStandStillUntil(until);
-}
-
 // Every connection breaks.
 void World::RestartNode(const Fault& fault) {
   node_away_until_ = std::max<Instant>(node_away_until_, clock_.Now() + fault.duration);
@@ -126,7 +121,6 @@ void World::RestartNode(const Fault& fault) {
     const Instant until = clock_.Now() + fault.duration + kNoticedWithin;
     judge_.Disturbed(daemons_[i]->id(), until);
     in_order_from_[i] = std::max(in_order_from_[i], until);
-    KeepReplicasMissing(*daemons_[i], until);
     daemons_[i]->link().Cut(fault.duration);
   }
 }
@@ -300,10 +294,6 @@ void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
   Micros lasts = fault.duration + Link::kReplyTimeout;
   if (fault.kind == FaultKind::kStoreSlow) lasts += fault.duration;
   if (fault.kind == FaultKind::kDaemonPause) lasts = fault.duration;
-  if (fault.kind == FaultKind::kConfirmationsDown) {
-    LinesStandStillUntil(clock_.Now() + fault.duration);
-  }
-  if (fault.kind == FaultKind::kStoreCut) KeepReplicasMissing(daemon, clock_.Now() + lasts);
   judge_.Disturbed(daemon.id(), clock_.Now() + lasts);
   in_order_from_[index] = std::max<Instant>(in_order_from_[index], clock_.Now() + lasts);
   switch (fault.kind) {

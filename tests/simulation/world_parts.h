@@ -42,7 +42,9 @@ class World {
         memory_watch_(clock_, judge_, kRecordRetention),
         watch_(schedule.in_memory ? static_cast<StoreWatch&>(memory_watch_) : redis_watch_),
         counters_(static_cast<size_t>(schedule.locks)),
-        replicas_{.must_confirm = schedule.replicas_confirm} {
+        replicas_{.must_confirm = schedule.replicas_confirm, .away_until = {}, .on_missed = [this] {
+                    LinesStandStillUntil(clock_.Now());
+                  }} {
     watch_.TraceTo(trace);
   }
 
@@ -74,7 +76,6 @@ class World {
   void RestartNode(const Fault& fault);
   void TakeReplicasAway(Micros lasts);
   void LinesStandStillUntil(Instant until);
-  void KeepReplicasMissing(Daemon& daemon, Instant until);
   void KeepAway(size_t index, Micros lasts);
   uint64_t Misled() const;
   bool HasWitness(size_t besides) const;

@@ -110,6 +110,24 @@ TEST_F(StoreLinkTest, DaemonThatCannotAskIsConfirmedNothing) {
   EXPECT_EQ(Confirm(), core::Assurance::kReplicas);
 }
 
+// While it is cut off no probe can find them.
+TEST_F(StoreLinkTest, DaemonThatIsCutOffMissesReplicasUntilItHasLookedForThem) {
+  core::Instant missed_last;
+  replicas_.on_missed = [&] { missed_last = clock_.Now(); };
+  link_.Strike({.kind = FaultKind::kConfirmationsDown, .duration = core::Millis(100)});
+  EXPECT_EQ(missed_last, clock_.Now());
+  link_.Cut(core::Millis(3'000));
+  const core::Instant back = clock_.Now() + core::Millis(3'000);
+
+  EXPECT_TRUE(executor_.AdvanceUntil([&] { return clock_.Now() >= back; }, core::Millis(3'000)));
+  EXPECT_FALSE(link_.MayConfirm(core::Assurance::kReplicas));
+  EXPECT_GE(missed_last + core::Millis(500), back);
+
+  executor_.AdvanceBy(core::Millis(600));
+  EXPECT_TRUE(link_.MayConfirm(core::Assurance::kReplicas));
+  EXPECT_LE(missed_last, back);
+}
+
 // Half of its calls arrive all the same.
 TEST_F(StoreLinkTest, CallOfAConnectionThatBrokeIsUnderWayUntilItIsTooLate) {
   BeSlow();
