@@ -86,7 +86,7 @@ ConnectionAcceptor::ConnectionAcceptor(std::vector<ListeningSocket> listening,
                [this] {
                  EndFloods();
                  ReturnMemory();
-                 return kFloodLookInterval;
+                 return UntilNextLook();
                }},
           clock) {}
 
@@ -145,7 +145,7 @@ void ConnectionAcceptor::EndFloods() {
   look_from_ += 10 * (clock_.Now() - now);
   if (clients.empty()) return;
   loop_.Pause(kFloodPause);
-  return_memory_at_ = now + kWorkedOffAfter;
+  if (!return_memory_at_) return_memory_at_ = now + kWorkedOffAfter;
   size_t closed = 0;
   for (const OpenConnection& connection : open_.List()) {
     if (std::find(clients.begin(), clients.end(), ClientOf(connection)) == clients.end()) continue;
@@ -157,6 +157,10 @@ void ConnectionAcceptor::EndFloods() {
                        "Calls were opened and reset faster than gRPC forgets them: the connections "
                        "that did so are closed, and none is accepted for a second",
                        {telemetry::field::Connections(closed)});
+}
+
+core::Millis ConnectionAcceptor::UntilNextLook() const {
+  return std::max(std::chrono::ceil<core::Millis>(look_from_ - clock_.Now()), core::Millis(0));
 }
 
 // Blocks in use lie between the free ones, so the heap does not return the memory by itself.

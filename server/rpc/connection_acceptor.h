@@ -55,6 +55,7 @@ class ConnectionAcceptor {
   bool BeginHandshake(int socket);
   void MakeRoom();
   void EndFloods();
+  core::Millis UntilNextLook() const;
   void ReturnMemory();
 
   const size_t connections_max_;

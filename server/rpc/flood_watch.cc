@@ -18,7 +18,7 @@ constexpr int64_t kMoreCallsMin = 100;
 // For how many looks streams are then counted.
 constexpr int kLooks = 20;
 // Streams without a call that a service has: some 40 MB.
-constexpr int64_t kStreamsMax = 3'000;
+constexpr int64_t kStreamsMax = 2'000;
 // A client that opens fewer streams between two looks is not part of a flood.
 constexpr int64_t kGainMin = 100;
 
