@@ -192,7 +192,7 @@ bool Connection::TakeMessage(const Reply& reply) {
       reply.items.size() != kMessageItems || reply.items[0].text != "message") {
     return false;
   }
-  options_.on_message(reply.items[2].text);
+  options_.on_message(reply.items[1].text, reply.items[2].text);
   return true;
 }
 

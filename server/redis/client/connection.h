@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,7 +56,7 @@ struct ConnectionOptions {
   core::Millis probe_interval{1'000};     // An idle connection is asked whether it lives.
   // Hears of published messages, once SUBSCRIBE was sent. Without it a message breaks the
   // connection.
-  MessageListener on_message;
+  std::function<void(std::string_view channel, std::string_view message)> on_message;
   size_t commands_max = 65'536;                   // In flight; beyond it there is no room.
   size_t unwritten_bytes_max = size_t{64} << 20;  // Waiting for the socket; likewise.
 };

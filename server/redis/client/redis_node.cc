@@ -91,8 +91,11 @@ void RedisNode::Send(Route route, Command command, ReplyDone done) {
 void RedisNode::Subscribe(const std::string& channel, MessageListener listener) {
   subscription_ = std::make_unique<Subscription>(
       loop_, ConnectionOptionsOf(options_),
-      loop::Backoff(options_.backoff, loop::Jitter(options_.seed + pool_.size())), channel,
-      std::move(listener));
+      loop::Backoff(options_.backoff, loop::Jitter(options_.seed + pool_.size())),
+      std::vector{channel},
+      [listener = std::move(listener)](std::string_view, std::string_view message) {
+        listener(message);
+      });
 }
 
 Confirmations& RedisNode::StartConfirmations() {

@@ -8,7 +8,7 @@
 namespace lockkeeper::redis {
 namespace {
 
-ConnectionOptions WithListener(ConnectionOptions options, MessageListener listener) {
+ConnectionOptions WithListener(ConnectionOptions options, Subscription::Listener listener) {
   options.on_message = std::move(listener);
   return options;
 }
@@ -16,16 +16,19 @@ ConnectionOptions WithListener(ConnectionOptions options, MessageListener listen
 }  // namespace
 
 Subscription::Subscription(loop::EventLoop& loop, ConnectionOptions options, loop::Backoff backoff,
-                           std::string channel, MessageListener listener)
-    : channel_(std::move(channel)),
+                           std::vector<std::string> channels, Listener listener)
+    : channels_(std::move(channels)),
       connection_(loop, WithListener(std::move(options), std::move(listener)), std::move(backoff),
                   *this) {}
 
+// A reply for each channel comes, so each has a command of its own.
 void Subscription::OnReady(ReconnectingConnection& connection, const ServerFacts&) {
-  Command subscribe(2);
-  subscribe.Word("SUBSCRIBE").Word(channel_);
-  // An error is no loss: the waiters of this daemon are found by polls, and served later.
-  connection.Send(subscribe.wire(), [](absl::StatusOr<Reply>) {});
+  for (const std::string& channel : channels_) {
+    Command subscribe(2);
+    subscribe.Word("SUBSCRIBE").Word(channel);
+    // An error is no loss: the waiters of this daemon are found by polls, and served later.
+    connection.Send(subscribe.wire(), [](absl::StatusOr<Reply>) {});
+  }
 }
 
 }  // namespace lockkeeper::redis
