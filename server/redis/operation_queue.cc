@@ -25,6 +25,9 @@ constexpr size_t kCommonArguments = 9;
 
 constexpr size_t kTimeDigits = 16;
 
+// Before operations are sent again whose keys are being moved to another server of a Cluster.
+constexpr core::Millis kMovedPause{10};
+
 bool IsRefusedByGuard(const Reply& reply) {
   return reply.type == Reply::Type::kArray && reply.items.size() == 2 &&
          reply.items[1].type == Reply::Type::kInteger &&
@@ -246,16 +249,32 @@ void OperationQueue::AddMarkerAndCommonArguments(const Call& call, size_t keys_p
   time(permit.latest);
 }
 
-// The script found another marker or clock than the guard expected, and did nothing. All operations
-// are sent again, in their order, once the guard has looked.
-void OperationQueue::OnGuardRefused(Call& call, int64_t outcome) {
+// Nothing was done: the operations are the first of their locks again, in their order.
+void OperationQueue::TakeBack(Call& call, std::vector<Lock*>& locks) {
   for (const PendingPtr& pending : call.operations) pending->lock->busy = false;
   for (size_t i = call.operations.size(); i-- > 0;) {
-    Lock& lock = *call.operations[i]->lock;
     call.operations[i]->sent = false;
+    Lock& lock = *call.operations[i]->lock;
     if (!call.operations[i]->ended) PutBack(std::move(call.operations[i]));
-    ScheduleNext(lock);
+    if (!std::exchange(lock.ready, true)) locks.push_back(&lock);
   }
+}
+
+// Meanwhile the node finds out where the keys are.
+void OperationQueue::OnKeysMoved(Call& call) {
+  TakeBack(call, held_);
+  if (moved_timer_) return;
+  moved_timer_ = executor_.After(kMovedPause, [this] {
+    moved_timer_.reset();
+    ReleaseHeld();
+  });
+}
+
+// The script found another marker or clock than the guard expected, and did nothing. All operations
+// are sent again, once the guard has looked.
+void OperationQueue::OnGuardRefused(Call& call, int64_t outcome) {
+  TakeBack(call, ready_);
+  FlushAtEndOfTurn();
   guard_.OnRefused(call.route, call.sent,
                    outcome == kOutcomeOlder ? RefusedFor::kOlderData : RefusedFor::kOther);
 }
@@ -263,6 +282,9 @@ void OperationQueue::OnGuardRefused(Call& call, int64_t outcome) {
 void OperationQueue::OnReply(Call& call, absl::StatusOr<Reply> reply) {
   if (reply.ok() && IsRefusedByGuard(*reply)) {
     return OnGuardRefused(call, reply->items[1].integer);
+  }
+  if (reply.ok() && reply->type == Reply::Type::kError && IsOfMovedKeys(reply->text)) {
+    return OnKeysMoved(call);
   }
   absl::Status error = reply.status();
   if (error.ok() && reply->type == Reply::Type::kError) error = StatusOfErrorReply(reply->text);

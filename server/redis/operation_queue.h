@@ -86,6 +86,8 @@ class OperationQueue {
   void Send(std::unique_ptr<Call> call);
   void OnReply(Call& call, absl::StatusOr<Reply> reply);
   void OnGuardRefused(Call& call, int64_t outcome);
+  void OnKeysMoved(Call& call);
+  void TakeBack(Call& call, std::vector<Lock*>& locks);
   void AddMarkerAndCommonArguments(const Call& call, size_t keys_per_lock, Command& command) const;
   bool WantsLine(const Pending& pending, const OperationReply& reply) const;
   void SendAgain(PendingPtr pending);
@@ -108,13 +110,14 @@ class OperationQueue {
   absl::flat_hash_map<core::LeaseId, uint32_t, core::HashOfHexId> waiting_;
   std::vector<Lock*> ready_;
   std::vector<Lock*> flushing_;  // Empty except in Flush(); kept for its memory.
-  std::vector<Lock*> held_;      // Ready, but not permitted by the guard.
+  std::vector<Lock*> held_;      // Ready, but not permitted by the guard, or with moved keys.
   bool flush_scheduled_ = false;
 
   core::IndexedHeap<Pending> deadlines_;  // Of those that have not ended.
   uint64_t next_number_ = 0;
   core::Instant timer_at_ = core::Instant::max();
   std::unique_ptr<core::Timer> timer_;
+  std::unique_ptr<core::Timer> moved_timer_;
   // False once this queue is gone; late callbacks check it.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

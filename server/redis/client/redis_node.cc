@@ -178,6 +178,9 @@ void RedisNode::Learn(const ServerFacts& facts) {
   for (const auto& pooled : pool_) {
     if (pooled->told.life.run_id != told.life.run_id) continue;
     const Told before = std::exchange(pooled->told, told);
+    if (before.life.primary_since.micros > 0) {
+      pooled->told.life.primary_since = before.life.primary_since;
+    }
     if (told.assurance > before.assurance && facts.IsRewriting()) {
       pooled->told.assurance = before.assurance;
       pooled->told.life.durable = before.life.durable;

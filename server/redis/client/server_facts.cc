@@ -181,6 +181,8 @@ NodeLife ServerFacts::Life() const {
   const std::optional<int64_t> uptime = Number(info, "uptime_in_seconds");
   // The server knows the second in which it started.
   if (now && uptime) life.started.micros = (*now / kSecond - *uptime + 1) * kSecond;
+  life.primary_since = life.started;
+  if (life.promoted) life.primary_since.micros = now.value_or(0);
   return life;
 }
 

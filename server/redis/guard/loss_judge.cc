@@ -27,6 +27,9 @@ constexpr int64_t kTokensUnseen = 100'000'000;
 // its reply was fast.
 constexpr Millis kFloorsAhead{1'100};
 
+// Clocks of two servers of a Cluster differ by less.
+constexpr Micros kClocksApartMax = std::chrono::seconds(10);
+
 // The least quarantine. Another daemon may have granted longer leases than this one knows of.
 // Within this time it notices the loss too, and lengthens the quarantine.
 constexpr Millis kPeerNoticeTime{1'500};
@@ -82,10 +85,18 @@ std::optional<LossKind> LossSince(const Sighting& s) {
   return s.older_data ? std::optional(LossKind::kOlderData) : std::nullopt;
 }
 
+// Whether a Cluster has moved the keys here since the last beat. A replica that was made a primary
+// has them too, but may lack some of them.
+bool WasMovedHere(const Sighting& s) {
+  const int64_t since = s.life.primary_since.micros;
+  return s.from_living_primary && since > 0 &&
+         since + kClocksApartMax.count() < s.seen->beat.at.micros;
+}
+
 // Whether this start of the server may have lost something, if nothing else contradicts the marker.
 std::optional<LossKind> LossByRestart(const Sighting& s, const JudgePolicy& policy) {
   const StoreMarker& seen = s.seen->marker;
-  if (seen.run_id == s.life.run_id) return std::nullopt;
+  if (seen.run_id == s.life.run_id || WasMovedHere(s)) return std::nullopt;
   if (s.life.evicted_keys > 0) return LossKind::kEvicted;  // Nobody has seen this start yet.
   const bool proved = seen.durable && s.life.durable;
   if (!proved && !policy.assume_durable) {
@@ -272,7 +283,8 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
   } else {
     judgement.marker = s.seen->marker;
     // Nothing is lost, but the server before may still grant what this one does not know of.
-    if (is_restarted && s.life.isolation > Millis(0) && policy.quarantine == QuarantineMode::kOn) {
+    if (is_restarted && !WasMovedHere(s) && s.life.isolation > Millis(0) &&
+        policy.quarantine == QuarantineMode::kOn) {
       judgement.marker.quarantine_end =
           std::max(judgement.marker.quarantine_end, After(s.now, s.life.isolation));
     }

@@ -83,6 +83,9 @@ struct Sighting {
   // Of the server. Its `isolation` is the longest of all servers that this daemon has seen: that
   // of the one before counts.
   NodeLife life;
+  // The server that the marker names is a primary still: the marker came from there, and so did the
+  // other keys of its slot.
+  bool from_living_primary = false;
   int64_t evicted_before = 0;  // Keys that it had evicted when it was confirmed last.
   ClockSteps clock_steps;
   core::Micros clock_offset{};  // How far the node's clock is ahead of service time now.

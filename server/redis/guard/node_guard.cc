@@ -188,7 +188,8 @@ std::optional<NodeGuard::Found> NodeGuard::TakeReply(Route route, Instant sent,
                                                      std::string_view written) {
   if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2 ||
       node_.life(route).run_id.empty()) {
-    if (reply.ok() && reply->type == Reply::Type::kError) NoteRefusal(reply->text);
+    const bool is_refusal = reply.ok() && reply->type == Reply::Type::kError;
+    if (is_refusal && !IsOfMovedKeys(reply->text)) NoteRefusal(reply->text);
     return std::nullopt;
   }
   if (sent < clock_learned_) return std::nullopt;  // See OnAnswered.
@@ -207,17 +208,19 @@ void NodeGuard::OnSeen(Route route, Instant sent, int64_t beats, MayImprove may_
   const std::optional<Found> found = TakeReply(route, sent, reply);
   if (!found) return CheckAgainSoon();
   const std::string& raw = found->text;
-  Sighting sighting{.known = known_,
-                    .seen = found->marker,
-                    .life = node_.life(route),
-                    .evicted_before = evicted_,
-                    .clock_steps = clock_steps_,
-                    .clock_offset = ClockOffset(found->marker),
-                    .older_data = older_data_,
-                    .ceiling_wanted = InQuarantine() ? ceiling_wanted_ : Millis(0),
-                    .may_improve = may_improve == MayImprove::kYes,
-                    .now = {reply->items[0].integer},
-                    .token_floor = {token_floor_.value()}};
+  Sighting sighting{
+      .known = known_,
+      .seen = found->marker,
+      .life = node_.life(route),
+      .from_living_primary = found->marker && node_.HasPrimary(found->marker->marker.run_id),
+      .evicted_before = evicted_,
+      .clock_steps = clock_steps_,
+      .clock_offset = ClockOffset(found->marker),
+      .older_data = older_data_,
+      .ceiling_wanted = InQuarantine() ? ceiling_wanted_ : Millis(0),
+      .may_improve = may_improve == MayImprove::kYes,
+      .now = {reply->items[0].integer},
+      .token_floor = {token_floor_.value()}};
   isolation_ = std::max(isolation_, sighting.life.isolation);
   sighting.life.isolation = isolation_;
   if (sighting.known) sighting.known->beat.count = beats;

@@ -20,6 +20,11 @@ constexpr std::array<std::string_view, 17> kNotExecuted = {
 
 std::string_view ErrorWord(std::string_view error) { return error.substr(0, error.find(' ')); }
 
+bool IsOfMovedKeys(std::string_view error) {
+  const std::string_view word = ErrorWord(error);
+  return word == "MOVED" || word == "ASK" || word == "TRYAGAIN";
+}
+
 absl::Status StatusOfErrorReply(std::string_view error) {
   const std::string_view word = ErrorWord(error);
   const bool not_executed =

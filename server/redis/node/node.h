@@ -36,6 +36,7 @@ struct NodeLife {
   bool promoted = false;  // It was a replica before.
   int64_t evicted_keys = 0;
   core::NodeTime started;  // By its clock, at the latest. 0: it does not tell.
+  core::NodeTime primary_since;  // That it is known to be one, by its clock. 0: it does not tell.
   // For how long another server may still have taken writes after this one took its place.
   core::Millis isolation{0};
 
@@ -76,6 +77,10 @@ class Node {
 
   // Whom the route is connected to.
   virtual const NodeLife& life(Route route) const = 0;
+
+  // Whether a server that is connected now, and a primary, has this run id. A Cluster moves keys from
+  // one to another.
+  virtual bool HasPrimary(std::string_view /*run_id*/) const { return false; }
 
   // A setting of a server it is connected to because of which nothing new may be granted, for
   // people. Empty if there is none.

@@ -40,6 +40,12 @@ class TwoServers final : public Node {
     calls.emplace_back(route.connection, std::move(keys));
     unanswered_.push_back(std::move(done));
   }
+  // To the oldest call that has no answer.
+  void Answer(Reply reply) {
+    ReplyDone done = std::move(unanswered_.front());
+    unanswered_.erase(unanswered_.begin());
+    std::move(done)(std::move(reply));
+  }
   void Send(Route, Command, ReplyDone) override {}
   void Subscribe(const std::string&, MessageListener) override {}
   const NodeLife& life(Route) const override { return life_; }
@@ -76,15 +82,25 @@ class MarkerOfEachRoute final : public support::TrustingGuard {
 
 class OperationRoutesTest : public testing::Test {
  protected:
-  void Submit(const std::string& name) {
+  void Submit(const std::string& name, core::Instant deadline = core::Instant::max()) {
     queue_.Submit({.script = &kFenceScript,
                    .lock_name = name,
                    .arguments = CommandPart({"5", "0"}),
                    .reply_width = 2,
-                   .deadline = core::Instant::max(),
-                   .done = [](const absl::StatusOr<OperationReply>&) {}});
+                   .deadline = deadline,
+                   .done = [this](const absl::StatusOr<OperationReply>& reply) {
+                     ended.push_back(reply.status());
+                   }});
   }
 
+  static Reply Error(std::string text) {
+    Reply reply;
+    reply.type = Reply::Type::kError;
+    reply.text = std::move(text);
+    return reply;
+  }
+
+  std::vector<absl::Status> ended;
   support::ManualClock clock_;
   support::ManualExecutor executor_{clock_};
   TwoServers node_;
@@ -113,6 +129,44 @@ TEST_F(OperationRoutesTest, RouteThatIsHeldBackHoldsNoOtherBack) {
 
   ASSERT_EQ(node_.calls.size(), 2U);
   EXPECT_THAT(node_.calls[1], Pair(2, ElementsAre("lk:{2.a}", "marker of 2")));
+}
+
+// A Cluster moves their keys to another server: nothing was executed.
+TEST_F(OperationRoutesTest, CallWhoseKeysAreBeingMovedIsSentAgainInItsOrder) {
+  for (const std::string refusal :
+       {"MOVED 7 127.0.0.1:7001", "ASK 7 127.0.0.1:7001", "TRYAGAIN Multiple keys request"}) {
+    const size_t before = node_.calls.size();
+    for (const std::string name : {"1.a", "1.b"}) Submit(name);
+    executor_.RunUntilIdle();
+    Submit("1.a");
+    node_.Answer(Error(refusal));
+    executor_.RunUntilIdle();
+    EXPECT_EQ(node_.calls.size(), before + 1) << "not at once: " << refusal;
+
+    executor_.AdvanceBy(std::chrono::milliseconds(10));
+    ASSERT_EQ(node_.calls.size(), before + 2) << refusal;
+    EXPECT_THAT(node_.calls.back(),
+                Pair(1, UnorderedElementsAre("lk:{1.a}", "lk:{1.a}", "lk:{1.b}", "marker of 1")));
+    EXPECT_TRUE(ended.empty());
+    node_.Answer(Error("OOM"));
+    executor_.RunUntilIdle();
+    EXPECT_EQ(std::exchange(ended, {}).size(), 3U);
+  }
+}
+
+TEST_F(OperationRoutesTest, OperationWhoseKeysStayOnTheirWayEndsAtItsDeadline) {
+  Submit("1.a", clock_.Now() + std::chrono::milliseconds(15));
+  executor_.RunUntilIdle();
+  node_.Answer(Error("TRYAGAIN"));
+  executor_.AdvanceBy(std::chrono::milliseconds(10));
+  ASSERT_EQ(node_.calls.size(), 2U);
+  node_.Answer(Error("TRYAGAIN"));
+  executor_.AdvanceBy(std::chrono::milliseconds(100));
+
+  EXPECT_EQ(node_.calls.size(), 2U);
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(core::ReasonOf(ended.front()), core::ErrorReason::kStoreUnavailable)
+      << "it was not executed: " << ended.front();
 }
 
 }  // namespace

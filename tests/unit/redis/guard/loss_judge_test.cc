@@ -234,6 +234,42 @@ TEST_F(LossJudgeTest, NothingIsGrantedWhileTheServerBeforeMayGrantThoughNothingI
   EXPECT_EQ(Judged().marker.quarantine_end.micros, 0);
 }
 
+// A Cluster moved the slot: the server that the marker names lives, and this one has been a primary
+// since before that one took its last beat.
+TEST_F(LossJudgeTest, KeysThatAClusterMovedHereAreAllThere) {
+  const core::Micros moved_later = 11s;
+  sighting_.from_living_primary = true;
+  sighting_.life = {.run_id = kLaterRun, .isolation = 17s};
+  sighting_.life.primary_since = {sighting_.seen->beat.at.micros - moved_later.count()};
+  EXPECT_EQ(Judged().kind, Kind::kRewrite);
+  EXPECT_EQ(Judged().marker.run_id, kLaterRun);
+  EXPECT_EQ(Judged().marker.quarantine_end.micros, 0) << "nobody else grants there";
+
+  sighting_.seen->beat.count = 9;
+  EXPECT_EQ(NameOf(Judged().loss), "older_data") << "the marker itself is an old one";
+}
+
+TEST_F(LossJudgeTest, KeysAreOnlyMovedFromALivingServerToOneThatWasAPrimaryBefore) {
+  const Sighting moved = [this] {
+    Sighting sighting = sighting_;
+    sighting.from_living_primary = true;
+    sighting.life = {.run_id = kLaterRun};
+    sighting.life.primary_since = {sighting.seen->beat.at.micros - core::Micros(11s).count()};
+    return sighting;
+  }();
+  sighting_ = moved;
+  sighting_.from_living_primary = false;
+  ExpectLoss(LossKind::kRestarted);
+
+  sighting_ = moved;
+  sighting_.life.primary_since.micros += core::Micros(2s).count();
+  ExpectLoss(LossKind::kRestarted);
+
+  sighting_ = moved;
+  sighting_.life.primary_since = {};
+  ExpectLoss(LossKind::kRestarted);
+}
+
 TEST_F(LossJudgeTest, LongerLeasesOfOthersOutlastTheIsolationToo) {
   sighting_.life.isolation = 4s;
   sighting_.seen->marker.epoch = 4;
