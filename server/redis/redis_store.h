@@ -41,8 +41,25 @@ struct RedisStoreOptions {
   JudgePolicy policy;
 };
 
+// What the daemon needs of a store on Redis, whether it is one or has several parts.
+//
+// Thread-safety: loop-thread only.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual core::LockStore& locks() = 0;
+  virtual core::WaitingLine& line() = 0;
+  virtual core::AdminStore& admin() = 0;
+
+  // Ends the operations that are open, inside this call: with OUTCOME_UNKNOWN if they were sent,
+  // otherwise with STORE_UNAVAILABLE. Nothing may be asked of the store afterwards. Whoever waits
+  // for answers must still exist.
+  virtual void Close() = 0;
+};
+
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
-class RedisStore {
+class RedisStore final : public Store {
  public:
   // Guarded by a NodeGuard.
   RedisStore(Node& node, const core::Clock& clock, core::Executor& executor,
@@ -51,20 +68,16 @@ class RedisStore {
   RedisStore(Node& node, const core::Clock& clock, core::Executor& executor,
              GuardObserver& observer, const RedisStoreOptions& options,
              std::unique_ptr<StoreGuard> guard);
-  ~RedisStore();
+  ~RedisStore() override;
   RedisStore(const RedisStore&) = delete;
   RedisStore& operator=(const RedisStore&) = delete;
 
-  core::LockStore& locks() { return locks_; }
-  core::WaitingLine& line() { return locks_; }
-  core::AdminStore& admin() { return admin_; }
+  core::LockStore& locks() override { return locks_; }
+  core::WaitingLine& line() override { return locks_; }
+  core::AdminStore& admin() override { return admin_; }
   StoreGuard& guard() { return *guard_; }
   OperationQueue& queue() { return *queue_; }
-
-  // Ends the operations that are open, inside this call: with OUTCOME_UNKNOWN if they were sent,
-  // otherwise with STORE_UNAVAILABLE. Nothing may be asked of the store afterwards. Whoever waits
-  // for answers must still exist.
-  void Close();
+  void Close() override;
 
  private:
   void OnMessage(std::string_view message);

@@ -40,8 +40,8 @@ class KeyLayout {
   std::string RecordPattern(std::string_view name_prefix) const;
 
  private:
-  const std::string prefix_;
-  const std::string channel_prefix_;
+  std::string prefix_;
+  std::string channel_prefix_;
 };
 
 }  // namespace lockkeeper::redis
