@@ -335,7 +335,8 @@ void LineWatch::OnMarker(const redis::Reply& reply) {
   const int64_t left = seen->marker.quarantine_end.micros - node_now;
   const bool begins = !stamp_.empty() && seen->marker.epoch > epoch_;
   const core::NodeTime before = std::exchange(quarantine_end_, seen->marker.quarantine_end);
-  const bool ended = !begins && seen->marker.epoch == ended_epoch_ && quarantine_end_ < before;
+  const bool ended =
+      !begins && to_be_ended_.contains(seen->marker.epoch) && quarantine_end_ < before;
   // One that knows less than the others may begin an epoch with the number of theirs.
   const int64_t floor = std::exchange(floor_, seen->marker.token_floor.value);
   const bool newest = !stamp_.empty() && seen->marker.epoch >= epoch_;

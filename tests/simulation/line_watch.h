@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -64,7 +65,7 @@ class LineWatch final : public StoreWatch {
   void StoreChanged();
 
   // An administrator has asked a daemon to end the quarantine of this epoch.
-  void QuarantineIsToEnd(int64_t epoch) { ended_epoch_ = epoch; }
+  void QuarantineIsToEnd(int64_t epoch) { to_be_ended_.insert(epoch); }
 
   int64_t KeysInStore() override;
   // How far losses have raised the tokens ahead of the clock.
@@ -94,7 +95,7 @@ class LineWatch final : public StoreWatch {
   int64_t epoch_ = 0;
   core::NodeTime quarantine_end_;  // As the last marker has it,
   int64_t floor_ = 0;              // and of tokens.
-  int64_t ended_epoch_ = 0;
+  std::set<int64_t> to_be_ended_;  // Epochs; a daemon that stands still is asked for an older one.
   core::Micros tokens_raised_{};
 };
 

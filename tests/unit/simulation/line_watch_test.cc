@@ -64,6 +64,31 @@ class LineWatchTest : public testing::Test {
   LineWatch watch_{server_, clock_, judge_};
 };
 
+// Of two daemons one stood still, and knows only the epoch before. Both are asked.
+TEST_F(LineWatchTest, QuarantineEndsThoughSomebodyElseWasAskedToEndAnOlderOne) {
+  Daemon daemon({server_, clock_, executor_, judge_, watch_, true, replicas_}, 1, random_.Fork());
+  executor_.AdvanceBy(core::Millis(3'000));
+  Acquire(daemon, 1);
+  Run();
+  judge_.StoreLost(Forgot::kSome, clock_.Now());
+  server_.Flush();
+  watch_.StoreChanged();
+  executor_.AdvanceBy(core::Millis(1'500));
+  ASSERT_EQ(daemon.epoch(), 2);
+
+  watch_.QuarantineIsToEnd(2);
+  daemon.EndQuarantine(2);
+  watch_.QuarantineIsToEnd(1);
+  Run();
+  Acquire(daemon, 2);
+  Run();
+  const std::string key = "lk:{a}";
+  EXPECT_EQ(server_.Execute(std::vector<std::string_view>{"EXISTS", key}).integer, 1)
+      << "the quarantine is over";
+  EXPECT_THAT(judge_.violations(),
+              testing::Not(testing::Contains(testing::HasSubstr("quarantine"))));
+}
+
 // The first gets the lock and the second joins the line, in one script call. A record shows only
 // what the call left.
 TEST_F(LineWatchTest, AcquiresThatShareACallAreJudgedInTheirOrder) {
