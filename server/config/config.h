@@ -47,8 +47,8 @@ enum class Quarantine { kOn, kOff };
 
 struct StoreConfig {
   // redis://[user:password@]host:port[/db], rediss://... (the same through TLS),
-  // unix:///path?db=N or redis+sentinel://[user:password@]host:port,.../service[/db]. Exclusive
-  // with `embedded`.
+  // unix:///path?db=N, redis+sentinel://[user:password@]host:port,.../service[/db] or
+  // redis+cluster://[user:password@]host:port,... Exclusive with `embedded`.
   text::Secret redis;
   // File that holds the password of the store, its last newline left out. Empty: none.
   std::string redis_password_file;

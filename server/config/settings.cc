@@ -137,9 +137,9 @@ constexpr Setting kSettings[] = {
      .check = CheckStoreUrl,
      .flag = "--redis",
      .meaning = "redis://[user:password@]host:port[/db], rediss://... (the same through TLS), "
-                "unix:///path?db=N, or redis+sentinel://[user:password@]host:port,.../service[/db] "
-                "(rediss+sentinel:// through TLS), percent-encoded. Either this or the embedded "
-                "store must be chosen."},
+                "unix:///path?db=N, redis+sentinel://[user:password@]host:port,.../service[/db], "
+                "or redis+cluster://[user:password@]host:port,... (rediss+... through TLS), "
+                "percent-encoded. Either this or the embedded store must be chosen."},
     {.key = "store.redis_password_file",
      .field = At<&Config::store, &StoreConfig::redis_password_file>(),
      .environment_alias = "LOCKKEEPERD_REDIS_PASSWORD_FILE",

@@ -8,11 +8,10 @@ namespace lockkeeper::config {
 namespace {
 
 constexpr std::string_view kMask = "***";
-constexpr std::array<std::string_view, 2> kTlsSchemes = {"rediss://", "rediss+sentinel://"};
-constexpr std::array<std::string_view, 3> kPlainSchemes = {"redis://", "unix://",
-                                                           "redis+sentinel://"};
-constexpr std::array<std::string_view, 2> kClusterSchemes = {"redis+cluster://",
-                                                             "rediss+cluster://"};
+constexpr std::array<std::string_view, 3> kTlsSchemes = {"rediss://", "rediss+sentinel://",
+                                                         "rediss+cluster://"};
+constexpr std::array<std::string_view, 4> kPlainSchemes = {
+    "redis://", "unix://", "redis+sentinel://", "redis+cluster://"};
 
 template <size_t kCount>
 bool BeginsWithOne(const std::array<std::string_view, kCount>& schemes, std::string_view url) {
@@ -69,13 +68,9 @@ text::Problem CheckStoreUrl(std::string_view url) {
   if (url.empty() || BeginsWithOne(kPlainSchemes, url) || BeginsWithOne(kTlsSchemes, url)) {
     return std::nullopt;
   }
-  if (BeginsWithOne(kClusterSchemes, url)) {
-    return "names a Redis Cluster, which this version does not support: name one server, or the "
-           "Sentinels of a primary and its replicas";
-  }
   return "must be redis://[user:password@]host:port[/db], rediss://... (TLS), "
-         "unix:///path?db=N or redis+sentinel://[user:password@]host:port,.../service[/db] "
-         "(rediss+sentinel:// with TLS)";
+         "unix:///path?db=N, redis+sentinel://[user:password@]host:port,.../service[/db] or "
+         "redis+cluster://[user:password@]host:port,... (rediss+... with TLS)";
 }
 
 }  // namespace lockkeeper::config

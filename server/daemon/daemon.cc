@@ -331,6 +331,7 @@ absl::Status Daemon::Parts::StartLocks() {
   const daemon::LockLoopOptions options{
       .node = NodeOptions(*access, sentinels),
       .sentinels = sentinels,
+      .cluster = access->url.cluster,
       .store = StoreOptions(),
       .locks = {.request_timeout = config.store.request_timeout,
                 .call_lifetime = config.store.request_timeout,
@@ -339,8 +340,8 @@ absl::Status Daemon::Parts::StartLocks() {
   };
   locks = std::make_unique<daemon::LockLoop>(
       options, daemon::LockLoopDeps{*lock_observer, health, metrics, log});
-  // The Sentinels are connected to first.
-  const int attempts = sentinels ? 2 : 1;
+  // The Sentinels, or those that tell of the Cluster, are connected to first.
+  const int attempts = sentinels || access->url.is_cluster() ? 2 : 1;
   const auto contact =
       locks->WaitForFirstContact(config.store.connect_timeout * attempts + kFirstContactMargin);
   if (contact && contact->refused) {

@@ -131,7 +131,7 @@ void GuardTelemetry::LogGrants(const StoreTrust& trust) {
         {field::Problem(trust.problem)});
   } else if (grants && !grants_) {
     logger_.Info("guard.grants_resumed", "Locks are granted again", {field::Epoch(trust.epoch)});
-  } else if (trust.quarantine_left > core::Micros(0) && trust.epoch > told_epoch_) {
+  } else if (grants_ && trust.quarantine_left > core::Micros(0) && trust.epoch > told_epoch_) {
     // The epoch began before this daemon started.
     OnNewEpoch(trust);
   }

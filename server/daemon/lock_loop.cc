@@ -5,6 +5,9 @@
 #include <chrono>
 #include <utility>
 
+#include "redis/cluster/slot.h"
+#include "redis/parted_store.h"
+
 namespace lockkeeper::daemon {
 namespace {
 
@@ -37,21 +40,38 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
       contact_(std::in_place) {
   first_contact_ = contact_->get_future();
   loop_.RunAndWait([&] {
-    node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
     health_.ReportStore([](telemetry::StoreStatus& status) {
       status.looked = status.grants = false;  // Until the guard reports.
     });
-    store_ =
-        std::make_unique<redis::RedisStore>(*node_, loop_, loop_, guard_telemetry_, options.store);
+    options.cluster.empty() ? OpenNode(options) : OpenCluster(options);
     domain_ = std::make_unique<core::Domain>(store_->locks(), &store_->line(), loop_, loop_,
                                              deps.lock_observer, options.locks);
-    node_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
-    if (options.sentinels) {
-      sentinels_ = std::make_unique<redis::SentinelWatch>(loop_, *options.sentinels, *node_,
-                                                          node_telemetry_);
-    }
     MeasureLag(loop_.Now());
   });
+}
+
+void LockLoop::OpenNode(const LockLoopOptions& options) {
+  node_ = std::make_unique<redis::RedisNode>(loop_, options.node, node_telemetry_);
+  store_ =
+      std::make_unique<redis::RedisStore>(*node_, loop_, loop_, guard_telemetry_, options.store);
+  node_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
+  if (options.sentinels) {
+    sentinels_ =
+        std::make_unique<redis::SentinelWatch>(loop_, *options.sentinels, *node_, node_telemetry_);
+  }
+}
+
+void LockLoop::OpenCluster(const LockLoopOptions& options) {
+  cluster_ = std::make_unique<redis::Cluster>(
+      loop_, redis::ClusterOptions{.servers = options.cluster, .node = options.node},
+      node_telemetry_);
+  std::vector<redis::StorePart> parts;
+  for (size_t i = 0; i < redis::kClusterParts; ++i) {
+    parts.push_back({&cluster_->part(i), cluster_->PrefixOfPart(i)});
+  }
+  store_ =
+      std::make_unique<redis::PartedStore>(parts, loop_, loop_, guard_telemetry_, options.store);
+  cluster_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
 }
 
 LockLoop::~LockLoop() {
@@ -59,8 +79,14 @@ LockLoop::~LockLoop() {
     lag_timer_.reset();
     node_telemetry_.StopTelling();
     sentinels_.reset();
-    node_->SetHealthListener([](const redis::NodeHealth&) {});
-    node_->Close();
+    if (node_) {
+      node_->SetHealthListener([](const redis::NodeHealth&) {});
+      node_->Close();
+    }
+    if (cluster_) {
+      cluster_->SetHealthListener([](const redis::NodeHealth&) {});
+      cluster_->Close();
+    }
     store_->Close();  // Before the manager is gone, which waits for answers.
   });
   loop_.RunAndWait([] {});  // What was refused by then is answered in this turn.
@@ -68,6 +94,7 @@ LockLoop::~LockLoop() {
     domain_.reset();
     store_.reset();
     node_.reset();
+    cluster_.reset();
   });
   loop_.Stop();
 }

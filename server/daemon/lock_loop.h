@@ -7,12 +7,14 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/domain.h"
 #include "daemon/guard_telemetry.h"
 #include "daemon/node_telemetry.h"
 #include "loop/event_loop.h"
 #include "redis/client/redis_node.h"
+#include "redis/cluster/cluster.h"
 #include "redis/redis_store.h"
 #include "redis/sentinel/sentinel_watch.h"
 #include "telemetry/health_board.h"
@@ -24,6 +26,9 @@ namespace lockkeeper::daemon {
 struct LockLoopOptions {
   redis::RedisNodeOptions node;
   std::optional<redis::SentinelOptions> sentinels;  // That say where the node is.
+  // Of a Cluster, which are asked where the others are; each primary is like `node`. Empty unless
+  // the store is one.
+  std::vector<redis::RedisUrl> cluster;
   redis::RedisStoreOptions store;
   core::LockManagerOptions locks;
 };
@@ -66,6 +71,8 @@ class LockLoop {
  private:
   struct IdleWatch;
 
+  void OpenNode(const LockLoopOptions& options);
+  void OpenCluster(const LockLoopOptions& options);
   void OnHealth(const redis::NodeHealth& health);
   void CheckIdle(std::shared_ptr<IdleWatch> watch);
   void MeasureLag(core::Instant due);
@@ -78,9 +85,10 @@ class LockLoop {
   // Owned by the loop's thread.
   NodeTelemetry node_telemetry_;
   GuardTelemetry guard_telemetry_;
-  std::unique_ptr<redis::RedisNode> node_;
+  std::unique_ptr<redis::RedisNode> node_;           // Null in a Cluster.
   std::unique_ptr<redis::SentinelWatch> sentinels_;  // Null without Sentinels.
-  std::unique_ptr<redis::RedisStore> store_;
+  std::unique_ptr<redis::Cluster> cluster_;          // Null unless the store is one.
+  std::unique_ptr<redis::Store> store_;
   std::unique_ptr<core::Domain> domain_;
   std::optional<std::promise<redis::NodeHealth>> contact_;  // Until it is kept.
   bool is_starting_ = true;                                 // Somebody may wait for it.

@@ -36,6 +36,7 @@ NodeTelemetry::NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metri
       reconnects_(metrics.redis_reconnects()),
       script_reloads_(metrics.script_reloads()),
       primaries_(metrics.redis_primaries()),
+      parts_moved_(metrics.parts_moved()),
       confirmed_(metrics.Confirmations("confirmed")),
       not_confirmed_(metrics.Confirmations("not_confirmed")),
       metrics_(metrics),
@@ -75,6 +76,20 @@ void NodeTelemetry::OnConfirmationEnded(bool confirmed, core::Micros elapsed) {
 void NodeTelemetry::OnHeard(size_t heard, size_t known) {
   metrics_.Sentinels("heard").Set(static_cast<double>(heard));
   metrics_.Sentinels("known").Set(static_cast<double>(known));
+}
+
+// Nor those without a Cluster these.
+void NodeTelemetry::OnPrimaries(size_t connected, size_t known) {
+  metrics_.ClusterPrimaries("connected").Set(static_cast<double>(connected));
+  metrics_.ClusterPrimaries("known").Set(static_cast<double>(known));
+}
+
+void NodeTelemetry::OnPartsMoved(size_t parts) {
+  parts_moved_.Add(static_cast<double>(parts));
+  logger_.WriteLimited(moved_limit_, LogLevel::kInfo, "redis.parts_moved",
+                       "Another server of the Cluster serves parts of the store: their slots were "
+                       "moved, or a replica has taken the place of its primary",
+                       {field::Parts(parts)});
 }
 
 void NodeTelemetry::OnScriptLoadedAgain(std::string_view script) {

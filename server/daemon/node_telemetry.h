@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns the events of a Redis node's connections and scripts, and what Sentinels say of it, into
-// log records and metrics.
+// Turns the events of a Redis node's connections and scripts, and what Sentinels or a Cluster say
+// of it, into log records and metrics.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "redis/client/node_observer.h"
+#include "redis/cluster/cluster.h"
 #include "redis/sentinel/sentinel_watch.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -17,7 +17,7 @@
 namespace lockkeeper::daemon {
 
 // Thread-safety: loop-thread only. Lifetime: borrows the metrics and the log.
-class NodeTelemetry final : public redis::NodeObserver, public redis::SentinelObserver {
+class NodeTelemetry final : public redis::ClusterObserver, public redis::SentinelObserver {
  public:
   NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics);
 
@@ -37,6 +37,8 @@ class NodeTelemetry final : public redis::NodeObserver, public redis::SentinelOb
   void OnPrimary(std::string_view address, int64_t config_epoch) override;
   void OnHeard(size_t heard, size_t known) override;
   void OnNoPrimary(const redis::StoreProblem& problem) override;
+  void OnPrimaries(size_t connected, size_t known) override;
+  void OnPartsMoved(size_t parts) override;
 
  private:
   bool telling_ = true;
@@ -45,6 +47,7 @@ class NodeTelemetry final : public redis::NodeObserver, public redis::SentinelOb
   const telemetry::Counter reconnects_;
   const telemetry::Counter script_reloads_;
   const telemetry::Counter primaries_;
+  const telemetry::Counter parts_moved_;
   const telemetry::Histogram confirmed_;
   const telemetry::Histogram not_confirmed_;
   telemetry::Metrics& metrics_;
@@ -55,6 +58,7 @@ class NodeTelemetry final : public redis::NodeObserver, public redis::SentinelOb
   telemetry::LogLimit failed_limit_;
   telemetry::LogLimit reload_limit_;
   telemetry::LogLimit no_primary_limit_;
+  telemetry::LogLimit moved_limit_;
 };
 
 }  // namespace lockkeeper::daemon

@@ -10,7 +10,10 @@ absl::StatusOr<StoreAccess> LoadStoreAccess(const config::StoreConfig& config) {
   if (!url.ok()) return url.status();
   StoreAccess access{.url = *std::move(url), .tls = nullptr, .sentinel_tls = nullptr};
   redis::RedisUrl& server = access.url.server;
-  if (!config.redis_password.empty()) server.password = config.redis_password;
+  if (!config.redis_password.empty()) {
+    server.password = config.redis_password;
+    for (redis::RedisUrl& of_cluster : access.url.cluster) of_cluster.password = server.password;
+  }
   for (redis::RedisUrl& sentinel : access.url.sentinels) {
     sentinel.user = config.sentinel_user;
     sentinel.password = config.sentinel_password;

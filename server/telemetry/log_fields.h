@@ -67,6 +67,7 @@ inline LogField Address(std::string_view address) { return {"address", address};
 inline LogField Path(std::string_view path) { return {"path", path}; }
 inline LogField Files(std::string_view what) { return {"files", what}; }
 inline LogField Limit(Millis time) { return {"limit_ms", time.count()}; }
+inline LogField Parts(size_t number) { return {"parts", number}; }
 inline LogField Connections(size_t number) { return {"connections", number}; }
 inline LogField Descriptors(size_t number) { return {"descriptors", number}; }
 inline LogField Outstanding(int64_t operations) { return {"outstanding", operations}; }

@@ -62,6 +62,12 @@ inline constexpr MetricInfo kRedisConfirmationSeconds{
 inline constexpr MetricInfo kRedisSentinels{
     kGauge, "lockkeeper_redis_sentinels", "state",
     "Sentinels that this daemon knows, and those whose answer counts now"};
+inline constexpr MetricInfo kRedisClusterPrimaries{
+    kGauge, "lockkeeper_redis_cluster_primaries", "state",
+    "Primaries of the Cluster that this daemon knows, and those it is connected to"};
+inline constexpr MetricInfo kRedisPartsMovedTotal{
+    kCounter, "lockkeeper_redis_parts_moved_total", "",
+    "Parts of the store that another server of the Cluster serves than before"};
 inline constexpr MetricInfo kSessions{kGauge, "lockkeeper_sessions", "", "Sessions that are open"};
 inline constexpr MetricInfo kSessionLeases{kGauge, "lockkeeper_session_leases", "",
                                            "Leases that the open sessions hold"};
@@ -134,6 +140,8 @@ inline constexpr std::array kAll = {
     kRedisCommandSeconds,
     kRedisConfirmationSeconds,
     kRedisSentinels,
+    kRedisClusterPrimaries,
+    kRedisPartsMovedTotal,
     kSessions,
     kSessionLeases,
     kWaiters,

@@ -225,6 +225,8 @@ struct Metrics::Registered {
   Family<prometheus::Histogram>& confirmations =
       Histograms(catalog::kRedisConfirmationSeconds, registry);
   Family<prometheus::Gauge>& sentinels = Gauges(catalog::kRedisSentinels, registry);
+  Family<prometheus::Gauge>& cluster_primaries = Gauges(catalog::kRedisClusterPrimaries, registry);
+  Family<prometheus::Counter>& parts_moved = Counters(catalog::kRedisPartsMovedTotal, registry);
   Family<prometheus::Gauge>& build_info = Gauges(catalog::kBuildInfo, registry);
 
   prometheus::Gauge& store_up = Gauges(catalog::kStoreUp, registry).Add({});
@@ -320,6 +322,12 @@ Histogram Metrics::Confirmations(std::string_view outcome) {
 Gauge Metrics::Sentinels(std::string_view state) {
   return Gauge(registered_->sentinels.Add({{"state", std::string(state)}}));
 }
+
+Gauge Metrics::ClusterPrimaries(std::string_view state) {
+  return Gauge(registered_->cluster_primaries.Add({{"state", std::string(state)}}));
+}
+
+Counter Metrics::parts_moved() { return Counter(registered_->parts_moved.Add({})); }
 
 Gauge Metrics::CertificateExpiry(std::string_view certificate) {
   return Gauge(registered_->certificate_expiry.Add({{"certificate", std::string(certificate)}}));

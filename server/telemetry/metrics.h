@@ -101,6 +101,9 @@ class Metrics {
   Histogram Confirmations(std::string_view outcome);
   // The number of Sentinels: "known" or "heard".
   Gauge Sentinels(std::string_view state);
+  // The number of primaries of a Cluster: "known" or "connected"; and parts that have moved there.
+  Gauge ClusterPrimaries(std::string_view state);
+  Counter parts_moved();
   // The end of one certificate: "server" or "redis".
   Gauge CertificateExpiry(std::string_view certificate);
 

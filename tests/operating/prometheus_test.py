@@ -115,6 +115,8 @@ class Incidents:
         lines['lockkeeper_certificate_expiry_seconds{certificate="server"}'] = time.time() + 5 * DAY
         lines['lockkeeper_redis_sentinels{state="known"}'] = 3
         lines['lockkeeper_redis_sentinels{state="heard"}'] = 2
+        lines['lockkeeper_redis_cluster_primaries{state="known"}'] = 3
+        lines['lockkeeper_redis_cluster_primaries{state="connected"}'] = 2
         lines['lockkeeper_rpc_total{code="UNAVAILABLE",outcome="error",rpc="Acquire"}'] = n
         lines['lockkeeper_rpc_total{code="RESOURCE_EXHAUSTED",outcome="error",rpc="Acquire"}'] = n
         for series in ('lockkeeper_store_loss_total{loss="emptied"}', "lockkeeper_redis_reconnect_total", "lockkeeper_redis_primary_total",

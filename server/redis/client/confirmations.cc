@@ -76,7 +76,7 @@ void Confirmations::StartRound() {
     });
   };
   Command write(5);
-  write.Word("SET").Word(options_.key).Word("").Word("PX").Number(kKeyKept.count());
+  write.Word("SET").Word(options_.key()).Word("").Word("PX").Number(kKeyKept.count());
   send(write, [](const Reply& reply) { return IsError(reply) ? ErrorProblem("SET", reply) : ""; });
   Command wait(3);
   wait.Word("WAIT").Number(options_.replicas).Number(options_.round_max.count());

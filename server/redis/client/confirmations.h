@@ -10,6 +10,7 @@
 // confirms again.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,8 +25,8 @@
 namespace lockkeeper::redis {
 
 struct ConfirmationsOptions {
-  int replicas = 1;  // How many have to acknowledge, 1 at least.
-  std::string key;   // The key that it writes. It expires.
+  int replicas = 1;                  // How many have to acknowledge, 1 at least.
+  std::function<std::string()> key;  // The key that it writes in the next round. It expires.
   // The longest that a round waits, less than the connection's request_timeout. At least 1 ms.
   core::Millis round_max{500};
   core::Millis probe_interval{500};

@@ -18,6 +18,11 @@ Command Words(std::initializer_list<std::string_view> words) {
   return command;
 }
 
+// Whether it is a server that locks are kept at.
+bool LoadsScripts(Expected expected) {
+  return expected != Expected::kSentinel && expected != Expected::kClusterServer;
+}
+
 }  // namespace
 
 Command LoadCommand(const ScriptSource& script) { return Words({"SCRIPT", "LOAD", script.text}); }
@@ -32,7 +37,7 @@ Handshake::Handshake(const RedisUrl& url, const std::string& client_name,
       expected_(expected) {}
 
 std::vector<Command> Handshake::NextPipeline() {
-  const bool loads_scripts = phase_ == Phase::kIdentify && expected_ != Expected::kSentinel;
+  const bool loads_scripts = phase_ == Phase::kIdentify && LoadsScripts(expected_);
   switch (std::exchange(phase_, loads_scripts ? Phase::kLoadScripts : Phase::kDone)) {
     case Phase::kIdentify:
       return Identify();
@@ -126,7 +131,7 @@ std::optional<StoreProblem> Handshake::OnReply(Reply reply) {
     case Step::kMayFail:
       break;
   }
-  const Phase last = expected_ == Expected::kSentinel ? Phase::kDone : Phase::kLoadScripts;
+  const Phase last = LoadsScripts(expected_) ? Phase::kLoadScripts : Phase::kDone;
   if (phase_ == last && awaited_.empty()) return Judge(facts_, expected_);
   return std::nullopt;
 }

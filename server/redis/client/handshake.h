@@ -25,7 +25,7 @@ struct ScriptSource;
 Command LoadCommand(const ScriptSource& script);
 
 // Two pipelines: the first tells what the server is, the second loads the scripts and asks for
-// rights; a Sentinel gets the first one only. Then the server is judged.
+// rights; who is only asked gets the first one only. Then the server is judged.
 // Thread-safety: not thread-safe. Lifetime: borrows the scripts.
 class Handshake {
  public:

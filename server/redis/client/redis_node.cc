@@ -43,6 +43,9 @@ Told ToldBy(const ServerFacts& facts, const RedisNodeOptions& options) {
     told.life.isolation =
         std::max(facts.WritesAloneFor().value_or(options.isolation_min), options.isolation_min);
   }
+  if (options.expected == Expected::kClusterPrimary) {
+    told.life.isolation = IsolationInCluster(facts);
+  }
   return told;
 }
 
@@ -104,9 +107,12 @@ Confirmations& RedisNode::StartConfirmations() {
     confirmations_ = std::make_unique<Confirmations>(
         loop_, ConnectionOptionsOf(options_),
         loop::Backoff(options_.backoff, loop::Jitter(options_.seed + pool_.size() + 1)),
-        ConfirmationsOptions{.replicas = options_.replicas,
-                             .key = options_.key_prefix + "confirmation",
-                             .round_max = options_.request_timeout / 2},
+        ConfirmationsOptions{
+            .replicas = options_.replicas,
+            .key = options_.confirmation_key
+                       ? options_.confirmation_key
+                       : [key = options_.key_prefix + "confirmation"] { return key; },
+            .round_max = options_.request_timeout / 2},
         listener);
   }
   return *confirmations_;

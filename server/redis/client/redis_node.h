@@ -43,6 +43,8 @@ struct RedisNodeOptions {
   // does not, setting_problem() says so.
   core::Assurance min_assurance = core::Assurance::kNone;
   int replicas = 1;  // That have to acknowledge a write for kReplicas, 1 at least.
+  // The key that confirmations write, now. Empty: `key_prefix` and "confirmation".
+  std::function<std::string()> confirmation_key;
   Assumptions assumed;
   loop::BackoffOptions backoff;  // Between tries to connect.
   uint64_t seed = 0;             // Of the jitter; differs between daemons.

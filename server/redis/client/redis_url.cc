@@ -19,12 +19,15 @@ constexpr std::string_view kTlsScheme = "rediss://";
 constexpr std::string_view kUnixScheme = "unix://";
 constexpr std::string_view kSentinelScheme = "redis+sentinel://";
 constexpr std::string_view kSentinelTlsScheme = "rediss+sentinel://";
+constexpr std::string_view kClusterScheme = "redis+cluster://";
+constexpr std::string_view kClusterTlsScheme = "rediss+cluster://";
 constexpr std::string_view kForms =
-    "redis://[user:password@]host[:port][/db], rediss://... (TLS), unix:///path[?db=N] or "
-    "redis+sentinel://[user:password@]host[:port],.../service[/db] (rediss+sentinel:// with TLS)";
+    "redis://[user:password@]host[:port][/db], rediss://... (TLS), unix:///path[?db=N], "
+    "redis+sentinel://[user:password@]host[:port],.../service[/db] or "
+    "redis+cluster://[user:password@]host[:port],... (rediss+... with TLS)";
 constexpr uint16_t kDefaultPort = 6379;
 constexpr uint16_t kSentinelPort = 26379;
-constexpr size_t kSentinelsMax = 32;
+constexpr size_t kHostsMax = 32;
 constexpr int64_t kPortMax = 65'535;
 constexpr int64_t kDatabaseMax = std::numeric_limits<int32_t>::max();
 constexpr size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
@@ -118,16 +121,20 @@ absl::Status TakeHostAndPort(std::string_view text, uint16_t default_port, Redis
   return absl::OkStatus();
 }
 
-absl::Status TakeSentinels(std::string_view hosts, StoreUrl& url) {
+// Takes all of "host[:port],host[:port]"; each is otherwise like `first`. `what` they are, for the
+// error.
+absl::StatusOr<std::vector<RedisUrl>> TakeHosts(std::string_view hosts, uint16_t default_port,
+                                                const RedisUrl& first, std::string_view what) {
+  std::vector<RedisUrl> taken;
   for (;;) {
     const size_t comma = hosts.find(',');
-    RedisUrl sentinel{.tls = url.server.tls};
-    absl::Status status = TakeHostAndPort(hosts.substr(0, comma), kSentinelPort, sentinel);
+    taken.push_back(first);
+    absl::Status status = TakeHostAndPort(hosts.substr(0, comma), default_port, taken.back());
     if (!status.ok()) return status;
-    url.sentinels.push_back(std::move(sentinel));
-    if (comma == std::string_view::npos) return absl::OkStatus();
-    if (url.sentinels.size() == kSentinelsMax) {
-      return Problem("at most " + std::to_string(kSentinelsMax) + " Sentinels can be named");
+    if (comma == std::string_view::npos) return taken;
+    if (taken.size() == kHostsMax) {
+      return Problem("at most " + std::to_string(kHostsMax) + " " + std::string(what) +
+                     " can be named");
     }
     hosts.remove_prefix(comma + 1);
   }
@@ -147,8 +154,8 @@ absl::StatusOr<RedisUrl> ParseTcp(std::string_view text) {
   if (absl::Status status = TakeCredentials(authority, url); !status.ok()) return status;
   if (authority.find(',') != std::string_view::npos) {
     return Problem(
-        "one host is expected; several are those of Sentinels: "
-        "redis+sentinel://host[:port],host[:port]/service[/db]");
+        "one host is expected; several are those of Sentinels or of a Cluster: "
+        "redis+sentinel://host[:port],host[:port]/service[/db], redis+cluster://host[:port],...");
   }
   if (absl::Status status = TakeHostAndPort(authority, kDefaultPort, url); !status.ok())
     return status;
@@ -189,7 +196,9 @@ absl::StatusOr<StoreUrl> ParseSentinel(std::string_view text, bool tls) {
   const size_t slash = text.find('/');
   std::string_view hosts = text.substr(0, slash);
   if (absl::Status status = TakeCredentials(hosts, url.server); !status.ok()) return status;
-  if (absl::Status status = TakeSentinels(hosts, url); !status.ok()) return status;
+  auto sentinels = TakeHosts(hosts, kSentinelPort, {.tls = tls}, "Sentinels");
+  if (!sentinels.ok()) return sentinels.status();
+  url.sentinels = *std::move(sentinels);
   const std::string_view path =
       slash == std::string_view::npos ? std::string_view() : text.substr(slash + 1);
   const size_t second = path.find('/');
@@ -207,6 +216,27 @@ absl::StatusOr<StoreUrl> ParseSentinel(std::string_view text, bool tls) {
   return url;
 }
 
+absl::StatusOr<StoreUrl> ParseCluster(std::string_view text, bool tls) {
+  StoreUrl url{.server = {.tls = tls}};
+  const size_t slash = text.find('/');
+  std::string_view hosts = text.substr(0, slash);
+  if (slash != std::string_view::npos && slash + 1 != text.size()) {
+    return Problem("a Cluster has no databases, nor a name: nothing may follow its hosts");
+  }
+  if (absl::Status status = TakeCredentials(hosts, url.server); !status.ok()) return status;
+  auto servers = TakeHosts(hosts, kDefaultPort, url.server, "servers of a Cluster");
+  if (!servers.ok()) return servers.status();
+  url.cluster = *std::move(servers);
+  url.server = url.cluster.front();
+  return url;
+}
+
+std::string AddressesOf(const std::vector<RedisUrl>& servers) {
+  std::string text;
+  for (const RedisUrl& server : servers) text += (text.empty() ? "" : ",") + server.Address();
+  return text;
+}
+
 }  // namespace
 
 std::string RedisUrl::Address() const {
@@ -222,19 +252,18 @@ std::string RedisUrl::Display() const {
 }
 
 std::string StoreUrl::Address() const {
-  if (!has_sentinels()) return server.Address();
-  std::string text = service + " of ";
-  for (const RedisUrl& sentinel : sentinels) text += sentinel.Address() + ",";
-  text.pop_back();
-  return text;
+  if (has_sentinels()) return service + " of " + AddressesOf(sentinels);
+  if (is_cluster()) return "the Cluster of " + AddressesOf(cluster);
+  return server.Address();
 }
 
 std::string StoreUrl::Display() const {
+  if (is_cluster()) {
+    return std::string(server.tls ? kClusterTlsScheme : kClusterScheme) + AddressesOf(cluster);
+  }
   if (!has_sentinels()) return server.Display();
   std::string text(server.tls ? kSentinelTlsScheme : kSentinelScheme);
-  for (const RedisUrl& sentinel : sentinels) text += sentinel.Address() + ",";
-  text.back() = '/';
-  text += service;
+  text += AddressesOf(sentinels) + "/" + service;
   if (server.database != 0) text += "/" + std::to_string(server.database);
   return text;
 }
@@ -244,9 +273,13 @@ absl::StatusOr<StoreUrl> ParseStoreUrl(std::string_view text) {
     if (!text.starts_with(scheme)) continue;
     return ParseSentinel(text.substr(scheme.size()), scheme == kSentinelTlsScheme);
   }
+  for (const std::string_view scheme : {kClusterScheme, kClusterTlsScheme}) {
+    if (!text.starts_with(scheme)) continue;
+    return ParseCluster(text.substr(scheme.size()), scheme == kClusterTlsScheme);
+  }
   absl::StatusOr<RedisUrl> server = ParseRedisUrl(text);
   if (!server.ok()) return server.status();
-  return StoreUrl{.server = *std::move(server), .sentinels = {}, .service = ""};
+  return StoreUrl{.server = *std::move(server), .sentinels = {}, .service = "", .cluster = {}};
 }
 
 absl::StatusOr<RedisUrl> ParseRedisUrl(std::string_view text) {

@@ -8,6 +8,10 @@
 //                                               Sentinels, port 26379 unless given, that know where
 //                                               the primary of `service` is
 //   rediss+sentinel://...                       the same, Sentinels and Redis through TLS
+//   redis+cluster://[user:password@]host[:port][,host[:port]...]
+//                                               servers of a Redis Cluster, port 6379 unless given;
+//                                               the others are learned from them
+//   rediss+cluster://...                        the same through TLS
 // User and password are those of Redis, also behind Sentinels, which have their own.
 // Bytes that have a meaning in a URL are percent-encoded: a password "p@ss" is p%40ss.
 #pragma once
@@ -41,15 +45,19 @@ struct RedisUrl {
   std::string Display() const;
 };
 
-// What `store.redis` names: one server, or the Sentinels of a service.
+// What `store.redis` names: one server, the Sentinels of a service, or a Cluster.
 struct StoreUrl {
-  RedisUrl server;                  // Of Sentinels: their primary, without an address.
-  std::vector<RedisUrl> sentinels;  // Without credentials. Empty: `server` is the store.
+  // Of Sentinels: their primary, without an address. Of a Cluster: the first of its servers.
+  RedisUrl server;
+  std::vector<RedisUrl> sentinels;  // Without credentials. Empty unless there are some.
   std::string service;              // What the Sentinels call the store.
+  std::vector<RedisUrl> cluster;    // Servers of it. Empty unless it is one.
 
   bool has_sentinels() const { return !sentinels.empty(); }
+  bool is_cluster() const { return !cluster.empty(); }
 
-  // What messages name the store by: the server's address, or "mymaster of 10.0.0.1:26379,...".
+  // What messages name the store by: the server's address, "mymaster of 10.0.0.1:26379,...", or
+  // "the Cluster of 10.0.0.1:6379,...".
   std::string Address() const;
 
   // The URL without its credentials, for logs.

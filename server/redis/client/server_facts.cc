@@ -16,6 +16,10 @@ using Kind = StoreProblem::Kind;
 constexpr int kMajorVersionMin = 7;
 // Of min-replicas-max-lag, in seconds: a failover stops grants for as long.
 constexpr int64_t kMaxLagMax = 30;
+// Of cluster-node-timeout: likewise.
+constexpr core::Millis kNodeTimeoutMax{58'000};
+// Until a server of a Cluster has noticed that the time is over, and that a majority is away.
+constexpr core::Millis kClusterNoticeTime{2'000};
 constexpr int64_t kSecond = core::Micros(std::chrono::seconds(1)).count();
 
 // Errors that pass without anybody changing a setting.
@@ -69,16 +73,20 @@ std::optional<StoreProblem> JudgeVersion(const ServerFacts& facts, Expected) {
 
 std::optional<StoreProblem> JudgeRole(const ServerFacts& facts, Expected expected) {
   const std::string_view mode = Field(facts.info, "redis_mode");
+  const bool in_cluster =
+      expected == Expected::kClusterPrimary || expected == Expected::kClusterServer;
   if (mode == "sentinel") {
     return Refused(
         "is a Sentinel: name it by redis+sentinel://host:port/service, or the Redis server that "
         "it watches");
   }
-  if (mode == "cluster") {
-    return Refused(
-        "runs in cluster mode, which this version does not support: set `cluster-enabled no`, or "
-        "name another server");
+  if (mode == "cluster" && !in_cluster) {
+    return Refused("is a server of a Cluster: name it by redis+cluster://host:port");
   }
+  if (mode != "cluster" && in_cluster) {
+    return Refused("is no server of a Cluster: name it by redis://host:port");
+  }
+  if (expected == Expected::kClusterServer) return std::nullopt;
   const bool told = facts.role.type == Reply::Type::kArray && !facts.role.items.empty();
   const std::string_view role =
       told ? std::string_view(facts.role.items[0].text) : Field(facts.info, "role");
@@ -92,6 +100,11 @@ std::optional<StoreProblem> JudgeRole(const ServerFacts& facts, Expected expecte
     return StoreProblem{Kind::kUnreachable, "is a replica" + primary +
                                                 ", though the Sentinels name it as the primary: "
                                                 "they are asked again"};
+  }
+  if (expected == Expected::kClusterPrimary) {
+    return StoreProblem{Kind::kUnreachable, "is a replica" + primary +
+                                                ", though the Cluster names it as a primary: it is "
+                                                "asked again"};
   }
   return Refused("is a replica" + primary +
                  ": name the primary, or make this server one with `REPLICAOF NO ONE`");
@@ -193,6 +206,16 @@ std::optional<core::Millis> ServerFacts::WritesAloneFor() const {
   return std::chrono::seconds(*lag + 2);
 }
 
+std::optional<core::Millis> ServerFacts::ClusterNodeTimeout() const {
+  const auto timeout = PositiveSetting(config, "cluster-node-timeout");
+  return timeout ? std::optional(core::Millis(*timeout)) : std::nullopt;
+}
+
+core::Millis IsolationInCluster(const ServerFacts& facts) {
+  const auto timeout = facts.ClusterNodeTimeout();
+  return timeout ? *timeout + kClusterNoticeTime : kNodeTimeoutMax + kClusterNoticeTime;
+}
+
 Command ConfigQuestion() {
   Command question(2 + kConfigSettings.size());
   question.Word("CONFIG").Word("GET");
@@ -212,6 +235,11 @@ std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed,
                            Expected expected) {
   if (!facts.missing_rights.empty()) return RightsProblem(facts);
   std::string eviction = EvictionProblem(facts, assumed);
+  if (eviction.empty() && expected == Expected::kClusterPrimary &&
+      facts.ClusterNodeTimeout().value_or(core::Millis(0)) > kNodeTimeoutMax) {
+    return "may go on with writes for more than a minute after another one has taken its place: "
+           "set `cluster-node-timeout` to 58000 at most, on all servers";
+  }
   if (!eviction.empty() || expected != Expected::kPrimary || assumed.no_split_brain) {
     return eviction;
   }

@@ -33,9 +33,11 @@ struct Assumptions {
 
 // What is expected at the other end of a connection.
 enum class Expected {
-  kServer,    // One server, which only its operator replaces.
-  kPrimary,   // The primary that Sentinels name, until they name another one.
-  kSentinel,  // A Sentinel.
+  kServer,          // One server, which only its operator replaces.
+  kPrimary,         // The primary that Sentinels name, until they name another one.
+  kSentinel,        // A Sentinel.
+  kClusterPrimary,  // A primary of a Cluster, until that names another one.
+  kClusterServer,   // A server of a Cluster that is only asked about the others.
 };
 
 // What the handshake has learned, or a later look.
@@ -66,13 +68,21 @@ struct ServerFacts {
   // and min-replicas-max-lag. Redis counts whole seconds, and looks once a second. Nothing if there
   // is no such limit or one of more than 30 s, or the server does not tell.
   std::optional<core::Millis> WritesAloneFor() const;
+
+  // After how long a server of a Cluster counts as failed. Nothing if it does not tell.
+  std::optional<core::Millis> ClusterNodeTimeout() const;
 };
 
 // The sections that INFO is asked for, and the settings that CONFIG GET is asked for.
 inline constexpr std::array<std::string_view, 5> kInfoSections = {"server", "replication", "memory",
                                                                   "persistence", "stats"};
-inline constexpr std::array<std::string_view, 4> kConfigSettings = {
-    "appendfsync", "no-appendfsync-on-rewrite", "min-replicas-to-write", "min-replicas-max-lag"};
+inline constexpr std::array<std::string_view, 5> kConfigSettings = {
+    "appendfsync", "no-appendfsync-on-rewrite", "min-replicas-to-write", "min-replicas-max-lag",
+    "cluster-node-timeout"};
+
+// The longest that a primary of a Cluster goes on with writes after another one has taken its
+// place. 60 s if the server does not tell.
+core::Millis IsolationInCluster(const ServerFacts& facts);
 
 // CONFIG GET of kConfigSettings.
 Command ConfigQuestion();

@@ -27,8 +27,8 @@ constexpr int64_t kTokensUnseen = 100'000'000;
 // its reply was fast.
 constexpr Millis kFloorsAhead{1'100};
 
-// Clocks of two servers of a Cluster differ by less.
-constexpr Micros kClocksApartMax = std::chrono::seconds(10);
+// Clocks of two servers of a Cluster differ by less, or the difference counts as a step.
+constexpr Micros kClocksApartMax = std::chrono::seconds(2);
 
 // The least quarantine. Another daemon may have granted longer leases than this one knows of.
 // Within this time it notices the loss too, and lengthens the quarantine.

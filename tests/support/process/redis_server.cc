@@ -46,7 +46,7 @@ std::string PasswordIn(const std::vector<std::string>& settings) {
 
 RedisServer::RedisServer(RedisServerOptions options)
     : options_(std::move(options)), password_(PasswordIn(options_.settings)) {
-  if (options_.listening != Listening::kUnixSocket) port_ = FreePort();
+  if (options_.listening != Listening::kUnixSocket) ChoosePorts();
   Start({}, Readiness::kAnswers);
 }
 
@@ -127,9 +127,14 @@ void RedisServer::Start(const std::vector<std::string>& extra_settings, Readines
                                                            .working_directory = directory_.path(),
                                                            .environment = options_.environment});
     if (WaitUntilItAnswers(readiness) == Began::kYes) return;
-    if (first) port_ = FreePort();
+    if (first) ChoosePorts();
   }
   throw std::runtime_error("redis-server gets no port:\n" + Output());
+}
+
+void RedisServer::ChoosePorts() {
+  port_ = FreePort();
+  if (options_.in_cluster) cluster_port_ = FreePort();
 }
 
 void RedisServer::WriteConfiguration(const std::vector<std::string>& extra_settings) const {
@@ -140,6 +145,9 @@ void RedisServer::WriteConfiguration(const std::vector<std::string>& extra_setti
        << "\nsave \"\"\nmaxmemory-policy noeviction\nenable-debug-command yes\n";
   if (options_.durability == Durability::kDiskAlways) {
     file << "appendonly yes\nappendfsync always\nno-appendfsync-on-rewrite no\n";
+  }
+  if (options_.in_cluster) {
+    file << "cluster-enabled yes\ncluster-port " << cluster_port_ << "\n";
   }
   for (const std::string& line : options_.settings) file << line << "\n";
   for (const std::string& line : extra_settings) file << line << "\n";

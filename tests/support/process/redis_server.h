@@ -27,7 +27,8 @@ enum class Readiness { kAnswers, kListens };  // Listens: it may still be loadin
 
 struct RedisServerOptions {
   std::string program = "redis-server";
-  bool sentinel = false;  // Runs as a Sentinel.
+  bool sentinel = false;    // Runs as a Sentinel.
+  bool in_cluster = false;  // Runs in cluster mode.
   Listening listening = Listening::kUnixSocket;
   Durability durability = Durability::kNone;
   std::vector<std::string> settings;  // Further lines of its configuration file.
@@ -48,6 +49,7 @@ class RedisServer {
   std::string unix_url() const { return "unix://" + socket_path(); }
   std::string socket_path() const { return directory_.Path("redis.sock"); }
   uint16_t port() const { return port_; }
+  uint16_t cluster_port() const { return cluster_port_; }  // Where others of its Cluster reach it.
   pid_t pid() const { return process_->pid(); }
 
   // Runs a command on a connection of its own, authenticated with the `requirepass` of the
@@ -79,6 +81,7 @@ class RedisServer {
 
  private:
   void Start(const std::vector<std::string>& extra_settings, Readiness readiness);
+  void ChoosePorts();
   void WriteConfiguration(const std::vector<std::string>& extra_settings) const;
   enum class Began { kYes, kPortTaken };
   Began WaitUntilItAnswers(Readiness readiness);
@@ -86,6 +89,7 @@ class RedisServer {
   const RedisServerOptions options_;
   TemporaryDirectory directory_;
   uint16_t port_ = 0;
+  uint16_t cluster_port_ = 0;
   std::string password_;
   std::unique_ptr<ChildProcess> process_;
 };

@@ -61,8 +61,8 @@ TEST(ExampleConfigTest, EveryExampleCanBeUsed) {
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     EXPECT_TRUE(CheckConfig(*loaded).ok()) << name << ": " << CheckConfig(*loaded);
   }
-  EXPECT_EQ(examples, (std::set<std::string>{"central.yaml", "embedded.yaml", "redis.yaml",
-                                             "sentinel.yaml", "sidecar.yaml"}));
+  EXPECT_EQ(examples, (std::set<std::string>{"central.yaml", "cluster.yaml", "embedded.yaml",
+                                             "redis.yaml", "sentinel.yaml", "sidecar.yaml"}));
 }
 
 std::string Code(std::string_view text) {

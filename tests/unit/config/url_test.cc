@@ -60,6 +60,8 @@ TEST(CheckStoreUrlTest, KnownSchemesPass) {
   EXPECT_EQ(CheckStoreUrl("unix:///run/redis.sock"), std::nullopt);
   EXPECT_EQ(CheckStoreUrl("redis+sentinel://a,b:1/mymaster"), std::nullopt);
   EXPECT_EQ(CheckStoreUrl("rediss+sentinel://a,b:1/mymaster"), std::nullopt);
+  EXPECT_EQ(CheckStoreUrl("redis+cluster://a,b:1"), std::nullopt);
+  EXPECT_EQ(CheckStoreUrl("rediss+cluster://a,b:1"), std::nullopt);
   EXPECT_EQ(CheckStoreUrl("unix://user:pw@/run/redis.sock"), std::nullopt);
 }
 
@@ -72,11 +74,6 @@ TEST(CheckStoreUrlTest, OthersAreRefusedWithoutShowingThem) {
     EXPECT_THAT(*problem, HasSubstr("redis://[user:password@]host:port[/db]"));
     EXPECT_THAT(*problem, Not(HasSubstr("sesame")));
   }
-}
-
-TEST(CheckStoreUrlTest, ClusterIsSaidToBeUnsupported) {
-  EXPECT_THAT(*CheckStoreUrl("redis+cluster://a,b"),
-              HasSubstr("Redis Cluster, which this version"));
 }
 
 TEST(NamesSentinelsTest, TheSchemeSaysIt) {

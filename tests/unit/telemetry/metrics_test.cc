@@ -203,6 +203,8 @@ TEST_F(MetricsTest, CatalogListsWhatIsExposed) {
   metrics_.QuotaRefusals("leases").Increment();
   metrics_.Confirmations("confirmed").Observe(Micros(1));
   metrics_.Sentinels("known").Set(3);
+  metrics_.ClusterPrimaries("known").Set(3);
+  metrics_.parts_moved();
 
   std::map<std::string, Exposed> exposed = ParseExposition(metrics_.Expose());
 

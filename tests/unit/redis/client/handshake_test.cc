@@ -88,7 +88,7 @@ TEST_F(HandshakeTest, HealthyServerIsAskedThenGivenTheScripts) {
       ElementsAre("INFO server", "INFO replication", "INFO memory", "INFO persistence",
                   "INFO stats", "ROLE",
                   "CONFIG GET appendfsync no-appendfsync-on-rewrite min-replicas-to-write "
-                  "min-replicas-max-lag",
+                  "min-replicas-max-lag cluster-node-timeout",
                   "CLIENT SETNAME lockkeeperd:1", "CLIENT NO-EVICT ON", "SCRIPT LOAD return 1",
                   "SCRIPT LOAD return 2",
                   "EVALSHA " + std::string(kRightsScript.sha1) + " 0 lk:rights lk:daemon:rights"));
@@ -193,16 +193,14 @@ TEST_F(HandshakeTest, RoleMayComeFromEitherOfTwoCommands) {
   ExpectRefused("does not tell its role: allow the user ROLE or INFO");
 }
 
-TEST_F(HandshakeTest, SentinelAndClusterAreRefused) {
+TEST_F(HandshakeTest, AnotherKindOfStoreIsRefusedByTheNameOfItsUrl) {
   answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
   ExpectRefused(
       "is a Sentinel: name it by redis+sentinel://host:port/service, or the Redis server that it "
       "watches");
 
   answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:cluster\r\n");
-  ExpectRefused(
-      "runs in cluster mode, which this version does not support: set `cluster-enabled no`, or "
-      "name another server");
+  ExpectRefused("is a server of a Cluster: name it by redis+cluster://host:port");
 }
 
 // Holders need the connection.

@@ -102,7 +102,8 @@ TEST(RedisUrlTest, ErrorSaysWhatIsWrongAndWhatIsExpected) {
   const std::vector<Case> cases = {
       {"",
        "store.redis: must be redis://[user:password@]host[:port][/db], rediss://... (TLS), "
-       "unix:///path[?db=N] or redis+sentinel://[user:password@]host[:port],.../service[/db]"},
+       "unix:///path[?db=N], redis+sentinel://[user:password@]host[:port],.../service[/db] or "
+       "redis+cluster://[user:password@]host[:port],..."},
       {"host:6379", "must be redis://"},
       {"http://host", "must be redis://"},
       {"rediss://", "the host must be a name or an address"},
@@ -196,6 +197,36 @@ TEST(StoreUrlTest, SentinelsSpeakTlsIfRedisDoes) {
   EXPECT_TRUE(url.sentinels[0].tls);
   EXPECT_EQ(url.server.database, 0);
   EXPECT_EQ(url.Display(), "rediss+sentinel://a:26379/m");
+}
+
+TEST(StoreUrlTest, ServersOfAClusterShareTheCredentials) {
+  const StoreUrl url = ParsedStore("rediss+cluster://user:pw@a.example,10.0.0.2:7,[::1]:8");
+
+  EXPECT_TRUE(url.is_cluster());
+  EXPECT_FALSE(url.has_sentinels());
+  ASSERT_EQ(url.cluster.size(), 3u);
+  EXPECT_EQ(url.cluster[0].Address(), "a.example:6379");
+  for (const RedisUrl& server : url.cluster) {
+    EXPECT_EQ(server.user, "user");
+    EXPECT_EQ(server.password.reveal(), "pw");
+    EXPECT_TRUE(server.tls);
+  }
+  EXPECT_EQ(url.server.Address(), "a.example:6379");
+  EXPECT_EQ(url.Address(), "the Cluster of a.example:6379,10.0.0.2:7,[::1]:8");
+  EXPECT_EQ(url.Display(), "rediss+cluster://a.example:6379,10.0.0.2:7,[::1]:8");
+  EXPECT_FALSE(ParsedStore("redis+cluster://a/").server.tls);
+}
+
+TEST(StoreUrlTest, ClusterHasNoDatabaseAndAtMost32Servers) {
+  EXPECT_THAT(ParseStoreUrl("redis+cluster://a/1").status().message(),
+              HasSubstr("a Cluster has no databases, nor a name"));
+  EXPECT_THAT(ParseStoreUrl("redis+cluster://a,,b").status().message(),
+              HasSubstr("the host must be a name or an address"));
+  std::string many = "redis+cluster://a";
+  for (int i = 1; i < 32; ++i) many += ",a";
+  EXPECT_TRUE(ParseStoreUrl(many).ok());
+  EXPECT_THAT(ParseStoreUrl(many + ",a").status().message(),
+              HasSubstr("at most 32 servers of a Cluster can be named"));
 }
 
 TEST(StoreUrlTest, ErrorSaysWhatIsWrong) {

@@ -237,7 +237,7 @@ TEST_F(LossJudgeTest, NothingIsGrantedWhileTheServerBeforeMayGrantThoughNothingI
 // A Cluster moved the slot: the server that the marker names lives, and this one has been a primary
 // since before that one took its last beat.
 TEST_F(LossJudgeTest, KeysThatAClusterMovedHereAreAllThere) {
-  const core::Micros moved_later = 11s;
+  const core::Micros moved_later = 3s;
   sighting_.from_living_primary = true;
   sighting_.life = {.run_id = kLaterRun, .isolation = 17s};
   sighting_.life.primary_since = {sighting_.seen->beat.at.micros - moved_later.count()};
@@ -254,7 +254,7 @@ TEST_F(LossJudgeTest, KeysAreOnlyMovedFromALivingServerToOneThatWasAPrimaryBefor
     Sighting sighting = sighting_;
     sighting.from_living_primary = true;
     sighting.life = {.run_id = kLaterRun};
-    sighting.life.primary_since = {sighting.seen->beat.at.micros - core::Micros(11s).count()};
+    sighting.life.primary_since = {sighting.seen->beat.at.micros - core::Micros(3s).count()};
     return sighting;
   }();
   sighting_ = moved;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/process/cluster_set.h"
+
+#include <stdexcept>
+
+namespace lockkeeper::support {
+namespace {
+
+constexpr std::chrono::seconds kLimit{80};
+constexpr std::chrono::milliseconds kBetweenLooks{20};
+constexpr size_t kSlots = 16'384;
+
+}  // namespace
+
+ClusterSet::ClusterSet(ClusterSetOptions options) : options_(std::move(options)) {
+  std::vector<std::string> settings = options_.settings;
+  settings.push_back("cluster-node-timeout " + std::to_string(options_.node_timeout.count()));
+  settings.emplace_back("repl-diskless-sync-delay 0");
+  if (options_.listening == Listening::kUnixSocketAndTls) {
+    settings.emplace_back("tls-cluster yes");
+    settings.emplace_back("tls-replication yes");
+  }
+  const size_t all = options_.primaries * (1 + options_.replicas);
+  for (size_t i = 0; i < all; ++i) {
+    servers_.push_back(
+        std::make_unique<RedisServer>(RedisServerOptions{.in_cluster = true,
+                                                         .listening = options_.listening,
+                                                         .durability = Durability::kDiskAlways,
+                                                         .settings = settings}));
+    ExpectOk(i, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
+    if (i >= options_.primaries) continue;
+    ExpectOk(i, {"CLUSTER", "ADDSLOTSRANGE", std::to_string(kSlots * i / options_.primaries),
+                 std::to_string(kSlots * (i + 1) / options_.primaries - 1)});
+  }
+  for (size_t i = 1; i < all; ++i) {
+    ExpectOk(0, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(servers_[i]->port()),
+                 std::to_string(servers_[i]->cluster_port())});
+  }
+  const auto all_are_in_order = [this] {
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      if (!IsInOrder(i)) return false;
+    }
+    return true;
+  };
+  Await("all servers know each other", all_are_in_order);
+  for (size_t i = options_.primaries; i < all; ++i) {
+    ExpectOk(i, {"CLUSTER", "REPLICATE", IdOf(i % options_.primaries)});
+  }
+  for (size_t i = options_.primaries; i < all; ++i) {
+    servers_[i]->AwaitInfo("replication", "master_link_status", "up");
+  }
+  Await("all servers know the replicas", [&] {
+    for (const auto& server : servers_) {
+      const std::string nodes = server->Run({"CLUSTER", "NODES"}).text;
+      size_t replicas = 0;
+      for (size_t at = nodes.find("slave"); at != std::string::npos;
+           at = nodes.find("slave", at + 1))
+        ++replicas;
+      if (replicas != all - options_.primaries) return false;
+    }
+    return all_are_in_order();
+  });
+}
+
+std::string ClusterSet::url() const {
+  const bool tls = options_.listening == Listening::kUnixSocketAndTls;
+  return std::string(tls ? "rediss" : "redis") +
+         "+cluster://127.0.0.1:" + std::to_string(servers_[0]->port());
+}
+
+bool ClusterSet::IsInOrder(size_t server) const {
+  const std::string info = servers_[server]->Run({"CLUSTER", "INFO"}).text;
+  const std::string known = "cluster_known_nodes:" + std::to_string(servers_.size());
+  return info.find("cluster_state:ok") != std::string::npos &&
+         info.find(known) != std::string::npos;
+}
+
+std::string ClusterSet::IdOf(size_t server) const {
+  return servers_[server]->Run({"CLUSTER", "MYID"}).text;
+}
+
+size_t ClusterSet::OwnerOf(uint16_t slot, size_t asked) const {
+  for (const redis::Reply& range : servers_[asked]->Run({"CLUSTER", "SLOTS"}).items) {
+    if (slot < range.items[0].integer || slot > range.items[1].integer) continue;
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      if (servers_[i]->port() == range.items[2].items[1].integer) return i;
+    }
+  }
+  throw std::runtime_error("nobody serves slot " + std::to_string(slot));
+}
+
+void ClusterSet::MoveSlot(uint16_t slot, size_t to, const std::function<void()>& between) {
+  const size_t from = OwnerOf(slot, to);
+  const std::string number = std::to_string(slot);
+  ExpectOk(to, {"CLUSTER", "SETSLOT", number, "IMPORTING", IdOf(from)});
+  ExpectOk(from, {"CLUSTER", "SETSLOT", number, "MIGRATING", IdOf(to)});
+  for (;;) {
+    const redis::Reply keys = servers_[from]->Run({"CLUSTER", "GETKEYSINSLOT", number, "1"});
+    if (keys.items.empty()) break;
+    const redis::Reply moved =
+        servers_[from]->Run({"MIGRATE", "127.0.0.1", std::to_string(servers_[to]->port()),
+                             keys.items[0].text, "0", "10000"});
+    if (moved.text != "OK" && moved.text != "NOKEY") {
+      throw std::runtime_error("MIGRATE answers " + moved.text);
+    }
+    between();
+  }
+  ExpectOk(to, {"CLUSTER", "SETSLOT", number, "NODE", IdOf(to)});
+  ExpectOk(from, {"CLUSTER", "SETSLOT", number, "NODE", IdOf(to)});
+}
+
+size_t ClusterSet::AwaitOwnerOtherThan(size_t before, uint16_t slot, size_t except) const {
+  size_t owner = before;
+  Await("another server serves the slot", [&] {
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      if (i == except) continue;
+      owner = OwnerOf(slot, i);
+      if (owner == before) return false;
+    }
+    return true;
+  });
+  return owner;
+}
+
+void ClusterSet::Await(const std::string& what, const std::function<bool()>& is_so) const {
+  const auto until = std::chrono::steady_clock::now() + kLimit;
+  while (!is_so()) {
+    if (std::chrono::steady_clock::now() > until) throw std::runtime_error("never: " + what);
+    if (servers_.back()->EndsWithin(kBetweenLooks)) throw std::runtime_error("a server ended");
+  }
+}
+
+void ClusterSet::ExpectOk(size_t server, const std::vector<std::string>& words) const {
+  const redis::Reply reply = servers_[server]->Run(words);
+  if (reply.text == "OK") return;
+  throw std::runtime_error(words[1] + " answers " + reply.text);
+}
+
+}  // namespace lockkeeper::support
