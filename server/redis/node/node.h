@@ -78,8 +78,8 @@ class Node {
   // Whom the route is connected to.
   virtual const NodeLife& life(Route route) const = 0;
 
-  // Whether a server that is connected now, and a primary, has this run id. A Cluster moves keys from
-  // one to another.
+  // Whether a server that is connected now, and a primary, has this run id. A Cluster moves keys
+  // from one to another.
   virtual bool HasPrimary(std::string_view /*run_id*/) const { return false; }
 
   // A setting of a server it is connected to because of which nothing new may be granted, for

@@ -3,7 +3,7 @@
 // storm_worker LOCK COUNTER CALLERS ADDRESS...: callers that each stand in line for the lock on a
 // connection of their own, raise the counter while they hold it, and release it, until SIGTERM.
 // One whose daemon is gone goes on at the next address, with the same lease id. Writes a line for
-//   begun                                        its start: from then on SIGTERM ends it as it should
+//   begun                                        its start: from then on SIGTERM ends it well
 //   granted LEASE_ID TOKEN WAITED_US RETRIES     each grant
 //   failed LEASE_ID REASON                       each acquire that ended without one
 #include <csignal>
