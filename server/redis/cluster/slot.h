@@ -20,7 +20,7 @@ uint16_t SlotOf(std::string_view key);
 
 // The parts of every store in a Cluster, each in one slot. So many primaries can share a store's
 // load at most. It can never change: locks would move to other parts.
-inline constexpr size_t kClusterParts = 64;
+inline constexpr size_t kClusterParts = 16;
 
 // The hash tag of a part: the smallest number whose slot is in that part's share of the slots. A
 // Cluster gives each primary a range of slots, so each gets its share of the parts.
