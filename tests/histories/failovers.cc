@@ -10,8 +10,10 @@
 #include <thread>
 #include <utility>
 
+#include "redis/cluster/slot.h"
 #include "support/rpc/lock_client.h"
 #include "support/rpc/lock_requests.h"
+#include "text/stable_hash.h"
 
 namespace lockkeeper::histories {
 namespace {
@@ -26,13 +28,15 @@ constexpr milliseconds kCallLimit{1'000};
 // What a client takes off: 1 % and 50 ms.
 constexpr int kMarginShare = 100;
 constexpr milliseconds kMargin{50};
-// Writes that only the other replica confirms.
+// Writes that the next primary has not got.
 constexpr milliseconds kLostWrites{1'000};
 
 // Holds one lock by extends, at any daemon that answers, and proves the lease again after a loss.
 // If no daemon can extend it before its end, it is over, and the holder begins anew.
 class Holder {
  public:
+  static constexpr const char* kLock = "held through failovers";
+
   explicit Holder(Scene& scene) : ttl_(scene.longest_ttl()) {
     for (size_t i = 0; i < scene.daemons(); ++i) {
       daemons_.emplace_back(scene.daemon_gate(i).address(), kCallLimit);
@@ -55,8 +59,6 @@ class Holder {
   const std::string& problem() const { return problem_; }
 
  private:
-  static constexpr const char* kLock = "held through failovers";
-
   void Hold() {
     for (size_t i = 0; !stopping_ && problem_.empty(); i = (i + 1) % daemons_.size()) {
       const bool done = token_ == 0 ? Acquire(daemons_[i]) : Extend(daemons_[i]);
@@ -114,10 +116,115 @@ class Holder {
   std::thread thread_;
 };
 
+class SentinelFailovers final : public Failovers {
+ public:
+  SentinelFailovers(Scene& scene, Journal& journal, uint64_t seed)
+      : Failovers(scene, journal, seed), sentinels_(scene.sentinels()) {}
+
+ private:
+  void Choose() override { primary_ = sentinels_.PrimaryOf(0); }
+
+  void KillPrimary() override {
+    sentinels_.server(primary_).Kill();
+    sentinels_.AwaitPrimaryOtherThan(primary_);
+    sentinels_.server(primary_).Restart(support::Data::kKeep);
+  }
+
+  void StopPrimary() override {
+    sentinels_.server(primary_).Pause();
+    sentinels_.AwaitPrimaryOtherThan(primary_);
+    sentinels_.server(primary_).Resume();
+  }
+
+  void LoseWrites() override {
+    const size_t late = (primary_ + 1) % sentinels_.servers();
+    const size_t other = (primary_ + 2) % sentinels_.servers();
+    sentinels_.server(late).Pause();
+    std::this_thread::sleep_for(kLostWrites);
+    sentinels_.server(primary_).Kill();
+    sentinels_.server(other).Kill();
+    sentinels_.server(late).Resume();
+    sentinels_.AwaitPrimaryOtherThan(primary_);
+    // Otherwise the primary refuses writes for the 10 s until the Sentinels have told it its place.
+    sentinels_.server(other).Restart(
+        support::Data::kKeep,
+        {"replicaof 127.0.0.1 " + std::to_string(sentinels_.server(late).port())});
+    sentinels_.server(primary_).Restart(support::Data::kKeep);
+  }
+
+  void Order() override { sentinels_.FailOver(); }
+  void AwaitInStep() override { sentinels_.AwaitInStep(); }
+  bool IsAffected(const std::string&) const override { return true; }
+
+  support::SentinelSet& sentinels_;
+  size_t primary_ = 0;
+};
+
+// Each time another primary of the Cluster, every second time that of the lock that is held.
+class ClusterFailovers final : public Failovers {
+ public:
+  ClusterFailovers(Scene& scene, Journal& journal, uint64_t seed)
+      : Failovers(scene, journal, seed), cluster_(scene.cluster()) {}
+
+ private:
+  static size_t PartOf(const std::string& lock) {
+    return text::StableHash(lock) % redis::kClusterParts;
+  }
+  static uint16_t SlotOf(size_t part) { return redis::SlotOf("{" + redis::TagOfPart(part) + "}"); }
+
+  void Choose() override {
+    const size_t any = random().Below(redis::kClusterParts);
+    slot_ = SlotOf(random().OneIn(2) ? PartOf(Holder::kLock) : any);
+    primary_ = cluster_.OwnerOf(slot_, 0);
+    owner_before_.clear();
+    for (size_t part = 0; part < redis::kClusterParts; ++part) {
+      owner_before_.push_back(cluster_.OwnerOf(SlotOf(part), 0));
+    }
+  }
+
+  void KillPrimary() override {
+    cluster_.server(primary_).Kill();
+    AwaitAnother();
+    cluster_.server(primary_).Restart(support::Data::kKeep);
+  }
+
+  void StopPrimary() override {
+    cluster_.server(primary_).Pause();
+    AwaitAnother();
+    cluster_.server(primary_).Resume();
+  }
+
+  void LoseWrites() override {
+    support::RedisServer& replica = cluster_.server(cluster_.ReplicaOf(primary_));
+    replica.Pause();
+    std::this_thread::sleep_for(kLostWrites);
+    cluster_.server(primary_).Kill();
+    replica.Resume();
+    AwaitAnother();
+    cluster_.server(primary_).Restart(support::Data::kKeep);
+  }
+
+  void Order() override {
+    cluster_.server(cluster_.ReplicaOf(primary_)).Run({"CLUSTER", "FAILOVER"});
+    AwaitAnother();
+  }
+
+  void AwaitAnother() { cluster_.AwaitOwnerOtherThan(primary_, slot_, primary_); }
+  void AwaitInStep() override { cluster_.AwaitInStep(); }
+  bool IsAffected(const std::string& lock) const override {
+    return owner_before_[PartOf(lock)] == primary_;
+  }
+
+  support::ClusterSet& cluster_;
+  uint16_t slot_ = 0;
+  size_t primary_ = 0;
+  std::vector<size_t> owner_before_;  // By part.
+};
+
 }  // namespace
 
 Failovers::Failovers(Scene& scene, Journal& journal, uint64_t seed)
-    : scene_(scene), sentinels_(scene.sentinels()), journal_(journal), random_(seed) {}
+    : scene_(scene), journal_(journal), random_(seed) {}
 
 FailoverReport Failovers::Run(int count) {
   FailoverReport report;
@@ -125,7 +232,7 @@ FailoverReport Failovers::Run(int count) {
   for (; report.failovers < count; ++report.failovers) {
     FailOver();
     report.until_granted.push_back(AwaitGrant());
-    sentinels_.AwaitInStep();
+    AwaitInStep();
   }
   holder.Stop();
   report.leases_ended = holder.ended();
@@ -134,60 +241,24 @@ FailoverReport Failovers::Run(int count) {
 }
 
 void Failovers::FailOver() {
-  const size_t primary = sentinels_.PrimaryOf(0);
+  Choose();
   switch (random_.Below(4)) {
     case 0:
-      KillPrimary(primary);
-      break;
+      journal_.Fault("kill the primary", true);
+      return KillPrimary();
     case 1:
-      StopPrimary(primary);
-      break;
+      // It goes on as a primary for a moment once it runs again.
+      journal_.Fault("stop the primary", true);
+      return StopPrimary();
     case 2:
-      LoseWrites(primary);
-      break;
+      // A replica stands still while the primary, and another replica if there is one, confirm
+      // writes. Then these die, and the first becomes the primary.
+      journal_.Fault("lose what the next primary has not got", true);
+      return LoseWrites();
     default:
-      Order();
-      break;
+      journal_.Fault("order a failover", true);
+      return Order();
   }
-}
-
-void Failovers::KillPrimary(size_t primary) {
-  journal_.Fault("kill the primary", true);
-  sentinels_.server(primary).Kill();
-  sentinels_.AwaitPrimaryOtherThan(primary);
-  sentinels_.server(primary).Restart(support::Data::kKeep);
-}
-
-// It goes on as a primary for a moment once it runs again.
-void Failovers::StopPrimary(size_t primary) {
-  journal_.Fault("stop the primary", true);
-  sentinels_.server(primary).Pause();
-  sentinels_.AwaitPrimaryOtherThan(primary);
-  sentinels_.server(primary).Resume();
-}
-
-// One replica stands still while the other one confirms writes. Then that one dies together with
-// the primary, and the first becomes the primary.
-void Failovers::LoseWrites(size_t primary) {
-  const size_t late = (primary + 1) % sentinels_.servers();
-  const size_t other = (primary + 2) % sentinels_.servers();
-  journal_.Fault("lose what only one replica has", true);
-  sentinels_.server(late).Pause();
-  std::this_thread::sleep_for(kLostWrites);
-  sentinels_.server(primary).Kill();
-  sentinels_.server(other).Kill();
-  sentinels_.server(late).Resume();
-  sentinels_.AwaitPrimaryOtherThan(primary);
-  // Otherwise the primary refuses writes for the 10 s until the Sentinels have told it its place.
-  sentinels_.server(other).Restart(
-      support::Data::kKeep,
-      {"replicaof 127.0.0.1 " + std::to_string(sentinels_.server(late).port())});
-  sentinels_.server(primary).Restart(support::Data::kKeep);
-}
-
-void Failovers::Order() {
-  journal_.Fault("order a failover", true);
-  sentinels_.FailOver();
 }
 
 milliseconds Failovers::AwaitGrant() {
@@ -195,6 +266,7 @@ milliseconds Failovers::AwaitGrant() {
   support::LockClient client(scene_.daemon_gate(0).address(), kCallLimit);
   for (;;) {
     const std::string id = support::NewLeaseId();
+    if (!IsAffected("granted again " + id)) continue;
     const auto answer = client.Acquire(support::AcquireOf("granted again " + id, id, kCallLimit));
     const auto elapsed = std::chrono::duration_cast<milliseconds>(Clock::now() - since);
     if (answer.response.has_lease()) return elapsed;
@@ -204,6 +276,13 @@ milliseconds Failovers::AwaitGrant() {
     }
     std::this_thread::sleep_for(kBetweenTries);
   }
+}
+
+std::unique_ptr<Failovers> MakeFailovers(Scene& scene, Journal& journal, uint64_t seed) {
+  if (scene.store() == StoreKind::kCluster) {
+    return std::make_unique<ClusterFailovers>(scene, journal, seed);
+  }
+  return std::make_unique<SentinelFailovers>(scene, journal, seed);
 }
 
 }  // namespace lockkeeper::histories

@@ -27,10 +27,10 @@ namespace {
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 using lockkeeper::histories::FailoverReport;
-using lockkeeper::histories::Failovers;
 using lockkeeper::histories::FaultOptions;
 using lockkeeper::histories::Faults;
 using lockkeeper::histories::Journal;
+using lockkeeper::histories::MakeFailovers;
 using lockkeeper::histories::Scene;
 using lockkeeper::histories::StoreKind;
 
@@ -47,7 +47,8 @@ struct Options {
   int run_seconds = 180;
   uint64_t seed = std::random_device{}();
   std::set<std::string> without;
-  int failovers = 0;  // 0: faults of one Redis.
+  int failovers = 0;     // 0: faults of one Redis.
+  bool cluster = false;  // They are those of a Cluster.
   std::string assurance = "primary";
   bool keep = false;
 };
@@ -94,7 +95,9 @@ bool Run(const Options& options, uint64_t seed) {
 
   std::vector<std::string> histories = {folder + "/faults.jsonl"};
   {
-    Scene scene({.store = fails_over ? StoreKind::kSentinels : StoreKind::kOneRedis,
+    Scene scene({.store = !fails_over       ? StoreKind::kOneRedis
+                          : options.cluster ? StoreKind::kCluster
+                                            : StoreKind::kSentinels,
                  .daemon_program = std::filesystem::absolute(options.daemon),
                  .client_program = HISTORY_CLIENT_PROGRAM,
                  .output = folder,
@@ -106,7 +109,7 @@ bool Run(const Options& options, uint64_t seed) {
     const auto end = Clock::now() + seconds(options.run_seconds);
     std::this_thread::sleep_for(kQuietBegin);
     if (fails_over) {
-      kept = Tell(Failovers(scene, journal, random.Bits()).Run(options.failovers));
+      kept = Tell(MakeFailovers(scene, journal, random.Bits())->Run(options.failovers));
     } else {
       Faults faults(scene, journal, {forgetting, options.without}, random.Bits());
       faults.RunUntil(end - kQuietEnd);
@@ -150,6 +153,9 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember(Faults::Names()));
   app.add_option("--failovers", options.failovers, "Failovers of a primary behind Sentinels")
       ->check(CLI::PositiveNumber);
+  app.add_flag("--cluster", options.cluster,
+               "Failovers of the primaries of a Redis Cluster instead")
+      ->needs("--failovers");
   app.add_option("--assurance", options.assurance, "store.assurance of the daemons");
   app.add_flag("--keep", options.keep, "Keep histories that were accepted");
   CLI11_PARSE(app, argc, argv);

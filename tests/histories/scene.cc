@@ -16,7 +16,7 @@ namespace lockkeeper::histories {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestTtl{2'000};
-constexpr std::chrono::milliseconds kLongestTtlWithSentinels{5'000};
+constexpr std::chrono::milliseconds kLongestTtlOverFailovers{5'000};
 constexpr std::chrono::milliseconds kPrimarySilence{1'000};
 constexpr std::chrono::milliseconds kPatience{30'000};
 constexpr std::chrono::milliseconds kBetweenTries{50};
@@ -29,12 +29,19 @@ Scene::Scene(SceneOptions options, uint64_t seed)
       daemons_(static_cast<size_t>(options_.daemons)),
       clients_(static_cast<size_t>(options_.clients)),
       began_(support::BootNanos()) {
-  if (options_.store == StoreKind::kSentinels) {
-    sentinels_ = std::make_unique<support::SentinelSet>(
-        support::SentinelSetOptions{.down_after = kPrimarySilence});
-  } else {
-    redis_ = std::make_unique<support::RedisServer>(support::RedisServerOptions{
-        .durability = support::Durability::kDiskAlways, .environment = clock_.environment()});
+  switch (options_.store) {
+    case StoreKind::kOneRedis:
+      redis_ = std::make_unique<support::RedisServer>(support::RedisServerOptions{
+          .durability = support::Durability::kDiskAlways, .environment = clock_.environment()});
+      break;
+    case StoreKind::kSentinels:
+      sentinels_ = std::make_unique<support::SentinelSet>(
+          support::SentinelSetOptions{.down_after = kPrimarySilence});
+      break;
+    case StoreKind::kCluster:
+      cluster_ = std::make_unique<support::ClusterSet>(
+          support::ClusterSetOptions{.replicas = 1, .node_timeout = kPrimarySilence});
+      break;
   }
   for (size_t i = 0; i < daemons_.size(); ++i) {
     if (redis_) {
@@ -49,11 +56,12 @@ Scene::~Scene() {
 }
 
 std::chrono::milliseconds Scene::longest_ttl() const {
-  return sentinels_ ? kLongestTtlWithSentinels : kLongestTtl;
+  return redis_ ? kLongestTtl : kLongestTtlOverFailovers;
 }
 
 std::string Scene::StoreUrl(size_t i) const {
-  return sentinels_ ? sentinels_->url() : "unix://" + daemons_[i].redis->path();
+  if (sentinels_) return sentinels_->url();
+  return cluster_ ? cluster_->url() : "unix://" + daemons_[i].redis->path();
 }
 
 std::string Scene::DaemonSocket(size_t i) const {
@@ -67,7 +75,7 @@ void Scene::StartDaemon(size_t i) {
                     ""},
       .environment = {{"LOCKKEEPERD_STORE_RECORD_RETENTION", "24h"},
                       {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "3s"},
-                      {"LOCKKEEPERD_LEASE_MAX_TTL", sentinels_ ? "5s" : "3s"},
+                      {"LOCKKEEPERD_LEASE_MAX_TTL", redis_ ? "3s" : "5s"},
                       {"LOCKKEEPERD_STORE_ASSURANCE", options_.assurance},
                       {"LOCKKEEPERD_DRAIN_TIMEOUT", "2s"}}});
 }

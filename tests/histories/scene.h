@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One Redis, or a primary with replicas and Sentinels; daemons before it, clients before those, as
-// processes, with their files in a private directory. On unix sockets, with a gate on each daemon's
-// link to the one Redis and on the clients' link to each daemon.
+// One Redis, a primary with replicas and Sentinels, or a Cluster; daemons before it, clients before
+// those, as processes, with their files in a private directory. On unix sockets, with a gate on
+// each daemon's link to the one Redis and on the clients' link to each daemon.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "histories/journal.h"
 #include "support/clock/server_clock.h"
 #include "support/process/child_process.h"
+#include "support/process/cluster_set.h"
 #include "support/process/connection_gate.h"
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
@@ -22,7 +23,7 @@
 
 namespace lockkeeper::histories {
 
-enum class StoreKind { kOneRedis, kSentinels };
+enum class StoreKind { kOneRedis, kSentinels, kCluster };
 
 struct SceneOptions {
   StoreKind store = StoreKind::kOneRedis;
@@ -65,6 +66,8 @@ class Scene {
   support::ChildProcess& client(size_t i) { return *clients_[i].process; }
   support::RedisServer& redis() { return *redis_; }
   support::SentinelSet& sentinels() { return *sentinels_; }
+  support::ClusterSet& cluster() { return *cluster_; }
+  StoreKind store() const { return options_.store; }
   support::ServerClock& clock() { return clock_; }
 
   void StartDaemon(size_t i);
@@ -104,8 +107,9 @@ class Scene {
   support::Random random_;
   support::TemporaryDirectory directory_;
   support::ServerClock clock_;
-  std::unique_ptr<support::RedisServer> redis_;      // Null with Sentinels.
-  std::unique_ptr<support::SentinelSet> sentinels_;  // Null otherwise.
+  std::unique_ptr<support::RedisServer> redis_;  // Each is null but that of the store's kind.
+  std::unique_ptr<support::SentinelSet> sentinels_;
+  std::unique_ptr<support::ClusterSet> cluster_;
   std::vector<Daemon> daemons_;
   std::vector<Client> clients_;
   std::vector<std::string> histories_;

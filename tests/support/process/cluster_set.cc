@@ -2,6 +2,7 @@
 #include "support/process/cluster_set.h"
 
 #include <stdexcept>
+#include <thread>
 
 namespace lockkeeper::support {
 namespace {
@@ -109,6 +110,34 @@ void ClusterSet::MoveSlot(uint16_t slot, size_t to, const std::function<void()>&
   ExpectOk(from, {"CLUSTER", "SETSLOT", number, "NODE", IdOf(to)});
 }
 
+size_t ClusterSet::ReplicaOf(size_t primary) const {
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const redis::Reply role = servers_[i]->Run({"ROLE"});
+    const bool is_it = role.items.size() > 2 && role.items[0].text == "slave" &&
+                       role.items[2].integer == servers_[primary]->port();
+    if (is_it) return i;
+  }
+  throw std::runtime_error("a primary has no replica");
+}
+
+void ClusterSet::AwaitInStep() const {
+  Await("all servers agree, and their replicas are in step", [this] {
+    size_t primaries = 0;
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      const RedisServer& server = *servers_[i];
+      if (!IsInOrder(i)) return false;
+      const bool is_primary = server.Info("replication", "role") == "master";
+      primaries += is_primary ? 1 : 0;
+      const std::string replicas = std::to_string(options_.replicas);
+      if (is_primary ? server.Info("replication", "connected_slaves") != replicas
+                     : server.Info("replication", "master_link_status") != "up") {
+        return false;
+      }
+    }
+    return primaries == options_.primaries;
+  });
+}
+
 size_t ClusterSet::AwaitOwnerOtherThan(size_t before, uint16_t slot, size_t except) const {
   size_t owner = before;
   Await("another server serves the slot", [&] {
@@ -126,7 +155,7 @@ void ClusterSet::Await(const std::string& what, const std::function<bool()>& is_
   const auto until = std::chrono::steady_clock::now() + kLimit;
   while (!is_so()) {
     if (std::chrono::steady_clock::now() > until) throw std::runtime_error("never: " + what);
-    if (servers_.back()->EndsWithin(kBetweenLooks)) throw std::runtime_error("a server ended");
+    std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 

@@ -45,6 +45,12 @@ class ClusterSet {
   // one by one; `between` runs after each.
   void MoveSlot(uint16_t slot, size_t to, const std::function<void()>& between = [] {});
 
+  // That of a primary; the first one, if it has several.
+  size_t ReplicaOf(size_t primary) const;
+
+  // Waits until all servers run, agree, and each replica is in step.
+  void AwaitInStep() const;
+
   // Waits until another server than `before` serves the slot, for all but the server `except`.
   size_t AwaitOwnerOtherThan(size_t before, uint16_t slot, size_t except) const;
 
