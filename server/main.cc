@@ -9,9 +9,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -28,6 +30,7 @@
 #include "daemon/signals.h"
 #include "daemon/store_access.h"
 #include "lockkeeper/build_info.h"
+#include "os/service_manager.h"
 #include "telemetry/log.h"
 #include "telemetry/log_fields.h"
 #include "text/near_miss.h"
@@ -212,12 +215,53 @@ class LastWords final : public telemetry::LogOutput {
   std::_Exit(kOther);
 }
 
+// What the service manager that started the daemon is told, if there is one.
+struct Supervisor {
+  void Ready(Daemon& daemon) const {
+    LogFailure(manager.TellReady("listens: " + daemon.Addresses()));
+  }
+
+  void Reload(Daemon& daemon) const {
+    LogFailure(manager.TellReloading());
+    daemon.ReopenAudit();
+    Ready(daemon);
+  }
+
+  void Stopping(std::chrono::milliseconds drain_timeout) const {
+    LogFailure(manager.TellStopping(drain_timeout + kStopMargin));
+  }
+
+  // On the loop's thread, so that the manager hears of a loop that is stuck. One of three may be
+  // lost or late.
+  void StartKeepingAlive(Daemon& daemon) const {
+    if (!manager.watchdog()) return;
+    const std::chrono::microseconds third = *manager.watchdog() / 3;
+    daemon.StartBeat(std::max<std::chrono::microseconds>(third, kBeatMin),
+                     [&to = manager] { to.KeepAlive(); });
+  }
+
+  void LogFailure(const text::Problem& problem) const {
+    if (!problem) return;
+    logger.Warn("daemon.notify_failed",
+                "The service manager could not be told what the daemon does; it may end it",
+                {field::Problem(*problem)});
+  }
+
+  static constexpr std::chrono::milliseconds kBeatMin{1};
+  // For what is taken down after the drain.
+  static constexpr std::chrono::seconds kStopMargin{10};
+
+  const os::ServiceManager& manager;  // Outlives the daemon.
+  const telemetry::Logger logger;
+};
+
 // The next signal that asks the daemon to stop; nothing once `event` is readable.
-std::optional<int> WaitForStop(Daemon& daemon, daemon::Signals& signals, int event) {
+std::optional<int> WaitForStop(daemon::Signals& signals, int event,
+                               const std::function<void()>& on_hangup) {
   for (;;) {
     const std::optional<int> signal = signals.Wait(event);
     if (signal != SIGHUP) return signal;
-    daemon.ReopenAudit();
+    on_hangup();
   }
 }
 
@@ -232,7 +276,8 @@ int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemet
     }
     eventfd_write(drained, 1);
   });
-  if (const auto signal = WaitForStop(daemon, signals, drained)) StopAtOnce(*signal, config);
+  const auto signal = WaitForStop(signals, drained, [&] { daemon.ReopenAudit(); });
+  if (signal) StopAtOnce(*signal, config);
   drainer.join();
   close(drained);
   return kDrained;
@@ -248,9 +293,11 @@ size_t RaiseDescriptorLimit() {
 }
 
 int Serve(const config::Config& config) {
-  // Before any other thread.
-  daemon::Signals signals(config.audit.to.empty() ? daemon::Hangup::kEndsProcess
-                                                  : daemon::Hangup::kIsReturned);
+  // Both before any other thread.
+  const os::ServiceManager manager(os::TakeServiceEnvironment());
+  daemon::Signals signals(config.audit.to.empty() && !manager.wants_news()
+                              ? daemon::Hangup::kEndsProcess
+                              : daemon::Hangup::kIsReturned);
   const auto log_output = telemetry::MakeStderrOutput();
   telemetry::Log log(LogOptionsOf(config.log), *log_output);
   const telemetry::Logger logger(log, "daemon");
@@ -267,8 +314,12 @@ int Serve(const config::Config& config) {
   const std::string addresses = (*daemon)->Addresses();
   logger.Info("daemon.ready", "lockkeeperd listens", {field::Address(addresses)});
   std::cout << "lockkeeperd ready " << addresses << '\n' << std::flush;
+  const Supervisor supervisor{manager, logger};
+  supervisor.Ready(**daemon);
+  supervisor.StartKeepingAlive(**daemon);
 
-  const auto signal = WaitForStop(**daemon, signals, -1);
+  const auto signal = WaitForStop(signals, -1, [&] { supervisor.Reload(**daemon); });
+  supervisor.Stopping(config.drain.timeout);
   logger.Info("daemon.draining", "A signal asks the daemon to stop; work in flight ends first",
               {field::Signal(daemon::NameOfSignal(*signal)), field::Limit(config.drain.timeout)});
   return DrainUnlessSignalled(**daemon, signals, logger, config.log);

@@ -437,6 +437,10 @@ std::string Daemon::Addresses() const {
   return text;
 }
 
+void Daemon::StartBeat(std::chrono::microseconds period, std::function<void()> beat) {
+  parts_->locks->StartBeat(period, std::move(beat));
+}
+
 void Daemon::ReopenAudit() {
   if (parts_->trail) parts_->trail->Reopen();
 }

@@ -13,6 +13,8 @@
 // Stop     in the reverse order of the start.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +42,10 @@ class Daemon {
   // Where it listens: "grpc=127.0.0.1:7600,unix:/run/lk http=127.0.0.1:7601". The part of HTTP is
   // missing if there is none.
   std::string Addresses() const;
+
+  // Calls `beat` once each `period` from the thread that everything which happens to locks runs on,
+  // until the daemon is destroyed. `beat` must not block. Call it once at most.
+  void StartBeat(std::chrono::microseconds period, std::function<void()> beat);
 
   // Opens the file of the audit trail again, if there is one.
   void ReopenAudit();

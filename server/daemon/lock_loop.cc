@@ -77,6 +77,7 @@ void LockLoop::OpenCluster(const LockLoopOptions& options) {
 LockLoop::~LockLoop() {
   loop_.RunAndWait([this] {
     lag_timer_.reset();
+    beat_timer_.reset();
     node_telemetry_.StopTelling();
     sentinels_.reset();
     if (node_) {
@@ -124,6 +125,14 @@ void LockLoop::OnHealth(const redis::NodeHealth& health) {
   contact_.reset();
 }
 
+void LockLoop::StartBeat(core::Micros period, std::function<void()> beat) {
+  loop_.RunAndWait([&] {
+    beat_period_ = period;
+    beat_ = std::move(beat);
+    Beat();
+  });
+}
+
 void LockLoop::StartDraining() {
   loop_.RunAndWait([this] { locks().StartDraining(); });
 }
@@ -154,6 +163,11 @@ void LockLoop::MeasureLag(core::Instant due) {
   lag_.Observe(std::max(lag, core::Micros(0)));
   const core::Instant next = loop_.Now() + kLagInterval;
   lag_timer_ = loop_.After(kLagInterval, [this, next] { MeasureLag(next); });
+}
+
+void LockLoop::Beat() {
+  beat_();
+  beat_timer_ = loop_.After(beat_period_, [this] { Beat(); });
 }
 
 }  // namespace lockkeeper::daemon

@@ -4,6 +4,7 @@
 // the lock manager.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -61,6 +62,10 @@ class LockLoop {
   // tells it.
   std::optional<redis::NodeHealth> WaitForFirstContact(core::Millis limit);
 
+  // Calls `beat` on the loop's thread, now and then once each `period`: who stops hearing it knows
+  // that the loop is stuck. Call it once at most.
+  void StartBeat(core::Micros period, std::function<void()> beat);
+
   // Acquires answer SERVER_DRAINING from now on.
   void StartDraining();
 
@@ -76,6 +81,7 @@ class LockLoop {
   void OnHealth(const redis::NodeHealth& health);
   void CheckIdle(std::shared_ptr<IdleWatch> watch);
   void MeasureLag(core::Instant due);
+  void Beat();
 
   telemetry::HealthBoard& health_;
   const telemetry::Histogram lag_;
@@ -93,6 +99,9 @@ class LockLoop {
   std::optional<std::promise<redis::NodeHealth>> contact_;  // Until it is kept.
   bool is_starting_ = true;                                 // Somebody may wait for it.
   std::unique_ptr<core::Timer> lag_timer_;
+  core::Micros beat_period_{0};
+  std::function<void()> beat_;
+  std::unique_ptr<core::Timer> beat_timer_;
 };
 
 }  // namespace lockkeeper::daemon
