@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# packages_test.sh BUILD_DIR|FOLDER: the Debian packages of deploy/debian do what docs/operating/packages.md says. Method: packs the programs of
+# the release build, which lack only the compiler options that `./dev package` adds, or takes the packages in FOLDER; has lintian and systemd
+# judge them; then boots a throw-away machine, whose disk is this one's with what it writes in memory, and there installs, starts, upgrades,
+# removes and purges them (on_machine.sh). Needs root, and the right to mount and to boot: 77 where that is missing.
+set -euo pipefail
+BUILD=$(readlink -f "$1")
+readonly BUILD
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+[ "$(id -u)" = 0 ] || skip "only root can boot a machine"
+for program in dpkg-buildpackage dh_installsystemd help2man lowdown lintian systemd-nspawn systemd-analyze unshare; do
+  command -v "$program" >/dev/null || skip "there is no $program"
+done
+! dpkg-query --show lockkeeper-server >/dev/null 2>&1 || skip "this machine has the package lockkeeper-server"
+
+PLACE=$(mktemp -d)
+readonly PLACE
+trap 'rm -rf "$PLACE"' EXIT
+
+# quietly LOG COMMAND...: shows what the command says only when it fails.
+quietly() {
+  local log=$PLACE/$1
+  shift
+  "$@" >"$log" 2>&1 || {
+    cat "$log"
+    fail "$*"
+  }
+}
+
+# The same packages as a newer version, whose configuration file has another text.
+make_newer() {
+  local package
+  mkdir "$PLACE/new"
+  for package in "$PLACE"/old/*.deb; do
+    rm -rf "$PLACE/tree"
+    dpkg-deb --raw-extract "$package" "$PLACE/tree"
+    sed -i 's/^Version: .*/Version: 999.0-1/' "$PLACE/tree/DEBIAN/control"
+    if [ -e "$PLACE/tree/etc" ]; then
+      echo "# of the newer version" >>"$PLACE/tree/etc/lockkeeper/lockkeeper.yaml"
+      (cd "$PLACE/tree" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | xargs -0 md5sum >DEBIAN/md5sums)
+    fi
+    dpkg-deb -Znone --root-owner-group --build "$PLACE/tree" "$PLACE/new" >/dev/null
+  done
+}
+
+mkdir "$PLACE/old"
+if compgen -G "$BUILD/*.deb" >/dev/null; then
+  cp "$BUILD"/{liblockkeeper-dev,lockkeeper,lockkeeper-server}_*.deb "$PLACE/old"
+else
+  quietly build.log ../../../deploy/debian/build.sh "$PLACE/out" --built "$BUILD"
+  mv "$PLACE"/out/*.deb "$PLACE/old"
+fi
+quietly lintian.log lintian --fail-on error,warning "$PLACE"/old/*.deb
+
+dpkg-deb --extract "$PLACE"/old/lockkeeper-server_*.deb "$PLACE/server"
+unit=$(find "$PLACE/server" -name lockkeeperd.service)
+quietly security.log systemd-analyze security --no-pager --offline=true --threshold=20 "$unit"
+exposure=$(sed -n 's/.*exposure level[^0-9]*\([0-9.]*\).*/\1/p' "$PLACE/security.log")
+grep -qF "gives it $exposure of 10" ../../../docs/operating/packages.md || fail "docs/operating/packages.md does not give the exposure $exposure"
+
+dpkg-deb --extract "$PLACE"/old/liblockkeeper-dev_*.deb "$PLACE/dev"
+quietly configure.log cmake -S ../../package/consumer -B "$PLACE/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$PLACE/dev/usr"
+quietly consumer.log cmake --build "$PLACE/consumer"
+
+make_newer
+mountpoint -q / && propagation=private || propagation=unchanged  # unchanged: in a chroot, whose maker has seen to it
+unshare --mount --propagation "$propagation" true 2>/dev/null || skip "no right to mount here"
+status=0
+unshare --mount --propagation "$propagation" --pid --fork --mount-proc ./machine.sh "$PLACE" >"$PLACE/machine.log" 2>&1 || status=$?
+[ $status != 77 ] || skip "$(tail -n 1 "$PLACE/machine.log")"
+if [ $status != 0 ]; then
+  cat "$PLACE/machine.log"
+  fail "on the machine"
+fi
+tail -n 1 "$PLACE/machine.log"
