@@ -7,6 +7,7 @@
 #   --built    packs the programs of a finished build tree of these sources, instead of compiling what is committed (for tests: they lack the
 #              options that dpkg-buildflags adds)
 #   --version  instead of that of the CMake project and the last commit (for tests)
+# Beside them a list of what is in them (sbom.sh), and an archive for other Linuxes (deploy/archive/build.sh).
 # The same commit makes the same packages, bit by bit, in whatever folder.
 set -euo pipefail
 
@@ -92,3 +93,7 @@ LOCKKEEPER_BUILT=$built LOCKKEEPER_PREFIX=$prefix dpkg-buildpackage --build=bina
   tail -n 100 "$out/build.log" >&2
   fail "the packages cannot be built; the whole log is $out/build.log"
 }
+cd "$out"
+packages=({liblockkeeper-dev,lockkeeper,lockkeeper-server}_"$version"_*.deb)
+source/deploy/debian/sbom.sh "${built:-$out/source/obj}" "${packages[@]}" >"lockkeeper_$version.spdx.json"
+source/deploy/archive/build.sh "$out"

@@ -57,12 +57,12 @@ make_newer() {
 }
 
 mkdir "$PLACE/old"
-if compgen -G "$BUILD/*.deb" >/dev/null; then
-  cp "$BUILD"/{liblockkeeper-dev,lockkeeper,lockkeeper-server}_*.deb "$PLACE/old"
-else
-  quietly build.log ../../../deploy/debian/build.sh "$PLACE/out" --built "$BUILD"
-  mv "$PLACE"/out/*.deb "$PLACE/old"
+made=$BUILD
+if ! compgen -G "$BUILD/*.deb" >/dev/null; then
+  made=$PLACE/out
+  quietly build.log ../../../deploy/debian/build.sh "$made" --built "$BUILD"
 fi
+cp "$made"/{liblockkeeper-dev,lockkeeper,lockkeeper-server}_*.deb "$PLACE/old"
 quietly lintian.log lintian --fail-on error,warning "$PLACE"/old/*.deb
 
 dpkg-deb --extract "$PLACE"/old/lockkeeper-server_*.deb "$PLACE/server"
