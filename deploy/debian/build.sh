@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# build.sh OUT [--prefix FOLDER] [--built BUILD_TREE] [--version VERSION]: makes the Debian packages of this source tree in the folder OUT, for the
+# build.sh OUT [--prefix FOLDER] [--built BUILD_TREE]: makes the Debian packages of this source tree in the folder OUT, for the
 # Debian that it runs on. `./dev package` installs what it needs, and calls it.
 #   --prefix   where libraries are that Debian does not have
 #   --built    packs the programs of a finished build tree of these sources, instead of compiling what is committed (for tests: they lack the
 #              options that dpkg-buildflags adds)
-#   --version  instead of that of the CMake project and the last commit (for tests)
 # Beside them a list of what is in them (sbom.sh), and an archive for other Linuxes (deploy/archive/build.sh).
 # The same commit makes the same packages, bit by bit, in whatever folder.
 set -euo pipefail
@@ -18,21 +17,6 @@ fail() {
   echo "build.sh: $*" >&2
   exit 1
 }
-
-out=${1:?usage: build.sh OUT [--prefix FOLDER] [--built BUILD_TREE] [--version VERSION]}
-shift
-prefix='' built='' version=''
-while [ $# -gt 0 ]; do
-  case $1 in
-    --prefix) prefix=$(readlink -f "$2") ;;
-    --built) built=$(readlink -f "$2") ;;
-    --version) version=$2 ;;
-    *) fail "unknown argument: $1" ;;
-  esac
-  shift 2
-done
-mkdir -p "$out"
-out=$(readlink -f "$out")
 
 # Sorts as the releases do: 0.1.0~dev... before 0.1.0 before 0.1.0+5..., and that of Debian 12 before that of Debian 13.
 debian_version() {
@@ -75,25 +59,46 @@ lockkeeper ($version) unstable; urgency=medium
 CHANGELOG
 }
 
-export LC_ALL=C.UTF-8 TZ=UTC
-umask 022
-SOURCE_DATE_EPOCH=$(git -C "$ROOT" log -1 --format=%ct)
-export SOURCE_DATE_EPOCH
-version=${version:-$(debian_version)}
-stage
-write_changelog
+# In a function, as the whole is read before it runs: somebody may work on these files meanwhile.
+main() {
+  local jobs packages
+  out=${1:?usage: build.sh OUT [--prefix FOLDER] [--built BUILD_TREE]}
+  shift
+  prefix='' built=''
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --prefix) prefix=$(readlink -f "$2") ;;
+      --built) built=$(readlink -f "$2") ;;
+      *) fail "unknown argument: $1" ;;
+    esac
+    shift 2
+  done
+  mkdir -p "$out"
+  out=$(readlink -f "$out")
 
-# debhelper gives programs a home of its own, where ccache finds nothing.
-command -v ccache >/dev/null && export CCACHE_DIR="${CCACHE_DIR:-$(ccache --get-config=cache_dir)}"
-jobs=$(nproc)
-export DEB_BUILD_OPTIONS="nocheck parallel=$jobs${built:+ noautodbgsym}"
-cd "$out/source"
-# Without a look at the build dependencies: hiredis of Debian 12 is not the one that is used.
-LOCKKEEPER_BUILT=$built LOCKKEEPER_PREFIX=$prefix dpkg-buildpackage --build=binary --no-sign --no-check-builddeps >"$out/build.log" 2>&1 || {
-  tail -n 100 "$out/build.log" >&2
-  fail "the packages cannot be built; the whole log is $out/build.log"
+  export LC_ALL=C.UTF-8 TZ=UTC
+  umask 022
+  SOURCE_DATE_EPOCH=$(git -C "$ROOT" log -1 --format=%ct)
+  export SOURCE_DATE_EPOCH
+  version=$(debian_version)
+  stage
+  write_changelog
+
+  # debhelper gives programs a home of its own, where ccache finds nothing.
+  command -v ccache >/dev/null && export CCACHE_DIR="${CCACHE_DIR:-$(ccache --get-config=cache_dir)}"
+  jobs=$(nproc)
+  export DEB_BUILD_OPTIONS="nocheck parallel=$jobs${built:+ noautodbgsym}"
+  cd "$out/source"
+  # Without a look at the build dependencies: hiredis of Debian 12 is not the one that is used.
+  LOCKKEEPER_BUILT=$built LOCKKEEPER_PREFIX=$prefix dpkg-buildpackage --build=binary --no-sign --no-check-builddeps >"$out/build.log" 2>&1 || {
+    tail -n 100 "$out/build.log" >&2
+    fail "the packages cannot be built; the whole log is $out/build.log"
+  }
+  cd "$out"
+  packages=({liblockkeeper-dev,lockkeeper,lockkeeper-server}_"$version"_*.deb)
+  source/deploy/debian/sbom.sh "${built:-$out/source/obj}" "${packages[@]}" >"lockkeeper_$version.spdx.json"
+  source/deploy/archive/build.sh "$out"
 }
-cd "$out"
-packages=({liblockkeeper-dev,lockkeeper,lockkeeper-server}_"$version"_*.deb)
-source/deploy/debian/sbom.sh "${built:-$out/source/obj}" "${packages[@]}" >"lockkeeper_$version.spdx.json"
-source/deploy/archive/build.sh "$out"
+
+main "$@"
+exit

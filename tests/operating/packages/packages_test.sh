@@ -21,7 +21,7 @@ fail() {
 }
 
 [ "$(id -u)" = 0 ] || skip "only root can boot a machine"
-for program in dpkg-buildpackage dh_installsystemd help2man lowdown lintian systemd-nspawn systemd-analyze unshare; do
+for program in dpkg-buildpackage dh_installsystemd help2man lowdown lintian patchelf python3 systemd-nspawn systemd-analyze unshare; do
   command -v "$program" >/dev/null || skip "there is no $program"
 done
 ! dpkg-query --show lockkeeper-server >/dev/null 2>&1 || skip "this machine has the package lockkeeper-server"
@@ -38,6 +38,47 @@ quietly() {
     cat "$log"
     fail "$*"
   }
+}
+
+# check_sbom FILE: it can be read, and has what dpkg-shlibdeps found, which looks at symbols instead of at what the loader would load.
+check_sbom() {
+  local libraries
+  # Those that exist: some depend on a name that another package provides.
+  # shellcheck disable=SC2016  # dpkg's own variable
+  libraries=$(dpkg-deb --field "$PLACE"/old/lockkeeper-server_*.deb Depends | tr ',' '\n' | awk '$1 ~ /^lib/ { print $1 }' |
+    xargs dpkg-query --show --showformat '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')
+  python3 - "$1" "$libraries" <<'PYTHON' || fail "the SBOM"
+import json, re, sys
+
+sbom = json.load(open(sys.argv[1], encoding="utf-8"))
+assert sbom["spdxVersion"] == "SPDX-2.3" and sbom["SPDXID"] == "SPDXRef-DOCUMENT" and sbom["dataLicense"] == "CC0-1.0"
+names = {package["SPDXID"]: package["name"] for package in sbom["packages"]}
+assert len(names) == len(sbom["packages"]), "one id for two packages"
+for package in sbom["packages"]:
+    assert package["versionInfo"] and package["downloadLocation"] and re.fullmatch(r"SPDXRef-[A-Za-z0-9.-]+", package["SPDXID"]), package
+links = {}
+for relation in sbom["relationships"]:
+    if relation["relationshipType"] != "DESCRIBES":
+        links.setdefault((names[relation["spdxElementId"]], relation["relationshipType"]), set()).add(names[relation["relatedSpdxElement"]])
+libraries = set(sys.argv[2].split())
+missing = libraries - links["lockkeeper-server", "DYNAMIC_LINK"]
+assert len(libraries) > 5 and not missing, missing
+headers = {"libcli11-dev", "nlohmann-json3-dev", "libutfcpp-dev"}  # compiled in, and nowhere else to be seen
+assert headers <= links["lockkeeper-server", "STATIC_LINK"], links
+PYTHON
+}
+
+# check_archive FILE: its programs run, and load what they need from the archive, but for glibc.
+check_archive() {
+  local program foreign
+  mkdir "$PLACE/archive"
+  tar -C "$PLACE/archive" --strip-components=1 -xf "$1"
+  for program in lockkeeper lockkeeperd; do
+    "$PLACE/archive/bin/$program" --version >/dev/null || fail "$program of the archive does not run"
+    foreign=$(ldd "$PLACE/archive/bin/$program" | awk -v own="$PLACE/archive/" '$2 == "=>" && index($3, own) != 1 { print $1 }' |
+      grep -vE '^(libc|libm|libpthread|libdl|librt|libresolv)\.so\.[0-9]$' || true)
+    [ -z "$foreign" ] || fail "$program of the archive needs from elsewhere: $foreign"
+  done
 }
 
 # The same packages as a newer version, whose configuration file has another text.
@@ -70,6 +111,9 @@ unit=$(find "$PLACE/server" -name lockkeeperd.service)
 quietly security.log systemd-analyze security --no-pager --offline=true --threshold=20 "$unit"
 exposure=$(sed -n 's/.*exposure level[^0-9]*\([0-9.]*\).*/\1/p' "$PLACE/security.log")
 grep -qF "gives it $exposure of 10" ../../../docs/operating/packages.md || fail "docs/operating/packages.md does not give the exposure $exposure"
+
+check_sbom "$made"/lockkeeper_*.spdx.json
+check_archive "$made"/lockkeeper-*.tar.gz
 
 dpkg-deb --extract "$PLACE"/old/liblockkeeper-dev_*.deb "$PLACE/dev"
 quietly configure.log cmake -S ../../package/consumer -B "$PLACE/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$PLACE/dev/usr"
