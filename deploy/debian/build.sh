@@ -18,18 +18,19 @@ fail() {
   exit 1
 }
 
-# Sorts as the releases do: 0.1.0~dev... before 0.1.0 before 0.1.0+5..., and that of Debian 12 before that of Debian 13.
+# Sorts as the releases do: 0.1.0~dev... and 0.1.0~rc1 before 0.1.0 before 0.1.0+5..., and that of Debian 12 before that of Debian 13.
 debian_version() {
-  local described project
-  described=$(git -C "$ROOT" describe --tags --match 'v[0-9]*' 2>/dev/null) || described=''
-  if [ -n "$described" ]; then
-    described=${described#v}
-    described=${described/-/+} # v1.2.0-5-gabcdef, 5 commits after the tag
-  else
+  local tag behind='' project
+  tag=$(git -C "$ROOT" describe --tags --match 'v[0-9]*' 2>/dev/null) || tag=''
+  if [[ $tag =~ ^(.*)-([0-9]+)-(g[0-9a-f]+)$ ]]; then
+    tag=${BASH_REMATCH[1]}
+    behind=+${BASH_REMATCH[2]}.${BASH_REMATCH[3]}
+  elif [ -z "$tag" ]; then
     project=$(sed -n 's/^project(lockkeeper VERSION \([0-9.]*\) .*/\1/p' "$ROOT/CMakeLists.txt")
-    described=$project~dev$(git -C "$ROOT" log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd).$(git -C "$ROOT" rev-parse --short=8 HEAD)
+    tag=v$project-dev$(git -C "$ROOT" log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd).$(git -C "$ROOT" rev-parse --short=8 HEAD)
   fi
-  echo "${described//-/.}-1+deb$(. /etc/os-release && echo "${VERSION_ID%%.*}")"
+  tag=${tag#v}
+  echo "${tag//-/\~}$behind-1+deb$(. /etc/os-release && echo "${VERSION_ID%%.*}")"
 }
 
 # The sources that the packages are made of, in a folder of its own, because that of a Debian package has to have debian/ on top.

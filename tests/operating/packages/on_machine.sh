@@ -63,12 +63,12 @@ check_service() {
   [ "$(of_service MainPID)" = "$pid" ] || fail "a reload has ended the daemon"
 }
 
-was_restarted() { [ "$(of_service NRestarts)" = 1 ] && systemctl --quiet is-active lockkeeperd; }
+was_restarted() { [ "$(of_service NRestarts)" -gt 0 ] && systemctl --quiet is-active lockkeeperd; }
 
 # A daemon that stands still is noticed by systemd, and keeps its locks.
 check_watchdog() {
   mkdir -p /run/systemd/system/lockkeeperd.service.d
-  printf '[Service]\nWatchdogSec=1s\n' >/run/systemd/system/lockkeeperd.service.d/watchdog.conf
+  printf '[Service]\nWatchdogSec=2s\n' >/run/systemd/system/lockkeeperd.service.d/watchdog.conf
   systemctl daemon-reload
   systemctl restart lockkeeperd
   kill -STOP "$(of_service MainPID)"
