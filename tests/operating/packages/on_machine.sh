@@ -26,8 +26,8 @@ until_true() {
 of_service() { systemctl show --value --property "$1" lockkeeperd; }
 
 installed_files() {
-  # But for what man keeps of the pages that it has shown.
-  find /etc /run /usr /var /lib -xdev -path '*lockkeeper*' ! -path '/var/cache/man/*' | sort
+  # But for what man keeps of the pages that it has shown, and for what others write to the disk below meanwhile.
+  find /etc /run /usr /var /lib -xdev -path '*lockkeeper*' ! -path '/var/cache/man/*' ! -path '/var/tmp/*' | sort
 }
 
 # status_of NAME PID: that line of what the kernel says of a process.
