@@ -248,8 +248,8 @@ struct Supervisor {
   }
 
   static constexpr std::chrono::milliseconds kBeatMin{1};
-  // For what is taken down after the drain.
-  static constexpr std::chrono::seconds kStopMargin{10};
+  // For what is taken down after the drain; the embedded store's server alone may take 10 s.
+  static constexpr std::chrono::seconds kStopMargin{15};
 
   const os::ServiceManager& manager;  // Outlives the daemon.
   const telemetry::Logger logger;

@@ -79,7 +79,7 @@ TEST_F(ServiceManagerDaemonTest, HearsOfStartReloadAndStop) {
   EXPECT_THAT(socket_.Next(), Optional(StartsWith("READY=1\n")));
 
   daemon->Signal(SIGTERM);
-  EXPECT_THAT(socket_.Next(), Optional(std::string("STOPPING=1\nEXTEND_TIMEOUT_USEC=30000000")))
+  EXPECT_THAT(socket_.Next(), Optional(std::string("STOPPING=1\nEXTEND_TIMEOUT_USEC=35000000")))
       << "drain.timeout, and time to be taken down";
   EXPECT_EQ(daemon->ExitCode(), 0);
   EXPECT_EQ(socket_.Next(milliseconds(0)), std::nullopt) << "no watchdog was asked for";
