@@ -19,7 +19,18 @@ mkdir "$MEMORY"
 mount -t tmpfs tmpfs "$MEMORY" || skip "no right to mount here"
 mkdir "$MEMORY"/{written,work,root}
 mount -t overlay overlay -o "lowerdir=/,upperdir=$MEMORY/written,workdir=$MEMORY/work" "$MACHINE" || skip "no overlay over the disk of this machine"
+mount -t tmpfs tmpfs /run # where systemd-nspawn keeps locks
 mount -t cgroup2 none /sys/fs/cgroup || skip "no right to mount a cgroup tree"
+GROUP=$(mktemp -d /sys/fs/cgroup/packages-test.XXXXXX) || skip "no right to make a control group"
+readonly GROUP
+OWN_GROUP=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
+readonly OWN_GROUP
+finish() {
+  echo 0 >"$OWN_GROUP/cgroup.procs"
+  find "$GROUP" -depth -type d -exec rmdir {} +
+}
+trap finish EXIT
+echo 0 >"$GROUP/cgroup.procs"
 
 # Services may start there; man-db's index of all pages takes long, and is not looked at.
 rm -f "$MACHINE/usr/sbin/policy-rc.d" "$MACHINE/var/lib/man-db/auto-update"
