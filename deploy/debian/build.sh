@@ -60,7 +60,7 @@ lockkeeper ($version) unstable; urgency=medium
 CHANGELOG
 }
 
-# In a function, as the whole is read before it runs: somebody may work on these files meanwhile.
+# In a function, so that the whole is read before it runs: somebody may work on these files meanwhile.
 main() {
   local jobs packages
   out=${1:?usage: build.sh OUT [--prefix FOLDER] [--built BUILD_TREE]}
@@ -85,8 +85,6 @@ main() {
   stage
   write_changelog
 
-  # debhelper gives programs a home of its own, where ccache finds nothing.
-  command -v ccache >/dev/null && export CCACHE_DIR="${CCACHE_DIR:-$(ccache --get-config=cache_dir)}"
   jobs=$(nproc)
   export DEB_BUILD_OPTIONS="nocheck parallel=$jobs${built:+ noautodbgsym}"
   cd "$out/source"
@@ -101,5 +99,4 @@ main() {
   source/deploy/archive/build.sh "$out"
 }
 
-main "$@"
-exit
+main "$@"; exit
