@@ -6,9 +6,12 @@
 #include "absl/strings/str_join.h"
 #include "config/config_loader.h"
 #include "config/listen_address.h"
+#include "config/lock_limits.h"
 #include "config/store_assurance.h"
 #include "config/url.h"
 #include "core/errors.h"
+#include "core/limits.h"
+#include "text/duration.h"
 
 namespace lockkeeper::config {
 namespace {
@@ -25,6 +28,7 @@ class Checker {
     CheckListeners();
     CheckServerTls();
     CheckAudit();
+    CheckTtls();
     if (problems_.empty()) return absl::OkStatus();
     return core::Error(core::ErrorReason::kInvalidField, absl::StrJoin(problems_, "\n"));
   }
@@ -191,6 +195,43 @@ class Checker {
     if (config_.audit.required && config_.audit.to.empty()) {
       problems_.push_back(Named("audit.required") +
                           ": needs --audit-to (audit.to), the place where audit records go");
+    }
+  }
+
+  bool IsGiven(std::string_view key) const {
+    return loaded_.origins.find(key)->second != "default";
+  }
+
+  void RejectBeyond(const std::string& what, core::Millis default_ttl, core::Millis max_ttl,
+                    const std::string& of) {
+    if (default_ttl <= max_ttl) return;
+    problems_.push_back(what + ": " + text::FormatDuration(default_ttl) + " is longer than " + of +
+                        ", " + text::FormatDuration(max_ttl));
+  }
+
+  // Else leases would be shorter than somebody has written.
+  void CheckTtls() {
+    const core::ConfiguredLimits limits = LimitsOf(config_);
+    if (IsGiven("lease.default_ttl")) {
+      RejectBeyond(Named("lease.default_ttl"), limits.default_ttl, limits.max_ttl,
+                   Named("lease.max_ttl"));
+    }
+    const std::string by_prefix = Named("lease.by_prefix");
+    if (limits.ttls_by_prefix.size() > core::limits::kTtlPrefixesMax) {
+      problems_.push_back(by_prefix + ": has " + std::to_string(limits.ttls_by_prefix.size()) +
+                          " entries, and may have " +
+                          std::to_string(core::limits::kTtlPrefixesMax));
+    }
+    std::set<std::string> seen;
+    for (const core::PrefixTtls& ttls : limits.ttls_by_prefix) {
+      const std::string quoted = text::Quoted(ttls.prefix);
+      if (!seen.insert(ttls.prefix).second) {
+        problems_.push_back(by_prefix + ": the prefix " + quoted + " is given twice");
+      }
+      if (!ttls.default_ttl) continue;
+      RejectBeyond(by_prefix + ": default_ttl of " + quoted, *ttls.default_ttl,
+                   ttls.max_ttl.value_or(limits.max_ttl),
+                   ttls.max_ttl ? "its max_ttl" : Named("lease.max_ttl"));
     }
   }
 

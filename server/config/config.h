@@ -106,11 +106,17 @@ struct StoreConfig {
 };
 
 struct LeaseConfig {
+  // Ttl of a lease that asks for none, 100 ms to 24 h; max_ttl if that is shorter.
+  Millis default_ttl = core::limits::kTtlDefault;
   // Longest ttl of a lease, 1 s to 24 h. An outage after a loss of the store lasts this long.
   Millis max_ttl{60'000};
+  // Other ttls for the locks whose names begin with a prefix, at most 256: see lock_limits.h.
+  std::vector<std::string> by_prefix;
 };
 
 struct WaitersConfig {
+  // Longest wait_timeout of an acquire, 0 to 24 h.
+  Millis max_wait = core::limits::kWaitTimeoutMax;
   // Acquires that may stand in the line of one lock, over all daemons, 1 to 999,999.
   int per_lock_max = core::limits::kWaitersPerLockDefault;
   // Acquires of one principal that may wait in this daemon, 1 to 999,999.

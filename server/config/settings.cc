@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "config/listen_address.h"
+#include "config/lock_limits.h"
 #include "config/store_assurance.h"
 #include "config/url.h"
 #include "core/limits.h"
@@ -45,6 +46,12 @@ text::Problem CheckHttpListen(std::string_view text) {
 text::Problem CheckAssurance(std::string_view text) {
   const auto assurance = ParseStoreAssurance(text);
   if (!assurance.ok()) return std::string(assurance.status().message());
+  return std::nullopt;
+}
+
+text::Problem CheckPrefixTtls(std::string_view text) {
+  const auto ttls = ParsePrefixTtls(text);
+  if (!ttls.ok()) return std::string(ttls.status().message());
   return std::nullopt;
 }
 
@@ -245,12 +252,29 @@ constexpr Setting kSettings[] = {
      .meaning = "How long the record of an ended lock is kept. As long as it is there, repeats are "
                 "recognised and tokens compared. Below 1m repeats may be granted anew."},
 
+    {.key = "lease.default_ttl",
+     .field = At<&Config::lease, &LeaseConfig::default_ttl>(),
+     .low = limits::kTtlMin.count(),
+     .high = limits::kTtlCeiling.count(),
+     .meaning = "Ttl of a lease that asks for none; lease.max_ttl if that is shorter."},
     {.key = "lease.max_ttl",
      .field = At<&Config::lease, &LeaseConfig::max_ttl>(),
-     .low = kSecond,
+     .low = limits::kMaxTtlMin.count(),
      .high = limits::kTtlCeiling.count(),
      .meaning = "Longest ttl of a lease. An outage after a loss of the store lasts this long."},
+    {.key = "lease.by_prefix",
+     .field = At<&Config::lease, &LeaseConfig::by_prefix>(),
+     .check = CheckPrefixTtls,
+     .may_be_empty = true,
+     .meaning = "Other ttls for the locks whose names begin with a prefix, such as batch/ "
+                "default_ttl=5m max_ttl=1h; either ttl may be left out. The longest prefix wins. "
+                "At most 256 entries."},
 
+    {.key = "waiters.max_wait",
+     .field = At<&Config::waiters, &WaitersConfig::max_wait>(),
+     .low = 0,
+     .high = limits::kWaitTimeoutMax.count(),
+     .meaning = "Longest wait_timeout of an acquire. 0s: nobody may wait."},
     {.key = "waiters.per_lock_max",
      .field = At<&Config::waiters, &WaitersConfig::per_lock_max>(),
      .low = 1,

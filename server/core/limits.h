@@ -35,11 +35,16 @@ inline constexpr int32_t kAttemptMax = 999'999;
 
 // Shortest lease. Below it a renewal every third of the ttl is within ordinary scheduling delays.
 inline constexpr Millis kTtlMin{100};
-// Lease of an acquire that asks for none (or lease.max_ttl, if that is shorter).
+// Lease of an acquire that asks for none, unless lease.default_ttl says otherwise (or
+// lease.max_ttl, if that is shorter).
 inline constexpr Millis kTtlDefault = seconds(30);
-// Highest value that lease.max_ttl may be configured to.
+// Lowest and highest value that a largest ttl may be configured to.
+inline constexpr Millis kMaxTtlMin = seconds(1);
 inline constexpr Millis kTtlCeiling = hours(24);
+// Entries of lease.by_prefix. The name of each acquire is compared with all of them.
+inline constexpr size_t kTtlPrefixesMax = 256;
 
+// Highest value that waiters.max_wait may be configured to.
 inline constexpr Millis kWaitTimeoutMax = hours(24);
 inline constexpr Millis kLockDelayMax = minutes(1);
 inline constexpr Millis kMaxHoldMin = kTtlMin;

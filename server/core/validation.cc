@@ -7,6 +7,7 @@
 #include "core/errors.h"
 #include "core/limits.h"
 #include "text/duration.h"
+#include "text/problem.h"
 #include "text/utf8.h"
 
 namespace lockkeeper::core {
@@ -21,8 +22,11 @@ absl::Status ValidateRange(std::string_view field, Millis value, Millis low, Mil
                                  ", is " + text::InWords(value));
 }
 
-absl::Status ValidateTtl(Millis ttl, const ConfiguredLimits& configured) {
-  return ValidateRange("ttl", ttl, limits::kTtlMin, configured.max_ttl, "lease.max_ttl");
+absl::Status ValidateTtl(std::string_view name, Millis ttl, const ConfiguredLimits& configured) {
+  const Ttls ttls = configured.TtlsOf(name);
+  const std::string setting =
+      ttls.prefix.empty() ? "lease.max_ttl" : "lease.by_prefix for " + text::Quoted(ttls.prefix);
+  return ValidateRange("ttl", ttl, limits::kTtlMin, ttls.max_ttl, setting);
 }
 
 absl::Status ValidateLabels(const Labels& labels) {
@@ -52,9 +56,9 @@ absl::Status ValidateToken(std::string_view field, FencingToken token, int64_t l
 
 absl::Status ValidateAcquireTimes(const AcquireRequest& request,
                                   const ConfiguredLimits& configured) {
-  if (auto status = ValidateTtl(request.ttl, configured); !status.ok()) return status;
-  if (auto status =
-          ValidateRange("wait_timeout", request.wait_timeout, Millis(0), limits::kWaitTimeoutMax);
+  if (auto status = ValidateTtl(request.name, request.ttl, configured); !status.ok()) return status;
+  if (auto status = ValidateRange("wait_timeout", request.wait_timeout, Millis(0),
+                                  configured.max_wait, "waiters.max_wait");
       !status.ok()) {
     return status;
   }
@@ -117,7 +121,8 @@ absl::Status Validate(const AcquireRequest& request, const ConfiguredLimits& con
 absl::Status Validate(const ExtendRequest& request, const ConfiguredLimits& configured) {
   if (auto status = ValidateName("name", request.name); !status.ok()) return status;
   if (request.ttl != Millis(0)) {
-    if (auto status = ValidateTtl(request.ttl, configured); !status.ok()) return status;
+    if (auto status = ValidateTtl(request.name, request.ttl, configured); !status.ok())
+      return status;
   }
   if (auto status = ValidateToken("fencing_token", request.token, 0); !status.ok()) return status;
   return ValidateText("reassertion", request.reassertion, limits::kReassertionBytesMax);

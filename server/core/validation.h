@@ -9,14 +9,10 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "core/configured_limits.h"
 #include "core/requests.h"
 
 namespace lockkeeper::core {
-
-// Limits that the configuration sets; the fixed ones are in limits.h.
-struct ConfiguredLimits {
-  Millis max_ttl{};
-};
 
 absl::Status Validate(const AcquireRequest& request, const ConfiguredLimits& configured);
 absl::Status Validate(const ExtendRequest& request, const ConfiguredLimits& configured);

@@ -13,6 +13,7 @@
 #include "audit/sink.h"
 #include "audit/trail.h"
 #include "config/listen_address.h"
+#include "config/lock_limits.h"
 #include "config/store_assurance.h"
 #include "core/errors.h"
 #include "core/limits.h"
@@ -145,6 +146,7 @@ struct Daemon::Parts {
   const telemetry::Logger logger{log, "daemon"};
   const uint64_t daemon_id = os::RandomBits();
   const core::WallTime started = WallClock();
+  rpc::CurrentLimits limits{config::LimitsOf(config)};
 
   telemetry::Metrics metrics;
   telemetry::HealthBoard health;
@@ -249,7 +251,7 @@ redis::JudgePolicy Daemon::Parts::LossPolicy() const {
       .quarantine = config.store.quarantine == config::Quarantine::kOn
                         ? redis::QuarantineMode::kOn
                         : redis::QuarantineMode::kOff,
-      .ceiling_max = config.lease.max_ttl + core::limits::kLockDelayMax,
+      .ceiling_max = limits.Current()->LongestTtl() + core::limits::kLockDelayMax,
       .assume_durable = AssumptionsOf(config.store).durable,
       .new_service_id = core::Hex16(os::RandomBits()),
       .new_reassertion_key = core::Hex16(os::RandomBits()) + core::Hex16(os::RandomBits())};
@@ -389,7 +391,7 @@ absl::Status Daemon::Parts::StartRpc() {
        .admin = locks->admin(),
        .clock = loop(),
        .access = *access_control,
-       .limits = {.max_ttl = config.lease.max_ttl},
+       .limits = limits,
        .health = health,
        .metrics = metrics,
        .logger = {log, "rpc"},

@@ -142,7 +142,7 @@ void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& t
   to.set_draining(health.draining);
   FillStore(health.store, deps.facts, deps.clock.Now(), *to.mutable_store());
   for (std::string& note : health.notes()) to.mutable_store()->add_notes(std::move(note));
-  ToProto(deps.limits.max_ttl, *to.mutable_max_ttl());
+  ToProto(deps.limits.Current()->LongestTtl(), *to.mutable_max_ttl());
   ToProto(deps.facts.record_retention, *to.mutable_record_retention());
 }
 

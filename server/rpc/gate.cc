@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/gate.h"
 
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -80,7 +81,9 @@ absl::Status Gate::Check(Caller& caller, Operation& operation, Rejection& reject
   rejection = Rejection::kOfCaller;
   if (auto status = caller.Identify(access_); !status.ok()) return status;
   rejection = Rejection::kOfRequest;
-  if (auto status = Validate(operation, limits_); !status.ok()) return status;
+  const std::shared_ptr<const core::ConfiguredLimits> limits = limits_.Current();
+  ApplyDefaults(*limits, operation);
+  if (auto status = Validate(operation, *limits); !status.ok()) return status;
   rejection = Rejection::kOfCaller;
   const absl::Status right = std::visit(
       [&](const auto& request) { return CheckRightFor(caller, request); }, operation.request);

@@ -15,20 +15,21 @@
 #include "access/usage.h"
 #include "core/clock.h"
 #include "core/types.h"
-#include "core/validation.h"
 #include "rpc/audit.h"
 #include "rpc/caller.h"
+#include "rpc/current_limits.h"
 #include "rpc/operation.h"
 #include "rpc/quotas.h"
 
 namespace lockkeeper::rpc {
 
-// Thread-safety: thread-safe. Lifetime: borrows `access`, `clock`, `auditor` and `metrics`.
+// Thread-safety: thread-safe. Lifetime: borrows `limits`, `access`, `clock`, `auditor`
+// and `metrics`.
 class Gate {
  public:
   // `daemon_id` is new at each start of a daemon.
-  Gate(const core::ConfiguredLimits& limits, const access::AccessControl& access,
-       const core::Clock& clock, Auditor& auditor, telemetry::Metrics& metrics, uint64_t daemon_id)
+  Gate(const CurrentLimits& limits, const access::AccessControl& access, const core::Clock& clock,
+       Auditor& auditor, telemetry::Metrics& metrics, uint64_t daemon_id)
       : limits_(limits),
         access_(access),
         clock_(clock),
@@ -61,7 +62,7 @@ class Gate {
   absl::Status Check(Caller& caller, Operation& operation, Rejection& rejection);
   uint64_t NewNumber() { return next_keeper_.fetch_add(1, std::memory_order_relaxed); }
 
-  const core::ConfiguredLimits limits_;
+  const CurrentLimits& limits_;
   const access::AccessControl& access_;
   const core::Clock& clock_;
   Auditor& auditor_;

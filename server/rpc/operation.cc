@@ -58,9 +58,7 @@ core::Labels ReadLabels(const google::protobuf::Map<std::string, std::string>& f
   return labels;
 }
 
-absl::Status ReadAcquireTimes(const v1::AcquireRequest& from, const ConfiguredLimits& limits,
-                              core::AcquireRequest& to) {
-  to.ttl = std::min(core::limits::kTtlDefault, limits.max_ttl);
+absl::Status ReadAcquireTimes(const v1::AcquireRequest& from, core::AcquireRequest& to) {
   if (from.has_ttl()) {
     if (auto status = ReadDuration("ttl", from.ttl(), to.ttl); !status.ok()) return status;
   }
@@ -77,8 +75,7 @@ absl::Status ReadAcquireTimes(const v1::AcquireRequest& from, const ConfiguredLi
   return ReadDuration("hold_at_least", from.hold_at_least(), to.hold_at_least);
 }
 
-absl::Status ReadAcquire(const v1::AcquireRequest& from, const ConfiguredLimits& limits,
-                         core::AcquireRequest& to) {
+absl::Status ReadAcquire(const v1::AcquireRequest& from, core::AcquireRequest& to) {
   to.name = from.name();
   to.attempt = from.attempt();
   to.owner = from.owner();
@@ -94,7 +91,7 @@ absl::Status ReadAcquire(const v1::AcquireRequest& from, const ConfiguredLimits&
       !status.ok()) {
     return status;
   }
-  return ReadAcquireTimes(from, limits, to);
+  return ReadAcquireTimes(from, to);
 }
 
 absl::Status ReadExtend(const v1::ExtendRequest& from, core::ExtendRequest& to) {
@@ -109,14 +106,14 @@ absl::Status ReadExtend(const v1::ExtendRequest& from, core::ExtendRequest& to) 
   return absl::OkStatus();
 }
 
-// Without a token an adoption could take a lease that has another one. Checked last.
-absl::Status ReadAdopt(const v1::SessionAdopt& from, const ConfiguredLimits& limits,
-                       core::ExtendRequest& to) {
+// Without a token an adoption could take a lease that has another one. Checked last. No configured
+// limit applies, since an adoption has no ttl.
+absl::Status ReadAdopt(const v1::SessionAdopt& from, core::ExtendRequest& to) {
   to.name = from.name();
   to.token = core::FencingToken{from.fencing_token()};
   to.reassertion = from.reassertion();
   if (auto status = ReadLeaseId(from.lease_id(), to.lease_id); !status.ok()) return status;
-  if (auto status = core::Validate(to, limits); !status.ok()) return status;
+  if (auto status = core::Validate(to, ConfiguredLimits()); !status.ok()) return status;
   if (to.token.value != 0) return absl::OkStatus();
   return core::InvalidField("fencing_token", "has to be given to adopt a lease");
 }
@@ -219,22 +216,22 @@ Subject SubjectOf(const Operation& operation) {
       operation.request);
 }
 
-void Read(const v1::AcquireRequest& from, const ConfiguredLimits& limits, Operation& to) {
-  to.problem = ReadAcquire(from, limits, New<core::AcquireRequest>(to));
+void Read(const v1::AcquireRequest& from, Operation& to) {
+  to.problem = ReadAcquire(from, New<core::AcquireRequest>(to));
   to.is_ttl_default = !from.has_ttl();
 }
 
-void Read(const v1::ExtendRequest& from, const ConfiguredLimits&, Operation& to) {
+void Read(const v1::ExtendRequest& from, Operation& to) {
   to.problem = ReadExtend(from, New<core::ExtendRequest>(to));
 }
 
-void Read(const v1::ReleaseRequest& from, const ConfiguredLimits&, Operation& to) {
+void Read(const v1::ReleaseRequest& from, Operation& to) {
   auto& request = New<core::ReleaseRequest>(to);
   request.name = from.name();
   to.problem = ReadLeaseId(from.lease_id(), request.lease_id);
 }
 
-void Read(const v1::FenceRequest& from, const ConfiguredLimits&, Operation& to) {
+void Read(const v1::FenceRequest& from, Operation& to) {
   auto& request = New<core::FenceRequest>(to);
   request.name = from.name();
   request.token = core::FencingToken{from.fencing_token()};
@@ -242,7 +239,7 @@ void Read(const v1::FenceRequest& from, const ConfiguredLimits&, Operation& to) 
       from.require_live_lease() ? core::LeaseLiveness::kRequired : core::LeaseLiveness::kAny;
 }
 
-void Read(const v1::CheckAccessRequest& from, const ConfiguredLimits&, Operation& to) {
+void Read(const v1::CheckAccessRequest& from, Operation& to) {
   auto& request = New<CheckAccessRequest>(to);
   request.name = from.name();
   if (from.verb().empty()) return;
@@ -250,35 +247,35 @@ void Read(const v1::CheckAccessRequest& from, const ConfiguredLimits&, Operation
   if (!request.verb) to.problem = core::InvalidField("verb", "has to be " + access::VerbNames());
 }
 
-void Read(const v1::SessionOpen& from, const ConfiguredLimits&, Operation& to) {
+void Read(const v1::SessionOpen& from, Operation& to) {
   New<OpenSessionRequest>(to).owner = from.owner();
 }
 
-void Read(const v1::SessionOperation& from, const ConfiguredLimits& limits, Operation& to) {
+void Read(const v1::SessionOperation& from, Operation& to) {
   switch (from.operation_case()) {
     case v1::SessionOperation::kAcquire:
-      return Read(from.acquire(), limits, to);
+      return Read(from.acquire(), to);
     case v1::SessionOperation::kExtend:
-      return Read(from.extend(), limits, to);
+      return Read(from.extend(), to);
     case v1::SessionOperation::kRelease:
-      return Read(from.release(), limits, to);
+      return Read(from.release(), to);
     case v1::SessionOperation::kFence:
-      return Read(from.fence(), limits, to);
+      return Read(from.fence(), to);
     case v1::SessionOperation::OPERATION_NOT_SET:
       break;
   }
   to.problem = core::InvalidField("operation", "is not set, or is newer than this server");
 }
 
-void Read(const v1::SessionAdopt& from, const ConfiguredLimits& limits, Operation& to) {
-  to.problem = ReadAdopt(from, limits, New<core::ExtendRequest>(to));
+void Read(const v1::SessionAdopt& from, Operation& to) {
+  to.problem = ReadAdopt(from, New<core::ExtendRequest>(to));
 }
 
-void Read(const admin::v1::GetLockRequest& from, const ConfiguredLimits&, Operation& to) {
+void Read(const admin::v1::GetLockRequest& from, Operation& to) {
   New<InspectRequest>(to).name = from.name();
 }
 
-void Read(const admin::v1::ListLocksRequest& from, const ConfiguredLimits&, Operation& to) {
+void Read(const admin::v1::ListLocksRequest& from, Operation& to) {
   auto& request = New<core::ListRequest>(to);
   request.prefix = from.prefix();
   request.page_size = from.page_size() == 0 ? core::limits::kPageSizeDefault : from.page_size();
@@ -286,7 +283,7 @@ void Read(const admin::v1::ListLocksRequest& from, const ConfiguredLimits&, Oper
   request.ended = from.include_ended() ? core::EndedLocks::kInclude : core::EndedLocks::kLeaveOut;
 }
 
-void Read(const admin::v1::ForceReleaseRequest& from, const ConfiguredLimits&, Operation& to) {
+void Read(const admin::v1::ForceReleaseRequest& from, Operation& to) {
   auto& request = New<ForceReleaseRequest>(to);
   request.name = from.name();
   request.delay = from.now() ? core::ReleaseDelay::kNone : core::ReleaseDelay::kHoldersRemainingTtl;
@@ -294,7 +291,7 @@ void Read(const admin::v1::ForceReleaseRequest& from, const ConfiguredLimits&, O
   request.owner = from.owner();
 }
 
-void Read(const admin::v1::EndQuarantineRequest& from, const ConfiguredLimits&, Operation& to) {
+void Read(const admin::v1::EndQuarantineRequest& from, Operation& to) {
   auto& request = New<EndQuarantineRequest>(to);
   request.epoch = from.epoch();
   request.accepts_two_holders = from.accept_two_holders();
@@ -302,8 +299,12 @@ void Read(const admin::v1::EndQuarantineRequest& from, const ConfiguredLimits&, 
   request.owner = from.owner();
 }
 
-void Read(const admin::v1::GetServerInfoRequest&, const ConfiguredLimits&, Operation& to) {
-  New<ServerInfoRequest>(to);
+void Read(const admin::v1::GetServerInfoRequest&, Operation& to) { New<ServerInfoRequest>(to); }
+
+void ApplyDefaults(const ConfiguredLimits& limits, Operation& operation) {
+  auto* const acquire = std::get_if<core::AcquireRequest>(&operation.request);
+  if (acquire == nullptr || !operation.is_ttl_default) return;
+  acquire->ttl = limits.TtlsOf(acquire->name).default_ttl;
 }
 
 absl::Status Validate(const Operation& operation, const ConfiguredLimits& limits) {

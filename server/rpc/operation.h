@@ -85,7 +85,7 @@ struct Operation {
       request;
   // Why the message could not be read: INVALID_FIELD. OK if it could.
   absl::Status problem;
-  bool is_ttl_default = false;  // The message has no ttl.
+  bool is_ttl_default = false;  // The message has no ttl: ApplyDefaults() sets it.
   Holds holds;                  // Of an admitted operation.
 
   Verb verb() const { return static_cast<Verb>(request.index()); }
@@ -113,24 +113,22 @@ Subject SubjectOf(const Operation& operation);
 // Reads a message. The deadline is Instant::max(). What the caller determines and not the message
 // (principal, keeper) stays empty until the gate sets it.
 // Thread-safety: thread-safe.
-void Read(const v1::AcquireRequest& from, const core::ConfiguredLimits& limits, Operation& to);
-void Read(const v1::ExtendRequest& from, const core::ConfiguredLimits& limits, Operation& to);
-void Read(const v1::ReleaseRequest& from, const core::ConfiguredLimits& limits, Operation& to);
-void Read(const v1::FenceRequest& from, const core::ConfiguredLimits& limits, Operation& to);
-void Read(const v1::CheckAccessRequest& from, const core::ConfiguredLimits& limits, Operation& to);
-void Read(const v1::SessionOpen& from, const core::ConfiguredLimits& limits, Operation& to);
-void Read(const v1::SessionOperation& from, const core::ConfiguredLimits& limits, Operation& to);
-void Read(const v1::SessionAdopt& from, const core::ConfiguredLimits& limits, Operation& to);
-void Read(const admin::v1::GetLockRequest& from, const core::ConfiguredLimits& limits,
-          Operation& to);
-void Read(const admin::v1::ListLocksRequest& from, const core::ConfiguredLimits& limits,
-          Operation& to);
-void Read(const admin::v1::ForceReleaseRequest& from, const core::ConfiguredLimits& limits,
-          Operation& to);
-void Read(const admin::v1::EndQuarantineRequest& from, const core::ConfiguredLimits& limits,
-          Operation& to);
-void Read(const admin::v1::GetServerInfoRequest& from, const core::ConfiguredLimits& limits,
-          Operation& to);
+void Read(const v1::AcquireRequest& from, Operation& to);
+void Read(const v1::ExtendRequest& from, Operation& to);
+void Read(const v1::ReleaseRequest& from, Operation& to);
+void Read(const v1::FenceRequest& from, Operation& to);
+void Read(const v1::CheckAccessRequest& from, Operation& to);
+void Read(const v1::SessionOpen& from, Operation& to);
+void Read(const v1::SessionOperation& from, Operation& to);
+void Read(const v1::SessionAdopt& from, Operation& to);
+void Read(const admin::v1::GetLockRequest& from, Operation& to);
+void Read(const admin::v1::ListLocksRequest& from, Operation& to);
+void Read(const admin::v1::ForceReleaseRequest& from, Operation& to);
+void Read(const admin::v1::EndQuarantineRequest& from, Operation& to);
+void Read(const admin::v1::GetServerInfoRequest& from, Operation& to);
+
+// Gives an acquire that asks for no ttl the one of its lock.
+void ApplyDefaults(const core::ConfiguredLimits& limits, Operation& operation);
 
 // Checks an operation that was read against the limits. Errors: INVALID_FIELD.
 absl::Status Validate(const Operation& operation, const core::ConfiguredLimits& limits);

@@ -13,8 +13,8 @@
 #include "core/lock_manager.h"
 #include "core/lock_store.h"
 #include "core/types.h"
-#include "core/validation.h"
 #include "core/wall_time.h"
+#include "rpc/current_limits.h"
 #include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -38,7 +38,7 @@ struct ServiceDeps {
   core::AdminStore& admin;
   const core::Clock& clock;  // Thread-safe.
   const access::AccessControl& access;
-  core::ConfiguredLimits limits;
+  const CurrentLimits& limits;  // Thread-safe.
   telemetry::HealthBoard& health;
   telemetry::Metrics& metrics;
   telemetry::Logger logger;

@@ -87,7 +87,7 @@ absl::Status SessionReactor::Handle(const v1::SessionRequest& request) {
 absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
   if (session_) return core::InvalidField("open", "was sent before");
   Operation operation;
-  Read(open, edge_.deps.limits, operation);
+  Read(open, operation);
   const absl::Status status = edge_.gate.Admit(context_.caller(), operation);
   if (!status.ok()) return status;
   hold_ = std::move(operation.holds.session);
@@ -167,7 +167,7 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
 }
 
 absl::Status SessionReactor::Admit(const v1::SessionOperation& message, Operation& operation) {
-  Read(message, edge_.deps.limits, operation);
+  Read(message, operation);
   auto* const acquire = std::get_if<core::AcquireRequest>(&operation.request);
   if (acquire != nullptr && acquire->owner.empty()) acquire->owner = owner_;
   return edge_.gate.Admit(context_.caller(), operation);
@@ -187,7 +187,7 @@ void SessionReactor::Reject(const v1::SessionOperation& message, const Operation
 
 absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
   Operation operation;
-  Read(adopt, edge_.deps.limits, operation);
+  Read(adopt, operation);
   const absl::Status status = edge_.gate.Admit(context_.caller(), operation);
   {
     const std::lock_guard lock(mutex_);

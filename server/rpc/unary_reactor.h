@@ -37,7 +37,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
   // Starts the call. It may be answered before this returns, but is not deleted before gRPC has the
   // reactor. False if it was rejected.
   bool Start() {
-    Read(message_, edge_.deps.limits, operation_);
+    Read(message_, operation_);
     const absl::Status status = edge_.gate.Admit(context_.caller(), operation_);
     if (!status.ok()) {
       Answered(SubjectOf(operation_), telemetry::Outcome::kError, status);
@@ -120,7 +120,7 @@ grpc::ServerUnaryReactor* AnswerAtOnce(const Edge& edge, grpc::CallbackServerCon
                                        const Message& message, Fill fill) {
   CallContext call(edge, context);
   Operation operation;
-  Read(message, edge.deps.limits, operation);
+  Read(message, operation);
   const absl::Status status = edge.gate.Admit(call.caller(), operation);
   if (status.ok()) fill(call.caller(), operation);
   call.RecordAnswer(operation.verb(), {},

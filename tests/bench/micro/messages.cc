@@ -12,7 +12,7 @@
 namespace lockkeeper::bench {
 namespace {
 
-constexpr core::ConfiguredLimits kLimits{.max_ttl = core::Millis(60'000)};
+const core::ConfiguredLimits kLimits{.max_ttl = core::Millis(60'000)};
 
 v1::AcquireRequest AcquireMessage() {
   v1::AcquireRequest message;
@@ -37,7 +37,8 @@ void ConvertAcquire(benchmark::State& state) {
   const v1::AcquireRequest message = AcquireMessage();
   for (auto _ : state) {
     rpc::Operation operation;
-    rpc::Read(message, kLimits, operation);
+    rpc::Read(message, operation);
+    rpc::ApplyDefaults(kLimits, operation);
     benchmark::DoNotOptimize(rpc::Validate(operation, kLimits));
   }
 }

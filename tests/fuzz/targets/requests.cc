@@ -19,7 +19,8 @@ template <typename Message>
 void Check(const Message& message) {
   const core::ConfiguredLimits limits;
   rpc::Operation operation;
-  rpc::Read(message, limits, operation);
+  rpc::Read(message, operation);
+  rpc::ApplyDefaults(limits, operation);
   const auto subject = rpc::SubjectOf(operation);
   if (!rpc::Validate(operation, limits).ok()) return;
   fuzz::Require(subject.lock_name.size() <= core::limits::kNameBytesMax,

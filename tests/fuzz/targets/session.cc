@@ -129,13 +129,14 @@ class Daemon {
   support::MemoryServer locks_{clock_, core::Millis(60'000)};
   support::MemoryStore store_{locks_, executor_};
   core::Domain domain_{store_, nullptr, clock_, executor_, process_.observer, {}};
+  rpc::CurrentLimits limits_{{.max_ttl = core::Millis(60'000)}};
   access::AccessControl access_{process_.rules, [] { return absl::UnixEpoch(); }};
   const rpc::ServiceDeps deps_{.loop = executor_,
                                .locks = domain_.locks(),
                                .admin = store_,
                                .clock = clock_,
                                .access = access_,
-                               .limits = {.max_ttl = core::Millis(60'000)},
+                               .limits = limits_,
                                .health = process_.health,
                                .metrics = process_.metrics,
                                .logger = {process_.log, "rpc"},

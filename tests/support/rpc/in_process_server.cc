@@ -27,7 +27,7 @@ rpc::ServiceDeps InProcessServer::Deps() {
       .admin = store_,
       .clock = loop_,
       .access = access_,
-      .limits = {.max_ttl = core::Millis(60'000)},
+      .limits = limits_,
       .health = health_,
       .metrics = metrics_,
       .logger = {log_, "rpc"},

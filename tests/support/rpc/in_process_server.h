@@ -41,6 +41,7 @@ class InProcessServer {
   loop::EventLoop& loop() { return loop_; }
   access::AccessControl& access() { return access_; }
   core::LockManager& locks() { return domain_.locks(); }  // On the loop's thread.
+  rpc::CurrentLimits& limits() { return limits_; }
   rpc::Server& server() { return *server_; }
   rpc::ServiceDeps Deps();
 
@@ -59,6 +60,7 @@ class InProcessServer {
   telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_, core::Millis(10'000)};
   ScriptedStore store_{loop_};
   core::Domain domain_{store_, &store_, loop_, loop_, observer_, {}};
+  rpc::CurrentLimits limits_{{.max_ttl = core::Millis(60'000)}};
   access::AccessControl access_{std::make_shared<access::Rulebook>(), [] { return absl::Now(); }};
   TemporaryDirectory directory_;
   std::unique_ptr<rpc::Server> server_;

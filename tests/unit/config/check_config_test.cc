@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config_loader.h"
+#include "core/limits.h"
 
 namespace lockkeeper::config {
 namespace {
@@ -233,6 +234,41 @@ TEST(CheckConfigTest, CertificateAndKeyNeedEachOther) {
                                                       "): needs store.redis_tls_key_file too");
   EXPECT_EQ(ProblemsOf(From({tls, key})), "store.redis_tls_key_file (environment " + key.first +
                                               "): needs store.redis_tls_certificate_file too");
+}
+
+TEST(CheckConfigTest, DefaultTtlThatIsGivenFitsTheLargest) {
+  const std::pair<std::string, std::string> max = {"LOCKKEEPERD_LEASE_MAX_TTL", "10s"};
+  EXPECT_EQ(ProblemsOf(From({kRedis, max})), "none") << "the default of the default is shortened";
+  EXPECT_EQ(ProblemsOf(From({kRedis, max, {"LOCKKEEPERD_LEASE_DEFAULT_TTL", "10s"}})), "none");
+  EXPECT_EQ(ProblemsOf(From({kRedis, max, {"LOCKKEEPERD_LEASE_DEFAULT_TTL", "11s"}})),
+            "lease.default_ttl (environment LOCKKEEPERD_LEASE_DEFAULT_TTL): 11s is longer than "
+            "lease.max_ttl (environment LOCKKEEPERD_LEASE_MAX_TTL), 10s");
+}
+
+TEST(CheckConfigTest, TtlsOfPrefixesFitEachOther) {
+  const auto problems_of = [](const std::string& by_prefix) {
+    return ProblemsOf(From({kRedis, {"LOCKKEEPERD_LEASE_BY_PREFIX", by_prefix}}));
+  };
+  const std::string setting = "lease.by_prefix (environment LOCKKEEPERD_LEASE_BY_PREFIX): ";
+  EXPECT_EQ(problems_of("a default_ttl=1m,b default_ttl=2m max_ttl=2m,a/ max_ttl=1s"), "none");
+  EXPECT_EQ(problems_of("a default_ttl=61s"), setting +
+                                                  "default_ttl of \"a\": 1m1s is longer than "
+                                                  "lease.max_ttl (default), 1m");
+  EXPECT_EQ(problems_of("a max_ttl=9s default_ttl=10s"),
+            setting + "default_ttl of \"a\": 10s is longer than its max_ttl, 9s");
+  EXPECT_EQ(problems_of("a max_ttl=9s,b max_ttl=1s,a max_ttl=8s"),
+            setting + "the prefix \"a\" is given twice");
+}
+
+TEST(CheckConfigTest, PrefixesAreBounded) {
+  std::string entries;
+  for (size_t i = 0; i < core::limits::kTtlPrefixesMax; ++i) {
+    entries += (i > 0 ? ",p" : "p") + std::to_string(i) + " max_ttl=1m";
+  }
+  EXPECT_EQ(ProblemsOf(From({kRedis, {"LOCKKEEPERD_LEASE_BY_PREFIX", entries}})), "none");
+  EXPECT_THAT(
+      ProblemsOf(From({kRedis, {"LOCKKEEPERD_LEASE_BY_PREFIX", entries + ",one more max_ttl=1m"}})),
+      HasSubstr("has 257 entries, and may have 256"));
 }
 
 TEST(CheckConfigTest, AllProblemsAreToldAtOnce) {

@@ -95,6 +95,10 @@ TEST(ValueTest, DurationIsTakenOrRefused) {
                         {"lease.max_ttl", "24h"},
                         {"lease.max_ttl", "999ms", "must be from 1s to 24h, is 999ms"},
                         {"lease.max_ttl", "25h", "must be from 1s to 24h, is 25h"},
+                        {"lease.default_ttl", "100ms"},
+                        {"lease.default_ttl", "99ms", "must be from 100ms to 24h, is 99ms"},
+                        {"waiters.max_wait", "0s"},
+                        {"waiters.max_wait", "25h", "must be from 0s to 24h, is 25h"},
                         {"store.record_retention", "1s"},
                         {"store.record_retention", "24h"},
                         {"store.record_retention", "0s", "must be from 1s to 24h, is 0s"}};
@@ -236,8 +240,9 @@ TEST(SettingsTest, DefaultsAreTakenByTheirOwnSettings) {
 TEST(SettingsTest, EachSettingHasItsOwnField) {
   for (const Setting& setting : Settings()) {
     Config config;
-    for (const std::string text : {"true", "7", "77", "777", "7s", "json", "debug", "redis://h",
-                                   "/x", "h:7", "quarantine", "off", "durable", "fsynced"}) {
+    for (const std::string text :
+         {"true", "7", "77", "777", "7s", "json", "debug", "redis://h", "/x", "h:7", "quarantine",
+          "off", "durable", "fsynced", "p max_ttl=7s"}) {
       const RawValue value = setting.is_list() ? List({text}) : Text(text);
       if (!Assign(setting, value, config) &&
           Show(setting, config).texts != Show(setting, {}).texts) {

@@ -125,6 +125,31 @@ TEST(ValidationTest, WaitTimeoutIsFromZeroToItsMaximum) {
   }
 }
 
+TEST(ValidationTest, ConfiguredBoundsNameTheirSettings) {
+  const ConfiguredLimits configured{
+      .max_ttl = kMaxTtl,
+      .max_wait = Millis(5'000),
+      .ttls_by_prefix = {{.prefix = "jobs/", .default_ttl = {}, .max_ttl = Millis(90'000)}}};
+  AcquireRequest request = GoodAcquire();
+  request.name = "jobs/1";
+  request.ttl = Millis(90'000);
+  EXPECT_TRUE(Validate(request, configured).ok());
+  request.ttl = Millis(100'000);
+  EXPECT_EQ(Validate(request, configured).message(),
+            "ttl: has to be from 100ms to 1m30s (the server's lease.by_prefix for \"jobs/\"), is "
+            "1m40s");
+  const ExtendRequest extend{.name = "jobs/1", .ttl = Millis(90'000)};
+  EXPECT_TRUE(Validate(extend, configured).ok());
+
+  request.name = "other";
+  request.ttl = Millis(1'000);
+  request.wait_timeout = Millis(5'000);
+  EXPECT_TRUE(Validate(request, configured).ok());
+  request.wait_timeout = Millis(6'000);
+  EXPECT_EQ(Validate(request, configured).message(),
+            "wait_timeout: has to be from 0s to 5s (the server's waiters.max_wait), is 6s");
+}
+
 TEST(ValidationTest, LockDelayIsFromZeroToItsMaximum) {
   AcquireRequest request = GoodAcquire();
   request.lock_delay = limits::kLockDelayMax;

@@ -95,7 +95,7 @@ class AccessTest : public testing::Test {
                         .admin = server_.store(),
                         .clock = server_.loop(),
                         .access = access_,
-                        .limits = {.max_ttl = core::Millis(60'000)},
+                        .limits = server_.limits(),
                         .health = server_.health(),
                         .metrics = server_.metrics(),
                         .logger = server_.Deps().logger,

@@ -29,7 +29,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr core::ConfiguredLimits kLimits{.max_ttl = Millis(60'000)};
 constexpr char kLeaseId[] = "00112233445566778899aabbccddeeff";
 
 struct Disk {
@@ -62,7 +61,7 @@ class AuditorTest : public testing::Test {
 
   template <typename Message>
   absl::Status Admit(const Message& message) {
-    Read(message, kLimits, operation_);
+    Read(message, operation_);
     return gate_.Admit(caller_, operation_);
   }
   template <typename Message>
@@ -100,7 +99,8 @@ class AuditorTest : public testing::Test {
   access::AccessControl access_{std::make_shared<access::Rulebook>(), absl::Now};
   support::ManualClock clock_;
   Auditor auditor_{{log_, "rpc"}, &*trail_};
-  Gate gate_{kLimits, access_, clock_, auditor_, metrics_, 1};
+  CurrentLimits limits_{{.max_ttl = Millis(60'000)}};
+  Gate gate_{limits_, access_, clock_, auditor_, metrics_, 1};
   RequestIds request_ids_{7};
   const grpc::CallbackServerContext call_;
   Caller caller_{call_, request_ids_, Arrival::kInTime};

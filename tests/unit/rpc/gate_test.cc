@@ -26,14 +26,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr Millis kLong{20'000};
-constexpr core::ConfiguredLimits kLimits{.max_ttl = Millis(60'000)};
 constexpr char kLeaseId[] = "00112233445566778899aabbccddeeff";
 
 class GateTest : public testing::Test {
  protected:
   template <typename Message>
   absl::Status Admit(const Message& message, Arrival arrival = Arrival::kInTime) {
-    Read(message, kLimits, operation_);
+    Read(message, operation_);
     Caller caller(call_, request_ids_, arrival);
     return gate_.Admit(caller, operation_);
   }
@@ -55,11 +54,12 @@ class GateTest : public testing::Test {
 
   support::CapturedLog output_;
   telemetry::Log log_{{}, output_};
+  CurrentLimits limits_{{.max_ttl = Millis(60'000)}};
   access::AccessControl access_{std::make_shared<access::Rulebook>(), absl::Now};
   support::ManualClock clock_;
   Auditor auditor_{{log_, "rpc"}, nullptr};
   telemetry::Metrics metrics_{"test", "none"};
-  Gate gate_{kLimits, access_, clock_, auditor_, metrics_, 0x0123456789abcdef};
+  Gate gate_{limits_, access_, clock_, auditor_, metrics_, 0x0123456789abcdef};
   RequestIds request_ids_{7};
   const grpc::CallbackServerContext call_;
   Operation operation_;
@@ -71,6 +71,22 @@ TEST_F(GateTest, CallsComeInUntilItIsClosed) {
   EXPECT_EQ(gate_.Close(kLong), 0);
   EXPECT_EQ(gate_.Enter(), Arrival::kLate);
   gate_.Leave();
+}
+
+TEST_F(GateTest, OperationIsReadAndCheckedByTheLimitsOfItsTime) {
+  v1::AcquireRequest asks = Acquire("n");
+  asks.mutable_ttl()->set_seconds(60);
+  ASSERT_TRUE(Admit(asks).ok());
+
+  limits_.Replace({.max_ttl = Millis(20'000)});
+  EXPECT_THAT(std::string(Admit(asks).message()), HasSubstr("from 100ms to 20s"));
+  ASSERT_TRUE(Admit(Acquire("n")).ok());
+  EXPECT_EQ(std::get<core::AcquireRequest>(operation_.request).ttl, Millis(20'000));
+
+  limits_.Replace({.max_ttl = Millis(60'000), .default_ttl = Millis(50'000)});
+  ASSERT_TRUE(Admit(asks).ok());
+  ASSERT_TRUE(Admit(Acquire("n")).ok());
+  EXPECT_EQ(std::get<core::AcquireRequest>(operation_.request).ttl, Millis(50'000));
 }
 
 TEST_F(GateTest, CloseTellsHowManyAreStillIn) {
@@ -85,7 +101,7 @@ TEST_F(GateTest, CloseTellsHowManyAreStillIn) {
 // However enter, leave and close meet: Close returns when those are out that were let in.
 TEST_F(GateTest, CloseWaitsForTheLastToLeave) {
   for (int round = 0; round < 200; ++round) {
-    Gate gate(kLimits, access_, clock_, auditor_, metrics_, 1);
+    Gate gate(limits_, access_, clock_, auditor_, metrics_, 1);
     std::atomic<int> working = 0;
     std::vector<std::thread> callers;
     callers.reserve(4);
@@ -116,7 +132,7 @@ TEST_F(GateTest, AdmittedAcquiresHaveAKeeperThatNoOtherHas) {
 }
 
 TEST_F(GateTest, PrincipalIsTheCallersAndNobodyElses) {
-  Read(Acquire("n"), kLimits, operation_);
+  Read(Acquire("n"), operation_);
   auto& request = std::get<core::AcquireRequest>(operation_.request);
   request.principal = "somebody";
   Caller anonymous(call_, request_ids_, Arrival::kInTime);

@@ -18,14 +18,15 @@ using testing::ElementsAre;
 using testing::Pair;
 
 constexpr char kLeaseId[] = "00112233445566778899aabbccddeeff";
-constexpr core::ConfiguredLimits kLimits{.max_ttl = Millis(60'000)};
+const core::ConfiguredLimits kLimits{.max_ttl = Millis(60'000)};
 
 // Reads and checks `from`. Its request is in `to` if that is OK.
 template <typename Message, typename Request>
 absl::Status ReadInto(const Message& from, Request& to,
                       const core::ConfiguredLimits& limits = kLimits) {
   Operation operation;
-  Read(from, limits, operation);
+  Read(from, operation);
+  ApplyDefaults(limits, operation);
   to = std::get<Request>(operation.request);
   return Validate(operation, limits);
 }
@@ -91,6 +92,26 @@ TEST(OperationTest, DefaultTtlStaysBelowAShorterMaximum) {
   ASSERT_TRUE(ReadInto(ValidAcquire(), request, {.max_ttl = Millis(5'000)}).ok());
 
   EXPECT_EQ(request.ttl, Millis(5'000));
+}
+
+TEST(OperationTest, DefaultTtlIsThatOfTheLocksPrefix) {
+  const core::ConfiguredLimits limits{
+      .max_ttl = Millis(60'000),
+      .default_ttl = Millis(10'000),
+      .ttls_by_prefix = {{.prefix = "jobs/", .default_ttl = Millis(40'000), .max_ttl = {}}}};
+  core::AcquireRequest request;
+  v1::AcquireRequest from = ValidAcquire();
+
+  ASSERT_TRUE(ReadInto(from, request, limits).ok());
+  EXPECT_EQ(request.ttl, Millis(40'000));
+
+  from.set_name("other");
+  ASSERT_TRUE(ReadInto(from, request, limits).ok());
+  EXPECT_EQ(request.ttl, Millis(10'000));
+
+  from.mutable_ttl()->set_seconds(5);
+  ASSERT_TRUE(ReadInto(from, request, limits).ok());
+  EXPECT_EQ(request.ttl, Millis(5'000)) << "what is asked for counts";
 }
 
 TEST(OperationTest, AcquireWithoutLeaseIdGetsADifferentOneEachTime) {
@@ -333,7 +354,7 @@ TEST(OperationTest, ForceReleaseWaitsForTheHolderUnlessTold) {
 TEST(OperationTest, VerbAndRpcNameAreThoseOfTheMessage) {
   Operation operation;
   const auto expect = [&](const auto& message, Verb verb, std::string_view rpc) {
-    Read(message, kLimits, operation);
+    Read(message, operation);
     EXPECT_EQ(operation.verb(), verb) << rpc;
     EXPECT_EQ(RpcNameOf(operation.verb()), rpc);
   };
@@ -355,7 +376,8 @@ TEST(OperationTest, OperationsOfSessionsAreReadAsThoseOfCalls) {
   *message.mutable_acquire() = ValidAcquire();
   Operation operation;
 
-  Read(message, kLimits, operation);
+  Read(message, operation);
+  ApplyDefaults(kLimits, operation);
 
   EXPECT_TRUE(Validate(operation, kLimits).ok());
   const auto& request = std::get<core::AcquireRequest>(operation.request);
@@ -365,15 +387,15 @@ TEST(OperationTest, OperationsOfSessionsAreReadAsThoseOfCalls) {
 
 TEST(OperationTest, SessionOperationThatIsNotSetIsAProblem) {
   Operation operation;
-  Read(v1::SessionOperation(), kLimits, operation);
+  Read(v1::SessionOperation(), operation);
   EXPECT_EQ(core::FieldOf(Validate(operation, kLimits)), "operation");
 }
 
 TEST(OperationTest, ProblemOfAnEarlierMessageIsForgotten) {
   Operation operation;
-  Read(v1::ReleaseRequest(), kLimits, operation);
+  Read(v1::ReleaseRequest(), operation);
   ASSERT_FALSE(Validate(operation, kLimits).ok());
-  Read(admin::v1::GetServerInfoRequest(), kLimits, operation);
+  Read(admin::v1::GetServerInfoRequest(), operation);
   EXPECT_TRUE(Validate(operation, kLimits).ok());
 }
 
@@ -396,7 +418,7 @@ TEST(OperationTest, SubjectIsWhatTheLogTellsOfAnOperation) {
   v1::AcquireRequest acquire = ValidAcquire();
   acquire.set_owner("host-1");
   Operation operation;
-  Read(acquire, kLimits, operation);
+  Read(acquire, operation);
   EXPECT_EQ(SubjectOf(operation).lock_name, "jobs/nightly");
   EXPECT_EQ(SubjectOf(operation).owner, "host-1");
   EXPECT_EQ(SubjectOf(operation).lease_id->digits(), kLeaseId);
@@ -404,7 +426,7 @@ TEST(OperationTest, SubjectIsWhatTheLogTellsOfAnOperation) {
   v1::FenceRequest fence;
   fence.set_name("n");
   fence.set_fencing_token(7);
-  Read(fence, kLimits, operation);
+  Read(fence, operation);
   EXPECT_EQ(SubjectOf(operation).lock_name, "n");
   EXPECT_EQ(SubjectOf(operation).token.value, 7);
   EXPECT_FALSE(SubjectOf(operation).lease_id);

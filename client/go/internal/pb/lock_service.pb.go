@@ -302,10 +302,11 @@ type AcquireRequest struct {
 	// How many times this acquire was sent: 1, 2, ... raised on each retry with the same lease_id.
 	// 0 to 999,999; 0 (default): the client does not count.
 	Attempt int32 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Length of the lease: 100 ms to the server's lease.max_ttl (default 1 min). Unset: 30 s, or
-	// lease.max_ttl if that is shorter.
+	// Length of the lease: 100 ms to the server's lease.max_ttl (default 1 min). Unset: the server's
+	// lease.default_ttl (default 30 s), or lease.max_ttl if that is shorter.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Time to stand in line if the lock is not free: 0 to 24 h. 0 or unset: try once.
+	// Time to stand in line if the lock is not free: 0 to the server's waiters.max_wait (default
+	// 24 h). 0 or unset: try once.
 	WaitTimeout *durationpb.Duration `protobuf:"bytes,5,opt,name=wait_timeout,json=waitTimeout,proto3" json:"wait_timeout,omitempty"`
 	// Free text that names the client for people and audit; proves nothing. At most 256 bytes of
 	// UTF-8 without control characters. Default: empty.
