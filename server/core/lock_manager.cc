@@ -21,6 +21,7 @@ LockManager::LockManager(LockStore& store, Waiters& waiters, Withdrawals& withdr
       executor_(executor),
       observer_(observer),
       options_(options),
+      waiters_per_principal_max_(options.waiters_per_principal_max),
       deadlines_(clock, options.request_timeout) {}
 
 void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
@@ -28,13 +29,12 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
   if (draining_) return AnswerLater(Draining(), std::move(done));
   if (request.wait_timeout > Millis(0)) {
     const auto waiters = waiters_by_principal_.find(request.principal);
-    if (waiters != waiters_by_principal_.end() &&
-        waiters->second >= options_.waiters_per_principal_max) {
-      return AnswerLater(Error(ErrorReason::kWaiterLimit,
-                               "at most " + std::to_string(options_.waiters_per_principal_max) +
-                                   " acquires of one principal may wait at this daemon "
-                                   "(waiters.per_principal_max)"),
-                         std::move(done));
+    if (waiters != waiters_by_principal_.end() && waiters->second >= waiters_per_principal_max_) {
+      return AnswerLater(
+          Error(ErrorReason::kWaiterLimit, "at most " + std::to_string(waiters_per_principal_max_) +
+                                               " acquires of one principal may wait at this daemon "
+                                               "(waiters.per_principal_max)"),
+          std::move(done));
     }
     done = CountedWaiter(request.principal, std::move(done));
   } else {

@@ -66,6 +66,9 @@ class LockManager {
   // grant that the store has not confirmed yet is taken back. Its `done` still runs.
   void Abandon(const Keeper& keeper);
 
+  // Of acquires that come from now on; those that wait stay.
+  void SetWaitersPerPrincipalMax(size_t most) { waiters_per_principal_max_ = most; }
+
   // From now on acquires answer SERVER_DRAINING, those that wait too; everything else goes on.
   void StartDraining();
 
@@ -109,6 +112,7 @@ class LockManager {
   Executor& executor_;
   LockObserver& observer_;
   const LockManagerOptions options_;
+  size_t waiters_per_principal_max_;
   const CallDeadlines deadlines_;
   // Acquires without an answer that may wait.
   std::unordered_map<std::string, size_t> waiters_by_principal_;

@@ -47,6 +47,10 @@ void FileReloads::Add(const std::string& what, os::WatchedFiles::Read read, os::
   sets_.emplace_back(std::move(read), std::move(in_use), std::move(take), TellerOf(what));
 }
 
+void FileReloads::LookNow() {
+  if (watch_) watch_->LookNow();
+}
+
 void FileReloads::Start() {
   if (!sets_.empty()) watch_.emplace(std::move(sets_));
 }

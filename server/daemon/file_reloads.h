@@ -48,8 +48,15 @@ class FileReloads {
         });
   }
 
-  // Watches the files from now on, until this object is destroyed.
+  // Watches the files from now on, until Stop().
   void Start();
+
+  // Looks at all files at once; those that still cannot be used are told again. Thread-safety:
+  // thread-safe between Start() and Stop().
+  void LookNow();
+
+  // Waits for a look that has begun; then nothing is taken any more.
+  void Stop() { watch_.reset(); }
 
  private:
   os::WatchedFiles::Tell TellerOf(const std::string& what) const;

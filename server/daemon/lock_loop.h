@@ -56,6 +56,7 @@ class LockLoop {
   // Of the loop's thread: post to it first.
   core::LockManager& locks() { return domain_->locks(); }
   core::AdminStore& admin() { return store_->admin(); }
+  redis::Store& store() { return *store_; }
 
   // What came of the first try to reach the store: reachable, refused or away. Nothing if that is
   // not known after `limit`. A refusal is not logged then: it ends the start, and whoever starts

@@ -76,15 +76,32 @@ FileWatch::~FileWatch() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  stopped_.notify_one();
+  changed_.notify_one();
   thread_.join();
+}
+
+void FileWatch::LookNow() {
+  {
+    const std::lock_guard lock(mutex_);
+    asked_ = true;
+  }
+  changed_.notify_one();
 }
 
 void FileWatch::Run() {
   pthread_setname_np(pthread_self(), "files");
   std::unique_lock lock(mutex_);
-  while (!stopped_.wait_for(lock, interval_, [this] { return stop_; })) {
-    for (WatchedFiles& set : sets_) set.Look();
+  for (;;) {
+    changed_.wait_for(lock, interval_, [this] { return stop_ || asked_; });
+    if (stop_) return;
+    const bool asked = std::exchange(asked_, false);
+    // Without the mutex: a look may wait for the loop of the daemon.
+    lock.unlock();
+    for (WatchedFiles& set : sets_) {
+      if (asked) set.TellAgain();
+      set.Look();
+    }
+    lock.lock();
   }
 }
 

@@ -68,6 +68,9 @@ class WatchedFiles {
   // does not tell of it again.
   void Look();
 
+  // The next look that finds a problem again tells of it again.
+  void TellAgain() { told_ = false; }
+
  private:
   void Found(const text::Problem& problem);
 
@@ -88,6 +91,9 @@ class FileWatch {
                      std::chrono::milliseconds interval = std::chrono::seconds(1));
   // Waits for a look that has begun.
   ~FileWatch();
+  // Looks at all sets at once, and has problems told again that are still there.
+  // Thread-safety: thread-safe.
+  void LookNow();
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
@@ -97,9 +103,10 @@ class FileWatch {
   std::vector<WatchedFiles> sets_;
   const std::chrono::milliseconds interval_;
   std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stop_ = false;   // Guarded by mutex_.
-  std::thread thread_;  // Last: it uses all of the above.
+  std::condition_variable changed_;  // One of the next two.
+  bool stop_ = false;                // Guarded by mutex_.
+  bool asked_ = false;               // By LookNow(). Guarded by mutex_.
+  std::thread thread_;               // Last: it uses all of the above.
 };
 
 }  // namespace lockkeeper::os

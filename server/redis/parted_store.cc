@@ -43,6 +43,14 @@ PartedStore::PartedStore(const std::vector<StorePart>& parts, const core::Clock&
   }
 }
 
+void PartedStore::CoverLeases(core::Millis longest_lease) {
+  for (const auto& part : parts_) part->CoverLeases(longest_lease);
+}
+
+void PartedStore::SetWaitersPerLockMax(int32_t most) {
+  for (const auto& part : parts_) part->SetWaitersPerLockMax(most);
+}
+
 void PartedStore::Close() {
   for (const auto& part : parts_) part->Close();
 }

@@ -44,6 +44,8 @@ class PartedStore final : public Store,
   core::LockStore& locks() override { return *this; }
   core::WaitingLine& line() override { return *this; }
   core::AdminStore& admin() override { return *this; }
+  void CoverLeases(core::Millis longest_lease) override;
+  void SetWaitersPerLockMax(int32_t most) override;
   void Close() override;
 
  private:

@@ -36,6 +36,9 @@ class RedisLockStore : public core::LockStore, public core::WaitingLine {
   RedisLockStore(Node& node, StoreGuard& guard, OperationQueue& queue, LeaseProofs& proofs,
                  const core::Clock& clock, GuardObserver& observer, RedisLockStoreOptions options);
 
+  // Of acquires that come from now on; those that stand in line stay.
+  void SetWaitersPerLockMax(int32_t most) { options_.waiters_per_lock_max = most; }
+
   void Acquire(const core::AcquireRequest& request, core::Done<core::AcquireAnswer> done) override;
   void Extend(const core::ExtendRequest& request, core::Done<core::Lease> done) override;
   void Release(const core::ReleaseRequest& request, core::Done<core::ReleaseAnswer> done) override;
@@ -95,7 +98,7 @@ class RedisLockStore : public core::LockStore, public core::WaitingLine {
   LeaseProofs& proofs_;
   const core::Clock& clock_;
   GuardObserver& observer_;
-  const RedisLockStoreOptions options_;
+  RedisLockStoreOptions options_;
   KnownLines lines_;
   core::LineListener* listener_ = nullptr;
 };

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "redis/format/line_message.h"
-#include "redis/guard/node_guard.h"
 #include "redis/node/daemon_channels.h"
 
 namespace lockkeeper::redis {
@@ -31,15 +30,13 @@ RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& exe
                        GuardObserver& observer, const RedisStoreOptions& options)
     : RedisStore(node, clock, executor, observer, options,
                  MakeGuard(node, clock, executor, observer, options)) {
-  auto& guard = static_cast<NodeGuard&>(*guard_);
-  on_marker_written_ = [&guard](std::string_view stamp) { guard.OnMarkerWritten(stamp); };
+  node_guard_ = static_cast<NodeGuard*>(guard_.get());
 }
 
 RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& executor,
                        GuardObserver& observer, const RedisStoreOptions& options,
                        std::unique_ptr<StoreGuard> guard)
     : keys_(options.keys),
-      on_marker_written_([](std::string_view) {}),
       guard_(std::move(guard)),
       queue_(std::in_place, node, *guard_, clock, executor,
              OperationQueueOptions{.keys = keys_, .record_retention = options.record_retention}),
@@ -54,11 +51,18 @@ RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& exe
 
 RedisStore::~RedisStore() = default;
 
+void RedisStore::CoverLeases(core::Millis longest_lease) {
+  if (node_guard_ != nullptr) node_guard_->CoverLeases(longest_lease);
+}
+
 void RedisStore::Close() { queue_.reset(); }
 
 // Ignores messages that no script and no daemon writes.
 void RedisStore::OnMessage(std::string_view message) {
-  if (const auto stamp = ReadMarkerMessage(message)) return on_marker_written_(*stamp);
+  if (const auto stamp = ReadMarkerMessage(message)) {
+    if (node_guard_ != nullptr) node_guard_->OnMarkerWritten(*stamp);
+    return;
+  }
   if (const auto said = ReadLineMessage(message, keys_)) locks_.OnLineMessage(*said);
 }
 

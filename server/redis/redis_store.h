@@ -5,7 +5,7 @@
 // benchmarks all build this one.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +18,7 @@
 #include "redis/format/key_layout.h"
 #include "redis/guard/guard_observer.h"
 #include "redis/guard/loss_judge.h"
+#include "redis/guard/node_guard.h"
 #include "redis/guard/store_guard.h"
 #include "redis/lease_proofs.h"
 #include "redis/node/node.h"
@@ -52,6 +53,13 @@ class Store {
   virtual core::WaitingLine& line() = 0;
   virtual core::AdminStore& admin() = 0;
 
+  // A lease may last this long from now on, with its lock_delay. Call it before a client may ask
+  // for one; a shorter time than before changes nothing, because leases may run that are longer.
+  virtual void CoverLeases(core::Millis longest_lease) = 0;
+
+  // Of acquires that come from now on; those that stand in line stay.
+  virtual void SetWaitersPerLockMax(int32_t most) = 0;
+
   // Ends the operations that are open, inside this call: with OUTCOME_UNKNOWN if they were sent,
   // otherwise with STORE_UNAVAILABLE. Nothing may be asked of the store afterwards. Whoever waits
   // for answers must still exist.
@@ -77,15 +85,16 @@ class RedisStore final : public Store {
   core::AdminStore& admin() override { return admin_; }
   StoreGuard& guard() { return *guard_; }
   OperationQueue& queue() { return *queue_; }
+  void CoverLeases(core::Millis longest_lease) override;
+  void SetWaitersPerLockMax(int32_t most) override { locks_.SetWaitersPerLockMax(most); }
   void Close() override;
 
  private:
   void OnMessage(std::string_view message);
 
   const KeyLayout keys_;
-  // Hears that a daemon has just written a marker that begins with the text.
-  std::function<void(std::string_view)> on_marker_written_;
   const std::unique_ptr<StoreGuard> guard_;
+  NodeGuard* node_guard_ = nullptr;      // The same. Null if it is another guard.
   std::optional<OperationQueue> queue_;  // Until Close().
   LeaseProofs proofs_;
   RedisLockStore locks_;

@@ -15,6 +15,8 @@ class TelemetryLockObserver : public core::LockObserver {
   // `slow_wait`: a lock that was granted after a longer wait is reported.
   TelemetryLockObserver(Logger logger, Metrics& metrics, core::Millis slow_wait);
 
+  void SetSlowWait(core::Millis slow_wait) { slow_wait_ = slow_wait; }
+
   void OnWithdrawalEnded(std::string_view lock_name, core::WithdrawalEnd end) override;
   void OnWaitBegan(const core::AcquireRequest& request, int32_t position) override;
   void OnWaitEnded(std::string_view lock_name, const core::Keeper& keeper, core::WaitEnd end,
@@ -25,7 +27,7 @@ class TelemetryLockObserver : public core::LockObserver {
  private:
   const Logger logger_;
   Metrics& metrics_;
-  const core::Millis slow_wait_;
+  core::Millis slow_wait_;
   LogLimit slow_wait_limit_;
   LogLimit left_to_ttl_limit_;
   LogLimit expired_limit_;

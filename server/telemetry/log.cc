@@ -22,7 +22,7 @@ LogTime SystemLogTime() {
 }
 
 Log::Log(LogOptions options, LogOutput& output, LogClock clock)
-    : options_(options), output_(output), clock_(std::move(clock)) {}
+    : format_(options.format), level_(options.level), output_(output), clock_(std::move(clock)) {}
 
 void Log::Write(LogLevel level, std::string_view component, std::string_view event,
                 std::string_view message, LogFields fields) {
@@ -39,7 +39,7 @@ void Log::Write(LogLevel level, std::string_view component, std::string_view eve
                          .event = event,
                          .message = message,
                          .fields = fields};
-  output_.Write(options_.format == LogFormat::kJson ? FormatJson(record) : FormatText(record));
+  output_.Write(format_ == LogFormat::kJson ? FormatJson(record) : FormatText(record));
 }
 
 bool LogLimit::Allows(core::Instant now, int64_t& suppressed) {

@@ -63,13 +63,18 @@ class Log {
  public:
   Log(LogOptions options, LogOutput& output, LogClock clock = SystemLogTime);
 
-  bool Enabled(LogLevel level) const { return level >= options_.level; }
+  bool Enabled(LogLevel level) const { return level >= level_.load(std::memory_order_relaxed); }
+  // Of the records that come from now on.
+  void SetLevel(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
+  // With the level of now.
+  LogOptions options() const { return {.format = format_, .level = level_.load()}; }
   LogTime Now() const { return clock_(); }
   void Write(LogLevel level, std::string_view component, std::string_view event,
              std::string_view message, LogFields fields);
 
  private:
-  const LogOptions options_;
+  const LogFormat format_;
+  std::atomic<LogLevel> level_;
   LogOutput& output_;
   const LogClock clock_;
   std::atomic<int64_t> lost_{0};  // Already reported in `lost`.

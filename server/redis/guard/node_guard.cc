@@ -56,6 +56,10 @@ NodeGuard::NodeGuard(Node& node, const core::Clock& clock, core::Executor& execu
 
 NodeGuard::~NodeGuard() { *alive_ = false; }
 
+void NodeGuard::CoverLeases(Millis longest_lease) {
+  options_.policy.ceiling_max = std::max(options_.policy.ceiling_max, longest_lease);
+}
+
 bool NodeGuard::IsConfirmed(Route route) const {
   const NodeLife& life = node_.life(route);
   return trusted_ && life.evicted_keys == evicted_ && life.run_id == known_->marker.run_id;

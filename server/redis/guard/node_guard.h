@@ -64,6 +64,12 @@ class NodeGuard final : public StoreGuard {
   void EndQuarantine(int64_t epoch, core::Done<core::EndQuarantineAnswer> done) override;
   ProofBasis proof_basis(Route route = {}) const override;
 
+  // A lease may last this long from now on, with its lock_delay: what a store is assumed to have
+  // granted that no daemon knows. Never falls, because leases may run that were granted before. A
+  // store that this daemon knows has the longest lease in its marker, which rises before a lease
+  // is granted that is longer: see Permits().
+  void CoverLeases(core::Millis longest_lease);
+
   // A daemon has just written a marker that begins with `stamp`.
   void OnMarkerWritten(std::string_view stamp);
 
@@ -127,7 +133,7 @@ class NodeGuard final : public StoreGuard {
   core::Executor& executor_;
   TokenFloor token_floor_;
   GuardObserver& observer_;
-  const NodeGuardOptions options_;
+  NodeGuardOptions options_;
   std::function<void()> on_change_ = [] {};
 
   std::optional<SeenMarker> known_;  // Confirmed last.

@@ -301,6 +301,21 @@ TEST_F(LineTest, GrantWithoutAWaitIsNoWait) {
   EXPECT_THAT(observer_.waits_ended, testing::IsEmpty());
 }
 
+TEST_F(LineTest, ChangedLimitOfAPrincipalIsThatOfTheNextWaiter) {
+  std::vector<Caught<AcquireAnswer>> answers(kWaitersMax + 1);
+  for (size_t i = 0; i < kWaitersMax; ++i) locks_.Acquire(Request(i + 1), answers[i].Into());
+
+  locks_.SetWaitersPerPrincipalMax(kWaitersMax + 1);
+  locks_.Acquire(Request(8), answers[kWaitersMax].Into());
+  locks_.SetWaitersPerPrincipalMax(1);
+  locks_.Acquire(Request(9), answer_.Into());
+  executor_.RunUntilIdle();
+
+  EXPECT_EQ(ReasonIn(answer_), ErrorReason::kWaiterLimit);
+  EXPECT_THAT(std::string(answer_.value().status().message()), testing::HasSubstr("at most 1 "));
+  for (const auto& answer : answers) EXPECT_FALSE(answer.came()) << "those that wait stay";
+}
+
 TEST_F(LineTest, PrincipalHasALimitThatCountsThoseOnTheirWay) {
   std::vector<Caught<AcquireAnswer>> answers(kWaitersMax);
   for (size_t i = 0; i < kWaitersMax; ++i) locks_.Acquire(Request(i + 1), answers[i].Into());

@@ -114,6 +114,43 @@ TEST_F(FileWatchTest, ProblemIsToldOnceWhenItStays) {
   EXPECT_THAT(taken_, ElementsAre("a2", "b1"));
 }
 
+TEST_F(FileWatchTest, ProblemThatStaysIsToldAgainToWhoAsks) {
+  WatchedFiles files = Watched();
+  Write("a", "bad");
+  files.Look();
+  files.Look();
+
+  files.TellAgain();
+  files.Look();
+  files.Look();
+  EXPECT_THAT(told_, ElementsAre("setting.a: bad", "setting.a: bad"));
+
+  Write("a", "a1");
+  files.Look();
+  files.TellAgain();
+  files.Look();
+  EXPECT_THAT(told_, ElementsAre("setting.a: bad", "setting.a: bad")) << "it is gone";
+}
+
+// Goal: who asks does not wait for the interval. Method: that is an hour.
+TEST_F(FileWatchTest, ThreadLooksAtOnceWhenAsked) {
+  std::promise<Contents> taken;
+  std::vector<WatchedFiles> sets;
+  sets.emplace_back(
+      Set(), Read(),
+      [&](const Contents& contents) {
+        taken.set_value(contents);
+        return std::nullopt;
+      },
+      [](const text::Problem&) {});
+  FileWatch watch(std::move(sets), std::chrono::hours(1));
+
+  Write("a", "a2");
+  watch.LookNow();
+
+  EXPECT_THAT(taken.get_future().get(), ElementsAre("a2", "b1"));
+}
+
 TEST_F(FileWatchTest, PassingProblemIsNotTold) {
   WatchedFiles files = Watched();
   for (int i = 0; i < 3; ++i) {

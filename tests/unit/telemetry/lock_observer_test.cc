@@ -88,6 +88,14 @@ TEST_F(LockObserverTest, OnlyLocksThatWereGrantedAfterALongWaitAreSlow) {
                                 HasSubstr("lock_name=a"), HasSubstr("wait_ms=10001"))));
 }
 
+TEST_F(LockObserverTest, ChangedBoundOfSlowWaitsIsThatOfTheNext) {
+  observer_.SetSlowWait(core::Millis(5));
+  observer_.OnWaitBegan({}, 1);
+  observer_.OnWaitEnded("a", {}, core::WaitEnd::kGranted, core::Millis(6));
+
+  EXPECT_THAT(metrics_.Expose(), HasSubstr("\nlockkeeper_slow_wait_total 1\n"));
+}
+
 TEST_F(LockObserverTest, LeasesAreTimedWhenTheyAreReleased) {
   observer_.OnReleased(core::Millis(20));
 

@@ -115,6 +115,20 @@ TEST(LogTest, LongTextsAreCut) {
   EXPECT_THAT(log.Take(), ElementsAre(EndsWith("=" + fits + "...")));
 }
 
+TEST(LogTest, LevelCanBeChanged) {
+  RecordedLog log({.level = LogLevel::kWarn});
+  const Logger logger = log.logger();
+
+  log.log().SetLevel(LogLevel::kDebug);
+  logger.Debug("a.b", "");
+  log.log().SetLevel(LogLevel::kError);
+  logger.Warn("c.d", "");
+
+  EXPECT_THAT(log.Take(), ElementsAre(HasSubstr("event=a.b")));
+  EXPECT_FALSE(logger.Enabled(LogLevel::kWarn));
+  EXPECT_EQ(log.log().options().level, LogLevel::kError);
+}
+
 TEST(LogTest, RecordsBelowTheLevelAreLeftOut) {
   RecordedLog log({.level = LogLevel::kWarn});
   const Logger logger = log.logger();

@@ -95,6 +95,40 @@ TEST_F(NodeGuardTest, CeilingIsRaisedBeforeALongerLease) {
   EXPECT_FALSE(daemon.guard.Permits({0}, 5'001ms));
 }
 
+// Goal: a daemon that was told of longer leases while it runs assumes them of a store that nobody
+// knows, and goes on to do so when it is told of shorter ones. Method: the store has a record of a
+// lock, and no marker.
+TEST_F(NodeGuardTest, LongestLeaseThatWasEverAllowedIsAssumedOfAnUnknownStore) {
+  Run({"SET", "lk:{report}", "a record"});
+  Guarded& daemon = Another();
+  daemon.guard.CoverLeases(20min);
+  daemon.guard.CoverLeases(10s);
+
+  ASSERT_TRUE(PermitsSoon(daemon));
+
+  EXPECT_THAT(daemon.observer.told, ElementsAre("marker_missing 1"));
+  const StoreMarker marker = ParseMarker(Marker())->marker;
+  EXPECT_EQ(marker.ttl_ceiling, 20min);
+  EXPECT_EQ(daemon.observer.last.quarantine_end.micros, marker.quarantine_end.micros);
+  EXPECT_GT(daemon.observer.last.quarantine_left, 20min);
+}
+
+// What is known is in the marker, and a longer lease that is only allowed is not.
+TEST_F(NodeGuardTest, CoveredLeasesAreInTheMarkerOnceTheyAreAskedFor) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon, 4s));
+
+  daemon.guard.CoverLeases(20min);
+  EXPECT_EQ(ParseMarker(Marker())->marker.ttl_ceiling, 4s);
+  EXPECT_FALSE(daemon.guard.Permits({0}, 15min)) << "the marker is to say so first";
+  ASSERT_TRUE(PermitsSoon(daemon, 15min));
+  EXPECT_EQ(ParseMarker(Marker())->marker.ttl_ceiling, 15min);
+
+  daemon.guard.CoverLeases(4s);
+  executor_.AdvanceBy(2s);
+  EXPECT_EQ(ParseMarker(Marker())->marker.ttl_ceiling, 15min) << "such leases may run";
+}
+
 TEST_F(NodeGuardTest, DaemonsAgreeOnOneFirstUse) {
   Guarded& one = Another();
   Guarded& two = Another();
