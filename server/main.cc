@@ -26,6 +26,7 @@
 #include "config/settings.h"
 #include "daemon/access_rules.h"
 #include "daemon/daemon.h"
+#include "daemon/live_settings.h"
 #include "daemon/server_identity.h"
 #include "daemon/signals.h"
 #include "daemon/store_access.h"
@@ -169,24 +170,9 @@ int RefuseConfiguration(const absl::Status& status) {
 }
 
 telemetry::LogOptions LogOptionsOf(const config::LogConfig& config) {
-  telemetry::LogOptions options;
-  options.format = config.format == config::LogFormat::kJson ? telemetry::LogFormat::kJson
-                                                             : telemetry::LogFormat::kText;
-  switch (config.level) {
-    case config::LogLevel::kDebug:
-      options.level = telemetry::LogLevel::kDebug;
-      break;
-    case config::LogLevel::kInfo:
-      options.level = telemetry::LogLevel::kInfo;
-      break;
-    case config::LogLevel::kWarn:
-      options.level = telemetry::LogLevel::kWarn;
-      break;
-    case config::LogLevel::kError:
-      options.level = telemetry::LogLevel::kError;
-      break;
-  }
-  return options;
+  return {.format = config.format == config::LogFormat::kJson ? telemetry::LogFormat::kJson
+                                                              : telemetry::LogFormat::kText,
+          .level = daemon::LogLevelOf(config.level)};
 }
 
 int ExitCodeOf(const absl::Status& status) {
@@ -206,9 +192,9 @@ class LastWords final : public telemetry::LogOutput {
   void Write(std::string_view line) override { std::cerr << std::string(line) + "\n"; }
 };
 
-[[noreturn]] void StopAtOnce(int signal, const config::LogConfig& config) {
+[[noreturn]] void StopAtOnce(int signal, const telemetry::LogOptions& options) {
   LastWords output;
-  telemetry::Log log(LogOptionsOf(config), output);
+  telemetry::Log log(options, output);
   telemetry::Logger(log, "daemon")
       .Warn("daemon.stopped_at_once", "A second signal ends the daemon during its drain",
             {field::Signal(daemon::NameOfSignal(signal))});
@@ -223,7 +209,7 @@ struct Supervisor {
 
   void Reload(Daemon& daemon) const {
     LogFailure(manager.TellReloading());
-    daemon.ReopenAudit();
+    daemon.Hangup();
     Ready(daemon);
   }
 
@@ -266,8 +252,8 @@ std::optional<int> WaitForStop(daemon::Signals& signals, int event,
 }
 
 // Drains on another thread, so that this one can wait for a second signal.
-int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemetry::Logger& logger,
-                         const config::LogConfig& config) {
+int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemetry::Log& log,
+                         const telemetry::Logger& logger) {
   const int drained = eventfd(0, EFD_CLOEXEC);
   if (drained < 0) std::abort();
   std::thread drainer([&] {
@@ -276,8 +262,8 @@ int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemet
     }
     eventfd_write(drained, 1);
   });
-  const auto signal = WaitForStop(signals, drained, [&] { daemon.ReopenAudit(); });
-  if (signal) StopAtOnce(*signal, config);
+  const auto signal = WaitForStop(signals, drained, [&] { daemon.Hangup(); });
+  if (signal) StopAtOnce(*signal, log.options());
   drainer.join();
   close(drained);
   return kDrained;
@@ -292,10 +278,11 @@ size_t RaiseDescriptorLimit() {
   return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }
 
-int Serve(const config::Config& config) {
+int Serve(const config::ConfigSources& sources, const config::LoadedConfig& loaded) {
+  const config::Config& config = loaded.config;
   // Both before any other thread.
   const os::ServiceManager manager(os::TakeServiceEnvironment());
-  daemon::Signals signals(config.audit.to.empty() && !manager.wants_news()
+  daemon::Signals signals(config.audit.to.empty() && sources.file.empty() && !manager.wants_news()
                               ? daemon::Hangup::kEndsProcess
                               : daemon::Hangup::kIsReturned);
   const auto log_output = telemetry::MakeStderrOutput();
@@ -305,7 +292,7 @@ int Serve(const config::Config& config) {
               {field::Build(GetBuildInfo().version), field::Commit(GetBuildInfo().git_commit),
                field::Pid(getpid()), field::Descriptors(RaiseDescriptorLimit())});
 
-  auto daemon = Daemon::Start(config, log);
+  auto daemon = Daemon::Start(sources, loaded, log);
   if (!daemon.ok()) {
     const std::string problem(daemon.status().message());
     logger.Error("daemon.start_failed", "lockkeeperd cannot start", {field::Problem(problem)});
@@ -322,7 +309,7 @@ int Serve(const config::Config& config) {
   supervisor.Stopping(config.drain.timeout);
   logger.Info("daemon.draining", "A signal asks the daemon to stop; work in flight ends first",
               {field::Signal(daemon::NameOfSignal(*signal)), field::Limit(config.drain.timeout)});
-  return DrainUnlessSignalled(**daemon, signals, logger, config.log);
+  return DrainUnlessSignalled(**daemon, signals, log, logger);
 }
 
 // The number of heaps, which all threads share. By default each thread has its own heap, and the
@@ -355,7 +342,7 @@ int Main(int argc, char** argv) {
       std::cout << "Warning: " << warning << "\n";
   }
   if (line->action == Action::kCheckConfig) std::cout << "The configuration is good.\n";
-  return line->action == Action::kServe ? Serve(loaded->config) : kDrained;
+  return line->action == Action::kServe ? Serve(line->sources, *loaded) : kDrained;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every setting of the daemon, with its default. config_loader fills it from file, environment and
-// flags. config/lockkeeper.yaml has the same keys and defaults; a test compares them. Immutable
-// after start.
+// flags. config/lockkeeper.yaml has the same keys and defaults; a test compares them. Read at
+// the start; server/daemon/live_settings.h says what may change afterwards.
 #pragma once
 
 #include <string>

@@ -3,21 +3,22 @@
 
 #include "config/settings.h"
 #include "config/yaml_reader.h"
+#include "os/read_file.h"
+#include "text/problem.h"
 
 namespace lockkeeper::config {
 namespace {
+
+// Such a file has a few KiB; a larger one must be something else. os::FileSet has the same.
+constexpr size_t kFileBytesMax = 1 << 20;
 
 // Walks the two levels of the document: sections and their settings.
 class ConfigReader {
  public:
   explicit ConfigReader(const std::string& path) : yaml_(path) {}
 
-  FileContents ReadFile() {
-    yaml_.ReadFile([this](const YAML::Node& document) { ReadDocument(document); });
-    return Finish();
-  }
-
   FileContents Parse(std::string_view text) {
+    contents_.text = text;
     yaml_.Read(text, [this](const YAML::Node& document) { ReadDocument(document); });
     return Finish();
   }
@@ -94,6 +95,12 @@ FileContents ParseConfigText(std::string_view text, const std::string& path) {
   return ConfigReader(path).Parse(text);
 }
 
-FileContents ReadConfigFile(const std::string& path) { return ConfigReader(path).ReadFile(); }
+FileContents ReadConfigFile(const std::string& path) {
+  std::string text;
+  if (const text::Problem problem = os::ReadFile(path, kFileBytesMax, text)) {
+    return {.text = {}, .values = {}, .problems = {path + ": " + *problem}};
+  }
+  return ParseConfigText(text, path);
+}
 
 }  // namespace lockkeeper::config

@@ -19,6 +19,7 @@ struct FileValue {
 };
 
 struct FileContents {
+  std::string text;
   std::vector<FileValue> values;      // In the order of the file.
   std::vector<std::string> problems;  // Each with "file:line: " before it.
 };

@@ -85,7 +85,9 @@ class Loader {
   }
 
   void ApplyFile() {
-    FileContents contents = ReadConfigFile(sources_.file);
+    FileContents contents = sources_.file_text ? ParseConfigText(*sources_.file_text, sources_.file)
+                                               : ReadConfigFile(sources_.file);
+    loaded_.file_text = contents.text;
     problems_ = std::move(contents.problems);
     for (const FileValue& value : contents.values) {
       Apply(*value.setting, value.value, sources_.file + ":" + std::to_string(value.line));

@@ -2,11 +2,12 @@
 //
 // Merges the sources of the configuration: defaults < file < environment < flags. Rejects
 // everything that is unknown, given twice, malformed or out of range, and reports all problems at
-// once, each with its file and line, variable or flag. Nothing is read again afterwards.
+// once, each with its file and line, variable or flag.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,8 @@ enum class User { kRoot, kOther };
 
 struct ConfigSources {
   std::string file;  // Empty: none.
+  // What the file holds, if it was read already. Else it is read.
+  std::optional<std::string> file_text;
   Environment environment;
   std::vector<FlagValue> flags;
   User user = User::kOther;
@@ -36,6 +39,7 @@ struct ConfigSources {
 
 struct LoadedConfig {
   Config config;
+  std::string file_text;  // What was read of the file.
   // The origin of each value, by key: "default", "lockkeeper.yaml:12", "environment
   // LOCKKEEPERD_STORE_REDIS" or "flag --listen".
   std::map<std::string, std::string, std::less<>> origins;

@@ -47,7 +47,8 @@ struct Setting {
   int64_t high = 0;  // of a duration in milliseconds.
   text::Problem (*check)(std::string_view text) = nullptr;  // Of a text, or of each text of a list.
   bool may_be_empty = false;                                // Of a list.
-  std::string_view flag = {};                               // "--listen"; empty: none.
+  bool reloadable = false;     // Takes effect while the daemon runs; see config_changes.h.
+  std::string_view flag = {};  // "--listen"; empty: none.
   std::string_view environment_alias = {};  // A second name beside EnvironmentName(); empty: none.
   std::string_view meaning;                 // For the documentation.
 

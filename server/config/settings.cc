@@ -256,16 +256,19 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::lease, &LeaseConfig::default_ttl>(),
      .low = limits::kTtlMin.count(),
      .high = limits::kTtlCeiling.count(),
+     .reloadable = true,
      .meaning = "Ttl of a lease that asks for none; lease.max_ttl if that is shorter."},
     {.key = "lease.max_ttl",
      .field = At<&Config::lease, &LeaseConfig::max_ttl>(),
      .low = limits::kMaxTtlMin.count(),
      .high = limits::kTtlCeiling.count(),
+     .reloadable = true,
      .meaning = "Longest ttl of a lease. An outage after a loss of the store lasts this long."},
     {.key = "lease.by_prefix",
      .field = At<&Config::lease, &LeaseConfig::by_prefix>(),
      .check = CheckPrefixTtls,
      .may_be_empty = true,
+     .reloadable = true,
      .meaning = "Other ttls for the locks whose names begin with a prefix, such as batch/ "
                 "default_ttl=5m max_ttl=1h; either ttl may be left out. The longest prefix wins. "
                 "At most 256 entries."},
@@ -274,17 +277,20 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::waiters, &WaitersConfig::max_wait>(),
      .low = 0,
      .high = limits::kWaitTimeoutMax.count(),
+     .reloadable = true,
      .meaning = "Longest wait_timeout of an acquire. 0s: nobody may wait."},
     {.key = "waiters.per_lock_max",
      .field = At<&Config::waiters, &WaitersConfig::per_lock_max>(),
      .low = 1,
      .high = limits::kWaitersPerLockMax,
+     .reloadable = true,
      .meaning = "Acquires that may stand in the line of one lock, over all daemons. Beyond it "
                 "WAITER_LIMIT."},
     {.key = "waiters.per_principal_max",
      .field = At<&Config::waiters, &WaitersConfig::per_principal_max>(),
      .low = 1,
      .high = limits::kWaitersPerPrincipalMax,
+     .reloadable = true,
      .meaning =
          "Acquires of one principal that may wait in this daemon; without authentication all "
          "callers are one principal. Beyond it WAITER_LIMIT."},
@@ -292,6 +298,7 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::waiters, &WaitersConfig::slow_wait>(),
      .low = 1,
      .high = 24 * kHour,
+     .reloadable = true,
      .meaning = "A lock that is granted after a longer wait is counted "
                 "(lockkeeper_slow_wait_total) and logged (lock.slow_wait)."},
 
@@ -338,6 +345,7 @@ constexpr Setting kSettings[] = {
      .meaning = "Form of the records on standard error: key=value or one JSON object per line."},
     {.key = "log.level",
      .field = At<&Config::log, &LogConfig::level>(),
+     .reloadable = true,
      .meaning = "Records below it are left out."},
 };
 

@@ -6,16 +6,10 @@
 #include <map>
 #include <sstream>
 
-#include "os/read_file.h"
 #include "text/escape.h"
-#include "text/problem.h"
 
 namespace lockkeeper::config {
 namespace {
-
-// Such a file has a few KiB, or a few hundred with thousands of rules; a larger one must be
-// something else.
-constexpr size_t kFileBytesMax = 1 << 20;
 
 // Counts the documents, and ignores everything else.
 class DocumentCounter : public YAML::EventHandler {
@@ -68,15 +62,6 @@ void YamlReader::Read(std::string_view text, absl::FunctionRef<void(const YAML::
   } catch (const YAML::Exception& exception) {
     Reject(exception.mark.line + 1, "is not valid YAML: " + exception.msg);
   }
-}
-
-void YamlReader::ReadFile(absl::FunctionRef<void(const YAML::Node&)> read) {
-  std::string text;
-  if (text::Problem problem = os::ReadFile(path_, kFileBytesMax, text)) {
-    problems_.push_back(path_ + ": " + *problem);
-    return;
-  }
-  Read(text, read);
 }
 
 void YamlReader::ReadMap(const YAML::Node& map, const std::string& prefix, Entry entry) {

@@ -25,9 +25,6 @@ class YamlReader {
   // or has a second document, is a problem.
   void Read(std::string_view text, absl::FunctionRef<void(const YAML::Node&)> read);
 
-  // The same with the text of the file.
-  void ReadFile(absl::FunctionRef<void(const YAML::Node&)> read);
-
   // Calls `entry` with the key's text, the key and the value of each entry of `map`. A key that is
   // not a word, or that is a duplicate, is a problem; `prefix` stands before its name.
   using Entry = absl::FunctionRef<void(const std::string& name, const YAML::Node& key,

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <future>
 #include <optional>
 #include <utility>
@@ -13,12 +15,12 @@
 #include "audit/sink.h"
 #include "audit/trail.h"
 #include "config/listen_address.h"
-#include "config/lock_limits.h"
 #include "config/store_assurance.h"
 #include "core/errors.h"
-#include "core/limits.h"
 #include "daemon/access_rules.h"
+#include "daemon/config_reload.h"
 #include "daemon/file_reloads.h"
+#include "daemon/live_settings.h"
 #include "daemon/lock_loop.h"
 #include "daemon/server_identity.h"
 #include "daemon/store_access.h"
@@ -114,14 +116,28 @@ void LogEmbeddedEvent(const telemetry::Logger& logger, const embedded::EmbeddedE
   }
 }
 
+// Not a pipe, which could be read only once.
+bool CanReadAgain(const std::string& config_file) {
+  std::error_code error;
+  return !config_file.empty() && std::filesystem::is_regular_file(config_file, error);
+}
+
 }  // namespace
 
 struct Daemon::Parts {
-  Parts(const config::Config& given, telemetry::Log& log_output)
-      : config(given),
+  Parts(const config::ConfigSources& given_sources, const config::LoadedConfig& given,
+        telemetry::Log& log_output)
+      : sources(given_sources),
+        at_start(given),
+        config(at_start.config),
         log(log_output),
         metrics(GetBuildInfo().version, GetBuildInfo().git_commit),
         health({log, "telemetry"}, metrics) {}
+
+  // Nothing is taken into use any more that needs the loop.
+  ~Parts() {
+    if (reloads) reloads->Stop();
+  }
 
   absl::Status OpenAudit();
   absl::Status LoadIdentity();
@@ -139,22 +155,27 @@ struct Daemon::Parts {
   void WaitForFirstLook();
   absl::Status StartHttp();
   absl::Status StartRpc();
+  void WatchConfig();
+  std::function<rpc::ConfigFileState()> ConfigFileTeller() const;
   loop::EventLoop& loop() { return locks->loop(); }
 
-  const config::Config config;
+  const config::ConfigSources sources;
+  const config::LoadedConfig at_start;
+  const config::Config& config;  // That of the start; see `live`.
   telemetry::Log& log;
   const telemetry::Logger logger{log, "daemon"};
   const uint64_t daemon_id = os::RandomBits();
   const core::WallTime started = WallClock();
-  rpc::CurrentLimits limits{config::LimitsOf(config)};
 
   telemetry::Metrics metrics;
   telemetry::HealthBoard health;
+  daemon::LiveSettings live{config, log};
   std::unique_ptr<audit::Trail> trail;  // Null without one.
-  std::unique_ptr<core::LockObserver> lock_observer;
+  std::unique_ptr<telemetry::TelemetryLockObserver> lock_observer;
   redis::StoreUrl store_url;
   std::shared_ptr<tls::ServerIdentity> identity;  // Null without TLS.
   std::optional<access::AccessControl> access_control;
+  std::optional<daemon::ConfigReload> config_reload;  // Nothing without a file.
   std::optional<daemon::FileReloads> reloads;
 
   // Destroyed from the last to the first, because the calls of rpc need the locks, and the locks
@@ -251,7 +272,7 @@ redis::JudgePolicy Daemon::Parts::LossPolicy() const {
       .quarantine = config.store.quarantine == config::Quarantine::kOn
                         ? redis::QuarantineMode::kOn
                         : redis::QuarantineMode::kOff,
-      .ceiling_max = limits.Current()->LongestTtl() + core::limits::kLockDelayMax,
+      .ceiling_max = daemon::LoopSettingsOf(config).longest_lease,
       .assume_durable = AssumptionsOf(config.store).durable,
       .new_service_id = core::Hex16(os::RandomBits()),
       .new_reassertion_key = core::Hex16(os::RandomBits()) + core::Hex16(os::RandomBits())};
@@ -267,7 +288,7 @@ redis::RedisStoreOptions Daemon::Parts::StoreOptions() const {
           .keys = redis::KeyLayout(config.store.key_prefix),
           .record_retention = config.store.record_retention,
           .call_lifetime = config.store.request_timeout,
-          .waiters_per_lock_max = config.waiters.per_lock_max,
+          .waiters_per_lock_max = daemon::LoopSettingsOf(config).waiters_per_lock_max,
           // No other daemon knows the embedded store.
           .first_use_wait = embedded_store ? core::Millis(0) : config.store.first_use_wait,
           .policy = LossPolicy()};
@@ -338,7 +359,8 @@ absl::Status Daemon::Parts::StartLocks() {
       .locks = {.request_timeout = config.store.request_timeout,
                 .call_lifetime = config.store.request_timeout,
                 .min_assurance = config::ParseStoreAssurance(config.store.assurance)->least,
-                .waiters_per_principal_max = static_cast<size_t>(config.waiters.per_principal_max)},
+                .waiters_per_principal_max =
+                    daemon::LoopSettingsOf(config).waiters_per_principal_max},
   };
   locks = std::make_unique<daemon::LockLoop>(
       options, daemon::LockLoopDeps{*lock_observer, health, metrics, log});
@@ -391,7 +413,7 @@ absl::Status Daemon::Parts::StartRpc() {
        .admin = locks->admin(),
        .clock = loop(),
        .access = *access_control,
-       .limits = limits,
+       .limits = live.limits(),
        .health = health,
        .metrics = metrics,
        .logger = {log, "rpc"},
@@ -401,6 +423,7 @@ absl::Status Daemon::Parts::StartRpc() {
                  .store_kind = config.store.embedded ? "embedded" : "redis",
                  .store_address = store_url.Address(),
                  .record_retention = config.store.record_retention},
+       .config_file = ConfigFileTeller(),
        .audit = trail.get(),
        .reflection = daemon::HasReflection(config),
        .drain_timeout = config.drain.timeout},
@@ -412,13 +435,29 @@ absl::Status Daemon::Parts::StartRpc() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& config,
+void Daemon::Parts::WatchConfig() {
+  if (!CanReadAgain(sources.file)) return;
+  config_reload.emplace(
+      sources, at_start,
+      [this](const config::Config& now) { live.Apply(now, *locks, *lock_observer); }, logger);
+  reloads->Add("config", config_reload->Reader(), config_reload->contents(),
+               config_reload->Taker());
+}
+
+std::function<rpc::ConfigFileState()> Daemon::Parts::ConfigFileTeller() const {
+  if (!config_reload) return nullptr;
+  return [this] { return config_reload->state(); };
+}
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::ConfigSources& sources,
+                                                      const config::LoadedConfig& loaded,
                                                       telemetry::Log& log) {
-  auto parts = std::make_unique<Parts>(config, log);
+  auto parts = std::make_unique<Parts>(sources, loaded, log);
   if (auto status = parts->OpenAudit(); !status.ok()) return status;
   if (auto status = parts->LoadIdentity(); !status.ok()) return status;
   if (auto status = parts->LoadAccess(); !status.ok()) return status;
   if (auto status = parts->StartLocks(); !status.ok()) return status;
+  parts->WatchConfig();
   if (auto status = parts->StartHttp(); !status.ok()) return status;
   if (auto status = parts->StartRpc(); !status.ok()) return status;
   parts->reloads->Start();
@@ -443,8 +482,9 @@ void Daemon::StartBeat(std::chrono::microseconds period, std::function<void()> b
   parts_->locks->StartBeat(period, std::move(beat));
 }
 
-void Daemon::ReopenAudit() {
+void Daemon::Hangup() {
   if (parts_->trail) parts_->trail->Reopen();
+  parts_->reloads->LookNow();
 }
 
 Daemon::DrainEnd Daemon::Drain() {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "config/config.h"
+#include "config/config_loader.h"
 #include "telemetry/log.h"
 
 namespace lockkeeper {
@@ -28,10 +28,12 @@ namespace lockkeeper {
 // Thread-safety: thread-compatible.
 class Daemon {
  public:
-  // Lifetime: borrows `log`.
+  // `loaded`: what was read from `sources`, whose file is read again when it changes. Lifetime:
+  // borrows `log`.
   // Errors, each with a text for people that says what to change: INVALID_ARGUMENT (the
   // configuration), UNAVAILABLE (an address is in use, the store is refused or cannot be started).
-  static absl::StatusOr<std::unique_ptr<Daemon>> Start(const config::Config& config,
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(const config::ConfigSources& sources,
+                                                       const config::LoadedConfig& loaded,
                                                        telemetry::Log& log);
 
   // Stops at once, and cancels the calls in flight.
@@ -47,8 +49,9 @@ class Daemon {
   // until the daemon is destroyed. `beat` must not block. Call it once at most.
   void StartBeat(std::chrono::microseconds period, std::function<void()> beat);
 
-  // Opens the file of the audit trail again, if there is one.
-  void ReopenAudit();
+  // What SIGHUP asks for: opens the file of the audit trail again, and looks at once at the files
+  // that are read again when they change.
+  void Hangup();
 
   enum class DrainEnd { kDrained, kTimedOut };
 

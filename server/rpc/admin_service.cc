@@ -134,6 +134,14 @@ void FillStore(const telemetry::StoreStatus& store, const ServerFacts& facts, co
   if (store.noticed.micros > 0) ToProto(store.noticed, *to.mutable_last_loss_time());
 }
 
+void FillConfigFile(const ConfigFileState& state, admin::v1::ConfigFile& to) {
+  to.set_path(state.path);
+  ToProto(state.read, *to.mutable_read_time());
+  to.set_in_use(state.problem.empty());
+  to.set_problem(state.problem);
+  for (const std::string& key : state.need_restart) to.add_needs_restart(key);
+}
+
 void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& to) {
   const telemetry::Health health = deps.health.Current();
   to.set_version(deps.facts.version);
@@ -144,6 +152,7 @@ void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& t
   for (std::string& note : health.notes()) to.mutable_store()->add_notes(std::move(note));
   ToProto(deps.limits.Current()->LongestTtl(), *to.mutable_max_ttl());
   ToProto(deps.facts.record_retention, *to.mutable_record_retention());
+  if (deps.config_file) FillConfigFile(deps.config_file(), *to.mutable_config_file());
 }
 
 }  // namespace

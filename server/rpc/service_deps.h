@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "access/access_control.h"
 #include "audit/trail.h"
@@ -31,6 +33,14 @@ struct ServerFacts {
   core::Millis record_retention{};
 };
 
+// What became of the configuration file when it was read last.
+struct ConfigFileState {
+  std::string path;
+  core::WallTime read;                    // At the start, or when it was found changed last.
+  std::string problem;                    // Why it is not in use. Empty if it is.
+  std::vector<std::string> need_restart;  // Keys whose values in the file are not in use.
+};
+
 // Lifetime: everything that is borrowed here outlives the server.
 struct ServiceDeps {
   core::Executor& loop;
@@ -43,9 +53,10 @@ struct ServiceDeps {
   telemetry::Metrics& metrics;
   telemetry::Logger logger;
   ServerFacts facts;
-  audit::Trail* audit = nullptr;       // Null: no audit trail is kept. Thread-safe.
-  bool reflection = true;              // Whether clients may ask for the protos.
-  core::Millis drain_timeout{20'000};  // What clients are told when the daemon stops.
+  std::function<ConfigFileState()> config_file;  // Thread-safe. Null without a file.
+  audit::Trail* audit = nullptr;                 // Null: no audit trail is kept. Thread-safe.
+  bool reflection = true;                        // Whether clients may ask for the protos.
+  core::Millis drain_timeout{20'000};            // What clients are told when the daemon stops.
 };
 
 }  // namespace lockkeeper::rpc

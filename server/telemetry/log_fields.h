@@ -65,6 +65,10 @@ inline LogField Pid(int64_t pid) { return {"pid", pid}; }
 inline LogField Signal(std::string_view name) { return {"signal", name}; }
 inline LogField Address(std::string_view address) { return {"address", address}; }
 inline LogField Path(std::string_view path) { return {"path", path}; }
+inline LogField Setting(std::string_view key) { return {"setting", key}; }
+inline LogField Before(std::string_view value) { return {"before", value}; }
+inline LogField After(std::string_view value) { return {"after", value}; }
+inline LogField Settings(std::string_view keys) { return {"settings", keys}; }
 inline LogField Files(std::string_view what) { return {"files", what}; }
 inline LogField Limit(Millis time) { return {"limit_ms", time.count()}; }
 inline LogField Parts(size_t number) { return {"parts", number}; }

@@ -247,6 +247,44 @@ func TestWrongValuesAreRefusedByName(t *testing.T) {
 	}
 }
 
+// The pods are made anew when their template differs.
+func TestPodsAreKeptForSettingsThatTheDaemonReadsAgain(t *testing.T) {
+	deployment := func(config map[string]interface{}) string {
+		t.Helper()
+		rendered, err := render(t, map[string]interface{}{
+			"redis": map[string]interface{}{"url": "redis://redis:6379"}, "config": config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rendered["lockkeeper/templates/deployment.yaml"]
+	}
+	section := func(name string, settings ...string) map[string]interface{} {
+		values := map[string]interface{}{}
+		for i := 0; i < len(settings); i += 2 {
+			values[settings[i]] = settings[i+1]
+		}
+		return map[string]interface{}{name: values}
+	}
+	before := deployment(map[string]interface{}{})
+	for _, kept := range []map[string]interface{}{
+		section("lease", "max_ttl", "5m", "default_ttl", "1m"),
+		section("waiters", "max_wait", "1m", "per_lock_max", "7"),
+		section("log", "level", "debug"),
+	} {
+		if deployment(kept) != before {
+			t.Errorf("%v makes other pods", kept)
+		}
+	}
+	for _, other := range []map[string]interface{}{
+		section("store", "connections", "3"), section("log", "format", "text"),
+		section("audit", "to", "stdout"),
+	} {
+		if deployment(other) == before {
+			t.Errorf("%v makes no other pods", other)
+		}
+	}
+}
+
 func TestNotesNameTheAddress(t *testing.T) {
 	rendered, err := render(t, map[string]interface{}{"redis": map[string]interface{}{"url": "redis://redis:6379"}})
 	if err != nil {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "config/config_file.h"
 #include "config/config_loader.h"
 #include "config/settings.h"
@@ -81,7 +82,26 @@ std::string ReferenceRow(const Setting& setting) {
   if (!setting.environment_alias.empty()) variables += ", " + Code(setting.environment_alias);
   return "| " + Code(setting.key) + " | " + DescribeValues(setting) + " | " + DefaultOf(setting) +
          " | " + variables + " | " + Code(setting.flag) + (setting.flag.empty() ? "" : " ") + "| " +
-         std::string(setting.meaning) + " |";
+         (setting.reloadable ? "yes " : "") + "| " + std::string(setting.meaning) + " |";
+}
+
+TEST(ChartTest, PodsAreKeptForSettingsThatAreReloaded) {
+  std::istringstream lines(
+      support::ReadSourceFile("deploy/helm/lockkeeper/templates/_helpers.tpl"));
+  std::string line;
+  while (std::getline(lines, line) && line.find("$reloaded := list") == std::string::npos) {
+  }
+  std::vector<std::string> keys;
+  const std::vector<std::string> words = absl::StrSplit(line, ' ');
+  for (const std::string& word : words) {
+    if (word.starts_with('"')) keys.push_back(word.substr(1, word.size() - 2));
+  }
+
+  std::vector<std::string> reloadable;
+  for (const Setting& setting : Settings()) {
+    if (setting.reloadable) reloadable.emplace_back(setting.key);
+  }
+  EXPECT_EQ(keys, reloadable);
 }
 
 TEST(ConfigReferenceTest, HasARowForEverySetting) {

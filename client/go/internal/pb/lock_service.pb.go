@@ -303,7 +303,8 @@ type AcquireRequest struct {
 	// 0 to 999,999; 0 (default): the client does not count.
 	Attempt int32 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Length of the lease: 100 ms to the server's lease.max_ttl (default 1 min). Unset: the server's
-	// lease.default_ttl (default 30 s), or lease.max_ttl if that is shorter.
+	// lease.default_ttl (default 30 s), or lease.max_ttl if that is shorter. The server's
+	// lease.by_prefix may have other ones for the name.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Time to stand in line if the lock is not free: 0 to the server's waiters.max_wait (default
 	// 24 h). 0 or unset: try once.
@@ -544,7 +545,8 @@ type ExtendRequest struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Id of the live lease. Required.
 	LeaseId string `protobuf:"bytes,2,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
-	// New length from now: 100 ms to the server's lease.max_ttl. Unset: the ttl as granted.
+	// New length from now: 100 ms to the server's lease.max_ttl, or to that of lease.by_prefix for
+	// the name. Unset: the ttl as granted.
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Token of the lease, only needed to re-assert it after the store has lost its state. 0
 	// (default): not given. At most 2^53 - 1.

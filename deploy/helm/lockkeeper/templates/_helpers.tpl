@@ -61,6 +61,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- toYaml $own }}
 {{- end }}
 
+{{/* Changes with each setting that the daemon reads at its start only. The others arrive in the running pods. */}}
+{{- define "lockkeeper.startConfig" -}}
+{{- $reloaded := list "lease.default_ttl" "lease.max_ttl" "lease.by_prefix" "waiters.max_wait" "waiters.per_lock_max" "waiters.per_principal_max" "waiters.slow_wait" "log.level" }}
+{{- $config := fromYaml (include "lockkeeper.config" .) }}
+{{- range $reloaded }}
+{{- $key := splitList "." . }}
+{{- $settings := get $config (first $key) }}
+{{- if $settings }}{{ $_ := unset $settings (last $key) }}{{ end }}
+{{- if not $settings }}{{ $_ := unset $config (first $key) }}{{ end }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
 {{/* lockkeeper.yaml: what the values say, and what `config` says besides. */}}
 {{- define "lockkeeper.config" -}}
 {{- $own := fromYaml (include "lockkeeper.own" .) }}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/config_changes.h"
+
+#include <type_traits>
+#include <variant>
+
+#include "absl/strings/str_join.h"
+#include "config/settings.h"
+
+namespace lockkeeper::config {
+namespace {
+
+bool IsEqual(const text::Secret& a, const text::Secret& b) { return a.reveal() == b.reveal(); }
+template <typename T>
+bool IsEqual(const T& a, const T& b) {
+  return a == b;
+}
+
+// The content of the file that the setting names.
+const text::Secret* PasswordOf(const Setting& setting, const Config& config) {
+  if (setting.key == "store.redis_password_file") return &config.store.redis_password;
+  if (setting.key == "store.sentinel_password_file") return &config.store.sentinel_password;
+  return nullptr;
+}
+
+bool Differs(const Setting& setting, const Config& a, const Config& b) {
+  const text::Secret* const password = PasswordOf(setting, a);
+  if (password != nullptr && !IsEqual(*password, *PasswordOf(setting, b))) return true;
+  return std::visit([&](const auto& field) { return !IsEqual(field.read(a), field.read(b)); },
+                    setting.field);
+}
+
+std::string Shown(const Setting& setting, const Config& config) {
+  return absl::StrJoin(Show(setting, config).texts, ", ");
+}
+
+}  // namespace
+
+ConfigChanges Compare(const Config& in_use, const Config& next) {
+  ConfigChanges changes;
+  for (const Setting& setting : Settings()) {
+    if (!Differs(setting, in_use, next)) continue;
+    if (setting.reloadable) {
+      changes.reloadable.push_back({setting.key, Shown(setting, in_use), Shown(setting, next)});
+    } else {
+      changes.need_restart.push_back(setting.key);
+    }
+  }
+  return changes;
+}
+
+Config WithReloadable(Config in_use, const Config& next) {
+  for (const Setting& setting : Settings()) {
+    if (!setting.reloadable) continue;
+    std::visit([&](const auto& field) { field.edit(in_use) = field.read(next); }, setting.field);
+  }
+  return in_use;
+}
+
+}  // namespace lockkeeper::config
