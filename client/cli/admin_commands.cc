@@ -9,12 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "cli/lines.h"
 #include "cli/lock_commands.h"
 #include "cli/lock_view.h"
+#include "cli/server_info.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "text/duration.h"
-#include "transport/convert.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -24,32 +25,12 @@ using admin::v1::AdminService;
 // The largest page that the server gives.
 constexpr int64_t kPageSize = 1000;
 
-std::string StoreLine(const admin::v1::StoreInfo& store) {
-  std::string line = "\n  store          " + store.kind() + " " + store.address();
-  if (!store.server_version().empty()) line += " (" + store.server_version() + ")";
-  if (!store.problem().empty()) line += ": " + store.problem();
-  return line;
-}
-
 // Why the daemon does not serve, or grants nothing new, for people.
 std::string ProblemOf(const admin::v1::GetServerInfoResponse& info, bool is_serving) {
   if (is_serving) return info.store().grant_problem();
   if (info.draining()) return "the daemon is stopping";
   if (!info.store().problem().empty()) return info.store().problem();
   return info.store().reachable() ? "" : "the store cannot be reached";
-}
-
-absl::StatusOr<admin::v1::GetServerInfoResponse> ServerInfo(AdminConnection& connection) {
-  const auto stub = AdminService::NewStub(connection.channel());
-  admin::v1::GetServerInfoResponse info;
-  const absl::Status status = connection.Call(
-      [&](grpc::ClientContext& context) { return stub->GetServerInfo(&context, {}, &info); });
-  if (!status.ok()) return status;
-  return info;
-}
-
-milliseconds Millis(const google::protobuf::Duration& duration) {
-  return std::chrono::duration_cast<milliseconds>(client::FromProto(duration));
 }
 
 // The text for a lock that may be held although no lease is known: the store may have forgotten
@@ -229,17 +210,16 @@ Report Health(AdminConnection& connection) {
   const bool is_serving = health.status() == grpc::health::v1::HealthCheckResponse::SERVING;
 
   // Only for more details: whether the daemon serves does not depend on it.
-  const auto info = ServerInfo(connection);
+  const auto info = AskServerInfo(connection);
   const std::string problem = info.ok() ? ProblemOf(*info, is_serving) : "";
   Report report(is_serving ? "serving" : "not_serving",
                 is_serving ? ExitCode::kDone : ExitCode::kUnavailable,
                 is_serving ? "serving" : "not serving");
   if (!problem.empty()) report.text += ": " + problem;
   if (info.ok()) {
-    report.text += "\n  daemon         " + info->version() + StoreLine(info->store());
-    report.text += "\n  epoch          " + std::to_string(info->store().epoch());
-    for (const std::string& note : info->store().notes())
-      report.text += "\n  note           " + note;
+    report.text += Line("daemon", info->version()) + Line("store", StoreText(info->store())) +
+                   Line("epoch", std::to_string(info->store().epoch()));
+    for (const std::string& note : info->store().notes()) report.text += Line("note", note);
     report.json.Set("version", info->version())
         .Set("draining", info->draining())
         .Set("store", info->store().kind())

@@ -229,6 +229,7 @@ void Grammar::AddLookCommands() {
       ->required();
 
   AddCommand("health", "show whether the daemon serves");
+  AddCommand("info", "show what the daemon is, does and is set to");
 }
 
 void Grammar::AddAccessCommands() {
@@ -307,6 +308,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "list") return list;
   if (name == "force-release") return force_release;
   if (name == "end-quarantine") return end_quarantine;
+  if (name == "info") return InfoCommand();
   if (name == "whoami") return WhoamiCommand();
   if (name == "can") return can;
   if (name == "token") return make_token;

@@ -80,6 +80,8 @@ struct EndQuarantineCommand {
 
 struct HealthCommand {};
 
+struct InfoCommand {};
+
 struct WhoamiCommand {};
 
 struct CanCommand {
@@ -107,7 +109,7 @@ struct RunCommand : LeaseOptions {
 using Command =
     std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
                  IsHeldCommand, ListCommand, ForceReleaseCommand, EndQuarantineCommand,
-                 HealthCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
+                 HealthCommand, InfoCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.
 struct Service {

@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/run/run_command.h"
+#include "cli/server_info.h"
 #include "cli/service.h"
 #include "cli/signals/signals.h"
 #include "cli/tls_problem.h"
@@ -79,6 +80,9 @@ struct Runner {
   }
   Report operator()(const HealthCommand&) const {
     return WithAdmin("", [&](AdminConnection& connection) { return Health(connection); });
+  }
+  Report operator()(const InfoCommand&) const {
+    return WithAdmin("", [&](AdminConnection& connection) { return Info(connection); });
   }
   Report operator()(const WhoamiCommand&) const {
     return WithAdmin("", [&](AdminConnection& connection) { return Whoami(connection); });

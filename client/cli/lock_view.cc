@@ -3,12 +3,11 @@
 
 #include <google/protobuf/util/time_util.h>
 
-#include <algorithm>
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "cli/lines.h"
 #include "text/duration.h"
-#include "transport/convert.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -16,26 +15,12 @@ namespace {
 using admin::v1::Lock;
 using google::protobuf::util::TimeUtil;
 
-std::chrono::milliseconds Millis(const google::protobuf::Duration& duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(client::FromProto(duration));
-}
-
-// Name of an enum value in lower case without its prefix; empty for UNSPECIFIED and unknown ones.
-std::string Lower(std::string name, std::string_view prefix) {
-  if (!name.starts_with(prefix)) return "";
-  name.erase(0, prefix.size());
-  if (name == "UNSPECIFIED") return "";
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
-  return name;
-}
-
 std::string StateOf(const Lock& lock) {
-  return Lower(admin::v1::LockState_Name(lock.state()), "LOCK_STATE_");
+  return EnumWord(admin::v1::LockState_Name(lock.state()), "LOCK_STATE_");
 }
 
 std::string LastEndOf(const Lock& lock) {
-  return Lower(admin::v1::LeaseEnd_Name(lock.last_end()), "LEASE_END_");
+  return EnumWord(admin::v1::LeaseEnd_Name(lock.last_end()), "LEASE_END_");
 }
 
 // Sorted by key, because the map of a proto has no order.
@@ -58,13 +43,6 @@ std::string Doing(const Lock& lock) {
     default:
       return closed.count() > 0 ? "closed for another " + text::InWords(closed) : "free";
   }
-}
-
-std::string Line(const char* title, const std::string& value) {
-  constexpr size_t kColumn = 17;
-  std::string line = "\n  " + std::string(title);
-  line.resize(std::max(line.size() + 1, kColumn + 1), ' ');
-  return value.empty() ? "" : line + value;
 }
 
 // A term that the holder asked for. Empty if the lease has ended or there is no such term.

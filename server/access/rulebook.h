@@ -60,6 +60,20 @@ class Rulebook {
   // Whether roles or bindings limit what callers may do.
   bool restricts() const { return policy_file_.policy.restrict(); }
 
+  // What it consists of.
+  struct Size {
+    size_t roles = 0;
+    size_t bindings = 0;
+    size_t jwt_issuers = 0;
+    size_t tokens = 0;
+  };
+  Size size() const {
+    return {.roles = policy_file_.policy.roles.size(),
+            .bindings = policy_file_.policy.bindings.size(),
+            .jwt_issuers = policy_file_.issuers.size(),
+            .tokens = tokens_.size()};
+  }
+
   // How many callers it remembers, so that a repeated proof costs little.
   size_t remembered() const;
 

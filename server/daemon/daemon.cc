@@ -2,6 +2,7 @@
 #include "daemon/daemon.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "audit/sink.h"
 #include "audit/trail.h"
 #include "config/listen_address.h"
+#include "config/settings.h"
 #include "config/store_assurance.h"
 #include "core/errors.h"
 #include "daemon/access_rules.h"
@@ -28,6 +30,7 @@
 #include "http/endpoints.h"
 #include "http/http_server.h"
 #include "lockkeeper/build_info.h"
+#include "os/boot_clock.h"
 #include "os/random_bits.h"
 #include "redis/client/redis_url.h"
 #include "redis/scripts.h"
@@ -88,6 +91,21 @@ std::vector<std::string> GivenUp(const config::StoreConfig& store) {
   return given_up;
 }
 
+// The settings that GetServerInfo shows: they decide what the store promises, and which locks the
+// daemon shares with others.
+constexpr auto kShownSettings = std::to_array<std::string_view>(
+    {"store.assurance", "store.assume", "store.quarantine", "store.first_use",
+     "store.first_use_wait", "store.key_prefix", "store.request_timeout"});
+
+std::vector<std::pair<std::string, std::string>> ShownSettings(const config::Config& config) {
+  std::vector<std::pair<std::string, std::string>> shown;
+  for (const std::string_view key : kShownSettings) {
+    shown.emplace_back(key,
+                       absl::StrJoin(config::Show(*config::FindByKey(key), config).texts, ","));
+  }
+  return shown;
+}
+
 core::WallTime WallClock() {
   const auto since_epoch = telemetry::SystemLogTime().wall.time_since_epoch();
   return {std::chrono::duration_cast<core::Micros>(since_epoch).count()};
@@ -124,7 +142,7 @@ bool CanReadAgain(const std::string& config_file) {
 
 }  // namespace
 
-struct Daemon::Parts {
+struct Daemon::Parts final : rpc::DaemonView {
   Parts(const config::ConfigSources& given_sources, const config::LoadedConfig& given,
         telemetry::Log& log_output)
       : sources(given_sources),
@@ -134,8 +152,11 @@ struct Daemon::Parts {
         metrics(GetBuildInfo().version, GetBuildInfo().git_commit),
         health({log, "telemetry"}, metrics) {}
 
+  std::vector<rpc::CertificateEnd> Certificates() const override;
+  std::vector<rpc::RefusedFiles> Refused() const override;
+
   // Nothing is taken into use any more that needs the loop.
-  ~Parts() {
+  ~Parts() override {
     if (reloads) reloads->Stop();
   }
 
@@ -166,6 +187,7 @@ struct Daemon::Parts {
   const telemetry::Logger logger{log, "daemon"};
   const uint64_t daemon_id = os::RandomBits();
   const core::WallTime started = WallClock();
+  const core::Instant started_at{os::BootTime()};
 
   telemetry::Metrics metrics;
   telemetry::HealthBoard health;
@@ -173,7 +195,8 @@ struct Daemon::Parts {
   std::unique_ptr<audit::Trail> trail;  // Null without one.
   std::unique_ptr<telemetry::TelemetryLockObserver> lock_observer;
   redis::StoreUrl store_url;
-  std::shared_ptr<tls::ServerIdentity> identity;  // Null without TLS.
+  std::shared_ptr<tls::ServerIdentity> identity;       // Null without TLS.
+  std::shared_ptr<const redis::TlsContext> store_tls;  // The same.
   std::optional<access::AccessControl> access_control;
   std::optional<daemon::ConfigReload> config_reload;  // Nothing without a file.
   std::optional<daemon::FileReloads> reloads;
@@ -185,6 +208,21 @@ struct Daemon::Parts {
   std::unique_ptr<http::HttpServer> http_server;
   std::unique_ptr<rpc::Server> rpc_server;
 };
+
+std::vector<rpc::CertificateEnd> Daemon::Parts::Certificates() const {
+  std::vector<rpc::CertificateEnd> ends;
+  if (identity) ends.push_back({"server", identity->valid_until()});
+  if (const auto end = store_tls ? store_tls->valid_until() : std::nullopt) {
+    ends.push_back({"redis", *end});
+  }
+  return ends;
+}
+
+std::vector<rpc::RefusedFiles> Daemon::Parts::Refused() const {
+  std::vector<rpc::RefusedFiles> refused;
+  for (const auto& [files, problem] : reloads->Refused()) refused.push_back({files, problem});
+  return refused;
+}
 
 absl::Status Daemon::Parts::OpenAudit() {
   const telemetry::Logger core_logger{log, "core"};
@@ -348,6 +386,7 @@ absl::Status Daemon::Parts::StartLocks() {
   const absl::StatusOr<daemon::StoreAccess> access = FindStore();
   if (!access.ok()) return access.status();
   store_url = access->url;
+  store_tls = access->tls;
   WatchStoreTls(*access);
   TellGivenUp();
   const std::optional<redis::SentinelOptions> sentinels = SentinelOptionsFor(*access);
@@ -422,8 +461,12 @@ absl::Status Daemon::Parts::StartRpc() {
                  .started = started,
                  .store_kind = config.store.embedded ? "embedded" : "redis",
                  .store_address = store_url.Address(),
-                 .record_retention = config.store.record_retention},
+                 .record_retention = config.store.record_retention,
+                 .started_at = started_at,
+                 .http_address = http_server ? http_server->address().ToString() : "",
+                 .store_settings = ShownSettings(config)},
        .config_file = ConfigFileTeller(),
+       .daemon = *this,
        .audit = trail.get(),
        .reflection = daemon::HasReflection(config),
        .drain_timeout = config.drain.timeout},

@@ -21,9 +21,10 @@ void AuditReload(audit::Trail& trail, const std::string& what, const text::Probl
 
 }  // namespace
 
-os::WatchedFiles::Tell FileReloads::TellerOf(const std::string& what) const {
-  return [logger = logger_, trail = trail_, what, used = metrics_.FileReloads(what, "used"),
+os::WatchedFiles::Tell FileReloads::TellerOf(const std::string& what) {
+  return [this, logger = logger_, trail = trail_, what, used = metrics_.FileReloads(what, "used"),
           refused = metrics_.FileReloads(what, "refused")](const text::Problem& problem) {
+    Remember(what, problem);
     if (trail != nullptr) AuditReload(*trail, what, problem);
     if (problem) {
       refused.Increment();
@@ -35,6 +36,17 @@ os::WatchedFiles::Tell FileReloads::TellerOf(const std::string& what) const {
       logger.Info("files.reloaded", "Changed files are in use", {field::Files(what)});
     }
   };
+}
+
+void FileReloads::Remember(const std::string& what, const text::Problem& problem) {
+  const std::lock_guard lock(mutex_);
+  refused_.erase(what);
+  if (problem) refused_.emplace(what, *problem);
+}
+
+std::map<std::string, std::string> FileReloads::Refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
 }
 
 void FileReloads::Add(const std::string& what, os::FileSet files, os::Contents in_use,

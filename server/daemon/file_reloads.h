@@ -5,7 +5,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +20,8 @@
 
 namespace lockkeeper::daemon {
 
-// Thread-safety: thread-compatible. Lifetime: borrows the metrics, the logger's log and the trail.
+// Thread-safety: thread-compatible, but for Refused(). Lifetime: borrows the metrics, the logger's
+// log and the trail.
 class FileReloads {
  public:
   // `trail`: null if no audit trail is kept.
@@ -58,12 +61,18 @@ class FileReloads {
   // Waits for a look that has begun; then nothing is taken any more.
   void Stop() { watch_.reset(); }
 
+  // What has changed and cannot be used, with its problem. Thread-safety: thread-safe.
+  std::map<std::string, std::string> Refused() const;
+
  private:
-  os::WatchedFiles::Tell TellerOf(const std::string& what) const;
+  os::WatchedFiles::Tell TellerOf(const std::string& what);
+  void Remember(const std::string& what, const text::Problem& problem);
 
   telemetry::Metrics& metrics_;
   const telemetry::Logger logger_;
   audit::Trail* const trail_;
+  mutable std::mutex mutex_;                    // Guards the next one.
+  std::map<std::string, std::string> refused_;  // Problems, by what they are in.
   std::vector<os::WatchedFiles> sets_;
   std::optional<os::FileWatch> watch_;
 };

@@ -35,7 +35,7 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
     : health_(deps.health),
       lag_(deps.metrics.event_loop_lag()),
       loop_("loop"),
-      node_telemetry_({deps.log, "redis"}, deps.metrics),
+      node_telemetry_({deps.log, "redis"}, deps.metrics, deps.health),
       guard_telemetry_({deps.log, "guard"}, deps.metrics, deps.health, loop_),
       contact_(std::in_place) {
   first_contact_ = contact_->get_future();

@@ -29,9 +29,16 @@ CommandOutcome OutcomeOf(redis::ScriptCallEnd end) {
   return CommandOutcome::kNoReply;
 }
 
+// Since 1970.
+core::Micros WallClock() {
+  return std::chrono::duration_cast<core::Micros>(
+      telemetry::SystemLogTime().wall.time_since_epoch());
+}
+
 }  // namespace
 
-NodeTelemetry::NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics)
+NodeTelemetry::NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics,
+                             telemetry::HealthBoard& health)
     : logger_(logger),
       reconnects_(metrics.redis_reconnects()),
       script_reloads_(metrics.script_reloads()),
@@ -40,6 +47,7 @@ NodeTelemetry::NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metri
       confirmed_(metrics.Confirmations("confirmed")),
       not_confirmed_(metrics.Confirmations("not_confirmed")),
       metrics_(metrics),
+      health_(health),
       failed_limit_(kFailedInterval) {
   for (const redis::ScriptSource& script : redis::AllScripts()) {
     scripts_.emplace(script.name, &metrics.ForScript(script.name));
@@ -103,6 +111,15 @@ void NodeTelemetry::OnScriptCallEnded(std::string_view script, redis::ScriptCall
                                       core::Micros elapsed) {
   const auto metrics = scripts_.find(script);
   if (metrics != scripts_.end()) metrics->second->Record(OutcomeOf(end), elapsed);
+}
+
+void NodeTelemetry::OnLooked(core::Micros elapsed, std::optional<core::NodeTime> clock) {
+  telemetry::StoreLook look{.latency = elapsed};
+  if (clock) {
+    const core::Micros read_at = WallClock() - elapsed / 2;
+    look.clock_ahead = core::Micros(clock->micros) - read_at;
+  }
+  health_.ReportLook(look);
 }
 
 void NodeTelemetry::OnPrimary(std::string_view address, int64_t config_epoch) {

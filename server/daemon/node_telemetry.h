@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Turns the events of a Redis node's connections and scripts, and what Sentinels or a Cluster say
-// of it, into log records and metrics.
+// of it, into log records, metrics and health.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
 
 #include "redis/cluster/cluster.h"
 #include "redis/sentinel/sentinel_watch.h"
+#include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
 namespace lockkeeper::daemon {
 
-// Thread-safety: loop-thread only. Lifetime: borrows the metrics and the log.
+// Thread-safety: loop-thread only. Lifetime: borrows the metrics, the health and the log.
 class NodeTelemetry final : public redis::ClusterObserver, public redis::SentinelObserver {
  public:
-  NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics);
+  NodeTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics,
+                telemetry::HealthBoard& health);
 
   // The start reports refusals by itself. From now on this object reports them.
   void StartTellingRefusals() { telling_refusals_ = true; }
@@ -32,6 +35,7 @@ class NodeTelemetry final : public redis::ClusterObserver, public redis::Sentine
   void OnConnectFailed(size_t connection, const redis::StoreProblem& problem) override;
   void OnConfirmationEnded(bool confirmed, core::Micros elapsed) override;
   void OnScriptLoadedAgain(std::string_view script) override;
+  void OnLooked(core::Micros elapsed, std::optional<core::NodeTime> clock) override;
   void OnScriptCallEnded(std::string_view script, redis::ScriptCallEnd end,
                          core::Micros elapsed) override;
   void OnPrimary(std::string_view address, int64_t config_epoch) override;
@@ -51,6 +55,7 @@ class NodeTelemetry final : public redis::ClusterObserver, public redis::Sentine
   const telemetry::Histogram confirmed_;
   const telemetry::Histogram not_confirmed_;
   telemetry::Metrics& metrics_;
+  telemetry::HealthBoard& health_;
   std::unordered_map<std::string_view, telemetry::ScriptMetrics*> scripts_;
   std::set<size_t> connected_before_;
   telemetry::LogLimit connected_limit_;

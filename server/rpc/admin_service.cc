@@ -142,7 +142,44 @@ void FillConfigFile(const ConfigFileState& state, admin::v1::ConfigFile& to) {
   for (const std::string& key : state.need_restart) to.add_needs_restart(key);
 }
 
-void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& to) {
+// How the store was when the daemon looked last.
+void FillLook(const std::optional<telemetry::StoreLook>& look, admin::v1::StoreInfo& to) {
+  if (!look) return;
+  ToProto(look->latency, *to.mutable_latency());
+  if (look->clock_ahead) ToProto(*look->clock_ahead, *to.mutable_clock_ahead());
+}
+
+void FillPolicy(const access::Rulebook& rulebook, admin::v1::PolicyInfo& to) {
+  const access::Rulebook::Size size = rulebook.size();
+  to.set_restricts(rulebook.restricts());
+  to.set_roles(static_cast<int32_t>(size.roles));
+  to.set_bindings(static_cast<int32_t>(size.bindings));
+  to.set_jwt_issuers(static_cast<int32_t>(size.jwt_issuers));
+  to.set_tokens(static_cast<int32_t>(size.tokens));
+}
+
+void FillFiles(const DaemonView& daemon, admin::v1::GetServerInfoResponse& to) {
+  for (CertificateEnd& end : daemon.Certificates()) {
+    admin::v1::CertificateInfo& certificate = *to.add_certificates();
+    certificate.set_name(std::move(end.name));
+    certificate.mutable_expire_time()->set_seconds(end.seconds);
+  }
+  for (RefusedFiles& refused : daemon.Refused()) {
+    admin::v1::RefusedFiles& files = *to.add_refused_files();
+    files.set_files(std::move(refused.files));
+    files.set_problem(std::move(refused.problem));
+  }
+}
+
+// What this daemon does now.
+void FillWork(const telemetry::Metrics& metrics, admin::v1::GetServerInfoResponse& to) {
+  to.set_sessions(static_cast<int64_t>(metrics.sessions().Value()));
+  to.set_session_leases(static_cast<int64_t>(metrics.session_leases().Value()));
+  to.set_waiters(static_cast<int64_t>(metrics.waiters().Value()));
+}
+
+void FillServerInfo(const ServiceDeps& deps, const std::vector<config::ListenAddress>& addresses,
+                    admin::v1::GetServerInfoResponse& to) {
   const telemetry::Health health = deps.health.Current();
   to.set_version(deps.facts.version);
   to.set_daemon_id(core::Hex16(deps.facts.daemon_id));
@@ -150,6 +187,19 @@ void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& t
   to.set_draining(health.draining);
   FillStore(health.store, deps.facts, deps.clock.Now(), *to.mutable_store());
   for (std::string& note : health.notes()) to.mutable_store()->add_notes(std::move(note));
+  FillLook(deps.health.LastLook(), *to.mutable_store());
+  to.mutable_store()->mutable_settings()->insert(deps.facts.store_settings.begin(),
+                                                 deps.facts.store_settings.end());
+  ToProto(core::WallTime{absl::ToUnixMicros(deps.access.Now())}, *to.mutable_current_time());
+  ToProto(std::chrono::duration_cast<core::Micros>(deps.clock.Now() - deps.facts.started_at),
+          *to.mutable_uptime());
+  for (const config::ListenAddress& address : addresses) {
+    to.add_grpc_addresses(address.ToString());
+  }
+  to.set_http_address(deps.facts.http_address);
+  FillWork(deps.metrics, to);
+  FillFiles(deps.daemon, to);
+  FillPolicy(*deps.access.Current(), *to.mutable_policy());
   ToProto(deps.limits.Current()->LongestTtl(), *to.mutable_max_ttl());
   ToProto(deps.facts.record_retention, *to.mutable_record_retention());
   if (deps.config_file) FillConfigFile(deps.config_file(), *to.mutable_config_file());
@@ -157,7 +207,8 @@ void FillServerInfo(const ServiceDeps& deps, admin::v1::GetServerInfoResponse& t
 
 }  // namespace
 
-AdminService::AdminService(const Edge& edge) : edge_(edge) {}
+AdminService::AdminService(const Edge& edge, const std::vector<config::ListenAddress>& addresses)
+    : edge_(edge), addresses_(addresses) {}
 
 grpc::ServerUnaryReactor* AdminService::GetLock(grpc::CallbackServerContext* context,
                                                 const admin::v1::GetLockRequest* request,
@@ -189,7 +240,7 @@ grpc::ServerUnaryReactor* AdminService::GetServerInfo(
     grpc::CallbackServerContext* context, const admin::v1::GetServerInfoRequest* request,
     admin::v1::GetServerInfoResponse* response) {
   return AnswerAtOnce(edge_, *context, *request, [&](const Caller&, const Operation&) {
-    FillServerInfo(edge_.deps, *response);
+    FillServerInfo(edge_.deps, addresses_, *response);
   });
 }
 

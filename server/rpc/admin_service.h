@@ -4,16 +4,20 @@
 // leave an audit record (audit.h), also if they fail.
 #pragma once
 
+#include <vector>
+
+#include "config/listen_address.h"
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "rpc/call_context.h"
 #include "rpc/list_queue.h"
 
 namespace lockkeeper::rpc {
 
-// Thread-safety: thread-safe. Lifetime: borrows `edge`.
+// Thread-safety: thread-safe. Lifetime: borrows `edge` and `addresses`.
 class AdminService final : public admin::v1::AdminService::CallbackService {
  public:
-  explicit AdminService(const Edge& edge);
+  // `addresses`: on which the server listens. Not looked at before the first call.
+  AdminService(const Edge& edge, const std::vector<config::ListenAddress>& addresses);
 
   grpc::ServerUnaryReactor* GetLock(grpc::CallbackServerContext* context,
                                     const admin::v1::GetLockRequest* request,
@@ -33,6 +37,7 @@ class AdminService final : public admin::v1::AdminService::CallbackService {
 
  private:
   const Edge& edge_;
+  const std::vector<config::ListenAddress>& addresses_;
   ListQueue lists_;
 };
 

@@ -20,7 +20,6 @@ namespace lockkeeper::rpc {
 absl::StatusOr<core::Millis> ToMillis(std::string_view field,
                                       const google::protobuf::Duration& duration);
 
-// Requires: not negative.
 void ToProto(core::Micros from, google::protobuf::Duration& to);
 
 // Requires: not before 1970.

@@ -72,7 +72,7 @@ struct Server::Impl {
         recorder(deps, auditor),
         fair_share(deps.loop, deps.clock, [this] { return deps.locks.under_way(); }),
         locks(edge),
-        admin(edge) {}
+        admin(edge, addresses) {}
 
   absl::Status ClaimUnixSockets(const std::vector<ListenAddress>& listen);
   absl::Status Listen(const std::vector<ListenAddress>& listen);

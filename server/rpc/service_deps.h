@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "access/access_control.h"
@@ -31,6 +32,29 @@ struct ServerFacts {
   std::string store_kind;     // "redis" or "embedded"
   std::string store_address;  // Without credentials.
   core::Millis record_retention{};
+  core::Instant started_at;  // `started` by the clock of ServiceDeps.
+  std::string http_address;  // Empty: none.
+  std::vector<std::pair<std::string, std::string>> store_settings;  // Key and value.
+};
+
+// A certificate that this daemon shows.
+struct CertificateEnd {
+  std::string name;     // "server" or "redis"
+  int64_t seconds = 0;  // When it expires, Unix time.
+};
+
+// Files that have changed and cannot be used.
+struct RefusedFiles {
+  std::string files;    // As in the log: "access".
+  std::string problem;  // For people.
+};
+
+// What only the daemon knows. Thread-safety: thread-safe.
+class DaemonView {
+ public:
+  virtual ~DaemonView() = default;
+  virtual std::vector<CertificateEnd> Certificates() const = 0;
+  virtual std::vector<RefusedFiles> Refused() const = 0;
 };
 
 // What became of the configuration file when it was read last.
@@ -54,9 +78,10 @@ struct ServiceDeps {
   telemetry::Logger logger;
   ServerFacts facts;
   std::function<ConfigFileState()> config_file;  // Thread-safe. Null without a file.
-  audit::Trail* audit = nullptr;                 // Null: no audit trail is kept. Thread-safe.
-  bool reflection = true;                        // Whether clients may ask for the protos.
-  core::Millis drain_timeout{20'000};            // What clients are told when the daemon stops.
+  const DaemonView& daemon;
+  audit::Trail* audit = nullptr;       // Null: no audit trail is kept. Thread-safe.
+  bool reflection = true;              // Whether clients may ask for the protos.
+  core::Millis drain_timeout{20'000};  // What clients are told when the daemon stops.
 };
 
 }  // namespace lockkeeper::rpc

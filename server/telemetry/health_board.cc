@@ -89,6 +89,16 @@ Health HealthBoard::Current() const {
   return health_;
 }
 
+void HealthBoard::ReportLook(const StoreLook& look) {
+  const std::lock_guard lock(mutex_);
+  if (health_.store.reachable) look_ = look;
+}
+
+std::optional<StoreLook> HealthBoard::LastLook() const {
+  const std::lock_guard lock(mutex_);
+  return look_;
+}
+
 HealthSubscription HealthBoard::Subscribe(HealthListener listener) {
   const std::lock_guard lock(changing_);
   listener(Current());
@@ -112,6 +122,7 @@ void HealthBoard::Update(Health after) {
   {
     const std::lock_guard lock(mutex_);
     health_ = after;
+    if (!after.store.reachable) look_.reset();
   }
   LogStore(before.store, after.store);
   store_up_.Set(after.store.reachable ? 1 : 0);

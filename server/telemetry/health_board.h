@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,10 +80,16 @@ class HealthBoard {
   // knows.
   void ReportStore(absl::FunctionRef<void(StoreStatus&)> change);
 
+  // The daemon has looked at the store, which it does about once a second. That is no change.
+  void ReportLook(const StoreLook& look);
+
   // The daemon is about to stop. This cannot be undone.
   void StartDraining();
 
   Health Current() const;
+
+  // Nothing while the store is away, or was not looked at since it came back.
+  std::optional<StoreLook> LastLook() const;
 
   // Calls `listener` with the current health, and then with each change, in order, on the thread
   // that reports the change, until the subscription is destroyed. `listener` must not block or call
@@ -120,9 +127,10 @@ class HealthBoard {
   LogLimit problem_limit_;
 
   // Held only while the health is copied, so that readers do not wait for listeners. Guards the
-  // next one.
+  // next two.
   mutable std::mutex mutex_;
   Health health_;
+  std::optional<StoreLook> look_;
 };
 
 }  // namespace lockkeeper::telemetry

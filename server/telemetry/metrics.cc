@@ -202,6 +202,7 @@ void Counter::Increment() const { counter_->Increment(); }
 void Counter::Add(double change) const { counter_->Increment(change); }
 void Gauge::Set(double value) const { gauge_->Set(value); }
 void Gauge::Add(double change) const { gauge_->Increment(change); }
+double Gauge::Value() const { return gauge_->Value(); }
 void Histogram::Observe(core::Micros time) const { histogram_->Observe(Seconds(time)); }
 void Histogram::Observe(int64_t number) const { histogram_->Observe(static_cast<double>(number)); }
 

@@ -40,6 +40,7 @@ class Gauge {
   explicit Gauge(prometheus::Gauge& gauge) : gauge_(&gauge) {}
   void Set(double value) const;
   void Add(double change) const;
+  double Value() const;
 
  private:
   prometheus::Gauge* gauge_;

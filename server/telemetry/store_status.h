@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/types.h"
@@ -34,6 +35,13 @@ struct StoreStatus {
 
   // Why a store that is reached grants nothing, in one line. Empty if it grants.
   std::string GrantProblem(core::Instant now) const;
+};
+
+// What a look at the store has measured.
+struct StoreLook {
+  core::Micros latency{};  // Between the question and its answer.
+  // The store's clock minus the wall clock of this machine. Nothing if the store does not tell.
+  std::optional<core::Micros> clock_ahead;
 };
 
 }  // namespace lockkeeper::telemetry

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "core/types.h"
@@ -38,6 +39,11 @@ class NodeObserver {
 
   // Replicas were asked for `elapsed` to confirm what the server had replied to.
   virtual void OnConfirmationEnded(bool confirmed, core::Micros elapsed) = 0;
+
+  // The server was asked what it is like, as it is about once a second, and has begun to answer,
+  // `elapsed` after the question. `clock`: what its clock showed meanwhile; nothing if it does not
+  // tell.
+  virtual void OnLooked(core::Micros elapsed, std::optional<core::NodeTime> clock) = 0;
 
   // `elapsed` is the time from the call of Node::Run to its end.
   virtual void OnScriptCallEnded(std::string_view script, ScriptCallEnd end,

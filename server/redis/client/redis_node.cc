@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "text/stable_hash.h"
@@ -68,6 +69,9 @@ RedisNode::RedisNode(loop::EventLoop& loop, const RedisNodeOptions& options, Nod
   health_ = ComputeHealth();
   settings_watch_ = std::make_unique<SettingsWatch>(
       loop, options.settings_interval, options.key_prefix, [this] { return AnyReady(); },
+      [this](core::Micros elapsed, std::optional<core::NodeTime> clock) {
+        observer_.OnLooked(elapsed, clock);
+      },
       [this](const ServerFacts& facts) { Learn(facts); });
 }
 

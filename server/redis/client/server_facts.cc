@@ -176,6 +176,12 @@ bool ServerFacts::IsRewriting() const {
          Field(info, "aof_rewrite_scheduled") == "1";
 }
 
+std::optional<core::NodeTime> ServerFacts::Clock() const {
+  const std::optional<int64_t> micros = Number(info, "server_time_usec");
+  if (!micros) return std::nullopt;
+  return core::NodeTime{*micros};
+}
+
 int64_t ServerFacts::ConnectedReplicas() const {
   return Number(info, "connected_slaves").value_or(0);
 }
@@ -190,12 +196,12 @@ NodeLife ServerFacts::Life() const {
   life.promoted = second.find_first_not_of('0') != std::string_view::npos;
   life.durable = Assurance() == core::Assurance::kDisk && !life.promoted;
   life.evicted_keys = Number(info, "evicted_keys").value_or(0);
-  const std::optional<int64_t> now = Number(info, "server_time_usec");
+  const std::optional<core::NodeTime> now = Clock();
   const std::optional<int64_t> uptime = Number(info, "uptime_in_seconds");
   // The server knows the second in which it started.
-  if (now && uptime) life.started.micros = (*now / kSecond - *uptime + 1) * kSecond;
+  if (now && uptime) life.started.micros = (now->micros / kSecond - *uptime + 1) * kSecond;
   life.primary_since = life.started;
-  if (life.promoted) life.primary_since.micros = now.value_or(0);
+  if (life.promoted) life.primary_since = now.value_or(core::NodeTime());
   return life;
 }
 

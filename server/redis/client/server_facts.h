@@ -57,6 +57,9 @@ struct ServerFacts {
   // keeps nothing before that is done, whatever Assurance() says.
   bool IsRewriting() const;
 
+  // Its clock when it told of itself. Nothing if it does not tell.
+  std::optional<core::NodeTime> Clock() const;
+
   // Replicas that follow it, online or not yet. 0 if it does not tell.
   int64_t ConnectedReplicas() const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/client/settings_watch.h"
 
+#include <chrono>
 #include <utility>
 
 #include "redis/client/handshake.h"
@@ -13,16 +14,20 @@ namespace lockkeeper::redis {
 // One question, and what has been answered so far.
 struct SettingsWatch::Round {
   ServerFacts facts;
+  core::Instant asked;
+  bool looked = false;  // The first answer has come.
   size_t unanswered = 0;
   bool failed = false;
 };
 
 SettingsWatch::SettingsWatch(loop::EventLoop& loop, core::Millis interval, std::string key_prefix,
-                             std::function<ReconnectingConnection*()> connection, Listener listener)
+                             std::function<ReconnectingConnection*()> connection,
+                             LookListener looked, Listener listener)
     : loop_(loop),
       interval_(interval),
       key_prefix_(std::move(key_prefix)),
       connection_(std::move(connection)),
+      looked_(std::move(looked)),
       listener_(std::move(listener)) {
   AskLater();
 }
@@ -41,20 +46,26 @@ void SettingsWatch::Ask() {
   if (connection == nullptr || asking_) return;
   asking_ = true;
   auto round = std::make_shared<Round>();
+  round->asked = loop_.Now();
   const auto send = [&](const Command& command, auto take) {
     ++round->unanswered;
-    connection->Send(command.wire(),
-                     [this, alive = alive_, round, take](absl::StatusOr<Reply> reply) {
-                       if (!reply.ok()) {
-                         round->failed = true;
-                       } else {
-                         take(*round, *std::move(reply));
-                       }
-                       if (--round->unanswered > 0 || !*alive) return;
-                       asking_ = false;
-                       if (!round->failed) listener_(round->facts);
-                     });
+    connection->Send(
+        command.wire(), [this, alive = alive_, round, take](absl::StatusOr<Reply> reply) {
+          if (!reply.ok()) {
+            round->failed = true;
+          } else {
+            take(*round, *std::move(reply));
+            if (*alive && !std::exchange(round->looked, true)) {
+              looked_(std::chrono::duration_cast<core::Micros>(loop_.Now() - round->asked),
+                      round->facts.Clock());
+            }
+          }
+          if (--round->unanswered > 0 || !*alive) return;
+          asking_ = false;
+          if (!round->failed) listener_(round->facts);
+        });
   };
+  static_assert(kInfoSections[0] == "server");  // The first answer has the clock.
   for (const std::string_view section : kInfoSections) {
     Command info(2);
     info.Word("INFO").Word(section);

@@ -20,12 +20,16 @@ namespace lockkeeper::redis {
 class SettingsWatch {
  public:
   using Listener = std::function<void(const ServerFacts& facts)>;
+  // See NodeObserver::OnLooked.
+  using LookListener =
+      std::function<void(core::Micros elapsed, std::optional<core::NodeTime> clock)>;
 
   // `key_prefix`: what all keys and channels begin with. `connection`: whom to ask now; null if
-  // nobody is connected. `listener` hears what was answered, if all was; a server that stops
-  // answering is noticed elsewhere.
+  // nobody is connected. `looked` hears of the first answer, `listener` what was answered, if all
+  // was; a server that stops answering is noticed elsewhere.
   SettingsWatch(loop::EventLoop& loop, core::Millis interval, std::string key_prefix,
-                std::function<ReconnectingConnection*()> connection, Listener listener);
+                std::function<ReconnectingConnection*()> connection, LookListener looked,
+                Listener listener);
   ~SettingsWatch();
   SettingsWatch(const SettingsWatch&) = delete;
   SettingsWatch& operator=(const SettingsWatch&) = delete;
@@ -40,6 +44,7 @@ class SettingsWatch {
   const core::Millis interval_;
   const std::string key_prefix_;
   const std::function<ReconnectingConnection*()> connection_;
+  const LookListener looked_;
   const Listener listener_;
   std::unique_ptr<core::Timer> timer_;
   bool asking_ = false;

@@ -29,6 +29,7 @@ class SilentObserver final : public redis::NodeObserver {
   void OnConnectFailed(size_t, const redis::StoreProblem&) override {}
   void OnScriptLoadedAgain(std::string_view) override {}
   void OnConfirmationEnded(bool, core::Micros) override {}
+  void OnLooked(core::Micros, std::optional<core::NodeTime>) override {}
   void OnScriptCallEnded(std::string_view, redis::ScriptCallEnd, core::Micros) override {}
 };
 

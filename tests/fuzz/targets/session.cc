@@ -20,6 +20,7 @@
 #include "support/manual_clock.h"
 #include "support/manual_executor.h"
 #include "support/memory_store.h"
+#include "support/rpc/fake_daemon_view.h"
 #include "telemetry/lock_observer.h"
 
 namespace lockkeeper {
@@ -131,6 +132,7 @@ class Daemon {
   core::Domain domain_{store_, nullptr, clock_, executor_, process_.observer, {}};
   rpc::CurrentLimits limits_{{.max_ttl = core::Millis(60'000)}};
   access::AccessControl access_{process_.rules, [] { return absl::UnixEpoch(); }};
+  const support::FakeDaemonView view_;
   const rpc::ServiceDeps deps_{.loop = executor_,
                                .locks = domain_.locks(),
                                .admin = store_,
@@ -140,7 +142,8 @@ class Daemon {
                                .health = process_.health,
                                .metrics = process_.metrics,
                                .logger = {process_.log, "rpc"},
-                               .facts = {}};
+                               .facts = {},
+                               .daemon = view_};
   rpc::Auditor auditor_{deps_.logger, nullptr};
   rpc::Gate gate_{deps_.limits, access_, clock_, auditor_, process_.metrics, 0xda};
   rpc::CallRecorder recorder_{deps_, auditor_};

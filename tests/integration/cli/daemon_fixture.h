@@ -36,6 +36,24 @@ class Json {
     EXPECT_TRUE(status.ok()) << result.out << result.err;
   }
 
+  Json() = default;
+
+  Json Object(const std::string& field) const {
+    Json object;
+    object.object_ = Value(field).struct_value();
+    return object;
+  }
+  Json Item(const std::string& list, int number) const {
+    Json object;
+    object.object_ = Value(list).list_value().values(number).struct_value();
+    return object;
+  }
+  std::vector<std::string> Texts(const std::string& field) const {
+    const google::protobuf::Value list = Value(field);
+    std::vector<std::string> texts;
+    for (const auto& item : list.list_value().values()) texts.push_back(item.string_value());
+    return texts;
+  }
   bool Has(const std::string& field) const { return object_.fields().contains(field); }
   std::string Text(const std::string& field) const { return Value(field).string_value(); }
   int64_t Number(const std::string& field) const {

@@ -39,6 +39,10 @@ class CountingObserver : public NodeObserver {
   void OnConfirmationEnded(bool is_confirmed, core::Micros) override {
     ++(is_confirmed ? confirmed : not_confirmed);
   }
+  void OnLooked(core::Micros elapsed, std::optional<core::NodeTime> clock) override {
+    const std::lock_guard lock(mutex);
+    looks.emplace_back(elapsed, clock);
+  }
   void OnScriptCallEnded(std::string_view, ScriptCallEnd end, core::Micros) override {
     ++ends[static_cast<size_t>(end)];
   }
@@ -53,7 +57,8 @@ class CountingObserver : public NodeObserver {
   std::atomic<int> not_confirmed = 0;
   std::array<std::atomic<int>, 4> ends{};
   std::mutex mutex;
-  std::vector<std::string> losses;  // Why connections were lost. Guarded by mutex.
+  std::vector<std::string> losses;  // Why connections were lost. Guarded by mutex, as the next.
+  std::vector<std::pair<core::Micros, std::optional<core::NodeTime>>> looks;
 };
 
 class NodeHarness {

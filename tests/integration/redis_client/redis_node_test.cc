@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
+#include <utility>
 
+#include "absl/time/clock.h"
 #include "node_harness.h"
+#include "support/process/cli_process.h"
 #include "support/process/redis_server.h"
 
 namespace lockkeeper::redis {
@@ -30,6 +34,27 @@ TEST(RedisNodeTest, BecomesReachableAndTellsTheVersion) {
   EXPECT_EQ(health.server_version, "Redis " + server.Info("server", "redis_version"));
   EXPECT_EQ(health.problem, "");
   EXPECT_FALSE(health.refused);
+}
+
+TEST(RedisNodeTest, LooksTellTheServersClockAndHowLongItTook) {
+  const auto wall_micros = [] { return absl::ToUnixMicros(absl::Now()); };
+  RedisServer server;
+  const int64_t before = wall_micros();
+  NodeHarness harness(
+      server.url(), [](RedisNodeOptions& options) { options.settings_interval = core::Millis(1); });
+
+  std::optional<std::pair<core::Micros, std::optional<core::NodeTime>>> look;
+  ASSERT_TRUE(support::WaitUntil([&] {
+    const std::lock_guard lock(harness.observed().mutex);
+    if (!harness.observed().looks.empty()) look = harness.observed().looks.back();
+    return look.has_value();
+  }));
+
+  ASSERT_TRUE(look->second);
+  EXPECT_GE(look->second->micros, before);
+  EXPECT_LE(look->second->micros, wall_micros());
+  EXPECT_GT(look->first, core::Micros(0));
+  EXPECT_LE(look->first, core::Micros(wall_micros() - before));
 }
 
 TEST(RedisNodeTest, EveryLaneIsAConnectionWithAName) {

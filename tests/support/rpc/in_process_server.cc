@@ -36,7 +36,11 @@ rpc::ServiceDeps InProcessServer::Deps() {
                 .started = {1'700'000'000'000'000},
                 .store_kind = "redis",
                 .store_address = "127.0.0.1:6379",
-                .record_retention = core::Millis(300'000)},
+                .record_retention = core::Millis(300'000),
+                .started_at = started_at_,
+                .http_address = "127.0.0.1:7601",
+                .store_settings = {{"store.key_prefix", "lk:"}}},
+      .daemon = view_,
   };
 }
 

@@ -16,6 +16,7 @@
 #include "rpc/server.h"
 #include "support/process/temporary_directory.h"
 #include "support/rpc/captured_log.h"
+#include "support/rpc/fake_daemon_view.h"
 #include "support/rpc/scripted_store.h"
 #include "telemetry/health_board.h"
 #include "telemetry/lock_observer.h"
@@ -42,6 +43,7 @@ class InProcessServer {
   access::AccessControl& access() { return access_; }
   core::LockManager& locks() { return domain_.locks(); }  // On the loop's thread.
   rpc::CurrentLimits& limits() { return limits_; }
+  FakeDaemonView& view() { return view_; }
   rpc::Server& server() { return *server_; }
   rpc::ServiceDeps Deps();
 
@@ -62,6 +64,8 @@ class InProcessServer {
   core::Domain domain_{store_, &store_, loop_, loop_, observer_, {}};
   rpc::CurrentLimits limits_{{.max_ttl = core::Millis(60'000)}};
   access::AccessControl access_{std::make_shared<access::Rulebook>(), [] { return absl::Now(); }};
+  FakeDaemonView view_;
+  const core::Instant started_at_ = loop_.Now();
   TemporaryDirectory directory_;
   std::unique_ptr<rpc::Server> server_;
 };

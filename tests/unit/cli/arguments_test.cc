@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <vector>
+
+#include "support/source_tree.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -234,8 +238,9 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
 }
 
 TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
-  for (const char* command : {"acquire", "extend", "release", "fence", "get", "is-held", "list",
-                              "force-release", "health", "whoami", "can", "token", "run"}) {
+  for (const char* command :
+       {"acquire", "extend", "release", "fence", "get", "is-held", "list", "force-release",
+        "end-quarantine", "health", "info", "whoami", "can", "token", "run"}) {
     const std::string help = HelpOf({command, "--help"});
     for (const char* part :
          {"--server ADDRESS", "--output FORMAT", "--timeout DURATION", "--quiet", "Exit codes: "}) {
@@ -246,6 +251,46 @@ TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
   const std::string run = HelpOf({"run", "--help"});
   for (const char* part : {"NAME -- COMMAND", "LOCKKEEPER_FENCING_TOKEN", "126", "127", "70"}) {
     EXPECT_NE(run.find(part), std::string::npos) << part << " is not in " << run;
+  }
+}
+
+// The words of each line of `text` that begins with two spaces, between two headings.
+std::vector<std::string> FirstWords(const std::string& text, const std::string& from,
+                                    const std::string& to) {
+  std::vector<std::string> words;
+  const size_t begin = text.find(from);
+  if (begin == std::string::npos) return words;
+  std::istringstream lines(text.substr(begin, text.find(to, begin) - begin));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() > 2 && line.starts_with("  ") && line[2] != ' ') {
+      words.push_back(line.substr(2, line.find(' ', 2) - 2));
+    }
+  }
+  return words;
+}
+
+TEST_F(ArgumentsTest, PageHasEachCommandWithItsOptions) {
+  const std::string page = support::ReadSourceFile("docs/reference/cli.md");
+  const size_t block = page.find("```\nacquire");
+  ASSERT_NE(block, std::string::npos);
+  const std::string synopsis = page.substr(block, page.find("\n```", block + 3) - block);
+
+  const std::vector<std::string> commands = FirstWords(HelpOf({"--help"}), "Subcommands:", "\n\n");
+  ASSERT_GT(commands.size(), 15U);
+  for (const std::string& command : commands) {
+    const size_t line = synopsis.find("\n" + command);
+    ASSERT_NE(line, std::string::npos) << command;
+    // Up to the next line that is not indented.
+    size_t end = line;
+    do {
+      end = synopsis.find('\n', end + 1);
+    } while (end != std::string::npos && synopsis.substr(end, 2) == "\n ");
+    const std::string entry = synopsis.substr(line, end - line);
+    for (std::string option : FirstWords(HelpOf({command, "--help"}), "Options:", "\n\n")) {
+      if (!option.starts_with("--")) continue;
+      option.erase(std::min(option.find(','), option.size()));
+      EXPECT_NE(entry.find(option), std::string::npos) << option << " of " << command;
+    }
   }
 }
 

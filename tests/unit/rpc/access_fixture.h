@@ -100,6 +100,7 @@ class AccessTest : public testing::Test {
                         .metrics = server_.metrics(),
                         .logger = server_.Deps().logger,
                         .facts = {},
+                        .daemon = server_.view(),
                         .reflection = reflection_};
     own_server_ = *Server::Start({listen}, std::move(deps), options);
     return own_server_->addresses().front().ToString();

@@ -299,6 +299,51 @@ TEST_F(AdminServiceTest, ServerInfoTellsFactsAndHealth) {
   EXPECT_EQ(response.record_retention().seconds(), 300);
 }
 
+TEST_F(AdminServiceTest, ServerInfoTellsWhatTheDaemonDoesAndIsSetTo) {
+  server_.view().certificates = {{"server", 1'800'000'000}};
+  server_.view().refused = {{"access", "policy.yaml:3: no such verb"}};
+  server_.metrics().sessions().Set(3);
+  server_.metrics().session_leases().Set(12);
+  server_.metrics().waiters().Set(5);
+  const int64_t before = absl::ToUnixSeconds(server_.access().Now());
+  admin::v1::GetServerInfoResponse response;
+
+  ASSERT_TRUE(stub_->GetServerInfo(&context_, {}, &response).ok());
+
+  EXPECT_GE(response.current_time().seconds(), before);
+  EXPECT_LE(response.current_time().seconds(), absl::ToUnixSeconds(server_.access().Now()));
+  EXPECT_GT(response.uptime().seconds() + response.uptime().nanos(), 0);
+  EXPECT_LT(response.uptime().seconds(), 600);
+  ASSERT_THAT(response.grpc_addresses(), SizeIs(1));
+  EXPECT_EQ(response.grpc_addresses(0), server_.server().addresses().front().ToString());
+  EXPECT_EQ(response.http_address(), "127.0.0.1:7601");
+  EXPECT_EQ(response.sessions(), 3);
+  EXPECT_EQ(response.session_leases(), 12);
+  EXPECT_EQ(response.waiters(), 5);
+  ASSERT_THAT(response.certificates(), SizeIs(1));
+  EXPECT_EQ(response.certificates(0).name(), "server");
+  EXPECT_EQ(response.certificates(0).expire_time().seconds(), 1'800'000'000);
+  ASSERT_THAT(response.refused_files(), SizeIs(1));
+  EXPECT_EQ(response.refused_files(0).files(), "access");
+  EXPECT_EQ(response.refused_files(0).problem(), "policy.yaml:3: no such verb");
+  EXPECT_EQ(response.store().settings().at("store.key_prefix"), "lk:");
+  EXPECT_FALSE(response.policy().restricts());
+  EXPECT_EQ(response.policy().tokens(), 0);
+}
+
+TEST_F(AdminServiceTest, ServerInfoTellsWhatTheLastLookAtTheStoreHasMeasured) {
+  server_.health().ReportStore([](telemetry::StoreStatus& status) { status.reachable = true; });
+  server_.health().ReportLook(
+      {.latency = core::Micros(1'500), .clock_ahead = core::Micros(-2'250'000)});
+  admin::v1::GetServerInfoResponse response;
+
+  ASSERT_TRUE(stub_->GetServerInfo(&context_, {}, &response).ok());
+
+  EXPECT_EQ(response.store().latency().nanos(), 1'500'000);
+  EXPECT_EQ(response.store().clock_ahead().seconds(), -2);
+  EXPECT_EQ(response.store().clock_ahead().nanos(), -250'000'000);
+}
+
 TEST_F(AdminServiceTest, ServerInfoSaysSinceWhenUntilWhenAndWhyNothingIsGranted) {
   server_.health().ReportStore([](telemetry::StoreStatus& status) {
     status.reachable = true;

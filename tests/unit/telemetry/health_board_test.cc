@@ -226,6 +226,28 @@ TEST_F(HealthBoardTest, ListenersHearThePresentAndEachChange) {
                                  HasSubstr("draining"), HasSubstr("draining")));
 }
 
+// What was measured of a store says nothing of the one that comes back.
+TEST_F(HealthBoardTest, LooksCountWhileTheStoreIsThere) {
+  HealthBoard board(log_.logger(), metrics_);
+  int heard = 0;
+  const HealthSubscription subscription = board.Subscribe([&](const Health&) { ++heard; });
+  const StoreLook look{.latency = core::Micros(300), .clock_ahead = core::Micros(-2'000)};
+
+  board.ReportLook(look);
+  EXPECT_FALSE(board.LastLook());
+
+  board.ReportStore(Up());
+  board.ReportLook(look);
+  ASSERT_TRUE(board.LastLook());
+  EXPECT_EQ(board.LastLook()->latency, core::Micros(300));
+  EXPECT_EQ(board.LastLook()->clock_ahead, core::Micros(-2'000));
+  EXPECT_EQ(heard, 2) << "a look is no change";
+
+  board.ReportStore(Down("refused"));
+  board.ReportStore(Up());
+  EXPECT_FALSE(board.LastLook());
+}
+
 TEST_F(HealthBoardTest, ListenersHearNothingAfterTheirSubscription) {
   HealthBoard board(log_.logger(), metrics_);
   int heard_by_first = 0;

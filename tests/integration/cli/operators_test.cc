@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands of operators against real daemons: info.
+#include <gmock/gmock.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon_fixture.h"
+
+namespace lockkeeper {
+namespace {
+
+using support::CliResult;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class CliOperatorsTest : public CliDaemonTest {};
+
+TEST_F(CliOperatorsTest, InfoTellsTheDaemonItsStoreAndItsSettings) {
+  // The daemon looks at its store once a second.
+  CliResult looked;
+  ASSERT_TRUE(support::WaitUntil(
+      [&] { return Json(looked = RunJson({"info"})).Object("store").Has("latency_us"); }));
+  EXPECT_EQ(looked.exit_code, 0) << looked.out;
+  const Json info(looked);
+  EXPECT_EQ(info.Text("outcome"), "info");
+  EXPECT_EQ(info.Text("daemon_id").size(), 16U);
+  EXPECT_GT(info.Number("uptime_ms"), 0);
+  EXPECT_EQ(info.Texts("grpc_addresses"), std::vector<std::string>{daemon_->GrpcAddress()});
+  EXPECT_EQ(info.Text("http_address"), daemon_->HttpAddress());
+  EXPECT_FALSE(info.Flag("draining"));
+  EXPECT_EQ(info.ItemsOf("certificates"), 0);
+  EXPECT_FALSE(info.Object("policy").Flag("restricts"));
+  const Json store = info.Object("store");
+  EXPECT_TRUE(store.Flag("reachable"));
+  EXPECT_EQ(store.Text("kind"), "redis");
+  EXPECT_THAT(store.Text("address"), HasSubstr(redis_.socket_path()));
+  EXPECT_THAT(store.Text("server_version"), StartsWith("Redis "));
+  EXPECT_EQ(store.Text("assurance"), "memory");
+  EXPECT_EQ(store.Number("epoch"), 1);
+  EXPECT_EQ(store.Object("settings").Text("store.key_prefix"), "lk:");
+  EXPECT_EQ(store.Object("settings").Text("store.first_use_wait"), "0s");
+  EXPECT_GT(store.Number("latency_us"), 0);
+  EXPECT_LT(std::abs(store.Number("clock_ahead_ms")), 1'000) << "the clock of one machine";
+}
+
+TEST_F(CliOperatorsTest, InfoForPeopleHasALineForEachThing) {
+  const std::string text = Run({"info"}).out;
+
+  EXPECT_THAT(text,
+              AllOf(StartsWith("lockkeeperd 0."), HasSubstr("\n  state          serving\n"),
+                    HasSubstr("\n  grpc           127.0.0.1:"),
+                    HasSubstr("\n  store          redis "), HasSubstr("\n  quarantine     none\n"),
+                    HasSubstr("\n  sessions       0, which keep 0 leases\n"),
+                    HasSubstr("\n  policy         none: everybody"),
+                    HasSubstr("\n  settings       store.assume none\n")));
+
+  redis_.Run({"FLUSHALL"});
+  ASSERT_TRUE(support::WaitUntil(
+      [&] { return Run({"info"}).out.find("\n  quarantine     until 2") != std::string::npos; }));
+}
+
+}  // namespace
+}  // namespace lockkeeper
