@@ -11,6 +11,7 @@
 
 #include "cli/lines.h"
 #include "cli/lock_commands.h"
+#include "cli/lock_listing.h"
 #include "cli/lock_view.h"
 #include "cli/server_info.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -22,9 +23,6 @@ namespace {
 
 using admin::v1::AdminService;
 
-// The largest page that the server gives.
-constexpr int64_t kPageSize = 1000;
-
 // Why the daemon does not serve, or grants nothing new, for people.
 std::string ProblemOf(const admin::v1::GetServerInfoResponse& info, bool is_serving) {
   if (is_serving) return info.store().grant_problem();
@@ -33,15 +31,8 @@ std::string ProblemOf(const admin::v1::GetServerInfoResponse& info, bool is_serv
   return info.store().reachable() ? "" : "the store cannot be reached";
 }
 
-// The text for a lock that may be held although no lease is known: the store may have forgotten
-// leases.
-std::string NotKnownFor(const google::protobuf::Duration& quarantine_left) {
-  return " not known for another " + text::InWords(Millis(quarantine_left)) +
-         ": the store may have forgotten leases, which their holders can still prove";
-}
-
 Report NotKnown(const admin::v1::GetLockResponse& response, const std::string& name) {
-  return ErrorReport(absl::UnavailableError("whether `" + name + "` is held is" +
+  return ErrorReport(absl::UnavailableError("whether `" + name + "` is held is " +
                                             NotKnownFor(response.quarantine_left())),
                      name);
 }
@@ -101,49 +92,6 @@ Report IsHeld(AdminConnection& connection, const IsHeldCommand& command) {
   } else {
     report.json.Set("name", command.name);
   }
-  return report;
-}
-
-Report List(AdminConnection& connection, const ListCommand& command) {
-  const auto stub = AdminService::NewStub(connection.channel());
-  admin::v1::ListLocksRequest request;
-  request.set_prefix(command.prefix);
-  std::vector<JsonObject> locks;
-  std::string lines;
-  int64_t unreadable = 0;
-  std::optional<google::protobuf::Duration> quarantine_left;
-  while (true) {
-    const int64_t left =
-        command.limit ? *command.limit - static_cast<int64_t>(locks.size()) : kPageSize;
-    request.set_page_size(static_cast<int32_t>(std::min(left, kPageSize)));
-    admin::v1::ListLocksResponse response;
-    const absl::Status status = connection.Call([&](grpc::ClientContext& context) {
-      return stub->ListLocks(&context, request, &response);
-    });
-    if (!status.ok()) return ErrorReport(status, "");
-    for (const admin::v1::Lock& lock : response.locks()) {
-      SetLock(lock, locks.emplace_back());
-      lines += (lines.empty() ? "" : "\n") + LockLine(lock);
-    }
-    unreadable += response.unreadable();
-    if (response.has_quarantine_left()) quarantine_left = response.quarantine_left();
-    request.set_page_token(response.next_page_token());
-    const bool is_full = command.limit && static_cast<int64_t>(locks.size()) >= *command.limit;
-    if (response.next_page_token().empty() || is_full) break;
-  }
-  if (unreadable > 0) {
-    lines += (lines.empty() ? "" : "\n") + std::string("unreadable records: ") +
-             std::to_string(unreadable);
-  }
-  const bool has_more = !request.page_token().empty();
-  if (has_more) lines += "\nthere are more";
-  if (quarantine_left) {
-    lines += (lines.empty() ? "" : "\n") + std::string("whether others are held is") +
-             NotKnownFor(*quarantine_left);
-  }
-  Report report("listed", ExitCode::kDone, lines);
-  report.json.Set("locks", locks).Set("unreadable", unreadable).Set("more", has_more);
-  if (quarantine_left) report.json.Set("quarantine_left_ms", Millis(*quarantine_left).count());
   return report;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands that look at locks and break them: get, is-held, list, force-release, health.
+// The commands that look at locks and break them: get, is-held, force-release,
+// end-quarantine, health.
 #pragma once
 
 #include <string>
@@ -15,7 +16,6 @@ namespace lockkeeper::cli {
 
 Report Get(AdminConnection& connection, const GetCommand& command);
 Report IsHeld(AdminConnection& connection, const IsHeldCommand& command);
-Report List(AdminConnection& connection, const ListCommand& command);
 Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& command);
 Report EndQuarantine(AdminConnection& connection, const EndQuarantineCommand& command);
 Report Health(AdminConnection& connection);

@@ -83,6 +83,7 @@ struct Grammar {
   GetCommand get;
   IsHeldCommand is_held;
   ListCommand list;
+  WhoCommand who;
   ForceReleaseCommand force_release;
   EndQuarantineCommand end_quarantine;
   CanCommand can;
@@ -199,11 +200,16 @@ void Grammar::AddLookCommands() {
   AddName(*command, is_held.name);
 
   command = AddCommand("list", "list the locks that are held, closed or waited for");
-  command->add_option("--prefix", list.prefix, "literal beginning of the names")->type_name("TEXT");
+  AddPrefix(*command, list.prefix);
   AddInteger(*command, "--limit", "most locks to list (default: all)", [this](int64_t limit) {
     if (limit < 1) throw CLI::ValidationError("--limit", "must be at least 1");
     list.limit = limit;
   })->type_name("N");
+
+  command = AddCommand("who", "show who holds which locks");
+  command->add_option("PRINCIPAL", who.principal, "only this one; anonymous: who proved nothing")
+      ->type_name("");
+  AddPrefix(*command, who.prefix);
 
   command = AddCommand("force-release", "end the lease of somebody else; leaves an audit record");
   AddName(*command, force_release.name);
@@ -306,6 +312,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "get") return get;
   if (name == "is-held") return is_held;
   if (name == "list") return list;
+  if (name == "who") return who;
   if (name == "force-release") return force_release;
   if (name == "end-quarantine") return end_quarantine;
   if (name == "info") return InfoCommand();

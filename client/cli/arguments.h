@@ -66,6 +66,11 @@ struct ListCommand {
   std::optional<int64_t> limit;
 };
 
+struct WhoCommand {
+  std::string principal;  // Empty: all.
+  std::string prefix;
+};
+
 struct ForceReleaseCommand {
   std::string name;
   std::string reason;
@@ -108,7 +113,7 @@ struct RunCommand : LeaseOptions {
 
 using Command =
     std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
-                 IsHeldCommand, ListCommand, ForceReleaseCommand, EndQuarantineCommand,
+                 IsHeldCommand, ListCommand, WhoCommand, ForceReleaseCommand, EndQuarantineCommand,
                  HealthCommand, InfoCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.

@@ -13,6 +13,7 @@
 #include "cli/admin_commands.h"
 #include "cli/arguments.h"
 #include "cli/lock_commands.h"
+#include "cli/lock_listing.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/run/run_command.h"
@@ -68,6 +69,9 @@ struct Runner {
   }
   Report operator()(const ListCommand& command) const {
     return WithAdmin("", [&](AdminConnection& connection) { return List(connection, command); });
+  }
+  Report operator()(const WhoCommand& command) const {
+    return WithAdmin("", [&](AdminConnection& connection) { return Who(connection, command); });
   }
   Report operator()(const ForceReleaseCommand& command) const {
     return WithAdmin(command.name, [&](AdminConnection& connection) {

@@ -42,6 +42,7 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
      "A free lock is shown for a while after it was held. Use is-held in scripts."},
     {"is-held", "Exit codes: 0 held, 69 unavailable, 76 not held."},
     {"list", "Exit codes: 0 listed, 69 unavailable."},
+    {"who", "Exit codes: 0 shown, 69 unavailable."},
     {"force-release", "Exit codes: 0 ended or opened, 69 unavailable, 76 no lease was live."},
     {"end-quarantine", "Exit codes: 0 ended, 69 unavailable, 76 no quarantine of this epoch runs."},
     {"health", "Exit codes: 0 serving, 69 not serving or unavailable."},

@@ -76,6 +76,10 @@ void AddName(CLI::App& app, std::string& name) {
   app.add_option("NAME", name, "name of the lock")->required()->type_name("");
 }
 
+void AddPrefix(CLI::App& app, std::string& prefix) {
+  app.add_option("--prefix", prefix, "literal beginning of the names")->type_name("TEXT");
+}
+
 void AddLeaseId(CLI::App& app, std::string& lease_id) {
   app.add_option("LEASE_ID", lease_id, "lease id that `acquire` printed")
       ->required()

@@ -35,6 +35,7 @@ void AddDuration(CLI::App& app, const std::string& option, const std::string& te
 CLI::Option* AddInteger(CLI::App& app, const std::string& option, const std::string& text,
                         const std::function<void(int64_t)>& set);
 void AddName(CLI::App& app, std::string& name);
+void AddPrefix(CLI::App& app, std::string& prefix);
 void AddLeaseId(CLI::App& app, std::string& lease_id);
 // `default_owner`: in words.
 void AddLeaseOptions(CLI::App& app, const std::string& default_owner, LeaseOptions& options);

@@ -29,6 +29,7 @@ constexpr auto kFields = std::to_array<std::pair<std::string_view, std::string_v
     {"reassertion", "--reassertion"},
     {"prefix", "--prefix"},
     {"page_size", "--limit"},
+    {"holder_principal", "PRINCIPAL"},
     {"reason", "--reason"},
 });
 

@@ -70,12 +70,16 @@ class ListLocksReactor final : public UnaryReactor<Verb::kList, admin::v1::ListL
           });
         });
   }
-  // Leaves out the locks that the caller may not list and inspect. Where it may not see all, it is
-  // not told how many records cannot be read either.
+  // Leaves out the locks of other principals than the one that was asked for, and those that the
+  // caller may not list and inspect. Where it may not see all, it is not told how many records
+  // cannot be read either.
   void KeepVisible(core::LockPage& page) {
     const access::Rights& rights = context().caller().rights();
+    const std::string& wanted = request().holder_principal;
+    const std::string_view stored = wanted == access::kAnonymous ? "" : std::string_view(wanted);
     std::erase_if(page.locks, [&](const core::LockInfo& lock) {
-      return !rights.Allows(access::Verb::kList, lock.name) ||
+      return (!wanted.empty() && lock.principal != stored) ||
+             !rights.Allows(access::Verb::kList, lock.name) ||
              !rights.Allows(access::Verb::kInspect, lock.name);
     });
     const bool sees_all = rights.AllowsAllBelow(access::Verb::kList, request().prefix) &&

@@ -30,7 +30,7 @@ absl::Status CheckRightFor(const Caller& caller, const core::FenceRequest& reque
 absl::Status CheckRightFor(const Caller& caller, const InspectRequest& request) {
   return CheckRight(caller, Needed::kInspect, request.name);
 }
-absl::Status CheckRightFor(const Caller& caller, const core::ListRequest& request) {
+absl::Status CheckRightFor(const Caller& caller, const ListRequest& request) {
   return CheckRight(caller, Needed::kList, request.prefix);
 }
 absl::Status CheckRightFor(const Caller& caller, const ForceReleaseRequest& request) {

@@ -161,7 +161,12 @@ struct Validator {
   absl::Status operator()(const InspectRequest& request) const {
     return core::ValidateName("name", request.name);
   }
-  absl::Status operator()(const core::ListRequest& request) const {
+  absl::Status operator()(const ListRequest& request) const {
+    if (auto status = core::ValidateText("holder_principal", request.holder_principal,
+                                         access::kPrincipalBytesMax);
+        !status.ok()) {
+      return status;
+    }
     return core::Validate(request);
   }
   absl::Status operator()(const ForceReleaseRequest& request) const {
@@ -276,10 +281,11 @@ void Read(const admin::v1::GetLockRequest& from, Operation& to) {
 }
 
 void Read(const admin::v1::ListLocksRequest& from, Operation& to) {
-  auto& request = New<core::ListRequest>(to);
+  auto& request = New<ListRequest>(to);
   request.prefix = from.prefix();
   request.page_size = from.page_size() == 0 ? core::limits::kPageSizeDefault : from.page_size();
   request.page_token = from.page_token();
+  request.holder_principal = from.holder_principal();
   request.ended = from.include_ended() ? core::EndedLocks::kInclude : core::EndedLocks::kLeaveOut;
 }
 

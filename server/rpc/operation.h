@@ -47,6 +47,10 @@ struct InspectRequest {
   core::Instant deadline;
 };
 
+struct ListRequest : core::ListRequest {
+  std::string holder_principal;  // Only locks of this one. Empty: of all.
+};
+
 // With the reason and the administrator's name, which only go into the audit record.
 struct ForceReleaseRequest : core::ForceReleaseRequest {
   std::string reason;
@@ -80,7 +84,7 @@ struct Holds {
 struct Operation {
   // In the order of the verbs.
   std::variant<core::AcquireRequest, core::ExtendRequest, core::ReleaseRequest, core::FenceRequest,
-               InspectRequest, core::ListRequest, ForceReleaseRequest, EndQuarantineRequest,
+               InspectRequest, ListRequest, ForceReleaseRequest, EndQuarantineRequest,
                ServerInfoRequest, CheckAccessRequest, OpenSessionRequest>
       request;
   // Why the message could not be read: INVALID_FIELD. OK if it could.

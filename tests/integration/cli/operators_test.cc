@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of operators against real daemons: info.
+// The commands of operators against real daemons: info, who.
 #include <gmock/gmock.h>
 #include <sys/types.h>
 
@@ -65,6 +65,31 @@ TEST_F(CliOperatorsTest, InfoForPeopleHasALineForEachThing) {
   redis_.Run({"FLUSHALL"});
   ASSERT_TRUE(support::WaitUntil(
       [&] { return Run({"info"}).out.find("\n  quarantine     until 2") != std::string::npos; }));
+}
+
+TEST_F(CliOperatorsTest, WhoGroupsTheLocksByTheirHolders) {
+  EXPECT_EQ(Run({"who"}).out, "nobody holds a lock\n");
+
+  Hold("jobs/b");
+  Hold("jobs/a");
+  const std::string released = Hold("other");
+  ASSERT_EQ(Run({"release", "other", released}).exit_code, 0);
+
+  const CliResult text = Run({"who"});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out,
+              testing::MatchesRegex("anonymous: 2 locks\n  jobs/a  held .*\n  jobs/b  held .*\n"));
+  const Json found(RunJson({"who", "anonymous", "--prefix", "jobs/a"}));
+  EXPECT_EQ(found.Text("outcome"), "who");
+  ASSERT_EQ(found.ItemsOf("holders"), 1);
+  EXPECT_EQ(found.Item("holders", 0).Text("principal"), "anonymous");
+  ASSERT_EQ(found.Item("holders", 0).ItemsOf("locks"), 1);
+  EXPECT_EQ(found.Item("holders", 0).Item("locks", 0).Text("name"), "jobs/a");
+
+  EXPECT_EQ(Run({"who", "ci"}).out, "ci holds no lock\n");
+  const CliResult wrong = RunJson({"who", std::string(257, 'p')});
+  EXPECT_EQ(wrong.exit_code, 65);
+  EXPECT_THAT(Json(wrong).Text("message"), StartsWith("PRINCIPAL: "));
 }
 
 }  // namespace

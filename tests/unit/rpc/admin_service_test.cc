@@ -122,6 +122,44 @@ TEST_F(AdminServiceTest, ListLocksAnswersAPage) {
   EXPECT_EQ(response.next_page_token(), "more");
 }
 
+TEST_F(AdminServiceTest, ListLocksLeavesOutTheLocksOfOtherPrincipals) {
+  store().on_list = [this](const core::ListRequest&, auto done) {
+    store().AnswerLater<core::LockPage>(
+        std::move(done),
+        core::LockPage{
+            {{.name = "a", .principal = "ci"}, {.name = "b", .principal = "cig"}, {.name = "c"}},
+            "more"});
+  };
+  const auto names_of = [this](const std::string& principal) {
+    admin::v1::ListLocksRequest request;
+    request.set_holder_principal(principal);
+    admin::v1::ListLocksResponse response;
+    grpc::ClientContext context;
+    EXPECT_TRUE(stub_->ListLocks(&context, request, &response).ok());
+    EXPECT_EQ(response.next_page_token(), "more");
+    std::string names;
+    for (const admin::v1::Lock& lock : response.locks()) names += lock.name();
+    return names;
+  };
+
+  EXPECT_EQ(names_of("ci"), "a");
+  EXPECT_EQ(names_of("anonymous"), "c");
+  EXPECT_EQ(names_of("nobody"), "");
+  EXPECT_EQ(names_of(""), "abc");
+}
+
+TEST_F(AdminServiceTest, ListLocksRejectsAPrincipalThatNobodyCanHave) {
+  admin::v1::ListLocksRequest request;
+  request.set_holder_principal(std::string(257, 'p'));
+  admin::v1::ListLocksResponse response;
+
+  const grpc::Status status = stub_->ListLocks(&context_, request, &response);
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("holder_principal: "));
+  EXPECT_THAT(status.error_message(), HasSubstr("256"));
+}
+
 TEST_F(AdminServiceTest, ForceReleaseLeavesAnAuditRecord) {
   store().on_force_release = [this](const core::ForceReleaseRequest&, auto done) {
     store().AnswerLater<core::ForceReleaseAnswer>(

@@ -269,7 +269,7 @@ TEST(OperationTest, GetLockNeedsAName) {
 }
 
 TEST(OperationTest, ListLocksHasDefaults) {
-  core::ListRequest request;
+  ListRequest request;
 
   ASSERT_TRUE(ReadInto(admin::v1::ListLocksRequest{}, request).ok());
 
@@ -285,7 +285,8 @@ TEST(OperationTest, ListLocksCarriesAllFields) {
   from.set_page_size(7);
   from.set_page_token("t");
   from.set_include_ended(true);
-  core::ListRequest request;
+  from.set_holder_principal("ci");
+  ListRequest request;
 
   ASSERT_TRUE(ReadInto(from, request).ok());
 
@@ -293,10 +294,11 @@ TEST(OperationTest, ListLocksCarriesAllFields) {
   EXPECT_EQ(request.page_size, 7);
   EXPECT_EQ(request.page_token, "t");
   EXPECT_EQ(request.ended, core::EndedLocks::kInclude);
+  EXPECT_EQ(request.holder_principal, "ci");
 }
 
 TEST(OperationTest, BadListFieldsAreNamed) {
-  core::ListRequest request;
+  ListRequest request;
   admin::v1::ListLocksRequest from;
   from.set_page_size(-1);
   EXPECT_EQ(core::FieldOf(ReadInto(from, request)), "page_size");
