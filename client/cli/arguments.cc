@@ -236,6 +236,7 @@ void Grammar::AddLookCommands() {
 
   AddCommand("health", "show whether the daemon serves");
   AddCommand("info", "show what the daemon is, does and is set to");
+  AddCommand("doctor", "look at each server, and say what is wrong and what to do");
 }
 
 void Grammar::AddAccessCommands() {
@@ -316,6 +317,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "force-release") return force_release;
   if (name == "end-quarantine") return end_quarantine;
   if (name == "info") return InfoCommand();
+  if (name == "doctor") return DoctorCommand();
   if (name == "whoami") return WhoamiCommand();
   if (name == "can") return can;
   if (name == "token") return make_token;

@@ -87,6 +87,8 @@ struct HealthCommand {};
 
 struct InfoCommand {};
 
+struct DoctorCommand {};
+
 struct WhoamiCommand {};
 
 struct CanCommand {
@@ -111,10 +113,10 @@ struct RunCommand : LeaseOptions {
   std::vector<std::string> command;
 };
 
-using Command =
-    std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
-                 IsHeldCommand, ListCommand, WhoCommand, ForceReleaseCommand, EndQuarantineCommand,
-                 HealthCommand, InfoCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
+using Command = std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand,
+                             GetCommand, IsHeldCommand, ListCommand, WhoCommand,
+                             ForceReleaseCommand, EndQuarantineCommand, HealthCommand, InfoCommand,
+                             DoctorCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.
 struct Service {

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <iostream>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -12,6 +13,7 @@
 #include "cli/access_commands.h"
 #include "cli/admin_commands.h"
 #include "cli/arguments.h"
+#include "cli/doctor.h"
 #include "cli/lock_commands.h"
 #include "cli/lock_listing.h"
 #include "cli/progress.h"
@@ -87,6 +89,12 @@ struct Runner {
   }
   Report operator()(const InfoCommand&) const {
     return WithAdmin("", [&](AdminConnection& connection) { return Info(connection); });
+  }
+  Report operator()(const DoctorCommand&) const {
+    if (absl::Status status = CheckService(service); !status.ok()) {
+      return ServerOptionReport(status);
+    }
+    return Doctor(service, std::string(GetBuildInfo().version));
   }
   Report operator()(const WhoamiCommand&) const {
     return WithAdmin("", [&](AdminConnection& connection) { return Whoami(connection); });

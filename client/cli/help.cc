@@ -47,6 +47,7 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"end-quarantine", "Exit codes: 0 ended, 69 unavailable, 76 no quarantine of this epoch runs."},
     {"health", "Exit codes: 0 serving, 69 not serving or unavailable."},
     {"info", "Exit codes: 0 shown, 69 unavailable, 77 not allowed (it needs the right admin)."},
+    {"doctor", "Exit codes: 0 all is well, 1 there are warnings, 2 there are errors."},
     {"whoami", "Exit codes: 0 shown, 69 unavailable, 77 the credentials are rejected."},
     {"can",
      "Exit codes: 0 allowed, 69 unavailable, 77 not allowed, or the credentials are rejected."},

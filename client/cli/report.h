@@ -17,6 +17,8 @@ namespace lockkeeper::cli {
 enum class ExitCode {
   kDone = 0,
   kOther = 1,
+  kWarned = 1,  // Of doctor, as the next.
+  kSick = 2,
   kUsage = 64,
   kBadField = 65,
   kUnavailable = 69,  // Or the outcome is unknown.

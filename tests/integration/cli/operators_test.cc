@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of operators against real daemons: info, who.
+// The commands of operators against real daemons: info, who, doctor.
 #include <gmock/gmock.h>
 #include <sys/types.h>
 
@@ -90,6 +90,38 @@ TEST_F(CliOperatorsTest, WhoGroupsTheLocksByTheirHolders) {
   const CliResult wrong = RunJson({"who", std::string(257, 'p')});
   EXPECT_EQ(wrong.exit_code, 65);
   EXPECT_THAT(Json(wrong).Text("message"), StartsWith("PRINCIPAL: "));
+}
+
+TEST_F(CliOperatorsTest, DoctorEndsWithTheWorstThatItFinds) {
+  // The daemon of this test gives a promise up by its setting; the other one does not.
+  const auto careful = std::make_unique<support::DaemonProcess>(support::DaemonProcessOptions{
+      .program = LOCKKEEPERD_PROGRAM,
+      .arguments = {"--redis", redis_.unix_url(), "--listen", "127.0.0.1:0"},
+      .environment = {{"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "1ms"}}});
+  careful->WaitUntilReady();
+  const auto examine = [](const std::string& servers) {
+    return support::RunCli(LOCKKEEPER_PROGRAM, servers, {"--output", "json", "doctor"});
+  };
+
+  const CliResult well = examine(careful->GrpcAddress());
+  EXPECT_EQ(well.exit_code, 0) << well.out;
+  EXPECT_EQ(Json(well).Text("outcome"), "well");
+  EXPECT_GT(Json(well).ItemsOf("findings"), 8);
+
+  const CliResult warned = examine(careful->GrpcAddress() + "," + daemon_->GrpcAddress());
+  EXPECT_EQ(warned.exit_code, 1) << warned.out;
+  EXPECT_EQ(Json(warned).Number("warnings"), 1);
+  EXPECT_THAT(warned.out, HasSubstr("store.first_use_wait is 0s"));
+  EXPECT_THAT(warned.out, HasSubstr("they agree about store, versions and settings"));
+
+  const CliResult failed = examine(careful->GrpcAddress() + ",unix:/nowhere/at/all");
+  EXPECT_EQ(failed.exit_code, 2) << failed.out;
+  EXPECT_EQ(Json(failed).Number("errors"), 1);
+  EXPECT_THAT(Run({"doctor"}).out, HasSubstr("\n  warning settings: store.first_use_wait is 0s"));
+
+  const CliResult wrong =
+      support::RunCli(LOCKKEEPER_PROGRAM, "not an address", {"--output", "json", "doctor"});
+  EXPECT_EQ(wrong.exit_code, 64) << wrong.out;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -102,6 +103,34 @@ TEST_F(CliTlsTest, LocksOverTlsAndMutualTls) {
     const CliResult result = Run(PlaceOf(*mutual), Showing(client_), command);
     EXPECT_EQ(result.exit_code, 0) << result.err;
   }
+}
+
+TEST_F(CliTlsTest, InfoAndDoctorTellOfCertificatesAndOfFilesThatCannotBeUsed) {
+  const auto daemon = Serve("tls://", own_);
+  const std::string place = PlaceOf(*daemon);
+
+  EXPECT_THAT(Run(place, Trusting(), {"info"}).out,
+              HasSubstr("\n  certificate    server: expires 20"));
+  CliResult doctor = Run(place, Trusting(), {"doctor"});
+  EXPECT_EQ(doctor.exit_code, 1) << "it ends tomorrow";
+  EXPECT_THAT(doctor.out,
+              HasSubstr("\n  warning certificate: the certificate `server` expires in "));
+  EXPECT_THAT(doctor.out, HasSubstr("\n  ok      tls: the connection is encrypted\n"));
+
+  std::ofstream(own_.certificate) << "no certificate\n";
+  ASSERT_TRUE(support::WaitUntil([&] {
+    return Run(place, Trusting(), {"info"}).out.find("\n  not in use     server_tls: ") !=
+           std::string::npos;
+  }));
+  doctor = Run(place, Trusting(), {"doctor"});
+  EXPECT_EQ(doctor.exit_code, 1);
+  EXPECT_THAT(doctor.out,
+              HasSubstr("\n  warning files: changed files of server_tls cannot be used"));
+
+  const TestAuthority other("other authority");
+  doctor = Run(place, {"--tls-ca", other.ca_file()}, {"doctor"});
+  EXPECT_EQ(doctor.exit_code, 2);
+  EXPECT_THAT(doctor.out, HasSubstr("\n  error   tls: "));
 }
 
 TEST_F(CliTlsTest, VariablesAreTheSame) {

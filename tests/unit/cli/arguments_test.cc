@@ -240,7 +240,7 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
 TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
   for (const char* command :
        {"acquire", "extend", "release", "fence", "get", "is-held", "list", "who", "force-release",
-        "end-quarantine", "health", "info", "whoami", "can", "token", "run"}) {
+        "end-quarantine", "health", "info", "doctor", "whoami", "can", "token", "run"}) {
     const std::string help = HelpOf({command, "--help"});
     for (const char* part :
          {"--server ADDRESS", "--output FORMAT", "--timeout DURATION", "--quiet", "Exit codes: "}) {

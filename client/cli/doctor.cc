@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/admin_connection.h"
+#include "cli/host_clock.h"
+#include "cli/lines.h"
+#include "cli/server_info.h"
+#include "cli/tls_problem.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "text/duration.h"
+#include "transport/channels.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+using admin::v1::GetServerInfoResponse;
+using admin::v1::StoreInfo;
+using google::protobuf::util::TimeUtil;
+using std::chrono::hours;
+using Severity = Finding::Severity;
+
+// As the alert LockkeeperCertificateExpires.
+constexpr milliseconds kCertificateWarning = hours(14 * 24);
+// What NTP keeps by far; tokens, JWTs and certificates are judged by these clocks.
+constexpr milliseconds kClockWarning{1'000};
+// The leeway of JWTs.
+constexpr milliseconds kClockError{30'000};
+// Every operation takes at least as long.
+constexpr milliseconds kLatencyWarning{100};
+
+// The findings of one server, in the order of the checks.
+class Chart {
+ public:
+  explicit Chart(std::string server) : server_(std::move(server)) {}
+
+  void Add(Severity severity, const char* check, const std::string& text) {
+    findings_.push_back({severity, server_, check, text});
+  }
+  void Ok(const char* check, const std::string& text) { Add(Severity::kOk, check, text); }
+  void Note(const char* check, const std::string& text) { Add(Severity::kNote, check, text); }
+  void Warn(const char* check, const std::string& text) { Add(Severity::kWarning, check, text); }
+  void Fail(const char* check, const std::string& text) { Add(Severity::kError, check, text); }
+
+  std::vector<Finding> Take() && { return std::move(findings_); }
+
+ private:
+  const std::string server_;
+  std::vector<Finding> findings_;
+};
+
+Severity OfClock(milliseconds difference) {
+  if (difference >= kClockError) return Severity::kError;
+  return difference >= kClockWarning ? Severity::kWarning : Severity::kOk;
+}
+
+// "1.5s ahead of", "200ms behind"
+std::string Ahead(milliseconds difference) {
+  const milliseconds size = difference < milliseconds(0) ? -difference : difference;
+  return text::InWords(size) + (difference < milliseconds(0) ? " behind " : " ahead of ");
+}
+
+void JudgeConnection(const Examination& examined, Chart& chart) {
+  if (!examined.reached.ok()) {
+    if (examined.tls_problem) return chart.Fail("tls", *examined.tls_problem);
+    if (!absl::IsUnavailable(examined.reached)) {
+      return chart.Fail("rights", std::string(examined.reached.message()));
+    }
+    return chart.Fail("reach",
+                      absl::StrCat(examined.reached.message(),
+                                   "; does lockkeeperd run there, and does the network let "
+                                   "this host through?"));
+  }
+  chart.Ok("reach", "it answers");
+  if (examined.is_encrypted) return chart.Ok("tls", "the connection is encrypted");
+  if (client::IsOnThisMachine(examined.server)) {
+    return chart.Ok("tls", "the connection does not leave this machine");
+  }
+  chart.Warn("tls",
+             "the connection is in plain text: let the daemon listen on tls:// or mtls:// and name "
+             "tls:// in --server");
+}
+
+void JudgeReadiness(const Examination& examined, Chart& chart) {
+  const bool is_told = examined.told.ok();
+  const StoreInfo& store = examined.info.store();
+  if (is_told && examined.info.draining()) {
+    return chart.Warn("ready", "it drains and is about to stop: use another server");
+  }
+  if (examined.is_serving) return chart.Ok("ready", "it serves");
+  if (!is_told) return chart.Fail("ready", "it does not serve: look at its log");
+  chart.Fail("ready", absl::StrCat("it does not serve: ", store.problem().empty()
+                                                              ? "the store was not looked at yet"
+                                                              : store.problem()));
+}
+
+void JudgeVersions(const GetServerInfoResponse& info, const std::string& version, Chart& chart) {
+  const std::string store = info.store().server_version();
+  if (info.version() != version) {
+    chart.Warn("version", absl::StrCat("the daemon is ", info.version(), " and this program is ",
+                                       version, ": bring both to one version"));
+  } else {
+    chart.Ok("version", absl::StrCat("the daemon and this program are ", version,
+                                     store.empty() ? "" : ", the store is ", store));
+  }
+}
+
+// By how much the daemon's clock is ahead of this host's at least, whenever in the call it was
+// read.
+milliseconds ClockAhead(const Examination& examined) {
+  const absl::Time shown =
+      absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(examined.info.current_time()));
+  if (shown < examined.asked) return absl::ToChronoMilliseconds(shown - examined.asked);
+  if (shown > examined.answered) return absl::ToChronoMilliseconds(shown - examined.answered);
+  return milliseconds(0);
+}
+
+void JudgeClocks(const Examination& examined, Chart& chart) {
+  const milliseconds ahead = ClockAhead(examined);
+  const Severity severity = OfClock(std::max(ahead, -ahead));
+  chart.Add(severity, "clock",
+            severity == Severity::kOk
+                ? "the daemon's clock agrees with this host's"
+                : "the daemon's clock is " + Ahead(ahead) +
+                      "this host's: synchronise both (NTP), since tokens and certificates are "
+                      "judged by them");
+  const StoreInfo& store = examined.info.store();
+  if (!store.has_clock_ahead()) return;
+  const milliseconds store_ahead = Millis(store.clock_ahead());
+  const Severity of_store = OfClock(std::max(store_ahead, -store_ahead));
+  // Nothing compares these two, but a store that is wrong by much is set some day.
+  chart.Add(of_store == Severity::kError ? Severity::kWarning : of_store, "store_clock",
+            of_store == Severity::kOk
+                ? "the store's clock agrees with the daemon's"
+                : "the store's clock is " + Ahead(store_ahead) +
+                      "the daemon's: synchronise both (NTP) slowly, since a step of the store's "
+                      "clock is a quarantine");
+}
+
+void JudgeStore(const StoreInfo& store, Chart& chart) {
+  if (!store.reachable()) {
+    return chart.Fail("store", StoreText(store) + "; see docs/operating/troubleshooting.md");
+  }
+  if (store.has_quarantine_left() && Millis(store.quarantine_left()).count() > 0) {
+    chart.Warn("quarantine",
+               absl::StrCat("nothing new is granted for another ",
+                            text::InWords(Millis(store.quarantine_left())), ": ",
+                            store.last_loss_detail().empty() ? "the store may have forgotten leases"
+                                                             : store.last_loss_detail(),
+                            "; holders go on; if you know that nobody works: lockkeeper "
+                            "end-quarantine --epoch ",
+                            store.epoch()));
+  } else if (!store.grant_problem().empty()) {
+    chart.Fail("store", store.grant_problem());
+  } else {
+    chart.Ok("quarantine", "none");
+  }
+  chart.Ok("store", absl::StrCat(StoreText(store), ", epoch ", store.epoch()));
+  if (store.has_latency()) {
+    const std::string latency = absl::StrCat(
+        "the store answers in ", TimeUtil::DurationToMicroseconds(store.latency()), " us");
+    const bool is_slow = Millis(store.latency()) >= kLatencyWarning;
+    chart.Add(is_slow ? Severity::kWarning : Severity::kOk, "store_latency",
+              is_slow ? latency +
+                            ": every operation takes as long; look at the network and at what "
+                            "else keeps the store busy"
+                      : latency);
+  }
+  // A note that begins with a setting tells what was given up by it.
+  for (const std::string& note : store.notes()) {
+    const bool is_choice = store.settings().contains(note.substr(0, note.find(' ')));
+    chart.Add(is_choice ? Severity::kWarning : Severity::kNote, "settings", note);
+  }
+}
+
+void JudgeCertificates(const GetServerInfoResponse& info, Chart& chart) {
+  for (const auto& certificate : info.certificates()) {
+    const milliseconds left = Millis(certificate.expire_time() - info.current_time());
+    const std::string name = "the certificate `" + certificate.name() + "`";
+    if (left <= milliseconds(0)) {
+      chart.Fail("certificate", name + " has expired: put a new one into its file");
+    } else if (left < kCertificateWarning) {
+      chart.Warn("certificate", name + " expires in " + InDays(left) +
+                                    ": put a new one into its file, which is read by itself");
+    } else {
+      chart.Ok("certificate", name + " expires in " + InDays(left));
+    }
+  }
+}
+
+bool ListensForOthers(const GetServerInfoResponse& info) {
+  return std::any_of(info.grpc_addresses().begin(), info.grpc_addresses().end(),
+                     [](std::string address) {
+                       if (const size_t end = address.find("://"); end != std::string::npos) {
+                         address.erase(0, end + 3);
+                       }
+                       return !client::IsOnThisMachine(address);
+                     });
+}
+
+void JudgePolicy(const GetServerInfoResponse& info, Chart& chart) {
+  const admin::v1::PolicyInfo& policy = info.policy();
+  if (policy.restricts()) {
+    chart.Ok("policy",
+             absl::StrCat(policy.roles(), " roles, ", policy.bindings(), " bindings, ",
+                          policy.jwt_issuers(), " issuers of JWTs, ", policy.tokens(), " tokens"));
+  } else if (ListensForOthers(info)) {
+    chart.Warn("policy",
+               "there is none: everybody who reaches the daemon may do everything; start it with "
+               "--policy (docs/guides/securing.md)");
+  } else {
+    chart.Ok("policy", "there is none, and only programs of its machine reach the daemon");
+  }
+  for (const auto& refused : info.refused_files()) {
+    chart.Warn("files",
+               absl::StrCat("changed files of ", refused.files(),
+                            " cannot be used, and the former ones count: ", refused.problem()));
+  }
+}
+
+const char* WordOf(Severity severity) {
+  switch (severity) {
+    case Severity::kOk:
+      return "ok";
+    case Severity::kNote:
+      return "note";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      break;
+  }
+  return "error";
+}
+
+// The different values of `value_of`, with the first server that has each: "lk: (a:1), x: (b:1)".
+// Empty if there is only one.
+template <typename ValueOf>
+std::string Differences(const std::vector<const Examination*>& told, ValueOf value_of) {
+  std::set<std::string> seen;
+  std::vector<std::string> shown;
+  for (const Examination* each : told) {
+    const std::string value = value_of(each->info);
+    if (seen.insert(value).second) shown.push_back(value + " (" + each->server + ")");
+  }
+  return shown.size() < 2 ? "" : absl::StrJoin(shown, ", ");
+}
+
+std::string SettingOf(const GetServerInfoResponse& info, const std::string& key) {
+  const auto found = info.store().settings().find(key);
+  return found == info.store().settings().end() ? "" : found->second;
+}
+
+Examination Examine(const Service& service, const std::string& server) {
+  Examination examined{.server = server, .is_encrypted = client::UsesTls(server, service.tls)};
+  Service alone = service;
+  alone.servers = {server};
+  auto connection = AdminConnection::Connect(alone);
+  examined.reached = connection.status();
+  if (!connection.ok()) {
+    examined.tls_problem = FindTlsProblem(server, service.tls);
+    return examined;
+  }
+  grpc::health::v1::HealthCheckResponse health;
+  const auto stub = grpc::health::v1::Health::NewStub(connection->channel());
+  examined.reached = connection->Call(
+      [&](grpc::ClientContext& context) { return stub->Check(&context, {}, &health); });
+  examined.is_serving = health.status() == grpc::health::v1::HealthCheckResponse::SERVING;
+  if (!examined.reached.ok()) return examined;
+  examined.asked = HostTime();
+  auto info = AskServerInfo(*connection);
+  examined.answered = HostTime();
+  examined.told = info.status();
+  if (info.ok()) examined.info = *std::move(info);
+  return examined;
+}
+
+}  // namespace
+
+std::vector<Finding> Judge(const Examination& examined, const std::string& version) {
+  Chart chart(examined.server);
+  JudgeConnection(examined, chart);
+  if (!examined.reached.ok()) return std::move(chart).Take();
+  JudgeReadiness(examined, chart);
+  if (!examined.told.ok()) {
+    const bool is_denied = absl::IsPermissionDenied(examined.told);
+    chart.Add(is_denied ? Severity::kWarning : Severity::kError, "rights",
+              absl::StrCat(examined.told.message(),
+                           is_denied ? ": ask for the right `admin` to learn more" : ""));
+    return std::move(chart).Take();
+  }
+  JudgeVersions(examined.info, version, chart);
+  JudgeClocks(examined, chart);
+  JudgeStore(examined.info.store(), chart);
+  JudgeCertificates(examined.info, chart);
+  JudgePolicy(examined.info, chart);
+  return std::move(chart).Take();
+}
+
+std::vector<Finding> Compare(const std::vector<Examination>& examined) {
+  std::vector<const Examination*> told;
+  for (const Examination& each : examined) {
+    if (each.reached.ok() && each.told.ok()) told.push_back(&each);
+  }
+  if (told.size() < 2) return {};
+  Chart chart("");
+  const auto is_embedded = [](const Examination* each) {
+    return each->info.store().kind() == "embedded";
+  };
+  if (std::any_of(told.begin(), told.end(), is_embedded)) {
+    chart.Fail("servers",
+               "an embedded store is known to its daemon only, so the servers do not share their "
+               "locks: give all of them one Redis (--redis)");
+  }
+  const auto compare = [&](Severity severity, const std::string& what, const std::string& remedy,
+                           auto value_of) {
+    const std::string found = Differences(told, value_of);
+    if (!found.empty()) chart.Add(severity, "servers", what + ": " + found + "; " + remedy);
+  };
+  compare(Severity::kError, "the servers do not share their locks, store.key_prefix differs",
+          "set the same one", [](const auto& info) { return SettingOf(info, "store.key_prefix"); });
+  compare(Severity::kWarning, "the servers see different epochs of the store",
+          "do they use one store?",
+          [](const auto& info) { return absl::StrCat("epoch ", info.store().epoch()); });
+  compare(Severity::kWarning, "the daemons have different versions", "finish the upgrade",
+          [](const auto& info) { return info.version(); });
+  compare(Severity::kWarning, "store.assurance differs", "set the same one",
+          [](const auto& info) { return SettingOf(info, "store.assurance"); });
+  compare(Severity::kWarning, "lease.max_ttl differs", "set the same one",
+          [](const auto& info) { return text::InWords(Millis(info.max_ttl())); });
+  std::vector<Finding> findings = std::move(chart).Take();
+  if (findings.empty()) {
+    findings.push_back(
+        {Severity::kOk, "", "servers", "they agree about store, versions and settings"});
+  }
+  return findings;
+}
+
+Report ReportOf(const std::vector<Finding>& findings) {
+  const auto count = [&](Severity severity) {
+    return std::count_if(findings.begin(), findings.end(),
+                         [&](const Finding& each) { return each.severity == severity; });
+  };
+  const int64_t errors = count(Severity::kError);
+  const int64_t warnings = count(Severity::kWarning);
+  std::string text;
+  std::vector<JsonObject> shown;
+  const std::string* server = nullptr;
+  for (const Finding& finding : findings) {
+    if (server == nullptr || *server != finding.server) {
+      absl::StrAppend(&text, finding.server.empty() ? "all servers" : finding.server, "\n");
+    }
+    server = &finding.server;
+    std::string word = WordOf(finding.severity);
+    word.resize(sizeof("warning"), ' ');
+    absl::StrAppend(&text, "  ", word, finding.check, ": ", finding.text, "\n");
+    shown.emplace_back()
+        .Set("server", finding.server)
+        .Set("check", finding.check)
+        .Set("severity", WordOf(finding.severity))
+        .Set("message", finding.text);
+  }
+  absl::StrAppend(&text, errors + warnings == 0
+                             ? "all is well"
+                             : absl::StrCat("errors: ", errors, ", warnings: ", warnings));
+  const ExitCode code = errors > 0     ? ExitCode::kSick
+                        : warnings > 0 ? ExitCode::kWarned
+                                       : ExitCode::kDone;
+  Report report(errors > 0 ? "errors" : warnings > 0 ? "warnings" : "well", code, text);
+  report.json.Set("errors", errors).Set("warnings", warnings).Set("findings", shown);
+  return report;
+}
+
+Report Doctor(const Service& service, const std::string& version) {
+  std::vector<Examination> examined;
+  std::vector<Finding> findings;
+  for (const std::string& server : service.servers) {
+    examined.push_back(Examine(service, server));
+    std::vector<Finding> found = Judge(examined.back(), version);
+    std::move(found.begin(), found.end(), std::back_inserter(findings));
+  }
+  std::vector<Finding> found = Compare(examined);
+  std::move(found.begin(), found.end(), std::back_inserter(findings));
+  return ReportOf(findings);
+}
+
+}  // namespace lockkeeper::cli
