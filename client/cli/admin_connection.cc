@@ -51,7 +51,21 @@ absl::Status AdminConnection::Call(absl::FunctionRef<grpc::Status(grpc::ClientCo
   grpc::ClientContext context;
   client::SetTimeout(context, timeout_);
   if (token_ != nullptr) token_->AddTo(context);
-  return client::StatusOfUncancelled(call(context), address_);
+  const auto set_call = [this](grpc::ClientContext* now) {
+    const std::lock_guard lock(under_way_->mutex);
+    under_way_->call = now;
+    return under_way_->cancelled;
+  };
+  if (set_call(&context)) context.TryCancel();
+  const grpc::Status status = call(context);
+  set_call(nullptr);
+  return client::StatusOfUncancelled(status, address_);
+}
+
+void AdminConnection::Cancel() {
+  const std::lock_guard lock(under_way_->mutex);
+  under_way_->cancelled = true;
+  if (under_way_->call != nullptr) under_way_->call->TryCancel();
 }
 
 }  // namespace lockkeeper::cli

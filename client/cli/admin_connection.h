@@ -7,6 +7,7 @@
 #include <grpcpp/client_context.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -17,7 +18,7 @@
 
 namespace lockkeeper::cli {
 
-// Thread-safety: thread-compatible.
+// Thread-safety: thread-compatible, but for Cancel().
 class AdminConnection {
  public:
   // Connects to the first server that can be reached. All calls go there, since a forced release
@@ -27,8 +28,13 @@ class AdminConnection {
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
+  const std::string& address() const { return address_; }
+
   // Makes one call, with the timeout of the service.
   absl::Status Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call);
+
+  // Ends the call under way, if there is one, and all later ones. Thread-safety: thread-safe.
+  void Cancel();
 
  private:
   AdminConnection(std::shared_ptr<grpc::Channel> channel, std::string address,
@@ -42,6 +48,13 @@ class AdminConnection {
   std::string address_;
   std::shared_ptr<client::TokenFile> token_;  // Null without a token.
   milliseconds timeout_;
+
+  struct UnderWay {
+    std::mutex mutex;  // Guards the next two.
+    grpc::ClientContext* call = nullptr;
+    bool cancelled = false;
+  };
+  std::unique_ptr<UnderWay> under_way_ = std::make_unique<UnderWay>();
 };
 
 }  // namespace lockkeeper::cli

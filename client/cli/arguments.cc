@@ -84,6 +84,7 @@ struct Grammar {
   IsHeldCommand is_held;
   ListCommand list;
   WhoCommand who;
+  TopCommand top;
   ForceReleaseCommand force_release;
   EndQuarantineCommand end_quarantine;
   CanCommand can;
@@ -211,6 +212,21 @@ void Grammar::AddLookCommands() {
       ->type_name("");
   AddPrefix(*command, who.prefix);
 
+  command = AddCommand("top", "show a live table of the locks");
+  AddPrefix(*command, top.prefix);
+  OneOf(command->add_option_function<std::string>(
+            "--sort",
+            [this](const std::string& key) {
+              const auto* found = std::find(kSortKeys.begin(), kSortKeys.end(), key);
+              top.sort = static_cast<SortBy>(found - kSortKeys.begin());
+            },
+            "name, holder, age, left or line (default name)"),
+        kSortKeys)
+      ->type_name("KEY");
+  command->add_option("--filter", top.filter, "show only locks with this in their name or holder")
+      ->type_name("TEXT");
+  command->add_flag("--once", top.once, "print the table once and end");
+
   command = AddCommand("force-release", "end the lease of somebody else; leaves an audit record");
   AddName(*command, force_release.name);
   command->add_option("--reason", force_release.reason, "why, for the audit record")
@@ -314,6 +330,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "is-held") return is_held;
   if (name == "list") return list;
   if (name == "who") return who;
+  if (name == "top") return top;
   if (name == "force-release") return force_release;
   if (name == "end-quarantine") return end_quarantine;
   if (name == "info") return InfoCommand();
@@ -458,6 +475,7 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
     }
     grammar.run.command = std::move(command);
   }
+  if (grammar.output != "text") grammar.top.once = true;
   grammar.service.servers = ServersOf(grammar.service.servers);
   return Arguments{.service = std::move(grammar.service),
                    .output = FormatOf(grammar.output),

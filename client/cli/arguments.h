@@ -71,6 +71,15 @@ struct WhoCommand {
   std::string prefix;
 };
 
+enum class SortBy { kName, kHolder, kAge, kLeft, kLine };
+
+struct TopCommand {
+  std::string prefix;
+  SortBy sort = SortBy::kName;
+  std::string filter;  // Part of a lock's name or holder.
+  bool once = false;
+};
+
 struct ForceReleaseCommand {
   std::string name;
   std::string reason;
@@ -114,7 +123,7 @@ struct RunCommand : LeaseOptions {
 };
 
 using Command = std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand,
-                             GetCommand, IsHeldCommand, ListCommand, WhoCommand,
+                             GetCommand, IsHeldCommand, ListCommand, WhoCommand, TopCommand,
                              ForceReleaseCommand, EndQuarantineCommand, HealthCommand, InfoCommand,
                              DoctorCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
 

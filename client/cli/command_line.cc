@@ -23,6 +23,7 @@
 #include "cli/service.h"
 #include "cli/signals/signals.h"
 #include "cli/tls_problem.h"
+#include "cli/top/top_command.h"
 #include "lockkeeper/build_info.h"
 
 namespace lockkeeper::cli {
@@ -74,6 +75,16 @@ struct Runner {
   }
   Report operator()(const WhoCommand& command) const {
     return WithAdmin("", [&](AdminConnection& connection) { return Who(connection, command); });
+  }
+  Report operator()(const TopCommand& command) const {
+    if (command.once || isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) {
+      return WithAdmin("",
+                       [&](AdminConnection& connection) { return TopOnce(connection, command); });
+    }
+    // Before the connection, because its threads inherit the blocked signals.
+    SignalQueue signals({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH});
+    return WithAdmin(
+        "", [&](AdminConnection& connection) { return TopLive(connection, command, signals); });
   }
   Report operator()(const ForceReleaseCommand& command) const {
     return WithAdmin(command.name, [&](AdminConnection& connection) {

@@ -43,6 +43,7 @@ std::vector<std::string> ChoicesOf(const CLI::Option& option) {
     return std::vector<std::string>(words.begin(), words.end());
   };
   if (name == "--output") return list(kOutputFormats);
+  if (name == "--sort") return list(kSortKeys);
   if (name == "ACTION") return list(kTokenActions);
   if (name == "SHELL") return list(kShells);
   if (name == "VERB") return list(kVerbs);

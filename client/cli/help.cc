@@ -43,6 +43,11 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"is-held", "Exit codes: 0 held, 69 unavailable, 76 not held."},
     {"list", "Exit codes: 0 listed, 69 unavailable."},
     {"who", "Exit codes: 0 shown, 69 unavailable."},
+    {"top",
+     "Keys: n h a l w sort by name, holder, age, time left and line, and again the other way; / "
+     "filters,\nEsc shows all; arrows and Page Up and Down move; space asks again; q ends. If "
+     "input or output is no\nterminal, or with --output json, the table is printed once.\n"
+     "Exit codes: 0 shown, 69 unavailable, 128 + N ended by signal N other than INT."},
     {"force-release", "Exit codes: 0 ended or opened, 69 unavailable, 76 no lease was live."},
     {"end-quarantine", "Exit codes: 0 ended, 69 unavailable, 76 no quarantine of this epoch runs."},
     {"health", "Exit codes: 0 serving, 69 not serving or unavailable."},

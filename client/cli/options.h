@@ -23,6 +23,9 @@ inline constexpr std::array<std::string_view, 9> kVerbs = {
     "acquire", "extend",        "release",        "fence", "inspect",
     "list",    "force-release", "end-quarantine", "admin"};
 
+inline constexpr std::array<std::string_view, 5> kSortKeys = {  // In the order of SortBy.
+    "name", "holder", "age", "left", "line"};
+
 // Lets the option be one of `words`.
 template <size_t kCount>
 CLI::Option* OneOf(CLI::Option* option, const std::array<std::string_view, kCount>& words) {

@@ -49,6 +49,8 @@ in_bash "" acquire --ttl ""
 in_bash "create hash" token "" && in_bash "" token create h
 in_bash "extend end-quarantine" can e
 in_bash "bash" completion b
+in_bash "age" top --sort a
+in_bash "--once --output" top --o
 in_bash "token.txt" run name -- token.t
 
 in_fish "acquire" "lockkeeper acq"
@@ -62,8 +64,9 @@ taken=$(zsh -fc 'autoload -U compinit && compinit -D -u; source <(lockkeeper com
 [[ $taken == *"_lockkeeper"* ]] || fail "zsh has not taken the script: $taken"
 
 # Whatever the help names can be completed.
-for command in $(lockkeeper --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
-  in_bash "$command" "$command"
+commands=$(lockkeeper --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
+for command in $commands; do
+  in_bash "$(grep "^$command" <<<"$commands" | xargs)" "$command"
 done
 code=0
 output=$(lockkeeper completion tcsh 2>&1) || code=$?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of operators against real daemons: info, who, doctor.
+// The commands of operators against real daemons: info, who, doctor, top.
 #include <gmock/gmock.h>
 #include <sys/types.h>
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon_fixture.h"
+#include "support/process/terminal_session.h"
 
 namespace lockkeeper {
 namespace {
@@ -122,6 +123,96 @@ TEST_F(CliOperatorsTest, DoctorEndsWithTheWorstThatItFinds) {
   const CliResult wrong =
       support::RunCli(LOCKKEEPER_PROGRAM, "not an address", {"--output", "json", "doctor"});
   EXPECT_EQ(wrong.exit_code, 64) << wrong.out;
+}
+
+TEST_F(CliOperatorsTest, TopPrintsItsTableOnceWhenNobodyCanType) {
+  Hold("jobs/b", "40s");
+  Hold("jobs/a", "50s");
+  const auto waiter = Start({"acquire", "jobs/b", "--wait", "1m"});
+  ASSERT_TRUE(WaitForWaiters("jobs/b", 1));
+
+  const CliResult text = Run({"top"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, testing::MatchesRegex("LOCK +HOLDER +STATE +AGE +LEFT +LINE\n"
+                                              "jobs/a .*@.* held +[0-9]+s +[0-9]+s +-\n"
+                                              "jobs/b .*@.* held +[0-9]+s +[0-9]+s +1\n"));
+
+  const Json by_line(RunJson({"top", "--sort", "line"}));
+  ASSERT_EQ(by_line.ItemsOf("locks"), 2);
+  EXPECT_EQ(by_line.Item("locks", 0).Text("name"), "jobs/b");
+  EXPECT_TRUE(by_line.Item("locks", 0).Has("age_ms"));
+  const Json filtered(RunJson({"top", "--once", "--filter", "/a", "--prefix", "jobs"}));
+  ASSERT_EQ(filtered.ItemsOf("locks"), 1);
+  EXPECT_EQ(filtered.Item("locks", 0).Text("name"), "jobs/a");
+  EXPECT_EQ(Run({"top", "--sort", "colour"}).exit_code, 64);
+}
+
+// A terminal on which a shell runs top, and then shows how it left the terminal.
+class CliTopTest : public CliDaemonTest {
+ protected:
+  void Start() {
+    const std::string top = "echo pid $$; exec " LOCKKEEPER_PROGRAM " top";
+    terminal_.emplace(
+        Words{"/bin/sh", "-c", "trap : INT; sh -c '" + top + "'; echo status=$?.; stty -a"},
+        std::vector<std::pair<std::string, std::string>>{
+            {"LOCKKEEPER_SERVER", daemon_->GrpcAddress()}});
+    pid_ = terminal_->NumberAfter("pid");
+    ASSERT_TRUE(terminal_->WaitFor("\x1b[?1049h")) << terminal_->screen();
+    ASSERT_TRUE(terminal_->WaitFor("jobs/a")) << terminal_->screen();
+  }
+
+  void ExpectEndWith(int status) {
+    EXPECT_TRUE(terminal_->WaitFor("\x1b[?25h\x1b[?1049l")) << terminal_->screen();
+    EXPECT_TRUE(terminal_->WaitFor("status=" + std::to_string(status) + "."))
+        << terminal_->screen();
+    EXPECT_TRUE(terminal_->WaitFor(" icanon")) << terminal_->screen();
+    EXPECT_TRUE(terminal_->WaitFor(" echo ")) << terminal_->screen();
+  }
+
+  const std::string id_ = Hold("jobs/a");
+  std::optional<support::TerminalSession> terminal_;
+  pid_t pid_ = 0;
+};
+
+TEST_F(CliTopTest, ShowsTheLocksUntilItIsQuit) {
+  Start();
+  EXPECT_TRUE(terminal_->WaitFor("q quit"));
+
+  terminal_->Type("/zz");
+  EXPECT_TRUE(terminal_->WaitFor("filter: zz_")) << terminal_->screen();
+  terminal_->Type("\r");
+  EXPECT_TRUE(terminal_->WaitFor("0 of 1 lock, filter `zz`")) << terminal_->screen();
+  terminal_->Type("q");
+
+  ExpectEndWith(0);
+}
+
+TEST_F(CliTopTest, GivesTheTerminalBackOnSignals) {
+  Start();
+  terminal_->Type("\x03");
+  ExpectEndWith(0);
+
+  Start();
+  kill(pid_, SIGTERM);
+  ExpectEndWith(128 + SIGTERM);
+}
+
+TEST_F(CliTopTest, EndsWhileTheDaemonDoesNotAnswer) {
+  Start();
+  daemon_->Pause();
+  terminal_->Type(" ");  // It asks, and gets no answer.
+  terminal_->Type("q");
+  ExpectEndWith(0);
+  daemon_->Resume();
+}
+
+TEST_F(CliTopTest, SaysWhyThereIsNothingNew) {
+  Start();
+  daemon_->Signal(SIGKILL);
+  terminal_->Type(" ");
+  EXPECT_TRUE(terminal_->WaitFor("cannot reach ")) << terminal_->screen();
+  terminal_->Type("q");
+  ExpectEndWith(0);
 }
 
 }  // namespace

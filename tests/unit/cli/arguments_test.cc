@@ -238,9 +238,9 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
 }
 
 TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
-  for (const char* command :
-       {"acquire", "extend", "release", "fence", "get", "is-held", "list", "who", "force-release",
-        "end-quarantine", "health", "info", "doctor", "whoami", "can", "token", "run"}) {
+  for (const char* command : {"acquire", "extend", "release", "fence", "get", "is-held", "list",
+                              "who", "top", "force-release", "end-quarantine", "health", "info",
+                              "doctor", "whoami", "can", "token", "run"}) {
     const std::string help = HelpOf({command, "--help"});
     for (const char* part :
          {"--server ADDRESS", "--output FORMAT", "--timeout DURATION", "--quiet", "Exit codes: "}) {
@@ -252,6 +252,23 @@ TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
   for (const char* part : {"NAME -- COMMAND", "LOCKKEEPER_FENCING_TOKEN", "126", "127", "70"}) {
     EXPECT_NE(run.find(part), std::string::npos) << part << " is not in " << run;
   }
+}
+
+TEST_F(ArgumentsTest, TopAndWhoTakeTheirOptions) {
+  const auto top = CommandOf<TopCommand>(
+      {"top", "--prefix", "jobs/", "--sort", "left", "--filter", "db", "--once"});
+  EXPECT_EQ(top.prefix, "jobs/");
+  EXPECT_EQ(top.sort, SortBy::kLeft);
+  EXPECT_EQ(top.filter, "db");
+  EXPECT_TRUE(top.once);
+  EXPECT_EQ(CommandOf<TopCommand>({"top"}).sort, SortBy::kName);
+  EXPECT_FALSE(CommandOf<TopCommand>({"top"}).once);
+  EXPECT_TRUE(CommandOf<TopCommand>({"top", "--output", "json"}).once) << "no live JSON";
+
+  const auto who = CommandOf<WhoCommand>({"who", "ci", "--prefix", "jobs/"});
+  EXPECT_EQ(who.principal, "ci");
+  EXPECT_EQ(who.prefix, "jobs/");
+  EXPECT_EQ(CommandOf<WhoCommand>({"who"}).principal, "");
 }
 
 // The words of each line of `text` that begins with two spaces, between two headings.

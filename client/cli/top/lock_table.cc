@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/top/lock_table.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/lines.h"
+#include "text/utf8.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+using admin::v1::Lock;
+using std::chrono::milliseconds;
+
+constexpr size_t kColumns = 6;
+constexpr std::array<std::string_view, kColumns> kTitles = {"LOCK", "HOLDER", "STATE",
+                                                            "AGE",  "LEFT",   "LINE"};
+// Of the last four; the first two share what is left.
+constexpr std::array<size_t, kColumns> kWidths = {0, 0, 8, 7, 7, 6};
+constexpr size_t kNumbers = 3;  // Columns from here on stand to the right.
+
+constexpr size_t kFilterBytesMax = 64;
+
+constexpr std::string_view kEscape = "\x1b";
+constexpr std::string_view kHelp =
+    "q quit  n name  h holder  a age  l left  w line  again: reverse  / filter";
+
+// In a few characters: "12s", "5m10s", "3h20m", "12d4h".
+std::string Brief(std::optional<milliseconds> time) {
+  if (!time) return "-";
+  const int64_t seconds = std::max<int64_t>(time->count() / 1000, 0);
+  if (seconds < 60) return absl::StrCat(seconds, "s");
+  if (seconds < 3600) return absl::StrCat(seconds / 60, "m", seconds % 60, "s");
+  if (seconds < 86'400) return absl::StrCat(seconds / 3600, "h", seconds / 60 % 60, "m");
+  return absl::StrCat(seconds / 86'400, "d", seconds / 3600 % 24, "h");
+}
+
+std::array<std::string, kColumns> CellsOf(const TableRow& row) {
+  return {row.name,       row.holder,      row.state,
+          Brief(row.age), Brief(row.left), row.waiters == 0 ? "-" : std::to_string(row.waiters)};
+}
+
+// Characters, each of which counts as one column.
+size_t WidthOf(std::string_view text) {
+  size_t width = 0;
+  for (; !text.empty(); ++width) text.remove_prefix(text::FirstCharacter(text).bytes.size());
+  return width;
+}
+
+// Exactly `width` columns; what is cut off is marked.
+std::string Fit(std::string_view text, size_t width, bool to_the_right) {
+  const size_t has = WidthOf(text);
+  if (has <= width) {
+    const std::string space(width - has, ' ');
+    return to_the_right ? space + std::string(text) : std::string(text) + space;
+  }
+  std::string cut;
+  for (size_t i = 0; i + 1 < width; ++i) {
+    const std::string_view first = text::FirstCharacter(text).bytes;
+    cut += first;
+    text.remove_prefix(first.size());
+  }
+  return width == 0 ? "" : cut + "~";
+}
+
+// Nothing that a lock is called may move the cursor.
+std::string Printable(std::string_view text) {
+  std::string printable;
+  while (!text.empty()) {
+    const text::Character first = text::FirstCharacter(text);
+    printable += first.fault == text::TextFault::kNone ? first.bytes : "?";
+    text.remove_prefix(first.bytes.size());
+  }
+  return printable;
+}
+
+template <typename Cells>
+std::string LineOf(const Cells& cells, const std::array<size_t, kColumns>& widths) {
+  std::string line;
+  for (size_t i = 0; i < kColumns; ++i) {
+    if (i > 0) line += " ";
+    line += Fit(cells[i], widths[i], i >= kNumbers);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+// Less: further up. What is not known stands last.
+bool IsLess(const TableRow& a, const TableRow& b, SortBy by) {
+  constexpr milliseconds kNever = milliseconds::max();
+  switch (by) {
+    case SortBy::kName:
+      break;
+    case SortBy::kHolder:
+      if (a.holder != b.holder) return a.holder < b.holder;
+      break;
+    case SortBy::kAge:  // The oldest first.
+      if (a.age != b.age) return a.age.value_or(-kNever) > b.age.value_or(-kNever);
+      break;
+    case SortBy::kLeft:
+      if (a.left != b.left) return a.left.value_or(kNever) < b.left.value_or(kNever);
+      break;
+    case SortBy::kLine:  // The longest first.
+      if (a.waiters != b.waiters) return a.waiters > b.waiters;
+      break;
+  }
+  return a.name < b.name;
+}
+
+// What the store's clock showed when the lock was read. Requires: the lease is live.
+int64_t ReadAtMillis(const Lock& lock) {
+  using google::protobuf::util::TimeUtil;
+  return TimeUtil::TimestampToMilliseconds(lock.expire_time()) -
+         Millis(lock.remaining_ttl()).count();
+}
+
+std::optional<milliseconds> AgeOf(const Lock& lock) {
+  using google::protobuf::util::TimeUtil;
+  if (lock.state() != admin::v1::LOCK_STATE_HELD || !lock.has_acquire_time()) return std::nullopt;
+  return milliseconds(ReadAtMillis(lock) - TimeUtil::TimestampToMilliseconds(lock.acquire_time()));
+}
+
+std::string HolderOf(const Lock& lock) {
+  if (lock.state() == admin::v1::LOCK_STATE_ENDED) return "-";
+  if (lock.principal().empty()) return lock.owner().empty() ? "-" : lock.owner();
+  return lock.owner().empty() ? lock.principal() : lock.principal() + " " + lock.owner();
+}
+
+std::string StateOf(const Lock& lock) {
+  const std::string state = EnumWord(admin::v1::LockState_Name(lock.state()), "LOCK_STATE_");
+  if (lock.state() != admin::v1::LOCK_STATE_ENDED) return state;
+  return Millis(lock.closed_for()).count() > 0 ? "closed" : "free";
+}
+
+std::optional<milliseconds> LeftOf(const Lock& lock) {
+  if (lock.state() == admin::v1::LOCK_STATE_HELD) return Millis(lock.remaining_ttl());
+  if (Millis(lock.closed_for()).count() > 0) return Millis(lock.closed_for());
+  return std::nullopt;
+}
+
+// The first key of what was typed: an escape sequence, or a character.
+std::string_view FirstKey(std::string_view keys) {
+  if (!keys.starts_with("\x1b[")) return text::FirstCharacter(keys).bytes;
+  size_t end = 2;
+  while (end < keys.size() && (keys[end] < '@' || keys[end] > '~')) ++end;
+  return keys.substr(0, end + 1);
+}
+
+}  // namespace
+
+TableRow RowOf(const Lock& lock) {
+  return {.name = Printable(lock.name()),
+          .state = StateOf(lock),
+          .holder = Printable(HolderOf(lock)),
+          .age = AgeOf(lock),
+          .left = LeftOf(lock),
+          .waiters = lock.waiters()};
+}
+
+void SetAge(const Lock& lock, JsonObject& json) {
+  if (const auto age = AgeOf(lock)) json.Set("age_ms", age->count());
+}
+
+void LockTable::SetRows(std::vector<TableRow> rows, std::string reservations) {
+  rows_ = std::move(rows);
+  reservations_ = std::move(reservations);
+  problem_.clear();
+}
+
+std::vector<size_t> LockTable::Shown() const {
+  std::vector<size_t> shown;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const bool matches = rows_[i].name.find(filter_) != std::string::npos ||
+                         rows_[i].holder.find(filter_) != std::string::npos;
+    if (matches) shown.push_back(i);
+  }
+  std::sort(shown.begin(), shown.end(), [this](size_t a, size_t b) {
+    return reversed_ ? IsLess(rows_[b], rows_[a], sort_) : IsLess(rows_[a], rows_[b], sort_);
+  });
+  return shown;
+}
+
+LockTable::Wish LockTable::Type(std::string_view keys) {
+  Wish wish = Wish::kNothing;
+  while (!keys.empty()) {
+    const std::string_view key = FirstKey(keys);
+    keys.remove_prefix(key.size());
+    if (typing_filter_) {
+      TypeIntoFilter(key);
+      continue;
+    }
+    const Wish wanted = TypeKey(key);
+    if (wanted == Wish::kQuit) return wanted;
+    if (wanted != Wish::kNothing) wish = wanted;
+  }
+  return wish;
+}
+
+LockTable::Wish LockTable::TypeKey(std::string_view key) {
+  if (key == "q") return Wish::kQuit;
+  if (key == " ") return Wish::kRefresh;
+  if (key == "n") Sort(SortBy::kName);
+  if (key == "h") Sort(SortBy::kHolder);
+  if (key == "a") Sort(SortBy::kAge);
+  if (key == "l") Sort(SortBy::kLeft);
+  if (key == "w") Sort(SortBy::kLine);
+  if (key == "/") typing_filter_ = true;
+  if (key == kEscape) filter_.clear();
+  if (key == "\x1b[A" || key == "k") first_ -= std::min<size_t>(first_, 1);
+  if (key == "\x1b[B" || key == "j") first_ += 1;
+  if (key == "\x1b[5~") first_ -= std::min(first_, page_);
+  if (key == "\x1b[6~") first_ += page_;
+  return Wish::kNothing;
+}
+
+void LockTable::TypeIntoFilter(std::string_view key) {
+  first_ = 0;
+  if (key == "\r" || key == "\n") {
+    typing_filter_ = false;
+  } else if (key == kEscape) {
+    typing_filter_ = false;
+    filter_.clear();
+  } else if (key == "\x7f" || key == "\b") {
+    // A whole character: its bytes after the first are 10xxxxxx.
+    while (!filter_.empty() && (static_cast<unsigned char>(filter_.back()) & 0xC0U) == 0x80U) {
+      filter_.pop_back();
+    }
+    if (!filter_.empty()) filter_.pop_back();
+  } else if (text::FindTextFault(key) == text::TextFault::kNone &&
+             filter_.size() + key.size() <= kFilterBytesMax) {
+    filter_ += key;
+  }
+}
+
+void LockTable::Sort(SortBy by) {
+  reversed_ = sort_ == by && !reversed_;
+  sort_ = by;
+  first_ = 0;
+}
+
+std::string LockTable::StatusLine(size_t shown) const {
+  if (typing_filter_) return "filter: " + filter_ + "_  (Enter: done, Esc: none)";
+  if (!problem_.empty()) return problem_;
+  return absl::StrCat(shown, shown == rows_.size() ? "" : absl::StrCat(" of ", rows_.size()),
+                      rows_.size() == 1 ? " lock" : " locks",
+                      filter_.empty() ? "" : ", filter `" + filter_ + "`",
+                      reservations_.empty() ? "" : "; " + reservations_);
+}
+
+std::string LockTable::Draw(const std::string& title, size_t width, size_t height) {
+  constexpr size_t kOtherLines = 4;  // Title, status, heads, help.
+  const std::vector<size_t> shown = Shown();
+  page_ = height > kOtherLines ? height - kOtherLines : 1;
+  const size_t last_first = shown.size() > page_ ? shown.size() - page_ : 0;
+  first_ = std::min(first_, last_first);
+
+  std::array<size_t, kColumns> widths = kWidths;
+  size_t fixed = kColumns - 1;
+  for (const size_t each : widths) fixed += each;
+  const size_t left = width > fixed ? width - fixed : 0;
+  widths[0] = left / 2;
+  widths[1] = left - widths[0];
+
+  std::vector<std::string> lines = {Fit(title, width, false),
+                                    Fit(Printable(StatusLine(shown.size())), width, false),
+                                    Fit(LineOf(kTitles, widths), width, false)};
+  for (size_t i = first_; i < std::min(first_ + page_, shown.size()); ++i) {
+    lines.push_back(Fit(LineOf(CellsOf(rows_[shown[i]]), widths), width, false));
+  }
+  lines.resize(std::max(lines.size(), height - std::min<size_t>(height, 1)));
+  lines.push_back(Fit(kHelp, width, false));
+  lines.resize(std::min(lines.size(), height));
+  return absl::StrJoin(lines, "\n");
+}
+
+std::string LockTable::Print() const {
+  const std::vector<size_t> shown = Shown();
+  std::array<size_t, kColumns> widths{};
+  const auto widen = [&](const auto& cells) {
+    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], WidthOf(cells[i]));
+  };
+  widen(kTitles);
+  for (const size_t at : shown) widen(CellsOf(rows_[at]));
+  std::string text = LineOf(kTitles, widths);
+  for (const size_t at : shown) {
+    absl::StrAppend(&text, "\n", LineOf(CellsOf(rows_[at]), widths));
+  }
+  if (!reservations_.empty()) absl::StrAppend(&text, "\n", reservations_);
+  return text;
+}
+
+}  // namespace lockkeeper::cli

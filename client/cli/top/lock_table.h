@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of `top`: which locks it shows, in which order, and how it looks. Knows neither the
+// terminal nor the service.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/json.h"
+#include "lockkeeper/admin/v1/admin_service.pb.h"
+
+namespace lockkeeper::cli {
+
+struct TableRow {
+  std::string name;
+  std::string state;   // "held", "closed", ...
+  std::string holder;  // Owner and principal.
+  // Since the lease was granted, by the store's clock. Nothing if no lease is live.
+  std::optional<std::chrono::milliseconds> age;
+  // Until the lock can be granted again if nobody does anything. Nothing if that is not known.
+  std::optional<std::chrono::milliseconds> left;
+  int64_t waiters = 0;
+};
+TableRow RowOf(const admin::v1::Lock& lock);
+
+// Adds the age of the lock to what SetLock() tells of it, if it is known.
+void SetAge(const admin::v1::Lock& lock, JsonObject& json);
+
+// Thread-safety: thread-compatible.
+class LockTable {
+ public:
+  // What a key asks for besides another look of the table.
+  enum class Wish { kNothing, kRefresh, kQuit };
+
+  LockTable(SortBy sort, std::string filter) : sort_(sort), filter_(std::move(filter)) {}
+
+  // `reservations`: what the listing lacks, for people; empty if nothing.
+  void SetRows(std::vector<TableRow> rows, std::string reservations);
+
+  // Why there are no newer rows. Empty: there are.
+  void SetProblem(std::string problem) { problem_ = std::move(problem); }
+
+  // What was typed. An escape sequence has to be whole.
+  Wish Type(std::string_view keys);
+
+  // Of at most `height` lines and `width` columns, joined by line breaks. `title` stands first.
+  std::string Draw(const std::string& title, size_t width, size_t height);
+
+  // All rows, each column as wide as its longest text, for programs that read lines.
+  std::string Print() const;
+
+  // The numbers of the rows that are shown, in their order.
+  std::vector<size_t> Shown() const;
+
+ private:
+  Wish TypeKey(std::string_view key);
+  void TypeIntoFilter(std::string_view key);
+  void Sort(SortBy by);
+  std::string StatusLine(size_t shown) const;
+
+  SortBy sort_;
+  bool reversed_ = false;
+  std::string filter_;  // Part of the name or holder of the rows that are shown.
+  bool typing_filter_ = false;
+  size_t first_ = 0;  // Row at the top of the screen.
+  size_t page_ = 1;   // Rows on the screen that was drawn last.
+  std::vector<TableRow> rows_;
+  std::string reservations_;
+  std::string problem_;
+};
+
+}  // namespace lockkeeper::cli

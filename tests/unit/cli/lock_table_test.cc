@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/top/lock_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_split.h"
+#include "text/utf8.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using Wish = LockTable::Wish;
+
+size_t WidthOf(std::string_view text) {
+  size_t width = 0;
+  for (; !text.empty(); ++width) text.remove_prefix(text::FirstCharacter(text).bytes.size());
+  return width;
+}
+
+class LockTableTest : public testing::Test {
+ protected:
+  LockTableTest() {
+    table_.SetRows({{.name = "b", .state = "held", .holder = "ci", .age = 10s, .left = 5s},
+                    {.name = "c", .state = "closed", .holder = "-", .left = 2s, .waiters = 7},
+                    {.name = "a", .state = "held", .holder = "ann", .age = 90s, .left = 30s}},
+                   "");
+  }
+
+  static std::vector<std::string> LinesOf(const std::string& screen) {
+    return absl::StrSplit(screen, '\n');
+  }
+  std::vector<std::string> Screen(size_t width = 80, size_t height = 24) {
+    return LinesOf(table_.Draw("title", width, height));
+  }
+  // The names from top to bottom.
+  std::string Names() const {
+    std::string names;
+    for (const std::string& line : LinesOf(table_.Print())) names += line.substr(0, 1);
+    return names.substr(1);  // Without the heads.
+  }
+
+  LockTable table_{SortBy::kName, ""};
+};
+
+TEST_F(LockTableTest, FillsTheScreenAndNoMore) {
+  const auto lines = Screen();
+
+  EXPECT_THAT(lines, SizeIs(24));
+  for (const std::string& line : lines) EXPECT_LE(WidthOf(line), 80U) << line;
+  EXPECT_THAT(lines[1], HasSubstr("3 locks"));
+  EXPECT_THAT(lines[2], HasSubstr("HOLDER"));
+  EXPECT_THAT(lines[3], testing::MatchesRegex("a +ann +held +1m30s +30s +- *"));
+  EXPECT_THAT(lines.back(), HasSubstr("q quit"));
+  EXPECT_THAT(Screen(5, 3), SizeIs(3)) << "a tiny terminal";
+  EXPECT_THAT(Screen(1, 1), SizeIs(1));
+}
+
+TEST_F(LockTableTest, SortsByEachColumnAndTheOtherWay) {
+  EXPECT_EQ(Names(), "abc");
+  const auto names_after = [this](const char* keys) {
+    EXPECT_EQ(table_.Type(keys), Wish::kNothing);
+    return Names();
+  };
+  EXPECT_EQ(names_after("n"), "cba") << "by name already, so the other way";
+  EXPECT_EQ(names_after("a"), "abc") << "the oldest first, and what has no age last";
+  EXPECT_EQ(names_after("l"), "cba") << "the first to end first";
+  EXPECT_EQ(names_after("w"), "cab") << "the longest line first";
+  EXPECT_EQ(names_after("h"), "cab");
+  EXPECT_EQ(names_after("h"), "bac");
+}
+
+TEST_F(LockTableTest, FilterIsTypedAndTakenBack) {
+  table_.Type("/");
+  EXPECT_EQ(table_.Type("anq"), Wish::kNothing) << "q is text here";
+  EXPECT_THAT(Screen()[1], HasSubstr("filter: anq_"));
+  table_.Type("\x7f");
+  table_.Type("\r");
+  EXPECT_EQ(Names(), "a") << "its holder is ann";
+  EXPECT_THAT(Screen()[1], HasSubstr("1 of 3 locks, filter `an`"));
+
+  table_.Type("\x1b");
+  EXPECT_EQ(Names(), "abc");
+
+  table_.Type(
+      "/\xc3\xa4\x7f"
+      "b\x1b[A\r");
+  EXPECT_EQ(Names(), "b") << "one character is taken back, and no arrow is typed";
+}
+
+TEST_F(LockTableTest, KeysAskForTheEndAndForANewLook) {
+  EXPECT_EQ(table_.Type("q"), Wish::kQuit);
+  EXPECT_EQ(table_.Type(" "), Wish::kRefresh);
+  EXPECT_EQ(table_.Type("nq"), Wish::kQuit);
+  EXPECT_EQ(table_.Type("\x1b[15~x"), Wish::kNothing);
+}
+
+TEST_F(LockTableTest, ManyRowsAreScrolled) {
+  std::vector<TableRow> rows;
+  for (int i = 100; i < 200; ++i) rows.push_back({.name = std::to_string(i), .state = "held"});
+  table_.SetRows(rows, "there are more");
+  const auto first = [this] { return Screen()[3].substr(0, 3); };
+
+  EXPECT_EQ(first(), "100");
+  EXPECT_THAT(Screen()[1], HasSubstr("100 locks; there are more"));
+  table_.Type("\x1b[B");
+  EXPECT_EQ(first(), "101");
+  table_.Type("\x1b[6~");
+  EXPECT_EQ(first(), "121");
+  table_.Type("\x1b[5~\x1b[A\x1b[A");
+  EXPECT_EQ(first(), "100");
+  for (int i = 0; i < 20; ++i) table_.Type("\x1b[6~");
+  EXPECT_EQ(first(), "180") << "the last page is full";
+  table_.Type("\x1b[A");
+  EXPECT_EQ(first(), "179") << "and the way back begins there";
+}
+
+TEST_F(LockTableTest, WideTextsAreCutByCharacters) {
+  std::string name;
+  for (int i = 0; i < 60; ++i) name += "\xc3\xa4";
+  table_.SetRows({{.name = name, .state = "held", .holder = name}}, "");
+
+  const std::string line = Screen()[3];
+
+  EXPECT_TRUE(text::IsUtf8(line));
+  EXPECT_LE(WidthOf(line), 80U);
+  EXPECT_THAT(line, HasSubstr("\xc3\xa4~ \xc3\xa4"));
+  EXPECT_THAT(table_.Print(), HasSubstr(name + " " + name)) << "nothing is cut for programs";
+}
+
+TEST_F(LockTableTest, ProblemStandsAboveTheOldRowsUntilThereAreNewOnes) {
+  table_.SetProblem("cannot reach 127.0.0.1:1\x1b[2J");
+  EXPECT_THAT(Screen()[1], HasSubstr("cannot reach 127.0.0.1:1?[2J"));
+  EXPECT_EQ(Names(), "abc");
+  table_.SetRows({}, "");
+  EXPECT_THAT(Screen()[1], HasSubstr("0 locks"));
+}
+
+TEST_F(LockTableTest, RowTellsWhatTheRecordSays) {
+  admin::v1::Lock lock;
+  lock.set_name("job\x1b[31m");
+  lock.set_state(admin::v1::LOCK_STATE_HELD);
+  lock.set_principal("ci");
+  lock.set_owner("root@db1");
+  lock.set_waiters(3);
+  lock.mutable_acquire_time()->set_seconds(1'000);
+  lock.mutable_expire_time()->set_seconds(1'090);
+  lock.mutable_remaining_ttl()->set_seconds(20);
+
+  TableRow row = RowOf(lock);
+  EXPECT_EQ(row.name, "job?[31m");
+  EXPECT_EQ(row.holder, "ci root@db1");
+  EXPECT_EQ(row.age, 70s);
+  EXPECT_EQ(row.left, 20s);
+  EXPECT_EQ(row.waiters, 3);
+
+  lock.set_state(admin::v1::LOCK_STATE_ENDED);
+  lock.mutable_closed_for()->set_seconds(4);
+  row = RowOf(lock);
+  EXPECT_EQ(row.state, "closed");
+  EXPECT_EQ(row.holder, "-");
+  EXPECT_EQ(row.age, std::nullopt);
+  EXPECT_EQ(row.left, 4s);
+
+  lock.clear_closed_for();
+  EXPECT_EQ(RowOf(lock).state, "free");
+  EXPECT_EQ(RowOf(lock).left, std::nullopt);
+}
+
+}  // namespace
+}  // namespace lockkeeper::cli
