@@ -31,6 +31,7 @@
 #include "daemon/signals.h"
 #include "daemon/store_access.h"
 #include "lockkeeper/build_info.h"
+#include "os/descriptor.h"
 #include "os/service_manager.h"
 #include "telemetry/log.h"
 #include "telemetry/log_fields.h"
@@ -251,9 +252,12 @@ std::optional<int> WaitForStop(daemon::Signals& signals, int event,
   }
 }
 
-// Drains on another thread, so that this one can wait for a second signal.
-int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemetry::Log& log,
-                         const telemetry::Logger& logger) {
+enum class DrainCause { kSignal, kAdministrator };
+
+// Drains on another thread, so that this one can wait for a second signal. If the drain was not
+// caused by a signal, the first one only asks for what is under way.
+int DrainUnlessSignalled(Daemon& daemon, DrainCause cause, daemon::Signals& signals,
+                         const telemetry::Log& log, const telemetry::Logger& logger) {
   const int drained = eventfd(0, EFD_CLOEXEC);
   if (drained < 0) std::abort();
   std::thread drainer([&] {
@@ -262,7 +266,9 @@ int DrainUnlessSignalled(Daemon& daemon, daemon::Signals& signals, const telemet
     }
     eventfd_write(drained, 1);
   });
-  const auto signal = WaitForStop(signals, drained, [&] { daemon.Hangup(); });
+  const auto wait = [&] { return WaitForStop(signals, drained, [&] { daemon.Hangup(); }); };
+  auto signal = wait();
+  if (signal && cause == DrainCause::kAdministrator) signal = wait();
   if (signal) StopAtOnce(*signal, log.options());
   drainer.join();
   close(drained);
@@ -292,7 +298,10 @@ int Serve(const config::ConfigSources& sources, const config::LoadedConfig& load
               {field::Build(GetBuildInfo().version), field::Commit(GetBuildInfo().git_commit),
                field::Pid(getpid()), field::Descriptors(RaiseDescriptorLimit())});
 
-  auto daemon = Daemon::Start(sources, loaded, log);
+  const os::Descriptor asked_to_stop(eventfd(0, EFD_CLOEXEC));
+  if (!asked_to_stop.valid()) std::abort();
+  auto daemon =
+      Daemon::Start(sources, loaded, log, [&] { eventfd_write(asked_to_stop.get(), 1); });
   if (!daemon.ok()) {
     const std::string problem(daemon.status().message());
     logger.Error("daemon.start_failed", "lockkeeperd cannot start", {field::Problem(problem)});
@@ -305,11 +314,14 @@ int Serve(const config::ConfigSources& sources, const config::LoadedConfig& load
   supervisor.Ready(**daemon);
   supervisor.StartKeepingAlive(**daemon);
 
-  const auto signal = WaitForStop(signals, -1, [&] { supervisor.Reload(**daemon); });
+  const auto signal =
+      WaitForStop(signals, asked_to_stop.get(), [&] { supervisor.Reload(**daemon); });
   supervisor.Stopping(config.drain.timeout);
-  logger.Info("daemon.draining", "A signal asks the daemon to stop; work in flight ends first",
-              {field::Signal(daemon::NameOfSignal(*signal)), field::Limit(config.drain.timeout)});
-  return DrainUnlessSignalled(**daemon, signals, log, logger);
+  logger.Info("daemon.draining", "The daemon was asked to stop; work in flight ends first",
+              {field::Signal(signal ? daemon::NameOfSignal(*signal) : "none"),
+               field::Limit(config.drain.timeout)});
+  return DrainUnlessSignalled(**daemon, signal ? DrainCause::kSignal : DrainCause::kAdministrator,
+                              signals, log, logger);
 }
 
 // The number of heaps, which all threads share. By default each thread has its own heap, and the

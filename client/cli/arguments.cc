@@ -87,6 +87,7 @@ struct Grammar {
   TopCommand top;
   ForceReleaseCommand force_release;
   EndQuarantineCommand end_quarantine;
+  DrainCommand drain;
   CanCommand can;
   TokenCommand make_token;
   RunCommand run;
@@ -250,6 +251,13 @@ void Grammar::AddLookCommands() {
                  "to a second one")
       ->required();
 
+  command =
+      AddCommand("drain", "let the daemon drain and end, as SIGTERM does; leaves an audit record");
+  command->add_option("--reason", drain.reason, "why, for the audit record")
+      ->required()
+      ->type_name("TEXT");
+  command->add_flag("--wait", drain.wait, "end only when the daemon is gone");
+
   AddCommand("health", "show whether the daemon serves");
   AddCommand("info", "show what the daemon is, does and is set to");
   AddCommand("doctor", "look at each server, and say what is wrong and what to do");
@@ -263,8 +271,8 @@ void Grammar::AddAccessCommands() {
   command
       ->add_option(
           "VERB", can.verb,
-          "acquire, extend, release, fence, inspect, list, force-release, end-quarantine or "
-          "admin")
+          "acquire, extend, release, fence, inspect, list, force-release, end-quarantine, drain "
+          "or admin")
       ->required()
       ->type_name("");
   command->add_option("NAME", can.name, "name of the lock; for list the prefix of the names")
@@ -333,6 +341,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "top") return top;
   if (name == "force-release") return force_release;
   if (name == "end-quarantine") return end_quarantine;
+  if (name == "drain") return drain;
   if (name == "info") return InfoCommand();
   if (name == "doctor") return DoctorCommand();
   if (name == "whoami") return WhoamiCommand();
@@ -477,6 +486,9 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
   }
   if (grammar.output != "text") grammar.top.once = true;
   grammar.service.servers = ServersOf(grammar.service.servers);
+  if (used->get_name() == "drain" && grammar.service.servers.size() > 1) {
+    return WithHint("`drain` needs exactly one --server: the one that is to end", used);
+  }
   return Arguments{.service = std::move(grammar.service),
                    .output = FormatOf(grammar.output),
                    .command = grammar.Used(*used)};

@@ -92,6 +92,11 @@ struct EndQuarantineCommand {
   bool accepts_two_holders = false;
 };
 
+struct DrainCommand {
+  std::string reason;
+  bool wait = false;  // Until the daemon is gone.
+};
+
 struct HealthCommand {};
 
 struct InfoCommand {};
@@ -122,10 +127,11 @@ struct RunCommand : LeaseOptions {
   std::vector<std::string> command;
 };
 
-using Command = std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand,
-                             GetCommand, IsHeldCommand, ListCommand, WhoCommand, TopCommand,
-                             ForceReleaseCommand, EndQuarantineCommand, HealthCommand, InfoCommand,
-                             DoctorCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
+using Command =
+    std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
+                 IsHeldCommand, ListCommand, WhoCommand, TopCommand, ForceReleaseCommand,
+                 EndQuarantineCommand, DrainCommand, HealthCommand, InfoCommand, DoctorCommand,
+                 WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.
 struct Service {

@@ -14,6 +14,7 @@
 #include "cli/admin_commands.h"
 #include "cli/arguments.h"
 #include "cli/doctor.h"
+#include "cli/drain_command.h"
 #include "cli/lock_commands.h"
 #include "cli/lock_listing.h"
 #include "cli/progress.h"
@@ -94,6 +95,10 @@ struct Runner {
   Report operator()(const EndQuarantineCommand& command) const {
     return WithAdmin(
         "", [&](AdminConnection& connection) { return EndQuarantine(connection, command); });
+  }
+  Report operator()(const DrainCommand& command) const {
+    return WithAdmin(
+        "", [&](AdminConnection& connection) { return Drain(connection, service, command); });
   }
   Report operator()(const HealthCommand&) const {
     return WithAdmin("", [&](AdminConnection& connection) { return Health(connection); });

@@ -50,6 +50,10 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
      "Exit codes: 0 shown, 69 unavailable, 128 + N ended by signal N other than INT."},
     {"force-release", "Exit codes: 0 ended or opened, 69 unavailable, 76 no lease was live."},
     {"end-quarantine", "Exit codes: 0 ended, 69 unavailable, 76 no quarantine of this epoch runs."},
+    {"drain",
+     "Whoever keeps the daemon running, such as systemd or Kubernetes, may start it again.\n"
+     "Exit codes: 0 it drains, or with --wait it is gone; 69 unavailable, or still there after\n"
+     "drain.timeout; 77 not allowed (it needs the right drain)."},
     {"health", "Exit codes: 0 serving, 69 not serving or unavailable."},
     {"info", "Exit codes: 0 shown, 69 unavailable, 77 not allowed (it needs the right admin)."},
     {"doctor", "Exit codes: 0 all is well, 1 there are warnings, 2 there are errors."},

@@ -19,9 +19,9 @@ namespace lockkeeper::cli {
 // The words that an option or an argument may be given.
 inline constexpr std::array<std::string_view, 3> kOutputFormats = {"text", "json", "shell"};
 inline constexpr std::array<std::string_view, 2> kTokenActions = {"create", "hash"};
-inline constexpr std::array<std::string_view, 9> kVerbs = {
+inline constexpr std::array<std::string_view, 10> kVerbs = {
     "acquire", "extend",        "release",        "fence", "inspect",
-    "list",    "force-release", "end-quarantine", "admin"};
+    "list",    "force-release", "end-quarantine", "drain", "admin"};
 
 inline constexpr std::array<std::string_view, 5> kSortKeys = {  // In the order of SortBy.
     "name", "holder", "age", "left", "line"};

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, kVerbs> kVerbNames = {
     "acquire", "extend",        "release",        "fence", "inspect",
-    "list",    "force-release", "end-quarantine", "admin"};
+    "list",    "force-release", "end-quarantine", "drain", "admin"};
 
 bool Matches(const Binding& binding, const Identity& identity) {
   if (!binding.proofs.empty() && !binding.proofs.contains(identity.proof)) return false;

@@ -21,7 +21,8 @@
 
 namespace lockkeeper::access {
 
-// What a rule allows to do to the locks that it names. kAdmin is about the daemon, not about locks.
+// What a rule allows to do to the locks that it names. Those from kEndQuarantine on are about the
+// daemon, not about locks.
 enum class Verb {
   kAcquire,
   kExtend,
@@ -31,6 +32,7 @@ enum class Verb {
   kList,
   kForceRelease,
   kEndQuarantine,
+  kDrain,
   kAdmin
 };
 inline constexpr size_t kVerbs = static_cast<size_t>(Verb::kAdmin) + 1;
@@ -43,9 +45,7 @@ std::optional<Verb> VerbOf(std::string_view name);
 std::string VerbNames();
 
 // Whether the verb is about a lock. The others are allowed or not, whatever locks a rule names.
-constexpr bool IsAboutLock(Verb verb) {
-  return verb != Verb::kEndQuarantine && verb != Verb::kAdmin;
-}
+constexpr bool IsAboutLock(Verb verb) { return verb < Verb::kEndQuarantine; }
 
 // The word in a rule's locks that stands for the caller's principal, with `%`, `/`, `{` and `}` in
 // it percent-encoded.

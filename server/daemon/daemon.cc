@@ -144,11 +144,12 @@ bool CanReadAgain(const std::string& config_file) {
 
 struct Daemon::Parts final : rpc::DaemonView {
   Parts(const config::ConfigSources& given_sources, const config::LoadedConfig& given,
-        telemetry::Log& log_output)
+        telemetry::Log& log_output, std::function<void()> ask_to_stop)
       : sources(given_sources),
         at_start(given),
         config(at_start.config),
         log(log_output),
+        on_asked_to_stop(std::move(ask_to_stop)),
         metrics(GetBuildInfo().version, GetBuildInfo().git_commit),
         health({log, "telemetry"}, metrics) {}
 
@@ -184,6 +185,7 @@ struct Daemon::Parts final : rpc::DaemonView {
   const config::LoadedConfig at_start;
   const config::Config& config;  // That of the start; see `live`.
   telemetry::Log& log;
+  const std::function<void()> on_asked_to_stop;
   const telemetry::Logger logger{log, "daemon"};
   const uint64_t daemon_id = os::RandomBits();
   const core::WallTime started = WallClock();
@@ -467,6 +469,7 @@ absl::Status Daemon::Parts::StartRpc() {
                  .store_settings = ShownSettings(config)},
        .config_file = ConfigFileTeller(),
        .daemon = *this,
+       .ask_to_stop = on_asked_to_stop,
        .audit = trail.get(),
        .reflection = daemon::HasReflection(config),
        .drain_timeout = config.drain.timeout},
@@ -494,8 +497,9 @@ std::function<rpc::ConfigFileState()> Daemon::Parts::ConfigFileTeller() const {
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::ConfigSources& sources,
                                                       const config::LoadedConfig& loaded,
-                                                      telemetry::Log& log) {
-  auto parts = std::make_unique<Parts>(sources, loaded, log);
+                                                      telemetry::Log& log,
+                                                      std::function<void()> on_asked_to_stop) {
+  auto parts = std::make_unique<Parts>(sources, loaded, log, std::move(on_asked_to_stop));
   if (auto status = parts->OpenAudit(); !status.ok()) return status;
   if (auto status = parts->LoadIdentity(); !status.ok()) return status;
   if (auto status = parts->LoadAccess(); !status.ok()) return status;

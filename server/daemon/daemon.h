@@ -28,13 +28,15 @@ namespace lockkeeper {
 // Thread-safety: thread-compatible.
 class Daemon {
  public:
-  // `loaded`: what was read from `sources`, whose file is read again when it changes. Lifetime:
-  // borrows `log`.
+  // `loaded`: what was read from `sources`, whose file is read again when it changes.
+  // `on_asked_to_stop`: an administrator asks the daemon to drain and end, see Drain(). Called once
+  // at most, on any thread, and must not block. Lifetime: borrows `log`.
   // Errors, each with a text for people that says what to change: INVALID_ARGUMENT (the
   // configuration), UNAVAILABLE (an address is in use, the store is refused or cannot be started).
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const config::ConfigSources& sources,
                                                        const config::LoadedConfig& loaded,
-                                                       telemetry::Log& log);
+                                                       telemetry::Log& log,
+                                                       std::function<void()> on_asked_to_stop);
 
   // Stops at once, and cancels the calls in flight.
   ~Daemon();

@@ -240,6 +240,20 @@ grpc::ServerUnaryReactor* AdminService::EndQuarantine(
   return Started<EndQuarantineReactor>(edge_, *context, *request, *response);
 }
 
+grpc::ServerUnaryReactor* AdminService::Drain(grpc::CallbackServerContext* context,
+                                              const admin::v1::DrainRequest* request,
+                                              admin::v1::DrainResponse* response) {
+  return AnswerAtOnce(edge_, *context, *request, [&](Caller& caller, const Operation& operation) {
+    const ServiceDeps& deps = edge_.deps;
+    const bool is_draining = drain_asked_.exchange(true) || deps.health.Current().draining;
+    response->set_started(!is_draining);
+    response->set_daemon_id(core::Hex16(deps.facts.daemon_id));
+    ToProto(deps.drain_timeout, *response->mutable_drain_timeout());
+    edge_.auditor.Answered(caller, std::get<DrainRequest>(operation.request), !is_draining);
+    if (!is_draining) deps.ask_to_stop();
+  });
+}
+
 grpc::ServerUnaryReactor* AdminService::GetServerInfo(
     grpc::CallbackServerContext* context, const admin::v1::GetServerInfoRequest* request,
     admin::v1::GetServerInfoResponse* response) {

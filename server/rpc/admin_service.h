@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lockkeeper.admin.v1.AdminService: looks at locks and breaks them. ForceRelease and EndQuarantine
-// leave an audit record (audit.h), also if they fail.
+// lockkeeper.admin.v1.AdminService: looks at locks and breaks them. ForceRelease, EndQuarantine
+// and Drain leave an audit record (audit.h), also if they fail.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "config/listen_address.h"
@@ -31,6 +32,9 @@ class AdminService final : public admin::v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* EndQuarantine(grpc::CallbackServerContext* context,
                                           const admin::v1::EndQuarantineRequest* request,
                                           admin::v1::EndQuarantineResponse* response) override;
+  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context,
+                                  const admin::v1::DrainRequest* request,
+                                  admin::v1::DrainResponse* response) override;
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
                                           const admin::v1::GetServerInfoRequest* request,
                                           admin::v1::GetServerInfoResponse* response) override;
@@ -39,6 +43,7 @@ class AdminService final : public admin::v1::AdminService::CallbackService {
   const Edge& edge_;
   const std::vector<config::ListenAddress>& addresses_;
   ListQueue lists_;
+  std::atomic<bool> drain_asked_{false};
 };
 
 }  // namespace lockkeeper::rpc

@@ -40,9 +40,9 @@ class Fields {
   Fields(Caller& caller, const Request& request, std::initializer_list<telemetry::LogField> more)
       : peer_(caller.Peer()),
         fields_{field::RequestId(caller.RequestId()), field::Peer(peer_),
-                field::OwnerId(Bounded(request.owner, core::limits::kOwnerBytesMax)),
-                About(request),
-                field::AuditReason(Bounded(request.reason, core::limits::kReasonBytesMax))} {
+                field::OwnerId(Bounded(request.owner, core::limits::kOwnerBytesMax))} {
+    if constexpr (requires { About(request); }) fields_.push_back(About(request));
+    fields_.push_back(field::AuditReason(Bounded(request.reason, core::limits::kReasonBytesMax)));
     if (!caller.principal().empty()) fields_.push_back(field::Principal(caller.principal()));
     fields_.insert(fields_.end(), more);
   }
@@ -65,6 +65,12 @@ void LogRejected(const telemetry::Logger& logger, const EndQuarantineRequest&,
                  const Fields& fields) {
   logger.Warn("audit.end_quarantine_rejected",
               "An administrator's request to end a quarantine was rejected, nothing was changed",
+              fields.all());
+}
+
+void LogRejected(const telemetry::Logger& logger, const DrainRequest&, const Fields& fields) {
+  logger.Warn("audit.drain_rejected",
+              "An administrator's request to drain the daemon was rejected, nothing was changed",
               fields.all());
 }
 
@@ -239,6 +245,19 @@ void Auditor::Answered(Caller& caller, const EndQuarantineRequest& request,
   Record record{.verb = verb};
   record.details.emplace_back("quarantine_ms", left.count());
   PutAnswer(caller, request, outcome, absl::OkStatus(), std::move(record));
+}
+
+void Auditor::Answered(Caller& caller, const DrainRequest& request, bool started) {
+  const Fields fields(caller, request, {});
+  if (started) {
+    logger_.Info("audit.drain", "An administrator asked the daemon to drain and end", fields.all());
+  } else {
+    logger_.Info("audit.drain_found_draining",
+                 "An administrator asked the daemon to drain, which it does already", fields.all());
+  }
+  Record record{.verb = VerbNameOf(Verb::kDrain)};
+  record.details.emplace_back("started", started);
+  PutAnswer(caller, request, Outcome::kDone, absl::OkStatus(), std::move(record));
 }
 
 }  // namespace lockkeeper::rpc

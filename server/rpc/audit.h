@@ -47,6 +47,8 @@ class Auditor {
                 const absl::StatusOr<core::ForceReleaseAnswer>& answer);
   void Answered(Caller& caller, const EndQuarantineRequest& request,
                 const absl::StatusOr<core::EndQuarantineAnswer>& answer);
+  // `started`: the drain begins because of this request, and has not begun before.
+  void Answered(Caller& caller, const DrainRequest& request, bool started);
 
   // Records of `caller` can be made on another thread from now on.
   void Prepare(Caller& caller) {

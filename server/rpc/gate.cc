@@ -39,6 +39,9 @@ absl::Status CheckRightFor(const Caller& caller, const ForceReleaseRequest& requ
 absl::Status CheckRightFor(const Caller& caller, const EndQuarantineRequest&) {
   return CheckRight(caller, Needed::kEndQuarantine, "");
 }
+absl::Status CheckRightFor(const Caller& caller, const DrainRequest&) {
+  return CheckRight(caller, Needed::kDrain, "");
+}
 absl::Status CheckRightFor(const Caller& caller, const ServerInfoRequest&) {
   return CheckRight(caller, Needed::kAdmin, "");
 }

@@ -176,6 +176,7 @@ struct Validator {
   absl::Status operator()(const EndQuarantineRequest& request) const {
     return ValidateEndQuarantine(request);
   }
+  absl::Status operator()(const DrainRequest& request) const { return ValidateReason(request); }
   absl::Status operator()(const ServerInfoRequest&) const { return absl::OkStatus(); }
   absl::Status operator()(const CheckAccessRequest& request) const {
     const bool has_name = request.verb && access::IsAboutLock(*request.verb);
@@ -195,15 +196,15 @@ struct Validator {
 
 std::string_view RpcNameOf(Verb verb) {
   static constexpr std::array<std::string_view, kVerbs> kNames = {
-      "Acquire",      "Extend",        "Release",       "Fence",       "GetLock", "ListLocks",
-      "ForceRelease", "EndQuarantine", "GetServerInfo", "CheckAccess", "Session"};
+      "Acquire",      "Extend",        "Release", "Fence",         "GetLock",     "ListLocks",
+      "ForceRelease", "EndQuarantine", "Drain",   "GetServerInfo", "CheckAccess", "Session"};
   return kNames.at(static_cast<size_t>(verb));
 }
 
 std::string_view VerbNameOf(Verb verb) {
   static constexpr std::array<std::string_view, kVerbs> kNames = {
-      "acquire",       "extend",         "release", "fence",        "inspect",     "list",
-      "force-release", "end-quarantine", "admin",   "check-access", "open-session"};
+      "acquire",       "extend",         "release", "fence", "inspect",      "list",
+      "force-release", "end-quarantine", "drain",   "admin", "check-access", "open-session"};
   return kNames.at(static_cast<size_t>(verb));
 }
 
@@ -301,6 +302,12 @@ void Read(const admin::v1::EndQuarantineRequest& from, Operation& to) {
   auto& request = New<EndQuarantineRequest>(to);
   request.epoch = from.epoch();
   request.accepts_two_holders = from.accept_two_holders();
+  request.reason = from.reason();
+  request.owner = from.owner();
+}
+
+void Read(const admin::v1::DrainRequest& from, Operation& to) {
+  auto& request = New<DrainRequest>(to);
   request.reason = from.reason();
   request.owner = from.owner();
 }

@@ -30,6 +30,7 @@ enum class Verb {
   kList,
   kForceRelease,
   kEndQuarantine,
+  kDrain,
   kServerInfo,
   kCheckAccess,
   kOpenSession,
@@ -63,6 +64,11 @@ struct EndQuarantineRequest : core::EndQuarantineRequest {
   bool accepts_two_holders = false;
 };
 
+struct DrainRequest {
+  std::string reason;
+  std::string owner;
+};
+
 struct ServerInfoRequest {};
 
 struct CheckAccessRequest {
@@ -84,7 +90,7 @@ struct Holds {
 struct Operation {
   // In the order of the verbs.
   std::variant<core::AcquireRequest, core::ExtendRequest, core::ReleaseRequest, core::FenceRequest,
-               InspectRequest, ListRequest, ForceReleaseRequest, EndQuarantineRequest,
+               InspectRequest, ListRequest, ForceReleaseRequest, EndQuarantineRequest, DrainRequest,
                ServerInfoRequest, CheckAccessRequest, OpenSessionRequest>
       request;
   // Why the message could not be read: INVALID_FIELD. OK if it could.
@@ -129,6 +135,7 @@ void Read(const admin::v1::GetLockRequest& from, Operation& to);
 void Read(const admin::v1::ListLocksRequest& from, Operation& to);
 void Read(const admin::v1::ForceReleaseRequest& from, Operation& to);
 void Read(const admin::v1::EndQuarantineRequest& from, Operation& to);
+void Read(const admin::v1::DrainRequest& from, Operation& to);
 void Read(const admin::v1::GetServerInfoRequest& from, Operation& to);
 
 // Gives an acquire that asks for no ttl the one of its lock.

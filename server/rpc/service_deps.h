@@ -79,6 +79,8 @@ struct ServiceDeps {
   ServerFacts facts;
   std::function<ConfigFileState()> config_file;  // Thread-safe. Null without a file.
   const DaemonView& daemon;
+  // Lets the daemon drain and end soon; returns at once. Thread-safe.
+  std::function<void()> ask_to_stop = [] {};
   audit::Trail* audit = nullptr;       // Null: no audit trail is kept. Thread-safe.
   bool reflection = true;              // Whether clients may ask for the protos.
   core::Millis drain_timeout{20'000};  // What clients are told when the daemon stops.

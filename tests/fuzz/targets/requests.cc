@@ -63,6 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       Parse<admin::v1::ListLocksRequest>,
       Parse<admin::v1::ForceReleaseRequest>,
       Parse<admin::v1::EndQuarantineRequest>,
+      Parse<admin::v1::DrainRequest>,
       Parse<admin::v1::GetServerInfoRequest>,
   };
   kParsers[data[0] % std::size(kParsers)](bytes);

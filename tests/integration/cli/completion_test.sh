@@ -50,6 +50,7 @@ in_bash "create hash" token "" && in_bash "" token create h
 in_bash "extend end-quarantine" can e
 in_bash "bash" completion b
 in_bash "age" top --sort a
+in_bash "drain" can d
 in_bash "--once --output" top --o
 in_bash "token.txt" run name -- token.t
 

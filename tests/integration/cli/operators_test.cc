@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of operators against real daemons: info, who, doctor, top.
+// The commands of operators against real daemons: info, who, doctor, top, drain.
 #include <gmock/gmock.h>
 #include <sys/types.h>
 
@@ -145,6 +145,38 @@ TEST_F(CliOperatorsTest, TopPrintsItsTableOnceWhenNobodyCanType) {
   ASSERT_EQ(filtered.ItemsOf("locks"), 1);
   EXPECT_EQ(filtered.Item("locks", 0).Text("name"), "jobs/a");
   EXPECT_EQ(Run({"top", "--sort", "colour"}).exit_code, 64);
+}
+
+TEST_F(CliOperatorsTest, DrainEndsTheDaemonAsSigtermDoes) {
+  const std::string id = Hold("report");
+
+  const CliResult drained = RunJson({"drain", "--reason", "new kernel", "--wait"});
+
+  EXPECT_EQ(drained.exit_code, 0) << drained.out << drained.err;
+  EXPECT_EQ(Json(drained).Text("outcome"), "gone");
+  EXPECT_TRUE(Json(drained).Flag("started"));
+  EXPECT_EQ(daemon_->ExitCode(), 0);
+  EXPECT_THAT(daemon_->Stderr(),
+              AllOf(HasSubstr("event=audit.drain "), HasSubstr("audit_reason=\"new kernel\""),
+                    HasSubstr("event=daemon.draining "), HasSubstr("event=daemon.drained ")));
+
+  daemon_ = StartDaemon();
+  EXPECT_EQ(Run({"release", "report", id}).exit_code, 0) << "its leases go on";
+}
+
+// systemd sends SIGTERM when it is told to stop a daemon that drains already.
+TEST_F(CliOperatorsTest, SigtermDuringADrainByAnAdministratorDoesNotCutItShort) {
+  Hold("report");
+  redis_.Pause();  // What is under way takes its time.
+  const auto reader = Start({"get", "report"});
+  EXPECT_EQ(Json(RunJson({"drain", "--reason", "new kernel"})).Text("outcome"), "draining");
+  daemon_->WaitForLog("event=daemon.draining ");
+
+  daemon_->Signal(SIGTERM);
+  redis_.Resume();
+
+  EXPECT_EQ(daemon_->ExitCode(), 0);
+  EXPECT_THAT(daemon_->Stderr(), testing::Not(HasSubstr("event=daemon.stopped_at_once ")));
 }
 
 // A terminal on which a shell runs top, and then shows how it left the terminal.

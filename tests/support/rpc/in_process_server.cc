@@ -41,6 +41,7 @@ rpc::ServiceDeps InProcessServer::Deps() {
                 .http_address = "127.0.0.1:7601",
                 .store_settings = {{"store.key_prefix", "lk:"}}},
       .daemon = view_,
+      .ask_to_stop = [this] { ++asked_to_stop_; },
   };
 }
 

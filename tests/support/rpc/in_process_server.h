@@ -5,6 +5,7 @@
 
 #include <grpcpp/channel.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -47,6 +48,9 @@ class InProcessServer {
   rpc::Server& server() { return *server_; }
   rpc::ServiceDeps Deps();
 
+  // How often it was asked to stop. It goes on.
+  int asked_to_stop() const { return asked_to_stop_; }
+
   // A channel with a connection of its own.
   std::shared_ptr<grpc::Channel> NewChannel() const;
 
@@ -65,6 +69,7 @@ class InProcessServer {
   rpc::CurrentLimits limits_{{.max_ttl = core::Millis(60'000)}};
   access::AccessControl access_{std::make_shared<access::Rulebook>(), [] { return absl::Now(); }};
   FakeDaemonView view_;
+  std::atomic<int> asked_to_stop_ = 0;
   const core::Instant started_at_ = loop_.Now();
   TemporaryDirectory directory_;
   std::unique_ptr<rpc::Server> server_;

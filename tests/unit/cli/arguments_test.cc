@@ -239,8 +239,8 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
 
 TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
   for (const char* command : {"acquire", "extend", "release", "fence", "get", "is-held", "list",
-                              "who", "top", "force-release", "end-quarantine", "health", "info",
-                              "doctor", "whoami", "can", "token", "run"}) {
+                              "who", "top", "force-release", "end-quarantine", "drain", "health",
+                              "info", "doctor", "whoami", "can", "token", "run"}) {
     const std::string help = HelpOf({command, "--help"});
     for (const char* part :
          {"--server ADDRESS", "--output FORMAT", "--timeout DURATION", "--quiet", "Exit codes: "}) {
@@ -269,6 +269,15 @@ TEST_F(ArgumentsTest, TopAndWhoTakeTheirOptions) {
   EXPECT_EQ(who.principal, "ci");
   EXPECT_EQ(who.prefix, "jobs/");
   EXPECT_EQ(CommandOf<WhoCommand>({"who"}).principal, "");
+}
+
+TEST_F(ArgumentsTest, DrainIsForOneServer) {
+  const auto drain = CommandOf<DrainCommand>({"drain", "--reason", "new kernel", "--wait"});
+  EXPECT_EQ(drain.reason, "new kernel");
+  EXPECT_TRUE(drain.wait);
+  EXPECT_NE(ErrorOf({"drain"}).find("--reason"), std::string::npos);
+  EXPECT_NE(ErrorOf({"drain", "--reason", "r", "--server", "a:1,b:1"}).find("exactly one"),
+            std::string::npos);
 }
 
 // The words of each line of `text` that begins with two spaces, between two headings.

@@ -34,7 +34,7 @@ roles:
   worker: {rules: [{verbs: [acquire, extend, release, fence], prefixes: [own/]}]}
   reader: {rules: [{verbs: [inspect, list], prefixes: [own/]}]}
   breaker: {rules: [{verbs: [force-release], prefixes: [own/]}]}
-  admin: {rules: [{verbs: [admin, end-quarantine]}]}
+  admin: {rules: [{verbs: [admin, drain, end-quarantine]}]}
   guest: {rules: [{verbs: [fence], prefixes: [own/]}]}
 bindings:
   - {roles: worker, principals: worker, proofs: token}

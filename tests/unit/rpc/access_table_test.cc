@@ -41,7 +41,8 @@ const std::set<Verb> kWorker = {Verb::kAcquire, Verb::kExtend, Verb::kRelease, V
 const std::set<Verb> kReader = {Verb::kInspect, Verb::kList};
 const std::set<Verb> kWorkerAndReader = {Verb::kAcquire, Verb::kExtend,  Verb::kRelease,
                                          Verb::kFence,   Verb::kInspect, Verb::kList};
-const std::set<Verb> kOperator = {Verb::kForceRelease, Verb::kEndQuarantine, Verb::kAdmin};
+const std::set<Verb> kOperator = {Verb::kForceRelease, Verb::kEndQuarantine, Verb::kDrain,
+                                  Verb::kAdmin};
 const std::set<Verb> kNothing;
 
 // One rpc, or one operation of a session: what it needs, and how it is called.
@@ -164,6 +165,14 @@ std::vector<Way> Ways() {
              admin::v1::EndQuarantineRequest request;
              request.set_epoch(1);
              request.set_accept_two_holders(true);
+             request.set_reason("test");
+             return request;
+           })},
+      {"Drain", Verb::kDrain,
+       Unary<Admin, admin::v1::DrainRequest, admin::v1::DrainResponse>(
+           &Admin::Stub::Drain,
+           [](const std::string&) {
+             admin::v1::DrainRequest request;
              request.set_reason("test");
              return request;
            })},

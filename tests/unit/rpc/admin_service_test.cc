@@ -337,6 +337,55 @@ TEST_F(AdminServiceTest, ServerInfoTellsFactsAndHealth) {
   EXPECT_EQ(response.record_retention().seconds(), 300);
 }
 
+TEST_F(AdminServiceTest, DrainAsksTheDaemonToStopOnceAndLeavesAuditRecords) {
+  admin::v1::DrainRequest request;
+  request.set_reason("new kernel");
+  request.set_owner("ada@desk");
+  admin::v1::DrainResponse response;
+
+  ASSERT_TRUE(stub_->Drain(&context_, request, &response).ok());
+
+  EXPECT_TRUE(response.started());
+  EXPECT_EQ(response.daemon_id(), "0123456789abcdef");
+  EXPECT_EQ(response.drain_timeout().seconds(), 20);
+  EXPECT_EQ(server_.asked_to_stop(), 1);
+  const auto lines = server_.log().LinesWith("event=audit.drain ");
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr("level=info"));
+  EXPECT_THAT(lines[0], HasSubstr("owner_id=ada@desk"));
+  EXPECT_THAT(lines[0], HasSubstr("audit_reason=\"new kernel\""));
+
+  grpc::ClientContext again;
+  ASSERT_TRUE(stub_->Drain(&again, request, &response).ok());
+
+  EXPECT_FALSE(response.started());
+  EXPECT_EQ(server_.asked_to_stop(), 1);
+  EXPECT_THAT(server_.log().LinesWith("event=audit.drain_found_draining "), SizeIs(1));
+}
+
+TEST_F(AdminServiceTest, DrainOfADaemonThatASignalStopsStartsNothing) {
+  server_.health().StartDraining();
+  admin::v1::DrainRequest request;
+  request.set_reason("new kernel");
+  admin::v1::DrainResponse response;
+
+  ASSERT_TRUE(stub_->Drain(&context_, request, &response).ok());
+
+  EXPECT_FALSE(response.started());
+  EXPECT_EQ(server_.asked_to_stop(), 0);
+}
+
+TEST_F(AdminServiceTest, DrainWithoutAReasonIsRejectedAndLeavesARecord) {
+  admin::v1::DrainResponse response;
+
+  const grpc::Status status = stub_->Drain(&context_, {}, &response);
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("reason: "));
+  EXPECT_EQ(server_.asked_to_stop(), 0);
+  EXPECT_THAT(server_.log().LinesWith("event=audit.drain_rejected "), SizeIs(1));
+}
+
 TEST_F(AdminServiceTest, ServerInfoTellsWhatTheDaemonDoesAndIsSetTo) {
   server_.view().certificates = {{"server", 1'800'000'000}};
   server_.view().refused = {{"access", "policy.yaml:3: no such verb"}};

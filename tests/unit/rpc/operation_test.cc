@@ -370,6 +370,7 @@ TEST(OperationTest, VerbAndRpcNameAreThoseOfTheMessage) {
   expect(admin::v1::ListLocksRequest(), Verb::kList, "ListLocks");
   expect(admin::v1::ForceReleaseRequest(), Verb::kForceRelease, "ForceRelease");
   expect(admin::v1::EndQuarantineRequest(), Verb::kEndQuarantine, "EndQuarantine");
+  expect(admin::v1::DrainRequest(), Verb::kDrain, "Drain");
   expect(admin::v1::GetServerInfoRequest(), Verb::kServerInfo, "GetServerInfo");
 }
 

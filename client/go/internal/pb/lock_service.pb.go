@@ -149,11 +149,11 @@ type CheckAccessRequest struct {
 	sizeCache     protoimpl.SizeCache
 	unknownFields protoimpl.UnknownFields
 
-	// acquire, extend, release, fence, inspect, list, force-release, end-quarantine or admin, as in a
-	// policy. Empty: only asks who the caller is.
+	// acquire, extend, release, fence, inspect, list, force-release, end-quarantine, drain or admin, as
+	// in a policy. Empty: only asks who the caller is.
 	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	// Name of the lock; the prefix of the names, if `verb` is list. Not used by end-quarantine and
-	// admin. Names are those of AcquireRequest.
+	// Name of the lock; the prefix of the names, if `verb` is list. Not used by end-quarantine, drain
+	// and admin. Names are those of AcquireRequest.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 }
 
