@@ -31,6 +31,7 @@
 #include "daemon/signals.h"
 #include "daemon/store_access.h"
 #include "lockkeeper/build_info.h"
+#include "man_page.h"
 #include "os/descriptor.h"
 #include "os/service_manager.h"
 #include "telemetry/log.h"
@@ -135,9 +136,11 @@ std::optional<CommandLine> ParseCommandLine(int argc, char** argv, int& exit_cod
   app.add_option("--config", line.sources.file, "Configuration file (YAML)")->type_name("FILE");
   bool check = false;
   bool print = false;
+  bool man_page = false;
   app.add_flag("--check-config", check, "Check the configuration and exit");
   app.add_flag("--print-config", print,
                "Print the configuration with the origin of each value, and exit");
+  app.add_flag("--man-page", man_page, "Print the manual page for `man -l`, and exit");
   app.set_version_flag("--version", VersionText());
   app.footer(
       "Every setting, even one without an option, can be set in the file of --config, or in a "
@@ -153,6 +156,11 @@ std::optional<CommandLine> ParseCommandLine(int argc, char** argv, int& exit_cod
   } catch (const CLI::ParseError& error) {
     std::cerr << "lockkeeperd: " << ProblemOf(app, error) << " (see `lockkeeperd --help`)\n";
     exit_code = kUsage;
+    return std::nullopt;
+  }
+  if (man_page) {
+    std::cout << ManPage(app, "lockkeeperd " + std::string(GetBuildInfo().version));
+    exit_code = kDrained;
     return std::nullopt;
   }
   if (check) line.action = Action::kCheckConfig;

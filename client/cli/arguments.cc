@@ -9,6 +9,7 @@
 
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/man_page.h"
 #include "cli/options.h"
 #include "text/near_miss.h"
 #include "text/utf8.h"
@@ -71,6 +72,7 @@ struct Grammar {
   void AddAccessCommands();
   void AddRun();
   void AddCompletion();
+  void AddMan();
   Command Used(CLI::App& command) const;
 
   CLI::App app{"Takes, keeps and shows locks of the lockkeeper service.", "lockkeeper"};
@@ -130,6 +132,7 @@ Grammar::Grammar(const std::string& version) {
   AddAccessCommands();
   AddRun();
   AddCompletion();
+  AddMan();
   app.footer(
       "\nDurations: 500ms 30s 5m 1h. More about a command: lockkeeper COMMAND --help.\n"
       "Exit codes: 0 done, 64 usage, 65 bad field, 69 unavailable or outcome unknown, 70 lease "
@@ -308,6 +311,10 @@ void Grammar::AddCompletion() {
       ->type_name("");
 }
 
+void Grammar::AddMan() {
+  AddCommand("man", "print the manual page of this program, to be read by `man -l`");
+}
+
 void Grammar::AddRun() {
   CLI::App* command = AddCommand("run", "run a command while holding a lock");
   AddName(*command, run.name);
@@ -470,10 +477,11 @@ ParsedArguments ParseArguments(const std::vector<std::string>& words, const std:
   Grammar grammar(version);
   if (std::optional<ParsedArguments> end = Parse(grammar, ours)) return *std::move(end);
   CLI::App* used = grammar.app.get_subcommands().front();
-  if (used->get_name() == "completion") {
-    std::string script = CompletionScript(grammar.app, grammar.shell);
-    script.pop_back();
-    return HelpText{std::move(script)};
+  if (used->get_name() == "completion" || used->get_name() == "man") {
+    std::string text = used->get_name() == "man" ? ManPage(grammar.app, version)
+                                                 : CompletionScript(grammar.app, grammar.shell);
+    text.pop_back();
+    return HelpText{std::move(text)};
   }
   if (used->get_name() == "run") {
     if (!has_command) return WithHint("`run` needs `--` before the command", used);

@@ -148,7 +148,7 @@ struct Arguments {
   Command command;
 };
 
-// What --help, --version and `completion` print, without the last end of line.
+// What --help, --version, `completion` and `man` print, without the last end of line.
 struct HelpText {
   std::string text;
 };

@@ -71,6 +71,9 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
      "~/.local/share/bash-completion/completions/lockkeeper or "
      "~/.config/fish/completions/lockkeeper.fish.\n"
      "Exit codes: 0 printed."},
+    {"man",
+     "lockkeeper man >lockkeeper.1 && man -l lockkeeper.1 shows it. The daemon has its own: "
+     "lockkeeperd\n--man-page.\nExit codes: 0 printed."},
     {"run",
      "COMMAND gets LOCKKEEPER_LOCK, LOCKKEEPER_FENCING_TOKEN and LOCKKEEPER_LEASE_ID in its "
      "environment.\n"
