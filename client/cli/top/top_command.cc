@@ -38,6 +38,7 @@ absl::StatusOr<Listing> Look(AdminConnection& connection, const TopCommand& comm
 
 std::vector<TableRow> RowsOf(const Listing& listing) {
   std::vector<TableRow> rows;
+  rows.reserve(listing.locks.size());
   for (const admin::v1::Lock& lock : listing.locks) rows.push_back(RowOf(lock));
   return rows;
 }
