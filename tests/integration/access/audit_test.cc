@@ -60,7 +60,7 @@ constexpr char kPolicy[] =
     "  worker: {rules: [{verbs: [acquire, extend, release, fence], prefixes: [jobs/]}]}\n"
     "  frugal: {rules: [{verbs: acquire, prefixes: [jobs/]}], quotas: {leases: 1}}\n"
     "  operator: {rules: [{verbs: force-release, prefixes: ['']}, {verbs: [admin, "
-    "end-quarantine]}]}\n"
+    "drain, end-quarantine]}]}\n"
     "bindings:\n"
     "  - {roles: worker, principals: ci}\n"
     "  - {roles: frugal, principals: few}\n"
@@ -172,6 +172,15 @@ grpc::Status EndQuarantine(const std::shared_ptr<grpc::Channel>& channel, int64_
   request.set_accept_two_holders(true);
   admin::v1::EndQuarantineResponse response;
   return admin::v1::AdminService::NewStub(channel)->EndQuarantine(&context, request, &response);
+}
+
+grpc::Status Drain(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  support::SetDeadline(context, seconds(20));
+  admin::v1::DrainRequest request;
+  request.set_reason("new kernel");
+  admin::v1::DrainResponse response;
+  return admin::v1::AdminService::NewStub(channel)->Drain(&context, request, &response);
 }
 
 TEST_F(AuditTest, UnaryCallsLeaveARecordWithPrincipalAndToken) {
@@ -333,6 +342,19 @@ TEST_F(AuditTest, LossOfTheStoreLeavesRecordsOfReassertionAndEndOfQuarantine) {
   EXPECT_THAT(TheLine(R"("verb":"end-quarantine","outcome":"quarantine_ended")"),
               AllOf(HasSubstr(R"("principal":"ann")"), HasSubstr(R"("epoch":2)"),
                     HasSubstr(R"("audit_reason":"all jobs are stopped")")));
+}
+
+TEST_F(AuditTest, DrainLeavesARecordAlsoIfItIsRejected) {
+  Start(path_);
+  EXPECT_FALSE(Drain(ChannelOf("ci")).ok());
+  EXPECT_TRUE(Drain(ChannelOf("ann")).ok());
+  EXPECT_EQ(daemon_->ExitCode(), 0);
+
+  EXPECT_THAT(TheLine(R"("verb":"drain","outcome":"error")"),
+              AllOf(HasSubstr(R"("principal":"ci")"), HasSubstr("PERMISSION_DENIED")));
+  EXPECT_THAT(TheLine(R"("verb":"drain","outcome":"done")"),
+              AllOf(HasSubstr(R"("principal":"ann")"), HasSubstr(R"("started":true)"),
+                    HasSubstr(R"("audit_reason":"new kernel")")));
 }
 
 TEST_F(AuditTest, ChangedPolicyLeavesARecordUsedOrRefused) {
