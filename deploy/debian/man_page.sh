@@ -7,6 +7,7 @@ set -euo pipefail
 
 readonly NAME=$1 SECTION=$2 WHAT=$3 PAGE=$4 FILE=${5:-}
 
+echo "'\\\" t" # man reads in the first line that tbl, which makes tables, has to run
 {
   printf '# NAME\n\n%s - %s\n\n# DESCRIPTION\n' "$NAME" "$WHAT"
   # The title is that of the man page; its sections are one level higher.

@@ -15,6 +15,13 @@ skip() {
   exit 77
 }
 
+# In a chroot / is no mount, and systemd-nspawn needs one.
+if ! mountpoint --quiet /; then
+  mkdir "$PLACE/host"
+  mount --rbind / "$PLACE/host" || skip "no right to mount here"
+  IN_CHROOT=yes exec chroot "$PLACE/host" "$FOLDER/machine.sh" "$PLACE"
+fi
+
 mkdir "$MEMORY"
 mount -t tmpfs tmpfs "$MEMORY" || skip "no right to mount here"
 mkdir "$MEMORY"/{written,work,root}
@@ -47,6 +54,12 @@ ExecStart=/packages/on_machine.sh
 StandardOutput=file:/packages/result
 StandardError=inherit
 UNIT
+
+if [ "${IN_CHROOT:-}" = yes ]; then
+  # There the kernel lets nobody make a user namespace.
+  mkdir "$MACHINE/etc/systemd/system/lockkeeperd.service.d"
+  printf '[Service]\nPrivateUsers=no\n' >"$MACHINE/etc/systemd/system/lockkeeperd.service.d/chroot.conf"
+fi
 
 # A network of its own, so that the ports of the configuration are free there.
 systemd-nspawn --quiet --private-network --register=no --keep-unit --directory="$MACHINE" --boot \
