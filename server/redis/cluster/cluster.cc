@@ -92,6 +92,9 @@ struct Cluster::Server final : NodeObserver {
   void OnConnectFailed(size_t connection, const StoreProblem& problem) override {
     cluster.observer_.OnConnectFailed(first_connection + connection, problem);
   }
+  void OnLooked(core::Micros elapsed, std::optional<core::NodeTime> clock) override {
+    cluster.observer_.OnLooked(elapsed, clock);
+  }
   void OnScriptLoadedAgain(std::string_view script) override {
     cluster.observer_.OnScriptLoadedAgain(script);
   }

@@ -185,7 +185,8 @@ class Asking : private Confirmations::Listener {
       connection.request_timeout = std::chrono::seconds(20);
       confirmations_ = std::make_unique<Confirmations>(
           loop_, connection, loop::Backoff({}, loop::Jitter(1)),
-          ConfirmationsOptions{.key = "confirmation", .round_max = std::chrono::seconds(10)},
+          ConfirmationsOptions{.key = [] { return "confirmation"; },
+                               .round_max = std::chrono::seconds(10)},
           listener);
     });
   }
