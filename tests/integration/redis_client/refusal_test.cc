@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "node_harness.h"
-#include "support/process/free_port.h"
 #include "support/process/redis_server.h"
 
 namespace lockkeeper::redis {
@@ -131,13 +130,11 @@ TEST(RefusalTest, UnknownDatabaseIsRefused) {
             server.socket_path() + " answered SELECT 4 with: ERR DB index is out of range");
 }
 
-TEST(RefusalTest, ClusterNodeIsRefused) {
-  // Without one, all servers that have no TCP port want the same for their cluster.
-  const std::string port = std::to_string(support::FreePort());
-  RedisServer server({.settings = {"cluster-enabled yes", "cluster-port " + port}});
+TEST(RefusalTest, ServerOfAClusterIsRefusedUnlessTheUrlNamesOne) {
+  RedisServer server({.in_cluster = true, .listening = support::Listening::kUnixSocketAndTcp});
   NodeHarness harness(server.url());
 
-  EXPECT_THAT(AwaitRefused(harness).problem, HasSubstr("runs in cluster mode"));
+  EXPECT_THAT(AwaitRefused(harness).problem, HasSubstr("name it by redis+cluster://host:port"));
 }
 
 }  // namespace
