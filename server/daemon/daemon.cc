@@ -99,6 +99,7 @@ constexpr auto kShownSettings = std::to_array<std::string_view>(
 
 std::vector<std::pair<std::string, std::string>> ShownSettings(const config::Config& config) {
   std::vector<std::pair<std::string, std::string>> shown;
+  shown.reserve(kShownSettings.size());
   for (const std::string_view key : kShownSettings) {
     shown.emplace_back(key,
                        absl::StrJoin(config::Show(*config::FindByKey(key), config).texts, ","));
@@ -160,6 +161,8 @@ struct Daemon::Parts final : rpc::DaemonView {
   ~Parts() override {
     if (reloads) reloads->Stop();
   }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
 
   absl::Status OpenAudit();
   absl::Status LoadIdentity();

@@ -66,6 +66,7 @@ void LockLoop::OpenCluster(const LockLoopOptions& options) {
       loop_, redis::ClusterOptions{.servers = options.cluster, .node = options.node},
       node_telemetry_);
   std::vector<redis::StorePart> parts;
+  parts.reserve(redis::kClusterParts);
   for (size_t i = 0; i < redis::kClusterParts; ++i) {
     parts.push_back({&cluster_->part(i), cluster_->PrefixOfPart(i)});
   }

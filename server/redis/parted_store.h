@@ -38,8 +38,6 @@ class PartedStore final : public Store,
   PartedStore(const std::vector<StorePart>& parts, const core::Clock& clock,
               core::Executor& executor, GuardObserver& observer, const RedisStoreOptions& options,
               const std::function<std::unique_ptr<StoreGuard>()>& make_guard = nullptr);
-  PartedStore(const PartedStore&) = delete;
-  PartedStore& operator=(const PartedStore&) = delete;
 
   core::LockStore& locks() override { return *this; }
   core::WaitingLine& line() override { return *this; }

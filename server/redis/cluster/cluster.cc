@@ -55,6 +55,7 @@ struct Cluster::Server final : NodeObserver {
     node = std::make_unique<RedisNode>(of.loop_, options, *this);
     node->SetHealthListener([this](const NodeHealth&) { cluster.UpdateHealth(); });
     std::vector<std::string> channels;
+    channels.reserve(of.by_channel_.size());
     for (const auto& [channel, part] : of.by_channel_) channels.push_back(channel);
     if (channels.empty()) return;
     subscription = std::make_unique<Subscription>(

@@ -70,6 +70,7 @@ class PartedWorld final : public StoreWorld {
 
   static std::vector<std::unique_ptr<FakeNode>> NodesOf(PartedWorld& world) {
     std::vector<std::unique_ptr<FakeNode>> nodes;
+    nodes.reserve(kParts);
     for (int part = 0; part < kParts; ++part) {
       nodes.push_back(std::make_unique<FakeNode>(world.server_, world.clock_, world.executor_));
     }
@@ -79,6 +80,7 @@ class PartedWorld final : public StoreWorld {
   static std::vector<redis::StorePart> PartsOf(
       const std::vector<std::unique_ptr<FakeNode>>& nodes) {
     std::vector<redis::StorePart> parts;
+    parts.reserve(kParts);
     for (int part = 0; part < kParts; ++part) {
       parts.push_back({nodes[static_cast<size_t>(part)].get(), PrefixOf(part)});
     }

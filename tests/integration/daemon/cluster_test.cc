@@ -126,6 +126,7 @@ TEST_F(ClusterDaemonTest, SlotsThatMoveCostNoLockAndNoError) {
   LockClient client(daemon->GrpcAddress());
   constexpr int kHeld = 20;
   std::vector<v1::Lease> held;
+  held.reserve(kHeld);
   for (int i = 0; i < kHeld; ++i) held.push_back(Acquire(client, NameOf(i)));
   // A server that has just started may have lost what was moved to it.
   for (size_t i = 0; i < cluster.servers(); ++i) {
@@ -178,6 +179,7 @@ TEST_F(ClusterDaemonTest, PrimaryThatFailsClosesItsLocksForAWhileAndNoOthers) {
   LockClient client(daemon->GrpcAddress());
   constexpr int kLocks = 40;
   std::vector<v1::Lease> held;
+  held.reserve(kLocks);
   for (int i = 0; i < kLocks; ++i) held.push_back(Acquire(client, NameOf(i)));
   const uint16_t slot = SlotOfPart(0);
   ASSERT_EQ(cluster.OwnerOf(slot, 0), 0U);
