@@ -308,8 +308,7 @@ int Serve(const config::ConfigSources& sources, const config::LoadedConfig& load
 
   const os::Descriptor asked_to_stop(eventfd(0, EFD_CLOEXEC));
   if (!asked_to_stop.valid()) std::abort();
-  auto daemon =
-      Daemon::Start(sources, loaded, log, [&] { eventfd_write(asked_to_stop.get(), 1); });
+  auto daemon = Daemon::Start(sources, loaded, log, [&] { eventfd_write(asked_to_stop.get(), 1); });
   if (!daemon.ok()) {
     const std::string problem(daemon.status().message());
     logger.Error("daemon.start_failed", "lockkeeperd cannot start", {field::Problem(problem)});

@@ -10,8 +10,8 @@ namespace {
 constexpr std::string_view kMask = "***";
 constexpr std::array<std::string_view, 3> kTlsSchemes = {"rediss://", "rediss+sentinel://",
                                                          "rediss+cluster://"};
-constexpr std::array<std::string_view, 4> kPlainSchemes = {
-    "redis://", "unix://", "redis+sentinel://", "redis+cluster://"};
+constexpr std::array<std::string_view, 4> kPlainSchemes = {"redis://", "unix://",
+                                                           "redis+sentinel://", "redis+cluster://"};
 
 template <size_t kCount>
 bool BeginsWithOne(const std::array<std::string_view, kCount>& schemes, std::string_view url) {

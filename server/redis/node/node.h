@@ -35,7 +35,7 @@ struct NodeLife {
   bool durable = false;   // It keeps every write that it has confirmed, over a restart too.
   bool promoted = false;  // It was a replica before.
   int64_t evicted_keys = 0;
-  core::NodeTime started;  // By its clock, at the latest. 0: it does not tell.
+  core::NodeTime started;        // By its clock, at the latest. 0: it does not tell.
   core::NodeTime primary_since;  // That it is known to be one, by its clock. 0: it does not tell.
   // For how long another server may still have taken writes after this one took its place.
   core::Millis isolation{0};

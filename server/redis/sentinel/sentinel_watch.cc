@@ -56,10 +56,9 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
         named_(id.empty()),
         id_(std::move(id)),
         connection_(watch.loop_, Options(), NextBackoff(), *this),
-        announcements_(watch.loop_, Options(), NextBackoff(), {std::string(kSwitchChannel)},
-                       [this](std::string_view, std::string_view message) {
-                         OnAnnounced(message);
-                       }) {}
+        announcements_(
+            watch.loop_, Options(), NextBackoff(), {std::string(kSwitchChannel)},
+            [this](std::string_view, std::string_view message) { OnAnnounced(message); }) {}
 
   ~Sentinel() override {
     closing_ = true;
