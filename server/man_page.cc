@@ -32,8 +32,10 @@ void AddSignals(man::Roff& page) {
             "drain: work in flight ends, for drain.timeout at most, and then the process. A second "
             "one ends it at once. Locks are not released.");
   page.Item("SIGHUP",
-            "opens the file of the audit trail again, if there is one; else it ends the "
-            "process");
+            "opens the file of the audit trail again and looks at once whether the configuration "
+            "file or a TLS or token file has changed. With neither an audit trail nor a "
+            "configuration file it ends the process at once, unless a service manager has started "
+            "it.");
 }
 
 }  // namespace

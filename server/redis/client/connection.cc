@@ -237,8 +237,7 @@ void Connection::OnStallTimer() {
 void Connection::Probe() {
   probe_timer_ = loop_.After(options_.probe_interval, [this] { Probe(); });
   if (!pending_.empty()) return;
-  Command ping(1);
-  Enqueue(ping.Word("PING").wire(), [](const absl::StatusOr<Reply>&) {});
+  Enqueue(Command::Of({"PING"}).wire(), [](const absl::StatusOr<Reply>&) {});
 }
 
 void Connection::BreakUnreachable(const std::string& what) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/client/handshake.h"
 
-#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -12,12 +11,6 @@
 namespace lockkeeper::redis {
 namespace {
 
-Command Words(std::initializer_list<std::string_view> words) {
-  Command command(words.size());
-  for (const std::string_view word : words) command.Word(word);
-  return command;
-}
-
 // Whether it is a server that locks are kept at.
 bool LoadsScripts(Expected expected) {
   return expected != Expected::kSentinel && expected != Expected::kClusterServer;
@@ -25,7 +18,9 @@ bool LoadsScripts(Expected expected) {
 
 }  // namespace
 
-Command LoadCommand(const ScriptSource& script) { return Words({"SCRIPT", "LOAD", script.text}); }
+Command LoadCommand(const ScriptSource& script) {
+  return Command::Of({"SCRIPT", "LOAD", script.text});
+}
 
 Handshake::Handshake(const RedisUrl& url, const std::string& client_name,
                      const std::string& key_prefix, std::span<const ScriptSource> scripts,
@@ -53,9 +48,9 @@ std::vector<Command> Handshake::Identify() {
   std::vector<Command> pipeline;
   const std::string& password = url_.password.reveal();
   if (!url_.user.empty()) {
-    Add(pipeline, Step::kMustSucceed, "AUTH", Words({"AUTH", url_.user, password}));
+    Add(pipeline, Step::kMustSucceed, "AUTH", Command::Of({"AUTH", url_.user, password}));
   } else if (!password.empty()) {
-    Add(pipeline, Step::kMustSucceed, "AUTH", Words({"AUTH", password}));
+    Add(pipeline, Step::kMustSucceed, "AUTH", Command::Of({"AUTH", password}));
   }
   if (expected_ == Expected::kSentinel) {
     AskSentinel(pipeline);
@@ -66,24 +61,25 @@ std::vector<Command> Handshake::Identify() {
 }
 
 void Handshake::AskSentinel(std::vector<Command>& pipeline) {
-  Add(pipeline, Step::kMustSucceed, "PING", Words({"PING"}));  // Says whether it wants a password.
-  Add(pipeline, Step::kSentinelInfo, "INFO", Words({"INFO", "server"}));
-  Add(pipeline, Step::kMayFail, "CLIENT SETNAME", Words({"CLIENT", "SETNAME", client_name_}));
+  Add(pipeline, Step::kMustSucceed, "PING",
+      Command::Of({"PING"}));  // Says whether it wants a password.
+  Add(pipeline, Step::kSentinelInfo, "INFO", Command::Of({"INFO", "server"}));
+  Add(pipeline, Step::kMayFail, "CLIENT SETNAME", Command::Of({"CLIENT", "SETNAME", client_name_}));
 }
 
 void Handshake::AskServer(std::vector<Command>& pipeline) {
   const std::string database = std::to_string(url_.database);
   if (url_.database != 0) {
-    Add(pipeline, Step::kMustSucceed, "SELECT " + database, Words({"SELECT", database}));
+    Add(pipeline, Step::kMustSucceed, "SELECT " + database, Command::Of({"SELECT", database}));
   }
   for (const std::string_view section : kInfoSections) {
-    Add(pipeline, Step::kInfo, "INFO", Words({"INFO", section}));
+    Add(pipeline, Step::kInfo, "INFO", Command::Of({"INFO", section}));
   }
-  Add(pipeline, Step::kRole, "ROLE", Words({"ROLE"}));
+  Add(pipeline, Step::kRole, "ROLE", Command::Of({"ROLE"}));
   Add(pipeline, Step::kConfig, "CONFIG GET", ConfigQuestion());
-  Add(pipeline, Step::kMayFail, "CLIENT SETNAME", Words({"CLIENT", "SETNAME", client_name_}));
+  Add(pipeline, Step::kMayFail, "CLIENT SETNAME", Command::Of({"CLIENT", "SETNAME", client_name_}));
   // Under memory pressure others' connections go first.
-  Add(pipeline, Step::kMayFail, "CLIENT NO-EVICT", Words({"CLIENT", "NO-EVICT", "ON"}));
+  Add(pipeline, Step::kMayFail, "CLIENT NO-EVICT", Command::Of({"CLIENT", "NO-EVICT", "ON"}));
 }
 
 void Handshake::Add(std::vector<Command>& pipeline, Step step, std::string name, Command command) {

@@ -9,7 +9,6 @@
 #include "text/stable_hash.h"
 
 namespace lockkeeper::redis {
-namespace {
 
 ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
   return {.url = options.url,
@@ -22,6 +21,8 @@ ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options) {
           .request_timeout = options.request_timeout,
           .probe_interval = options.probe_interval};
 }
+
+namespace {
 
 // What a server told last, in the handshake or since.
 struct Told {

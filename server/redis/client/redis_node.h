@@ -50,6 +50,9 @@ struct RedisNodeOptions {
   uint64_t seed = 0;             // Of the jitter; differs between daemons.
 };
 
+// Of a connection to the node's server.
+ConnectionOptions ConnectionOptionsOf(const RedisNodeOptions& options);
+
 // Contract: see Node. Besides, a call on a connection with too much in flight is refused with
 // STORE_UNAVAILABLE.
 // Lifetime: borrows the loop and the observer. Build it and destroy it on the loop's thread, and

@@ -67,9 +67,7 @@ void SettingsWatch::Ask() {
   };
   static_assert(kInfoSections[0] == "server");  // The first answer has the clock.
   for (const std::string_view section : kInfoSections) {
-    Command info(2);
-    info.Word("INFO").Word(section);
-    send(info, [](Round& to, const Reply& reply) {
+    send(Command::Of({"INFO", section}), [](Round& to, const Reply& reply) {
       if (reply.type == Reply::Type::kError) to.failed = true;
       AddInfo(reply.text, to.facts.info);
     });

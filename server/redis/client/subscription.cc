@@ -24,10 +24,8 @@ Subscription::Subscription(loop::EventLoop& loop, ConnectionOptions options, loo
 // A reply for each channel comes, so each has a command of its own.
 void Subscription::OnReady(ReconnectingConnection& connection, const ServerFacts&) {
   for (const std::string& channel : channels_) {
-    Command subscribe(2);
-    subscribe.Word("SUBSCRIBE").Word(channel);
     // An error is no loss: the waiters of this daemon are found by polls, and served later.
-    connection.Send(subscribe.wire(), [](absl::StatusOr<Reply>) {});
+    connection.Send(Command::Of({"SUBSCRIBE", channel}).wire(), [](absl::StatusOr<Reply>) {});
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/errors.h"
@@ -31,10 +32,11 @@ constexpr Millis kAskPause{100};
 // connections of all servers apart.
 constexpr size_t kConnectionsMax = 64;
 
-Command Words(std::initializer_list<std::string_view> words) {
-  Command command(words.size());
-  for (const std::string_view word : words) command.Word(word);
-  return command;
+// Of a connection that asks a server of the Cluster, or hears it, whatever it serves.
+ConnectionOptions OptionsAt(const RedisUrl& url, RedisNodeOptions options) {
+  options.url = url;
+  options.expected = Expected::kClusterServer;
+  return ConnectionOptionsOf(options);
 }
 
 bool IsError(const absl::StatusOr<Reply>& reply) {
@@ -59,15 +61,7 @@ struct Cluster::Server final : NodeObserver {
     for (const auto& [channel, part] : of.by_channel_) channels.push_back(channel);
     if (channels.empty()) return;
     subscription = std::make_unique<Subscription>(
-        of.loop_,
-        ConnectionOptions{.url = at,
-                          .expected = Expected::kClusterServer,
-                          .tls = options.tls,
-                          .client_name = "lockkeeperd:" + options.daemon_id,
-                          .key_prefix = options.key_prefix,
-                          .connect_timeout = options.connect_timeout,
-                          .request_timeout = options.request_timeout,
-                          .probe_interval = options.probe_interval},
+        of.loop_, OptionsAt(at, options),
         loop::Backoff(options.backoff, loop::Jitter(options.seed + kConnectionsMax + 1)),
         std::move(channels), [this](std::string_view channel, std::string_view message) {
           cluster.OnMessage(*this, channel, message);
@@ -121,15 +115,7 @@ class Cluster::Seed final : private ReconnectingConnection::Listener {
   Seed(Cluster& cluster, const RedisUrl& url, uint64_t seed)
       : cluster_(cluster),
         url_(url),
-        connection_(cluster.loop_,
-                    {.url = url,
-                     .expected = Expected::kClusterServer,
-                     .tls = cluster.options_.node.tls,
-                     .client_name = "lockkeeperd:" + cluster.options_.node.daemon_id,
-                     .key_prefix = cluster.options_.node.key_prefix,
-                     .connect_timeout = cluster.options_.node.connect_timeout,
-                     .request_timeout = cluster.options_.node.request_timeout,
-                     .probe_interval = cluster.options_.node.probe_interval},
+        connection_(cluster.loop_, OptionsAt(url, cluster.options_.node),
                     loop::Backoff(cluster.options_.node.backoff, loop::Jitter(seed)), *this) {}
 
   const RedisUrl& url() const { return url_; }
@@ -152,7 +138,7 @@ class Cluster::Seed final : private ReconnectingConnection::Listener {
 
   void Ask() {
     if (!ready() || std::exchange(said_.asking, true)) return;
-    connection_.Send(Words({"CLUSTER", "NODES"}).wire(), [this](absl::StatusOr<Reply> reply) {
+    connection_.Send(Command::Of({"CLUSTER", "NODES"}).wire(), [this](absl::StatusOr<Reply> reply) {
       if (!closed_) cluster_.OnSaid(said_, url_, reply);
     });
   }
@@ -216,7 +202,8 @@ class Cluster::Part final : public Node {
                         done = std::move(done)](absl::StatusOr<Reply> reply) mutable {
                          Server* const next = IsError(reply) ? OnError(reply->text) : nullptr;
                          if (next == nullptr || !kept) return std::move(done)(std::move(reply));
-                         next->node->Send(route, Words({"ASKING"}), [](absl::StatusOr<Reply>) {});
+                         next->node->Send(route, Command::Of({"ASKING"}),
+                                          [](absl::StatusOr<Reply>) {});
                          next->node->Run(route, script, *std::move(kept), std::move(done));
                        });
   }
@@ -335,7 +322,7 @@ void Cluster::AskAll() {
   for (const auto& [address, server] : servers_) {
     Server& asked = *server;
     if (asked.run_id().empty() || std::exchange(asked.said.asking, true)) continue;
-    asked.node->Send(asked.node->AnyRoute(), Words({"CLUSTER", "NODES"}),
+    asked.node->Send(asked.node->AnyRoute(), Command::Of({"CLUSTER", "NODES"}),
                      [this, &asked](absl::StatusOr<Reply> reply) {
                        if (!closed_) OnSaid(asked.said, asked.url, reply);
                      });
@@ -372,17 +359,25 @@ void Cluster::Decide() {
   for (const auto& [address, server] : servers_) take(server->said);
   if (!views.empty()) {
     size_t moved = 0;
+    std::set<const Server*> wanted;
     for (const auto& part : parts_) {
-      if (part->IsRedirected()) continue;
-      const ClusterPrimary* const owner = OwnerOf(part->slot(), views);
+      const ClusterPrimary* const owner =
+          part->IsRedirected() ? nullptr : OwnerOf(part->slot(), views);
       if (owner != nullptr && part->MoveTo(ServerAt(owner->host, owner->port))) ++moved;
+      wanted.insert(part->server());
     }
     if (moved > 0) observer_.OnPartsMoved(moved);
     // Those without slots too: what is moved to them was moved to a server that is known.
     for (const ClusterView* view : views) {
-      for (const ClusterPrimary& primary : view->primaries) ServerAt(primary.host, primary.port);
+      for (const ClusterPrimary& primary : view->primaries) {
+        wanted.insert(&ServerAt(primary.host, primary.port));
+      }
     }
-    DropServers(views);
+    std::erase_if(servers_, [&wanted](const auto& entry) {
+      const bool drops = !wanted.contains(entry.second.get());
+      if (drops) entry.second->Close();
+      return drops;
+    });
   }
   UpdateHealth();
 }
@@ -394,29 +389,6 @@ Cluster::Server& Cluster::ServerAt(const std::string& host, uint16_t port) {
   std::unique_ptr<Server>& server = servers_[url.Address()];
   if (!server) server = std::make_unique<Server>(*this, url, next_server_++);
   return *server;
-}
-
-// Of those that no view has as primaries, and that serve no part.
-void Cluster::DropServers(const std::vector<const ClusterView*>& views) {
-  const auto is_wanted = [&](const Server& server) {
-    const bool serves = std::any_of(parts_.begin(), parts_.end(),
-                                    [&](const auto& part) { return part->server() == &server; });
-    return serves || std::any_of(views.begin(), views.end(), [&](const ClusterView* view) {
-             return std::any_of(view->primaries.begin(), view->primaries.end(),
-                                [&](const ClusterPrimary& primary) {
-                                  return primary.host == server.url.host &&
-                                         primary.port == server.url.port;
-                                });
-           });
-  };
-  for (auto it = servers_.begin(); it != servers_.end();) {
-    if (is_wanted(*it->second)) {
-      ++it;
-      continue;
-    }
-    it->second->Close();
-    it = servers_.erase(it);
-  }
 }
 
 void Cluster::OnMoved(Part& part, const Redirection& to) {

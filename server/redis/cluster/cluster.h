@@ -86,7 +86,6 @@ class Cluster {
   void DecideSoon();
   void Decide();
   Server& ServerAt(const std::string& host, uint16_t port);
-  void DropServers(const std::vector<const ClusterView*>& views);
   void OnMoved(Part& part, const Redirection& to);
   void OnMessage(const Server& from, std::string_view channel, std::string_view message);
   bool HasPrimary(std::string_view run_id) const;

@@ -43,6 +43,12 @@ Command::Command(size_t word_count) {
   wire_.append(kEnd);
 }
 
+Command Command::Of(std::initializer_list<std::string_view> words) {
+  Command command(words.size());
+  for (const std::string_view word : words) command.Word(word);
+  return command;
+}
+
 Command& Command::Word(std::string_view word) {
   AppendWord(wire_, word);
   return *this;

@@ -31,6 +31,9 @@ class Command {
   // Starts a command of exactly `word_count` words.
   explicit Command(size_t word_count);
 
+  // A command of these words.
+  static Command Of(std::initializer_list<std::string_view> words);
+
   // Appends a word of any bytes. Answers this command, to go on with.
   Command& Word(std::string_view word);
   Command& Number(int64_t number);

@@ -23,18 +23,6 @@ constexpr std::string_view kUnknownService = "No such master";
 // A Sentinel that invents others must not make us open connections without end.
 constexpr size_t kSentinelsMax = 64;
 
-Command Question(std::string_view subcommand) {
-  Command question(2);
-  question.Word("SENTINEL").Word(subcommand);
-  return question;
-}
-
-Command Question(std::string_view subcommand, std::string_view service) {
-  Command question(3);
-  question.Word("SENTINEL").Word(subcommand).Word(service);
-  return question;
-}
-
 // The names of all services, from the list of what a Sentinel watches.
 std::string ServicesIn(const Reply& reply) {
   std::vector<std::string> names;
@@ -98,11 +86,11 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
     const std::string& service = watch_.options_.service;
     auto round = std::make_shared<Round>();
     round->asked = watch_.loop_.Now();
-    Send(round, &Round::id, Question("MYID"));
+    Send(round, &Round::id, Command::Of({"SENTINEL", "MYID"}));
     // The epoch first: a new epoch never comes with the address of before.
-    Send(round, &Round::state, Question("MASTER", service));
-    Send(round, &Round::address, Question("GET-MASTER-ADDR-BY-NAME", service));
-    Send(round, &Round::others, Question("SENTINELS", service));
+    Send(round, &Round::state, Command::Of({"SENTINEL", "MASTER", service}));
+    Send(round, &Round::address, Command::Of({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", service}));
+    Send(round, &Round::others, Command::Of({"SENTINEL", "SENTINELS", service}));
   }
 
  private:
@@ -181,7 +169,8 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
 
   // So that somebody who has mistyped the name sees the right one.
   void AskForServices() {
-    connection_.Send(Question("MASTERS").wire(), [this](absl::StatusOr<Reply> reply) {
+    connection_.Send(Command::Of({"SENTINEL", "MASTERS"}).wire(), [this](
+                                                                      absl::StatusOr<Reply> reply) {
       if (closing_ || !reply.ok()) return;
       refusal_ = {Kind::kRefused, Named() + " watches no " + text::Quoted(watch_.options_.service) +
                                       "; the services that it watches: " + ServicesIn(*reply)};

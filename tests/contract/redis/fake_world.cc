@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "contract/redis/fake_world.h"
 
-#include "support/fake_node/fake_node.h"
-#include "support/manual_executor.h"
+#include "contract/redis/model_world.h"
 
 namespace lockkeeper::support {
 namespace {
 
-class FakeWorld final : public RedisWorld {
+class FakeWorld final : public ModelWorld<RedisWorld> {
  public:
   explicit FakeWorld(Guarding guarding) : guarding_(guarding) {}
 
@@ -21,16 +20,6 @@ class FakeWorld final : public RedisWorld {
     return *daemons_[index];
   }
 
-  void OnLoop(absl::FunctionRef<void()> task) override { task(); }
-
-  bool Await(absl::FunctionRef<bool()> answered) override {
-    return executor_.AdvanceUntil(answered, std::chrono::minutes(1));
-  }
-
-  const core::Clock& clock() override { return clock_; }
-  core::Executor& executor() override { return executor_; }
-  core::NodeTime NodeNow() override { return server_.clock().Now(); }
-  void StepNodeClock(core::Micros step) override { server_.clock().StepBy(step); }
   void LetTimePass(core::Micros time) override { executor_.AdvanceBy(time); }
   void BetweenCalls(absl::FunctionRef<void()> task) override { task(); }
 
@@ -40,10 +29,6 @@ class FakeWorld final : public RedisWorld {
 
  private:
   const Guarding guarding_;
-  ManualClock clock_;
-  ManualExecutor executor_{clock_};
-  LuaScripts lua_;
-  RedisModel server_{lua_, clock_};
   std::vector<std::unique_ptr<FakeNode>> nodes_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
 };

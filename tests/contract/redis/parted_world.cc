@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "contract/redis/parted_world.h"
 
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "contract/redis/model_world.h"
 #include "redis/parted_store.h"
-#include "support/fake_node/fake_node.h"
 #include "support/guard_options.h"
-#include "support/manual_executor.h"
 #include "support/silent_guard_observer.h"
 #include "support/trusting_guard.h"
 
@@ -18,7 +16,7 @@ namespace {
 
 constexpr int kParts = 3;
 
-class PartedWorld final : public StoreWorld {
+class PartedWorld final : public ModelWorld<StoreWorld> {
  public:
   Ports ports(size_t daemon) override {
     while (daemons_.size() <= daemon) {
@@ -28,17 +26,6 @@ class PartedWorld final : public StoreWorld {
     redis::PartedStore& store = daemons_[daemon]->store;
     return {store.locks(), store.admin(), &store.line()};
   }
-
-  void OnLoop(absl::FunctionRef<void()> task) override { task(); }
-
-  bool Await(absl::FunctionRef<bool()> answered) override {
-    return executor_.AdvanceUntil(answered, std::chrono::minutes(1));
-  }
-
-  const core::Clock& clock() override { return clock_; }
-  core::Executor& executor() override { return executor_; }
-  core::NodeTime NodeNow() override { return server_.clock().Now(); }
-  void StepNodeClock(core::Micros step) override { server_.clock().StepBy(step); }
 
   bool IsKept(const std::string& name) override { return !RecordOf(name).empty(); }
 
@@ -93,10 +80,6 @@ class PartedWorld final : public StoreWorld {
     return options;
   }
 
-  ManualClock clock_;
-  ManualExecutor executor_{clock_};
-  LuaScripts lua_;
-  RedisModel server_{lua_, clock_};
   std::vector<std::unique_ptr<Daemon>> daemons_;
 };
 

@@ -52,6 +52,14 @@ class ClusterDaemonTest : public DaemonTest {
       if (granted.response.has_lease()) return granted.response.lease();
     }
   }
+
+  // The leases of so many locks, of NameOf(0) and on.
+  static std::vector<v1::Lease> AcquireMany(LockClient& client, int count) {
+    std::vector<v1::Lease> held;
+    held.reserve(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) held.push_back(Acquire(client, NameOf(i)));
+    return held;
+  }
 };
 
 TEST_F(ClusterDaemonTest, LocksAreOnAllPrimaries) {
@@ -125,9 +133,7 @@ TEST_F(ClusterDaemonTest, SlotsThatMoveCostNoLockAndNoError) {
   const auto other = On(cluster);
   LockClient client(daemon->GrpcAddress());
   constexpr int kHeld = 20;
-  std::vector<v1::Lease> held;
-  held.reserve(kHeld);
-  for (int i = 0; i < kHeld; ++i) held.push_back(Acquire(client, NameOf(i)));
+  const std::vector<v1::Lease> held = AcquireMany(client, kHeld);
   // A server that has just started may have lost what was moved to it.
   for (size_t i = 0; i < cluster.servers(); ++i) {
     while (std::stoi(cluster.server(i).Info("server", "uptime_in_seconds")) < 5) {
@@ -178,9 +184,7 @@ TEST_F(ClusterDaemonTest, PrimaryThatFailsClosesItsLocksForAWhileAndNoOthers) {
   const auto daemon = On(cluster);
   LockClient client(daemon->GrpcAddress());
   constexpr int kLocks = 40;
-  std::vector<v1::Lease> held;
-  held.reserve(kLocks);
-  for (int i = 0; i < kLocks; ++i) held.push_back(Acquire(client, NameOf(i)));
+  const std::vector<v1::Lease> held = AcquireMany(client, kLocks);
   const uint16_t slot = SlotOfPart(0);
   ASSERT_EQ(cluster.OwnerOf(slot, 0), 0U);
 
