@@ -42,7 +42,7 @@ check_installation() {
   for page in lockkeeper.1 lockkeeperd.8 lockkeeper.yaml.5; do
     man --where "${page##*.}" "${page%.*}" >/dev/null || fail "no man page $page"
   done
-  [ "$(lexgrog /usr/share/man/man1/lockkeeper.1.gz | sed 's/.*: //')" = '"lockkeeper - take, keep and show locks"' ] || fail "apropos finds no lockkeeper"
+  [ "$(lexgrog /usr/share/man/man1/lockkeeper.1.gz | sed 's/.*: //')" = '"lockkeeper - takes, keeps and shows locks of the lockkeeper service"' ] || fail "apropos finds no lockkeeper"
 }
 
 check_that_a_store_is_needed() {

@@ -21,7 +21,7 @@ fail() {
 }
 
 [ "$(id -u)" = 0 ] || skip "only root can boot a machine"
-for program in dpkg-buildpackage dh_installsystemd help2man lowdown lintian patchelf python3 systemd-nspawn systemd-analyze unshare; do
+for program in dpkg-buildpackage dh_installsystemd lowdown lintian patchelf python3 systemd-nspawn systemd-analyze unshare; do
   command -v "$program" >/dev/null || skip "there is no $program"
 done
 ! dpkg-query --show lockkeeper-server >/dev/null 2>&1 || skip "this machine has the package lockkeeper-server"
