@@ -24,8 +24,8 @@ inline constexpr size_t kNameBytesMax = 512;
 inline constexpr size_t kOwnerBytesMax = 256;
 inline constexpr size_t kReasonBytesMax = 256;
 
-// Labels of a lease. They are part of the record, which acquire reads whole; extend, release and
-// fence read its header only.
+// Labels of a lease. They are part of the record, which acquire and release read whole;
+// extend and fence mostly read its header only.
 inline constexpr size_t kLabelsMax = 8;
 inline constexpr size_t kLabelKeyBytesMax = 64;
 inline constexpr size_t kLabelValueBytesMax = 256;

@@ -113,7 +113,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // Extends a lease and keeps it from now on, as the request's keeper: its former keeper can no
   // longer withdraw or release it. Errors: those of Extend; LEASE_LOST if it has another token;
-  // LEASE_LIMIT.
+  // LEASE_LIMIT, which may be answered inside the call.
   void Adopt(ExtendRequest request, Done<Lease> done);
 
   // Keeps a lease no longer: its client has given it up, and it runs to its end.

@@ -7,7 +7,8 @@
 //   <prefix>store                marker of the store (string), see store_marker.h
 //   <prefix>daemon:<daemon id>   channel on which a daemon hears of its waiters
 //
-// The braces make everything of one lock fall into one Cluster slot.
+// In a Cluster the prefix begins with the hash tag of the lock's part, and all keys of a part are
+// in one slot.
 #pragma once
 
 #include <optional>

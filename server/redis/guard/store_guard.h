@@ -47,8 +47,8 @@ enum class RefusedFor {
   kOlderData,  // A marker with fewer beats than the call carries.
 };
 
-// Calls about one lock name its route: a store of several servers has a marker for each part that
-// can be lost alone, and its guard tells the parts apart by the route.
+// Calls name their route only so that the guard can tell connections apart: in a Cluster each part
+// is a store with a guard of its own.
 //
 // Thread-safety: loop-thread only.
 class StoreGuard {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One Redis as the store sees it: scripts and commands in, replies out. redis/client implements it
-// over pooled connections; the tests and the simulator run the same scripts
-// in-process.
+// over pooled connections, redis/cluster for each part of a Cluster; the tests and the simulator
+// run the same scripts in-process.
 #pragma once
 
 #include <cstddef>
