@@ -17,6 +17,9 @@ function(precompile NAME)
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS})
   target_compile_options(${NAME} PRIVATE ${LOCKKEEPER_WARNINGS} ${ARG_OPTIONS})  # GCC wants the same of these too
   target_precompile_headers(${NAME} PRIVATE ${ARG_HEADERS})
+  if(CCACHE_PROGRAM)
+    set_property(TARGET ${NAME} PROPERTY CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/without_old_output.sh" ${CMAKE_CXX_COMPILER_LAUNCHER})
+  endif()
 endfunction()
 
 precompile(precompiled_headers HEADERS ${standard_headers})
