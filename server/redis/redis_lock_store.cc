@@ -314,7 +314,9 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
          if (!reply.ok()) return std::move(done)(reply.status());
          if (reply->values[1].integer == 1) GoOnHandingOver(std::string(reply->lock_name));
          using enum ReleaseScriptOutcome;
-         const ReleaseScriptOutcome outcome{OutcomeOf(*reply)};
+         ReleaseScriptOutcome outcome{OutcomeOf(*reply)};
+         // By a clock that was set nobody knows whether the lease ran.
+         if (outcome == kExpired && !reply->by_right_clock) outcome = kNotHolder;
          // Otherwise its proof would bring the lease back after a loss.
          if (outcome == kReleased || outcome == kNotHolder)
            proofs_.Ended(reply->route, lease_id, principal);

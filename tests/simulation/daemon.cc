@@ -179,14 +179,17 @@ void Daemon::Release(const CallPtr& call, core::ReleaseRequest request,
                      Reply<core::ReleaseAnswer> reply) {
   process_.Post([this, call, request = std::move(request), reply = std::move(reply)]() mutable {
     const Try what = TryOf(request.name, request.lease_id, {});
-    domain_->locks().Release(std::move(request),
-                             [this, what, done = Answering(call, std::move(reply))](
-                                 absl::StatusOr<core::ReleaseAnswer> answer) mutable {
-                               if (answer.ok() && answer->released()) {
-                                 world_.judge.ToldReleased(what.lock, what.lease_id, id_);
-                               }
-                               std::move(done)(std::move(answer));
-                             });
+    domain_->locks().Release(
+        std::move(request), [this, what, done = Answering(call, std::move(reply))](
+                                absl::StatusOr<core::ReleaseAnswer> answer) mutable {
+          if (answer.ok() && answer->released()) {
+            world_.judge.ToldReleased(what.lock, what.lease_id, id_);
+          }
+          if (answer.ok() && answer->not_released == core::NotReleasedReason::kExpired) {
+            world_.judge.ToldExpired(what.lock, what.lease_id);
+          }
+          std::move(done)(std::move(answer));
+        });
   });
 }
 

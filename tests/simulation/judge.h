@@ -121,6 +121,8 @@ class Judge {
   void ReleasedByEnd(const Try& what, Instant now);
   // A release was answered that its lease had expired, or that it stood in line.
   void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now);
+  // A client was told that its lease had expired before its release.
+  void ToldExpired(const std::string& lock, const std::string& lease_id);
   // The release that is reported next was answered that its lease id does not hold the lock. If the
   // lease id did hold it, the store cannot know whether the lease was live until then.
   void ReleaseDoubted(const std::string& lock, const std::string& lease_id, Instant now);
@@ -277,7 +279,8 @@ class Judge {
     std::set<std::pair<std::string, int64_t>> numbers;  // That each has had.
     std::unordered_map<std::string, Instant> ended;     // Lease ids that no repeat gets again,
     std::unordered_map<std::string, Void> released;     // lease ids,
-    std::unordered_set<std::string> ends;  // lease ids that were released, keepers that withdrew,
+    std::unordered_set<std::string> denied;  // lease ids whose release a wrong clock denied,
+    std::unordered_set<std::string> ends;    // lease ids that were released, keepers that withdrew,
     std::unordered_set<std::string> forgotten_ends;             // those of before a loss,
     std::set<std::pair<std::string, std::string>> released_by;  // lease ids, and by which daemon,
     std::unordered_map<std::string, Void> refused;              // keepers,

@@ -116,13 +116,23 @@ void Judge::CheckBehindPlacesBefore(const Lock& lock, const Try& what, int64_t n
 }
 
 void Judge::ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now) {
-  const Lock& state = locks_[lock];
+  Lock& state = locks_[lock];
   if (state.phase != Phase::kLease || state.turn.to.lease_id != lease_id || state.over_before ||
-      ClockGivesTooEarly() || now + tolerance_ >= EndOf(state)) {
+      now + tolerance_ >= EndOf(state)) {
+    return;
+  }
+  if (ClockGivesTooEarly()) {  // Its daemon can see that in the reply.
+    state.denied.insert(lease_id);
     return;
   }
   Violation("the release of " + lease_id.substr(0, 8) + " was told that it has not " + lock +
             ", but its lease runs");
+}
+
+void Judge::ToldExpired(const std::string& lock, const std::string& lease_id) {
+  if (!locks_[lock].denied.contains(lease_id)) return;
+  Violation(lease_id.substr(0, 8) + " was told that its lease of " + lock +
+            " had expired before its release, but it ran: the clock was set");
 }
 
 void Judge::ReleaseDoubted(const std::string& lock, const std::string& lease_id, Instant now) {

@@ -381,6 +381,17 @@ TEST_F(JudgeLossesTest, ReleaseIsDeniedWhileTheLeaseRuns) {
   ExpectOne("but its lease runs");
 }
 
+// The script cannot know that the clock was set, but the daemon sees it in the reply.
+TEST_F(JudgeLossesTest, ClientIsToldThatALeaseHasExpiredWhichAClockThatWasSetHasEnded) {
+  Give(TryOf('a'), 1, 0);
+  judge_.ClockSet(core::Millis(kTtl), At(10));
+  judge_.ReleaseDenied("a", IdOf('a'), At(20));
+  judge_.ToldExpired("a", IdOf('b'));
+  ExpectNone();
+  judge_.ToldExpired("a", IdOf('a'));
+  ExpectOne("had expired before its release, but it ran");
+}
+
 // What is said of it once the quarantine is over.
 TEST_F(JudgeLossesTest, LeaseWhoseReleaseWasDoubtedIsNotSaidToHaveExpired) {
   judge_.StoreLost(Forgot::kNothing, At(0));
