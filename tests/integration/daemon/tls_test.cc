@@ -4,8 +4,10 @@
 
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "integration/daemon/fixture.h"
+#include "support/process/cluster_set.h"
 #include "support/rpc/lock_requests.h"
 #include "support/tls/certificate_volume.h"
 #include "support/tls/test_authority.h"
@@ -33,11 +35,14 @@ class TlsToRedisTest : public DaemonTest {
  protected:
   using Settings = std::vector<std::pair<std::string, std::string>>;
 
+  std::vector<std::string> SettingsOf(const TlsFiles& own) const {
+    return {"tls-cert-file " + own.certificate, "tls-key-file " + own.key,
+            "tls-ca-cert-file " + authority_.ca_file()};
+  }
+
   // A server that asks its clients for certificates.
   std::unique_ptr<RedisServer> Serve(const TlsFiles& own, std::vector<std::string> more = {}) {
-    std::vector<std::string> settings = {"tls-cert-file " + own.certificate,
-                                         "tls-key-file " + own.key,
-                                         "tls-ca-cert-file " + authority_.ca_file()};
+    std::vector<std::string> settings = SettingsOf(own);
     settings.insert(settings.end(), more.begin(), more.end());
     return std::make_unique<RedisServer>(support::RedisServerOptions{
         .listening = Listening::kUnixSocketAndTls, .settings = settings});
@@ -98,6 +103,32 @@ TEST_F(TlsToRedisTest, LocksAreKeptThroughMutualTls) {
 
   EXPECT_EQ(client.GetServerInfo().response.store().address(), address);
   EXPECT_THAT(daemon->Stderr(), Not(HasSubstr("s3cret")));
+}
+
+// The servers ask each other, and daemons, for certificates. Daemons learn of the second server
+// from the first, and hear of their waiters' turns from both.
+TEST_F(TlsToRedisTest, ClusterIsReachedThroughMutualTls) {
+  const support::ClusterSet cluster({.primaries = 2,
+                                     .settings = SettingsOf(authority_.IssueForLocalhost()),
+                                     .listening = Listening::kUnixSocketAndTls});
+  const auto daemon = LaunchWith(cluster.url(), Good());
+  const auto other = LaunchWith(cluster.url(), Good());
+  daemon->WaitUntilReady();
+  other->WaitUntilReady();
+  LockClient holder(daemon->GrpcAddress());
+  LockClient waiter(other->GrpcAddress());
+  for (const std::string name : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    const auto held = holder.Acquire(AcquireOf(name));
+    ASSERT_TRUE(held.response.has_lease()) << name << ": " << held.status.error_message();
+    v1::AcquireRequest request = AcquireOf(name, support::NewLeaseId());
+    request.mutable_wait_timeout()->set_seconds(60);
+    std::thread waits([&] { EXPECT_TRUE(waiter.Acquire(request).response.has_lease()) << name; });
+    EXPECT_TRUE(holder.Release(ReleaseOf(name, held.response.lease().lease_id())).ok());
+    waits.join();
+  }
+
+  EXPECT_THAT(Get(*daemon, "/metrics").body,
+              HasSubstr("lockkeeper_redis_cluster_primaries{state=\"connected\"} 2\n"));
 }
 
 TEST_F(TlsToRedisTest, RestartedRedisIsFoundAgain) {

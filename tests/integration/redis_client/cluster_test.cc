@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of the calls of a part when servers of the Cluster leave, disagree or send calls on:
+// scripted servers, which do all that at once and in any order.
+#include "redis/cluster/cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "node_harness.h"
+#include "redis/cluster/slot.h"
+#include "scripted_server.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using std::chrono::milliseconds;
+using Words = ScriptedServer::Words;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr ScriptSource kScript{"test", "return 1", "0000000000000000000000000000000000000001"};
+
+// Waits for what changes on other threads.
+class Changing {
+ public:
+  // Throws std::runtime_error if it never is so.
+  void Await(const std::string& what, const std::function<bool()>& is_so) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, kPatience, is_so)) throw std::runtime_error("never: " + what);
+  }
+  void Change(const std::function<void()>& change) {
+    const std::lock_guard lock(mutex_);
+    change();
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+// A server of a Cluster that says what the test wants. Thread-safety: thread-safe.
+class ClusterServer {
+ public:
+  explicit ClusterServer(char letter) : id_(40, letter) {}
+
+  std::string url() const { return server_.url(); }
+  std::string address() const { return url().substr(url().rfind('/') + 1); }
+
+  // Its line in the CLUSTER NODES of server `asked`; `slots` is empty if it has none.
+  std::string LineFor(const ClusterServer& asked, const std::string& slots) const {
+    return id_ + " " + address() + "@1 " + (&asked == this ? "myself,master" : "master") +
+           " - 0 0 1 connected" + (slots.empty() ? "" : " " + slots) + "\n";
+  }
+  void SayNodes(const std::string& bytes) {
+    changing_.Change([&] { nodes_ = bytes; });
+  }
+  // Its answers to script calls of the test, one each; "+done" to all later ones.
+  void AnswerCalls(std::vector<std::string> answers) {
+    changing_.Change([&] { answers_ = {answers.rbegin(), answers.rend()}; });
+  }
+  // The names of the commands that came besides those of handshakes and questions.
+  std::vector<std::string> Calls() {
+    std::vector<std::string> calls;
+    changing_.Change([&] { calls = calls_; });
+    return calls;
+  }
+
+ private:
+  ScriptedAnswer On(const Words& command) {
+    ScriptedAnswer answer = HealthyAnswer(command);
+    changing_.Change([&] {
+      if (command.empty()) return;
+      if (command[0] == "INFO" && command[1] == "server") {
+        answer = {Bulk("redis_version:7.0.15\r\nredis_mode:cluster\r\nrun_id:" + id_ + "\r\n")};
+      }
+      if (command[0] == "CLUSTER") answer = {nodes_};
+      if (command[0] == "ASKING") calls_.push_back(command[0]);
+      if (command[0] != "EVALSHA" || command[1] != kScript.sha1) return;
+      calls_.push_back(command[0]);
+      answer = {answers_.empty() ? "+done\r\n" : answers_.back()};
+      if (!answers_.empty()) answers_.pop_back();
+    });
+    return answer;
+  }
+
+  const std::string id_;
+  Changing changing_;
+  std::string nodes_ = Bulk("");
+  std::vector<std::string> answers_;
+  std::vector<std::string> calls_;
+  ScriptedServer server_{[this](int, const Words& command) { return On(command); }};
+};
+
+// Thread-safety: thread-safe.
+class ClusterWatcher final : public ClusterObserver {
+ public:
+  void OnPrimaries(size_t connected, size_t known) override {
+    changing.Change([&] { primaries = {connected, known}; });
+  }
+  void OnPartsMoved(size_t parts) override {
+    changing.Change([&] { moved += parts; });
+  }
+  void OnConnected(size_t, std::string_view) override {}
+  void OnConnectionLost(size_t, const StoreProblem&) override {}
+  void OnConnectFailed(size_t, const StoreProblem&) override {}
+  void OnScriptLoadedAgain(std::string_view) override {}
+  void OnConfirmationEnded(bool, core::Micros) override {}
+  void OnLooked(core::Micros, std::optional<core::NodeTime>) override {}
+  void OnScriptCallEnded(std::string_view, ScriptCallEnd, core::Micros) override {}
+
+  void AwaitPrimaries(size_t connected, size_t known) {
+    changing.Await("so many primaries", [&] { return primaries == std::pair(connected, known); });
+  }
+  void AwaitMoved(size_t parts) {
+    changing.Await("so many parts moved", [&] { return moved == parts; });
+  }
+
+  Changing changing;
+  std::pair<size_t, size_t> primaries;
+  size_t moved = 0;
+};
+
+class ClusterTest : public testing::Test {
+ protected:
+  ~ClusterTest() override {
+    loop_.RunAndWait([this] { cluster_.reset(); });
+    loop_.Stop();
+  }
+
+  // All servers say that these are the Cluster, each with its slots.
+  void Form(const std::vector<std::pair<ClusterServer*, std::string>>& members) {
+    for (const auto& [asked, own_slots] : members) {
+      std::string nodes;
+      for (const auto& [server, slots] : members) nodes += server->LineFor(*asked, slots);
+      asked->SayNodes(Bulk(nodes));
+    }
+  }
+
+  // Connects, from the first server on.
+  void Connect() {
+    ClusterOptions options{.servers = {*ParseRedisUrl(one_.url())},
+                           .node = {.daemon_id = "test", .connections = 1},
+                           .ask_interval = milliseconds(5)};
+    options.node.request_timeout = std::chrono::seconds(20);
+    options.node.connect_timeout = std::chrono::seconds(20);
+    options.node.backoff = {milliseconds(1), milliseconds(20)};
+    loop_.RunAndWait([&] {
+      cluster_ = std::make_unique<Cluster>(loop_, options, watcher_);
+      health_ = cluster_->health();
+      cluster_->SetHealthListener([this](const NodeHealth& health) {
+        watcher_.changing.Change([&] { health_ = health; });
+      });
+    });
+  }
+
+  // What a call of part 0 is answered: the text of a reply, or of an error.
+  std::string Call() {
+    std::promise<absl::StatusOr<Reply>> answer;
+    auto answered = answer.get_future();
+    loop_.RunAndWait([&] {
+      Node& part = cluster_->part(0);
+      part.Run(part.RouteOf("key"), kScript, CallOf(kScript, {}),
+               [&](absl::StatusOr<Reply> reply) { answer.set_value(std::move(reply)); });
+    });
+    const auto reply = Await(std::move(answered));
+    return reply.ok() ? reply->text : std::string(reply.status().message());
+  }
+
+  void AwaitProblem(const std::string& text) {
+    watcher_.changing.Await("the problem: " + text,
+                            [&] { return health_.problem.find(text) != std::string::npos; });
+  }
+
+  // What `server` says to send a call of part 0 there.
+  static std::string SentOn(const std::string& word, const ClusterServer& to) {
+    const uint16_t slot = SlotOf("{" + TagOfPart(0) + "}");
+    return "-" + word + " " + std::to_string(slot) + " " + to.address() + "\r\n";
+  }
+
+  ClusterServer one_{'a'};
+  ClusterServer two_{'b'};
+  ClusterServer three_{'c'};
+  ClusterWatcher watcher_;
+  NodeHealth health_;
+  loop::EventLoop loop_{"cluster"};
+  std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(ClusterTest, PrimariesThatHaveLeftAreForgotten) {
+  Form({{&one_, "0-16383"}, {&two_, ""}, {&three_, ""}});
+  Connect();
+  watcher_.AwaitPrimaries(3, 3);
+
+  Form({{&one_, "0-16383"}});
+  two_.SayNodes(Bulk(""));
+  three_.SayNodes(Bulk(""));
+
+  watcher_.AwaitPrimaries(1, 1);
+  EXPECT_EQ(Call(), "done");
+}
+
+TEST_F(ClusterTest, MovedSlotIsFollowedBeforeAnybodySaysSo) {
+  Form({{&one_, "0-16383"}, {&two_, ""}});
+  Connect();
+  watcher_.AwaitPrimaries(2, 2);
+  one_.AnswerCalls({SentOn("MOVED", two_)});
+
+  EXPECT_THAT(Call(), HasSubstr("MOVED")) << "the operation queue sends it again";
+  EXPECT_EQ(Call(), "done");
+
+  EXPECT_THAT(one_.Calls(), ElementsAre("EVALSHA"));
+  EXPECT_THAT(two_.Calls(), ElementsAre("EVALSHA"));
+  watcher_.AwaitMoved(1);
+}
+
+TEST_F(ClusterTest, AskedCallGoesToTheOtherServerAndNoneThatComesAfter) {
+  Form({{&one_, "0-16383"}, {&two_, ""}});
+  Connect();
+  watcher_.AwaitPrimaries(2, 2);
+  one_.AnswerCalls({SentOn("ASK", two_), SentOn("ASK", two_)});
+
+  EXPECT_THAT(Call(), HasSubstr("ASK")) << "calls are kept from now on";
+  EXPECT_EQ(Call(), "done");
+  EXPECT_THAT(two_.Calls(), ElementsAre("ASKING", "EVALSHA"));
+
+  EXPECT_EQ(Call(), "done");
+  EXPECT_THAT(one_.Calls(), ElementsAre("EVALSHA", "EVALSHA", "EVALSHA"));
+  EXPECT_THAT(two_.Calls(), ElementsAre("ASKING", "EVALSHA"));
+}
+
+TEST_F(ClusterTest, ClusterThatNobodyHasMadeIsToldAsThat) {
+  Form({{&one_, ""}});
+  Connect();
+  AwaitProblem("make the Cluster first");
+  EXPECT_THAT(Call(), HasSubstr("no server of the Cluster is known to serve slot"));
+
+  one_.SayNodes("-NOPERM this user has no permissions to run the 'cluster|nodes' command\r\n");
+  AwaitProblem("answered CLUSTER NODES with: NOPERM");
+
+  Form({{&one_, "0-16383"}});
+  watcher_.changing.Await("a Cluster that is reachable", [&] { return health_.reachable; });
+  EXPECT_EQ(Call(), "done");
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis
