@@ -290,16 +290,10 @@ void Line::OnWaiterReleased(const std::string& name, const LeaseId& lease_id) {
   if (found != line->waiters.end()) Cancel(**found);
 }
 
+// The message may be older than the place, which then still stands.
 void Line::Cancel(LineWaiter& waiter) {
-  // The message may be older than the place.
-  if (waiter.stood_again) {
-    waiter.released = true;
-    return Leave(waiter);
-  }
-  Contention contention;
-  contention.reason = ContentionReason::kCancelled;
-  contention.waiters = waiter.line->length;
-  Answer(waiter, AcquireAnswer(std::move(contention)));
+  waiter.released = true;
+  Leave(waiter);
 }
 
 void Line::Claim(LineWaiter& waiter) {

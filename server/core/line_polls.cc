@@ -116,7 +116,6 @@ void Line::StandAgain(LocalLine& line) {
 }
 
 void Line::StandAgain(LineWaiter& waiter) {
-  waiter.stood_again = true;
   AcquireRequest request = waiter.request;
   request.name = waiter.line->name;
   request.deadline = clock_.Now() + kStoreTimeout;

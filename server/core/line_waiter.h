@@ -28,8 +28,7 @@ struct LineWaiter {
   Instant arrived;
   Done<AcquireAnswer> done;
   State state = State::kWaiting;
-  bool over = false;         // The wait has ended while a claim was in flight.
-  bool stood_again = false;  // After the store had lost the line, or it was passed over.
+  bool over = false;  // The wait has ended while a claim was in flight.
   bool released = false;
   bool caller_left = false;
   bool does_not_wait = false;  // But for what its offer takes: its wait_timeout was 0.

@@ -68,6 +68,9 @@ TEST_F(LineEarlyTest, ReleaseThatOvertakesTheAcquireCancelsIt) {
 
   store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
 
+  ASSERT_EQ(store_.withdrawals.size(), 1U) << "the release may be older than the place";
+  EXPECT_FALSE(answer_.came());
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
   EXPECT_EQ(ContentionIn(answer_), ContentionReason::kCancelled);
   EXPECT_EQ(locks_.waiting(), 0U);
 }
@@ -80,8 +83,10 @@ TEST_F(LineEarlyTest, ReleaseCancelsThePlaceAndTheRetryThatComesIntoIt) {
   locks_.Acquire(retry, retried.Into());
 
   store_.listener->OnWaiterReleased("a", Request(1).lease_id);
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
   EXPECT_EQ(ContentionIn(answer_), ContentionReason::kCancelled);
   store_.acquires.Answer(AcquireOutcome(PlaceOf(retry)));
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
 
   EXPECT_EQ(ContentionIn(retried), ContentionReason::kCancelled);
 }

@@ -156,20 +156,6 @@ TEST_F(LinePollsTest, WaiterOfALostLineThatClaimsIsAnsweredByItsClaim) {
   EXPECT_EQ(store_.withdrawals.size(), 0U) << "it would take the lease from its holder";
 }
 
-// The message may be about the place that was lost.
-TEST_F(LinePollsTest, WaiterOfALostLineThatWasReleasedLeavesBeforeItIsAnswered) {
-  StandInLine(Request(1), answer_);
-  executor_.AdvanceBy(seconds(1));
-  store_.polls.Answer(PollAnswer{.lost = true});
-  store_.acquires.Answer(AcquireOutcome(PlaceOf(Request(1))));
-  store_.listener->OnWaiterReleased("a", Request(1).lease_id);
-
-  ASSERT_EQ(store_.withdrawals.size(), 1U);
-  EXPECT_FALSE(answer_.came()) << "it stands in line";
-  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
-  EXPECT_EQ(ContentionIn(answer_), ContentionReason::kCancelled);
-}
-
 // The message that it was released may be older than its place.
 TEST_F(LinePollsTest, WaiterOfALostLineThatWasReleasedLeavesAndIsCancelled) {
   StandInLine(Request(1), answer_);

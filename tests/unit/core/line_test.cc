@@ -180,9 +180,28 @@ TEST_F(LineTest, WaiterThatSomebodyReleasedIsCancelled) {
   StandInLine(Request(1), answer_);
 
   store_.listener->OnWaiterReleased("a", Request(1).lease_id);
+  EXPECT_FALSE(answer_.came()) << "it may stand in line: the message may be older than its place";
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
 
   EXPECT_EQ(ContentionIn(answer_), ContentionReason::kCancelled);
-  EXPECT_EQ(store_.withdrawals.size(), 0U);
+}
+
+// The claim says whether the release was of this place.
+TEST_F(LineTest, ClaimOfAWaiterThatSomebodyReleasedDecides) {
+  StandInLine(Request(1), answer_);
+  store_.listener->OnOffer(OfferTo(Request(1)));
+  store_.listener->OnWaiterReleased("a", Request(1).lease_id);
+  EXPECT_FALSE(answer_.came());
+  store_.extends.Answer(LeaseOf(Request(1)));
+  EXPECT_NE(LeaseIn(answer_), nullptr) << "of an earlier one";
+
+  Caught<AcquireAnswer> other;
+  StandInLine(Request(2), other);
+  store_.listener->OnOffer(OfferTo(Request(2)));
+  store_.listener->OnWaiterReleased("a", Request(2).lease_id);
+  store_.extends.Answer(Error(ErrorReason::kLeaseLost, "released"));
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
+  EXPECT_EQ(ContentionIn(other), ContentionReason::kCancelled);
 }
 
 TEST_F(LineTest, DrainAnswersWaitersAndKeepsTheirPlaces) {
@@ -250,6 +269,7 @@ TEST_F(LineTest, ObserverHearsOfEveryWaitAndItsEnd) {
   Caught<AcquireAnswer> cancelled;
   StandInLine(Request(2), cancelled);
   store_.listener->OnWaiterReleased("a", Request(2).lease_id);
+  store_.withdrawals.Answer(WithdrawResult::kNotGranted);
 
   Caught<AcquireAnswer> abandoned;
   StandInLine(Request(3), abandoned);
