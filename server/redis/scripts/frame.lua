@@ -40,8 +40,10 @@ local function expected_quarantine_end() return sub(ARGV[6], 81, 96) end
 -- The key that is worked on.
 local doing = 0
 
--- Whether the error says that Redis denied its user a command: in its words before 7.2, and since.
-local function is_denied(fault) return string.find(fault, '^NOPERM') or string.find(fault, '^ERR The user executing') end
+-- Whether the error says that Redis denied its user a command: in the words of 7.0, and of 7.2 and later.
+local function is_denied(fault)
+  return string.find(fault, '^ERR The user executing') or string.find(fault, '^ERR ACL failure')
+end
 
 -- Carries out the operations from key number `from` on. One function and one pcall for all of them:
 -- each call of either costs as much as reading a record.
