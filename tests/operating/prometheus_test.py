@@ -124,7 +124,8 @@ class Incidents:
                        "lockkeeper_invariant_violated_total", "lockkeeper_audit_dropped_total", "lockkeeper_audit_write_failed_total",
                        'lockkeeper_rpc_total{code="INTERNAL",outcome="error",rpc="Acquire"}', 'lockkeeper_quota_refused_total{quota="leases"}',
                        'lockkeeper_reassertion_total{end="not_proved"}', 'lockkeeper_withdrawal_total{end="left_to_ttl"}',
-                       'lockkeeper_wait_seconds_count{end="failed"}', 'lockkeeper_connections_closed_total{reason="flood"}',
+                       'lockkeeper_wait_seconds_count{end="failed"}', 'lockkeeper_wait_seconds_count{end="timed_out"}',
+                       'lockkeeper_connections_closed_total{reason="flood"}',
                        'lockkeeper_file_reload_total{files="access",outcome="refused"}',
                        'lockkeeper_redis_command_seconds_count{outcome="error_reply",script="acquire"}',
                        'lockkeeper_redis_confirmation_seconds_count{outcome="not_confirmed"}'):
