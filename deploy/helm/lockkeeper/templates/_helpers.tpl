@@ -36,6 +36,54 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas) }}{{ fail "autoscaling.minReplicas is more than autoscaling.maxReplicas" }}{{ end }}
 {{- end }}
 
+{{/* Volumes of the daemon's files, and where it mounts them. Named so that they can stand beside those of an application. */}}
+{{- define "lockkeeper.volumes" -}}
+- name: lockkeeper-config
+  configMap: {name: {{ include "lockkeeper.name" . }}}
+{{- if .Values.redis.passwordSecret }}
+- name: lockkeeper-redis
+  secret:
+    secretName: {{ .Values.redis.passwordSecret }}
+    items: [{key: {{ .Values.redis.passwordKey }}, path: password}]
+{{- end }}
+{{- if .Values.redis.caSecret }}
+- name: lockkeeper-redis-ca
+  secret: {secretName: {{ .Values.redis.caSecret }}}
+{{- end }}
+{{- if .Values.redis.sentinelPasswordSecret }}
+- name: lockkeeper-sentinel
+  secret:
+    secretName: {{ .Values.redis.sentinelPasswordSecret }}
+    items: [{key: {{ .Values.redis.sentinelPasswordKey }}, path: password}]
+{{- end }}
+{{- if .Values.policy.tokensSecret }}
+- name: lockkeeper-tokens
+  secret: {secretName: {{ .Values.policy.tokensSecret }}}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "lockkeeper.volumeMounts" -}}
+- {name: lockkeeper-config, mountPath: /etc/lockkeeper, readOnly: true}
+{{- if .Values.redis.passwordSecret }}
+- {name: lockkeeper-redis, mountPath: /run/secrets/lockkeeper/redis, readOnly: true}
+{{- end }}
+{{- if .Values.redis.caSecret }}
+- {name: lockkeeper-redis-ca, mountPath: /run/secrets/lockkeeper/redis-ca, readOnly: true}
+{{- end }}
+{{- if .Values.redis.sentinelPasswordSecret }}
+- {name: lockkeeper-sentinel, mountPath: /run/secrets/lockkeeper/sentinel, readOnly: true}
+{{- end }}
+{{- if .Values.policy.tokensSecret }}
+- {name: lockkeeper-tokens, mountPath: /run/secrets/lockkeeper/tokens, readOnly: true}
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{/* What the values say of lockkeeper.yaml, as an object. */}}
 {{- define "lockkeeper.own" -}}
 {{- $store := dict "redis" .Values.redis.url }}
