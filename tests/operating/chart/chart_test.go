@@ -47,10 +47,23 @@ func load(t *testing.T) *chart.Chart {
 
 func render(t *testing.T, values map[string]interface{}) (map[string]string, error) {
 	t.Helper()
-	loaded := load(t)
+	return renderChart(t, load(t), values, "v1.29.0")
+}
+
+func renderChart(t *testing.T, loaded *chart.Chart, values map[string]interface{}, kubernetes string) (map[string]string, error) {
+	t.Helper()
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	version, err := chartutil.ParseKubeVersion(kubernetes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	capabilities.KubeVersion = *version
+	if err := chartutil.ProcessDependencies(loaded, values); err != nil {
+		return nil, err
+	}
 	options := chartutil.ReleaseOptions{Name: "demo", Namespace: "locks", IsInstall: true}
-	// Checks the values against the chart's schema.
-	all, err := chartutil.ToRenderValues(loaded, values, options, chartutil.DefaultCapabilities)
+	// Checks the values against the schemas of the chart and of those it depends on.
+	all, err := chartutil.ToRenderValues(loaded, values, options, capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -144,29 +157,44 @@ func checkConfig(t *testing.T, config *corev1.ConfigMap) {
 	run(t, files.Replace(config.Data["lockkeeper.yaml"]), daemon, "--check-config", "--config")
 }
 
-// Every volume that a container mounts is there, and the grace is longer than the drain.
-func checkDeployment(t *testing.T, deployment *appsv1.Deployment) {
+// Every volume that a container mounts is there, and every volume is mounted.
+func checkVolumes(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
-	pod := deployment.Spec.Template.Spec
 	volumes := map[string]bool{}
 	for _, volume := range pod.Volumes {
+		if _, known := volumes[volume.Name]; known {
+			t.Errorf("there are two volumes %s", volume.Name)
+		}
 		volumes[volume.Name] = false
 	}
-	for _, mount := range pod.Containers[0].VolumeMounts {
-		if _, known := volumes[mount.Name]; !known {
-			t.Errorf("there is no volume %s", mount.Name)
+	for _, container := range append(append([]corev1.Container{}, pod.InitContainers...), pod.Containers...) {
+		for _, mount := range container.VolumeMounts {
+			if _, known := volumes[mount.Name]; !known {
+				t.Errorf("there is no volume %s", mount.Name)
+			}
+			volumes[mount.Name] = true
 		}
-		volumes[mount.Name] = true
 	}
 	for name, used := range volumes {
 		if !used {
 			t.Errorf("nobody mounts %s", name)
 		}
 	}
+}
+
+func checkDeployment(t *testing.T, deployment *appsv1.Deployment) {
+	t.Helper()
+	pod := deployment.Spec.Template.Spec
+	checkVolumes(t, pod)
 	security := pod.Containers[0].SecurityContext
 	if !*security.ReadOnlyRootFilesystem || *security.AllowPrivilegeEscalation || !*pod.SecurityContext.RunAsNonRoot {
 		t.Error("the container may do more than it needs")
 	}
+	checkSelector(t, deployment)
+}
+
+func checkSelector(t *testing.T, deployment *appsv1.Deployment) {
+	t.Helper()
 	for name, value := range deployment.Spec.Selector.MatchLabels {
 		if deployment.Spec.Template.Labels[name] != value {
 			t.Errorf("the deployment does not select its own pods: %s", name)
@@ -293,6 +321,24 @@ func TestPodsAreKeptForSettingsThatTheDaemonReadsAgain(t *testing.T) {
 	} {
 		if deployment(other) == before {
 			t.Errorf("%v makes no other pods", other)
+		}
+	}
+}
+
+func TestDigestOfTheImageCountsBeforeItsTag(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
+	for image, values := range map[string]map[string]interface{}{
+		`"lockkeeper:0.1.0"`:                {},
+		`"lockkeeper:7"`:                    {"tag": "7"},
+		`"lockkeeper@` + digest + `"`:       {"tag": "7", "digest": digest},
+		`"example.com/lock@` + digest + `"`: {"repository": "example.com/lock", "digest": digest},
+	} {
+		rendered, err := render(t, map[string]interface{}{"redis": map[string]interface{}{"url": "redis://redis:6379"}, "image": values})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if deployment := rendered["lockkeeper/templates/deployment.yaml"]; !strings.Contains(deployment, "image: "+image+"\n") {
+			t.Errorf("%v is not %s", values, image)
 		}
 	}
 }

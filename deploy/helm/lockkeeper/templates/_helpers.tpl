@@ -28,12 +28,27 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .Values.tls.secret | default (printf "%s-tls" (include "lockkeeper.name" .)) }}
 {{- end }}
 
+{{- define "lockkeeper.socket" -}}
+unix:/run/lockkeeper/lockkeeper.sock
+{{- end }}
+
 {{/* What is wrong with the values that the schema cannot say. */}}
 {{- define "lockkeeper.check" -}}
 {{- if not .Values.redis.url }}{{ fail "redis.url must be given: the Redis that all daemons share, such as redis://redis:6379" }}{{ end }}
 {{- if and .Values.tls.enabled (not .Values.tls.secret) (not .Values.tls.certManager.enabled) }}{{ fail "tls.enabled needs tls.secret, or tls.certManager.enabled, which makes it" }}{{ end }}
 {{- if and .Values.tls.certManager.enabled (not .Values.tls.certManager.issuer.name) }}{{ fail "tls.certManager.issuer.name must be given" }}{{ end }}
 {{- if gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas) }}{{ fail "autoscaling.minReplicas is more than autoscaling.maxReplicas" }}{{ end }}
+{{- if eq .Values.mode "sidecar" }}
+{{- $kubernetes := .Capabilities.KubeVersion.Version }}
+{{- if semverCompare "<1.29.0-0" $kubernetes }}{{ fail (printf "mode: sidecar needs Kubernetes 1.29 or later, which starts native sidecars; this is %s. With helm template: --kube-version 1.29.0" $kubernetes) }}{{ end }}
+{{- range list "tls" "autoscaling" "networkPolicy" "serviceMonitor" "prometheusRule" }}
+{{- if (get $.Values .).enabled }}{{ fail (printf "%s.enabled needs mode: central" .) }}{{ end }}
+{{- end }}
+{{- range list "imagePullSecrets" "podAnnotations" "podLabels" "nodeSelector" "tolerations" "affinity" "priorityClassName" }}
+{{- if get $.Values . }}{{ fail (printf "%s needs mode: central; with mode: sidecar the pod is that of your application" .) }}{{ end }}
+{{- end }}
+{{- if .Values.serviceAccount.name }}{{ fail "serviceAccount.name needs mode: central; with mode: sidecar the pod is that of your application" }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{/* Volumes of the daemon's files, and where it mounts them. Named so that they can stand beside those of an application. */}}
@@ -90,16 +105,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.redis.passwordSecret }}{{ $_ := set $store "redis_password_file" "/run/secrets/lockkeeper/redis/password" }}{{ end }}
 {{- if .Values.redis.caSecret }}{{ $_ := set $store "redis_tls_ca_file" "/run/secrets/lockkeeper/redis-ca/ca.crt" }}{{ end }}
 {{- if .Values.redis.sentinelPasswordSecret }}{{ $_ := set $store "sentinel_password_file" "/run/secrets/lockkeeper/sentinel/password" }}{{ end }}
+{{- $server := dict "listen" (list (include "lockkeeper.socket" .)) }}
+{{- if eq .Values.mode "central" }}
 {{- /* HTTP, for probes and metrics, is without TLS. */}}
-{{- $server := dict "http_listen" "0.0.0.0:7601" "allow_insecure" true }}
+{{- $_ := set $server "http_listen" "0.0.0.0:7601" }}
+{{- $_ := set $server "allow_insecure" true }}
 {{- if .Values.tls.enabled }}
 {{- $scheme := ternary "mtls" "tls" .Values.tls.mutual }}
-{{- $_ := set $server "listen" (list (printf "%s://0.0.0.0:7600" $scheme) "unix:/run/lockkeeper/lockkeeper.sock") }}
+{{- $_ := set $server "listen" (list (printf "%s://0.0.0.0:7600" $scheme) (include "lockkeeper.socket" .)) }}
 {{- $_ := set $server "tls_certificate_file" "/run/secrets/lockkeeper/tls/tls.crt" }}
 {{- $_ := set $server "tls_key_file" "/run/secrets/lockkeeper/tls/tls.key" }}
 {{- if .Values.tls.mutual }}{{ $_ := set $server "tls_client_ca_file" "/run/secrets/lockkeeper/tls/ca.crt" }}{{ end }}
 {{- else }}
 {{- $_ := set $server "listen" (list "0.0.0.0:7600") }}
+{{- end }}
 {{- end }}
 {{- $access := dict }}
 {{- if .Values.policy.file }}{{ $_ := set $access "policy_file" "/etc/lockkeeper/policy.yaml" }}{{ end }}
@@ -120,6 +139,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if not $settings }}{{ $_ := unset $config (first $key) }}{{ end }}
 {{- end }}
 {{- toYaml $config }}
+{{- end }}
+
+{{/* Other settings make other pods, but for those that the daemon reads again, as it does certificates, policy and tokens. */}}
+{{- define "lockkeeper.annotation" -}}
+lockkeeper/config: {{ include "lockkeeper.startConfig" . | sha256sum | trunc 32 | quote }}
 {{- end }}
 
 {{/* lockkeeper.yaml: what the values say, and what `config` says besides. */}}
