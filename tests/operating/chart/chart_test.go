@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package chart renders deploy/helm/lockkeeper with the values of its folder ci, and looks whether Kubernetes would take what comes out:
-// strictly, with the API types of a recent release of Kubernetes (go.mod), of the first one that has native sidecars (older.mod), and of
-// the oldest one that the central service is for (oldest.mod). The configuration is checked by lockkeeperd (LOCKKEEPERD), the alerts by
-// promtool.
+// strictly, with the API types of a recent release of Kubernetes (go.mod) and of the first one that has native sidecars (older.mod). The
+// configuration is checked by lockkeeperd (LOCKKEEPERD), the alerts by promtool.
 package chart
 
 import (

@@ -29,18 +29,11 @@ const (
 
 type object = map[string]interface{}
 
-// An older API does not know the field.
-var hasNativeSidecars = func() bool {
-	_, found := reflect.TypeOf(corev1.Container{}).FieldByName("RestartPolicy")
-	return found
-}()
-
 func restartPolicyOf(container corev1.Container) string {
-	policy := reflect.ValueOf(container).FieldByName("RestartPolicy")
-	if !policy.IsValid() || policy.IsNil() {
+	if container.RestartPolicy == nil {
 		return ""
 	}
-	return policy.Elem().String()
+	return string(*container.RestartPolicy)
 }
 
 // loadApplication does what `helm dependency build` does: it puts the chart that Chart.yaml names below the application's.
@@ -117,9 +110,6 @@ func renderApplication(t *testing.T, lockkeeper object) (map[string]string, erro
 
 func made(t *testing.T, lockkeeper object) release {
 	t.Helper()
-	if !hasNativeSidecars {
-		t.Skip("this release of Kubernetes has no native sidecars")
-	}
 	rendered, err := renderApplication(t, lockkeeper)
 	if err != nil {
 		t.Fatal(err)
@@ -128,9 +118,6 @@ func made(t *testing.T, lockkeeper object) release {
 }
 
 func TestRenderedSidecarIsWhatKubernetesAndTheDaemonTake(t *testing.T) {
-	if !hasNativeSidecars {
-		t.Skip("this release of Kubernetes has no native sidecars")
-	}
 	files, err := filepath.Glob(filepath.Join(applicationFolder, "ci", "*.yaml"))
 	if err != nil || len(files) < 3 {
 		t.Fatalf("too few values: %v %v", files, err)
@@ -324,9 +311,6 @@ func TestSidecarIsFoundByItsAlias(t *testing.T) {
 	rendered, err := renderChart(t, application, object{}, "v1.29.0")
 	if err != nil {
 		t.Fatal(err)
-	}
-	if !hasNativeSidecars {
-		return
 	}
 	all := decode(t, rendered)
 	if all.config.Name != "demo-locks" {
