@@ -64,7 +64,7 @@ TEST_P(ScriptRefusalTest, PrimaryWithTooFewReplicasRunsNone) {
   ExpectAllRefused(server_, "NOREPLICAS");
 }
 
-TEST_P(ScriptRefusalTest, ServerWithoutMemoryRunsThoseThatFreeOrKeep) {
+TEST_P(ScriptRefusalTest, ServerWithoutMemoryRunsThoseThatFreeKeepOrRead) {
   const ScriptShape acquire = ScriptShapes().front();
   ASSERT_THAT(Answer(server_, acquire), StartsWith("["));
   server_.Run({"CONFIG", "SET", "maxmemory", "1"});

@@ -144,6 +144,19 @@ std::string EvictionProblem(const ServerFacts& facts, const Assumptions& assumed
          "`store.assume: [no_eviction]`";
 }
 
+// Redis refuses writes by the same comparison.
+std::string RoomProblem(const ServerFacts& facts) {
+  const int64_t limit = Number(facts.info, "maxmemory").value_or(0);
+  const int64_t used = Number(facts.info, "used_memory").value_or(0);
+  const int64_t not_counted = Number(facts.info, "mem_not_counted_for_evict").value_or(0);
+  if (limit == 0 || used - not_counted <= limit ||
+      Field(facts.info, "maxmemory_policy") != "noeviction") {
+    return "";
+  }
+  return "is full: it uses " + std::to_string(used - not_counted) + " of its maxmemory of " +
+         std::to_string(limit) + " bytes: raise `maxmemory`, or find out what else fills it";
+}
+
 }  // namespace
 
 void AddInfo(std::string_view text, InfoFields& fields) {
@@ -240,6 +253,7 @@ std::optional<StoreProblem> Judge(const ServerFacts& facts, Expected expected) {
 std::string SettingProblem(const ServerFacts& facts, const Assumptions& assumed,
                            Expected expected) {
   if (!facts.missing_rights.empty()) return RightsProblem(facts);
+  if (std::string room = RoomProblem(facts); !room.empty()) return room;
   std::string eviction = EvictionProblem(facts, assumed);
   if (eviction.empty() && expected == Expected::kClusterPrimary &&
       facts.ClusterNodeTimeout().value_or(core::Millis(0)) > kNodeTimeoutMax) {

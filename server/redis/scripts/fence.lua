@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- SPDX-License-Identifier: Apache-2.0
 -- with frame.lua, record.lua
 -- Compares tokens with the newest ones of their locks. Writes nothing.

@@ -173,5 +173,24 @@ TEST_F(QuarantineTest, SettingThatForbidsGrantsIsToldAndHoldersGoOn) {
   EXPECT_EQ(HealthOf("store"), Serving::kServing);
 }
 
+TEST_F(QuarantineTest, FullStoreIsToldAndAllButGrantsGoOn) {
+  const std::string id = Hold("n", std::chrono::seconds(60));
+  const int64_t token = client_.GetLock("n").response.lock().fencing_token();
+
+  redis_.Run({"CONFIG", "SET", "maxmemory", "1"});
+  daemon_->WaitForLog("event=guard.setting_refused");
+
+  EXPECT_THAT(Readiness(), StartsWith("ready; nothing new is granted: the store is full: it uses"));
+  EXPECT_EQ(client_.Acquire(AcquireOf("other")).reason, "STORE_UNAVAILABLE");
+  EXPECT_EQ(client_.Extend(ExtendOf("n", id)).reason, "");
+  EXPECT_EQ(client_.Fence(support::FenceOf("n", token)).response.verdict(), v1::VERDICT_ADMITTED);
+  EXPECT_EQ(client_.GetLock("n").response.lock().name(), "n");
+  EXPECT_TRUE(client_.Release(support::ReleaseOf("n", id)).response.released());
+
+  redis_.Run({"CONFIG", "SET", "maxmemory", "0"});
+  daemon_->WaitForLog("event=guard.grants_resumed");
+  EXPECT_EQ(client_.Acquire(AcquireOf("other")).reason, "");
+}
+
 }  // namespace
 }  // namespace lockkeeper

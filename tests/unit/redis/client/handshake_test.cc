@@ -223,6 +223,25 @@ TEST_F(HandshakeTest, EvictionIsAProblemOfTheSettingsAndRefusesNoConnection) {
   EXPECT_EQ(problem(""), "does not tell maxmemory and maxmemory_policy: allow the user INFO");
 }
 
+// What replicas and the append-only file have in their buffers does not count, as in Redis.
+TEST_F(HandshakeTest, FullServerIsAProblemOfTheSettings) {
+  const auto problem = [this](const std::string& memory) {
+    answers_["INFO memory"] = Text(memory);
+    Play();
+    EXPECT_FALSE(problem_);
+    return SettingProblem(facts_, {.no_eviction = true}, Expected::kServer);
+  };
+
+  const std::string bounded = "maxmemory:100\r\nmaxmemory_policy:noeviction\r\n";
+  EXPECT_EQ(problem(bounded + "used_memory:101\r\nmem_not_counted_for_evict:0\r\n"),
+            "is full: it uses 101 of its maxmemory of 100 bytes: raise `maxmemory`, or find out "
+            "what else fills it");
+  EXPECT_EQ(problem(bounded + "used_memory:101\r\nmem_not_counted_for_evict:1\r\n"), "");
+  EXPECT_EQ(problem("maxmemory:0\r\nmaxmemory_policy:noeviction\r\nused_memory:101\r\n"), "");
+  EXPECT_EQ(problem("maxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\nused_memory:101\r\n"), "")
+      << "it makes room";
+}
+
 TEST_F(HandshakeTest, SentinelIsAskedWhatItIsAndGetsNoScripts) {
   answers_["INFO server"] = Text("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
   EXPECT_THAT(Play("redis://u:p@host", Expected::kSentinel),
