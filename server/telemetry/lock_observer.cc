@@ -57,11 +57,13 @@ void TelemetryLockObserver::OnWaitEnded(std::string_view lock_name, const core::
   metrics_.waiters().Add(-1);
   metrics_.waits(end).Observe(waited);
   const bool got_the_lock = end == core::WaitEnd::kGranted || end == core::WaitEnd::kOffered;
-  if (!got_the_lock || waited <= slow_wait_) return;
-  metrics_.slow_waits().Increment();
+  const bool in_vain = end == core::WaitEnd::kTimedOut;
+  if ((!got_the_lock && !in_vain) || waited <= slow_wait_) return;
+  if (got_the_lock) metrics_.slow_waits().Increment();
   logger_.WriteLimited(
       slow_wait_limit_, LogLevel::kInfo, "lock.slow_wait",
-      "A lock was granted after a long wait: it is held for long, or many want it",
+      in_vain ? "Somebody waited long for a lock, in vain: it is held for long, or many want it"
+              : "A lock was granted after a long wait: it is held for long, or many want it",
       {field::LockName(lock_name), field::Wait(std::chrono::duration_cast<core::Millis>(waited))});
 }
 

@@ -200,15 +200,15 @@ Report RunUnderLock(const Service& service, Progress& progress, const RunCommand
   absl::StatusOr<GuardianLink> guardian = GuardianLink::Fork(setup);
   if (!guardian.ok()) return ErrorReport(guardian.status(), command.name);
   SignalQueue signals = SignalsOfRun();
-  absl::StatusOr<Client> client =
-      NewClient(service, progress, DefaultOwner(getpid(), command.command[0]), command.wait);
+  const std::string owner =
+      command.owner.empty() ? DefaultOwner(getpid(), command.command[0]) : command.owner;
+  absl::StatusOr<Client> client = NewClient(service, progress, owner, command.wait);
   if (!client.ok()) return ServerOptionReport(client.status());
 
   std::variant<AcquireResult, Report> acquired = AcquireUntilSignal(
       *client, command.name,
       {.ttl = command.ttl,
        .wait_timeout = command.wait,
-       .owner = command.owner,
        .labels = command.labels,
        .lock_delay = command.lock_delay,
        .max_hold = command.max_hold,

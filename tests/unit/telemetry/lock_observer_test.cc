@@ -88,6 +88,17 @@ TEST_F(LockObserverTest, OnlyLocksThatWereGrantedAfterALongWaitAreSlow) {
                                 HasSubstr("lock_name=a"), HasSubstr("wait_ms=10001"))));
 }
 
+TEST_F(LockObserverTest, LongWaitInVainIsLoggedButNotCounted) {
+  observer_.OnWaitBegan({}, 1);
+  observer_.OnWaitEnded("a", {}, core::WaitEnd::kTimedOut, core::Millis(10'001));
+  observer_.OnWaitBegan({}, 1);
+  observer_.OnWaitEnded("b", {}, core::WaitEnd::kCallerLeft, core::Millis(10'001));
+
+  EXPECT_THAT(metrics_.Expose(), HasSubstr("\nlockkeeper_slow_wait_total 0\n"));
+  EXPECT_THAT(log_.Take(), ElementsAre(AllOf(HasSubstr("event=lock.slow_wait"),
+                                             HasSubstr("in vain"), HasSubstr("lock_name=a"))));
+}
+
 TEST_F(LockObserverTest, ChangedBoundOfSlowWaitsIsThatOfTheNext) {
   observer_.SetSlowWait(core::Millis(5));
   observer_.OnWaitBegan({}, 1);
