@@ -153,8 +153,8 @@ std::string RoomProblem(const ServerFacts& facts) {
       Field(facts.info, "maxmemory_policy") != "noeviction") {
     return "";
   }
-  return "is full: it uses " + std::to_string(used - not_counted) + " of its maxmemory of " +
-         std::to_string(limit) + " bytes: raise `maxmemory`, or find out what else fills it";
+  return "is full: it uses more than its maxmemory of " + std::to_string(limit) +
+         " bytes: raise `maxmemory`, or find out what else fills it";
 }
 
 }  // namespace

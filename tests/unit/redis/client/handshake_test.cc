@@ -234,7 +234,7 @@ TEST_F(HandshakeTest, FullServerIsAProblemOfTheSettings) {
 
   const std::string bounded = "maxmemory:100\r\nmaxmemory_policy:noeviction\r\n";
   EXPECT_EQ(problem(bounded + "used_memory:101\r\nmem_not_counted_for_evict:0\r\n"),
-            "is full: it uses 101 of its maxmemory of 100 bytes: raise `maxmemory`, or find out "
+            "is full: it uses more than its maxmemory of 100 bytes: raise `maxmemory`, or find out "
             "what else fills it");
   EXPECT_EQ(problem(bounded + "used_memory:101\r\nmem_not_counted_for_evict:1\r\n"), "");
   EXPECT_EQ(problem("maxmemory:0\r\nmaxmemory_policy:noeviction\r\nused_memory:101\r\n"), "");
