@@ -40,9 +40,11 @@ local function expected_quarantine_end() return sub(ARGV[6], 81, 96) end
 -- The key that is worked on.
 local doing = 0
 
--- Whether the error says that Redis denied its user a command: in the words of 7.0, and of 7.2 and later.
+-- Whether the error says that Redis denied its user a command: in the words of 7.0, of 7.2 and later, and by
+-- the code that a denial has outside of scripts.
 local function is_denied(fault)
-  return string.find(fault, '^ERR The user executing') or string.find(fault, '^ERR ACL failure')
+  return string.find(fault, '^ERR The user executing') or string.find(fault, '^ERR ACL failure') or
+    string.find(fault, '^NOPERM')
 end
 
 -- Carries out the operations from key number `from` on. One function and one pcall for all of them:
