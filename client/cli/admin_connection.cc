@@ -50,6 +50,17 @@ absl::StatusOr<AdminConnection> AdminConnection::Connect(const Service& service)
 absl::Status AdminConnection::Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call) {
   grpc::ClientContext context;
   client::SetTimeout(context, timeout_);
+  return Call(context, call);
+}
+
+absl::Status AdminConnection::CallWithoutEnd(
+    absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call) {
+  grpc::ClientContext context;
+  return Call(context, call);
+}
+
+absl::Status AdminConnection::Call(grpc::ClientContext& context,
+                                   absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call) {
   if (token_ != nullptr) token_->AddTo(context);
   const auto set_call = [this](grpc::ClientContext* now) {
     const std::lock_guard lock(under_way_->mutex);

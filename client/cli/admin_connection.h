@@ -33,6 +33,9 @@ class AdminConnection {
   // Makes one call, with the timeout of the service.
   absl::Status Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call);
 
+  // The same for a call that goes on until it fails or is cancelled.
+  absl::Status CallWithoutEnd(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call);
+
   // Ends the call under way, if there is one, and all later ones. Thread-safety: thread-safe.
   void Cancel();
 
@@ -43,6 +46,9 @@ class AdminConnection {
         address_(std::move(address)),
         token_(std::move(token)),
         timeout_(timeout) {}
+
+  absl::Status Call(grpc::ClientContext& context,
+                    absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call);
 
   std::shared_ptr<grpc::Channel> channel_;
   std::string address_;

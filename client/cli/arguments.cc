@@ -87,6 +87,7 @@ struct Grammar {
   ListCommand list;
   WhoCommand who;
   TopCommand top;
+  WatchCommand watch;
   ForceReleaseCommand force_release;
   EndQuarantineCommand end_quarantine;
   DrainCommand drain;
@@ -231,6 +232,22 @@ void Grammar::AddLookCommands() {
       ->type_name("TEXT");
   command->add_flag("--once", top.once, "print the table once and end");
 
+  command = AddCommand("watch", "tell what happens to locks, as it happens");
+  CLI::Option* const watched =
+      command->add_option("NAME", watch.name, "only this lock")->type_name("");
+  AddPrefix(*command, watch.prefix)->excludes(watched);
+  OneOf(command->add_option("--event", watch.kinds, "print only events of this kind; repeatable")
+            ->allow_extra_args(false)
+            ->take_all(),
+        kEventKinds)
+      ->type_name("KIND");
+  AddInteger(*command, "--count", "end after so many events (default: go on)",
+             [this](int64_t count) {
+               if (count < 1) throw CLI::ValidationError("--count", "must be at least 1");
+               watch.count = count;
+             })
+      ->type_name("N");
+
   command = AddCommand("force-release", "end the lease of somebody else; leaves an audit record");
   AddName(*command, force_release.name);
   command->add_option("--reason", force_release.reason, "why, for the audit record")
@@ -346,6 +363,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "list") return list;
   if (name == "who") return who;
   if (name == "top") return top;
+  if (name == "watch") return watch;
   if (name == "force-release") return force_release;
   if (name == "end-quarantine") return end_quarantine;
   if (name == "drain") return drain;

@@ -80,6 +80,13 @@ struct TopCommand {
   bool once = false;
 };
 
+struct WatchCommand {
+  std::string name;  // Empty: all that begin with `prefix`.
+  std::string prefix;
+  std::vector<std::string> kinds;  // Of the events to print. Empty: all.
+  std::optional<int64_t> count;    // Ends after so many. Nothing: it goes on.
+};
+
 struct ForceReleaseCommand {
   std::string name;
   std::string reason;
@@ -129,9 +136,9 @@ struct RunCommand : LeaseOptions {
 
 using Command =
     std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
-                 IsHeldCommand, ListCommand, WhoCommand, TopCommand, ForceReleaseCommand,
-                 EndQuarantineCommand, DrainCommand, HealthCommand, InfoCommand, DoctorCommand,
-                 WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
+                 IsHeldCommand, ListCommand, WhoCommand, TopCommand, WatchCommand,
+                 ForceReleaseCommand, EndQuarantineCommand, DrainCommand, HealthCommand,
+                 InfoCommand, DoctorCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.
 struct Service {

@@ -25,6 +25,7 @@
 #include "cli/signals/signals.h"
 #include "cli/tls_problem.h"
 #include "cli/top/top_command.h"
+#include "cli/watch_command.h"
 #include "lockkeeper/build_info.h"
 
 namespace lockkeeper::cli {
@@ -32,6 +33,7 @@ namespace {
 
 struct Runner {
   const Service& service;
+  OutputFormat output;
   Progress& progress;
 
   Report WithClient(milliseconds wait, absl::FunctionRef<Report(Client&)> call) const {
@@ -87,6 +89,15 @@ struct Runner {
     return WithAdmin(
         "", [&](AdminConnection& connection) { return TopLive(connection, command, signals); });
   }
+  Report operator()(const WatchCommand& command) const {
+    if (absl::Status status = CheckService(service); !status.ok()) {
+      return ServerOptionReport(status);
+    }
+    if (output == OutputFormat::kShell) return UsageReport("watch prints text or json");
+    // Before the connection, because its threads inherit the blocked signals.
+    SignalQueue signals({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
+    return Watch(service, command, output, signals);
+  }
   Report operator()(const ForceReleaseCommand& command) const {
     return WithAdmin(command.name, [&](AdminConnection& connection) {
       return ForceRelease(connection, command);
@@ -138,7 +149,8 @@ int RunCommandLine(const std::vector<std::string>& words) {
   }
   const Arguments& arguments = std::get<Arguments>(parsed);
   Progress progress(arguments.service.quiet);  // A lease is renewed until it is printed.
-  Report report = std::visit(Runner{arguments.service, progress}, arguments.command);
+  Report report =
+      std::visit(Runner{arguments.service, arguments.output, progress}, arguments.command);
   return Print(WithTlsProblem(std::move(report), arguments.service), arguments.output);
 }
 

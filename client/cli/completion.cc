@@ -44,6 +44,7 @@ std::vector<std::string> ChoicesOf(const CLI::Option& option) {
   };
   if (name == "--output") return list(kOutputFormats);
   if (name == "--sort") return list(kSortKeys);
+  if (name == "--event") return list(kEventKinds);
   if (name == "ACTION") return list(kTokenActions);
   if (name == "SHELL") return list(kShells);
   if (name == "VERB") return list(kVerbs);

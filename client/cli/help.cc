@@ -48,6 +48,14 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
      "filters,\nEsc shows all; arrows and Page Up and Down move; space asks again; q ends. If "
      "input or output is no\nterminal, or with --output json, the table is printed once.\n"
      "Exit codes: 0 shown, 69 unavailable, 128 + N ended by signal N other than INT."},
+    {"watch",
+     "Events: started, gap (something may be missing: look with list), granted, offered, extended, "
+     "released,\nexpired, lost, forced, taken_back, waiting, left, quarantine_began, "
+     "quarantine_ended. When the\nconnection breaks, it connects again, to the next server if "
+     "there are several, and prints a gap.\nWith --output json each event is an object on a line "
+     "of its own.\n"
+     "Exit codes: 0 ended by INT or after --count events, 69 unavailable at the start, 77 not "
+     "allowed,\n128 + N ended by signal N other than INT."},
     {"force-release", "Exit codes: 0 ended or opened, 69 unavailable, 76 no lease was live."},
     {"end-quarantine", "Exit codes: 0 ended, 69 unavailable, 76 no quarantine of this epoch runs."},
     {"drain",

@@ -76,8 +76,8 @@ void AddName(CLI::App& app, std::string& name) {
   app.add_option("NAME", name, "name of the lock")->required()->type_name("");
 }
 
-void AddPrefix(CLI::App& app, std::string& prefix) {
-  app.add_option("--prefix", prefix, "literal beginning of the names")->type_name("TEXT");
+CLI::Option* AddPrefix(CLI::App& app, std::string& prefix) {
+  return app.add_option("--prefix", prefix, "literal beginning of the names")->type_name("TEXT");
 }
 
 void AddLeaseId(CLI::App& app, std::string& lease_id) {

@@ -26,6 +26,15 @@ inline constexpr std::array<std::string_view, 10> kVerbs = {
 inline constexpr std::array<std::string_view, 5> kSortKeys = {  // In the order of SortBy.
     "name", "holder", "age", "left", "line"};
 
+inline constexpr std::array<std::string_view, 14> kEventKinds = {
+    "started",          "gap",
+    "granted",          "offered",
+    "extended",         "released",
+    "expired",          "lost",
+    "forced",           "taken_back",
+    "waiting",          "left",
+    "quarantine_began", "quarantine_ended"};
+
 // Lets the option be one of `words`.
 template <size_t kCount>
 CLI::Option* OneOf(CLI::Option* option, const std::array<std::string_view, kCount>& words) {
@@ -38,7 +47,7 @@ void AddDuration(CLI::App& app, const std::string& option, const std::string& te
 CLI::Option* AddInteger(CLI::App& app, const std::string& option, const std::string& text,
                         const std::function<void(int64_t)>& set);
 void AddName(CLI::App& app, std::string& name);
-void AddPrefix(CLI::App& app, std::string& prefix);
+CLI::Option* AddPrefix(CLI::App& app, std::string& prefix);
 void AddLeaseId(CLI::App& app, std::string& lease_id);
 // `default_owner`: in words.
 void AddLeaseOptions(CLI::App& app, const std::string& default_owner, LeaseOptions& options);

@@ -128,6 +128,17 @@ inline constexpr size_t kDescriptorReserve = 128;
 // it the oldest is cancelled.
 inline constexpr size_t kListsMax = 16;
 
+// Calls of WatchLocks at a time.
+inline constexpr size_t kWatchesMax = 64;
+
+// Events of one watch that its client has not read, up to 1 KiB for each; and those that another
+// daemon has not been sent. Beyond it they are dropped, and the client is told of the gap.
+inline constexpr size_t kWatchUnreadMax = 4'096;
+
+// Watched locks whose leases a daemon follows, about 300 bytes for each. Of others it does not tell
+// when a lease expires, before the lock is granted again.
+inline constexpr size_t kWatchedLocksMax = 100'000;
+
 // Operations of all sessions without a result, or with one that is unread, up to 1 KiB for each.
 // Beyond it a session with more than a batch of them gets RATE_LIMIT, and is ended if they are
 // unread.

@@ -102,6 +102,10 @@ class LockManager {
   Done<AcquireAnswer> CountedAcquire(Done<AcquireAnswer> done);
   Done<AcquireAnswer> CountedWaiter(const std::string& principal, Done<AcquireAnswer> done);
   void OnAcquired(const absl::StatusOr<AcquireAnswer>& answer);
+  // The same for operations on locks that somebody watches, who is told before the caller.
+  Done<AcquireAnswer> ToldAcquire(const AcquireRequest& request, Done<AcquireAnswer> done);
+  Done<Lease> ToldExtend(const ExtendRequest& request, Done<Lease> done);
+  Done<ReleaseAnswer> ToldRelease(const ReleaseRequest& request, Done<ReleaseAnswer> done);
   template <typename T>
   void AnswerLater(absl::Status error, Done<T> done);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "core/lock_event.h"
 #include "core/requests.h"
 
 namespace lockkeeper::core {
@@ -47,6 +48,10 @@ class LockObserver {
 
   // A grant followed a lease that had ended without a release.
   virtual void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) = 0;
+
+  // Whether somebody watches this lock. Only then an event is made of what happens to it.
+  virtual bool IsWatched(std::string_view /*lock_name*/) const { return false; }
+  virtual void OnEvent(LockEvent /*event*/) {}
 };
 
 }  // namespace lockkeeper::core

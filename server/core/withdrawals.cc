@@ -148,6 +148,12 @@ void Withdrawals::Finish(uint64_t id, WithdrawalEnd end) {
   const bool is_given_again =
       request.scope == WithdrawScope::kPutBack || request.scope == WithdrawScope::kPassOver;
   if (!is_given_again) observer_.OnWithdrawalEnded(request.name, end);
+  const bool is_taken_back = end == WithdrawalEnd::kWithdrawn && !is_given_again;
+  if (is_taken_back && observer_.IsWatched(request.name)) {
+    observer_.OnEvent({.kind = LockEventKind::kTakenBack,
+                       .name = request.name,
+                       .lease = LeaseNumber(request.lease_id)});
+  }
   running_.erase(found);
 }
 

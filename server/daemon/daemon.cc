@@ -455,6 +455,7 @@ absl::Status Daemon::Parts::StartRpc() {
       {.loop = loop(),
        .locks = locks->locks(),
        .admin = locks->admin(),
+       .watches = locks->watches(),
        .clock = loop(),
        .access = *access_control,
        .limits = live.limits(),

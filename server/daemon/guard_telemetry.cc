@@ -113,6 +113,9 @@ void GuardTelemetry::Report(const StoreTrust& trust) {
     status.loss_detail = trust.loss ? redis::ExplanationOf(*trust.loss) : first_use_;
     status.noticed = trust.noticed;
   });
+  const int64_t quarantined = trust.quarantine_left > core::Micros(0) ? trust.epoch : 0;
+  if (std::exchange(quarantined_epoch_, quarantined) != quarantined)
+    on_quarantine_(trust.quarantine_left);
 }
 
 void GuardTelemetry::LogGrants(const StoreTrust& trust) {

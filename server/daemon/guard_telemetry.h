@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/clock.h"
@@ -20,6 +22,11 @@ class GuardTelemetry final : public redis::GuardObserver {
  public:
   GuardTelemetry(telemetry::Logger logger, telemetry::Metrics& metrics,
                  telemetry::HealthBoard& health, const core::Clock& clock);
+
+  // `listener` hears of each quarantine that begins, with its length, and with 0 when it is over.
+  void SetQuarantineListener(std::function<void(core::Micros left)> listener) {
+    on_quarantine_ = std::move(listener);
+  }
 
   void OnFirstUse(const redis::StoreTrust& trust) override;
   void OnLoss(redis::LossKind kind, const redis::StoreTrust& trust) override;
@@ -38,6 +45,8 @@ class GuardTelemetry final : public redis::GuardObserver {
   std::vector<telemetry::Counter> reassertions_;  // By end.
   telemetry::HealthBoard& health_;
   const core::Clock& clock_;
+  std::function<void(core::Micros left)> on_quarantine_ = [](core::Micros) {};
+  int64_t quarantined_epoch_ = 0;  // As the listener has it. 0: no quarantine runs.
   // As the log has it.
   bool grants_ = true;
   bool waits_ = false;

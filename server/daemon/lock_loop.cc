@@ -44,8 +44,13 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
       status.looked = status.grants = false;  // Until the guard reports.
     });
     options.cluster.empty() ? OpenNode(options) : OpenCluster(options);
+    watches_ = std::make_unique<core::LockWatches>(options.store.daemon_id, store_->admin(),
+                                                   &store_->exchange(), loop_, loop_);
+    guard_telemetry_.SetQuarantineListener(
+        [this](core::Micros left) { watches_->OnQuarantine(left); });
+    observer_ = std::make_unique<core::WatchedLockObserver>(deps.lock_observer, *watches_);
     domain_ = std::make_unique<core::Domain>(store_->locks(), &store_->line(), loop_, loop_,
-                                             deps.lock_observer, options.locks);
+                                             *observer_, options.locks);
     MeasureLag(loop_.Now());
   });
 }
@@ -76,6 +81,7 @@ void LockLoop::OpenCluster(const LockLoopOptions& options) {
 }
 
 LockLoop::~LockLoop() {
+  loop_.RunAndWait([this] { watches_->Stop(); });  // Sent at the end of that turn.
   loop_.RunAndWait([this] {
     lag_timer_.reset();
     beat_timer_.reset();
@@ -94,6 +100,9 @@ LockLoop::~LockLoop() {
   loop_.RunAndWait([] {});  // What was refused by then is answered in this turn.
   loop_.RunAndWait([this] {
     domain_.reset();
+    observer_.reset();
+    guard_telemetry_.SetQuarantineListener([](core::Micros) {});
+    watches_.reset();
     store_.reset();
     node_.reset();
     cluster_.reset();
@@ -135,7 +144,10 @@ void LockLoop::StartBeat(core::Micros period, std::function<void()> beat) {
 }
 
 void LockLoop::StartDraining() {
-  loop_.RunAndWait([this] { locks().StartDraining(); });
+  loop_.RunAndWait([this] {
+    watches_->StartDraining();
+    locks().StartDraining();
+  });
 }
 
 size_t LockLoop::WaitUntilIdle(core::Instant deadline) {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "core/domain.h"
+#include "core/lock_watches.h"
+#include "core/watched_lock_observer.h"
 #include "daemon/guard_telemetry.h"
 #include "daemon/node_telemetry.h"
 #include "loop/event_loop.h"
@@ -57,6 +59,7 @@ class LockLoop {
   core::LockManager& locks() { return domain_->locks(); }
   core::AdminStore& admin() { return store_->admin(); }
   redis::Store& store() { return *store_; }
+  core::LockWatches& watches() { return *watches_; }
 
   // What came of the first try to reach the store: reachable, refused or away. Nothing if that is
   // not known after `limit`. A refusal is not logged then: it ends the start, and whoever starts
@@ -96,6 +99,8 @@ class LockLoop {
   std::unique_ptr<redis::SentinelWatch> sentinels_;  // Null without Sentinels.
   std::unique_ptr<redis::Cluster> cluster_;          // Null unless the store is one.
   std::unique_ptr<redis::Store> store_;
+  std::unique_ptr<core::LockWatches> watches_;
+  std::unique_ptr<core::WatchedLockObserver> observer_;
   std::unique_ptr<core::Domain> domain_;
   std::optional<std::promise<redis::NodeHealth>> contact_;  // Until it is kept.
   bool is_starting_ = true;                                 // Somebody may wait for it.

@@ -42,6 +42,8 @@ class PartedStore final : public Store,
   core::LockStore& locks() override { return *this; }
   core::WaitingLine& line() override { return *this; }
   core::AdminStore& admin() override { return *this; }
+  // Any part's: all daemons have a channel for each.
+  core::WatchExchange& exchange() override { return parts_.front()->exchange(); }
   void CoverLeases(core::Millis longest_lease) override;
   void SetWaitersPerLockMax(int32_t most) override;
   void Close() override;

@@ -44,7 +44,8 @@ RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& exe
       locks_(
           node, *guard_, *queue_, proofs_, clock, observer,
           {.daemon_id = options.daemon_id, .waiters_per_lock_max = options.waiters_per_lock_max}),
-      admin_(node, *guard_, *queue_, proofs_, clock, executor) {
+      admin_(node, *guard_, *queue_, proofs_, clock, executor),
+      watches_(node, keys_) {
   node.Subscribe(keys_.ChannelPrefix() + options.daemon_id,
                  [this](std::string_view message) { OnMessage(message); });
 }
@@ -63,6 +64,7 @@ void RedisStore::OnMessage(std::string_view message) {
     if (node_guard_ != nullptr) node_guard_->OnMarkerWritten(*stamp);
     return;
   }
+  if (watches_.OnMessage(message)) return;
   if (const auto said = ReadLineMessage(message, keys_)) locks_.OnLineMessage(*said);
 }
 

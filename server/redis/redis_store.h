@@ -25,6 +25,7 @@
 #include "redis/operation_queue.h"
 #include "redis/redis_admin_store.h"
 #include "redis/redis_lock_store.h"
+#include "redis/watch_channels.h"
 
 namespace lockkeeper::redis {
 
@@ -52,6 +53,7 @@ class Store {
   virtual core::LockStore& locks() = 0;
   virtual core::WaitingLine& line() = 0;
   virtual core::AdminStore& admin() = 0;
+  virtual core::WatchExchange& exchange() = 0;
 
   // A lease may last this long from now on, with its lock_delay. Call it before a client may ask
   // for one; a shorter time than before changes nothing, because leases may run that are longer.
@@ -83,6 +85,7 @@ class RedisStore final : public Store {
   core::LockStore& locks() override { return locks_; }
   core::WaitingLine& line() override { return locks_; }
   core::AdminStore& admin() override { return admin_; }
+  core::WatchExchange& exchange() override { return watches_; }
   StoreGuard& guard() { return *guard_; }
   OperationQueue& queue() { return *queue_; }
   void CoverLeases(core::Millis longest_lease) override;
@@ -99,6 +102,7 @@ class RedisStore final : public Store {
   LeaseProofs proofs_;
   RedisLockStore locks_;
   RedisAdminStore admin_;
+  WatchChannels watches_;
 };
 
 }  // namespace lockkeeper::redis

@@ -11,6 +11,7 @@
 #include "rpc/convert_duration.h"
 #include "rpc/status_convert.h"
 #include "rpc/unary_reactor.h"
+#include "rpc/watch_reactor.h"
 
 namespace lockkeeper::rpc {
 namespace {
@@ -99,7 +100,20 @@ class ForceReleaseReactor final
                           admin::v1::ForceReleaseResponse, core::ForceReleaseAnswer> {
   using UnaryReactor::UnaryReactor;
   void Run(core::Done<core::ForceReleaseAnswer> done) override {
-    deps().admin.ForceRelease(request(), std::move(done));
+    deps().admin.ForceRelease(
+        request(),
+        [this, done = std::move(done)](absl::StatusOr<core::ForceReleaseAnswer> answer) mutable {
+          if (answer.ok() && answer->released && !answer->opened) TellWatches(*answer);
+          std::move(done)(std::move(answer));
+        });
+  }
+  void TellWatches(const core::ForceReleaseAnswer& answer) {
+    if (!deps().watches.Wants(message().name())) return;
+    deps().watches.OnEvent({.kind = core::LockEventKind::kForced,
+                            .name = message().name(),
+                            .token = answer.token,
+                            .owner = answer.holder_owner,
+                            .remaining = answer.closed_for});
   }
   void OnAnswered(const absl::StatusOr<core::ForceReleaseAnswer>& answer) override {
     auditor().Answered(context().caller(), request(), answer);
@@ -225,6 +239,13 @@ grpc::ServerUnaryReactor* AdminService::ListLocks(grpc::CallbackServerContext* c
                                                   admin::v1::ListLocksResponse* response) {
   auto* reactor = new ListLocksReactor(edge_, lists_, *context, *request, *response);
   lists_.Enter(*reactor);
+  return reactor;
+}
+
+grpc::ServerWriteReactor<admin::v1::WatchLocksResponse>* AdminService::WatchLocks(
+    grpc::CallbackServerContext* context, const admin::v1::WatchLocksRequest* request) {
+  auto* reactor = new WatchReactor(edge_, *context, *request);
+  reactor->Start();
   return reactor;
 }
 

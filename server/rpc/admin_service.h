@@ -26,6 +26,8 @@ class AdminService final : public admin::v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* ListLocks(grpc::CallbackServerContext* context,
                                       const admin::v1::ListLocksRequest* request,
                                       admin::v1::ListLocksResponse* response) override;
+  grpc::ServerWriteReactor<admin::v1::WatchLocksResponse>* WatchLocks(
+      grpc::CallbackServerContext* context, const admin::v1::WatchLocksRequest* request) override;
   grpc::ServerUnaryReactor* ForceRelease(grpc::CallbackServerContext* context,
                                          const admin::v1::ForceReleaseRequest* request,
                                          admin::v1::ForceReleaseResponse* response) override;

@@ -153,6 +153,21 @@ v1::SessionHeartbeatResult ToProto(core::HeartbeatAnswer from) {
   return to;
 }
 
+void ToProto(const core::LockEvent& from, core::WallTime heard, admin::v1::LockEvent& to) {
+  to.set_kind(static_cast<admin::v1::LockEventKind>(from.kind));
+  to.set_name(from.name);
+  to.set_fencing_token(from.token.value);
+  to.set_owner(from.owner);
+  to.set_principal(from.principal);
+  ToProto(heard, *to.mutable_time());
+  if (from.remaining > core::Micros(0)) ToProto(from.remaining, *to.mutable_remaining());
+  if (from.waited > core::Micros(0)) ToProto(from.waited, *to.mutable_waited());
+  to.set_position(from.position);
+  to.set_previous_lease_expired(from.previous_lease_expired);
+  to.set_gap_reason(static_cast<admin::v1::GapReason>(from.gap));
+  to.set_missed(from.missed);
+}
+
 Outcome OutcomeOf(const core::AcquireAnswer& answer) {
   return std::holds_alternative<core::Lease>(answer) ? Outcome::kGranted : Outcome::kContention;
 }

@@ -10,8 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/lock_event.h"
 #include "core/requests.h"
 #include "core/session.h"
+#include "core/wall_time.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
 #include "lockkeeper/v1/lock_service.pb.h"
 #include "telemetry/outcome.h"
@@ -29,6 +31,9 @@ void ToProto(const std::optional<core::LockInfo>& from, admin::v1::GetLockRespon
 void ToProto(const core::LockPage& from, admin::v1::ListLocksResponse& to);
 void ToProto(const core::ForceReleaseAnswer& from, admin::v1::ForceReleaseResponse& to);
 void ToProto(const core::EndQuarantineAnswer& from, admin::v1::EndQuarantineResponse& to);
+
+// `heard`: when this daemon heard of it.
+void ToProto(const core::LockEvent& from, core::WallTime heard, admin::v1::LockEvent& to);
 
 // Requires: not OK.
 void ToProto(const absl::Status& from, v1::OperationError& to);

@@ -33,6 +33,11 @@ absl::Status CheckRightFor(const Caller& caller, const InspectRequest& request) 
 absl::Status CheckRightFor(const Caller& caller, const ListRequest& request) {
   return CheckRight(caller, Needed::kList, request.prefix);
 }
+// Each event is checked again, by the rights of its time.
+absl::Status CheckRightFor(const Caller& caller, const WatchRequest& request) {
+  const bool is_one = request.filter.match == core::WatchFilter::Match::kName;
+  return CheckRight(caller, is_one ? Needed::kInspect : Needed::kList, request.filter.text);
+}
 absl::Status CheckRightFor(const Caller& caller, const ForceReleaseRequest& request) {
   return CheckRight(caller, Needed::kForceRelease, request.name);
 }

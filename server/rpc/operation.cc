@@ -169,6 +169,11 @@ struct Validator {
     }
     return core::Validate(request);
   }
+  absl::Status operator()(const WatchRequest& request) const {
+    return request.filter.match == core::WatchFilter::Match::kName
+               ? core::ValidateName("name", request.filter.text)
+               : core::ValidateText("prefix", request.filter.text, core::limits::kNameBytesMax);
+  }
   absl::Status operator()(const ForceReleaseRequest& request) const {
     if (auto status = core::ValidateName("name", request.name); !status.ok()) return status;
     return ValidateReason(request);
@@ -196,14 +201,15 @@ struct Validator {
 
 std::string_view RpcNameOf(Verb verb) {
   static constexpr std::array<std::string_view, kVerbs> kNames = {
-      "Acquire",      "Extend",        "Release", "Fence",         "GetLock",     "ListLocks",
-      "ForceRelease", "EndQuarantine", "Drain",   "GetServerInfo", "CheckAccess", "Session"};
+      "Acquire",       "Extend",      "Release",      "Fence",         "GetLock",
+      "ListLocks",     "WatchLocks",  "ForceRelease", "EndQuarantine", "Drain",
+      "GetServerInfo", "CheckAccess", "Session"};
   return kNames.at(static_cast<size_t>(verb));
 }
 
 std::string_view VerbNameOf(Verb verb) {
   static constexpr std::array<std::string_view, kVerbs> kNames = {
-      "acquire",       "extend",         "release", "fence", "inspect",      "list",
+      "acquire",       "extend",         "release", "fence", "inspect",      "list",        "watch",
       "force-release", "end-quarantine", "drain",   "admin", "check-access", "open-session"};
   return kNames.at(static_cast<size_t>(verb));
 }
@@ -288,6 +294,18 @@ void Read(const admin::v1::ListLocksRequest& from, Operation& to) {
   request.page_token = from.page_token();
   request.holder_principal = from.holder_principal();
   request.ended = from.include_ended() ? core::EndedLocks::kInclude : core::EndedLocks::kLeaveOut;
+}
+
+void Read(const admin::v1::WatchLocksRequest& from, Operation& to) {
+  using Match = core::WatchFilter::Match;
+  core::WatchFilter& filter = New<WatchRequest>(to).filter;
+  if (from.name().empty()) {
+    filter = {Match::kPrefix, from.prefix()};
+  } else if (from.prefix().empty()) {
+    filter = {Match::kName, from.name()};
+  } else {
+    to.problem = core::InvalidField("prefix", "has to be empty if `name` is set");
+  }
 }
 
 void Read(const admin::v1::ForceReleaseRequest& from, Operation& to) {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "access/policy.h"
 #include "access/usage.h"
+#include "core/lock_event.h"
 #include "core/requests.h"
 #include "core/validation.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
@@ -28,6 +29,7 @@ enum class Verb {
   kFence,
   kInspect,
   kList,
+  kWatch,
   kForceRelease,
   kEndQuarantine,
   kDrain,
@@ -50,6 +52,10 @@ struct InspectRequest {
 
 struct ListRequest : core::ListRequest {
   std::string holder_principal;  // Only locks of this one. Empty: of all.
+};
+
+struct WatchRequest {
+  core::WatchFilter filter;
 };
 
 // With the reason and the administrator's name, which only go into the audit record.
@@ -90,8 +96,8 @@ struct Holds {
 struct Operation {
   // In the order of the verbs.
   std::variant<core::AcquireRequest, core::ExtendRequest, core::ReleaseRequest, core::FenceRequest,
-               InspectRequest, ListRequest, ForceReleaseRequest, EndQuarantineRequest, DrainRequest,
-               ServerInfoRequest, CheckAccessRequest, OpenSessionRequest>
+               InspectRequest, ListRequest, WatchRequest, ForceReleaseRequest, EndQuarantineRequest,
+               DrainRequest, ServerInfoRequest, CheckAccessRequest, OpenSessionRequest>
       request;
   // Why the message could not be read: INVALID_FIELD. OK if it could.
   absl::Status problem;
@@ -133,6 +139,7 @@ void Read(const v1::SessionOperation& from, Operation& to);
 void Read(const v1::SessionAdopt& from, Operation& to);
 void Read(const admin::v1::GetLockRequest& from, Operation& to);
 void Read(const admin::v1::ListLocksRequest& from, Operation& to);
+void Read(const admin::v1::WatchLocksRequest& from, Operation& to);
 void Read(const admin::v1::ForceReleaseRequest& from, Operation& to);
 void Read(const admin::v1::EndQuarantineRequest& from, Operation& to);
 void Read(const admin::v1::DrainRequest& from, Operation& to);

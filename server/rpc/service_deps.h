@@ -15,6 +15,7 @@
 #include "core/executor.h"
 #include "core/lock_manager.h"
 #include "core/lock_store.h"
+#include "core/lock_watches.h"
 #include "core/types.h"
 #include "core/wall_time.h"
 #include "rpc/current_limits.h"
@@ -68,8 +69,9 @@ struct ConfigFileState {
 // Lifetime: everything that is borrowed here outlives the server.
 struct ServiceDeps {
   core::Executor& loop;
-  core::LockManager& locks;  // Of the loop's thread, as the next: post to it first.
+  core::LockManager& locks;  // Of the loop's thread, as the next two: post to it first.
   core::AdminStore& admin;
+  core::LockWatches& watches;
   const core::Clock& clock;  // Thread-safe.
   const access::AccessControl& access;
   const CurrentLimits& limits;  // Thread-safe.

@@ -12,6 +12,8 @@
 
 #include "access/access_control.h"
 #include "core/domain.h"
+#include "core/lock_watches.h"
+#include "core/watched_lock_observer.h"
 #include "fuzz/target.h"
 #include "google/protobuf/stubs/logging.h"
 #include "rpc/audit.h"
@@ -130,12 +132,14 @@ class Daemon {
   support::MemoryServer locks_{clock_, core::Millis(60'000)};
   support::MemoryStore store_{locks_, executor_};
   core::Domain domain_{store_, nullptr, clock_, executor_, process_.observer, {}};
+  core::LockWatches watches_{core::Hex16(0xda), store_, nullptr, clock_, executor_};
   rpc::CurrentLimits limits_{{.max_ttl = core::Millis(60'000)}};
   access::AccessControl access_{process_.rules, [] { return absl::UnixEpoch(); }};
   const support::FakeDaemonView view_;
   const rpc::ServiceDeps deps_{.loop = executor_,
                                .locks = domain_.locks(),
                                .admin = store_,
+                               .watches = watches_,
                                .clock = clock_,
                                .access = access_,
                                .limits = limits_,

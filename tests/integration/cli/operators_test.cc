@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of operators against real daemons: info, who, doctor, top, drain.
+// The commands of operators against real daemons: info, who, doctor, top, watch, drain.
 #include <gmock/gmock.h>
 #include <sys/types.h>
 
@@ -251,6 +251,89 @@ TEST_F(CliTopTest, SaysWhyThereIsNothingNew) {
   EXPECT_TRUE(terminal_->WaitFor("cannot reach ")) << terminal_->screen();
   terminal_->Type("q");
   ExpectEndWith(0);
+}
+
+// --- watch ------------------------------------------------------------------------------------
+
+TEST_F(CliOperatorsTest, WatchPrintsEventsAsTheyHappen) {
+  const auto watch = Start({"watch", "--prefix", "n", "--count", "3"});
+  ASSERT_TRUE(watch->WaitForOutput("started"));
+  const std::string id = Hold("n1");
+  Hold("other");
+  ASSERT_TRUE(watch->WaitForOutput("granted"));
+  ASSERT_EQ(Run({"release", "n1", id}).exit_code, 0);
+
+  const CliResult result = watch->Wait();
+
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, testing::MatchesRegex(
+                              ".*Z  started\n.*Z  granted  n1  token [0-9]+  owner .*  for 1m\n"
+                              ".*Z  released  n1  token [0-9]+  owner .*\n"));
+}
+
+TEST_F(CliOperatorsTest, WatchPrintsAnObjectForEachEvent) {
+  const auto watch = Start({"--output", "json", "watch", "n", "--event", "released", "--event",
+                            "started", "--count", "2"});
+  ASSERT_TRUE(watch->WaitForOutput("started"));
+  ASSERT_EQ(Run({"release", "n", Hold("n")}).exit_code, 0);
+
+  CliResult result = watch->Wait();
+
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Json(result).Text("outcome"), "ended");
+  result.out.erase(result.out.rfind("{\"outcome\""));
+  const Json released(result);
+  EXPECT_EQ(released.Text("event"), "released");
+  EXPECT_EQ(released.Text("name"), "n");
+  EXPECT_GT(released.Number("fencing_token"), 0);
+  EXPECT_THAT(result.out, testing::Not(HasSubstr("granted")));
+}
+
+TEST_F(CliOperatorsTest, WatchEndsBySignals) {
+  for (const auto& [signal, code] : {std::pair(SIGINT, 0), std::pair(SIGTERM, 128 + SIGTERM)}) {
+    const auto watch = Start({"watch"});
+    ASSERT_TRUE(watch->WaitForOutput("started"));
+    watch->Signal(signal);
+    EXPECT_EQ(watch->Wait().exit_code, code);
+  }
+}
+
+TEST_F(CliOperatorsTest, WatchGoesOnWithAGapWhenItsDaemonComesBack) {
+  const support::TemporaryDirectory directory;
+  const std::string address = "unix:" + directory.Path("grpc.sock");
+  const auto start = [&] {
+    auto daemon = std::make_unique<support::DaemonProcess>(
+        support::DaemonProcessOptions{.program = LOCKKEEPERD_PROGRAM,
+                                      .arguments = {"--redis", redis_.unix_url(), "--listen",
+                                                    address, "--http-listen", "127.0.0.1:0"}});
+    daemon->WaitUntilReady();
+    return daemon;
+  };
+  auto daemon = start();
+  support::CliProcess watch(LOCKKEEPER_PROGRAM, address, {"watch", "n"});
+  ASSERT_TRUE(watch.WaitForOutput("started"));
+  daemon->Signal(SIGKILL);
+  daemon->WaitForEnd();
+  daemon = start();
+  ASSERT_TRUE(watch.WaitForOutput("gap  connection_lost"));
+  Hold("n");
+  EXPECT_TRUE(watch.WaitForOutput("granted  n"));
+  watch.Signal(SIGINT);
+  EXPECT_EQ(watch.Wait().exit_code, 0);
+}
+
+TEST_F(CliOperatorsTest, WatchSaysWhatIsWrong) {
+  const CliResult both = Run({"watch", "n", "--prefix", "m"});
+  EXPECT_EQ(both.exit_code, 64);
+  EXPECT_THAT(both.err, HasSubstr("--prefix"));
+  const CliResult kind = Run({"watch", "--event", "freed"});
+  EXPECT_EQ(kind.exit_code, 64);
+  EXPECT_THAT(kind.err, HasSubstr("freed"));
+  EXPECT_EQ(Run({"--output", "shell", "watch"}).exit_code, 64);
+  EXPECT_EQ(Run({"watch", "a{b}"}).exit_code, 65);
+  EXPECT_EQ(
+      support::RunCli(LOCKKEEPER_PROGRAM, "unix:/nowhere", {"--timeout", "1s", "watch"}).exit_code,
+      69);
 }
 
 }  // namespace

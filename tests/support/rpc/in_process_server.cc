@@ -25,6 +25,7 @@ rpc::ServiceDeps InProcessServer::Deps() {
       .loop = loop_,
       .locks = locks(),
       .admin = store_,
+      .watches = watches_,
       .clock = loop_,
       .access = access_,
       .limits = limits_,

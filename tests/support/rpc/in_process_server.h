@@ -13,6 +13,8 @@
 #include "absl/time/clock.h"
 #include "access/access_control.h"
 #include "core/domain.h"
+#include "core/lock_watches.h"
+#include "core/watched_lock_observer.h"
 #include "loop/event_loop.h"
 #include "rpc/server.h"
 #include "support/process/temporary_directory.h"
@@ -42,7 +44,8 @@ class InProcessServer {
   CapturedLog& log() { return output_; }
   loop::EventLoop& loop() { return loop_; }
   access::AccessControl& access() { return access_; }
-  core::LockManager& locks() { return domain_.locks(); }  // On the loop's thread.
+  core::LockManager& locks() { return domain_.locks(); }  // On the loop's thread, as the next.
+  core::LockWatches& watches() { return watches_; }
   rpc::CurrentLimits& limits() { return limits_; }
   FakeDaemonView& view() { return view_; }
   rpc::Server& server() { return *server_; }
@@ -65,7 +68,9 @@ class InProcessServer {
   telemetry::HealthBoard health_{{log_, "telemetry"}, metrics_};
   telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_, core::Millis(10'000)};
   ScriptedStore store_{loop_};
-  core::Domain domain_{store_, &store_, loop_, loop_, observer_, {}};
+  core::LockWatches watches_{core::Hex16(kTestDaemonId), store_, nullptr, loop_, loop_};
+  core::WatchedLockObserver watched_{observer_, watches_};
+  core::Domain domain_{store_, &store_, loop_, loop_, watched_, {}};
   rpc::CurrentLimits limits_{{.max_ttl = core::Millis(60'000)}};
   access::AccessControl access_{std::make_shared<access::Rulebook>(), [] { return absl::Now(); }};
   FakeDaemonView view_;

@@ -93,6 +93,7 @@ class AccessTest : public testing::Test {
     ServiceDeps deps = {.loop = server_.loop(),
                         .locks = server_.locks(),
                         .admin = server_.store(),
+                        .watches = server_.watches(),
                         .clock = server_.loop(),
                         .access = access_,
                         .limits = server_.limits(),

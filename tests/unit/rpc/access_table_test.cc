@@ -20,6 +20,7 @@
 #include "support/rpc/reflection_client.h"
 #include "support/rpc/secure_channel.h"
 #include "support/rpc/session_caller.h"
+#include "support/rpc/watch_stream.h"
 #include "support/tls/test_authority.h"
 #include "tls/server_identity.h"
 #include "unit/rpc/access_fixture.h"
@@ -113,6 +114,12 @@ std::string CallCheckAccess(const std::shared_ptr<grpc::Channel>& channel, const
   });
 }
 
+std::string CallWatchLocks(const std::shared_ptr<grpc::Channel>& channel,
+                           const admin::v1::WatchLocksRequest& request) {
+  support::WatchStream watch(channel, request);
+  return watch.Next() ? "" : support::ReasonOf(watch.Finish());
+}
+
 // All that ask who calls.
 std::vector<Way> Ways() {
   using Locks = v1::LockService;
@@ -149,6 +156,18 @@ std::vector<Way> Ways() {
              request.set_prefix(lock);
              return request;
            })},
+      {"WatchLocks of a name", Verb::kInspect,
+       [](const std::shared_ptr<grpc::Channel>& channel, const std::string& lock) {
+         admin::v1::WatchLocksRequest request;
+         request.set_name(lock);
+         return CallWatchLocks(channel, request);
+       }},
+      {"WatchLocks of a prefix", Verb::kList,
+       [](const std::shared_ptr<grpc::Channel>& channel, const std::string& lock) {
+         admin::v1::WatchLocksRequest request;
+         request.set_prefix(lock);
+         return CallWatchLocks(channel, request);
+       }},
       {"ForceRelease", Verb::kForceRelease,
        Unary<Admin, admin::v1::ForceReleaseRequest, admin::v1::ForceReleaseResponse>(
            &Admin::Stub::ForceRelease,

@@ -268,6 +268,22 @@ TEST(OperationTest, GetLockNeedsAName) {
   EXPECT_EQ(request.name, "n");
 }
 
+TEST(OperationTest, WatchLocksIsOfAPrefixOrOfAName) {
+  WatchRequest request;
+  admin::v1::WatchLocksRequest from;
+  ASSERT_TRUE(ReadInto(from, request).ok());
+  EXPECT_EQ(request.filter, core::WatchFilter{}) << "of all";
+  from.set_prefix("jobs/");
+  ASSERT_TRUE(ReadInto(from, request).ok());
+  EXPECT_EQ(request.filter, core::WatchFilter{.text = "jobs/"});
+  from.set_name("jobs/1");
+  EXPECT_EQ(core::FieldOf(ReadInto(from, request)), "prefix");
+  from.clear_prefix();
+  ASSERT_TRUE(ReadInto(from, request).ok());
+  EXPECT_EQ(request.filter,
+            (core::WatchFilter{.match = core::WatchFilter::Match::kName, .text = "jobs/1"}));
+}
+
 TEST(OperationTest, ListLocksHasDefaults) {
   ListRequest request;
 
@@ -368,6 +384,7 @@ TEST(OperationTest, VerbAndRpcNameAreThoseOfTheMessage) {
   expect(v1::SessionAdopt(), Verb::kExtend, "Extend");
   expect(admin::v1::GetLockRequest(), Verb::kInspect, "GetLock");
   expect(admin::v1::ListLocksRequest(), Verb::kList, "ListLocks");
+  expect(admin::v1::WatchLocksRequest(), Verb::kWatch, "WatchLocks");
   expect(admin::v1::ForceReleaseRequest(), Verb::kForceRelease, "ForceRelease");
   expect(admin::v1::EndQuarantineRequest(), Verb::kEndQuarantine, "EndQuarantine");
   expect(admin::v1::DrainRequest(), Verb::kDrain, "Drain");

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/watched_leases.h"
+
+#include <algorithm>
+
+#include "core/limits.h"
+
+namespace lockkeeper::core {
+namespace {
+
+// A lease that has ended is kept for so long: news of it may come late from another daemon.
+constexpr Millis kKeptAfterEnd{5'000};
+// After a lease's end, so that the store has seen it end, too.
+constexpr Millis kEndMargin{20};
+constexpr Millis kReadTimeout{1'000};
+constexpr Millis kReadAgain{1'000};
+// Reads of the store at a time. What is due later waits for one of them.
+constexpr size_t kReadsMax = 32;
+constexpr Millis kReadSoon{5};
+
+bool HasLease(LockState state) { return state == LockState::kHeld || state == LockState::kOffered; }
+
+}  // namespace
+
+WatchedLeases::WatchedLeases(AdminStore& admin, const Clock& clock, Executor& executor,
+                             std::function<void(const LockEvent&)> tell)
+    : admin_(admin), clock_(clock), executor_(executor), tell_(std::move(tell)) {}
+
+WatchedLeases::~WatchedLeases() { *alive_ = false; }
+
+void WatchedLeases::Take(LockEvent event) {
+  switch (event.kind) {
+    case LockEventKind::kGranted:
+    case LockEventKind::kOffered:
+      return TakeGrant(std::move(event));
+    case LockEventKind::kExtended:
+      return TakeExtend(std::move(event));
+    case LockEventKind::kReleased:
+    case LockEventKind::kForced:
+    case LockEventKind::kTakenBack:
+      return TakeEnd(std::move(event));
+    default:
+      tell_(event);
+  }
+}
+
+void WatchedLeases::TakeGrant(LockEvent event) {
+  Locks::value_type* const found = FindOrAdd(event.name);
+  if (found == nullptr) return tell_(event);
+  Lock& lock = found->second;
+  if (event.token < lock.newest.token) return tell_(event);
+  if (event.token > lock.newest.token) {
+    if (event.previous_lease_expired) TellExpired(event.name, lock.newest);
+    Replace(lock, event);
+  } else {
+    if (event.previous_lease_expired && lock.former.token.value != 0)
+      TellExpired(event.name, lock.former);
+    Complete(event, lock.newest);
+    lock.newest.number = event.lease;
+    lock.newest.owner = event.owner;
+    lock.newest.principal = event.principal;
+    if (event.kind == LockEventKind::kGranted) lock.newest.is_offer = false;
+  }
+  Prolong(*found, event.remaining);
+  tell_(event);
+}
+
+void WatchedLeases::TakeExtend(LockEvent event) {
+  Locks::value_type* const found = FindOrAdd(event.name);
+  if (found == nullptr) return tell_(event);
+  Lock& lock = found->second;
+  if (event.token < lock.newest.token) return tell_(event);
+  const bool is_new = event.token > lock.newest.token;
+  if (!is_new && lock.newest.is_offer) event.waited = lock.newest.waited;
+  // The first extend of an offer claims it. One of an unknown lease of a known lock does, too.
+  if (is_new ? lock.newest.token.value != 0 : lock.newest.is_offer) {
+    event.kind = LockEventKind::kGranted;
+    if (is_new && event.previous_lease_expired) TellExpired(event.name, lock.newest);
+  }
+  if (is_new) {
+    Replace(lock, event);
+  } else {
+    Complete(event, lock.newest);
+    lock.newest.number = event.lease;
+    lock.newest.is_offer = false;
+  }
+  Prolong(*found, event.remaining);
+  tell_(event);
+}
+
+void WatchedLeases::TakeEnd(LockEvent event) {
+  const auto found = locks_.find(event.name);
+  if (found == locks_.end()) return tell_(event);
+  Lock& lock = found->second;
+  const bool is_forced = event.kind == LockEventKind::kForced;
+  for (Lease* const lease : {&lock.newest, &lock.former}) {
+    const bool is_this =
+        is_forced ? event.token > lease->token : event.lease == lease->number || lease->number == 0;
+    if (!is_this || lease->token.value == 0) continue;
+    Complete(event, *lease);
+    lease->has_ended = true;
+    if (lease == &lock.newest) LookAt(*found, clock_.Now() + kKeptAfterEnd);
+    break;
+  }
+  tell_(event);
+}
+
+void WatchedLeases::Learn(const LockInfo& info) {
+  if (!HasLease(info.state)) return;
+  Locks::value_type* const found = FindOrAdd(info.name);
+  if (found == nullptr || found->second.newest.token >= info.token) return;
+  Lease& newest = found->second.newest;
+  newest = {.token = info.token, .owner = info.owner, .principal = info.principal};
+  newest.is_offer = info.state == LockState::kOffered;
+  Prolong(*found, info.remaining_ttl);
+}
+
+// What the event does not say itself.
+void WatchedLeases::Complete(LockEvent& event, const Lease& lease) const {
+  if (event.token.value == 0) event.token = lease.token;
+  if (event.owner.empty()) event.owner = lease.owner;
+  if (event.principal.empty()) event.principal = lease.principal;
+}
+
+// Of a lease that is not known, all that can be told is that one has expired.
+void WatchedLeases::TellExpired(const std::string& name, Lease& lease) {
+  if (lease.has_ended) return;
+  lease.has_ended = true;
+  tell_({.kind = LockEventKind::kExpired,
+         .name = name,
+         .token = lease.token,
+         .owner = lease.owner,
+         .principal = lease.principal});
+}
+
+void WatchedLeases::Replace(Lock& lock, const LockEvent& event) {
+  lock.former = std::exchange(lock.newest, {.token = event.token,
+                                            .number = event.lease,
+                                            .owner = event.owner,
+                                            .principal = event.principal,
+                                            .waited = event.waited,
+                                            .is_offer = event.kind == LockEventKind::kOffered});
+}
+
+void WatchedLeases::Prolong(Locks::value_type& lock, Micros remaining) {
+  Lease& lease = lock.second.newest;
+  lease.end = std::max(lease.end, clock_.Now() + remaining + kEndMargin);
+  // A later end is looked up when it is due.
+  if (lease.has_ended) return;
+  if (lock.second.due == Instant::max() || lock.second.due > lease.end) LookAt(lock, lease.end);
+}
+
+WatchedLeases::Locks::value_type* WatchedLeases::FindOrAdd(const std::string& name) {
+  const auto found = locks_.find(name);
+  if (found != locks_.end()) return &*found;
+  if (locks_.size() >= limits::kWatchedLocksMax) return nullptr;
+  return &*locks_.emplace(name, Lock{.due = Instant::max()}).first;
+}
+
+void WatchedLeases::LookAt(Locks::value_type& lock, Instant due) {
+  due_.erase({lock.second.due, &lock});
+  lock.second.due = due;
+  due_.emplace(due, &lock);
+  SetTimer();
+}
+
+void WatchedLeases::Forget(Locks::iterator lock) {
+  due_.erase({lock->second.due, &*lock});
+  locks_.erase(lock);
+}
+
+void WatchedLeases::KeepOnly(const WatchFilters& filters) {
+  for (auto lock = locks_.begin(); lock != locks_.end();) {
+    const auto next = std::next(lock);
+    if (!Matches(filters, lock->first)) Forget(lock);
+    lock = next;
+  }
+}
+
+void WatchedLeases::SetTimer() {
+  if (due_.empty() || due_.begin()->first >= timer_at_) return;
+  timer_at_ = due_.begin()->first;
+  const auto left = std::chrono::ceil<Micros>(timer_at_ - clock_.Now());
+  timer_ = executor_.After(std::max(left, Micros(0)), [this] { OnTimer(); });
+}
+
+void WatchedLeases::OnTimer() {
+  timer_at_ = Instant::max();
+  const Instant now = clock_.Now();
+  while (!due_.empty() && due_.begin()->first <= now) Look(*due_.begin()->second);
+  SetTimer();
+}
+
+void WatchedLeases::Look(Locks::value_type& lock) {
+  const Lease& lease = lock.second.newest;
+  const Instant now = clock_.Now();
+  if (lease.has_ended) return Forget(locks_.find(lock.first));
+  if (lease.end > now) return LookAt(lock, lease.end);
+  if (reads_ >= kReadsMax) return LookAt(lock, now + kReadSoon);
+  LookAt(lock, now + kReadTimeout + kReadAgain);  // If there is no answer.
+  Read(lock);
+}
+
+void WatchedLeases::Read(Locks::value_type& lock) {
+  ++reads_;
+  admin_.Get(lock.first, clock_.Now() + kReadTimeout,
+             [this, alive = alive_, name = lock.first,
+              token = lock.second.newest.token](absl::StatusOr<std::optional<LockInfo>> read) {
+               if (*alive) OnRead(name, token, read);
+             });
+}
+
+void WatchedLeases::OnRead(const std::string& name, FencingToken token,
+                           const absl::StatusOr<std::optional<LockInfo>>& read) {
+  --reads_;
+  const auto found = locks_.find(name);
+  // What is no answer is asked again.
+  if (found == locks_.end() || found->second.newest.token != token || !read.ok()) return;
+  Lease& lease = found->second.newest;
+  const LockInfo* const info = read->has_value() ? &**read : nullptr;
+  if (lease.has_ended || (info != nullptr && info->state == LockState::kUnproven)) return;
+  if (info != nullptr && info->token > token && HasLease(info->state)) {
+    found->second.former = std::exchange(lease, {});
+    return Learn(*info);
+  }
+  if (info != nullptr && info->token == token && HasLease(info->state)) {
+    lease.end = clock_.Now() + info->remaining_ttl + kEndMargin;
+    return LookAt(*found, lease.end);
+  }
+  // An offer that lapsed was no lease. What else has ended it was told by who did it.
+  const bool has_expired = info != nullptr && info->token == token &&
+                           info->last_end == LeaseEnd::kExpired && !lease.is_offer;
+  if (has_expired) TellExpired(name, lease);
+  lease.has_ended = true;
+  LookAt(*found, clock_.Now() + kKeptAfterEnd);
+}
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The leases of the locks that somebody watches at this daemon. Completes events by what earlier
+// ones told, and finds leases that end without anybody's doing: nobody else sees that happen.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/executor.h"
+#include "core/lock_event.h"
+#include "core/lock_store.h"
+
+namespace lockkeeper::core {
+
+// Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
+class WatchedLeases {
+ public:
+  // `tell` hears of each event, completed as far as that is possible; it must not call this object.
+  WatchedLeases(AdminStore& admin, const Clock& clock, Executor& executor,
+                std::function<void(const LockEvent&)> tell);
+  ~WatchedLeases();
+  WatchedLeases(const WatchedLeases&) = delete;
+  WatchedLeases& operator=(const WatchedLeases&) = delete;
+
+  // Something happened to a lock. Tells it, after the expiry that it shows.
+  void Take(LockEvent event);
+
+  // A lock as the store has it, when the watch of it begins: its events can be completed, and its
+  // expiry is found.
+  void Learn(const LockInfo& lock);
+
+  // Forgets the locks that nobody watches any more.
+  void KeepOnly(const WatchFilters& filters);
+
+  size_t size() const { return locks_.size(); }
+
+ private:
+  struct Lease {
+    FencingToken token;   // 0: no lease is known.
+    uint64_t number = 0;  // See LockEvent::lease.
+    std::string owner;
+    std::string principal;
+    Micros waited{};
+    bool is_offer = false;
+    bool has_ended = false;
+    Instant end;  // At the earliest: heartbeats extend it unheard.
+  };
+  struct Lock {
+    Lease newest;
+    Lease former;  // The one before, whose last news may come late.
+    Instant due;   // When to look at it, as in `due_`.
+  };
+  using Locks = std::unordered_map<std::string, Lock>;
+
+  void TakeGrant(LockEvent event);
+  void TakeExtend(LockEvent event);
+  void TakeEnd(LockEvent event);
+  void Complete(LockEvent& event, const Lease& lease) const;
+  void TellExpired(const std::string& name, Lease& lease);
+  void Replace(Lock& lock, const LockEvent& event);
+  void Prolong(Locks::value_type& lock, Micros remaining);
+  // Null if there are too many locks already.
+  Locks::value_type* FindOrAdd(const std::string& name);
+  void LookAt(Locks::value_type& lock, Instant due);
+  void Forget(Locks::iterator lock);
+  void SetTimer();
+  void OnTimer();
+  void Look(Locks::value_type& lock);
+  void Read(Locks::value_type& lock);
+  void OnRead(const std::string& name, FencingToken token,
+              const absl::StatusOr<std::optional<LockInfo>>& read);
+
+  AdminStore& admin_;
+  const Clock& clock_;
+  Executor& executor_;
+  const std::function<void(const LockEvent&)> tell_;
+  Locks locks_;
+  std::set<std::pair<Instant, Locks::value_type*>> due_;
+  std::unique_ptr<Timer> timer_;
+  Instant timer_at_ = Instant::max();
+  size_t reads_ = 0;
+  // False once this object is gone; late answers check it.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lockkeeper::core

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/watch_reactor.h"
+
+#include <utility>
+
+#include "core/limits.h"
+#include "rpc/answer.h"
+#include "rpc/status_convert.h"
+
+namespace lockkeeper::rpc {
+namespace {
+
+constexpr int kEventsPerPage = 256;
+
+}  // namespace
+
+WatchReactor::WatchReactor(const Edge& edge, const grpc::CallbackServerContext& call,
+                           const admin::v1::WatchLocksRequest& message)
+    : edge_(edge), context_(edge, call) {
+  Read(message, operation_);
+}
+
+void WatchReactor::Start() {
+  const absl::Status status = edge_.gate.Admit(context_.caller(), operation_);
+  if (!status.ok()) {
+    {
+      const std::lock_guard lock(mutex_);
+      left_loop_ = true;
+      end_ = status;
+    }
+    return Advance();
+  }
+  edge_.deps.loop.Post([this] {
+    const auto& request = std::get<WatchRequest>(operation_.request);
+    if (auto opened = edge_.deps.watches.Open(request.filter, *this); !opened.ok()) OnEnd(opened);
+  });
+}
+
+bool WatchReactor::MaySee(const core::LockEvent& event) {
+  if (event.name.empty()) return true;
+  rights_ = context_.caller().Identify(edge_.deps.access);
+  if (!rights_.ok()) return false;
+  const access::Rights& rights = context_.caller().rights();
+  const bool is_one =
+      std::get<WatchRequest>(operation_.request).filter.match == core::WatchFilter::Match::kName;
+  return rights.Allows(access::Verb::kInspect, event.name) &&
+         (is_one || rights.Allows(access::Verb::kList, event.name));
+}
+
+void WatchReactor::OnEvent(const core::LockEvent& event) {
+  if (!rights_.ok()) return;
+  if (MaySee(event)) {
+    const std::lock_guard lock(mutex_);
+    Add(event);
+  }
+  AdvanceAtEndOfTurn();
+}
+
+void WatchReactor::Add(const core::LockEvent& event) {
+  if (dropped_ > 0 || unread_ >= core::limits::kWatchUnreadMax) {
+    ++dropped_;
+  } else {
+    Append(event);
+  }
+}
+
+void WatchReactor::Append(const core::LockEvent& event) {
+  const bool last_is_in_flight = writing_ && pages_.size() == 1;
+  if (pages_.empty() || last_is_in_flight || pages_.back()->events_size() >= kEventsPerPage) {
+    pages_.push_back(std::make_unique<admin::v1::WatchLocksResponse>());
+  }
+  ++unread_;
+  ToProto(event, core::WallTime{absl::ToUnixMicros(edge_.deps.access.Now())},
+          *pages_.back()->add_events());
+}
+
+void WatchReactor::OnEnd(const absl::Status& why) {
+  edge_.deps.watches.Close(*this);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!end_) end_ = why;
+  }
+  AdvanceAtEndOfTurn();
+}
+
+void WatchReactor::AdvanceAtEndOfTurn() {
+  if (std::exchange(advancing_, true)) return;
+  edge_.deps.loop.AtEndOfTurn([this] { OnEndOfTurn(); });
+}
+
+void WatchReactor::OnEndOfTurn() {
+  if (!rights_.ok()) edge_.deps.watches.Close(*this);
+  {
+    const std::lock_guard lock(mutex_);
+    advancing_ = false;
+    if (!rights_.ok() && !end_) end_ = rights_;
+    if (end_ && !cancel_posted_) left_loop_ = true;
+  }
+  Advance();
+}
+
+void WatchReactor::OnWriteDone(bool ok) {
+  {
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    unread_ -= static_cast<size_t>(pages_.front()->events_size());
+    pages_.pop_front();
+    if (pages_.empty() && dropped_ > 0) {
+      Append({.kind = core::LockEventKind::kGap,
+              .gap = core::GapReason::kSlowWatcher,
+              .missed = std::exchange(dropped_, 0)});
+    }
+  }
+  if (!ok) OnCancel();
+  Advance();
+}
+
+// The loop may be about to finish the call, and then this object: nothing may be posted after that.
+void WatchReactor::OnCancel() {
+  const std::lock_guard lock(mutex_);
+  if (left_loop_ || std::exchange(cancel_posted_, true)) return;
+  edge_.deps.loop.Post([this] { OnCallerGone(); });
+}
+
+void WatchReactor::OnCallerGone() {
+  {
+    const std::lock_guard lock(mutex_);
+    cancel_posted_ = false;
+    end_ = absl::CancelledError();
+  }
+  OnEnd(absl::CancelledError());
+}
+
+void WatchReactor::Advance() {
+  const admin::v1::WatchLocksResponse* page = nullptr;
+  absl::Status status;
+  {
+    const std::lock_guard lock(mutex_);
+    if (writing_ || finished_) return;
+    const bool has_reader = !end_ || !absl::IsCancelled(*end_);
+    if (!pages_.empty() && has_reader) {
+      writing_ = true;
+      page = pages_.front().get();
+    } else if (end_ && left_loop_) {
+      finished_ = true;
+      status = *end_;
+    } else {
+      return;
+    }
+  }
+  page != nullptr ? StartWrite(page) : FinishWith(status);
+}
+
+void WatchReactor::FinishWith(const absl::Status& status) {
+  const bool is_cancelled = absl::IsCancelled(status);
+  context_.RecordAnswer(Verb::kWatch, SubjectOf(operation_),
+                        is_cancelled ? telemetry::Outcome::kCancelled : telemetry::Outcome::kError,
+                        is_cancelled ? absl::OkStatus() : status);
+  Finish(is_cancelled ? grpc::Status::CANCELLED : ToGrpcStatus(status));
+}
+
+}  // namespace lockkeeper::rpc

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One call of WatchLocks: passes on what the caller may see of what core/lock_watches tells. Keeps
+// what a slow caller has not read, up to a limit; what comes then is dropped, and a gap is told.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "core/lock_watches.h"
+#include "grpcpp/support/server_callback.h"
+#include "lockkeeper/admin/v1/admin_service.pb.h"
+#include "rpc/call_context.h"
+#include "rpc/operation.h"
+
+namespace lockkeeper::rpc {
+
+// Ownership: deletes itself when gRPC is done with it, which is after the loop is. Lifetime:
+// borrows all arguments of the constructor. Thread-safety: gRPC calls it on its threads, the loop
+// on its own.
+class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocksResponse>,
+                           private core::WatchListener {
+ public:
+  WatchReactor(const Edge& edge, const grpc::CallbackServerContext& call,
+               const admin::v1::WatchLocksRequest& message);
+
+  // Passes the gate, and begins to watch. Call it once.
+  void Start();
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override { delete this; }
+
+ private:
+  using Page = std::unique_ptr<admin::v1::WatchLocksResponse>;
+
+  // The following run on the loop.
+  void OnEvent(const core::LockEvent& event) override;
+  void OnEnd(const absl::Status& why) override;
+  void OnCallerGone();
+  bool MaySee(const core::LockEvent& event);
+  void AdvanceAtEndOfTurn();
+  void OnEndOfTurn();
+
+  // With the mutex held.
+  void Add(const core::LockEvent& event);
+  void Append(const core::LockEvent& event);
+  // Does what can be done now. Call it without the mutex. Afterwards this object may be gone.
+  void Advance();
+  void FinishWith(const absl::Status& status);
+
+  const Edge& edge_;
+  CallContext context_;
+  Operation operation_;
+
+  // Of the loop.
+  bool advancing_ = false;  // At the end of this turn.
+  absl::Status rights_;     // Why the caller may see nothing any more.
+
+  std::mutex mutex_;
+  // Guarded by it.
+  std::deque<Page> pages_;  // The last one is being filled; the first may be in flight.
+  size_t unread_ = 0;       // Events of `pages_`.
+  int64_t dropped_ = 0;     // Since `pages_` was full, until all of it has been read.
+  bool writing_ = false;
+  bool cancel_posted_ = false;       // The loop will hear of it.
+  std::optional<absl::Status> end_;  // The watch is over. CANCELLED: the caller is gone.
+  bool left_loop_ = false;           // Nothing on the loop refers to this object any more.
+  bool finished_ = false;
+};
+
+}  // namespace lockkeeper::rpc
