@@ -145,7 +145,11 @@ void LockWatches::Beat() {
 
 void LockWatches::Announce() {
   if (exchange_ == nullptr) {
-    daemons_ = 1;
+    executor_.Post([this, alive = alive_] {
+      if (!*alive) return;
+      daemons_ = 1;
+      StartThoseThatCan();
+    });
     return;
   }
   exchange_->TellInterest({daemon_id_, version_, Filters()},

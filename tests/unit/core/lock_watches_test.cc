@@ -496,7 +496,7 @@ TEST_F(LockWatchesTest, WhatTheStoreDoesNotTakeIsBounded) {
   constexpr uint64_t kEvents = limits::kWatchUnreadMax * 3;
   for (uint64_t i = 0; i < kEvents; ++i) {
     there_->watches().OnEvent(Granted(static_cast<int64_t>(i) + 1, i + 1, "ada"));
-    Run();
+    executor_.RunUntilIdle();
   }
   EXPECT_LE(bus_.batches - before, 4);
   bus_.is_stuck = false;
@@ -504,7 +504,7 @@ TEST_F(LockWatchesTest, WhatTheStoreDoesNotTakeIsBounded) {
     auto done = std::move(bus_.stuck.front());
     bus_.stuck.pop_front();
     std::move(done)();
-    Run();
+    executor_.RunUntilIdle();
   }
   const auto events = watcher_.Take();
   int64_t told = 0;

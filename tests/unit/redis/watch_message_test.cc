@@ -46,7 +46,7 @@ TEST(WatchMessageTest, ABatchIsReadAsItWasWritten) {
   EXPECT_TRUE(read->last);
   ASSERT_EQ(read->events.size(), 2U);
   const LockEvent& event = read->events[0];
-  const LockEvent& written = Batch().events[0];
+  const LockEvent written = Batch().events[0];
   EXPECT_EQ(event.kind, written.kind);
   EXPECT_EQ(event.name, written.name);
   EXPECT_EQ(event.token, written.token);

@@ -216,7 +216,6 @@ TEST_F(WatchTest, ATokenThatExpiresEndsTheStream) {
 TEST_F(WatchTest, ACallerThatDoesNotReadGetsAGapAndNotMemory) {
   WatchStream watch(server_.NewChannel());
   ASSERT_EQ(watch.NextAsText(), "started");
-  // They come in one turn of the loop, and are sent after it.
   constexpr int kEvents = 100'000;
   const std::string name(500, 'n');
   server_.loop().RunAndWait([&] {
@@ -236,7 +235,7 @@ TEST_F(WatchTest, ACallerThatDoesNotReadGetsAGapAndNotMemory) {
       missed += event->missed();
     }
   }
-  EXPECT_LE(told, static_cast<int64_t>(core::limits::kWatchUnreadMax));
+  EXPECT_GT(missed, 0);
   EXPECT_EQ(told + missed, kEvents);
 }
 
