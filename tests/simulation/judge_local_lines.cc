@@ -60,7 +60,8 @@ void Judge::FreedOver(const std::string& daemon, const std::string& lock, Instan
 
 // Not before a waiter of the same daemon that stood there when this one was asked for, nor, if it
 // has left since, before one that stood before it. Only a repeat asks although others stand there:
-// it may have the lock already.
+// it may have the lock already. A place that later attempts took over and left was its own when it
+// was asked for.
 void Judge::CheckLocalOrder(const Lock& lock, const Turn& turn) {
   const auto line = lock.local_lines.find(DaemonOf(turn.to.keeper));
   if (line == lock.local_lines.end()) return;
@@ -70,7 +71,8 @@ void Judge::CheckLocalOrder(const Lock& lock, const Turn& turn) {
   });
   if (!stands && turn.attempt > 1) return;
   for (const auto& place : places) {
-    const bool own = place.lease_id == turn.to.lease_id && !place.left;
+    const bool stood = !place.left || *place.left >= turn.sent;
+    const bool own = place.lease_id == turn.to.lease_id && stood;
     if (own || place.keeper == turn.to.keeper) return;
     if (place.left || place.since >= turn.sent) continue;
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " before " +

@@ -121,6 +121,30 @@ TEST_F(JudgeLocalLinesTest, LaterAttemptHasThePlaceOfTheEarlierOne) {
   ExpectOne("which stood before it at the same daemon");
 }
 
+// A daemon that stood still sends the question, and hears of the later attempt and of its end, at
+// one time.
+TEST_F(JudgeLocalLinesTest, QuestionOfAnAttemptWhosePlaceALaterOneHasLeftMeanwhile) {
+  HolderAndTwoWaitersAt(2);
+  ReleaseOver(2, 100);
+  judge_.LeavesHere(TryOf('b', 2, 1), At(100));
+  judge_.StandsHere(TryOf('b', 2, 3), At(100));
+  judge_.LeavesHere(TryOf('b', 2, 3), At(100));
+  AskSince(TryOf('b', 2, 1), 2, 103, 100);
+
+  ExpectNone();
+}
+
+TEST_F(JudgeLocalLinesTest, OneThatHadLeftBeforeItWasAskedForIsServed) {
+  HolderAndTwoWaitersAt(2);
+  judge_.LeavesHere(TryOf('b', 2, 1), At(50));
+  judge_.StandsHere(TryOf('b', 2, 3), At(50));
+  judge_.LeavesHere(TryOf('b', 2, 3), At(60));
+  ReleaseOver(2, 100);
+  AskSince(TryOf('b', 2, 1), 2, 103, 100);
+
+  ExpectOne("which stood before it at the same daemon");
+}
+
 TEST_F(JudgeLocalLinesTest, ReleaseOverTheDaemonOfAWaiterIsFollowedAtOnce) {
   HolderAndTwoWaitersAt(2);
   ReleaseOver(2, 100);
