@@ -44,8 +44,7 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
       status.looked = status.grants = false;  // Until the guard reports.
     });
     options.cluster.empty() ? OpenNode(options) : OpenCluster(options);
-    domain_ = std::make_unique<core::Domain>(store_->locks(), &store_->line(), loop_, loop_,
-                                             deps.lock_observer, options.locks);
+    OpenDomain(options, deps);
     MeasureLag(loop_.Now());
   });
 }
@@ -73,6 +72,19 @@ void LockLoop::OpenCluster(const LockLoopOptions& options) {
   store_ =
       std::make_unique<redis::PartedStore>(parts, loop_, loop_, guard_telemetry_, options.store);
   cluster_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
+}
+
+void LockLoop::OpenDomain(const LockLoopOptions& options, const LockLoopDeps& deps) {
+  core::LockStore* store = &store_->locks();
+  core::WaitingLine* line = &store_->line();
+  core::LockObserver* observer = &deps.lock_observer;
+  if (deps.tracer != nullptr) {
+    tracing::TracedStore& traced = traced_store_.emplace(*store, *line, *deps.tracer, "redis");
+    store = &traced;
+    line = &traced;
+    observer = &traced_observer_.emplace(*observer, *deps.tracer);
+  }
+  domain_ = std::make_unique<core::Domain>(*store, line, loop_, loop_, *observer, options.locks);
 }
 
 LockLoop::~LockLoop() {
