@@ -19,6 +19,8 @@ using grpc::string_ref;
 
 std::string_view ViewOf(string_ref text) { return {text.data(), text.size()}; }
 
+constexpr size_t kAttributesMax = 11;
+
 // The only value of `key`; empty if it has none or several: nobody could say which one counts.
 std::string_view OnlyValue(const grpc::CallbackServerContext& call, const char* key) {
   const auto [begin, end] = call.client_metadata().equal_range(key);
@@ -123,12 +125,13 @@ void EndSpan(const tracing::Tracer& tracer, const core::TraceRef& trace, const A
   tracing::Span span =
       tracer.CallSpan(tracing::OwnTrace(trace), std::string(service) + "/" + std::string(method));
   const absl::StatusCode code = telemetry::CodeOf(call.outcome, call.status);
-  span.attributes = {{"rpc.system", "grpc"},
-                     {"rpc.service", std::string(service)},
-                     {"rpc.method", std::string(method)},
-                     {"rpc.grpc.status_code", static_cast<int64_t>(code)},
-                     {"lockkeeper.outcome", std::string(telemetry::NameOf(call.outcome))},
-                     {"lockkeeper.request_id", call.caller.RequestId()}};
+  span.attributes.reserve(kAttributesMax);
+  AddText(span, "rpc.system", "grpc");
+  AddText(span, "rpc.service", std::string(service));
+  AddText(span, "rpc.method", std::string(method));
+  span.attributes.push_back({"rpc.grpc.status_code", static_cast<int64_t>(code)});
+  AddText(span, "lockkeeper.outcome", std::string(telemetry::NameOf(call.outcome)));
+  AddText(span, "lockkeeper.request_id", call.caller.RequestId());
   const Subject& subject = call.subject;
   AddText(span, "lockkeeper.lock", Cut(subject.lock_name, core::limits::kNameBytesMax));
   AddText(span, "lockkeeper.owner", Cut(subject.owner, core::limits::kOwnerBytesMax));
