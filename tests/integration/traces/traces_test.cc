@@ -144,7 +144,8 @@ TEST_F(TracesTest, UnaryAcquireIsAChildOfItsCaller) {
   EXPECT_LE(store->start_time_unix_nano(), store->end_time_unix_nano());
   EXPECT_LE(store->end_time_unix_nano(), rpc->end_time_unix_nano());
 
-  const auto& resource = collector.Batches().at(0).resource_spans(0).resource();
+  const auto batches = collector.Batches();
+  const auto& resource = batches.at(0).resource_spans(0).resource();
   std::string service;
   for (const auto& attribute : resource.attributes()) {
     if (attribute.key() == "service.name") service = attribute.value().string_value();

@@ -260,7 +260,7 @@ TEST(SettingsTest, EachSettingHasItsOwnField) {
     Config config;
     for (const std::string text :
          {"true", "7", "77", "777", "7s", "json", "debug", "redis://h", "/x", "h:7", "quarantine",
-          "off", "durable", "fsynced", "p max_ttl=7s"}) {
+          "off", "durable", "fsynced", "p max_ttl=7s", "http://h", "0.5"}) {
       const RawValue value = setting.is_list() ? List({text}) : Text(text);
       if (!Assign(setting, value, config) &&
           Show(setting, config).texts != Show(setting, {}).texts) {

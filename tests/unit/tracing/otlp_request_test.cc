@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ using testing::SizeIs;
 // A message as its bytes say.
 class Message {
  public:
-  explicit Message(const std::string& bytes) { EXPECT_TRUE(fields_.ParseFromString(bytes)); }
+  explicit Message(const std::string& bytes) { EXPECT_TRUE(fields_->ParseFromString(bytes)); }
 
   std::vector<Message> Messages(int number) const {
     std::vector<Message> found;
@@ -56,15 +57,15 @@ class Message {
   }
   std::set<int> Numbers() const {
     std::set<int> numbers;
-    for (int i = 0; i < fields_.field_count(); ++i) numbers.insert(fields_.field(i).number());
+    for (int i = 0; i < fields_->field_count(); ++i) numbers.insert(fields_->field(i).number());
     return numbers;
   }
 
  private:
   std::vector<const UnknownField*> Fields(int number, UnknownField::Type type) const {
     std::vector<const UnknownField*> found;
-    for (int i = 0; i < fields_.field_count(); ++i) {
-      const UnknownField& field = fields_.field(i);
+    for (int i = 0; i < fields_->field_count(); ++i) {
+      const UnknownField& field = fields_->field(i);
       if (field.number() != number) continue;
       EXPECT_EQ(field.type(), type) << number;
       found.push_back(&field);
@@ -72,7 +73,7 @@ class Message {
     return found;
   }
 
-  UnknownFieldSet fields_;
+  std::shared_ptr<UnknownFieldSet> fields_ = std::make_shared<UnknownFieldSet>();
 };
 
 Message Sent(const std::vector<Span>& spans) {
