@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/call_span.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -8,9 +9,12 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/errors.h"
 #include "core/limits.h"
+#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
+#include "lockkeeper/v1/lock_service.grpc.pb.h"
 
 namespace lockkeeper::rpc {
 namespace {
@@ -57,6 +61,19 @@ bool IsOfAdminService(Verb verb) {
 std::string_view ServiceOf(Verb verb) {
   return IsOfAdminService(verb) ? admin::v1::AdminService::service_full_name()
                                 : v1::LockService::service_full_name();
+}
+
+// "lockkeeper.v1.LockService/Acquire"
+const std::string& SpanNameOf(Verb verb) {
+  static const auto* const kNames = [] {
+    auto* const names = new std::array<std::string, kVerbs>;
+    for (size_t i = 0; i < kVerbs; ++i) {
+      const auto each = static_cast<Verb>(i);
+      (*names)[i] = std::string(ServiceOf(each)) + "/" + std::string(RpcNameOf(each));
+    }
+    return names;
+  }();
+  return kNames->at(static_cast<size_t>(verb));
 }
 
 // At most `bytes_max` bytes of UTF-8: the text of a rejected request may be longer than it may be.
@@ -120,27 +137,25 @@ core::TraceRef TraceOf(const Operation& operation) {
 }
 
 void EndSpan(const tracing::Tracer& tracer, const core::TraceRef& trace, const AnsweredCall& call) {
-  const std::string_view service = ServiceOf(call.verb);
-  const std::string_view method = RpcNameOf(call.verb);
-  tracing::Span span =
-      tracer.CallSpan(tracing::OwnTrace(trace), std::string(service) + "/" + std::string(method));
+  tracing::Span span = tracer.CallSpan(tracing::OwnTrace(trace), SpanNameOf(call.verb));
   const absl::StatusCode code = telemetry::CodeOf(call.outcome, call.status);
-  span.attributes.reserve(kAttributesMax);
-  AddText(span, "rpc.system", "grpc");
-  AddText(span, "rpc.service", std::string(service));
-  AddText(span, "rpc.method", std::string(method));
-  span.attributes.push_back({"rpc.grpc.status_code", static_cast<int64_t>(code)});
-  AddText(span, "lockkeeper.outcome", std::string(telemetry::NameOf(call.outcome)));
-  AddText(span, "lockkeeper.request_id", call.caller.RequestId());
   const Subject& subject = call.subject;
+  std::vector<tracing::Attribute>& attributes = span.attributes;
+  attributes.reserve(kAttributesMax);
+  attributes.push_back({"rpc.system", std::string_view("grpc")});
+  attributes.push_back({"rpc.service", ServiceOf(call.verb)});
+  attributes.push_back({"rpc.method", RpcNameOf(call.verb)});
+  attributes.push_back({"rpc.grpc.status_code", static_cast<int64_t>(code)});
+  attributes.push_back({"lockkeeper.outcome", telemetry::NameOf(call.outcome)});
+  attributes.push_back({"lockkeeper.request_id", call.caller.RequestId()});
   AddText(span, "lockkeeper.lock", Cut(subject.lock_name, core::limits::kNameBytesMax));
   AddText(span, "lockkeeper.owner", Cut(subject.owner, core::limits::kOwnerBytesMax));
   AddText(span, "lockkeeper.principal", call.caller.principal());
   if (subject.token.value != 0) {
-    span.attributes.push_back({"lockkeeper.fencing_token", subject.token.value});
+    attributes.push_back({"lockkeeper.fencing_token", subject.token.value});
   }
   if (const auto reason = core::ReasonOf(call.status)) {
-    AddText(span, "lockkeeper.reason", std::string(core::RowOf(*reason).name));
+    attributes.push_back({"lockkeeper.reason", core::RowOf(*reason).name});
   }
   span.failed = IsFailure(code);
   if (span.failed) span.problem = std::string(call.status.message());

@@ -2,7 +2,6 @@
 #include "tracing/exporter.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "telemetry/log_fields.h"
@@ -44,8 +43,9 @@ void SpanExporter::Put(Span span) {
   bool wakes = false;
   {
     const std::lock_guard lock(mutex_);
-    fits = queue_.size() < options_.queue_max && !stop_;
+    fits = waiting_ < options_.queue_max && !stop_;
     if (fits) {
+      ++waiting_;
       queue_.push_back(std::move(span));
       wakes = queue_.size() == 1 || queue_.size() == options_.batch_max;
     }
@@ -58,29 +58,39 @@ void SpanExporter::Put(Span span) {
 }
 
 void SpanExporter::Run() {
-  std::vector<Span> batch;
+  std::vector<Span> taken;
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return !queue_.empty() || stop_; });
     wake_.wait_for(lock, options_.gather,
                    [this] { return queue_.size() >= options_.batch_max || stop_; });
     if (queue_.empty()) break;
-    const auto end =
-        queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), options_.batch_max));
-    batch.assign(std::move_iterator(queue_.begin()), std::move_iterator(end));
-    queue_.erase(queue_.begin(), end);
+    taken.swap(queue_);
     lock.unlock();
-    Export(batch);
+    ExportAll(taken);
+    taken.clear();
     lock.lock();
-    if (!stop_ || !failing_) continue;
-    Drop(queue_.size());
-    queue_.clear();
   }
   done_ = true;
   ended_.notify_one();
 }
 
-void SpanExporter::Export(const std::vector<Span>& batch) {
+void SpanExporter::ExportAll(const std::vector<Span>& spans) {
+  absl::Span<const Span> rest(spans);
+  while (!rest.empty()) {
+    const absl::Span<const Span> batch = rest.first(std::min(rest.size(), options_.batch_max));
+    rest.remove_prefix(batch.size());
+    bool gives_up = false;
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_ -= batch.size();
+      gives_up = stop_ && failing_;
+    }
+    gives_up ? Drop(batch.size()) : Export(batch);
+  }
+}
+
+void SpanExporter::Export(absl::Span<const Span> batch) {
   core::Millis pause = options_.retry_after;
   for (int tries = 1;; ++tries, pause *= 2) {
     const Sent sent = sender_->Send(batch, options_.send_limit);
@@ -93,7 +103,7 @@ void SpanExporter::Export(const std::vector<Span>& batch) {
 
 void SpanExporter::Drop(size_t spans) { dropped_total_.Add(static_cast<double>(spans)); }
 
-void SpanExporter::OnTaken(const std::vector<Span>& batch, const Sent& sent) {
+void SpanExporter::OnTaken(absl::Span<const Span> batch, const Sent& sent) {
   const auto all = static_cast<int64_t>(batch.size());
   const int64_t rejected = std::clamp<int64_t>(sent.rejected, 0, all);
   exported_total_.Add(static_cast<double>(all - rejected));

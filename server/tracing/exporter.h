@@ -7,13 +7,13 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/limits.h"
 #include "core/types.h"
 #include "telemetry/log.h"
@@ -49,9 +49,10 @@ class SpanExporter final : public SpanSink {
  private:
   void Run();
   // The following are the sending thread's.
-  void Export(const std::vector<Span>& batch);
+  void ExportAll(const std::vector<Span>& spans);
+  void Export(absl::Span<const Span> batch);
   void Drop(size_t spans);
-  void OnTaken(const std::vector<Span>& batch, const Sent& sent);
+  void OnTaken(absl::Span<const Span> batch, const Sent& sent);
   void OnFailed(const std::string& problem);
   // False if the exporter is to end.
   bool WaitForRetry(core::Millis pause);
@@ -68,7 +69,8 @@ class SpanExporter final : public SpanSink {
   std::mutex mutex_;
   std::condition_variable wake_;   // The sending thread.
   std::condition_variable ended_;  // Who ends it.
-  std::deque<Span> queue_;         // Guarded by the mutex, as the next two.
+  std::vector<Span> queue_;        // Guarded by the mutex, as the next three.
+  size_t waiting_ = 0;             // Of the queue, and those that the thread has not begun to send.
   bool stop_ = false;
   bool done_ = false;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracing/lock_observer.h"
 
-#include <string>
 #include <utility>
 
 #include "telemetry/outcome.h"
@@ -23,7 +22,7 @@ void TracedLockObserver::OnWaitEnded(std::string_view lock_name, const core::Kee
   auto found = waits_.extract(keeper);
   if (found.empty()) return;
   auto& [trace, span] = found.mapped();
-  span.attributes.push_back({"lockkeeper.wait.end", std::string(telemetry::NameOf(end))});
+  span.attributes.push_back({"lockkeeper.wait.end", telemetry::NameOf(end)});
   tracer_.End(OwnTrace(trace), std::move(span));
 }
 

@@ -21,6 +21,7 @@ void AppendBytes(uint64_t number, std::string& to) {
 
 struct SetValue {
   void operator()(const std::string& text) const { to.set_string_value(text); }
+  void operator()(std::string_view text) const { to.set_string_value(text.data(), text.size()); }
   void operator()(int64_t number) const { to.set_int_value(number); }
   void operator()(bool truth) const { to.set_bool_value(truth); }
   otlp::common::v1::AnyValue& to;
@@ -63,11 +64,11 @@ void Encode(const Span& from, otlp::trace::v1::Span& to) {
 
 }  // namespace
 
-void Encode(const Source& source, const std::vector<Span>& spans,
+void Encode(const Source& source, absl::Span<const Span> spans,
             otlp::collector::trace::v1::ExportTraceServiceRequest& to) {
   otlp::trace::v1::ResourceSpans& of_source = *to.add_resource_spans();
   Attributes& resource = *of_source.mutable_resource()->mutable_attributes();
-  Add({"service.name", "lockkeeper"}, resource);
+  Add({"service.name", std::string_view("lockkeeper")}, resource);
   Add({"service.version", source.version}, resource);
   Add({"service.instance.id", source.daemon_id}, resource);
   if (!source.host.empty()) Add({"host.name", source.host}, resource);

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "absl/types/span.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb.h"
 #include "tracing/span.h"
 
@@ -21,7 +21,7 @@ struct Source {
 };
 
 // Requires: `to` is empty. The texts of the spans are UTF-8.
-void Encode(const Source& source, const std::vector<Span>& spans,
+void Encode(const Source& source, absl::Span<const Span> spans,
             otlp::collector::trace::v1::ExportTraceServiceRequest& to);
 
 }  // namespace lockkeeper::tracing

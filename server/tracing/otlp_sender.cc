@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracing/otlp_sender.h"
 
+#include <google/protobuf/arena.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -62,8 +63,9 @@ class OtlpSender final : public SpanSender {
         authorities_(std::move(authorities)),
         source_{.version = options_.version, .daemon_id = options_.daemon_id, .host = HostName()} {}
 
-  Sent Send(const std::vector<Span>& spans, core::Millis limit) override {
-    v1::ExportTraceServiceRequest request;
+  Sent Send(absl::Span<const Span> spans, core::Millis limit) override {
+    google::protobuf::Arena arena;  // A request has thousands of small parts.
+    auto& request = *google::protobuf::Arena::CreateMessage<v1::ExportTraceServiceRequest>(&arena);
     Encode(source_, spans, request);
     if (stub_ == nullptr) Connect();
     grpc::ClientContext context;

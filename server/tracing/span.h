@@ -14,10 +14,10 @@
 
 namespace lockkeeper::tracing {
 
-// Lifetime: borrows `key`, which is a constant.
+// Lifetime: borrows `key`, and a value that is a view: they are constants.
 struct Attribute {
   std::string_view key;
-  std::variant<std::string, int64_t, bool> value;
+  std::variant<std::string, std::string_view, int64_t, bool> value;
 };
 
 enum class SpanKind {

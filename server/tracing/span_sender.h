@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "absl/types/span.h"
 #include "core/types.h"
 #include "tracing/span.h"
 
@@ -31,7 +31,7 @@ class SpanSender {
   virtual ~SpanSender() = default;
 
   // Blocks for at most `limit`.
-  virtual Sent Send(const std::vector<Span>& spans, core::Millis limit) = 0;
+  virtual Sent Send(absl::Span<const Span> spans, core::Millis limit) = 0;
 
   // Ends a Send() that runs, and each that comes.
   virtual void Cancel() = 0;

@@ -19,7 +19,7 @@ namespace lockkeeper::tracing {
 // Contract: see the two ports. Lifetime: borrows all arguments.
 class TracedStore final : public core::LockStore, public core::WaitingLine {
  public:
-  // `system`: what spans call the store, such as "redis".
+  // `system`: what spans call the store, such as "redis": a constant.
   TracedStore(core::LockStore& store, core::WaitingLine& line, Tracer& tracer,
               std::string_view system)
       : store_(store), line_(line), tracer_(tracer), system_(system) {}
@@ -74,7 +74,7 @@ class TracedStore final : public core::LockStore, public core::WaitingLine {
   core::LockStore& store_;
   core::WaitingLine& line_;
   Tracer& tracer_;
-  const std::string system_;
+  const std::string_view system_;
 };
 
 }  // namespace lockkeeper::tracing

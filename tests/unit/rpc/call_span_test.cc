@@ -62,7 +62,9 @@ std::string TextOf(const Span& span, std::string_view key) {
   for (const tracing::Attribute& attribute : span.attributes) {
     if (attribute.key != key) continue;
     const auto* const number = std::get_if<int64_t>(&attribute.value);
-    return number != nullptr ? std::to_string(*number) : std::get<std::string>(attribute.value);
+    if (number != nullptr) return std::to_string(*number);
+    const auto* const constant = std::get_if<std::string_view>(&attribute.value);
+    return constant != nullptr ? std::string(*constant) : std::get<std::string>(attribute.value);
   }
   return "";
 }

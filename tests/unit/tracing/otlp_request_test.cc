@@ -101,9 +101,10 @@ Span Example() {
           .kind = SpanKind::kServer,
           .begin = 1'700'000'000'123'456'789,
           .end = 1'700'000'000'123'456'790,
-          .attributes = {{"lockkeeper.lock", "jobs/1"},
+          .attributes = {{"lockkeeper.lock", std::string("jobs/1")},
                          {"lockkeeper.fencing_token", int64_t{42}},
-                         {"yes", true}},
+                         {"yes", true},
+                         {"rpc.system", std::string_view("grpc")}},
           .failed = true,
           .problem = "why"};
 }
@@ -128,12 +129,13 @@ TEST(OtlpRequestTest, SpanHasTheFieldsOfOtlp) {
 TEST(OtlpRequestTest, AttributesHaveTheirTypes) {
   const std::vector<Message> attributes = Sent({Example()}).Only(1).Only(2).Only(2).Messages(9);
 
-  ASSERT_THAT(attributes, SizeIs(3));
+  ASSERT_THAT(attributes, SizeIs(4));
   EXPECT_EQ(attributes[0].Bytes(1), "lockkeeper.lock");
   EXPECT_EQ(attributes[0].Only(2).Bytes(1), "jobs/1");
   EXPECT_EQ(attributes[1].Bytes(1), "lockkeeper.fencing_token");
   EXPECT_EQ(attributes[1].Only(2).Varint(3), 42U);
   EXPECT_EQ(attributes[2].Only(2).Varint(2), 1U);
+  EXPECT_EQ(attributes[3].Only(2).Bytes(1), "grpc");
 }
 
 TEST(OtlpRequestTest, SpanWithoutParentOrErrorHasNeither) {

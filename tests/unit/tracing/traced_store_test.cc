@@ -35,6 +35,7 @@ class KeptSpans final : public SpanSink {
 
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
+    names.reserve(spans.size());
     for (const Span& span : spans) {
       names.push_back(span.name + " " + TextOf(span, "db.operation.name"));
     }
@@ -44,7 +45,9 @@ class KeptSpans final : public SpanSink {
     for (const Attribute& attribute : span.attributes) {
       if (attribute.key != key) continue;
       const auto* const number = std::get_if<int64_t>(&attribute.value);
-      return number != nullptr ? std::to_string(*number) : std::get<std::string>(attribute.value);
+      if (number != nullptr) return std::to_string(*number);
+      const auto* const constant = std::get_if<std::string_view>(&attribute.value);
+      return constant != nullptr ? std::string(*constant) : std::get<std::string>(attribute.value);
     }
     return "";
   }
