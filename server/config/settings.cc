@@ -359,7 +359,7 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::traces, &TracesConfig::ca_file>(),
      .flag = "--traces-ca",
      .meaning = "PEM file of the CAs that may sign the certificate of an https:// endpoint; read "
-                "once, at start. Empty: the CAs of the system."},
+                "at start, and again when spans could not be sent. Empty: the CAs of the system."},
 
     {.key = "drain.timeout",
      .field = At<&Config::drain, &DrainConfig::timeout>(),
