@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "support/process/daemon_process.h"
 #include "support/process/http_get.h"
 #include "support/process/redis_server.h"
+#include "support/process/temporary_directory.h"
 #include "support/rpc/deadline.h"
 #include "support/rpc/lock_client.h"
 #include "support/rpc/lock_requests.h"
@@ -288,6 +290,23 @@ TEST_F(TracesTest, CollectorOfAnotherCaGetsNothing) {
   daemon_->WaitForLog("event=traces.export_failed");
 
   EXPECT_THAT(collector.Spans(), IsEmpty());
+}
+
+TEST_F(TracesTest, NewCasAreReadWhenSpansCannotBeSent) {
+  support::TestAuthority authority;
+  support::TestAuthority other("other");
+  const support::TemporaryDirectory directory;
+  const std::string file = directory.Path("ca.pem");
+  std::filesystem::copy_file(other.ca_file(), file);
+  FakeCollector collector(0, authority.IssueForLocalhost());
+  Start(collector.endpoint(), {"--traces-ca", file});
+  Acquire("a", kSampled);
+  daemon_->WaitForLog("event=traces.export_failed");
+  const std::string next = directory.Path("next.pem");
+  std::filesystem::copy_file(authority.ca_file(), next);
+  std::filesystem::rename(next, file);
+
+  EXPECT_TRUE(Find(collector, kAcquire, "a").has_value()) << "and nothing was lost";
 }
 
 TEST_F(TracesTest, FileOfCasThatIsNoneIsRefusedAtTheStart) {

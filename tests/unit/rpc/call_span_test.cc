@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +18,8 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
+#include "lockkeeper/v1/lock_service.grpc.pb.h"
 #include "support/rpc/deadline.h"
 #include "support/rpc/in_process_server.h"
 #include "support/rpc/lock_requests.h"
