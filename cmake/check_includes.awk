@@ -120,6 +120,7 @@ mode == "text" && /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
   sub(/[>"].*/, "", header)
   generated = header == "redis/scripts.h" ? "lockkeeper_redis_scripts" \
       : header ~ /^google\/rpc\// ? "lockkeeper_google_rpc_proto" \
+      : header ~ /^opentelemetry\/.*\.pb\.h$/ ? "lockkeeper_otlp_proto" \
       : header ~ /^lockkeeper\/.*\.pb\.h$/ ? "lockkeeper_proto" : ""
   if (generated != "") {
     if (!may_see_library(rule, generated)) fail(file, header)

@@ -30,6 +30,7 @@
 #include "daemon/server_identity.h"
 #include "daemon/signals.h"
 #include "daemon/store_access.h"
+#include "daemon/traces.h"
 #include "lockkeeper/build_info.h"
 #include "man_page.h"
 #include "os/descriptor.h"
@@ -82,11 +83,13 @@ void AddSettings(CLI::App& app, std::vector<config::FlagValue>& flags) {
       continue;
     }
     CLI::Option* option = app.add_option(flag.flag, flag.values, meaning)
-                              ->type_name(setting.is_secret()              ? "URL"
-                                          : setting.key.ends_with("_dir")  ? "DIR"
-                                          : setting.key.ends_with("_file") ? "FILE"
-                                          : setting.key == "audit.to"      ? "WHERE"
-                                                                           : "ADDRESS");
+                              ->type_name(setting.is_secret()                    ? "URL"
+                                          : setting.key.ends_with("_dir")        ? "DIR"
+                                          : setting.key.ends_with("_file")       ? "FILE"
+                                          : setting.key == "audit.to"            ? "WHERE"
+                                          : setting.key == "traces.endpoint"     ? "URL"
+                                          : setting.key == "traces.sample_ratio" ? "RATIO"
+                                                                                 : "ADDRESS");
     const config::Config defaults;
     const std::string usual = absl::StrJoin(config::Show(setting, defaults).texts, ",");
     if (!usual.empty()) option->default_str(usual);
@@ -353,6 +356,9 @@ int Main(int argc, char** argv) {
   }
   if (const auto identity = daemon::LoadServerIdentity(loaded->config.server); !identity.ok()) {
     return RefuseConfiguration(identity.status());
+  }
+  if (const auto status = daemon::CheckTraces(loaded->config.traces); !status.ok()) {
+    return RefuseConfiguration(status);
   }
   const auto access = daemon::AccessRules::Load(loaded->config);
   if (!access.ok()) return RefuseConfiguration(access.status());

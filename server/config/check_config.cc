@@ -8,6 +8,7 @@
 #include "config/listen_address.h"
 #include "config/lock_limits.h"
 #include "config/store_assurance.h"
+#include "config/traces_endpoint.h"
 #include "config/url.h"
 #include "core/errors.h"
 #include "core/limits.h"
@@ -28,6 +29,7 @@ class Checker {
     CheckListeners();
     CheckServerTls();
     CheckAudit();
+    CheckTraces();
     CheckTtls();
     if (problems_.empty()) return absl::OkStatus();
     return core::Error(core::ErrorReason::kInvalidField, absl::StrJoin(problems_, "\n"));
@@ -196,6 +198,15 @@ class Checker {
       problems_.push_back(Named("audit.required") +
                           ": needs --audit-to (audit.to), the place where audit records go");
     }
+  }
+
+  void CheckTraces() {
+    const TracesConfig& traces = config_.traces;
+    if (traces.ca_file.empty()) return;
+    const auto endpoint = ParseTracesEndpoint(traces.endpoint);
+    if (endpoint.ok() && endpoint->tls) return;
+    problems_.push_back(Named("traces.ca_file") +
+                        ": is for a traces.endpoint that begins with https:// (TLS)");
   }
 
   bool IsGiven(std::string_view key) const {

@@ -141,6 +141,15 @@ struct AuditConfig {
   int queue_max = core::limits::kAuditQueueDefault;
 };
 
+struct TracesConfig {
+  // Where OTLP over gRPC listens: http://host[:port], or https://... with TLS. Empty: no traces.
+  std::string endpoint;
+  // Share of the calls without a trace context of their callers that are traced, 0 to 1.
+  double sample_ratio = 0.01;
+  // PEM file of the CAs that may sign the certificate of an https:// endpoint. Empty: the system's.
+  std::string ca_file;
+};
+
 struct DrainConfig {
   // How long a stopping daemon waits for work in flight, 0 to 10 min.
   Millis timeout{20'000};
@@ -161,6 +170,7 @@ struct Config {
   WaitersConfig waiters;
   AccessConfig access;
   AuditConfig audit;
+  TracesConfig traces;
   DrainConfig drain;
   LogConfig log;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -90,6 +91,22 @@ text::Problem Parse(const Setting& setting, const std::string& text, int& out) {
   return std::nullopt;
 }
 
+text::Problem Parse(const Setting& setting, const std::string& text, double& out) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = end == text.data() + text.size() && !text.empty();
+  if (!whole || error == std::errc::invalid_argument || std::isnan(number)) {
+    return "must be a number, is " + text::Quoted(text);
+  }
+  if (error != std::errc() || number < static_cast<double>(setting.low) ||
+      number > static_cast<double>(setting.high)) {
+    return "must be from " + std::to_string(setting.low) + " to " + std::to_string(setting.high) +
+           ", is " + text;
+  }
+  out = number;
+  return std::nullopt;
+}
+
 text::Problem Parse(const Setting& setting, const std::string& text, Millis& out) {
   Millis duration{0};
   if (text::Problem problem = text::ParseDuration(text, duration)) return problem;
@@ -126,6 +143,11 @@ std::string Text(const std::string& value) { return value; }
 std::string Text(const text::Secret& value) { return MaskUrl(value); }
 std::string Text(bool value) { return value ? "true" : "false"; }
 std::string Text(int value) { return std::to_string(value); }
+std::string Text(double value) {
+  std::array<char, 32> digits{};  // The shortest form that is read as the same number.
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  return error == std::errc() ? std::string(digits.data(), end) : std::string();
+}
 std::string Text(Millis value) { return text::FormatDuration(value); }
 template <Enumeration T>
 std::string Text(T value) {
@@ -140,6 +162,9 @@ std::string Describe(const Setting&, const text::Secret*) { return "URL"; }
 std::string Describe(const Setting&, const bool*) { return "true or false"; }
 std::string Describe(const Setting& setting, const int*) {
   return "number, " + std::to_string(setting.low) + " to " + std::to_string(setting.high);
+}
+std::string Describe(const Setting& setting, const double*) {
+  return "fraction, " + std::to_string(setting.low) + " to " + std::to_string(setting.high);
 }
 std::string Describe(const Setting& setting, const Millis*) {
   return "duration, " + text::FormatDuration(Millis(setting.low)) + " to " +

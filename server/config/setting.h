@@ -26,10 +26,10 @@ struct FieldOf {
   const T& (*read)(const Config&);
 };
 
-using Field =
-    std::variant<FieldOf<std::string>, FieldOf<std::vector<std::string>>, FieldOf<bool>,
-                 FieldOf<int>, FieldOf<Millis>, FieldOf<text::Secret>, FieldOf<LogFormat>,
-                 FieldOf<LogLevel>, FieldOf<FirstUse>, FieldOf<Quarantine>, FieldOf<Reflection>>;
+using Field = std::variant<FieldOf<std::string>, FieldOf<std::vector<std::string>>, FieldOf<bool>,
+                           FieldOf<int>, FieldOf<double>, FieldOf<Millis>, FieldOf<text::Secret>,
+                           FieldOf<LogFormat>, FieldOf<LogLevel>, FieldOf<FirstUse>,
+                           FieldOf<Quarantine>, FieldOf<Reflection>>;
 
 // The field `Member` of the section `Section`: At<&Config::server,
 // &ServerConfig::connections_max>().

@@ -9,6 +9,7 @@
 #include "config/listen_address.h"
 #include "config/lock_limits.h"
 #include "config/store_assurance.h"
+#include "config/traces_endpoint.h"
 #include "config/url.h"
 #include "core/limits.h"
 #include "text/near_miss.h"
@@ -65,6 +66,13 @@ text::Problem CheckAuditTo(std::string_view text) {
   if (text.empty() || text == "stdout" || text == "syslog") return std::nullopt;
   if (text.find('/') != std::string_view::npos) return std::nullopt;
   return "must be stdout, syslog, or the path of a file, with a slash, is " + text::Quoted(text);
+}
+
+text::Problem CheckTracesEndpoint(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  const auto endpoint = ParseTracesEndpoint(text);
+  if (!endpoint.ok()) return std::string(endpoint.status().message());
+  return std::nullopt;
 }
 
 text::Problem CheckKeyPrefix(std::string_view text) {
@@ -333,6 +341,25 @@ constexpr Setting kSettings[] = {
      .meaning =
          "Audit records that may wait to be written. Beyond it records are dropped, or, with "
          "audit.required, acquires refused."},
+
+    {.key = "traces.endpoint",
+     .field = At<&Config::traces, &TracesConfig::endpoint>(),
+     .check = CheckTracesEndpoint,
+     .flag = "--traces-endpoint",
+     .meaning = "Where spans go by OTLP over gRPC: http://host[:port], or https://host[:port] with "
+                "TLS; the port is 4317 unless given. Empty: no traces."},
+    {.key = "traces.sample_ratio",
+     .field = At<&Config::traces, &TracesConfig::sample_ratio>(),
+     .low = 0,
+     .high = 1,
+     .flag = "--traces-sample-ratio",
+     .meaning = "Share of the calls without a trace context that are traced: 0.01 is 1 %. A caller "
+                "that gives a context decides for its own calls."},
+    {.key = "traces.ca_file",
+     .field = At<&Config::traces, &TracesConfig::ca_file>(),
+     .flag = "--traces-ca",
+     .meaning = "PEM file of the CAs that may sign the certificate of an https:// endpoint; read "
+                "at start, and again when spans could not be sent. Empty: the CAs of the system."},
 
     {.key = "drain.timeout",
      .field = At<&Config::drain, &DrainConfig::timeout>(),

@@ -148,6 +148,10 @@ inline constexpr int64_t kOperationsOfSessionsMax = 131'072;
 inline constexpr int kAuditQueueDefault = 65'536;
 inline constexpr int kAuditQueueMax = 1'000'000;
 
+// Spans that wait to be exported; some 600 bytes for each, 2 KiB at most. Beyond it they are
+// dropped.
+inline constexpr size_t kSpansQueuedMax = 8'192;
+
 // Grants that a daemon is trying to withdraw. Beyond it the oldest is left to its ttl.
 inline constexpr size_t kWithdrawalsMax = 65'536;
 

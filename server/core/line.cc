@@ -305,6 +305,7 @@ void Line::Claim(LineWaiter& waiter) {
   claim.lease_id = request.lease_id;
   claim.principal = request.principal;
   claim.deadline = clock_.Now() + kStoreTimeout;
+  claim.trace = request.trace;
   store_.Extend(claim,
                 [this, alive = alive_, name = claim.name, lease_id = request.lease_id,
                  keeper = request.keeper, attempt = request.attempt](absl::StatusOr<Lease> lease) {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/trace.h"
 #include "core/types.h"
 
 namespace lockkeeper::core {
@@ -37,6 +38,7 @@ struct AcquireRequest {
   std::string principal;  // Empty without authentication.
   Keeper keeper;          // Of the call or session that carries this acquire.
   Instant deadline;       // Of the rpc; Instant::max() if it has none.
+  TraceRef trace{};
 
   // How long its grant keeps the lock closed if nobody extends the lease.
   Millis ClosesFor() const { return std::max(ttl + lock_delay, hold_at_least); }
@@ -89,6 +91,7 @@ struct ExtendRequest {
   Instant deadline;
   std::optional<Keeper> keeper;  // Of the session that adopts the lease by this. Else nothing.
   bool is_heartbeat = false;  // Its client knows that it has the lease, and hears of its end only.
+  TraceRef trace{};
 };
 
 struct ReleaseRequest {
@@ -96,6 +99,7 @@ struct ReleaseRequest {
   LeaseId lease_id;
   std::string principal;
   Instant deadline;
+  TraceRef trace{};
 };
 
 enum class NotReleasedReason { kNone = 0, kExpired = 1, kNotHolder = 2, kWaiterRemoved = 3 };
@@ -114,6 +118,7 @@ struct FenceRequest {
   FencingToken token;
   LeaseLiveness liveness = LeaseLiveness::kAny;
   Instant deadline;
+  TraceRef trace{};
 };
 
 enum class Verdict { kAdmitted = 1, kStale = 2, kExpired = 3, kUnknownToken = 4 };

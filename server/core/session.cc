@@ -26,7 +26,8 @@ std::string OfferKey(const std::string& name, const LeaseId& lease_id) {
 template <typename Request>
 AnsweredOperation OperationOf(uint64_t id, OperationKind kind, Instant arrived,
                               const Request& request) {
-  AnsweredOperation operation{.id = id, .kind = kind, .arrived = arrived, .name = request.name};
+  AnsweredOperation operation{
+      .id = id, .kind = kind, .arrived = arrived, .name = request.name, .trace = request.trace};
   if constexpr (requires { request.lease_id; }) operation.lease_id = request.lease_id;
   if constexpr (requires { request.owner; }) {
     operation.owner = request.owner;

@@ -49,6 +49,7 @@ struct AnsweredOperation {
   std::optional<LeaseId> lease_id;  // Nothing in a fence.
   std::string owner;                // Of an acquire.
   std::optional<Keeper> keeper;     // Of an acquire, as it was asked for.
+  TraceRef trace{};
 };
 
 // A lease that a heartbeat did not extend.

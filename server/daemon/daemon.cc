@@ -26,6 +26,7 @@
 #include "daemon/lock_loop.h"
 #include "daemon/server_identity.h"
 #include "daemon/store_access.h"
+#include "daemon/traces.h"
 #include "embedded/embedded_store.h"
 #include "http/endpoints.h"
 #include "http/http_server.h"
@@ -165,6 +166,8 @@ struct Daemon::Parts final : rpc::DaemonView {
   Parts& operator=(const Parts&) = delete;
 
   absl::Status OpenAudit();
+  absl::Status OpenTraces();
+  tracing::Tracer* tracer() const { return traces ? &traces->tracer() : nullptr; }
   absl::Status LoadIdentity();
   absl::Status LoadAccess();
   absl::StatusOr<daemon::StoreAccess> FindStore();
@@ -197,7 +200,8 @@ struct Daemon::Parts final : rpc::DaemonView {
   telemetry::Metrics metrics;
   telemetry::HealthBoard health;
   daemon::LiveSettings live{config, log};
-  std::unique_ptr<audit::Trail> trail;  // Null without one.
+  std::unique_ptr<audit::Trail> trail;     // Null without one.
+  std::unique_ptr<daemon::Traces> traces;  // The same.
   std::unique_ptr<telemetry::TelemetryLockObserver> lock_observer;
   redis::StoreUrl store_url;
   std::shared_ptr<tls::ServerIdentity> identity;       // Null without TLS.
@@ -246,6 +250,13 @@ absl::Status Daemon::Parts::OpenAudit() {
                                                                  config.waiters.slow_wait, *trail);
   }
   reloads.emplace(metrics, logger, trail.get());
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::Parts::OpenTraces() {
+  auto opened = daemon::Traces::Open(config.traces, daemon_id, {log, "tracing"}, metrics);
+  if (!opened.ok()) return opened.status();
+  traces = *std::move(opened);
   return absl::OkStatus();
 }
 
@@ -407,7 +418,7 @@ absl::Status Daemon::Parts::StartLocks() {
                     daemon::LoopSettingsOf(config).waiters_per_principal_max},
   };
   locks = std::make_unique<daemon::LockLoop>(
-      options, daemon::LockLoopDeps{*lock_observer, health, metrics, log});
+      options, daemon::LockLoopDeps{*lock_observer, health, metrics, log, tracer()});
   // The Sentinels, or those that tell of the Cluster, are connected to first.
   const int attempts = sentinels || access->url.is_cluster() ? 2 : 1;
   const auto contact =
@@ -475,6 +486,7 @@ absl::Status Daemon::Parts::StartRpc() {
        .daemon = *this,
        .ask_to_stop = on_asked_to_stop,
        .audit = trail.get(),
+       .tracer = tracer(),
        .reflection = daemon::HasReflection(config),
        .drain_timeout = config.drain.timeout},
       {.connections_max = static_cast<size_t>(config.server.connections_max),
@@ -505,6 +517,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::ConfigSource
                                                       std::function<void()> on_asked_to_stop) {
   auto parts = std::make_unique<Parts>(sources, loaded, log, std::move(on_asked_to_stop));
   if (auto status = parts->OpenAudit(); !status.ok()) return status;
+  if (auto status = parts->OpenTraces(); !status.ok()) return status;
   if (auto status = parts->LoadIdentity(); !status.ok()) return status;
   if (auto status = parts->LoadAccess(); !status.ok()) return status;
   if (auto status = parts->StartLocks(); !status.ok()) return status;

@@ -44,13 +44,7 @@ LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
       status.looked = status.grants = false;  // Until the guard reports.
     });
     options.cluster.empty() ? OpenNode(options) : OpenCluster(options);
-    watches_ = std::make_unique<core::LockWatches>(options.store.daemon_id, store_->admin(),
-                                                   &store_->exchange(), loop_, loop_);
-    guard_telemetry_.SetQuarantineListener(
-        [this](core::Micros left) { watches_->OnQuarantine(left); });
-    observer_ = std::make_unique<core::WatchedLockObserver>(deps.lock_observer, *watches_);
-    domain_ = std::make_unique<core::Domain>(store_->locks(), &store_->line(), loop_, loop_,
-                                             *observer_, options.locks);
+    OpenDomain(options, deps);
     MeasureLag(loop_.Now());
   });
 }
@@ -80,6 +74,25 @@ void LockLoop::OpenCluster(const LockLoopOptions& options) {
   cluster_->SetHealthListener([this](const redis::NodeHealth& health) { OnHealth(health); });
 }
 
+void LockLoop::OpenDomain(const LockLoopOptions& options, const LockLoopDeps& deps) {
+  core::LockStore* store = &store_->locks();
+  core::WaitingLine* line = &store_->line();
+  core::LockObserver* observer = &deps.lock_observer;
+  if (deps.tracer != nullptr) {
+    tracing::TracedStore& traced = traced_store_.emplace(*store, *line, *deps.tracer, "redis");
+    store = &traced;
+    line = &traced;
+    observer = &traced_observer_.emplace(*observer, *deps.tracer);
+  }
+  watches_ = std::make_unique<core::LockWatches>(options.store.daemon_id, store_->admin(),
+                                                 &store_->exchange(), loop_, loop_);
+  guard_telemetry_.SetQuarantineListener(
+      [this](core::Micros left) { watches_->OnQuarantine(left); });
+  watched_observer_ = std::make_unique<core::WatchedLockObserver>(*observer, *watches_);
+  domain_ =
+      std::make_unique<core::Domain>(*store, line, loop_, loop_, *watched_observer_, options.locks);
+}
+
 LockLoop::~LockLoop() {
   loop_.RunAndWait([this] { watches_->Stop(); });  // Sent at the end of that turn.
   loop_.RunAndWait([this] {
@@ -100,7 +113,7 @@ LockLoop::~LockLoop() {
   loop_.RunAndWait([] {});  // What was refused by then is answered in this turn.
   loop_.RunAndWait([this] {
     domain_.reset();
-    observer_.reset();
+    watched_observer_.reset();
     guard_telemetry_.SetQuarantineListener([](core::Micros) {});
     watches_.reset();
     store_.reset();

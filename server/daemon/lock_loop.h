@@ -23,6 +23,9 @@
 #include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+#include "tracing/lock_observer.h"
+#include "tracing/traced_store.h"
+#include "tracing/tracer.h"
 
 namespace lockkeeper::daemon {
 
@@ -42,6 +45,7 @@ struct LockLoopDeps {
   telemetry::HealthBoard& health;
   telemetry::Metrics& metrics;
   telemetry::Log& log;
+  tracing::Tracer* tracer = nullptr;  // Null: nothing is traced.
 };
 
 // Thread-safety: thread-safe, but not from the loop's own thread.
@@ -82,6 +86,7 @@ class LockLoop {
 
   void OpenNode(const LockLoopOptions& options);
   void OpenCluster(const LockLoopOptions& options);
+  void OpenDomain(const LockLoopOptions& options, const LockLoopDeps& deps);
   void OnHealth(const redis::NodeHealth& health);
   void CheckIdle(std::shared_ptr<IdleWatch> watch);
   void MeasureLag(core::Instant due);
@@ -100,7 +105,10 @@ class LockLoop {
   std::unique_ptr<redis::Cluster> cluster_;          // Null unless the store is one.
   std::unique_ptr<redis::Store> store_;
   std::unique_ptr<core::LockWatches> watches_;
-  std::unique_ptr<core::WatchedLockObserver> observer_;
+  std::unique_ptr<core::WatchedLockObserver> watched_observer_;
+  // Between the domain and the store, and what observes the domain. Nothing if nothing is traced.
+  std::optional<tracing::TracedStore> traced_store_;
+  std::optional<tracing::TracedLockObserver> traced_observer_;
   std::unique_ptr<core::Domain> domain_;
   std::optional<std::promise<redis::NodeHealth>> contact_;  // Until it is kept.
   bool is_starting_ = true;                                 // Somebody may wait for it.

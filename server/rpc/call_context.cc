@@ -6,6 +6,7 @@
 
 #include "core/errors.h"
 #include "core/limits.h"
+#include "rpc/call_span.h"
 #include "telemetry/log_fields.h"
 
 namespace lockkeeper::rpc {
@@ -30,6 +31,7 @@ core::Instant ToInstant(gpr_timespec deadline, core::Instant now) {
 CallRecorder::CallRecorder(const ServiceDeps& deps, Auditor& auditor)
     : clock_(deps.clock),
       auditor_(auditor),
+      tracer_(deps.tracer),
       logger_(deps.logger),
       log_(deps.logger),
       invariants_violated_(deps.metrics.invariants_violated()),
@@ -41,10 +43,11 @@ CallRecorder::CallRecorder(const ServiceDeps& deps, Auditor& auditor)
 
 void CallRecorder::Record(Verb verb, Caller& caller, const Subject& subject,
                           telemetry::Outcome outcome, const absl::Status& status,
-                          core::Micros elapsed) {
+                          core::Micros elapsed, const core::TraceRef& trace) {
   metrics_[static_cast<size_t>(verb)]->Record(outcome, telemetry::CodeOf(outcome, status), elapsed);
   auditor_.Answered(verb, caller, subject, outcome, status);
   NoteDefect(status);
+  if (trace != nullptr) EndSpan(*tracer_, trace, {verb, caller, subject, outcome, status});
   // Most answers end here: their texts are only made when somebody will read them.
   if (status.ok() && !logger_.Enabled(telemetry::LogLevel::kDebug)) return;
   const std::string peer = caller.Peer();
@@ -81,6 +84,7 @@ CallContext::CallContext(const Edge& edge, const grpc::CallbackServerContext& ca
     : edge_(edge),
       call_(call),
       caller_(call, edge.recorder.request_ids(), edge.gate.Enter()),
+      trace_(BeginTrace(edge.deps.tracer, call)),
       arrived_(edge.recorder.Now()),
       deadline_(ToInstant(call.raw_deadline(), arrived_)) {}
 
@@ -88,7 +92,7 @@ void CallContext::RecordAnswer(Verb verb, const Subject& subject, telemetry::Out
                                const absl::Status& status) {
   answered_ = edge_.recorder.Now();
   edge_.recorder.Record(verb, caller_, subject, outcome, status,
-                        std::chrono::duration_cast<core::Micros>(answered_ - arrived_));
+                        std::chrono::duration_cast<core::Micros>(answered_ - arrived_), trace_);
 }
 
 }  // namespace lockkeeper::rpc

@@ -21,12 +21,14 @@
 #include "telemetry/call_log.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+#include "tracing/tracer.h"
 
 namespace lockkeeper::rpc {
 
-// Counts, logs and audits what was answered.
+// Counts, logs, audits and traces what was answered.
 //
-// Thread-safety: thread-safe. Lifetime: borrows the clock, the metrics and the log of `deps`.
+// Thread-safety: thread-safe. Lifetime: borrows the clock, the metrics, the log and the tracer of
+// `deps`.
 class CallRecorder {
  public:
   // Lifetime: borrows `auditor` too.
@@ -36,9 +38,10 @@ class CallRecorder {
   RequestIds& request_ids() { return request_ids_; }
 
   // Call it before the answer is sent, so that a caller that has the answer finds it counted. With
-  // the outcome `cancelled` the code is CANCELLED, as the caller sees it.
+  // the outcome `cancelled` the code is CANCELLED, as the caller sees it. `trace`: that of the
+  // operation, whose span ends; null if it is not traced.
   void Record(Verb verb, Caller& caller, const Subject& subject, telemetry::Outcome outcome,
-              const absl::Status& status, core::Micros elapsed);
+              const absl::Status& status, core::Micros elapsed, const core::TraceRef& trace);
 
   // Counts and logs an answer that only a defect can give: INVARIANT_VIOLATED. Record does it; call
   // it for what a session answers by other messages than results.
@@ -47,6 +50,7 @@ class CallRecorder {
  private:
   const core::Clock& clock_;
   Auditor& auditor_;
+  tracing::Tracer* const tracer_;  // Null: nothing is traced.
   const telemetry::Logger logger_;
   telemetry::CallLog log_;
   std::array<telemetry::RpcMetrics*, kVerbs> metrics_;
@@ -75,6 +79,9 @@ class CallContext {
 
   Caller& caller() { return caller_; }
 
+  // Null if the call is not traced.
+  const core::TraceRef& trace() const { return trace_; }
+
   // When the caller stops waiting; Instant::max() if it gave no deadline. Converted once, on
   // arrival, so that no later step of the wall clock moves it.
   core::Instant deadline() const { return deadline_; }
@@ -95,6 +102,7 @@ class CallContext {
   const Edge& edge_;
   const grpc::CallbackServerContext& call_;
   Caller caller_;
+  const core::TraceRef trace_;
   const core::Instant arrived_;
   const core::Instant deadline_;
   core::Instant answered_;

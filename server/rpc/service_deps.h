@@ -22,6 +22,7 @@
 #include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+#include "tracing/tracer.h"
 
 namespace lockkeeper::rpc {
 
@@ -84,6 +85,7 @@ struct ServiceDeps {
   // Lets the daemon drain and end soon; returns at once. Thread-safe.
   std::function<void()> ask_to_stop = [] {};
   audit::Trail* audit = nullptr;       // Null: no audit trail is kept. Thread-safe.
+  tracing::Tracer* tracer = nullptr;   // Null: nothing is traced. Thread-safe.
   bool reflection = true;              // Whether clients may ask for the protos.
   core::Millis drain_timeout{20'000};  // What clients are told when the daemon stops.
 };

@@ -14,6 +14,7 @@
 #include "core/limits.h"
 #include "core/validation.h"
 #include "rpc/answer.h"
+#include "rpc/call_span.h"
 #include "rpc/session_log.h"
 #include "rpc/session_reactor.h"
 #include "rpc/session_refusals.h"
@@ -168,6 +169,7 @@ absl::Status SessionReactor::RunBatch(const v1::SessionBatch& batch) {
 
 absl::Status SessionReactor::Admit(const v1::SessionOperation& message, Operation& operation) {
   Read(message, operation);
+  BeginTrace(edge_.deps.tracer, message, operation);
   auto* const acquire = std::get_if<core::AcquireRequest>(&operation.request);
   if (acquire != nullptr && acquire->owner.empty()) acquire->owner = owner_;
   return edge_.gate.Admit(context_.caller(), operation);
@@ -177,7 +179,7 @@ void SessionReactor::Reject(const v1::SessionOperation& message, const Operation
                             const absl::Status& why) {
   if (message.operation_case() != v1::SessionOperation::OPERATION_NOT_SET) {
     edge_.recorder.Record(operation.verb(), context_.caller(), SubjectOf(operation),
-                          telemetry::Outcome::kError, why, core::Micros(0));
+                          telemetry::Outcome::kError, why, core::Micros(0), TraceOf(operation));
   }
   const std::lock_guard lock(mutex_);
   v1::SessionResult& result = progress_.outbox().AddResult();
@@ -295,7 +297,8 @@ void SessionReactor::Record(const core::AnsweredOperation& operation, const core
   if (release != nullptr) subject.not_released = release->not_released;
   edge_.recorder.Record(
       VerbOf(operation.kind), context_.caller(), subject, OutcomeOf(answer), answer.status(),
-      std::chrono::duration_cast<core::Micros>(edge_.recorder.Now() - operation.arrived));
+      std::chrono::duration_cast<core::Micros>(edge_.recorder.Now() - operation.arrived),
+      operation.trace);
 }
 
 // On the thread that reads, if the message was wrong.

@@ -44,6 +44,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
       return false;
     }
     request().deadline = context_.deadline();
+    if constexpr (requires { request().trace; }) request().trace = context_.trace();
     admitted_ = true;
     edge_.deps.loop.Post([this] {
       edge_.fair_share.Run(context_.caller().principal(), [this] {

@@ -110,6 +110,11 @@ inline constexpr MetricInfo kAuditDroppedTotal{
 inline constexpr MetricInfo kAuditWriteFailedTotal{kCounter, "lockkeeper_audit_write_failed_total",
                                                    "",
                                                    "Attempts to write audit records that failed"};
+inline constexpr MetricInfo kTracesExportedTotal{kCounter, "lockkeeper_traces_exported_total", "",
+                                                 "Spans that the collector has taken"};
+inline constexpr MetricInfo kTracesDroppedTotal{
+    kCounter, "lockkeeper_traces_dropped_total", "",
+    "Spans that were dropped: too many waited, or the collector did not take them"};
 // Names that every Prometheus client library uses.
 inline constexpr MetricInfo kProcessCpuSecondsTotal{kCounter, "process_cpu_seconds_total", "",
                                                     "CPU time used, user and system"};
@@ -160,6 +165,8 @@ inline constexpr std::array kAll = {
     kCertificateExpiry,
     kAuditDroppedTotal,
     kAuditWriteFailedTotal,
+    kTracesExportedTotal,
+    kTracesDroppedTotal,
     kProcessCpuSecondsTotal,
     kProcessResidentMemoryBytes,
     kProcessOpenFds,

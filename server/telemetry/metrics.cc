@@ -84,26 +84,6 @@ std::string_view NameOf(core::WithdrawalEnd end) {
   return "unknown";
 }
 
-std::string_view NameOf(core::WaitEnd end) {
-  switch (end) {
-    case core::WaitEnd::kGranted:
-      return "granted";
-    case core::WaitEnd::kOffered:
-      return "offered";
-    case core::WaitEnd::kTimedOut:
-      return "timed_out";
-    case core::WaitEnd::kCancelled:
-      return "cancelled";
-    case core::WaitEnd::kCallerLeft:
-      return "caller_left";
-    case core::WaitEnd::kDrained:
-      return "drained";
-    case core::WaitEnd::kFailed:
-      return "failed";
-  }
-  return "unknown";
-}
-
 std::string_view NameOf(CommandOutcome outcome) {
   switch (outcome) {
     case CommandOutcome::kOk:
@@ -255,6 +235,8 @@ struct Metrics::Registered {
   prometheus::Counter& audit_dropped = Counters(catalog::kAuditDroppedTotal, registry).Add({});
   prometheus::Counter& audit_write_failures =
       Counters(catalog::kAuditWriteFailedTotal, registry).Add({});
+  prometheus::Counter& traces_exported = Counters(catalog::kTracesExportedTotal, registry).Add({});
+  prometheus::Counter& traces_dropped = Counters(catalog::kTracesDroppedTotal, registry).Add({});
   std::array<prometheus::Histogram*, kWaitEnds> waits{};
   std::array<prometheus::Counter*, kWithdrawalEnds> withdrawals{};
 
@@ -366,6 +348,8 @@ Counter Metrics::invariants_violated() const { return Counter(registered_->invar
 
 Counter Metrics::audit_dropped() const { return Counter(registered_->audit_dropped); }
 Counter Metrics::audit_write_failures() const { return Counter(registered_->audit_write_failures); }
+Counter Metrics::traces_exported() const { return Counter(registered_->traces_exported); }
+Counter Metrics::traces_dropped() const { return Counter(registered_->traces_dropped); }
 
 std::string Metrics::Expose() const {
   std::vector<prometheus::MetricFamily> families = registered_->registry.Collect();

@@ -131,6 +131,8 @@ class Metrics {
   Counter invariants_violated() const;
   Counter audit_dropped() const;
   Counter audit_write_failures() const;
+  Counter traces_exported() const;
+  Counter traces_dropped() const;
 
   // All metrics in Prometheus' text format, version 0.0.4.
   std::string Expose() const;

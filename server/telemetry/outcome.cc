@@ -47,6 +47,26 @@ std::string_view NameOf(Outcome outcome) {
   return "unknown";
 }
 
+std::string_view NameOf(core::WaitEnd end) {
+  switch (end) {
+    case core::WaitEnd::kGranted:
+      return "granted";
+    case core::WaitEnd::kOffered:
+      return "offered";
+    case core::WaitEnd::kTimedOut:
+      return "timed_out";
+    case core::WaitEnd::kCancelled:
+      return "cancelled";
+    case core::WaitEnd::kCallerLeft:
+      return "caller_left";
+    case core::WaitEnd::kDrained:
+      return "drained";
+    case core::WaitEnd::kFailed:
+      return "failed";
+  }
+  return "unknown";
+}
+
 absl::StatusCode CodeOf(Outcome outcome, const absl::Status& status) {
   return outcome == Outcome::kCancelled ? absl::StatusCode::kCancelled : status.code();
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "core/lock_observer.h"
 
 namespace lockkeeper::telemetry {
 
@@ -35,6 +36,9 @@ enum class Outcome {
 inline constexpr size_t kOutcomes = static_cast<size_t>(Outcome::kError) + 1;
 
 std::string_view NameOf(Outcome outcome);
+
+// How a wait in line ended, as the label `end` of the metrics has it.
+std::string_view NameOf(core::WaitEnd end);
 
 // The code that the caller sees: CANCELLED for a cancelled call, whatever its answer was.
 absl::StatusCode CodeOf(Outcome outcome, const absl::Status& status);

@@ -37,6 +37,9 @@ class Servers {
   ReplicatedService& replicated() { return replicated_.Get(); }
   ConfirmedService& confirmed() { return confirmed_.Get(); }
   AuditedService& audited() { return audited_.Get(); }
+  TracedService& traced() { return traced_.Get(); }
+  FullyTracedService& fully_traced() { return fully_traced_.Get(); }
+  ObservedService& observed() { return observed_.Get(); }
   SecuredService& secured() { return secured_.Get(); }
   EtcdServer& etcd() { return etcd_.Get(); }
   PostgresServer& postgres() { return postgres_.Get(); }
@@ -57,6 +60,9 @@ class Servers {
   OnDemand<ReplicatedService> replicated_;
   OnDemand<ConfirmedService> confirmed_;
   OnDemand<AuditedService> audited_;
+  OnDemand<TracedService> traced_;
+  OnDemand<FullyTracedService> fully_traced_;
+  OnDemand<ObservedService> observed_;
   OnDemand<SecuredService> secured_;
   OnDemand<EtcdServer> etcd_;
   OnDemand<PostgresServer> postgres_;

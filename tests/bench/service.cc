@@ -49,6 +49,18 @@ ReplicatedService::ReplicatedService(const Variables& daemon)
   replica_.AwaitInfo("replication", "master_link_status", "up");
 }
 
+Variables SpanPlace::Settings(const std::string& ratio) const {
+  return {{"LOCKKEEPERD_TRACES_ENDPOINT", collector.endpoint()},
+          {"LOCKKEEPERD_TRACES_SAMPLE_RATIO", ratio}};
+}
+
+Variables ObservedPlace::Settings() const {
+  Variables settings = AuditPlace::Settings();
+  const Variables traces = SpanPlace::Settings("0.01");
+  settings.insert(settings.end(), traces.begin(), traces.end());
+  return settings;
+}
+
 SecuredPlace::SecuredPlace() {
   std::ofstream(directory.Path("policy.yaml"))
       << "certificates: [{from: cn, match: bench, principal: bench}]\n"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/otlp/fake_collector.h"
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
 #include "support/process/temporary_directory.h"
@@ -100,6 +101,32 @@ struct AuditPlace {
 class AuditedService : private AuditPlace, public Service {
  public:
   AuditedService() : Service({}, Settings()) {}
+};
+
+// Spans go to a collector that throws them away.
+struct SpanPlace {
+  SpanPlace() { collector.KeepNothing(); }
+  // `ratio`: of the calls, which have no context.
+  Variables Settings(const std::string& ratio) const;
+
+  support::FakeCollector collector;
+};
+class TracedService : private SpanPlace, public Service {
+ public:
+  TracedService() : Service({}, Settings("0.01")) {}
+};
+class FullyTracedService : private SpanPlace, public Service {
+ public:
+  FullyTracedService() : Service({}, Settings("1")) {}
+};
+
+// All that an operator may switch on to look at the daemon: traces of 1 %, and an audit trail.
+struct ObservedPlace : AuditPlace, SpanPlace {
+  Variables Settings() const;
+};
+class ObservedService : private ObservedPlace, public Service {
+ public:
+  ObservedService() : Service({}, ObservedPlace::Settings()) {}
 };
 
 // Clients come by mutual TLS, a policy says what they may do, and the audit trail tells of it.

@@ -55,12 +55,12 @@ is_cxx && file !~ /clock/ && file !~ /^server\/telemetry\/(log|process_metrics)\
 # (The storm's workers hold a lock for a while, histories let time pass between faults: that is their work, they wait for nothing.)
 is_cxx && file !~ /^tests\/(integration\/storm\/worker|histories)\// && code ~ /(^|[^a-zA-Z_])(sleep|usleep|nanosleep)\(|sleep_for\(|sleep_until\(|SleepFor\(/ { breach(FNR, "no sleeps: wait for what you wait for") }
 is_cxx && (code ~ /(^|[^a-zA-Z_])s?rand\(/ || (file ~ /^server\/core\// && code ~ /random_device|BitGen/)) { breach(FNR, "randomness is injected") }
-is_cxx && file ~ /^server\// && file !~ /^server\/(audit\/trail|loop\/event_loop|embedded\/embedded_store|listen\/accept_loop|os\/file_watch|rpc\/list_queue|main)\./ && code ~ /std::j?thread[^:]/ \
-  { breach(FNR, "threads are made in audit/trail, loop/event_loop, embedded/embedded_store, listen/accept_loop, os/file_watch and rpc/list_queue") }
+is_cxx && file ~ /^server\// && file !~ /^server\/(audit\/trail|loop\/event_loop|embedded\/embedded_store|listen\/accept_loop|os\/file_watch|rpc\/list_queue|tracing\/exporter|main)\./ && code ~ /std::j?thread[^:]/ \
+  { breach(FNR, "threads are made in audit/trail, loop/event_loop, embedded/embedded_store, listen/accept_loop, os/file_watch, rpc/list_queue and tracing/exporter") }
 is_cxx && file ~ /^server\// && file !~ /^server\/core\/errors\.cc$/ \
   && code ~ /absl::(Aborted|AlreadyExists|Cancelled|DataLoss|DeadlineExceeded|FailedPrecondition|Internal|InvalidArgument|NotFound|OutOfRange|PermissionDenied|ResourceExhausted|Unauthenticated|Unavailable|Unimplemented|Unknown)Error\(/ \
   { breach(FNR, "errors are made in core/errors") }
-is_cxx && file ~ /^server\// && file !~ /^server\/rpc\// && code ~ /grpc::Status/ { breach(FNR, "grpc::Status belongs to rpc/") }
+is_cxx && file ~ /^server\// && file !~ /^server\/(rpc\/|tracing\/otlp_sender\.)/ && code ~ /grpc::Status/ { breach(FNR, "grpc::Status belongs to rpc/") }
 is_cxx && file ~ /^server\// && $0 ~ /redis\.p?call/ { breach(FNR, "Lua lives in redis/scripts/*.lua") }
 is_cxx && code ~ /(^|[^a-zA-Z_:])assert\(/ { breach(FNR, "no assert: handle it, or LOCKKEEPER_INVARIANT") }
 is_cxx && file ~ /\.h$/ && code ~ /using namespace/ { breach(FNR, "no using namespace in a header") }

@@ -94,6 +94,49 @@ test('files that are missing or no PEM are named', () => {
   assert.throws(() => new Client({ tokenFile: file('two.token') }), { field: 'tokenFile' });
 });
 
+test('each operation of a session passes the trace context of its caller on', async () => {
+  const { propagation, ROOT_CONTEXT } = createRequire(import.meta.url)('@opentelemetry/api');
+  const contexts = ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', '00-11111111111111111111111111111111-2222222222222222-00', ''];
+  let active = '';
+  propagation.setGlobalPropagator({
+    inject: (_context, carrier, setter) => {
+      if (active === '') return;
+      setter.set(carrier, 'traceparent', active);
+      setter.set(carrier, 'tracestate', 'rojo=1');
+    },
+    extract: () => ROOT_CONTEXT,
+    fields: () => [],
+  });
+  const { messages } = await import('../dist/transport/messages.js');
+  const seen = new Map();
+  const server = new grpc.Server();
+  server.register('/lockkeeper.v1.LockService/Session', (stream) => {
+    stream.on('data', (request) => {
+      if (request.open) stream.write({ opened: { sessionId: 's', maxOutstandingOperations: 100 } });
+      for (const { id, fence, traceparent, tracestate } of request.batch?.operations ?? []) {
+        seen.set(fence.name, [traceparent, tracestate]);
+        stream.write({ results: { results: [{ operationId: id, fence: { verdict: 1, newestFencingToken: 1 } }] } });
+      }
+      if (request.close) stream.end();
+    });
+  }, (message) => messages.sessionResponse.encode(message).finish(), (bytes) => messages.sessionRequest.decode(bytes), 'bidi');
+  const port = await new Promise((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))));
+  const client = new Client({ address: `127.0.0.1:${port}` });
+  const fences = contexts.map((context, number) => {
+    active = context;
+    return client.fence(`lock${number}`, 1);
+  });
+  active = '';
+  await Promise.all(fences);
+  assert.deepEqual(seen.get('lock0'), [contexts[0], 'rojo=1']);
+  assert.deepEqual(seen.get('lock1'), [contexts[1], 'rojo=1']);
+  assert.deepEqual(seen.get('lock2'), ['', '']);
+  await client.close();
+  server.forceShutdown();
+  propagation.disable();
+});
+
 test('a unary call passes the trace context of the program on', async () => {
   const { propagation, ROOT_CONTEXT } = createRequire(import.meta.url)('@opentelemetry/api');
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it costs to know who calls: the same cycles at a daemon without anything, with an audit
-// trail, and with mutual TLS, a policy and the trail.
+// What it costs to know who calls, and to look at it: the same cycles at a daemon without anything,
+// with an audit trail, with traces, with both, and with mutual TLS, a policy and the trail.
 #include "bench/row.h"
 #include "bench/rows/service_load.h"
 
@@ -13,6 +13,9 @@ constexpr Depth kUnary{4, 16};
 
 const Service& Plain(Servers& servers) { return servers.service(); }
 const Service& Audited(Servers& servers) { return servers.audited(); }
+const Service& Traced(Servers& servers) { return servers.traced(); }
+const Service& FullyTraced(Servers& servers) { return servers.fully_traced(); }
+const Service& Observed(Servers& servers) { return servers.observed(); }
 const Service& Secured(Servers& servers) { return servers.secured(); }
 
 }  // namespace
@@ -22,10 +25,20 @@ std::vector<Row> SecuredRows() {
       CyclesRow("plain_session", "acquire and release in a session", kSession, MeasureSession,
                 Plain),
       CyclesRow("audit_session", "the same with an audit trail", kSession, MeasureSession, Audited),
+      CyclesRow("traced_session", "with traces of 1 %", kSession, MeasureSession, Traced),
+      CyclesRow("fully_traced_session", "with traces of all operations", kSession, MeasureSession,
+                FullyTraced),
+      CyclesRow("observed_session", "with an audit trail and traces of 1 %", kSession,
+                MeasureSession, Observed),
       CyclesRow("secured_session", "with mutual TLS, policy and audit trail", kSession,
                 MeasureSession, Secured),
       CyclesRow("plain_unary", "unary acquire and release", kUnary, MeasureUnary, Plain),
       CyclesRow("audit_unary", "the same with an audit trail", kUnary, MeasureUnary, Audited),
+      CyclesRow("traced_unary", "with traces of 1 %", kUnary, MeasureUnary, Traced),
+      CyclesRow("fully_traced_unary", "with traces of all calls", kUnary, MeasureUnary,
+                FullyTraced),
+      CyclesRow("observed_unary", "with an audit trail and traces of 1 %", kUnary, MeasureUnary,
+                Observed),
       CyclesRow("secured_unary", "with mutual TLS, policy and audit trail", kUnary, MeasureUnary,
                 Secured),
   };

@@ -33,6 +33,16 @@ TEST(CheckConfigTest, OneStoreIsRight) {
   EXPECT_EQ(ProblemsOf(From({kEmbedded})), "none");
 }
 
+TEST(CheckConfigTest, CasOfACollectorNeedAnEndpointWithTls) {
+  const std::pair<std::string, std::string> ca = {"LOCKKEEPERD_TRACES_CA_FILE", "/ca.pem"};
+  const std::string problem =
+      "traces.ca_file (environment LOCKKEEPERD_TRACES_CA_FILE): is for a traces.endpoint that "
+      "begins with https:// (TLS)";
+  EXPECT_EQ(ProblemsOf(From({kRedis, ca})), problem);
+  EXPECT_EQ(ProblemsOf(From({kRedis, ca, {"LOCKKEEPERD_TRACES_ENDPOINT", "http://h"}})), problem);
+  EXPECT_EQ(ProblemsOf(From({kRedis, ca, {"LOCKKEEPERD_TRACES_ENDPOINT", "https://h"}})), "none");
+}
+
 TEST(CheckConfigTest, NoStoreIsRefusedNamingBoth) {
   EXPECT_EQ(ProblemsOf(From({})),
             "no store is given: use --redis URL (store.redis) for a Redis that all daemons share, "

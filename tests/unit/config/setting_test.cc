@@ -66,6 +66,24 @@ TEST(ValueTest, WordOfTheStoreIsTakenOrRefused) {
   for (const Case& expected : cases) ExpectTakenOrRefused(expected);
 }
 
+TEST(ValueTest, FractionIsTakenOrRefused) {
+  const Case cases[] = {{"traces.sample_ratio", "0"},
+                        {"traces.sample_ratio", "1"},
+                        {"traces.sample_ratio", "0.01"},
+                        {"traces.sample_ratio", "0.123456789"},
+                        {"traces.sample_ratio", "1.0000001", "must be from 0 to 1, is 1.0000001"},
+                        {"traces.sample_ratio", "-0.1", "must be from 0 to 1, is -0.1"},
+                        {"traces.sample_ratio", "100", "must be from 0 to 1, is 100"},
+                        {"traces.sample_ratio", "1e999", "must be from 0 to 1"},
+                        {"traces.sample_ratio", "nan", R"(must be a number, is "nan")"},
+                        {"traces.sample_ratio", "inf", "must be from 0 to 1"},
+                        {"traces.sample_ratio", "1%", R"(must be a number, is "1%")"},
+                        {"traces.sample_ratio", "0,5", "must be a number"},
+                        {"traces.sample_ratio", " 1", "must be a number"},
+                        {"traces.sample_ratio", "", "must be a number"}};
+  for (const Case& expected : cases) ExpectTakenOrRefused(expected);
+}
+
 TEST(ValueTest, NumberIsTakenOrRefused) {
   const Case cases[] = {{"store.connections", "1"},
                         {"store.connections", "64"},
@@ -242,7 +260,7 @@ TEST(SettingsTest, EachSettingHasItsOwnField) {
     Config config;
     for (const std::string text :
          {"true", "7", "77", "777", "7s", "json", "debug", "redis://h", "/x", "h:7", "quarantine",
-          "off", "durable", "fsynced", "p max_ttl=7s"}) {
+          "off", "durable", "fsynced", "p max_ttl=7s", "http://h", "0.5"}) {
       const RawValue value = setting.is_list() ? List({text}) : Text(text);
       if (!Assign(setting, value, config) &&
           Show(setting, config).texts != Show(setting, {}).texts) {

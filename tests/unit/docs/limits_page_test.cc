@@ -87,6 +87,7 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kOperationsOfSessionsMax),
           LOCKKEEPER_LIMIT(kAuditQueueDefault),
           LOCKKEEPER_LIMIT(kAuditQueueMax),
+          LOCKKEEPER_LIMIT(kSpansQueuedMax),
           LOCKKEEPER_LIMIT(kWithdrawalsMax)};
 }
 

@@ -43,7 +43,8 @@ const (
 	// UNAVAILABLE: the operation was sent to the store and may have had its effect. Send again with
 	// the same lease id and attempt + 1.
 	ErrorReason_ERROR_REASON_OUTCOME_UNKNOWN ErrorReason = 5
-	// UNAVAILABLE: too few nodes agreed. Send again with the same lease id and attempt + 1.
+	// UNAVAILABLE: too few nodes agreed. Send again with the same lease id and attempt + 1. Not built
+	// yet: nothing raises it.
 	ErrorReason_ERROR_REASON_QUORUM_NOT_REACHED ErrorReason = 6
 	// UNAVAILABLE: fewer replicas or disks confirmed than min_assurance asks. Send again with the
 	// same lease id and attempt + 1.

@@ -4,6 +4,7 @@
 import type { LockkeeperError } from '../errors';
 import type { OperationRequest, OperationResult } from './messages';
 import type { SessionLink } from './session';
+import { activeTraceContext, type TraceContext } from './tracing';
 
 export class Operation {
   readonly request: OperationRequest;
@@ -11,6 +12,8 @@ export class Operation {
   readonly deadline: number;
   /** Whether it is an acquire that may stand in line. */
   readonly waits: boolean;
+  /** Of whoever has asked for it. */
+  readonly trace: TraceContext | undefined = activeTraceContext();
   /** When it was given to the connection; until then, when it was started. */
   sent: number;
   cancelled = false;

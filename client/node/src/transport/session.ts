@@ -16,6 +16,7 @@ import {
 } from './messages';
 import type { Operation } from './operation';
 import { cancelledByCaller, errorOfOperation, outcomeUnknown } from './problems';
+import { bytesOfTrace } from './tracing';
 
 // The server accepts 1,024 operations and 64 KiB in a message. A message is a few bytes longer than its operations.
 const BATCH_MAX = 1_024;
@@ -245,10 +246,10 @@ export class SessionLink {
       if (this.#sent >= this.#sentMax || operations.length >= BATCH_MAX) break;
       const operation = this.#operations.get(id);
       if (operation) {
-        const { request } = operation;
-        bytes += bytesMax(request) + OPERATION_HEAD_BYTES;
+        const { request, trace } = operation;
+        bytes += bytesMax(request) + OPERATION_HEAD_BYTES + bytesOfTrace(trace);
         if (bytes > BATCH_BYTES_MAX) break;
-        operations.push({ id, acquire: request.acquire, extend: request.extend, release: request.release, fence: request.fence });
+        operations.push({ id, acquire: request.acquire, extend: request.extend, release: request.release, fence: request.fence, ...trace });
         operation.isWritten = true;
         operation.sent = now;
         ++this.#sent;
