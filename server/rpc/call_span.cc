@@ -48,6 +48,7 @@ bool IsOfAdminService(Verb verb) {
   switch (verb) {
     case Verb::kInspect:
     case Verb::kList:
+    case Verb::kWatch:
     case Verb::kForceRelease:
     case Verb::kEndQuarantine:
     case Verb::kDrain:
