@@ -2,8 +2,8 @@
 //
 // The composition root: builds every part of the daemon, starts, drains and stops it.
 //
-// Start    telemetry, audit trail, traces, certificates, access rules, embedded store, the loop with
-//          the locks (connects to the store), HTTP, gRPC; then the watch for changed files.
+// Start    telemetry, audit trail, traces, certificates, access rules, embedded store, the loop
+//          with the locks (connects to the store), HTTP, gRPC; then the watch for changed files.
 //          If the store is away, the daemon starts all the same, and is NOT_SERVING until then.
 // Drain    1. health says NOT_SERVING, acquires answer SERVER_DRAINING; everything else goes on
 //          2. the operations in flight end

@@ -126,9 +126,9 @@ void WatchReactor::OnCallerGone() {
   {
     const std::lock_guard lock(mutex_);
     cancel_posted_ = false;
-    end_ = absl::CancelledError();
+    caller_is_gone_ = true;
   }
-  OnEnd(absl::CancelledError());
+  OnEnd(absl::OkStatus());
 }
 
 void WatchReactor::Advance() {
@@ -137,8 +137,7 @@ void WatchReactor::Advance() {
   {
     const std::lock_guard lock(mutex_);
     if (writing_ || finished_) return;
-    const bool has_reader = !end_ || !absl::IsCancelled(*end_);
-    if (!pages_.empty() && has_reader) {
+    if (!pages_.empty() && !caller_is_gone_) {
       writing_ = true;
       page = pages_.front().get();
     } else if (end_ && left_loop_) {
@@ -151,12 +150,12 @@ void WatchReactor::Advance() {
   page != nullptr ? StartWrite(page) : FinishWith(status);
 }
 
+// It ends well only when its caller has left.
 void WatchReactor::FinishWith(const absl::Status& status) {
-  const bool is_cancelled = absl::IsCancelled(status);
   context_.RecordAnswer(Verb::kWatch, SubjectOf(operation_),
-                        is_cancelled ? telemetry::Outcome::kCancelled : telemetry::Outcome::kError,
-                        is_cancelled ? absl::OkStatus() : status);
-  Finish(is_cancelled ? grpc::Status::CANCELLED : ToGrpcStatus(status));
+                        status.ok() ? telemetry::Outcome::kCancelled : telemetry::Outcome::kError,
+                        status);
+  Finish(status.ok() ? grpc::Status::CANCELLED : ToGrpcStatus(status));
 }
 
 }  // namespace lockkeeper::rpc

@@ -68,8 +68,9 @@ class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocks
   size_t unread_ = 0;       // Events of `pages_`.
   int64_t dropped_ = 0;     // Since `pages_` was full, until all of it has been read.
   bool writing_ = false;
-  bool cancel_posted_ = false;       // The loop will hear of it.
-  std::optional<absl::Status> end_;  // The watch is over. CANCELLED: the caller is gone.
+  bool cancel_posted_ = false;  // The loop will hear of it.
+  bool caller_is_gone_ = false;
+  std::optional<absl::Status> end_;  // The watch is over. OK: because the caller is gone.
   bool left_loop_ = false;           // Nothing on the loop refers to this object any more.
   bool finished_ = false;
 };

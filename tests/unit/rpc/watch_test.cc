@@ -10,6 +10,7 @@
 
 #include "core/limits.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
+#include "support/process/cli_process.h"
 #include "support/rpc/bearer_channel.h"
 #include "support/rpc/error_reason.h"
 #include "support/rpc/watch_stream.h"
@@ -43,11 +44,7 @@ class WatchTest : public AccessTest {
 
   // The end of a call is seen by the loop a moment after its client.
   bool WaitUntilNobodyWatches() {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (IsWatched("")) {
-      if (std::chrono::steady_clock::now() > until) return false;
-    }
-    return true;
+    return support::WaitUntil([this] { return !IsWatched(""); });
   }
 
   static admin::v1::WatchLocksRequest OfName(const std::string& name) {
