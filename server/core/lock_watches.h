@@ -60,7 +60,7 @@ class LockWatches : private WatchExchangeListener {
   // A quarantine of the store began, and lasts so long; 0: it is over.
   void OnQuarantine(Micros left);
 
-  // Begins to tell `listener`, who hears kStarted first: after at most two seconds, when all daemons
+  // Begins to tell `listener`, who hears kStarted first: in at most two seconds, when all daemons
   // that are known have heard of the watch. `filter` of a name: its lease is known from the
   // beginning. Errors: RATE_LIMIT, SERVER_DRAINING.
   absl::Status Open(const WatchFilter& filter, WatchListener& listener);
