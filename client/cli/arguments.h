@@ -103,6 +103,11 @@ struct InfoCommand {};
 
 struct DoctorCommand {};
 
+struct BackupCheckCommand {
+  std::string save;   // File that gets what the store has now. Empty: none.
+  std::string since;  // File with what it had. Empty: none.
+};
+
 struct WhoamiCommand {};
 
 struct CanCommand {
@@ -131,7 +136,7 @@ using Command =
     std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
                  IsHeldCommand, ListCommand, WhoCommand, TopCommand, ForceReleaseCommand,
                  EndQuarantineCommand, DrainCommand, HealthCommand, InfoCommand, DoctorCommand,
-                 WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
+                 BackupCheckCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.
 struct Service {
