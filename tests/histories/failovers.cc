@@ -135,7 +135,7 @@ Failovers::Failovers(Scene& scene, Journal& journal, uint64_t seed)
 
 FailoverReport Failovers::Run(int count) {
   FailoverReport report;
-  Holder holder(scene_);
+  Holder holder(scene_, scene_.longest_ttl());
   for (; report.failovers < count; ++report.failovers) {
     FailOver();
     report.until_granted.push_back(AwaitGrant());

@@ -21,7 +21,7 @@ constexpr milliseconds kMargin{50};
 
 }  // namespace
 
-Holder::Holder(Scene& scene) : ttl_(scene.longest_ttl()) {
+Holder::Holder(Scene& scene, milliseconds ttl) : ttl_(ttl) {
   for (size_t i = 0; i < scene.daemons(); ++i) {
     daemons_.emplace_back(scene.daemon_gate(i).address(), kCallLimit);
   }

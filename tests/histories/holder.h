@@ -26,8 +26,8 @@ class Holder {
  public:
   static constexpr const char* kLock = "held all the time";
 
-  // Begins at once.
-  explicit Holder(Scene& scene);
+  // Begins at once, with a lease of `ttl`.
+  Holder(Scene& scene, std::chrono::milliseconds ttl);
   ~Holder() { Stop(); }
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;

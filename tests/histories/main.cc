@@ -55,7 +55,9 @@ constexpr int kRolledDaemons = 4;
 const std::vector<std::pair<std::string, std::string>> kOtherSettings = {
     {"LOCKKEEPERD_STORE_RECORD_RETENTION", "12h"},
     {"LOCKKEEPERD_STORE_ASSURANCE", "fsynced"},
-    {"LOCKKEEPERD_LEASE_MAX_TTL", "2500ms"}};
+    {"LOCKKEEPERD_LEASE_MAX_TTL", "15s"}};
+// Of a run in which nothing is lost: leases may be longer than elsewhere.
+const std::pair<std::string, std::string> kMaxTtlOfRolls = {"LOCKKEEPERD_LEASE_MAX_TTL", "20s"};
 
 struct Options {
   std::string checker;
@@ -135,13 +137,15 @@ SceneOptions SceneOf(const Options& options, const std::string& folder) {
   if (options.roll) {
     const std::string& former = options.former_daemon;
     scene.daemons = kRolledDaemons;
-    scene.builds.push_back(former.empty() ? DaemonBuild{daemon, kOtherSettings}
-                                          : DaemonBuild{std::filesystem::absolute(former), {}});
+    scene.builds.push_back(former.empty()
+                               ? DaemonBuild{daemon, kOtherSettings}
+                               : DaemonBuild{std::filesystem::absolute(former), {kMaxTtlOfRolls}});
   } else if (options.failovers > 0) {
     scene.store = options.cluster ? StoreKind::kCluster : StoreKind::kSentinels;
   }
+  if (options.roll) scene.builds[0].settings.push_back(kMaxTtlOfRolls);
   if (options.assurance != "primary") {
-    scene.builds[0].settings = {{"LOCKKEEPERD_STORE_ASSURANCE", options.assurance}};
+    scene.builds[0].settings.emplace_back("LOCKKEEPERD_STORE_ASSURANCE", options.assurance);
   }
   return scene;
 }

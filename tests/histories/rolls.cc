@@ -24,6 +24,8 @@ constexpr milliseconds kLook{20};
 constexpr milliseconds kSlowFor{3'000};
 constexpr milliseconds kStandsStill{90};
 constexpr milliseconds kRuns{10};
+// Not so short that a busy machine alone costs the lease.
+constexpr milliseconds kHoldersTtl{6'000};
 constexpr int kHoldAtLeastSeconds = 600;
 constexpr const char* kNewestLock = "of the newest format";
 
@@ -67,7 +69,7 @@ RollReport Rolls::Run() {
   for (size_t i = 0; i < scene_.daemons(); ++i) {
     options.daemons.push_back(scene_.daemon_gate(i).address());
   }
-  Holder holder(scene_);
+  Holder holder(scene_, kHoldersTtl);
   users_ = std::make_unique<Users>(options);
   AwaitWork();
   for (size_t i = 1; i < scene_.daemons(); ++i) StartDaemon(i, kFormer);

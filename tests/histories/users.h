@@ -46,7 +46,8 @@ class Users {
   Users(const Users&) = delete;
   Users& operator=(const Users&) = delete;
 
-  // Whether each user has acquired and released locks since the last call, or since they began.
+  // Whether each user but those who hold a lease all the time has acquired and released a lock
+  // since it was true last, or since they began.
   bool AllWorked();
 
   // Ends them.
@@ -57,6 +58,7 @@ class Users {
     explicit User(uint64_t seed) : random(seed) {}
 
     std::string name;
+    bool holds = false;  // One lease all the time.
     std::unique_ptr<Client> client;
     support::Random random;
     std::atomic<int64_t> locks = 0;
