@@ -4,7 +4,12 @@
 #     lockkeeper --embedded --listen 0.0.0.0:7600
 # By default it listens on 127.0.0.1 of the container, where nobody outside reaches it. Beyond that it does so only if it is told that
 # there is no transport security; 127.0.0.1 in -p keeps other machines out.
-FROM debian:trixie-slim AS build
+#
+# BASE_DIGEST pins the base image of both stages: `--build-arg BASE_DIGEST=sha256:...`, which
+# `docker buildx imagetools inspect debian:trixie-slim --format '{{.Manifest.Digest}}'` prints. Without it the newest one is taken.
+ARG BASE_DIGEST=
+
+FROM debian:trixie-slim${BASE_DIGEST:+@$BASE_DIGEST} AS build
 WORKDIR /src
 COPY . .
 RUN ./dev build release lockkeeperd lockkeeper
@@ -12,7 +17,7 @@ RUN cmake --install build/release --component programs --prefix /out --strip
 # The Debian packages that the programs' libraries come from, so that the image below has these and no more.
 RUN ldd /out/bin/* | awk '$2 == "=>" { print $3 }' | sort -u | xargs realpath | xargs dpkg -S | cut -d: -f1 | sort -u > /out/packages
 
-FROM debian:trixie-slim
+FROM debian:trixie-slim${BASE_DIGEST:+@$BASE_DIGEST}
 # redis-server is for --embedded, ca-certificates for rediss:// without a CA file; nothing here starts a service.
 RUN --mount=type=bind,from=build,source=/out,target=/out \
     apt-get update -qq \

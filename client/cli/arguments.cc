@@ -91,6 +91,7 @@ struct Grammar {
   ForceReleaseCommand force_release;
   EndQuarantineCommand end_quarantine;
   DrainCommand drain;
+  BackupCheckCommand backup_check;
   CanCommand can;
   TokenCommand make_token;
   RunCommand run;
@@ -281,6 +282,17 @@ void Grammar::AddLookCommands() {
   AddCommand("health", "show whether the daemon serves");
   AddCommand("info", "show what the daemon is, does and is set to");
   AddCommand("doctor", "look at each server, and say what is wrong and what to do");
+
+  command = AddCommand("backup-check",
+                       "say what a backup of the store is worth, or what a restored one lacks");
+  command
+      ->add_option("--save", backup_check.save,
+                   "write what the store has now to this file, for a later --since")
+      ->type_name("FILE");
+  command
+      ->add_option("--since", backup_check.since,
+                   "say whether the store has lost anything since --save wrote this file")
+      ->type_name("FILE");
 }
 
 void Grammar::AddAccessCommands() {
@@ -369,6 +381,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "drain") return drain;
   if (name == "info") return InfoCommand();
   if (name == "doctor") return DoctorCommand();
+  if (name == "backup-check") return backup_check;
   if (name == "whoami") return WhoamiCommand();
   if (name == "can") return can;
   if (name == "token") return make_token;

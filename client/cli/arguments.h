@@ -110,6 +110,11 @@ struct InfoCommand {};
 
 struct DoctorCommand {};
 
+struct BackupCheckCommand {
+  std::string save;   // File that gets what the store has now. Empty: none.
+  std::string since;  // File with what it had. Empty: none.
+};
+
 struct WhoamiCommand {};
 
 struct CanCommand {
@@ -134,11 +139,11 @@ struct RunCommand : LeaseOptions {
   std::vector<std::string> command;
 };
 
-using Command =
-    std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
-                 IsHeldCommand, ListCommand, WhoCommand, TopCommand, WatchCommand,
-                 ForceReleaseCommand, EndQuarantineCommand, DrainCommand, HealthCommand,
-                 InfoCommand, DoctorCommand, WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
+using Command = std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand,
+                             GetCommand, IsHeldCommand, ListCommand, WhoCommand, TopCommand,
+                             WatchCommand, ForceReleaseCommand, EndQuarantineCommand, DrainCommand,
+                             HealthCommand, InfoCommand, DoctorCommand, BackupCheckCommand,
+                             WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.
 struct Service {

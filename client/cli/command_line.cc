@@ -13,6 +13,7 @@
 #include "cli/access_commands.h"
 #include "cli/admin_commands.h"
 #include "cli/arguments.h"
+#include "cli/backup_check.h"
 #include "cli/doctor.h"
 #include "cli/drain_command.h"
 #include "cli/lock_commands.h"
@@ -122,6 +123,10 @@ struct Runner {
       return ServerOptionReport(status);
     }
     return Doctor(service, std::string(GetBuildInfo().version));
+  }
+  Report operator()(const BackupCheckCommand& command) const {
+    return WithAdmin("",
+                     [&](AdminConnection& connection) { return BackupCheck(connection, command); });
   }
   Report operator()(const WhoamiCommand&) const {
     return WithAdmin("", [&](AdminConnection& connection) { return Whoami(connection); });

@@ -36,26 +36,6 @@ constexpr milliseconds kClockError{30'000};
 // Every operation takes at least as long.
 constexpr milliseconds kLatencyWarning{100};
 
-// The findings of one server, in the order of the checks.
-class Chart {
- public:
-  explicit Chart(std::string server) : server_(std::move(server)) {}
-
-  void Add(Severity severity, const char* check, const std::string& text) {
-    findings_.push_back({severity, server_, check, text});
-  }
-  void Ok(const char* check, const std::string& text) { Add(Severity::kOk, check, text); }
-  void Note(const char* check, const std::string& text) { Add(Severity::kNote, check, text); }
-  void Warn(const char* check, const std::string& text) { Add(Severity::kWarning, check, text); }
-  void Fail(const char* check, const std::string& text) { Add(Severity::kError, check, text); }
-
-  std::vector<Finding> Take() && { return std::move(findings_); }
-
- private:
-  const std::string server_;
-  std::vector<Finding> findings_;
-};
-
 Severity OfClock(milliseconds difference) {
   if (difference >= kClockError) return Severity::kError;
   return difference >= kClockWarning ? Severity::kWarning : Severity::kOk;
@@ -131,7 +111,98 @@ void JudgeClocks(const Examination& examined, Chart& chart) {
                 : "the daemon's clock is " + Ahead(ahead) +
                       "this host's: synchronise both (NTP), since tokens and certificates are "
                       "judged by them");
-  const StoreInfo& store = examined.info.store();
+}
+
+void JudgeCertificates(const GetServerInfoResponse& info, Chart& chart) {
+  for (const auto& certificate : info.certificates()) {
+    const milliseconds left = Millis(certificate.expire_time() - info.current_time());
+    const std::string name = "the certificate `" + certificate.name() + "`";
+    if (left <= milliseconds(0)) {
+      chart.Fail("certificate", name + " has expired: put a new one into its file");
+    } else if (left < kCertificateWarning) {
+      chart.Warn("certificate", name + " expires in " + InDays(left) +
+                                    ": put a new one into its file, which is read by itself");
+    } else {
+      chart.Ok("certificate", name + " expires in " + InDays(left));
+    }
+  }
+}
+
+bool ListensForOthers(const GetServerInfoResponse& info) {
+  return std::any_of(info.grpc_addresses().begin(), info.grpc_addresses().end(),
+                     [](std::string address) {
+                       if (const size_t end = address.find("://"); end != std::string::npos) {
+                         address.erase(0, end + 3);
+                       }
+                       return !client::IsOnThisMachine(address);
+                     });
+}
+
+void JudgePolicy(const GetServerInfoResponse& info, Chart& chart) {
+  const admin::v1::PolicyInfo& policy = info.policy();
+  if (policy.restricts()) {
+    chart.Ok("policy",
+             absl::StrCat(policy.roles(), " roles, ", policy.bindings(), " bindings, ",
+                          policy.jwt_issuers(), " issuers of JWTs, ", policy.tokens(), " tokens"));
+  } else if (ListensForOthers(info)) {
+    chart.Warn("policy",
+               "there is none: everybody who reaches the daemon may do everything; start it with "
+               "--policy (docs/guides/securing.md)");
+  } else {
+    chart.Ok("policy", "there is none, and only programs of its machine reach the daemon");
+  }
+  for (const auto& refused : info.refused_files()) {
+    chart.Warn("files",
+               absl::StrCat("changed files of ", refused.files(),
+                            " cannot be used, and the former ones count: ", refused.problem()));
+  }
+}
+
+// The different values of `value_of`, with the first server that has each: "lk: (a:1), x: (b:1)".
+// Empty if there is only one.
+template <typename ValueOf>
+std::string Differences(const std::vector<const Examination*>& told, ValueOf value_of) {
+  std::set<std::string> seen;
+  std::vector<std::string> shown;
+  for (const Examination* each : told) {
+    const std::string value = value_of(each->info);
+    if (seen.insert(value).second) shown.push_back(value + " (" + each->server + ")");
+  }
+  return shown.size() < 2 ? "" : absl::StrJoin(shown, ", ");
+}
+
+std::string SettingOf(const GetServerInfoResponse& info, const std::string& key) {
+  const auto found = info.store().settings().find(key);
+  return found == info.store().settings().end() ? "" : found->second;
+}
+
+Examination Examine(const Service& service, const std::string& server) {
+  Examination examined{.server = server, .is_encrypted = client::UsesTls(server, service.tls)};
+  Service alone = service;
+  alone.servers = {server};
+  auto connection = AdminConnection::Connect(alone);
+  examined.reached = connection.status();
+  if (!connection.ok()) {
+    examined.tls_problem = FindTlsProblem(server, service.tls);
+    return examined;
+  }
+  grpc::health::v1::HealthCheckResponse health;
+  const auto stub = grpc::health::v1::Health::NewStub(connection->channel());
+  examined.reached = connection->Call(
+      [&](grpc::ClientContext& context) { return stub->Check(&context, {}, &health); });
+  examined.is_serving = health.status() == grpc::health::v1::HealthCheckResponse::SERVING;
+  if (!examined.reached.ok()) return examined;
+  examined.asked = HostTime();
+  auto info = AskServerInfo(*connection);
+  examined.answered = HostTime();
+  examined.told = info.status();
+  if (info.ok()) examined.info = *std::move(info);
+  return examined;
+}
+
+}  // namespace
+
+void JudgeStoreClock(const StoreInfo& store, Chart& chart) {
   if (!store.has_clock_ahead()) return;
   const milliseconds store_ahead = Millis(store.clock_ahead());
   const Severity of_store = OfClock(std::max(store_ahead, -store_ahead));
@@ -180,109 +251,6 @@ void JudgeStore(const StoreInfo& store, Chart& chart) {
   }
 }
 
-void JudgeCertificates(const GetServerInfoResponse& info, Chart& chart) {
-  for (const auto& certificate : info.certificates()) {
-    const milliseconds left = Millis(certificate.expire_time() - info.current_time());
-    const std::string name = "the certificate `" + certificate.name() + "`";
-    if (left <= milliseconds(0)) {
-      chart.Fail("certificate", name + " has expired: put a new one into its file");
-    } else if (left < kCertificateWarning) {
-      chart.Warn("certificate", name + " expires in " + InDays(left) +
-                                    ": put a new one into its file, which is read by itself");
-    } else {
-      chart.Ok("certificate", name + " expires in " + InDays(left));
-    }
-  }
-}
-
-bool ListensForOthers(const GetServerInfoResponse& info) {
-  return std::any_of(info.grpc_addresses().begin(), info.grpc_addresses().end(),
-                     [](std::string address) {
-                       if (const size_t end = address.find("://"); end != std::string::npos) {
-                         address.erase(0, end + 3);
-                       }
-                       return !client::IsOnThisMachine(address);
-                     });
-}
-
-void JudgePolicy(const GetServerInfoResponse& info, Chart& chart) {
-  const admin::v1::PolicyInfo& policy = info.policy();
-  if (policy.restricts()) {
-    chart.Ok("policy",
-             absl::StrCat(policy.roles(), " roles, ", policy.bindings(), " bindings, ",
-                          policy.jwt_issuers(), " issuers of JWTs, ", policy.tokens(), " tokens"));
-  } else if (ListensForOthers(info)) {
-    chart.Warn("policy",
-               "there is none: everybody who reaches the daemon may do everything; start it with "
-               "--policy (docs/guides/securing.md)");
-  } else {
-    chart.Ok("policy", "there is none, and only programs of its machine reach the daemon");
-  }
-  for (const auto& refused : info.refused_files()) {
-    chart.Warn("files",
-               absl::StrCat("changed files of ", refused.files(),
-                            " cannot be used, and the former ones count: ", refused.problem()));
-  }
-}
-
-const char* WordOf(Severity severity) {
-  switch (severity) {
-    case Severity::kOk:
-      return "ok";
-    case Severity::kNote:
-      return "note";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kError:
-      break;
-  }
-  return "error";
-}
-
-// The different values of `value_of`, with the first server that has each: "lk: (a:1), x: (b:1)".
-// Empty if there is only one.
-template <typename ValueOf>
-std::string Differences(const std::vector<const Examination*>& told, ValueOf value_of) {
-  std::set<std::string> seen;
-  std::vector<std::string> shown;
-  for (const Examination* each : told) {
-    const std::string value = value_of(each->info);
-    if (seen.insert(value).second) shown.push_back(value + " (" + each->server + ")");
-  }
-  return shown.size() < 2 ? "" : absl::StrJoin(shown, ", ");
-}
-
-std::string SettingOf(const GetServerInfoResponse& info, const std::string& key) {
-  const auto found = info.store().settings().find(key);
-  return found == info.store().settings().end() ? "" : found->second;
-}
-
-Examination Examine(const Service& service, const std::string& server) {
-  Examination examined{.server = server, .is_encrypted = client::UsesTls(server, service.tls)};
-  Service alone = service;
-  alone.servers = {server};
-  auto connection = AdminConnection::Connect(alone);
-  examined.reached = connection.status();
-  if (!connection.ok()) {
-    examined.tls_problem = FindTlsProblem(server, service.tls);
-    return examined;
-  }
-  grpc::health::v1::HealthCheckResponse health;
-  const auto stub = grpc::health::v1::Health::NewStub(connection->channel());
-  examined.reached = connection->Call(
-      [&](grpc::ClientContext& context) { return stub->Check(&context, {}, &health); });
-  examined.is_serving = health.status() == grpc::health::v1::HealthCheckResponse::SERVING;
-  if (!examined.reached.ok()) return examined;
-  examined.asked = HostTime();
-  auto info = AskServerInfo(*connection);
-  examined.answered = HostTime();
-  examined.told = info.status();
-  if (info.ok()) examined.info = *std::move(info);
-  return examined;
-}
-
-}  // namespace
-
 std::vector<Finding> Judge(const Examination& examined, const std::string& version) {
   Chart chart(examined.server);
   JudgeConnection(examined, chart);
@@ -297,6 +265,7 @@ std::vector<Finding> Judge(const Examination& examined, const std::string& versi
   }
   JudgeVersions(examined.info, version, chart);
   JudgeClocks(examined, chart);
+  JudgeStoreClock(examined.info.store(), chart);
   JudgeStore(examined.info.store(), chart);
   JudgeCertificates(examined.info, chart);
   JudgePolicy(examined.info, chart);
@@ -340,41 +309,6 @@ std::vector<Finding> Compare(const std::vector<Examination>& examined) {
         {Severity::kOk, "", "servers", "they agree about store, versions and settings"});
   }
   return findings;
-}
-
-Report ReportOf(const std::vector<Finding>& findings) {
-  const auto count = [&](Severity severity) {
-    return std::count_if(findings.begin(), findings.end(),
-                         [&](const Finding& each) { return each.severity == severity; });
-  };
-  const int64_t errors = count(Severity::kError);
-  const int64_t warnings = count(Severity::kWarning);
-  std::string text;
-  std::vector<JsonObject> shown;
-  const std::string* server = nullptr;
-  for (const Finding& finding : findings) {
-    if (server == nullptr || *server != finding.server) {
-      absl::StrAppend(&text, finding.server.empty() ? "all servers" : finding.server, "\n");
-    }
-    server = &finding.server;
-    std::string word = WordOf(finding.severity);
-    word.resize(sizeof("warning"), ' ');
-    absl::StrAppend(&text, "  ", word, finding.check, ": ", finding.text, "\n");
-    shown.emplace_back()
-        .Set("server", finding.server)
-        .Set("check", finding.check)
-        .Set("severity", WordOf(finding.severity))
-        .Set("message", finding.text);
-  }
-  absl::StrAppend(&text, errors + warnings == 0
-                             ? "all is well"
-                             : absl::StrCat("errors: ", errors, ", warnings: ", warnings));
-  const ExitCode code = errors > 0     ? ExitCode::kSick
-                        : warnings > 0 ? ExitCode::kWarned
-                                       : ExitCode::kDone;
-  Report report(errors > 0 ? "errors" : warnings > 0 ? "warnings" : "well", code, text);
-  report.json.Set("errors", errors).Set("warnings", warnings).Set("findings", shown);
-  return report;
 }
 
 Report Doctor(const Service& service, const std::string& version) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "cli/arguments.h"
+#include "cli/findings.h"
 #include "cli/report.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
 
@@ -29,21 +30,16 @@ struct Examination {
   absl::Time answered;
 };
 
-struct Finding {
-  enum class Severity { kOk, kNote, kWarning, kError } severity = Severity::kOk;
-  std::string server;  // Empty: about all of them.
-  std::string check;   // One of the names in docs/reference/cli.md.
-  std::string text;    // What is wrong and what to do, in one line.
-};
-
 // What the examination shows. `version`: of this program.
 std::vector<Finding> Judge(const Examination& examined, const std::string& version);
 
 // What the daemons do not have in common and should. Nothing for a single one.
 std::vector<Finding> Compare(const std::vector<Examination>& examined);
 
-// Exit code 0: all is well; 1: there are warnings; 2: there are errors.
-Report ReportOf(const std::vector<Finding>& findings);
+// What a daemon tells of its store: whether it can be reached, whether it grants, its settings.
+void JudgeStore(const admin::v1::StoreInfo& store, Chart& chart);
+// Whether the store's clock agrees with the daemon's. Nothing if the store does not tell.
+void JudgeStoreClock(const admin::v1::StoreInfo& store, Chart& chart);
 
 // Requires: CheckService(service) is OK.
 Report Doctor(const Service& service, const std::string& version);

@@ -65,6 +65,9 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"health", "Exit codes: 0 serving, 69 not serving or unavailable."},
     {"info", "Exit codes: 0 shown, 69 unavailable, 77 not allowed (it needs the right admin)."},
     {"doctor", "Exit codes: 0 all is well, 1 there are warnings, 2 there are errors."},
+    {"backup-check",
+     "Exit codes: 0 all is well, 1 there are warnings, 2 there are errors, 69 unavailable, 77 not\n"
+     "allowed (it needs the right admin, and list and inspect for all locks)."},
     {"whoami", "Exit codes: 0 shown, 69 unavailable, 77 the credentials are rejected."},
     {"can",
      "Exit codes: 0 allowed, 69 unavailable, 77 not allowed, or the credentials are rejected."},

@@ -17,7 +17,7 @@ namespace lockkeeper::cli {
 enum class ExitCode {
   kDone = 0,
   kOther = 1,
-  kWarned = 1,  // Of doctor, as the next.
+  kWarned = 1,  // Of doctor and backup-check, as the next.
   kSick = 2,
   kUsage = 64,
   kBadField = 65,

@@ -8,12 +8,14 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/load/figures.h"
 #include "bench/machine.h"
 #include "bench/report.h"
 #include "bench/servers.h"
+#include "bench/sizes.h"
 
 namespace lockkeeper::bench {
 namespace {
@@ -91,7 +93,24 @@ void Run(const Options& options) {
   if (!file.flush()) throw std::runtime_error("cannot write " + options.json);
 }
 
+// The words behind `sizes`.
+int MainOfSizes(int argc, char** argv) {
+  SizesOptions options;
+  CLI::App app("Measures what one of each costs", "./dev bench sizes");
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--seconds", options.seconds, "For each load in each round")
+      ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
+  app.add_option("--share", options.share, "Of the usual number of things")
+      ->check(CLI::Range(0.0001, 10.0))
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  MeasureSizes(options);
+  return 0;
+}
+
 int Main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "sizes") return MainOfSizes(argc - 1, argv + 1);
   Options options;
   CLI::App app("Measures lockkeeper beside its peers", "./dev bench");
   app.add_option("--json", options.json, "Write the figures there too")->type_name("FILE");

@@ -7,6 +7,7 @@
 
 #include "core/types.h"
 #include "support/clock/boot_nanos.h"
+#include "support/rpc/error_reason.h"
 #include "support/rpc/lock_requests.h"
 
 namespace lockkeeper::histories {
@@ -74,7 +75,10 @@ template <typename Response>
 Actor::Outcome Actor::End(int operation, const Answer<Response>& answer, Answered answered) {
   const bool definite = std::ranges::find(kDefinite, answer.reason) != std::end(kDefinite);
   if (!answer.ok()) {
-    answered = {.outcome = definite ? "fail" : "unknown", .reason = answer.reason};
+    answered = {.outcome = definite ? "fail" : "unknown",
+                .reason = answer.reason == support::kNoDetails
+                              ? "code " + std::to_string(answer.status.error_code())
+                              : answer.reason};
   } else if (answered.outcome.empty()) {
     answered.outcome = "ok";
   }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "histories/failovers.h"
 
-#include <google/protobuf/util/time_util.h>
-
-#include <algorithm>
-#include <atomic>
-#include <deque>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "histories/holder.h"
 #include "redis/cluster/slot.h"
 #include "support/rpc/lock_client.h"
 #include "support/rpc/lock_requests.h"
@@ -23,98 +19,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kPatience{60'000};
 constexpr milliseconds kBetweenTries{20};
-constexpr milliseconds kBetweenExtends{200};
 constexpr milliseconds kCallLimit{1'000};
-// What a client takes off: 1 % and 50 ms.
-constexpr int kMarginShare = 100;
-constexpr milliseconds kMargin{50};
 // Writes that the next primary has not got.
 constexpr milliseconds kLostWrites{1'000};
-
-// Holds one lock by extends, at any daemon that answers, and proves the lease again after a loss.
-// If no daemon can extend it before its end, it is over, and the holder begins anew.
-class Holder {
- public:
-  static constexpr const char* kLock = "held through failovers";
-
-  explicit Holder(Scene& scene) : ttl_(scene.longest_ttl()) {
-    for (size_t i = 0; i < scene.daemons(); ++i) {
-      daemons_.emplace_back(scene.daemon_gate(i).address(), kCallLimit);
-    }
-    thread_ = std::thread([this] { Hold(); });
-  }
-  ~Holder() { Stop(); }
-  Holder(const Holder&) = delete;
-  Holder& operator=(const Holder&) = delete;
-
-  // Ends leases that began before, too.
-  void Stop() {
-    stopping_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-
-  // After Stop(): leases that came to their end because no daemon could extend them, and why one
-  // was lost before its end. Empty: none was.
-  int ended() const { return ended_; }
-  const std::string& problem() const { return problem_; }
-
- private:
-  void Hold() {
-    for (size_t i = 0; !stopping_ && problem_.empty(); i = (i + 1) % daemons_.size()) {
-      const bool done = token_ == 0 ? Acquire(daemons_[i]) : Extend(daemons_[i]);
-      std::this_thread::sleep_for(done ? kBetweenExtends : kBetweenTries);
-    }
-  }
-
-  bool Acquire(support::LockClient& daemon) {
-    const auto sent = Clock::now();
-    const auto answer = daemon.Acquire(support::AcquireOf(kLock, id_, ttl_));
-    if (!answer.response.has_lease()) return false;
-    const int64_t token = answer.response.lease().fencing_token();
-    if (token <= last_token_) problem_ = "a token fell";
-    token_ = last_token_ = token;
-    Take(answer.response.lease(), sent);
-    return true;
-  }
-
-  bool Extend(support::LockClient& daemon) {
-    auto request = support::ExtendOf(kLock, id_);
-    request.set_fencing_token(token_);
-    request.set_reassertion(proof_);
-    const auto sent = Clock::now();
-    const auto answer = daemon.Extend(request);
-    if (answer.ok()) {
-      if (answer.response.lease().fencing_token() != token_) problem_ = "it has another token";
-      Take(answer.response.lease(), sent);
-      return true;
-    }
-    if (answer.reason != "LEASE_LOST") return false;
-    if (Clock::now() < end_) problem_ = answer.status.error_message();
-    ++ended_;
-    id_ = support::NewLeaseId();
-    token_ = 0;
-    return false;
-  }
-
-  void Take(const v1::Lease& lease, Clock::time_point sent) {
-    proof_ = lease.reassertion();
-    const auto left = milliseconds(
-        google::protobuf::util::TimeUtil::DurationToMilliseconds(lease.remaining_ttl()));
-    end_ = std::max(end_, sent + left - left / kMarginShare - kMargin);
-  }
-
-  const milliseconds ttl_;
-  std::string id_ = support::NewLeaseId();
-  std::deque<support::LockClient> daemons_;
-  int64_t token_ = 0;  // 0: it has no lease.
-  int64_t last_token_ = 0;
-  std::string proof_;
-  Clock::time_point end_;  // As a client counts it.
-  int ended_ = 0;
-  std::string problem_;
-  std::atomic<bool> stopping_ = false;
-  std::thread thread_;
-};
 
 class SentinelFailovers final : public Failovers {
  public:
@@ -228,7 +135,7 @@ Failovers::Failovers(Scene& scene, Journal& journal, uint64_t seed)
 
 FailoverReport Failovers::Run(int count) {
   FailoverReport report;
-  Holder holder(scene_);
+  Holder holder(scene_, scene_.longest_ttl());
   for (; report.failovers < count; ++report.failovers) {
     FailOver();
     report.until_granted.push_back(AwaitGrant());

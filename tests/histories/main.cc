@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // histories --checker PROGRAM [--minutes N | --runs N] [--run-seconds N] [--seed S]
-// [--output FOLDER] [--without FAULT...] [--failovers N] [--keep] [--daemon PROGRAM]: runs of a
-// Redis, daemons and clients as processes, with faults; or one run of a primary, replicas and
-// Sentinels with so many failovers. Each leaves a history that the checker accepts or refuses. Exit
-// code 0 only if all were accepted, and the lease that is held through the failovers was kept.
+// [--output FOLDER] [--without FAULT...] [--failovers N | --roll] [--keep] [--daemon PROGRAM]
+// [--former-daemon PROGRAM]: runs of a Redis, daemons and clients as processes, with faults; or
+// with so many failovers of a primary with replicas and Sentinels; or with daemons that come, are
+// replaced by those of another build, and go. Each leaves a history that the checker accepts or
+// refuses. Exit code 0 only if all were accepted, the lease that is held through the failovers was
+// kept, and nobody noticed the rolls.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -13,30 +15,49 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "histories/failovers.h"
 #include "histories/faults.h"
+#include "histories/rolls.h"
 #include "histories/scene.h"
 
 namespace {
 
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
+using lockkeeper::histories::DaemonBuild;
 using lockkeeper::histories::FailoverReport;
 using lockkeeper::histories::FaultOptions;
 using lockkeeper::histories::Faults;
 using lockkeeper::histories::Journal;
 using lockkeeper::histories::MakeFailovers;
+using lockkeeper::histories::ReasonsIn;
+using lockkeeper::histories::RollReport;
+using lockkeeper::histories::Rolls;
 using lockkeeper::histories::Scene;
+using lockkeeper::histories::SceneOptions;
 using lockkeeper::histories::StoreKind;
 
 constexpr seconds kQuietBegin{1};
 constexpr seconds kQuietEnd{4};  // Longer than the longest quarantine.
 constexpr std::chrono::minutes kCheckLimit{10};
+constexpr int kRolledDaemons = 4;
+// Of a former build that is the same program: settings that change what daemons write, and when it
+// is forgotten.
+const std::vector<std::pair<std::string, std::string>> kOtherSettings = {
+    {"LOCKKEEPERD_STORE_RECORD_RETENTION", "12h"},
+    {"LOCKKEEPERD_STORE_ASSURANCE", "fsynced"},
+    {"LOCKKEEPERD_LEASE_MAX_TTL", "15s"}};
+// Of a run in which nothing is lost: leases may be longer than elsewhere.
+const std::pair<std::string, std::string> kMaxTtlOfRolls = {"LOCKKEEPERD_LEASE_MAX_TTL", "20s"};
 
 struct Options {
   std::string checker;
@@ -49,6 +70,8 @@ struct Options {
   std::set<std::string> without;
   int failovers = 0;     // 0: faults of one Redis.
   bool cluster = false;  // They are those of a Cluster.
+  bool roll = false;
+  std::string former_daemon;  // Empty: the same program with kOtherSettings.
   std::string assurance = "primary";
   bool keep = false;
 };
@@ -79,48 +102,104 @@ bool Tell(FailoverReport report) {
   return false;
 }
 
+// Tells how a roll went, and what failed that nobody had to notice. Whether nobody did.
+bool Tell(const RollReport& report, const std::vector<std::string>& histories) {
+  std::vector<std::string> unexpected;
+  const std::map<std::string, int> reasons = ReasonsIn(histories, unexpected);
+  std::cout << report.started << " daemons started, " << report.drained
+            << " drained, the slowest in " << report.longest_drain.count() << " ms\n"
+            << report.users.locks << " locks of users; the longest call without a wait took "
+            << report.users.slowest_call.count() << " ms; retried by clients:";
+  for (const auto& [error, count] : report.users.hidden) {
+    std::cout << " " << count << " x [" << error << "]";
+  }
+  std::cout << "\nretried by the holder:";
+  for (const auto& [error, count] : report.holder_failures) {
+    std::cout << " " << count << " x [" << error << "]";
+  }
+  std::cout << "\nreasons in the histories:";
+  for (const auto& [reason, count] : reasons) std::cout << " " << reason << " " << count;
+  std::cout << "\n";
+  if (!report.refusal.empty()) {
+    std::cout << "the former build refuses what it cannot read: " << report.refusal << "\n";
+  }
+  for (const std::string& problem : report.problems) std::cout << "PROBLEM: " << problem << "\n";
+  for (const std::string& reason : unexpected) std::cout << "PROBLEM: " << reason << " answered\n";
+  return report.problems.empty() && unexpected.empty();
+}
+
+SceneOptions SceneOf(const Options& options, const std::string& folder) {
+  const std::string daemon = std::filesystem::absolute(options.daemon);
+  SceneOptions scene{.store = StoreKind::kOneRedis,
+                     .builds = {{.program = daemon}},
+                     .client_program = HISTORY_CLIENT_PROGRAM,
+                     .output = folder};
+  if (options.roll) {
+    const std::string& former = options.former_daemon;
+    scene.daemons = kRolledDaemons;
+    scene.builds.push_back(former.empty()
+                               ? DaemonBuild{daemon, kOtherSettings}
+                               : DaemonBuild{std::filesystem::absolute(former), {kMaxTtlOfRolls}});
+  } else if (options.failovers > 0) {
+    scene.store = options.cluster ? StoreKind::kCluster : StoreKind::kSentinels;
+  }
+  if (options.roll) scene.builds[0].settings.push_back(kMaxTtlOfRolls);
+  if (options.assurance != "primary") {
+    scene.builds[0].settings.emplace_back("LOCKKEEPERD_STORE_ASSURANCE", options.assurance);
+  }
+  return scene;
+}
+
+// What happens to the scene, from its first daemon on. Whether it went as it has to.
+bool LetHappen(const Options& options, bool forgetting, lockkeeper::support::Random& random,
+               Scene& scene, Journal& journal, std::optional<RollReport>& rolled) {
+  if (options.roll) {
+    Rolls rolls(scene, journal, options.former_daemon.empty(), random.Bits());
+    rolls.Begin();
+    scene.StartClients();
+    rolled = rolls.Run();
+    return true;
+  }
+  scene.StartDaemons();
+  scene.StartClients();
+  const auto end = Clock::now() + seconds(options.run_seconds);
+  std::this_thread::sleep_for(kQuietBegin);
+  if (options.failovers > 0) {
+    return Tell(MakeFailovers(scene, journal, random.Bits())->Run(options.failovers));
+  }
+  Faults faults(scene, journal, {forgetting, options.without}, random.Bits());
+  faults.RunUntil(end - kQuietEnd);
+  std::this_thread::sleep_until(end);
+  return true;
+}
+
 bool Run(const Options& options, uint64_t seed) {
   lockkeeper::support::Random random(seed);
   const bool forgetting = seed % 2 == 0;  // So that two runs are one of each kind.
-  const bool fails_over = options.failovers > 0;
   bool kept = true;
+  std::optional<RollReport> rolled;
   const std::string folder = options.output + "/" + std::to_string(seed);
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   std::cout << "seed " << seed
-            << (fails_over   ? ", the store fails over: "
-                : forgetting ? ", the store forgets: "
-                             : ": ")
+            << (options.roll            ? ", daemons come and go: "
+                : options.failovers > 0 ? ", the store fails over: "
+                : forgetting            ? ", the store forgets: "
+                                        : ": ")
             << std::flush;
 
   std::vector<std::string> histories = {folder + "/faults.jsonl"};
   {
-    Scene scene({.store = !fails_over       ? StoreKind::kOneRedis
-                          : options.cluster ? StoreKind::kCluster
-                                            : StoreKind::kSentinels,
-                 .daemon_program = std::filesystem::absolute(options.daemon),
-                 .client_program = HISTORY_CLIENT_PROGRAM,
-                 .output = folder,
-                 .assurance = options.assurance},
-                random.Bits());
+    Scene scene(SceneOf(options, folder), random.Bits());
     Journal journal(histories[0]);
-    scene.StartDaemons();
-    scene.StartClients();
-    const auto end = Clock::now() + seconds(options.run_seconds);
-    std::this_thread::sleep_for(kQuietBegin);
-    if (fails_over) {
-      kept = Tell(MakeFailovers(scene, journal, random.Bits())->Run(options.failovers));
-    } else {
-      Faults faults(scene, journal, {forgetting, options.without}, random.Bits());
-      faults.RunUntil(end - kQuietEnd);
-      std::this_thread::sleep_until(end);
-    }
+    kept = LetHappen(options, forgetting, random, scene, journal, rolled);
     scene.StopClients();
     for (const std::string& history : scene.histories()) {
       // A client that was killed at once has asked nothing.
       if (std::filesystem::exists(history)) histories.push_back(history);
     }
   }
+  if (rolled) kept = Tell(*rolled, histories);
   const bool accepted = Accepts(options, folder, histories) && kept;
   if (accepted && !options.keep) std::filesystem::remove_all(folder);
   if (!accepted) std::cout << "histories and logs: " << folder << "\n";
@@ -156,6 +235,11 @@ int Main(int argc, char** argv) {
   app.add_flag("--cluster", options.cluster,
                "Failovers of the primaries of a Redis Cluster instead")
       ->needs("--failovers");
+  app.add_flag("--roll", options.roll,
+               "Daemons come, are replaced by those of another build, and go, instead")
+      ->excludes("--failovers");
+  app.add_option("--former-daemon", options.former_daemon, "The lockkeeperd of that other build")
+      ->needs("--roll");
   app.add_option("--assurance", options.assurance, "store.assurance of the daemons");
   app.add_flag("--keep", options.keep, "Keep histories that were accepted");
   CLI11_PARSE(app, argc, argv);

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -68,24 +69,29 @@ std::string Scene::DaemonSocket(size_t i) const {
   return directory_.Path("daemon" + std::to_string(i));
 }
 
-void Scene::StartDaemon(size_t i) {
-  daemons_[i].process = std::make_unique<support::DaemonProcess>(support::DaemonProcessOptions{
-      .program = options_.daemon_program,
-      .arguments = {"--redis", StoreUrl(i), "--listen", "unix:" + DaemonSocket(i), "--http-listen",
-                    ""},
-      .environment = {{"LOCKKEEPERD_STORE_RECORD_RETENTION", "24h"},
-                      {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "3s"},
-                      {"LOCKKEEPERD_LEASE_MAX_TTL", redis_ ? "3s" : "5s"},
-                      {"LOCKKEEPERD_STORE_ASSURANCE", options_.assurance},
-                      {"LOCKKEEPERD_DRAIN_TIMEOUT", "2s"}}});
+void Scene::StartDaemon(size_t i, size_t build) {
+  const DaemonBuild& chosen = options_.builds[build];
+  std::map<std::string, std::string> settings = {
+      {"LOCKKEEPERD_STORE_RECORD_RETENTION", "24h"},
+      {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "3s"},
+      {"LOCKKEEPERD_LEASE_MAX_TTL", redis_ ? "3s" : "5s"},
+      {"LOCKKEEPERD_DRAIN_TIMEOUT", "2s"}};
+  for (const auto& [variable, value] : chosen.settings) settings[variable] = value;
+  daemons_[i].process = std::make_unique<support::DaemonProcess>(
+      support::DaemonProcessOptions{.program = chosen.program,
+                                    .arguments = {"--redis", StoreUrl(i), "--listen",
+                                                  "unix:" + DaemonSocket(i), "--http-listen", ""},
+                                    .environment = {settings.begin(), settings.end()}});
 }
 
 void Scene::StartDaemons() {
   for (size_t i = 0; i < daemons_.size(); ++i) StartDaemon(i);
-  for (size_t i = 0; i < daemons_.size(); ++i) {
-    daemon(i).WaitUntilReady();
-    GrantLongestLease(i);
-  }
+  for (size_t i = 0; i < daemons_.size(); ++i) AwaitDaemon(i);
+}
+
+void Scene::AwaitDaemon(size_t i) {
+  daemon(i).WaitUntilReady();
+  GrantLongestLease(i);
 }
 
 void Scene::GrantLongestLease(size_t i) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "histories/journal.h"
@@ -25,12 +26,17 @@ namespace lockkeeper::histories {
 
 enum class StoreKind { kOneRedis, kSentinels, kCluster };
 
+// A program that a daemon can be, with settings besides those of the scene, which they overrule.
+struct DaemonBuild {
+  std::string program;
+  std::vector<std::pair<std::string, std::string>> settings;  // By their environment variables.
+};
+
 struct SceneOptions {
   StoreKind store = StoreKind::kOneRedis;
-  std::string daemon_program;
+  std::vector<DaemonBuild> builds;  // At least one.
   std::string client_program;
-  std::string output;                 // Folder that gets histories and logs.
-  std::string assurance = "primary";  // store.assurance.
+  std::string output;  // Folder that gets histories and logs.
   int daemons = 3;
   int clients = 3;  // Processes.
   int actors = 12;  // In each of them.
@@ -52,6 +58,7 @@ class Scene {
 
   // Waits until they are ready, and know how long leases can be here.
   void StartDaemons();
+  void AwaitDaemon(size_t i);
   void StartClients();
   // Ends them with SIGTERM.
   void StopClients();
@@ -70,7 +77,7 @@ class Scene {
   StoreKind store() const { return options_.store; }
   support::ServerClock& clock() { return clock_; }
 
-  void StartDaemon(size_t i);
+  void StartDaemon(size_t i, size_t build = 0);
   // SIGKILL, or SIGTERM and the time that it needs.
   void KillDaemon(size_t i);
   void DrainDaemon(size_t i);

@@ -5,34 +5,18 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
-#include <random>
+#include <memory>
+#include <stdexcept>
 #include <string>
-#include <vector>
+#include <utility>
 
+#include "bench/load/waiters.h"
 #include "bench/load/watch.h"
-#include "core/types.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
 
 namespace lockkeeper::bench {
 namespace {
-
-constexpr int kTtlSeconds = 600;  // The daemon has to allow it: nothing is extended here.
-constexpr int kWaitSeconds = 600;
-constexpr std::chrono::seconds kPatience{60};
-
-v1::AcquireRequest AcquireOf(const std::string& name) {
-  std::random_device random;
-  const auto bits = [&random] { return (uint64_t{random()} << 32) | random(); };
-  v1::AcquireRequest request;
-  request.set_name(name);
-  request.set_lease_id(std::string(core::LeaseId::FromBits(bits(), bits()).digits()));
-  request.set_owner("bench");
-  request.mutable_ttl()->set_seconds(kTtlSeconds);
-  return request;
-}
 
 void Require(const grpc::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.error_message());
@@ -56,48 +40,6 @@ class Caller {
   std::unique_ptr<v1::LockService::Stub> locks_;
 };
 
-// Who claims the lock when it is a waiter's turn.
-enum class Claims { kDaemon, kWe };
-
-// A waiter's turn has come.
-struct Granted {
-  v1::Lease lease;
-  SteadyClock::time_point at;
-};
-
-// Thread-safety: not thread-safe.
-class Waiters {
- public:
-  Waiters(const std::string& address, size_t connections);
-  ~Waiters();
-  Waiters(const Waiters&) = delete;
-  Waiters& operator=(const Waiters&) = delete;
-
-  void Start(const std::string& name, Claims claims);
-
-  // Waits for the next waiter whose turn has come. Errors: throws std::runtime_error if one was
-  // answered something else, or nobody's turn comes.
-  Granted Next();
-
-  // All that still wait give up; returns when their calls are over.
-  void Leave();
-
- private:
-  struct Call;
-
-  void OnAnswer(Call& call, const grpc::Status& status);
-
-  std::vector<std::unique_ptr<v1::LockService::Stub>> stubs_;
-  std::deque<Call> calls_;
-
-  std::mutex mutex_;  // Guards the rest.
-  std::condition_variable changed_;
-  std::deque<Granted> granted_;
-  std::string problem_;
-  size_t over_ = 0;
-  bool leaving_ = false;
-};
-
 Caller::Caller(const std::string& address) {
   locks_ = v1::LockService::NewStub(ConnectAlone(address));
 }
@@ -105,7 +47,7 @@ Caller::Caller(const std::string& address) {
 v1::Lease Caller::Acquire(const std::string& name) {
   grpc::ClientContext context;
   v1::AcquireResponse response;
-  Require(locks_->Acquire(&context, AcquireOf(name), &response));
+  Require(locks_->Acquire(&context, LongAcquireOf(name), &response));
   if (!response.has_lease()) throw std::runtime_error("a lock was not granted");
   return std::move(*response.mutable_lease());
 }
@@ -128,62 +70,6 @@ void Caller::Claim(const v1::Lease& lease) {
   v1::ExtendResponse response;
   Require(locks_->Extend(&context, request, &response));
   if (response.lease().offered()) throw std::runtime_error("an offer was not claimed");
-}
-
-struct Waiters::Call {
-  grpc::ClientContext context;
-  v1::AcquireRequest request;
-  v1::AcquireResponse response;
-};
-
-Waiters::Waiters(const std::string& address, size_t connections) {
-  for (size_t i = 0; i < connections; ++i) {
-    stubs_.push_back(v1::LockService::NewStub(ConnectAlone(address)));
-  }
-}
-
-Waiters::~Waiters() { Leave(); }
-
-void Waiters::Start(const std::string& name, Claims claims) {
-  v1::LockService::Stub& stub = *stubs_[calls_.size() % stubs_.size()];
-  Call& call = calls_.emplace_back();
-  call.request = AcquireOf(name);
-  call.request.mutable_wait_timeout()->set_seconds(kWaitSeconds);
-  call.request.set_confirm(claims == Claims::kWe);
-  stub.async()->Acquire(&call.context, &call.request, &call.response,
-                        [this, &call](const grpc::Status& status) { OnAnswer(call, status); });
-}
-
-void Waiters::OnAnswer(Call& call, const grpc::Status& status) {
-  const auto now = SteadyClock::now();
-  const std::lock_guard lock(mutex_);
-  ++over_;
-  if (status.ok() && call.response.has_lease()) {
-    granted_.push_back({std::move(*call.response.mutable_lease()), now});
-  } else if (!leaving_) {
-    problem_ = status.ok() ? "a waiter was not granted the lock" : status.error_message();
-  }
-  changed_.notify_all();
-}
-
-Granted Waiters::Next() {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, kPatience, [this] { return !granted_.empty() || !problem_.empty(); });
-  if (!problem_.empty()) throw std::runtime_error(problem_);
-  if (granted_.empty()) throw std::runtime_error("nobody's turn comes");
-  Granted next = std::move(granted_.front());
-  granted_.pop_front();
-  return next;
-}
-
-void Waiters::Leave() {
-  {
-    const std::lock_guard lock(mutex_);
-    leaving_ = true;
-  }
-  for (Call& call : calls_) call.context.TryCancel();
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return over_ == calls_.size(); });
 }
 
 constexpr size_t kRoundTrips = 200;

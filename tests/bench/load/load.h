@@ -30,6 +30,7 @@ void AddUnary(CLI::App& app);    // Acquire and release, or echoes, in unary cal
 void AddEtcd(CLI::App& app);     // Lock and unlock of etcd.
 void AddSession(CLI::App& app);  // Acquire and release in sessions.
 void AddHeld(CLI::App& app);     // Leases kept by heartbeat, and waiters, of sessions.
+void AddSizes(CLI::App& app);    // Memory of one more of something.
 void AddLine(CLI::App& app);     // Waiters of unary calls, and hand-overs.
 void AddRedis(CLI::App& app);    // The scripts straight on a Redis.
 void AddFlood(CLI::App& app);    // One client beside another that attacks.

@@ -7,7 +7,8 @@ int main(int argc, char** argv) {
   CLI::App app("Puts a load on a server, and prints what it measures");
   app.require_subcommand(1);
   using namespace lockkeeper::bench;
-  for (const auto add : {AddUnary, AddEtcd, AddSession, AddHeld, AddLine, AddRedis, AddFlood}) {
+  for (const auto add :
+       {AddUnary, AddEtcd, AddSession, AddHeld, AddSizes, AddLine, AddRedis, AddFlood}) {
     add(app);
   }
   return ProgramMain("bench_load", [&] {

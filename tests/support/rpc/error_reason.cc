@@ -9,7 +9,7 @@ namespace lockkeeper::support {
 std::string ReasonOf(const grpc::Status& status) {
   google::rpc::Status details;
   if (status.error_details().empty() || !details.ParseFromString(status.error_details())) {
-    return "no details";
+    return kNoDetails;
   }
   google::rpc::ErrorInfo info;
   for (const auto& any : details.details()) {

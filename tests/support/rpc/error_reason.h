@@ -9,7 +9,10 @@
 
 namespace lockkeeper::support {
 
-// "LEASE_LOST"; "no details" or "no ErrorInfo" if it is not there.
+// Of an error that gRPC itself made.
+inline constexpr char kNoDetails[] = "no details";
+
+// "LEASE_LOST"; kNoDetails or "no ErrorInfo" if it is not there.
 std::string ReasonOf(const grpc::Status& status);
 
 // The first field that a BadRequest names; empty if there is none.

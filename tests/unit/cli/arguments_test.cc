@@ -238,9 +238,10 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
 }
 
 TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
-  for (const char* command : {"acquire", "extend", "release", "fence", "get", "is-held", "list",
-                              "who", "top", "force-release", "end-quarantine", "drain", "health",
-                              "info", "doctor", "whoami", "can", "token", "run"}) {
+  for (const char* command : {"acquire",        "extend", "release", "fence", "get",
+                              "is-held",        "list",   "who",     "top",   "force-release",
+                              "end-quarantine", "drain",  "health",  "info",  "doctor",
+                              "backup-check",   "whoami", "can",     "token", "run"}) {
     const std::string help = HelpOf({command, "--help"});
     for (const char* part :
          {"--server ADDRESS", "--output FORMAT", "--timeout DURATION", "--quiet", "Exit codes: "}) {
