@@ -21,6 +21,8 @@ NO_METRIC = re.compile(r"lockkeeper_(fence|fenced|resource|proto|client|core|red
 NO_VARIABLE = {"LOCKKEEPERD_SERVICE_HOST", "LOCKKEEPERD_REDIS_PASSWORD_FILE"}
 WITHOUT_DOTTED = ("docs/guides/", "docs/adr/")
 FILE_ENDS = {"md", "sh", "cc", "h", "lua", "yaml", "json", "py", "proto", "txt", "log", "sock", "service", "rdb"}
+# Attributes of spans, which OpenTelemetry names.
+ATTRIBUTES = {"rpc.system", "rpc.service", "rpc.method"}
 
 
 def run(*command):
@@ -115,7 +117,7 @@ def problems(text, is_block, page=""):
         if match := re.fullmatch(r"([a-z]+)\.([a-z_]+)(:.*)?", text):
             name = f"{match[1]}.{match[2]}"
             is_ours = match[1] in SECTIONS | AREAS and match[2] not in FILE_ENDS
-            if is_ours and name not in SETTINGS | EVENTS:
+            if is_ours and name not in SETTINGS | EVENTS | ATTRIBUTES:
                 yield f"{name} is neither a setting nor a log event"
     for name in re.findall(r"(?:^|[ (])\./dev ([a-z]+)", text):
         if name not in DEV:
