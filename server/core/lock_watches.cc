@@ -37,10 +37,13 @@ LockWatches::LockWatches(std::string daemon_id, AdminStore& admin, WatchExchange
 
 LockWatches::~LockWatches() { *alive_ = false; }
 
+bool LockWatches::IsWatchedHere(std::string_view lock_name) const {
+  return std::any_of(watches_.begin(), watches_.end(),
+                     [&](const Watch& watch) { return watch.filter.Matches(lock_name); });
+}
+
 bool LockWatches::IsWatched(std::string_view lock_name) const {
-  for (const Watch& watch : watches_) {
-    if (watch.filter.Matches(lock_name)) return true;
-  }
+  if (IsWatchedHere(lock_name)) return true;
   for (const auto& [id, receiver] : receivers_) {
     if (Matches(receiver.filters, lock_name)) return true;
   }
@@ -58,7 +61,7 @@ WatchFilters LockWatches::Filters() const {
 
 void LockWatches::OnEvent(LockEvent event) {
   Queue(event);
-  if (Matches(Filters(), event.name)) leases_.Take(std::move(event));
+  if (IsWatchedHere(event.name)) leases_.Take(std::move(event));
 }
 
 void LockWatches::Tell(const LockEvent& event) {
@@ -192,9 +195,8 @@ void LockWatches::OnBatch(EventBatch batch) {
   // A Cluster brings each message once for each of its primaries.
   const size_t known = std::min<size_t>(sender.next - batch.first, batch.events.size());
   sender.next = std::max<uint64_t>(sender.next, batch.first + batch.events.size());
-  const WatchFilters filters = Filters();
   for (size_t i = known; i < batch.events.size(); ++i) {
-    if (Matches(filters, batch.events[i].name)) leases_.Take(std::move(batch.events[i]));
+    if (IsWatchedHere(batch.events[i].name)) leases_.Take(std::move(batch.events[i]));
   }
   if (batch.last) senders_.erase(found);
   StartThoseThatCan();

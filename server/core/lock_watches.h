@@ -102,6 +102,7 @@ class LockWatches : private WatchExchangeListener {
   using Receivers = std::unordered_map<std::string, Receiver>;
 
   bool IsWatched(std::string_view lock_name) const;
+  bool IsWatchedHere(std::string_view lock_name) const;
   WatchFilters Filters() const;
   void Tell(const LockEvent& event);
   void TellGap(GapReason reason, int64_t missed);

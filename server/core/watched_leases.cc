@@ -8,7 +8,7 @@
 namespace lockkeeper::core {
 namespace {
 
-// A lease that has ended is kept for so long: news of it may come late from another daemon.
+// A lease that has expired is kept for so long: the grant that follows tells of it again.
 constexpr Millis kKeptAfterEnd{5'000};
 // After a lease's end, so that the store has seen it end, too.
 constexpr Millis kEndMargin{20};
@@ -92,15 +92,17 @@ void WatchedLeases::TakeEnd(LockEvent event) {
   const auto found = locks_.find(event.name);
   if (found == locks_.end()) return tell_(event);
   Lock& lock = found->second;
-  const bool is_forced = event.kind == LockEventKind::kForced;
-  for (Lease* const lease : {&lock.newest, &lock.former}) {
-    const bool is_this =
-        is_forced ? event.token > lease->token : event.lease == lease->number || lease->number == 0;
-    if (!is_this || lease->token.value == 0) continue;
-    Complete(event, *lease);
-    lease->has_ended = true;
-    if (lease == &lock.newest) LookAt(*found, clock_.Now() + kKeptAfterEnd);
-    break;
+  const auto is_of = [&](const Lease& lease) {
+    if (lease.token.value == 0) return false;
+    return event.kind == LockEventKind::kForced ? event.token > lease.token
+                                                : event.lease == lease.number || lease.number == 0;
+  };
+  if (is_of(lock.newest)) {
+    Complete(event, lock.newest);
+    Forget(found);
+  } else if (is_of(lock.former)) {
+    Complete(event, lock.former);
+    lock.former.has_ended = true;
   }
   tell_(event);
 }

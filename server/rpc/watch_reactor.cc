@@ -66,12 +66,13 @@ void WatchReactor::Add(const core::LockEvent& event) {
 
 void WatchReactor::Append(const core::LockEvent& event) {
   const bool last_is_in_flight = writing_ && pages_.size() == 1;
-  if (pages_.empty() || last_is_in_flight || pages_.back()->events_size() >= kEventsPerPage) {
-    pages_.push_back(std::make_unique<admin::v1::WatchLocksResponse>());
+  if (pages_.empty() || last_is_in_flight ||
+      pages_.back()->message->events_size() >= kEventsPerPage) {
+    pages_.push_back(std::make_unique<Page>());
   }
   ++unread_;
   ToProto(event, core::WallTime{absl::ToUnixMicros(edge_.deps.access.Now())},
-          *pages_.back()->add_events());
+          *pages_.back()->message->add_events());
 }
 
 void WatchReactor::OnEnd(const absl::Status& why) {
@@ -103,7 +104,7 @@ void WatchReactor::OnWriteDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     writing_ = false;
-    unread_ -= static_cast<size_t>(pages_.front()->events_size());
+    unread_ -= static_cast<size_t>(pages_.front()->message->events_size());
     pages_.pop_front();
     if (pages_.empty() && dropped_ > 0) {
       Append({.kind = core::LockEventKind::kGap,
@@ -139,7 +140,7 @@ void WatchReactor::Advance() {
     if (writing_ || finished_) return;
     if (!pages_.empty() && !caller_is_gone_) {
       writing_ = true;
-      page = pages_.front().get();
+      page = pages_.front()->message;
     } else if (end_ && left_loop_) {
       finished_ = true;
       status = *end_;

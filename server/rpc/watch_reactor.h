@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "core/lock_watches.h"
+#include "google/protobuf/arena.h"
 #include "grpcpp/support/server_callback.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
 #include "rpc/call_context.h"
@@ -37,7 +38,11 @@ class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocks
   void OnDone() override { delete this; }
 
  private:
-  using Page = std::unique_ptr<admin::v1::WatchLocksResponse>;
+  struct Page {
+    google::protobuf::Arena arena;
+    admin::v1::WatchLocksResponse* message =
+        google::protobuf::Arena::CreateMessage<admin::v1::WatchLocksResponse>(&arena);
+  };
 
   // The following run on the loop.
   void OnEvent(const core::LockEvent& event) override;
@@ -64,9 +69,10 @@ class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocks
 
   std::mutex mutex_;
   // Guarded by it.
-  std::deque<Page> pages_;  // The last one is being filled; the first may be in flight.
-  size_t unread_ = 0;       // Events of `pages_`.
-  int64_t dropped_ = 0;     // Since `pages_` was full, until all of it has been read.
+  std::deque<std::unique_ptr<Page>>
+      pages_;            // The last one is being filled; the first may be in flight.
+  size_t unread_ = 0;    // Events of `pages_`.
+  int64_t dropped_ = 0;  // Since `pages_` was full, until all of it has been read.
   bool writing_ = false;
   bool cancel_posted_ = false;  // The loop will hear of it.
   bool caller_is_gone_ = false;
