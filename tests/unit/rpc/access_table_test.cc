@@ -120,10 +120,8 @@ std::string CallWatchLocks(const std::shared_ptr<grpc::Channel>& channel,
   return watch.Next() ? "" : support::ReasonOf(watch.Finish());
 }
 
-// All that ask who calls.
-std::vector<Way> Ways() {
+std::vector<Way> WaysOfLockService() {
   using Locks = v1::LockService;
-  using Admin = admin::v1::AdminService;
   return {
       {"Acquire", Verb::kAcquire,
        Unary<Locks, v1::AcquireRequest, v1::AcquireResponse>(
@@ -140,6 +138,13 @@ std::vector<Way> Ways() {
       {"Fence", Verb::kFence,
        Unary<Locks, v1::FenceRequest, v1::FenceResponse>(
            &Locks::Stub::Fence, [](const std::string& lock) { return support::FenceOf(lock, 1); })},
+      {"CheckAccess", std::nullopt, CallCheckAccess},
+  };
+}
+
+std::vector<Way> WaysOfAdminService() {
+  using Admin = admin::v1::AdminService;
+  return {
       {"GetLock", Verb::kInspect,
        Unary<Admin, admin::v1::GetLockRequest, admin::v1::GetLockResponse>(
            &Admin::Stub::GetLock,
@@ -199,7 +204,11 @@ std::vector<Way> Ways() {
        Unary<Admin, admin::v1::GetServerInfoRequest, admin::v1::GetServerInfoResponse>(
            &Admin::Stub::GetServerInfo,
            [](const std::string&) { return admin::v1::GetServerInfoRequest(); })},
-      {"CheckAccess", std::nullopt, CallCheckAccess},
+  };
+}
+
+std::vector<Way> WaysOfSessions() {
+  return {
       {"session acquire", Verb::kAcquire, InSession([](const std::string& lock) {
          return BatchOf(support::AcquireOperation(1, lock, kLeaseId));
        })},
@@ -231,6 +240,15 @@ std::vector<Way> Ways() {
        }),
        true},
   };
+}
+
+// All that ask who calls.
+std::vector<Way> Ways() {
+  std::vector<Way> ways = WaysOfLockService();
+  for (const auto& more : {WaysOfAdminService(), WaysOfSessions()}) {
+    ways.insert(ways.end(), more.begin(), more.end());
+  }
+  return ways;
 }
 
 // What a caller shows is good, proves nothing, or the handshake fails by it.
