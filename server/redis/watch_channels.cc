@@ -4,33 +4,19 @@
 #include <utility>
 
 #include "redis/format/watch_message.h"
-#include "redis/node/command.h"
 #include "redis/node/daemon_channels.h"
 
 namespace lockkeeper::redis {
 
 void WatchChannels::TellInterest(const core::WatchInterest& interest,
                                  absl::AnyInvocable<void(size_t daemons) &&> done) {
-  FindDaemonChannels(node_, node_.AnyRoute(), keys_.ChannelPattern(),
-                     [this, message = WriteInterest(interest),
-                      done = std::move(done)](const FoundChannels& channels) mutable {
-                       if (!channels) return std::move(done)(0);
-                       for (const std::string& channel : *channels) {
-                         Publish(channel, message, [] {});
-                       }
-                       std::move(done)(channels->size());
-                     });
+  TellDaemons(node_, node_.AnyRoute(), keys_.ChannelPattern(), WriteInterest(interest),
+              std::move(done));
 }
 
 void WatchChannels::Send(const std::string& to, const core::EventBatch& batch,
                          absl::AnyInvocable<void() &&> done) {
-  Publish(keys_.ChannelPrefix() + to, WriteBatch(batch), std::move(done));
-}
-
-void WatchChannels::Publish(const std::string& channel, const std::string& message,
-                            absl::AnyInvocable<void() &&> done) {
-  node_.Send(node_.AnyRoute(), Command::Of({"PUBLISH", channel, message}),
-             [done = std::move(done)](const absl::StatusOr<Reply>&) mutable { std::move(done)(); });
+  Publish(node_, node_.AnyRoute(), keys_.ChannelPrefix() + to, WriteBatch(batch), std::move(done));
 }
 
 bool WatchChannels::OnMessage(std::string_view message) {

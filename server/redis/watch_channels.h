@@ -29,9 +29,6 @@ class WatchChannels final : public core::WatchExchange {
   bool OnMessage(std::string_view message);
 
  private:
-  void Publish(const std::string& channel, const std::string& message,
-               absl::AnyInvocable<void() &&> done);
-
   Node& node_;
   const KeyLayout keys_;
   core::WatchExchangeListener* listener_ = nullptr;

@@ -26,15 +26,27 @@ void FindDaemonChannels(Node& node, Route route, const std::string& pattern,
             });
 }
 
+void Publish(Node& node, Route route, const std::string& channel, std::string_view message,
+             absl::AnyInvocable<void() &&> done) {
+  node.Send(route, Command::Of({"PUBLISH", channel, message}),
+            [done = std::move(done)](const absl::StatusOr<Reply>&) mutable { std::move(done)(); });
+}
+
+void TellDaemons(Node& node, Route route, const std::string& pattern, std::string message,
+                 absl::AnyInvocable<void(size_t daemons) &&> done) {
+  FindDaemonChannels(node, route, pattern,
+                     [&node, route, message = std::move(message),
+                      done = std::move(done)](const FoundChannels& channels) mutable {
+                       if (!channels) return std::move(done)(0);
+                       for (const std::string& channel : *channels) {
+                         Publish(node, route, channel, message, [] {});
+                       }
+                       std::move(done)(channels->size());
+                     });
+}
+
 void TellOfMarker(Node& node, Route route, const std::string& pattern, const std::string& stamp) {
-  FindDaemonChannels(node, route, pattern, [&node, route, stamp](const FoundChannels& channels) {
-    if (!channels) return;
-    for (const std::string& channel : *channels) {
-      Command tell(3);
-      tell.Word("PUBLISH").Word(channel).Word(kMarkerLetter + stamp);
-      node.Send(route, std::move(tell), [](const absl::StatusOr<Reply>&) {});
-    }
-  });
+  TellDaemons(node, route, pattern, kMarkerLetter + stamp, [](size_t) {});
 }
 
 std::optional<std::string_view> ReadMarkerMessage(std::string_view message) {

@@ -3,6 +3,7 @@
 // Which daemons listen at a Redis, and the message by which a guard tells all of a new marker.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,15 @@ using FoundChannels = std::optional<std::vector<std::string>>;
 // Asks for those that match `pattern`, at the server that `route` leads to.
 void FindDaemonChannels(Node& node, Route route, const std::string& pattern,
                         absl::AnyInvocable<void(FoundChannels) &&> done);
+
+// Publishes a message. `done` runs when Redis has it, or it failed.
+void Publish(Node& node, Route route, const std::string& channel, std::string_view message,
+             absl::AnyInvocable<void() &&> done);
+
+// Tells all daemons, also this one. `done`: how many there are, when the messages are on their way;
+// 0 if that is not known, and nobody was told.
+void TellDaemons(Node& node, Route route, const std::string& pattern, std::string message,
+                 absl::AnyInvocable<void(size_t daemons) &&> done);
 
 // Tells all daemons, also this one, that the marker begins with `stamp` now. Nobody waits for an
 // answer: a daemon that misses the message sees the marker with its next beat.
