@@ -8,7 +8,7 @@
 namespace lockkeeper::tracing {
 
 void TracedLockObserver::OnWaitBegan(const core::AcquireRequest& request, int32_t position) {
-  next_.OnWaitBegan(request, position);
+  ForwardingLockObserver::OnWaitBegan(request, position);
   if (request.trace == nullptr) return;
   Span span = tracer_.Start(OwnTrace(request.trace), "wait", SpanKind::kInternal);
   if (position > 0) span.attributes.push_back({"lockkeeper.wait.position", int64_t{position}});
@@ -17,7 +17,7 @@ void TracedLockObserver::OnWaitBegan(const core::AcquireRequest& request, int32_
 
 void TracedLockObserver::OnWaitEnded(std::string_view lock_name, const core::Keeper& keeper,
                                      core::WaitEnd end, core::Micros waited) {
-  next_.OnWaitEnded(lock_name, keeper, end, waited);
+  ForwardingLockObserver::OnWaitEnded(lock_name, keeper, end, waited);
   if (waits_.empty()) return;
   auto found = waits_.extract(keeper);
   if (found.empty()) return;

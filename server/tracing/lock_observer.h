@@ -7,27 +7,21 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/lock_observer.h"
+#include "core/forwarding_lock_observer.h"
 #include "core/trace.h"
 #include "tracing/tracer.h"
 
 namespace lockkeeper::tracing {
 
 // Thread-safety: loop-thread only. Lifetime: borrows both arguments.
-class TracedLockObserver final : public core::LockObserver {
+class TracedLockObserver final : public core::ForwardingLockObserver {
  public:
-  TracedLockObserver(core::LockObserver& next, Tracer& tracer) : next_(next), tracer_(tracer) {}
+  TracedLockObserver(core::LockObserver& next, Tracer& tracer)
+      : ForwardingLockObserver(next), tracer_(tracer) {}
 
-  void OnWithdrawalEnded(std::string_view lock_name, core::WithdrawalEnd end) override {
-    next_.OnWithdrawalEnded(lock_name, end);
-  }
   void OnWaitBegan(const core::AcquireRequest& request, int32_t position) override;
   void OnWaitEnded(std::string_view lock_name, const core::Keeper& keeper, core::WaitEnd end,
                    core::Micros waited) override;
-  void OnReleased(core::Micros held) override { next_.OnReleased(held); }
-  void OnExpiredLeaseReplaced(std::string_view lock_name, core::FencingToken token) override {
-    next_.OnExpiredLeaseReplaced(lock_name, token);
-  }
 
  private:
   struct Wait {
@@ -35,7 +29,6 @@ class TracedLockObserver final : public core::LockObserver {
     Span span;
   };
 
-  core::LockObserver& next_;
   Tracer& tracer_;
   std::unordered_map<core::Keeper, Wait, core::HashOfHexId> waits_;  // Of traced acquires.
 };
