@@ -44,6 +44,7 @@ std::string AllValues(const grpc::CallbackServerContext& call, const char* key) 
   return all;
 }
 
+// Without a default: a new verb has to say to which service it belongs.
 bool IsOfAdminService(Verb verb) {
   switch (verb) {
     case Verb::kInspect:
@@ -54,9 +55,15 @@ bool IsOfAdminService(Verb verb) {
     case Verb::kDrain:
     case Verb::kServerInfo:
       return true;
-    default:
-      return false;
+    case Verb::kAcquire:
+    case Verb::kExtend:
+    case Verb::kRelease:
+    case Verb::kFence:
+    case Verb::kCheckAccess:
+    case Verb::kOpenSession:
+      break;
   }
+  return false;
 }
 
 std::string_view ServiceOf(Verb verb) {
