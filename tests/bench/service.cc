@@ -12,6 +12,20 @@ std::string ProgramPath(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name);
 }
 
+std::vector<std::string> WatchedLoad(const std::string& kind, const support::DaemonProcess& daemon,
+                                     const support::RedisServer& redis) {
+  return {ProgramPath("bench_load"),
+          kind,
+          "--address",
+          daemon.GrpcAddress(),
+          "--http",
+          daemon.HttpAddress(),
+          "--socket",
+          redis.socket_path(),
+          "--daemon",
+          std::to_string(daemon.pid())};
+}
+
 support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more,
                                        const std::string& listen) {
   support::DaemonProcessOptions options{

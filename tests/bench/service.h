@@ -20,6 +20,10 @@ std::string ProgramPath(const std::string& name);
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
+// bench_load with what it needs to put the load `kind` on a daemon and to look at both processes.
+std::vector<std::string> WatchedLoad(const std::string& kind, const support::DaemonProcess& daemon,
+                                     const support::RedisServer& redis);
+
 // A daemon on the Redis at `url`; its addresses are chosen by the system. Not yet ready. `more` are
 // settings besides ours.
 support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& more = {},

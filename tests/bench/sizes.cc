@@ -79,20 +79,9 @@ Figures MediansOf(int rounds, const std::function<Figures()>& measure) {
 }
 
 Figures MeasureThing(const Thing& thing, double count, const Service& service) {
-  std::vector<std::string> command = {ProgramPath("bench_load"),
-                                      "sizes",
-                                      "--address",
-                                      service.daemon().GrpcAddress(),
-                                      "--http",
-                                      service.daemon().HttpAddress(),
-                                      "--socket",
-                                      service.redis().socket_path(),
-                                      "--daemon",
-                                      std::to_string(service.daemon().pid()),
-                                      "--thing",
-                                      thing.name,
-                                      "--count",
-                                      std::to_string(static_cast<int64_t>(std::ceil(count)))};
+  std::vector<std::string> command = WatchedLoad("sizes", service.daemon(), service.redis());
+  command.insert(command.end(), {"--thing", thing.name, "--count",
+                                 std::to_string(static_cast<int64_t>(std::ceil(count)))});
   command.insert(command.end(), service.client_words().begin(), service.client_words().end());
   return RunProgram(command);
 }

@@ -13,16 +13,7 @@ Row HeldRow(const std::string& name, const std::string& what, const std::string&
   return {
       .name = name, .what = what, .rate = "", .latency = latency, .measure = [=](Servers&, double) {
         const Service service;
-        std::vector<std::string> command = {ProgramPath("bench_load"),
-                                            "held",
-                                            "--address",
-                                            service.daemon().GrpcAddress(),
-                                            "--http",
-                                            service.daemon().HttpAddress(),
-                                            "--socket",
-                                            service.redis().socket_path(),
-                                            "--daemon",
-                                            std::to_string(service.daemon().pid())};
+        std::vector<std::string> command = WatchedLoad("held", service.daemon(), service.redis());
         command.insert(command.end(), load.begin(), load.end());
         return RunProgram(command);
       }};

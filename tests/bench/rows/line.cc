@@ -19,22 +19,10 @@ Row LineRow(const std::string& name, const std::string& what, int waiters, bool 
           .measure = [=](Servers& servers, double seconds) {
             support::DaemonProcess daemon(DaemonOn(servers.redis().url()));
             daemon.WaitUntilReady();
-            std::vector<std::string> command = {ProgramPath("bench_load"),
-                                                "line",
-                                                "--address",
-                                                daemon.GrpcAddress(),
-                                                "--http",
-                                                daemon.HttpAddress(),
-                                                "--socket",
-                                                servers.redis().socket_path(),
-                                                "--daemon",
-                                                std::to_string(daemon.pid()),
-                                                "--waiters",
-                                                std::to_string(waiters),
-                                                "--hand-overs",
-                                                std::to_string(std::min(waiters, kHandOversMax)),
-                                                "--seconds",
-                                                std::to_string(seconds)};
+            std::vector<std::string> command = WatchedLoad("line", daemon, servers.redis());
+            command.insert(command.end(), {"--waiters", std::to_string(waiters), "--hand-overs",
+                                           std::to_string(std::min(waiters, kHandOversMax)),
+                                           "--seconds", std::to_string(seconds)});
             if (!one_lock) command.emplace_back("--own-locks");
             return RunProgram(command);
           }};
