@@ -41,8 +41,6 @@ class WatchedLeases {
   // Forgets the locks that nobody watches any more.
   void KeepOnly(const WatchFilters& filters);
 
-  size_t size() const { return locks_.size(); }
-
  private:
   struct Lease {
     FencingToken token;   // 0: no lease is known.
