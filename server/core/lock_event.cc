@@ -15,14 +15,6 @@ uint64_t LeaseNumber(const LeaseId& id) {
   return std::max<uint64_t>(number, 1);
 }
 
-LockEvent EventOf(LockEventKind kind, const AcquireRequest& request) {
-  return {.kind = kind,
-          .name = request.name,
-          .owner = request.owner,
-          .principal = request.principal,
-          .lease = LeaseNumber(request.lease_id)};
-}
-
 void AddLease(const Lease& lease, LockEvent& event) {
   event.token = lease.token;
   event.remaining = lease.remaining_ttl;

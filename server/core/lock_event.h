@@ -30,7 +30,6 @@ enum class LockEventKind {
   kQuarantineBegan = 13,
   kQuarantineEnded = 14,
 };
-inline constexpr int kLockEventKinds = static_cast<int>(LockEventKind::kQuarantineEnded);
 
 enum class GapReason {
   kNone = 0,
@@ -81,8 +80,17 @@ inline bool Matches(const WatchFilters& filters, std::string_view lock_name) {
 // in all daemons.
 uint64_t LeaseNumber(const LeaseId& id);
 
-// Events of an acquire, and of the lease that it or an extend got.
-LockEvent EventOf(LockEventKind kind, const AcquireRequest& request);
+// What the request for a lease says of an event.
+template <typename Request>
+LockEvent EventOf(LockEventKind kind, const Request& request) {
+  LockEvent event{.kind = kind, .name = request.name, .lease = LeaseNumber(request.lease_id)};
+  if constexpr (requires { request.owner; }) event.owner = request.owner;
+  if constexpr (requires { request.principal; }) event.principal = request.principal;
+  if constexpr (requires { request.token; }) event.token = request.token;
+  return event;
+}
+
+// What the lease says that it got.
 void AddLease(const Lease& lease, LockEvent& event);
 
 }  // namespace lockkeeper::core

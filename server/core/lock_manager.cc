@@ -10,6 +10,44 @@
 #include "core/limits.h"
 
 namespace lockkeeper::core {
+namespace {
+
+// What those who watch are told of an answer; see LockManager::Told.
+
+// A grant or an offer, or else that a waiter has left the line.
+bool HasAcquireEvent(const absl::StatusOr<AcquireAnswer>& answer, LockEvent& event) {
+  if (!answer.ok()) return false;
+  if (const auto* lease = std::get_if<Lease>(&*answer)) {
+    event.kind = lease->offered ? LockEventKind::kOffered : LockEventKind::kGranted;
+    AddLease(*lease, event);
+    return true;
+  }
+  const ContentionReason why = std::get<Contention>(*answer).reason;
+  return why == ContentionReason::kWaitTimedOut || why == ContentionReason::kCancelled;
+}
+
+bool IsLost(const absl::StatusOr<Lease>& lease, LockEvent& /*event*/) {
+  return ReasonOf(lease.status()) == ErrorReason::kLeaseLost;
+}
+
+// Not of a heartbeat, whose client knows that it has the lease: only its loss is news.
+bool HasExtendEvent(const absl::StatusOr<Lease>& lease, LockEvent& event) {
+  if (!lease.ok()) return IsLost(lease, event);
+  event.kind = LockEventKind::kExtended;
+  AddLease(*lease, event);
+  return true;
+}
+
+// A repeat finds nothing held. A waiter that was removed is told by the end of its acquire.
+bool IsReleased(const absl::StatusOr<ReleaseAnswer>& answer, LockEvent& /*event*/) {
+  return answer.ok() && answer->held > Micros(0);
+}
+
+bool IsKeptReleased(const absl::StatusOr<WithdrawResult>& result, LockEvent& /*event*/) {
+  return result.ok() && *result == WithdrawResult::kWithdrawn;
+}
+
+}  // namespace
 
 LockManager::LockManager(LockStore& store, Waiters& waiters, Withdrawals& withdrawals,
                          const Clock& clock, Executor& executor, LockObserver& observer,
@@ -40,7 +78,9 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
   } else {
     done = CountedAcquire(std::move(done));
   }
-  if (observer_.IsWatched(request.name)) done = ToldAcquire(request, std::move(done));
+  if (observer_.IsWatched(request.name)) {
+    done = Told(EventOf(LockEventKind::kLeft, request), HasAcquireEvent, std::move(done));
+  }
   request.min_assurance = std::max(request.min_assurance, options_.min_assurance);
   if (request.min_assurance > Assurance::kNone) done = WithAssurance(request, std::move(done));
   waiters_.Acquire(std::move(request), std::move(done));
@@ -94,7 +134,10 @@ void LockManager::Confirm(Lease lease, Assurance wanted, Instant deadline, Lease
 
 void LockManager::Extend(ExtendRequest request, Done<Lease> done) {
   if (RefusesAdmission(done)) return;
-  if (observer_.IsWatched(request.name)) done = ToldExtend(request, std::move(done));
+  if (observer_.IsWatched(request.name)) {
+    done = Told(EventOf(LockEventKind::kLost, request),
+                request.is_heartbeat ? IsLost : HasExtendEvent, std::move(done));
+  }
   const Instant rpc_deadline = request.deadline;
   request.deadline = deadlines_.OfCall(rpc_deadline);
   ++operations_;
@@ -152,7 +195,9 @@ void LockManager::TakeBackClaim(const Lease& lease, Instant deadline, Done<Lease
 
 void LockManager::Release(ReleaseRequest request, Done<ReleaseAnswer> done) {
   if (RefusesAdmission(done)) return;
-  if (observer_.IsWatched(request.name)) done = ToldRelease(request, std::move(done));
+  if (observer_.IsWatched(request.name)) {
+    done = Told(EventOf(LockEventKind::kReleased, request), IsReleased, std::move(done));
+  }
   request.deadline = deadlines_.OfCall(request.deadline);
   ++operations_;
   waiters_.Release(request,
@@ -179,19 +224,13 @@ void LockManager::Withdraw(const Lease& lease, int32_t attempt, const Keeper& ke
 void LockManager::ReleaseKept(std::string name, const LeaseId& lease_id, const Keeper& keeper,
                               Done<WithdrawResult> done) {
   if (RefusesAdmission(done)) return;
-  if (observer_.IsWatched(name)) {
-    done = [this,
-            event =
-                LockEvent{
-                    .kind = LockEventKind::kReleased, .name = name, .lease = LeaseNumber(lease_id)},
-            done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
-      if (result.ok() && *result == WithdrawResult::kWithdrawn) observer_.OnEvent(std::move(event));
-      std::move(done)(std::move(result));
-    };
+  WithdrawRequest request{
+      std::move(name),        lease_id, 0, keeper, deadlines_.OfCall(Instant::max()),
+      WithdrawScope::kRelease};
+  if (observer_.IsWatched(request.name)) {
+    done = Told(EventOf(LockEventKind::kReleased, request), IsKeptReleased, std::move(done));
   }
-  store_.Withdraw({std::move(name), lease_id, 0, keeper, deadlines_.OfCall(Instant::max()),
-                   WithdrawScope::kRelease},
-                  Counted(std::move(done)));
+  store_.Withdraw(request, Counted(std::move(done)));
 }
 
 void LockManager::StartDraining() {
@@ -251,55 +290,11 @@ void LockManager::OnAcquired(const absl::StatusOr<AcquireAnswer>& answer) {
   }
 }
 
-Done<AcquireAnswer> LockManager::ToldAcquire(const AcquireRequest& request,
-                                             Done<AcquireAnswer> done) {
-  return [this, event = EventOf(LockEventKind::kLeft, request),
-          done = std::move(done)](absl::StatusOr<AcquireAnswer> answer) mutable {
-    if (answer.ok()) {
-      if (const auto* lease = std::get_if<Lease>(&*answer)) {
-        event.kind = lease->offered ? LockEventKind::kOffered : LockEventKind::kGranted;
-        AddLease(*lease, event);
-        observer_.OnEvent(std::move(event));
-      } else if (const ContentionReason why = std::get<Contention>(*answer).reason;
-                 why == ContentionReason::kWaitTimedOut || why == ContentionReason::kCancelled) {
-        observer_.OnEvent(std::move(event));
-      }
-    }
-    std::move(done)(std::move(answer));
-  };
-}
-
-// The client of a heartbeat knows that it has the lease: only its loss is news.
-Done<Lease> LockManager::ToldExtend(const ExtendRequest& request, Done<Lease> done) {
-  return [this,
-          event = LockEvent{.kind = LockEventKind::kLost,
-                            .name = request.name,
-                            .token = request.token,
-                            .principal = request.principal,
-                            .lease = LeaseNumber(request.lease_id)},
-          is_heartbeat = request.is_heartbeat,
-          done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
-    if (lease.ok() && !is_heartbeat) {
-      event.kind = LockEventKind::kExtended;
-      AddLease(*lease, event);
-      observer_.OnEvent(std::move(event));
-    } else if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) {
-      observer_.OnEvent(std::move(event));
-    }
-    std::move(done)(std::move(lease));
-  };
-}
-
-Done<ReleaseAnswer> LockManager::ToldRelease(const ReleaseRequest& request,
-                                             Done<ReleaseAnswer> done) {
-  return [this,
-          event = LockEvent{.kind = LockEventKind::kReleased,
-                            .name = request.name,
-                            .principal = request.principal,
-                            .lease = LeaseNumber(request.lease_id)},
-          done = std::move(done)](absl::StatusOr<ReleaseAnswer> answer) mutable {
-    // A repeat finds nothing held. A waiter that was removed is told by the end of its acquire.
-    if (answer.ok() && answer->held > Micros(0)) observer_.OnEvent(std::move(event));
+template <typename T, typename Happened>
+Done<T> LockManager::Told(LockEvent event, Happened happened, Done<T> done) {
+  return [this, event = std::move(event), happened = std::move(happened),
+          done = std::move(done)](absl::StatusOr<T> answer) mutable {
+    if (happened(answer, event)) observer_.OnEvent(std::move(event));
     std::move(done)(std::move(answer));
   };
 }

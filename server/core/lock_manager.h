@@ -102,10 +102,10 @@ class LockManager {
   Done<AcquireAnswer> CountedAcquire(Done<AcquireAnswer> done);
   Done<AcquireAnswer> CountedWaiter(const std::string& principal, Done<AcquireAnswer> done);
   void OnAcquired(const absl::StatusOr<AcquireAnswer>& answer);
-  // The same for operations on locks that somebody watches, who is told before the caller.
-  Done<AcquireAnswer> ToldAcquire(const AcquireRequest& request, Done<AcquireAnswer> done);
-  Done<Lease> ToldExtend(const ExtendRequest& request, Done<Lease> done);
-  Done<ReleaseAnswer> ToldRelease(const ReleaseRequest& request, Done<ReleaseAnswer> done);
+  // The same for operations on locks that somebody watches, who is told of `event` before the
+  // caller if `happened` says so of the answer. It may add to the event what the answer says.
+  template <typename T, typename Happened>
+  Done<T> Told(LockEvent event, Happened happened, Done<T> done);
   template <typename T>
   void AnswerLater(absl::Status error, Done<T> done);
 

@@ -150,9 +150,7 @@ void Withdrawals::Finish(uint64_t id, WithdrawalEnd end) {
   if (!is_given_again) observer_.OnWithdrawalEnded(request.name, end);
   const bool is_taken_back = end == WithdrawalEnd::kWithdrawn && !is_given_again;
   if (is_taken_back && observer_.IsWatched(request.name)) {
-    observer_.OnEvent({.kind = LockEventKind::kTakenBack,
-                       .name = request.name,
-                       .lease = LeaseNumber(request.lease_id)});
+    observer_.OnEvent(EventOf(LockEventKind::kTakenBack, request));
   }
   running_.erase(found);
 }
