@@ -41,6 +41,14 @@ class Refused(Exception):
         self.code, self.reason, self.retry = code, reason, retry
 
 
+def replaced(message, changes):
+    """`message` with the members of `changes` instead of its own; both as in JSON."""
+    result = dict(message)
+    for name, value in changes.items():
+        result[name] = replaced(result.get(name, {}), value) if isinstance(value, dict) else value
+    return result
+
+
 class Session:
     def __init__(self, number):
         self.number = number
@@ -284,7 +292,8 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
             refuse(Refused(error["code"], error.get("reason", ""), error.get("message", ""), error.get("retry")))
         else:
             if "set" in rule:
-                reply.MergeFrom(ParseDict(rule["set"], REPLIES[rpc]()))
+                # Not MergeFrom: it would keep the old fraction of a second of a duration that is set to whole ones.
+                reply = ParseDict(replaced(MessageToDict(reply), rule["set"]), REPLIES[rpc]())
             for _ in range(2 if rule.get("twice") else 1):
                 answer(reply)
 
