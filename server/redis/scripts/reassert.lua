@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: Apache-2.0
 -- with frame.lua, record.lua, line.lua
--- Takes leases back that were proved to have been granted, while a quarantine runs.
+-- Takes leases back that were proved to have been granted, while a quarantine runs. One that was taken back
+-- is extended, also after the quarantine.
 -- KEYS       for each lock: record (string), line (sorted set)
 -- ARGV[1]    token floor (integer), not used
 -- ARGV[2]    retention (ms) of a record beyond its last point in time that matters
@@ -57,9 +58,10 @@ return each({41, 16, 8, 8, 16, 16, 16, 0, 0}, 4, function(key, at, line)
   local principal, keeper = ARGV[at + 7], ARGV[at + 8] == '' and HOLDER or ARGV[at + 8]
   local record, fault = read(key)
   if fault then return fault end
-  if not in_quarantine() or by_node(ARGV[at + 5]) <= now or record and is_against(record, who, token) then
-    return 3
-  end
+  if record and is_against(record, who, token) then return 3 end
+  -- It has been taken back already: its holder has shown the proof twice.
+  local is_back = record and is_live(record) and sub(record, 112, 152) == who and token_of(record) == token
+  if not is_back and (not in_quarantine() or by_node(ARGV[at + 5]) <= now) then return 3 end
 
   if max_hold_end > 0 then max_hold_end = by_node(max_hold_end) end
   local lease_end = now + ttl * 1000

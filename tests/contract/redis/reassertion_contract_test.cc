@@ -3,6 +3,7 @@
 // Leases that the store may have forgotten are taken back by their holders, who have to prove them.
 #include "contract/redis/guarded_contract.h"
 #include "core/limits.h"
+#include "redis/format/store_marker.h"
 
 namespace lockkeeper::support {
 namespace {
@@ -16,6 +17,14 @@ class ReassertionContract : public GuardedContract {
  protected:
   void ExpectLost(const ExtendRequest& request, const char* why) {
     EXPECT_THAT(ReasonOf(Ask(Now(request))), Optional(ErrorReason::kLeaseLost)) << why;
+  }
+
+  // As another daemon does for an operator.
+  void EndTheQuarantine() {
+    const std::string before = Marker();
+    redis::StoreMarker marker = redis::ParseMarker(before).value_or(redis::SeenMarker()).marker;
+    marker.quarantine_end = NodeNow();
+    PutMarker(marker.Text() + before.substr(redis::WithoutBeat(before).size()));
   }
 };
 
@@ -126,6 +135,32 @@ TEST_P(ReassertionContract, ProofThatComesAfterTheQuarantineIsTooLate) {
   ExpectLost(extend, "nobody waits for it any more");
   Grant("a", Id(3));
   ExpectLost(extend, "the lock has another holder");
+}
+
+// Two calls of one holder, such as a heartbeat and an extend, show the proof at the same time.
+TEST_P(ReassertionContract, LeaseThatWasTakenBackIsNotLostToTheNextProofAfterTheQuarantine) {
+  const AcquireRequest request = AcquireOf("a", Id(1));
+  const Lease lease = Grant(request);
+  const ExtendRequest extend = ProvedExtendOf(request, lease);
+  ForgetEverything();
+  EXPECT_THAT(ReasonOf(Ask(ExtendOf("a", Id(1)))), Optional(ErrorReason::kStoreQuarantined));
+
+  Answer<Lease> second;
+  Answer<core::AcquireAnswer> other;  // The second proof goes to the store behind it.
+  const auto first = AskOnLoop<Lease>([&](core::Done<Lease> done) {
+    core::LockStore& locks = world_->daemon(0).locks;
+    locks.Extend(Now(extend), [&, done = std::move(done)](absl::StatusOr<Lease> answer) mutable {
+      EndTheQuarantine();
+      std::move(done)(std::move(answer));
+    });
+    locks.Extend(Now(extend), second.Into());
+    locks.Acquire(AcquireOf("a", Id(2)), other.Into());
+  });
+
+  ASSERT_TRUE(Await(second) && Await(other));
+  EXPECT_EQ(first.value_or(Lease()).token, lease.token) << first.status();
+  EXPECT_EQ(second.value().value_or(Lease()).token, lease.token) << second.value().status();
+  EXPECT_EQ(second.value().value_or(Lease()).remaining_ttl, kTtl);
 }
 
 TEST_P(ReassertionContract, WhatIsKnownToHaveEndedStaysEnded) {
