@@ -147,6 +147,7 @@ void Judge::Joined(const Try& what, int64_t number, Instant now) {
     CheckBehindPlacesBefore(state, what, number);
   }
   CheckPlaceBefore(state, what, number);
+  state.stood.emplace(what.lease_id, what.keeper);
   state.places[what.lease_id] = {number, what.keeper, now};
   state.numbers.emplace(what.lease_id, number);
   state.line[what.lease_id] = {number, what.keeper, now};
@@ -275,6 +276,7 @@ void Judge::Released(const std::string& lock, const std::string& lease_id, Insta
   Lock& state = locks_[lock];
   CheckTurnOfGivenUp(state, now);
   Leave(state, lease_id, now);
+  state.places_before.erase(lease_id);
   state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
   state.ended.emplace(lease_id, now);
   state.ends.insert(lease_id);
@@ -301,6 +303,10 @@ void Judge::Withdrawn(const Try& what, Instant now) {
   CheckTurnOfGivenUp(state, now);
   CheckTurnOfTold(state, now);
   Leave(state, what.lease_id, now);
+  const auto before = state.places_before.find(what.lease_id);
+  if (before != state.places_before.end() && before->second.keeper == what.keeper) {
+    state.places_before.erase(before);
+  }
   ++state.void_entries;
   state.ends.insert(what.keeper);
   state.ended.erase(what.lease_id);  // Its newest entry in the void list lets later attempts in.

@@ -273,12 +273,13 @@ class Judge {
     };
     std::map<std::string, Claim> claims;  // Of offers that were told, by lease id.
 
-    std::map<std::string, Waiter> line;                 // By lease id.
-    std::map<std::string, Place> places;                // Of those that have not left,
-    std::map<std::string, Place> places_before;         // and had them before the line was lost.
-    std::set<std::pair<std::string, int64_t>> numbers;  // That each has had.
-    std::unordered_map<std::string, Instant> ended;     // Lease ids that no repeat gets again,
-    std::unordered_map<std::string, Void> released;     // lease ids,
+    std::map<std::string, Waiter> line;                   // By lease id.
+    std::map<std::string, Place> places;                  // Of those that have not left,
+    std::map<std::string, Place> places_before;           // and had them before the line was lost.
+    std::set<std::pair<std::string, std::string>> stood;  // Lease ids and keepers that had a place.
+    std::set<std::pair<std::string, int64_t>> numbers;    // That each has had.
+    std::unordered_map<std::string, Instant> ended;       // Lease ids that no repeat gets again,
+    std::unordered_map<std::string, Void> released;       // lease ids,
     std::unordered_set<std::string> denied;  // lease ids whose release a wrong clock denied,
     std::unordered_set<std::string> ends;    // lease ids that were released, keepers that withdrew,
     std::unordered_set<std::string> forgotten_ends;             // those of before a loss,

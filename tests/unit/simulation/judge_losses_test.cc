@@ -372,6 +372,28 @@ TEST_F(JudgeLossesTest, NewcomerJoinsBeforeWaitersOfTheLostLine) {
   ExpectOne("which had stood in the lost one");
 }
 
+TEST_F(JudgeLossesTest, CallWhosePlaceALaterAttemptHadTakenOverHasItsPlaceAgain) {
+  judge_.Joined(TryOf('a', 1, 1), 7, At(0));
+  judge_.Joined(TryOf('b'), 8, At(1));
+  judge_.Joined(TryOf('a', 2, 2), 7, At(2));
+  Lose(Forgot::kSome, 10);
+  judge_.Joined(TryOf('a', 1, 1), 8, At(20));  // Older data has given its number to somebody else.
+  ExpectNone();
+  Lose(Forgot::kSome, 30);
+  judge_.Joined(TryOf('a', 3, 3), 6, At(40));
+  ExpectOne("which had stood in the lost one");
+}
+
+TEST_F(JudgeLossesTest, NewcomerJoinsBeforeOneThatHasLeftSinceTheLoss) {
+  judge_.Joined(TryOf('a'), 7, At(0));
+  judge_.Joined(TryOf('b'), 8, At(1));
+  Lose(Forgot::kSome, 10);
+  judge_.Withdrawn(TryOf('a'), At(15));
+  Release('b', 16);
+  judge_.Joined(TryOf('c'), 7, At(20));
+  ExpectNone();
+}
+
 TEST_F(JudgeLossesTest, ReleaseIsDeniedWhileTheLeaseRuns) {
   Give(TryOf('a'), 1, 0);
   judge_.ReleaseDenied("a", IdOf('a'), At(kTtl));
