@@ -108,7 +108,8 @@ void Judge::CheckPlaceBefore(Lock& lock, const Try& what, int64_t number) {
 void Judge::CheckBehindPlacesBefore(const Lock& lock, const Try& what, int64_t number) {
   const auto before = lock.places_before.find(what.lease_id);
   if (before != lock.places_before.end() && before->second.keeper == what.keeper) return;
-  if (lock.stood.contains({what.lease_id, what.keeper})) return;  // A later attempt had taken its place over.
+  // A later attempt had taken its place over.
+  if (lock.stood.contains({what.lease_id, what.keeper})) return;
   for (const auto& [other_id, other] : lock.places_before) {
     if (other_id == what.lease_id || other.number < number) continue;
     Violation(what.lease_id.substr(0, 8) + " joined the new line of " + what.lock + " before " +
