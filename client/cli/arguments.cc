@@ -86,6 +86,7 @@ struct Grammar {
   IsHeldCommand is_held;
   ListCommand list;
   WhoCommand who;
+  ContendedCommand contended;
   TopCommand top;
   WatchCommand watch;
   ForceReleaseCommand force_release;
@@ -218,17 +219,23 @@ void Grammar::AddLookCommands() {
       ->type_name("");
   AddPrefix(*command, who.prefix);
 
+  command = AddCommand("contended", "show which locks were waited for most lately at one daemon");
+  AddPrefix(*command, contended.prefix);
+  AddChoice(*command, "--by", "waits: how many, or time: how long together (default waits)",
+            kContendedOrders, contended.by);
+  AddInteger(*command, "--limit", "most locks to show, 1 to 256 (default 20)",
+             [this](int64_t limit) {
+               if (limit < 1 || limit > 256) {
+                 throw CLI::ValidationError("--limit", "must be 1 to 256");
+               }
+               contended.limit = limit;
+             })
+      ->type_name("N");
+
   command = AddCommand("top", "show a live table of the locks");
   AddPrefix(*command, top.prefix);
-  OneOf(command->add_option_function<std::string>(
-            "--sort",
-            [this](const std::string& key) {
-              const auto* found = std::find(kSortKeys.begin(), kSortKeys.end(), key);
-              top.sort = static_cast<SortBy>(found - kSortKeys.begin());
-            },
-            "name, holder, age, left or line (default name)"),
-        kSortKeys)
-      ->type_name("KEY");
+  AddChoice(*command, "--sort", "name, holder, age, left or line (default name)", kSortKeys,
+            top.sort);
   command->add_option("--filter", top.filter, "show only locks with this in their name or holder")
       ->type_name("TEXT");
   command->add_flag("--once", top.once, "print the table once and end");
@@ -374,6 +381,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "is-held") return is_held;
   if (name == "list") return list;
   if (name == "who") return who;
+  if (name == "contended") return contended;
   if (name == "top") return top;
   if (name == "watch") return watch;
   if (name == "force-release") return force_release;

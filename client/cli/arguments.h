@@ -71,6 +71,14 @@ struct WhoCommand {
   std::string prefix;
 };
 
+enum class ContendedBy { kWaits, kTime };
+
+struct ContendedCommand {
+  std::string prefix;
+  ContendedBy by = ContendedBy::kWaits;
+  int64_t limit = 20;
+};
+
 enum class SortBy { kName, kHolder, kAge, kLeft, kLine };
 
 struct TopCommand {
@@ -139,11 +147,12 @@ struct RunCommand : LeaseOptions {
   std::vector<std::string> command;
 };
 
-using Command = std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand,
-                             GetCommand, IsHeldCommand, ListCommand, WhoCommand, TopCommand,
-                             WatchCommand, ForceReleaseCommand, EndQuarantineCommand, DrainCommand,
-                             HealthCommand, InfoCommand, DoctorCommand, BackupCheckCommand,
-                             WhoamiCommand, CanCommand, TokenCommand, RunCommand>;
+using Command =
+    std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
+                 IsHeldCommand, ListCommand, WhoCommand, ContendedCommand, TopCommand, WatchCommand,
+                 ForceReleaseCommand, EndQuarantineCommand, DrainCommand, HealthCommand,
+                 InfoCommand, DoctorCommand, BackupCheckCommand, WhoamiCommand, CanCommand,
+                 TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.
 struct Service {

@@ -14,6 +14,7 @@
 #include "cli/admin_commands.h"
 #include "cli/arguments.h"
 #include "cli/backup_check.h"
+#include "cli/contended_command.h"
 #include "cli/doctor.h"
 #include "cli/drain_command.h"
 #include "cli/lock_commands.h"
@@ -79,6 +80,10 @@ struct Runner {
   }
   Report operator()(const WhoCommand& command) const {
     return WithAdmin("", [&](AdminConnection& connection) { return Who(connection, command); });
+  }
+  Report operator()(const ContendedCommand& command) const {
+    return WithAdmin("",
+                     [&](AdminConnection& connection) { return Contended(connection, command); });
   }
   Report operator()(const TopCommand& command) const {
     if (command.once || isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) {

@@ -43,6 +43,9 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"is-held", "Exit codes: 0 held, 69 unavailable, 76 not held."},
     {"list", "Exit codes: 0 listed, 69 unavailable."},
     {"who", "Exit codes: 0 shown, 69 unavailable."},
+    {"contended",
+     "Each daemon counts the waits in line that have ended at it in the last 5 to 10 minutes.\n"
+     "Exit codes: 0 listed, 69 unavailable, 77 not allowed (it needs the right list)."},
     {"top",
      "Keys: n h a l w sort by name, holder, age, time left and line, and again the other way; / "
      "filters,\nEsc shows all; arrows and Page Up and Down move; space asks again; q ends. If "

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -23,6 +24,9 @@ inline constexpr std::array<std::string_view, 10> kVerbs = {
     "acquire", "extend",        "release",        "fence", "inspect",
     "list",    "force-release", "end-quarantine", "drain", "admin"};
 
+inline constexpr std::array<std::string_view, 2> kContendedOrders = {  // In that of ContendedBy.
+    "waits", "time"};
+
 inline constexpr std::array<std::string_view, 5> kSortKeys = {  // In the order of SortBy.
     "name", "holder", "age", "left", "line"};
 
@@ -40,6 +44,20 @@ template <size_t kCount>
 CLI::Option* OneOf(CLI::Option* option, const std::array<std::string_view, kCount>& words) {
   return option->check(
       CLI::IsMember(std::vector<std::string>(words.begin(), words.end())).description(""));
+}
+
+// An option that takes one of `words`, and sets the value of `to` at the same place.
+template <typename Enum, size_t kCount>
+void AddChoice(CLI::App& app, const std::string& option, const std::string& text,
+               const std::array<std::string_view, kCount>& words, Enum& to) {
+  OneOf(app.add_option_function<std::string>(
+            option,
+            [&words, &to](const std::string& word) {
+              to = static_cast<Enum>(std::find(words.begin(), words.end(), word) - words.begin());
+            },
+            text),
+        words)
+      ->type_name("KEY");
 }
 
 void AddDuration(CLI::App& app, const std::string& option, const std::string& text,

@@ -467,6 +467,7 @@ absl::Status Daemon::Parts::StartRpc() {
        .locks = locks->locks(),
        .admin = locks->admin(),
        .watches = locks->watches(),
+       .contended = locks->contended(),
        .clock = loop(),
        .access = *access_control,
        .limits = live.limits(),

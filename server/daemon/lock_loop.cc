@@ -77,7 +77,7 @@ void LockLoop::OpenCluster(const LockLoopOptions& options) {
 void LockLoop::OpenDomain(const LockLoopOptions& options, const LockLoopDeps& deps) {
   core::LockStore* store = &store_->locks();
   core::WaitingLine* line = &store_->line();
-  core::LockObserver* observer = &deps.lock_observer;
+  core::LockObserver* observer = &contended_.emplace(deps.lock_observer, loop_);
   if (deps.tracer != nullptr) {
     tracing::TracedStore& traced = traced_store_.emplace(*store, *line, *deps.tracer, "redis");
     store = &traced;

@@ -20,6 +20,7 @@
 #include "redis/cluster/cluster.h"
 #include "redis/redis_store.h"
 #include "redis/sentinel/sentinel_watch.h"
+#include "telemetry/contended_locks.h"
 #include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -64,6 +65,7 @@ class LockLoop {
   core::AdminStore& admin() { return store_->admin(); }
   redis::Store& store() { return *store_; }
   core::LockWatches& watches() { return *watches_; }
+  telemetry::ContendedLocks& contended() { return *contended_; }
 
   // What came of the first try to reach the store: reachable, refused or away. Nothing if that is
   // not known after `limit`. A refusal is not logged then: it ends the start, and whoever starts
@@ -104,6 +106,7 @@ class LockLoop {
   std::unique_ptr<redis::SentinelWatch> sentinels_;  // Null without Sentinels.
   std::unique_ptr<redis::Cluster> cluster_;          // Null unless the store is one.
   std::unique_ptr<redis::Store> store_;
+  std::optional<telemetry::ContendedLocks> contended_;
   std::unique_ptr<core::LockWatches> watches_;
   std::unique_ptr<core::WatchedLockObserver> watched_observer_;
   // Between the domain and the store, and what observes the domain. Nothing if nothing is traced.

@@ -27,6 +27,12 @@ void TellQuarantine(const ServiceDeps& deps, Response& response) {
   ToProto(std::chrono::duration_cast<core::Micros>(left), *response.mutable_quarantine_left());
 }
 
+// Whether a listing shows this lock.
+bool AllowsToSee(const access::Rights& rights, std::string_view lock_name) {
+  return rights.Allows(access::Verb::kList, lock_name) &&
+         rights.Allows(access::Verb::kInspect, lock_name);
+}
+
 class GetLockReactor final
     : public UnaryReactor<Verb::kInspect, admin::v1::GetLockRequest, admin::v1::GetLockResponse,
                           std::optional<core::LockInfo>> {
@@ -79,9 +85,7 @@ class ListLocksReactor final : public UnaryReactor<Verb::kList, admin::v1::ListL
     const std::string& wanted = request().holder_principal;
     const std::string_view stored = wanted == access::kAnonymous ? "" : std::string_view(wanted);
     std::erase_if(page.locks, [&](const core::LockInfo& lock) {
-      return (!wanted.empty() && lock.principal != stored) ||
-             !rights.Allows(access::Verb::kList, lock.name) ||
-             !rights.Allows(access::Verb::kInspect, lock.name);
+      return (!wanted.empty() && lock.principal != stored) || !AllowsToSee(rights, lock.name);
     });
     const bool sees_all = rights.AllowsAllBelow(access::Verb::kList, request().prefix) &&
                           rights.AllowsAllBelow(access::Verb::kInspect, request().prefix);
@@ -93,6 +97,22 @@ class ListLocksReactor final : public UnaryReactor<Verb::kList, admin::v1::ListL
 
   ListQueue& queue_;
   const grpc::CallbackServerContext& call_;
+};
+
+class ListContendedLocksReactor final
+    : public UnaryReactor<Verb::kListContended, admin::v1::ListContendedLocksRequest,
+                          admin::v1::ListContendedLocksResponse, telemetry::ContendedLockList> {
+  using UnaryReactor::UnaryReactor;
+  void Run(core::Done<telemetry::ContendedLockList> done) override {
+    const access::Rights& rights = context().caller().rights();
+    std::move(done)(deps().contended.Most(
+        request().order, static_cast<size_t>(request().limit), [&](std::string_view name) {
+          return name.starts_with(request().prefix) && AllowsToSee(rights, name);
+        }));
+  }
+  void OnAnswered(const absl::StatusOr<telemetry::ContendedLockList>& /*answer*/) override {
+    response().set_daemon_id(core::Hex16(deps().facts.daemon_id));
+  }
 };
 
 class ForceReleaseReactor final
@@ -247,6 +267,12 @@ grpc::ServerWriteReactor<admin::v1::WatchLocksResponse>* AdminService::WatchLock
   auto* reactor = new WatchReactor(edge_, *context, *request);
   reactor->Start();
   return reactor;
+}
+
+grpc::ServerUnaryReactor* AdminService::ListContendedLocks(
+    grpc::CallbackServerContext* context, const admin::v1::ListContendedLocksRequest* request,
+    admin::v1::ListContendedLocksResponse* response) {
+  return Started<ListContendedLocksReactor>(edge_, *context, *request, *response);
 }
 
 grpc::ServerUnaryReactor* AdminService::ForceRelease(grpc::CallbackServerContext* context,

@@ -28,6 +28,9 @@ class AdminService final : public admin::v1::AdminService::CallbackService {
                                       admin::v1::ListLocksResponse* response) override;
   grpc::ServerWriteReactor<admin::v1::WatchLocksResponse>* WatchLocks(
       grpc::CallbackServerContext* context, const admin::v1::WatchLocksRequest* request) override;
+  grpc::ServerUnaryReactor* ListContendedLocks(
+      grpc::CallbackServerContext* context, const admin::v1::ListContendedLocksRequest* request,
+      admin::v1::ListContendedLocksResponse* response) override;
   grpc::ServerUnaryReactor* ForceRelease(grpc::CallbackServerContext* context,
                                          const admin::v1::ForceReleaseRequest* request,
                                          admin::v1::ForceReleaseResponse* response) override;

@@ -96,6 +96,17 @@ void ToProto(const core::LockPage& from, admin::v1::ListLocksResponse& to) {
   to.set_unreadable(from.unreadable);
 }
 
+void ToProto(const telemetry::ContendedLockList& from, admin::v1::ListContendedLocksResponse& to) {
+  for (const telemetry::ContendedLock& lock : from.locks) {
+    admin::v1::ContendedLock& shown = *to.add_locks();
+    shown.set_name(lock.name);
+    shown.set_waits(lock.waits);
+    ToProto(lock.waited, *shown.mutable_waited());
+  }
+  ToProto(from.window, *to.mutable_window());
+  to.set_approximate(!from.is_exact);
+}
+
 void ToProto(const core::ForceReleaseAnswer& from, admin::v1::ForceReleaseResponse& to) {
   to.set_released(from.released);
   to.set_opened(from.opened);
@@ -197,6 +208,8 @@ Outcome OutcomeOf(const std::optional<core::LockInfo>& answer) {
 }
 
 Outcome OutcomeOf(const core::LockPage&) { return Outcome::kListed; }
+
+Outcome OutcomeOf(const telemetry::ContendedLockList&) { return Outcome::kListed; }
 
 Outcome OutcomeOf(const core::ForceReleaseAnswer& answer) {
   return answer.released ? Outcome::kForceReleased : Outcome::kNotReleased;

@@ -16,6 +16,7 @@
 #include "core/wall_time.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
 #include "lockkeeper/v1/lock_service.pb.h"
+#include "telemetry/contended_locks.h"
 #include "telemetry/outcome.h"
 
 namespace lockkeeper::rpc {
@@ -29,6 +30,7 @@ v1::Assurance ToProto(core::Assurance from);
 
 void ToProto(const std::optional<core::LockInfo>& from, admin::v1::GetLockResponse& to);
 void ToProto(const core::LockPage& from, admin::v1::ListLocksResponse& to);
+void ToProto(const telemetry::ContendedLockList& from, admin::v1::ListContendedLocksResponse& to);
 void ToProto(const core::ForceReleaseAnswer& from, admin::v1::ForceReleaseResponse& to);
 void ToProto(const core::EndQuarantineAnswer& from, admin::v1::EndQuarantineResponse& to);
 
@@ -50,6 +52,7 @@ telemetry::Outcome OutcomeOf(const core::ReleaseAnswer& answer);
 telemetry::Outcome OutcomeOf(const core::FenceAnswer& answer);
 telemetry::Outcome OutcomeOf(const std::optional<core::LockInfo>& answer);
 telemetry::Outcome OutcomeOf(const core::LockPage& answer);
+telemetry::Outcome OutcomeOf(const telemetry::ContendedLockList& answer);
 telemetry::Outcome OutcomeOf(const core::ForceReleaseAnswer& answer);
 telemetry::Outcome OutcomeOf(const core::EndQuarantineAnswer& answer);
 telemetry::Outcome OutcomeOf(const absl::Status& error);

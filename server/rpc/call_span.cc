@@ -50,6 +50,7 @@ bool IsOfAdminService(Verb verb) {
     case Verb::kInspect:
     case Verb::kList:
     case Verb::kWatch:
+    case Verb::kListContended:
     case Verb::kForceRelease:
     case Verb::kEndQuarantine:
     case Verb::kDrain:

@@ -38,6 +38,9 @@ absl::Status CheckRightFor(const Caller& caller, const WatchRequest& request) {
   const bool is_one = request.filter.match == core::WatchFilter::Match::kName;
   return CheckRight(caller, is_one ? Needed::kInspect : Needed::kList, request.filter.text);
 }
+absl::Status CheckRightFor(const Caller& caller, const ListContendedRequest& request) {
+  return CheckRight(caller, Needed::kList, request.prefix);
+}
 absl::Status CheckRightFor(const Caller& caller, const ForceReleaseRequest& request) {
   return CheckRight(caller, Needed::kForceRelease, request.name);
 }

@@ -16,6 +16,9 @@ namespace {
 using core::ConfiguredLimits;
 using google::protobuf::Duration;
 
+constexpr int32_t kContendedLocksDefault = 20;
+constexpr int32_t kContendedLocksMax = telemetry::ContendedLocks::kCounters;
+
 // Puts a new request into `to`, without a deadline.
 template <typename Request>
 Request& New(Operation& to) {
@@ -174,6 +177,13 @@ struct Validator {
                ? core::ValidateName("name", request.filter.text)
                : core::ValidateText("prefix", request.filter.text, core::limits::kNameBytesMax);
   }
+  absl::Status operator()(const ListContendedRequest& request) const {
+    if (request.limit < 1 || request.limit > kContendedLocksMax) {
+      return core::InvalidField("limit", "has to be 1 to " + std::to_string(kContendedLocksMax) +
+                                             ", is " + std::to_string(request.limit));
+    }
+    return core::ValidateText("prefix", request.prefix, core::limits::kNameBytesMax);
+  }
   absl::Status operator()(const ForceReleaseRequest& request) const {
     if (auto status = core::ValidateName("name", request.name); !status.ok()) return status;
     return ValidateReason(request);
@@ -201,16 +211,18 @@ struct Validator {
 
 std::string_view RpcNameOf(Verb verb) {
   static constexpr std::array<std::string_view, kVerbs> kNames = {
-      "Acquire",       "Extend",      "Release",      "Fence",         "GetLock",
-      "ListLocks",     "WatchLocks",  "ForceRelease", "EndQuarantine", "Drain",
-      "GetServerInfo", "CheckAccess", "Session"};
+      "Acquire",      "Extend",        "Release",    "Fence",
+      "GetLock",      "ListLocks",     "WatchLocks", "ListContendedLocks",
+      "ForceRelease", "EndQuarantine", "Drain",      "GetServerInfo",
+      "CheckAccess",  "Session"};
   return kNames.at(static_cast<size_t>(verb));
 }
 
 std::string_view VerbNameOf(Verb verb) {
   static constexpr std::array<std::string_view, kVerbs> kNames = {
-      "acquire",       "extend",         "release", "fence", "inspect",      "list",        "watch",
-      "force-release", "end-quarantine", "drain",   "admin", "check-access", "open-session"};
+      "acquire", "extend", "release",        "fence",         "inspect",
+      "list",    "watch",  "list-contended", "force-release", "end-quarantine",
+      "drain",   "admin",  "check-access",   "open-session"};
   return kNames.at(static_cast<size_t>(verb));
 }
 
@@ -305,6 +317,23 @@ void Read(const admin::v1::WatchLocksRequest& from, Operation& to) {
     filter = {Match::kName, from.name()};
   } else {
     to.problem = core::InvalidField("prefix", "has to be empty if `name` is set");
+  }
+}
+
+void Read(const admin::v1::ListContendedLocksRequest& from, Operation& to) {
+  auto& request = New<ListContendedRequest>(to);
+  request.prefix = from.prefix();
+  request.limit = from.limit() == 0 ? kContendedLocksDefault : from.limit();
+  switch (from.order()) {
+    case admin::v1::CONTENDED_ORDER_UNSPECIFIED:
+    case admin::v1::CONTENDED_ORDER_WAITS:
+      request.order = telemetry::ContendedOrder::kWaits;
+      return;
+    case admin::v1::CONTENDED_ORDER_WAITED:
+      request.order = telemetry::ContendedOrder::kWaited;
+      return;
+    default:
+      to.problem = core::InvalidField("order", "has no value " + std::to_string(from.order()));
   }
 }
 

@@ -18,6 +18,7 @@
 #include "core/validation.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
 #include "lockkeeper/v1/lock_service.pb.h"
+#include "telemetry/contended_locks.h"
 
 namespace lockkeeper::rpc {
 
@@ -30,6 +31,7 @@ enum class Verb {
   kInspect,
   kList,
   kWatch,
+  kListContended,
   kForceRelease,
   kEndQuarantine,
   kDrain,
@@ -56,6 +58,13 @@ struct ListRequest : core::ListRequest {
 
 struct WatchRequest {
   core::WatchFilter filter;
+};
+
+struct ListContendedRequest {
+  std::string prefix;
+  telemetry::ContendedOrder order = telemetry::ContendedOrder::kWaits;
+  int32_t limit = 0;
+  core::Instant deadline;
 };
 
 // With the reason and the administrator's name, which only go into the audit record.
@@ -96,8 +105,9 @@ struct Holds {
 struct Operation {
   // In the order of the verbs.
   std::variant<core::AcquireRequest, core::ExtendRequest, core::ReleaseRequest, core::FenceRequest,
-               InspectRequest, ListRequest, WatchRequest, ForceReleaseRequest, EndQuarantineRequest,
-               DrainRequest, ServerInfoRequest, CheckAccessRequest, OpenSessionRequest>
+               InspectRequest, ListRequest, WatchRequest, ListContendedRequest, ForceReleaseRequest,
+               EndQuarantineRequest, DrainRequest, ServerInfoRequest, CheckAccessRequest,
+               OpenSessionRequest>
       request;
   // Why the message could not be read: INVALID_FIELD. OK if it could.
   absl::Status problem;
@@ -140,6 +150,7 @@ void Read(const v1::SessionAdopt& from, Operation& to);
 void Read(const admin::v1::GetLockRequest& from, Operation& to);
 void Read(const admin::v1::ListLocksRequest& from, Operation& to);
 void Read(const admin::v1::WatchLocksRequest& from, Operation& to);
+void Read(const admin::v1::ListContendedLocksRequest& from, Operation& to);
 void Read(const admin::v1::ForceReleaseRequest& from, Operation& to);
 void Read(const admin::v1::EndQuarantineRequest& from, Operation& to);
 void Read(const admin::v1::DrainRequest& from, Operation& to);

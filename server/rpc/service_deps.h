@@ -19,6 +19,7 @@
 #include "core/types.h"
 #include "core/wall_time.h"
 #include "rpc/current_limits.h"
+#include "telemetry/contended_locks.h"
 #include "telemetry/health_board.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -70,9 +71,10 @@ struct ConfigFileState {
 // Lifetime: everything that is borrowed here outlives the server.
 struct ServiceDeps {
   core::Executor& loop;
-  core::LockManager& locks;  // Of the loop's thread, as the next two: post to it first.
+  core::LockManager& locks;  // Of the loop's thread, as the next three: post to it first.
   core::AdminStore& admin;
   core::LockWatches& watches;
+  telemetry::ContendedLocks& contended;
   const core::Clock& clock;  // Thread-safe.
   const access::AccessControl& access;
   const CurrentLimits& limits;  // Thread-safe.

@@ -66,6 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       Parse<admin::v1::DrainRequest>,
       Parse<admin::v1::GetServerInfoRequest>,
       Parse<admin::v1::WatchLocksRequest>,
+      Parse<admin::v1::ListContendedLocksRequest>,
   };
   kParsers[data[0] % std::size(kParsers)](bytes);
   return 0;

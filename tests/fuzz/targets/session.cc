@@ -131,7 +131,8 @@ class Daemon {
   support::ManualExecutor executor_{clock_};
   support::MemoryServer locks_{clock_, core::Millis(60'000)};
   support::MemoryStore store_{locks_, executor_};
-  core::Domain domain_{store_, nullptr, clock_, executor_, process_.observer, {}};
+  telemetry::ContendedLocks contended_{process_.observer, clock_};
+  core::Domain domain_{store_, nullptr, clock_, executor_, contended_, {}};
   core::LockWatches watches_{core::Hex16(0xda), store_, nullptr, clock_, executor_};
   rpc::CurrentLimits limits_{{.max_ttl = core::Millis(60'000)}};
   access::AccessControl access_{process_.rules, [] { return absl::UnixEpoch(); }};
@@ -140,6 +141,7 @@ class Daemon {
                                .locks = domain_.locks(),
                                .admin = store_,
                                .watches = watches_,
+                               .contended = contended_,
                                .clock = clock_,
                                .access = access_,
                                .limits = limits_,

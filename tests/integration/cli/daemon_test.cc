@@ -280,6 +280,30 @@ TEST_F(CliDaemonTest, IsHeldTellsByItsExitCode) {
   EXPECT_EQ(Run({"is-held", "report"}).exit_code, 76) << "closed, and nobody's";
 }
 
+TEST_F(CliDaemonTest, ContendedShowsWhichLocksWereWaitedFor) {
+  const CliResult nothing = Run({"contended"});
+  EXPECT_EQ(nothing.exit_code, 0);
+  EXPECT_THAT(nothing.out, HasSubstr("no wait for a lock has ended\nin the last "));
+  for (const char* name : {"app/one", "app/two"}) Hold(name);
+  for (const char* name : {"app/one", "app/two", "app/one"}) {
+    ASSERT_EQ(Run({"acquire", name, "--wait", "20ms"}).exit_code, 75);
+  }
+
+  const CliResult result = RunJson({"contended", "--prefix", "app/"});
+  const CliResult text = Run({"contended", "--limit", "1"});
+
+  EXPECT_EQ(result.exit_code, 0);
+  const Json json(result);
+  EXPECT_EQ(json.Text("outcome"), "listed");
+  EXPECT_EQ(json.ItemsOf("locks"), 2);
+  EXPECT_THAT(result.out, HasSubstr(R"({"name":"app/one","waits":2,"waited_ms":)"));
+  EXPECT_FALSE(json.Flag("approximate"));
+  EXPECT_EQ(json.Text("daemon_id").size(), 16U);
+  EXPECT_THAT(text.out, HasSubstr("app/one: 2 waits, "));
+  EXPECT_THAT(text.out, Not(HasSubstr("app/two")));
+  EXPECT_EQ(Json(RunJson({"contended", "--prefix", "other/"})).ItemsOf("locks"), 0);
+}
+
 TEST_F(CliDaemonTest, ListShowsTheLocksThatAreHeld) {
   EXPECT_EQ(Json(RunJson({"list"})).ItemsOf("locks"), 0);
   for (const char* name : {"app/one", "app/two", "other"}) Hold(name);

@@ -26,6 +26,7 @@ rpc::ServiceDeps InProcessServer::Deps() {
       .locks = locks(),
       .admin = store_,
       .watches = watches_,
+      .contended = contended_,
       .clock = loop_,
       .access = access_,
       .limits = limits_,

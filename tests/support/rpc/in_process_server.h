@@ -46,6 +46,7 @@ class InProcessServer {
   access::AccessControl& access() { return access_; }
   core::LockManager& locks() { return domain_.locks(); }  // On the loop's thread, as the next.
   core::LockWatches& watches() { return watches_; }
+  telemetry::ContendedLocks& contended() { return contended_; }
   rpc::CurrentLimits& limits() { return limits_; }
   FakeDaemonView& view() { return view_; }
   rpc::Server& server() { return *server_; }
@@ -69,7 +70,8 @@ class InProcessServer {
   telemetry::TelemetryLockObserver observer_{{log_, "core"}, metrics_, core::Millis(10'000)};
   ScriptedStore store_{loop_};
   core::LockWatches watches_{core::Hex16(kTestDaemonId), store_, nullptr, loop_, loop_};
-  core::WatchedLockObserver watched_{observer_, watches_};
+  telemetry::ContendedLocks contended_{observer_, loop_};
+  core::WatchedLockObserver watched_{contended_, watches_};
   core::Domain domain_{store_, &store_, loop_, loop_, watched_, {}};
   rpc::CurrentLimits limits_{{.max_ttl = core::Millis(60'000)}};
   access::AccessControl access_{std::make_shared<access::Rulebook>(), [] { return absl::Now(); }};

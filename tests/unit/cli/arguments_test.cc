@@ -238,10 +238,28 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
 }
 
 TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
-  for (const char* command : {"acquire",        "extend", "release", "fence", "get",
-                              "is-held",        "list",   "who",     "top",   "force-release",
-                              "end-quarantine", "drain",  "health",  "info",  "doctor",
-                              "backup-check",   "whoami", "can",     "token", "run"}) {
+  for (const char* command : {"acquire",
+                              "extend",
+                              "release",
+                              "fence",
+                              "get",
+                              "is-held",
+                              "list",
+                              "who",
+                              "top",
+                              "force-release",
+                              "contended",
+                              "watch",
+                              "end-quarantine",
+                              "drain",
+                              "health",
+                              "info",
+                              "doctor",
+                              "backup-check",
+                              "whoami",
+                              "can",
+                              "token",
+                              "run"}) {
     const std::string help = HelpOf({command, "--help"});
     for (const char* part :
          {"--server ADDRESS", "--output FORMAT", "--timeout DURATION", "--quiet", "Exit codes: "}) {
@@ -270,6 +288,20 @@ TEST_F(ArgumentsTest, TopAndWhoTakeTheirOptions) {
   EXPECT_EQ(who.principal, "ci");
   EXPECT_EQ(who.prefix, "jobs/");
   EXPECT_EQ(CommandOf<WhoCommand>({"who"}).principal, "");
+}
+
+TEST_F(ArgumentsTest, ContendedTakesItsOptions) {
+  const auto contended = CommandOf<ContendedCommand>(
+      {"contended", "--prefix", "jobs/", "--by", "time", "--limit", "5"});
+  EXPECT_EQ(contended.prefix, "jobs/");
+  EXPECT_EQ(contended.by, ContendedBy::kTime);
+  EXPECT_EQ(contended.limit, 5);
+  EXPECT_EQ(CommandOf<ContendedCommand>({"contended"}).by, ContendedBy::kWaits);
+  EXPECT_EQ(CommandOf<ContendedCommand>({"contended", "--by", "waits"}).limit, 20);
+  EXPECT_NE(ErrorOf({"contended", "--by", "age"}).find("--by"), std::string::npos);
+  for (const char* limit : {"0", "257"}) {
+    EXPECT_NE(ErrorOf({"contended", "--limit", limit}).find("1 to 256"), std::string::npos);
+  }
 }
 
 TEST_F(ArgumentsTest, DrainIsForOneServer) {

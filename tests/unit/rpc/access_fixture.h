@@ -94,6 +94,7 @@ class AccessTest : public testing::Test {
                         .locks = server_.locks(),
                         .admin = server_.store(),
                         .watches = server_.watches(),
+                        .contended = server_.contended(),
                         .clock = server_.loop(),
                         .access = access_,
                         .limits = server_.limits(),

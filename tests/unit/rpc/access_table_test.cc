@@ -173,6 +173,14 @@ std::vector<Way> WaysOfAdminService() {
          request.set_prefix(lock);
          return CallWatchLocks(channel, request);
        }},
+      {"ListContendedLocks", Verb::kList,
+       Unary<Admin, admin::v1::ListContendedLocksRequest, admin::v1::ListContendedLocksResponse>(
+           &Admin::Stub::ListContendedLocks,
+           [](const std::string& lock) {
+             admin::v1::ListContendedLocksRequest request;
+             request.set_prefix(lock);
+             return request;
+           })},
       {"ForceRelease", Verb::kForceRelease,
        Unary<Admin, admin::v1::ForceReleaseRequest, admin::v1::ForceReleaseResponse>(
            &Admin::Stub::ForceRelease,

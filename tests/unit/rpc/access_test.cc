@@ -80,6 +80,27 @@ TEST_F(AccessTest, ListShowsWhatMayBeListedAndInspectedAndNothingElse) {
   EXPECT_EQ(client.ListLocks(request).reason, "PERMISSION_DENIED");
 }
 
+TEST_F(AccessTest, ContendedLocksAreShownThatMayBeListedAndInspected) {
+  const auto channel =
+      support::NewBearerChannel(Serve("roles: {r: {rules: [{verbs: list, prefixes: [a/, b/]}, "
+                                      "{verbs: inspect, prefixes: [b/, c/]}]}}\n"
+                                      "bindings: [{roles: r, principals: '*'}]\n"),
+                                "");
+  server_.loop().RunAndWait([this] {
+    for (const char* name : {"a/1", "b/1", "c/1", "b", "d"}) {
+      server_.contended().OnWaitEnded(name, {}, core::WaitEnd::kGranted, core::Millis(1));
+    }
+  });
+  const auto stub = admin::v1::AdminService::NewStub(channel);
+  grpc::ClientContext context;
+  admin::v1::ListContendedLocksResponse response;
+
+  ASSERT_TRUE(stub->ListContendedLocks(&context, {}, &response).ok());
+
+  ASSERT_EQ(response.locks_size(), 1);
+  EXPECT_EQ(response.locks(0).name(), "b/1");
+}
+
 TEST_F(AccessTest, LeasesBelongToThePrincipal) {
   support::Mailbox<std::string> principals;
   server_.store().on_acquire = [&](const core::AcquireRequest& request, auto done) {

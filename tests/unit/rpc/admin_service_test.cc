@@ -160,6 +160,28 @@ TEST_F(AdminServiceTest, ListLocksRejectsAPrincipalThatNobodyCanHave) {
   EXPECT_THAT(status.error_message(), HasSubstr("256"));
 }
 
+TEST_F(AdminServiceTest, ListContendedLocksAnswersWhatWasWaitedFor) {
+  server_.loop().RunAndWait([this] {
+    for (const char* name : {"jobs/1", "jobs/2", "jobs/2", "other"}) {
+      server_.contended().OnWaitEnded(name, {}, core::WaitEnd::kTimedOut, core::Millis(1'500));
+    }
+  });
+  admin::v1::ListContendedLocksRequest request;
+  request.set_prefix("jobs/");
+  admin::v1::ListContendedLocksResponse response;
+
+  ASSERT_TRUE(stub_->ListContendedLocks(&context_, request, &response).ok());
+
+  ASSERT_EQ(response.locks_size(), 2);
+  EXPECT_EQ(response.locks(0).name(), "jobs/2");
+  EXPECT_EQ(response.locks(0).waits(), 2);
+  EXPECT_EQ(response.locks(0).waited().seconds(), 3);
+  EXPECT_EQ(response.locks(1).name(), "jobs/1");
+  EXPECT_EQ(response.daemon_id(), core::Hex16(support::kTestDaemonId));
+  EXPECT_TRUE(response.has_window());
+  EXPECT_FALSE(response.approximate());
+}
+
 TEST_F(AdminServiceTest, ForceReleaseLeavesAnAuditRecord) {
   store().on_force_release = [this](const core::ForceReleaseRequest&, auto done) {
     store().AnswerLater<core::ForceReleaseAnswer>(

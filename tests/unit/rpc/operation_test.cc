@@ -284,6 +284,31 @@ TEST(OperationTest, WatchLocksIsOfAPrefixOrOfAName) {
             (core::WatchFilter{.match = core::WatchFilter::Match::kName, .text = "jobs/1"}));
 }
 
+TEST(OperationTest, ListContendedLocksHasDefaultsAndBounds) {
+  ListContendedRequest request;
+  admin::v1::ListContendedLocksRequest from;
+  ASSERT_TRUE(ReadInto(from, request).ok());
+  EXPECT_EQ(request.order, telemetry::ContendedOrder::kWaits);
+  EXPECT_EQ(request.limit, 20);
+  from.set_prefix("jobs/");
+  from.set_order(admin::v1::CONTENDED_ORDER_WAITED);
+  from.set_limit(256);
+  ASSERT_TRUE(ReadInto(from, request).ok());
+  EXPECT_EQ(request.prefix, "jobs/");
+  EXPECT_EQ(request.order, telemetry::ContendedOrder::kWaited);
+  EXPECT_EQ(request.limit, 256);
+  for (const int32_t wrong : {-1, 257}) {
+    from.set_limit(wrong);
+    EXPECT_EQ(core::FieldOf(ReadInto(from, request)), "limit") << wrong;
+  }
+  from.set_limit(1);
+  from.set_order(static_cast<admin::v1::ContendedOrder>(3));
+  EXPECT_EQ(core::FieldOf(ReadInto(from, request)), "order");
+  from.clear_order();
+  from.set_prefix(std::string(513, 'p'));
+  EXPECT_EQ(core::FieldOf(ReadInto(from, request)), "prefix");
+}
+
 TEST(OperationTest, ListLocksHasDefaults) {
   ListRequest request;
 
@@ -385,6 +410,7 @@ TEST(OperationTest, VerbAndRpcNameAreThoseOfTheMessage) {
   expect(admin::v1::GetLockRequest(), Verb::kInspect, "GetLock");
   expect(admin::v1::ListLocksRequest(), Verb::kList, "ListLocks");
   expect(admin::v1::WatchLocksRequest(), Verb::kWatch, "WatchLocks");
+  expect(admin::v1::ListContendedLocksRequest(), Verb::kListContended, "ListContendedLocks");
   expect(admin::v1::ForceReleaseRequest(), Verb::kForceRelease, "ForceRelease");
   expect(admin::v1::EndQuarantineRequest(), Verb::kEndQuarantine, "EndQuarantine");
   expect(admin::v1::DrainRequest(), Verb::kDrain, "Drain");
