@@ -196,7 +196,9 @@ void Line::StartDraining() {
     line_.Leave(name, clock_.Now() + kStoreTimeout);
     std::erase_if(line->waiters, [this](const std::unique_ptr<LineWaiter>& entry) {
       LineWaiter& waiter = *entry;
-      if (waiter.state == LineWaiter::State::kLeaving) return false;  // Its own answer comes soon.
+      // Its own answer comes soon. What nobody waits for any more has to be taken back.
+      if (waiter.state == LineWaiter::State::kLeaving) return false;
+      if (waiter.state == LineWaiter::State::kClaiming && waiter.caller_left) return false;
       AnswerLater(waiter, Error(ErrorReason::kServerDraining,
                                 "this daemon is stopping; the place in line is kept"));
       return true;
@@ -330,7 +332,8 @@ void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
     waiter->state = LineWaiter::State::kWaiting;
     return Leave(*waiter);
   }
-  if (MayHaveHappened(lease.status())) {
+  if (MayHaveHappened(lease.status())) waiter->may_have_claimed = true;
+  if (waiter->may_have_claimed && ReasonOf(lease.status()) != ErrorReason::kLeaseLost) {
     // It may be a lease by now: only the store knows, and asking again does no harm.
     waiter->claim_timer = executor_.After(kClaimPause, [this, undo] {
       if (LineWaiter* again = Find(undo.keeper)) Claim(*again);
@@ -339,7 +342,9 @@ void Line::OnClaimed(WithdrawRequest undo, absl::StatusOr<Lease> lease) {
   }
   waiter->state = LineWaiter::State::kWaiting;
   if (draining_) return StartDraining();
-  PollIn(*waiter->line, kPollSoon);  // The offer has lapsed: it goes back to its place.
+  // The offer has lapsed: it goes back to its place. Or the lease that it had claimed is over.
+  if (std::exchange(waiter->may_have_claimed, false)) waiter->has_lost_place = true;
+  PollIn(*waiter->line, kPollSoon);
 }
 
 // Takes the waiter's place back and answers when the store has confirmed it or its time is up.

@@ -135,6 +135,7 @@ void Line::StandAgain(LineWaiter& waiter) {
                   }
                   return Answer(*standing, outcome.status());
                 }
+                standing->has_lost_place = false;
                 if (auto* place = std::get_if<Waiting>(&*outcome)) {
                   standing->place = *place;
                   PollIn(*standing->line, place->free_in + kPastLeaseEnd);

@@ -29,6 +29,9 @@ struct LineWaiter {
   Done<AcquireAnswer> done;
   State state = State::kWaiting;
   bool over = false;  // The wait has ended while a claim was in flight.
+  // A claim of it had no answer: it may have the lease, and then it stands in line no longer.
+  bool may_have_claimed = false;
+  bool has_lost_place = false;  // It has to stand again.
   bool released = false;
   bool caller_left = false;
   bool does_not_wait = false;  // But for what its offer takes: its wait_timeout was 0.

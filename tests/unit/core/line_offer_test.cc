@@ -148,6 +148,23 @@ TEST_F(LineOfferTest, WaiterThatIsLeavingWhenTheDaemonDrainsHearsHowThatWent) {
   EXPECT_EQ(line_->waiting(), 0U);
 }
 
+// Whoever has asked for it finds that nobody takes the answer, and withdraws the lease.
+TEST_F(LineOfferTest, ClaimOfACallerThatHasGoneIsAnsweredWhenTheDaemonDrains) {
+  Wait(ClaimMode::kByDaemon);
+  HearOfOffer();
+  ASSERT_EQ(store_.extends.size(), 1U);
+  line_->Abandon(keeper_);
+  line_->StartDraining();
+  executor_.RunUntilIdle();
+  ASSERT_FALSE(answer_.came());
+
+  store_.extends.Answer(Lease{.name = "a", .token = {8}});
+
+  ASSERT_TRUE(answer_.came());
+  ASSERT_TRUE(answer_.value().ok());
+  EXPECT_TRUE(std::holds_alternative<Lease>(*answer_.value()));
+}
+
 TEST_F(LineOfferTest, DaemonThatDrainsTakesNoOfferAndAsksNoMore) {
   Wait(ClaimMode::kByDaemon);
   line_->StartDraining();

@@ -72,6 +72,34 @@ TEST_F(LineTest, ClaimWithoutAnAnswerIsRepeated) {
   EXPECT_NE(LeaseIn(answer_), nullptr);
 }
 
+// The claim may have been carried out: then the waiter stands in line no longer.
+TEST_F(LineTest, ClaimWithoutAnAnswerIsRepeatedUntilTheStoreHasAnswered) {
+  StandInLine(Request(1), answer_);
+  store_.listener->OnOffer(OfferTo(Request(1)));
+  store_.extends.Answer(Error(ErrorReason::kOutcomeUnknown, "no reply"));
+  for (const ErrorReason reason :
+       {ErrorReason::kStoreUnavailable, ErrorReason::kStoreQuarantined}) {
+    executor_.AdvanceBy(milliseconds(100));
+    ASSERT_EQ(store_.extends.size(), 1U) << static_cast<int>(reason);
+    store_.extends.Answer(Error(reason, "not now"));
+  }
+  executor_.AdvanceBy(milliseconds(100));
+  ASSERT_EQ(store_.extends.size(), 1U);
+  store_.extends.Answer(LeaseOf(Request(1)));
+  EXPECT_NE(LeaseIn(answer_), nullptr);
+}
+
+TEST_F(LineTest, WaiterWhoseClaimedLeaseIsOverAsksForItsPlaceAsOneThatHasLostIt) {
+  StandInLine(Request(1), answer_);
+  store_.listener->OnOffer(OfferTo(Request(1)));
+  store_.extends.Answer(Error(ErrorReason::kOutcomeUnknown, "no reply"));
+  executor_.AdvanceBy(milliseconds(100));
+  store_.extends.Answer(Error(ErrorReason::kLeaseLost, "it has ended"));
+  executor_.AdvanceBy(milliseconds(10));
+  ASSERT_EQ(store_.polls.size(), 1U);
+  EXPECT_EQ(store_.polls.front().line, 0) << "so that the store says that it has to stand again";
+}
+
 TEST_F(LineTest, WaitTimesOutWhenThePlaceIsGivenUpForCertain) {
   StandInLine(Request(1), answer_);
   executor_.AdvanceBy(minutes(1));
