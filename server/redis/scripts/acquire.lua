@@ -109,7 +109,7 @@ local function stand(line, entry, known_number, parked, old_number)
     local last = -(score_of(line, 'n') or 0)
     number = old_number and free_number(line, old_number) or
       max(last + 1, now, token_floor, quarantine_end())
-    if last == 0 then add(line, -now, 'g') end
+    if last == 0 then begin(line) end
     add(line, -max(last, number), 'n')
     add(line, -number, 'i' .. lease_id)
   end
@@ -121,7 +121,7 @@ end
 
 -- What is told of an offer besides token and time: the place that its waiter keeps until it is claimed.
 local function offered_text(line, record, number)
-  return format('%d %d %d', ttl_of(record), number or 0, -(score_of(line, 'g') or 0))
+  return format('%d %d %d', ttl_of(record), number or 0, beginning_of(line))
 end
 
 -- An offer that lapses leaves the newest attempt waiting: the place in line is that one's too.
@@ -170,7 +170,7 @@ local function wait_or_leave(key, line, record, entry, number, waiters_max, old_
   if not record then write_empty(key, '') end
   settle(key, line, true)
   return 5, number, redis.call('ZCOUNT', line, '(0', format('(%d', number)) + 1,
-    format('%d %d', closed_for, -score_of(line, 'g'))
+    format('%d %d', closed_for, beginning_of(line))
 end
 
 -- An acquire of a lock that may have a line, not the holder's own.

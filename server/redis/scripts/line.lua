@@ -8,8 +8,9 @@
 --                    set aside, the time of that (16 digits)
 --   i<lease id>      where a lease id stands. Score: -number
 --   d<daemon id>     liveness mark of a daemon. Score: -time until which it is taken for alive
---   n, g             the highest number given, and when the line began. Score: -number, -time. Another
---                    beginning is another line: the old one was lost
+--   n, g, e          the highest number given, when the line began, and in which epoch. Score: -number,
+--                    -time, -epoch. Another beginning is another line: the old one was lost. So it begins
+--                    again in each epoch: older data may lack some of its waiters
 --
 -- A hand-over offers the lock to the first waiter whose daemon lives. The offered waiter is parked
 -- until it claims, so that an offer that lapses, a pause, a drain and a crash are one case: the
@@ -39,6 +40,14 @@ end
 
 local function mark_of(line, daemon) return -(score_of(line, 'd' .. daemon) or 0) end
 local function set_mark(line, daemon, until_time) add(line, -until_time, 'd' .. daemon) end
+
+-- When the line began; 0 if there is none.
+local function beginning_of(line) return -(score_of(line, 'g') or 0) end
+local function is_of_this_epoch(line) return score_of(line, 'e') == -epoch end
+local function begin(line)
+  add(line, -now, 'g')
+  add(line, -epoch, 'e')
+end
 
 -- Number of the waiter with this lease id, parked or not; nil if it does not stand in line.
 local function number_of(line, lease_id)

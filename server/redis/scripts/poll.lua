@@ -61,13 +61,20 @@ local function forget_dead(line, offered)
   end
 end
 
+-- Whether the places of this daemon's waiters may have been forgotten: it has not been heard of for so long.
+local function is_forgotten(line, daemon) return mark_of(line, daemon) + PARKED_KEPT <= now end
+
 return each({16, 1, 16, 16}, 4, function(key, at, line)
   local daemon, mode = ARGV[at], ARGV[at + 1]
   local known_line, from = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local record, fault = read(key)
   if fault then return fault, 0, 0, '' end
-  local began = -(score_of(line, 'g') or 0)
-  if mode == 'W' and (began == 0 or began ~= known_line) then return 4, 0, 0, '' end
+  local began = beginning_of(line)
+  if began > 0 and not is_of_this_epoch(line) then
+    begin(line)
+    began = now
+  end
+  if mode == 'W' and (began == 0 or began ~= known_line or is_forgotten(line, daemon)) then return 4, 0, 0, '' end
   if began == 0 then return 1, 0, 0, '' end
 
   local outcome, go_on = 1, 0

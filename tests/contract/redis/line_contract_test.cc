@@ -234,6 +234,23 @@ TEST_P(LineContract, PlaceThatWasSetAsideIsForgottenAfterHalfAMinute) {
   EXPECT_GT(number_, number) << "at the end of the line";
 }
 
+// Others have forgotten its waiters by then, and the line is still the same.
+TEST_P(LineContract, WaitersOfADaemonThatWasNotHeardOfForLongHaveToStandAgain) {
+  Grant("a", Id(9));
+  ASSERT_TRUE(Ask(ExtendOf("a", Id(9), Millis(60'000))).ok());
+  Stand(WaiterOf(Id(1)));
+  StepBy(Millis(32'900));
+  EXPECT_FALSE(Poll().lost);
+  StepBy(Millis(20'000));
+  EXPECT_FALSE(Poll().lost);
+  ASSERT_TRUE(Ask(ExtendOf("a", Id(9), Millis(60'000))).ok());
+  StepBy(Millis(33'000));
+
+  EXPECT_TRUE(Poll().lost);
+  Stand(WaiterOf(Id(1)));
+  EXPECT_FALSE(Poll().lost);
+}
+
 TEST_P(LineContract, OfferThatWasClaimedOrTakenOverIsNotSetAside) {
   Offer(ConfirmingOf(Id(1)), Id(9));
   ASSERT_TRUE(Ask(ConfirmingOf(Id(1), 2)).ok());

@@ -54,6 +54,26 @@ TEST_P(QuarantineContract, NothingIsGrantedUntilTheLongestLeaseIsOver) {
   Grant("a", Id(2));
 }
 
+// Whoever joined after the data that came back waits in a line that does not have it.
+TEST_P(QuarantineContract, AllWaitersStandAgainInALineThatMayBeOlder) {
+  Grant("a", Id(1));
+  const core::Waiting first = Stand(WaiterOf("a", Id(2)));
+  const core::Waiting second = Stand(WaiterOf("a", Id(3)));
+  for (const redis::Reply& member : world_->Run({"ZRANGE", "lk:{a}:line", "0", "-1"}).items) {
+    if (member.text.find(Id(3).digits()) == std::string::npos) continue;
+    world_->Run({"ZREM", "lk:{a}:line", member.text});
+  }
+  EXPECT_FALSE(Poll("a", first.line).lost) << "nobody knows yet";
+  SetTheClock();
+
+  EXPECT_TRUE(Poll("a", first.line).lost);
+  EXPECT_EQ(Stand(WaiterOf("a", Id(2)), 0, first.number).number, first.number);
+  const core::Waiting again = Stand(WaiterOf("a", Id(3)), 0, second.number);
+  EXPECT_EQ(again.number, second.number);
+  EXPECT_NE(again.line, first.line);
+  EXPECT_FALSE(Poll("a", again.line).lost) << "once is enough";
+}
+
 TEST_P(QuarantineContract, RefusalTellsHowLongToWait) {
   Grant("a", Id(1));
   ForgetEverything();
@@ -94,10 +114,12 @@ TEST_P(QuarantineContract, RepeatOfALeaseOfBeforeIsRefused) {
 
 TEST_P(QuarantineContract, HandOverIsHeldBack) {
   Grant("a", Id(1));
-  const int64_t line = Stand(WaiterOf("a", Id(2))).line;
+  const core::Waiting before = Stand(WaiterOf("a", Id(2)));
   SetTheClock();
 
   EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
+  EXPECT_TRUE(Poll("a", before.line).lost) << "another epoch";
+  const int64_t line = Stand(WaiterOf("a", Id(2)), 0, before.number).line;
 
   const PollAnswer early = Poll("a", line);
   EXPECT_FALSE(early.offer.has_value());
