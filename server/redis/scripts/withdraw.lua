@@ -44,7 +44,7 @@ local function make_void(key, record, digest, attempt)
   local kind, void_attempt
   if record then kind, void_attempt = find_void(record, digest) end
   if not kind or tonumber(attempt) > void_attempt then
-    write_void(key, record, digest .. 'W' .. attempt)
+    write_void(key, record, digest .. (kind == 'P' and 'P' or 'W') .. attempt)
   end
 end
 
@@ -126,8 +126,13 @@ local function withdraw_holder(key, line, record, attempt, keeper, scope)
     if not line and (state == 'O' or has_line(record)) then return LINE end
     local number = line and number_of(line, lease_id_of(record)) -- two keys
     if number then remove(line, lease_id_of(record), number) end -- two keys
-    local void = in_quarantine() and not is_current(record) and 'P' or 'W'
-    write_ended(key, record, 'W', previous_of(record), void .. sub(record, 154, 159))
+    local void = 'W' .. sub(record, 154, 159)
+    if in_quarantine() and not is_current(record) then
+      -- A later attempt that had been withdrawn does not speak against the retry's proof either.
+      local _, void_attempt = find_void(record, digest_of(record))
+      void = format('P%06d', max(void_attempt or 0, attempt_of(record)))
+    end
+    write_ended(key, record, 'W', previous_of(record), void)
     if line then return 1, hand_over_ended(key, line) end -- two keys
     return 1
   end
