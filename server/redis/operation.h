@@ -38,6 +38,7 @@ enum class Rank {
   kNewcomer,  // May be answered RATE_LIMIT.
   kOther,
   kRenewal,  // Does not wait for operations of other leases.
+  kContinuation,  // The second half of what was carried out in its turn: waits for nothing.
 };
 
 using OperationDone = absl::AnyInvocable<void(absl::StatusOr<OperationReply>) &&>;

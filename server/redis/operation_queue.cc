@@ -93,7 +93,8 @@ void OperationQueue::Reject(OperationDone done, absl::Status error) {
 // was asked of the same lease before stays before it.
 void OperationQueue::Add(Lock& lock, PendingPtr pending) {
   const Operation& operation = pending->operation;
-  const bool ahead = operation.rank == Rank::kRenewal && !waiting_.contains(operation.lease_id);
+  const bool ahead = operation.rank == Rank::kContinuation ||
+                     (operation.rank == Rank::kRenewal && !waiting_.contains(operation.lease_id));
   if (operation.lease_id != core::LeaseId()) ++waiting_[operation.lease_id];
   ++lock.waiting;
   (ahead ? lock.ahead : lock.in_order).PushBack(std::move(pending));

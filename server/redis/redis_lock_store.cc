@@ -187,10 +187,10 @@ void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::str
 }
 
 void RedisLockStore::Extend(const core::ExtendRequest& request, core::Done<Lease> done) {
-  ExtendWithin(request, request.ttl, std::move(done));
+  ExtendWithin(request, request.ttl, Rank::kRenewal, std::move(done));
 }
 
-void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis closes_for,
+void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis closes_for, Rank rank,
                                   core::Done<Lease> done) {
   constexpr size_t kTtlDigits = 8;
   // For another call, if one is needed. The name is in the reply.
@@ -207,7 +207,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
        .arguments = CommandPart({request.lease_id.digits(), Digits(request.ttl.count(), kTtlDigits),
                                  request.principal, DigitsOf(request.keeper)}),
        .reply_width = kReplyWidth,
-       .rank = Rank::kRenewal,
+       .rank = rank,
        .lease_id = request.lease_id,
        .line_key = LineKeyOfExtend(request),
        .closes_for = closes_for,
@@ -241,7 +241,8 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
              return Reassert(reply->route, again, std::move(done));
            case kTooLong:
              again.name = reply->lock_name;
-             return ExtendWithin(again, Millis(reply->values[1].integer), std::move(done));
+             return ExtendWithin(again, Millis(reply->values[1].integer), Rank::kContinuation,
+                                 std::move(done));
            default:
              return std::move(done)(StatusOfOutcome(OutcomeOf(*reply), reply->lock_name));
          }
@@ -271,7 +272,7 @@ void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
             Digits(proved->hold_end.micros, kNumberDigits), request.principal,
             DigitsOf(request.keeper)}),
        .reply_width = kReplyWidth,
-       .rank = Rank::kRenewal,
+       .rank = Rank::kContinuation,
        .lease_id = request.lease_id,
        .line_key = LineKey::kAlways,
        .closes_for = ttl + proved->lock_delay,

@@ -74,7 +74,7 @@ class RedisLockStore : public core::LockStore, public core::WaitingLine {
   void ForgetOffer(std::string_view name, const core::LeaseId& lease_id, bool is_lapsed);
 
   // `closes_for`: the longest time for which the extend may keep the lock closed.
-  void ExtendWithin(const core::ExtendRequest& request, core::Millis closes_for,
+  void ExtendWithin(const core::ExtendRequest& request, core::Millis closes_for, Rank rank,
                     core::Done<core::Lease> done);
   // The store may have forgotten the lease: takes it back if the request proves it.
   void Reassert(Route route, const core::ExtendRequest& request, core::Done<core::Lease> done);

@@ -55,13 +55,14 @@ end
 return each({41, 16, 8, 8, 16, 16, 16, 0, 0}, 4, function(key, at, line)
   local who, token, ttl = ARGV[at], ARGV[at + 1] + 0, ARGV[at + 2] + 0
   local lock_delay, max_hold_end, hold_end = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 6] + 0
-  local principal, keeper = ARGV[at + 7], ARGV[at + 8] == '' and HOLDER or ARGV[at + 8]
+  local principal, keeper = ARGV[at + 7], ARGV[at + 8]
   local record, fault = read(key)
   if fault then return fault end
   if record and is_against(record, who, token) then return 3 end
   -- It has been taken back already: its holder has shown the proof twice.
   local is_back = record and is_live(record) and sub(record, 112, 152) == who and token_of(record) == token
   if not is_back and (not in_quarantine() or by_node(ARGV[at + 5]) <= now) then return 3 end
+  if keeper == '' then keeper = is_back and keeper_of(record) or HOLDER end
 
   if max_hold_end > 0 then max_hold_end = by_node(max_hold_end) end
   local lease_end = now + ttl * 1000

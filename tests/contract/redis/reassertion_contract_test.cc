@@ -3,7 +3,6 @@
 // Leases that the store may have forgotten are taken back by their holders, who have to prove them.
 #include "contract/redis/guarded_contract.h"
 #include "core/limits.h"
-#include "redis/format/store_marker.h"
 
 namespace lockkeeper::support {
 namespace {
@@ -17,14 +16,6 @@ class ReassertionContract : public GuardedContract {
  protected:
   void ExpectLost(const ExtendRequest& request, const char* why) {
     EXPECT_THAT(ReasonOf(Ask(Now(request))), Optional(ErrorReason::kLeaseLost)) << why;
-  }
-
-  // As another daemon does for an operator.
-  void EndTheQuarantine() {
-    const std::string before = Marker();
-    redis::StoreMarker marker = redis::ParseMarker(before).value_or(redis::SeenMarker()).marker;
-    marker.quarantine_end = NodeNow();
-    PutMarker(marker.Text() + before.substr(redis::WithoutBeat(before).size()));
   }
 };
 
@@ -137,30 +128,23 @@ TEST_P(ReassertionContract, ProofThatComesAfterTheQuarantineIsTooLate) {
   ExpectLost(extend, "the lock has another holder");
 }
 
-// Two calls of one holder, such as a heartbeat and an extend, show the proof at the same time.
-TEST_P(ReassertionContract, LeaseThatWasTakenBackIsNotLostToTheNextProofAfterTheQuarantine) {
+TEST_P(ReassertionContract, NothingThatWasAskedLaterComesBetweenAnExtendAndItsProof) {
   const AcquireRequest request = AcquireOf("a", Id(1));
   const Lease lease = Grant(request);
   const ExtendRequest extend = ProvedExtendOf(request, lease);
   ForgetEverything();
   EXPECT_THAT(ReasonOf(Ask(ExtendOf("a", Id(1)))), Optional(ErrorReason::kStoreQuarantined));
 
-  Answer<Lease> second;
-  Answer<core::AcquireAnswer> other;  // The second proof goes to the store behind it.
-  const auto first = AskOnLoop<Lease>([&](core::Done<Lease> done) {
+  Answer<core::ReleaseAnswer> released;
+  const auto extended = AskOnLoop<Lease>([&](core::Done<Lease> done) {
     core::LockStore& locks = world_->daemon(0).locks;
-    locks.Extend(Now(extend), [&, done = std::move(done)](absl::StatusOr<Lease> answer) mutable {
-      EndTheQuarantine();
-      std::move(done)(std::move(answer));
-    });
-    locks.Extend(Now(extend), second.Into());
-    locks.Acquire(AcquireOf("a", Id(2)), other.Into());
+    locks.Extend(Now(extend), std::move(done));
+    locks.Release(Now(ReleaseOf("a", Id(1))), released.Into());
   });
 
-  ASSERT_TRUE(Await(second) && Await(other));
-  EXPECT_EQ(first.value_or(Lease()).token, lease.token) << first.status();
-  EXPECT_EQ(second.value().value_or(Lease()).token, lease.token) << second.value().status();
-  EXPECT_EQ(second.value().value_or(Lease()).remaining_ttl, kTtl);
+  ASSERT_TRUE(Await(released));
+  EXPECT_EQ(extended.value_or(Lease()).token, lease.token) << extended.status();
+  EXPECT_TRUE(released.value().ok() && released.value()->released()) << released.value().status();
 }
 
 TEST_P(ReassertionContract, WhatIsKnownToHaveEndedStaysEnded) {
@@ -219,6 +203,36 @@ TEST_P(ReassertionContract, WithdrawnAttemptOfOlderDataDoesNotEndTheLeaseOfARetr
 
   EXPECT_EQ(Withdraw(first), core::WithdrawResult::kWithdrawn);
   EXPECT_EQ(Extend(Now(of_second)).token, lease.token);
+}
+
+// Three attempts of one acquire: the first two had no answer, the third has the lease.
+TEST_P(ReassertionContract, NoWithdrawnAttemptOfOlderDataEndsTheLeaseOfTheLastRetry) {
+  const auto attempt_of = [&](const std::string& name, int32_t attempt) {
+    AcquireRequest request = AcquireOf(name, Id(1));
+    request.attempt = attempt;
+    request.keeper = KeeperOf(static_cast<uint64_t>(attempt));
+    return request;
+  };
+  std::vector<std::string> older;
+  std::vector<ExtendRequest> proved;
+  for (const char* name : {"a", "b"}) {
+    Grant(attempt_of(name, 1));
+    if (name == std::string_view("b")) Withdraw(attempt_of(name, 2));
+    older.push_back(RecordOf(name));
+    const AcquireRequest third = attempt_of(name, 3);
+    proved.push_back(ProvedExtendOf(third, Grant(third)));
+  }
+  world_->Run({"SET", "lk:{a}", older[0]});
+  world_->Run({"SET", "lk:{b}", older[1]});
+  SetTheClock();
+  EXPECT_THAT(ReasonOf(Ask(ExtendOf("a", Id(1)))), Optional(ErrorReason::kStoreQuarantined));
+
+  EXPECT_EQ(Withdraw(attempt_of("a", 1)), core::WithdrawResult::kWithdrawn);
+  Withdraw(attempt_of("a", 2));
+  EXPECT_EQ(Withdraw(attempt_of("b", 1)), core::WithdrawResult::kWithdrawn);
+
+  EXPECT_TRUE(Extended(proved[0]).ok()) << "the second one was withdrawn after the loss";
+  EXPECT_TRUE(Extended(proved[1]).ok()) << "the second one was withdrawn before it";
 }
 
 TEST_P(ReassertionContract, ReleasedAfterItWasTakenBackItStaysReleased) {
