@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/session_outbox.h"
 
+#include <iterator>
 #include <utility>
 
 #include "core/limits.h"
@@ -17,6 +18,9 @@ constexpr int kResultsMax = core::limits::kSessionBatchMax;
 // Leases in one message of a heartbeat's answer. With names of full length they are below the 4 MiB
 // that gRPC's clients take.
 constexpr int kLeasesMax = 4'096;
+
+// Answers to heartbeats that are not sent yet.
+constexpr size_t kHeartbeatsMax = 4;
 
 }  // namespace
 
@@ -87,18 +91,24 @@ void SessionOutbox::SetDraining(v1::SessionDraining draining) {
 }
 
 void SessionOutbox::AddHeartbeatResult(v1::SessionHeartbeatResult result) {
-  if (!heartbeat_) heartbeat_.emplace();
-  std::swap(*heartbeat_, result);
-  // The answer to an older heartbeat was not sent: of the leases that still run, only the newest
-  // attempt counts.
-  for (v1::SessionLeaseLost& lost : *result.mutable_not_extended()) {
-    if (lost.reason() == v1::ERROR_REASON_LEASE_LOST) {
-      *heartbeat_->add_not_extended() = std::move(lost);
-    }
+  heartbeats_.push_back(std::move(result));
+  if (heartbeats_.size() == 1) return;
+  const auto older = std::prev(heartbeats_.end(), 2);
+  if (older->reassertions().empty()) {
+    PassOver(older);
+  } else if (heartbeats_.size() > kHeartbeatsMax) {
+    PassOver(heartbeats_.begin());
   }
-  for (auto& [lease_id, proof] : *result.mutable_reassertions()) {
-    heartbeat_->mutable_reassertions()->insert({lease_id, proof});  // Unless there is a newer one.
+}
+
+// Of the leases that still run, the newer attempt counts. Without the proofs their client believes
+// in them for less time.
+void SessionOutbox::PassOver(std::deque<v1::SessionHeartbeatResult>::iterator older) {
+  v1::SessionHeartbeatResult& next = *std::next(older);
+  for (v1::SessionLeaseLost& lost : *older->mutable_not_extended()) {
+    if (lost.reason() == v1::ERROR_REASON_LEASE_LOST) *next.add_not_extended() = std::move(lost);
   }
+  heartbeats_.erase(older);
 }
 
 void SessionOutbox::SetClosed(v1::SessionClosed closed) { closed_ = closed; }
@@ -109,7 +119,7 @@ const v1::SessionResponse* SessionOutbox::Next() {
   if (!urgent_.empty()) {
     sending_ = std::move(urgent_.front());
     urgent_.pop_front();
-  } else if (heartbeat_) {
+  } else if (!heartbeats_.empty()) {
     sending_ = NewPage();
     TakeHeartbeatResult(*sending_->message->mutable_heartbeat_result());
   } else if (!results_.empty()) {
@@ -129,26 +139,27 @@ const v1::SessionResponse* SessionOutbox::Next() {
 }
 
 void SessionOutbox::TakeHeartbeatResult(v1::SessionHeartbeatResult& message) {
-  auto& left = *heartbeat_->mutable_not_extended();
-  message.set_number(heartbeat_->number());
+  v1::SessionHeartbeatResult& oldest = heartbeats_.front();
+  auto& left = *oldest.mutable_not_extended();
+  message.set_number(oldest.number());
   for (int i = 0; i < kLeasesMax && !left.empty(); ++i) {
     *message.add_not_extended() = std::move(*left.rbegin());
     left.RemoveLast();
   }
-  auto& proofs = *heartbeat_->mutable_reassertions();
+  auto& proofs = *oldest.mutable_reassertions();
   for (int i = 0; i < kLeasesMax && !proofs.empty(); ++i) {
     const auto proof = proofs.begin();
     message.mutable_reassertions()->insert({proof->first, std::move(proof->second)});
     proofs.erase(proof);
   }
   message.set_more(!left.empty() || !proofs.empty());
-  if (!message.more()) heartbeat_.reset();
+  if (!message.more()) heartbeats_.pop_front();
 }
 
 void SessionOutbox::Sent() { spare_ = std::exchange(sending_, nullptr); }
 
 bool SessionOutbox::empty() const {
-  return !sending_ && urgent_.empty() && results_.empty() && !heartbeat_ && !closed_;
+  return !sending_ && urgent_.empty() && results_.empty() && heartbeats_.empty() && !closed_;
 }
 
 }  // namespace lockkeeper::rpc

@@ -2,8 +2,8 @@
 //
 // Collects what a session has to send while an earlier message is in flight. Bounded by admission:
 // an operation reserves the place of its answer, which is free again once the answer is in flight.
-// Everything else is merged: the newest heartbeat is answered, with all leases that could not be
-// extended.
+// Of heartbeats the newest is answered, with all leases that were lost; older ones only if they
+// bring proofs, which a client counts from the heartbeat that they came with.
 #pragma once
 
 #include <cstdint>
@@ -69,15 +69,17 @@ class SessionOutbox {
   PagePtr NewPage();
   Page& PageWithRoom();
   Page& AddAlone(std::deque<PagePtr>& to);
+  // Drops this answer to a heartbeat; the next one tells what it lost.
+  void PassOver(std::deque<v1::SessionHeartbeatResult>::iterator older);
   void TakeHeartbeatResult(v1::SessionHeartbeatResult& message);
 
   int32_t unanswered_ = 0;
   int32_t taken_ = 0;     // Unanswered, or with an answer that is not on its way.
   int32_t refusals_ = 0;  // Not on their way.
 
-  std::deque<PagePtr> urgent_;   // Opened, offers, adoptions, draining.
-  std::deque<PagePtr> results_;  // The last one is being filled.
-  std::optional<v1::SessionHeartbeatResult> heartbeat_;
+  std::deque<PagePtr> urgent_;                         // Opened, offers, adoptions, draining.
+  std::deque<PagePtr> results_;                        // The last one is being filled.
+  std::deque<v1::SessionHeartbeatResult> heartbeats_;  // The oldest first.
   std::optional<v1::SessionClosed> closed_;
   PagePtr sending_;
   PagePtr spare_;  // Its memory is used again.

@@ -62,7 +62,7 @@ uint64_t SessionClient::Ask(LinkPtr link, Question question) {
 
 void SessionClient::OnMessage(LinkPtr link, SessionMessage message) {
   if (link->over) return;
-  if (message.beat) OnBeat(*link, *message.beat);
+  for (const SessionMessage::Beat& beat : message.beats) OnBeat(*link, beat);
   for (const SessionMessage::Result& result : message.results) {
     const auto question = link->questions.extract(result.id);
     if (question.empty()) {
@@ -110,7 +110,11 @@ void SessionClient::OnBeat(Link& link, const SessionMessage::Beat& beat) {
       if (named == beat.answer.not_extended.end()) {
         // The close may have released it, also if its client believed in it no more by then.
         if (link.closing) continue;
-        const Micros kept_for = KeptFor(round->request.ttl);
+        const bool is_proved = std::any_of(
+            beat.answer.proofs.begin(), beat.answer.proofs.end(),
+            [&round](const auto& proof) { return proof.lease_id == round->request.lease_id; });
+        const Micros kept_for =
+            is_proved ? Micros(round->request.ttl) : KeptFor(round->request.ttl);
         world_.judge.Assured(round->request.name, round->token, sent + kept_for, now);
         if (Believes(*round)) Prolong(*round, sent + Trusted(kept_for));
       } else if (named->reason == core::ErrorReason::kStoreQuarantined || random_.OneIn(2)) {

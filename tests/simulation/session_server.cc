@@ -62,15 +62,14 @@ void SessionServer::StartBeat(uint64_t number) {
 
 void SessionServer::OnBeat(uint64_t number, core::HeartbeatAnswer answer) {
   beating_ = false;
-  // As the outbox: what is left of an older one; the newest tells of the leases that still run.
-  if (outbox_.beat) {
-    core::HeartbeatAnswer& older = outbox_.beat->answer;
-    for (NotExtended& lost : older.not_extended) {
+  // As the outbox: an older one stays if it brings proofs; else the newest tells what is lost.
+  if (!outbox_.beats.empty() && outbox_.beats.back().answer.proofs.empty()) {
+    for (NotExtended& lost : outbox_.beats.back().answer.not_extended) {
       if (lost.reason == ErrorReason::kLeaseLost) answer.not_extended.push_back(std::move(lost));
     }
-    answer.proofs.insert(answer.proofs.begin(), older.proofs.begin(), older.proofs.end());
+    outbox_.beats.pop_back();
   }
-  outbox_.beat = {number, std::move(answer)};
+  outbox_.beats.push_back({number, std::move(answer)});
   if (next_beat_) StartBeat(*std::exchange(next_beat_, std::nullopt));
   AdvanceSoon();
 }

@@ -29,11 +29,11 @@ struct SessionMessage {
   };
 
   std::vector<Result> results;  // Of operations, offers and adoptions.
-  std::optional<Beat> beat;
+  std::vector<Beat> beats;  // The oldest first.
   bool draining = false;
   bool closed = false;
 
-  bool empty() const { return results.empty() && !beat && !draining && !closed; }
+  bool empty() const { return results.empty() && beats.empty() && !draining && !closed; }
 };
 
 // The daemon's end of a stream.

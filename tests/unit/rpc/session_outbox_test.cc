@@ -93,20 +93,51 @@ TEST_F(SessionOutboxTest, OfHeartbeatsTheNewestIsAnsweredWithAllLostLeases) {
       << "the newer one has extended them, or would say so";
 }
 
-TEST_F(SessionOutboxTest, OfProofsTheNewestOfEachLeaseIsTold) {
-  v1::SessionHeartbeatResult older = Beat(1, 0), newer = Beat(2, 0);
+// A client counts a proof from the sending of the heartbeat whose number it comes with.
+TEST_F(SessionOutboxTest, ProofsComeWithTheNumberOfTheirHeartbeat) {
+  v1::SessionHeartbeatResult older = Beat(1, 1, v1::ERROR_REASON_STORE_UNAVAILABLE),
+                             newer = Beat(2, 0);
   (*older.mutable_reassertions())["a"] = "older";
   (*older.mutable_reassertions())["b"] = "older";
   (*newer.mutable_reassertions())["b"] = "newer";
-  (*newer.mutable_reassertions())["c"] = "newer";
   outbox_.AddHeartbeatResult(older);
   outbox_.AddHeartbeatResult(newer);
 
-  const v1::SessionResponse both = Send();
-  const auto& proofs = both.heartbeat_result().reassertions();
-  EXPECT_EQ(proofs.size(), 3U);
-  EXPECT_EQ(proofs.at("a"), "older");
-  EXPECT_EQ(proofs.at("b"), "newer");
+  const v1::SessionResponse first = Send(), second = Send();
+  EXPECT_EQ(first.heartbeat_result().number(), 1U);
+  EXPECT_EQ(first.heartbeat_result().reassertions().size(), 2U);
+  EXPECT_EQ(first.heartbeat_result().not_extended_size(), 1) << "or its client would count it";
+  EXPECT_EQ(second.heartbeat_result().number(), 2U);
+  ASSERT_EQ(second.heartbeat_result().reassertions().size(), 1U);
+  EXPECT_EQ(second.heartbeat_result().reassertions().at("b"), "newer");
+  EXPECT_TRUE(outbox_.empty());
+}
+
+TEST_F(SessionOutboxTest, RestOfAnAnswerKeepsItsNumberWhenAnotherOneComes) {
+  v1::SessionHeartbeatResult result = Beat(1, 0);
+  for (int i = 0; i < 5'000; ++i) (*result.mutable_reassertions())[std::to_string(i)] = "proof";
+  outbox_.AddHeartbeatResult(result);
+  EXPECT_TRUE(Send().heartbeat_result().more());
+  outbox_.AddHeartbeatResult(Beat(2, 1));
+  const v1::SessionResponse rest = Send();
+  EXPECT_EQ(rest.heartbeat_result().number(), 1U);
+  EXPECT_FALSE(rest.heartbeat_result().more());
+  EXPECT_EQ(Send().heartbeat_result().number(), 2U);
+}
+
+TEST_F(SessionOutboxTest, OnlyAFewOlderAnswersToHeartbeatsAreKept) {
+  for (uint64_t number = 1; number <= 9; ++number) {
+    v1::SessionHeartbeatResult result = Beat(number, 1);
+    (*result.mutable_reassertions())[std::to_string(number)] = "proof";
+    outbox_.AddHeartbeatResult(result);
+  }
+  int lost = 0;
+  for (uint64_t number = 6; number <= 9; ++number) {
+    const v1::SessionResponse message = Send();
+    EXPECT_EQ(message.heartbeat_result().number(), number);
+    lost += message.heartbeat_result().not_extended_size();
+  }
+  EXPECT_EQ(lost, 9) << "what is lost is told all the same";
   EXPECT_TRUE(outbox_.empty());
 }
 
