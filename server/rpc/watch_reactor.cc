@@ -89,15 +89,17 @@ void WatchReactor::AdvanceAtEndOfTurn() {
   edge_.deps.loop.AtEndOfTurn([this] { OnEndOfTurn(); });
 }
 
+// From `left_loop_` on another thread may finish the call: what comes next is taken under the same
+// lock.
 void WatchReactor::OnEndOfTurn() {
   if (!rights_.ok()) edge_.deps.watches.Close(*this);
-  {
-    const std::lock_guard lock(mutex_);
-    advancing_ = false;
-    if (!rights_.ok() && !end_) end_ = rights_;
-    if (end_ && !cancel_posted_) left_loop_ = true;
-  }
-  Advance();
+  std::unique_lock lock(mutex_);
+  advancing_ = false;
+  if (!rights_.ok() && !end_) end_ = rights_;
+  if (end_ && !cancel_posted_) left_loop_ = true;
+  const Step step = TakeStep();
+  lock.unlock();
+  Do(step);
 }
 
 void WatchReactor::OnWriteDone(bool ok) {
@@ -133,22 +135,25 @@ void WatchReactor::OnCallerGone() {
 }
 
 void WatchReactor::Advance() {
-  const admin::v1::WatchLocksResponse* page = nullptr;
-  absl::Status status;
-  {
-    const std::lock_guard lock(mutex_);
-    if (writing_ || finished_) return;
-    if (!pages_.empty() && !caller_is_gone_) {
-      writing_ = true;
-      page = pages_.front()->message;
-    } else if (end_ && left_loop_) {
-      finished_ = true;
-      status = *end_;
-    } else {
-      return;
-    }
+  std::unique_lock lock(mutex_);
+  const Step step = TakeStep();
+  lock.unlock();
+  Do(step);
+}
+
+WatchReactor::Step WatchReactor::TakeStep() {
+  if (writing_ || finished_) return {};
+  if (!pages_.empty() && !caller_is_gone_) {
+    writing_ = true;
+    return {.page = pages_.front()->message};
   }
-  page != nullptr ? StartWrite(page) : FinishWith(status);
+  finished_ = end_ && left_loop_;
+  return finished_ ? Step{.end = *end_} : Step{};
+}
+
+void WatchReactor::Do(const Step& step) {
+  if (step.page != nullptr) return StartWrite(step.page);
+  if (step.end) FinishWith(*step.end);
 }
 
 // It ends well only when its caller has left.

@@ -52,11 +52,19 @@ class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocks
   void AdvanceAtEndOfTurn();
   void OnEndOfTurn();
 
+  // What can be done now: write this page, or finish.
+  struct Step {
+    const admin::v1::WatchLocksResponse* page = nullptr;
+    std::optional<absl::Status> end;
+  };
+
   // With the mutex held.
   void Add(const core::LockEvent& event);
   void Append(const core::LockEvent& event);
-  // Does what can be done now. Call it without the mutex. Afterwards this object may be gone.
+  Step TakeStep();
+  // Take a step, and do it. Call them without the mutex. Afterwards this object may be gone.
   void Advance();
+  void Do(const Step& step);
   void FinishWith(const absl::Status& status);
 
   const Edge& edge_;
