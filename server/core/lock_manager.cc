@@ -78,7 +78,8 @@ void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
   } else {
     done = CountedAcquire(std::move(done));
   }
-  if (observer_.IsWatched(request.name)) {
+  // Somebody may watch by the time that it is answered.
+  if (request.wait_timeout > Millis(0) || observer_.IsWatched(request.name)) {
     done = Told(EventOf(LockEventKind::kLeft, request), HasAcquireEvent, std::move(done));
   }
   request.min_assurance = std::max(request.min_assurance, options_.min_assurance);
@@ -294,7 +295,9 @@ template <typename T, typename Happened>
 Done<T> LockManager::Told(LockEvent event, Happened happened, Done<T> done) {
   return [this, event = std::move(event), happened = std::move(happened),
           done = std::move(done)](absl::StatusOr<T> answer) mutable {
-    if (happened(answer, event)) observer_.OnEvent(std::move(event));
+    if (observer_.IsWatched(event.name) && happened(answer, event)) {
+      observer_.OnEvent(std::move(event));
+    }
     std::move(done)(std::move(answer));
   };
 }

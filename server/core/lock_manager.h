@@ -102,8 +102,8 @@ class LockManager {
   Done<AcquireAnswer> CountedAcquire(Done<AcquireAnswer> done);
   Done<AcquireAnswer> CountedWaiter(const std::string& principal, Done<AcquireAnswer> done);
   void OnAcquired(const absl::StatusOr<AcquireAnswer>& answer);
-  // The same for operations on locks that somebody watches, who is told of `event` before the
-  // caller if `happened` says so of the answer. It may add to the event what the answer says.
+  // Whoever watches the lock then is told of `event` before the caller, if `happened` says so of
+  // the answer. It may add to the event what the answer says.
   template <typename T, typename Happened>
   Done<T> Told(LockEvent event, Happened happened, Done<T> done);
   template <typename T>

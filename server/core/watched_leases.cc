@@ -135,6 +135,14 @@ void WatchedLeases::TellExpired(const std::string& name, Lease& lease) {
          .principal = lease.principal});
 }
 
+void WatchedLeases::TellReleased(const std::string& name, const Lease& lease) {
+  tell_({.kind = LockEventKind::kReleased,
+         .name = name,
+         .token = lease.token,
+         .owner = lease.owner,
+         .principal = lease.principal});
+}
+
 void WatchedLeases::Replace(Lock& lock, const LockEvent& event) {
   lock.former = std::exchange(lock.newest, {.token = event.token,
                                             .number = event.lease,
@@ -229,10 +237,11 @@ void WatchedLeases::OnRead(const std::string& name, FencingToken token,
     lease.end = clock_.Now() + info->remaining_ttl + kEndMargin;
     return LookAt(*found, lease.end);
   }
-  // An offer that lapsed was no lease. What else has ended it was told by who did it.
-  const bool has_expired = info != nullptr && info->token == token &&
-                           info->last_end == LeaseEnd::kExpired && !lease.is_offer;
-  if (has_expired) TellExpired(name, lease);
+  // An offer that lapsed was no lease. A release was told by who did it, unless it had no answer.
+  const LeaseEnd how =
+      info != nullptr && info->token == token && !lease.is_offer ? info->last_end : LeaseEnd::kNone;
+  if (how == LeaseEnd::kExpired) TellExpired(name, lease);
+  if (how == LeaseEnd::kReleased) TellReleased(name, lease);
   lease.has_ended = true;
   LookAt(*found, clock_.Now() + kKeptAfterEnd);
 }

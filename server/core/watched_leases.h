@@ -64,6 +64,7 @@ class WatchedLeases {
   void TakeEnd(LockEvent event);
   void Complete(LockEvent& event, const Lease& lease) const;
   void TellExpired(const std::string& name, Lease& lease);
+  void TellReleased(const std::string& name, const Lease& lease);
   void Replace(Lock& lock, const LockEvent& event);
   void Prolong(Locks::value_type& lock, Micros remaining);
   // Null if there are too many locks already.

@@ -341,6 +341,33 @@ TEST_F(LockWatchesTest, AnExpiryIsToldBeforeTheGrantThatFollowsIt) {
   EXPECT_GE(events[1].waited, seconds(5));
 }
 
+TEST_F(LockWatchesTest, WhatBecomesOfAWaiterFromBeforeTheWatchIsTold) {
+  there_->Acquire("a", 1, "ada");
+  there_->Acquire("a", 2, "bob", seconds(30), seconds(20));
+  there_->Acquire("a", 3, "eve", seconds(30), seconds(5));
+  Run();
+  Watch(*here_, watcher_);
+  there_->Release("a", 1);
+  Run();
+  EXPECT_THAT(watcher_.Take(),
+              ElementsAre(Is(Kind::kReleased, "a"), Is(Kind::kGranted, "a", "bob")));
+  executor_.AdvanceBy(seconds(6));
+  EXPECT_THAT(watcher_.Take(), ElementsAre(Is(Kind::kLeft, "a", "eve")));
+}
+
+TEST_F(LockWatchesTest, AReleaseOfWhichNobodyHeardTheAnswerIsToldAtTheEndOfItsLease) {
+  Watch(*here_, watcher_);
+  there_->Acquire("a", 1, "ada", seconds(5));
+  Run();
+  const FencingToken token = watcher_.Take().at(0).token;
+  Caught<ReleaseAnswer> lost;
+  there_->store().Release({"a", LeaseId::FromBits(1, 1), "team", Instant::max()}, lost.Into());
+  executor_.AdvanceBy(milliseconds(5'100));
+  const auto events = watcher_.Take();
+  ASSERT_THAT(events, ElementsAre(Is(Kind::kReleased, "a", "ada")));
+  EXPECT_EQ(events[0].token, token);
+}
+
 TEST_F(LockWatchesTest, AWaiterThatLeavesIsTold) {
   Watch(*here_, watcher_);
   here_->Acquire("a", 1, "ada");
