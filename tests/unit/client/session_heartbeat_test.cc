@@ -185,6 +185,17 @@ TEST_F(SessionHeartbeatTest, LeaseThatIsGivenUpWhileItIsAdoptedIsForgottenThen) 
   EXPECT_TRUE(stream.written.back().has_forget());
 }
 
+TEST_F(SessionHeartbeatTest, LeaseThatIsGivenUpBeforeItsAdoptionIsSentIsNotAdopted) {
+  ScriptedStream& stream = Opened();
+  Renew("b");
+  ASSERT_EQ(stream.written.back().adopt().lease_id(), IdOf("b")) << "it is on its way";
+  Renew("a");
+  operations_.Forget("a", IdOf("a"));
+  stream.FinishWrite();
+  ASSERT_TRUE(stream.written.back().has_batch());
+  EXPECT_EQ(stream.LastBatch().at(0).extend().lease_id(), IdOf("a"));
+}
+
 TEST_F(SessionHeartbeatTest, GrantThatNobodyWaitsForIsForgotten) {
   ScriptedStream& stream = Opened();
   const PendingOperationPtr acquire = Acquire("a");

@@ -145,13 +145,28 @@ void SessionLink::Forget(const std::string& name, const std::string& lease_id) {
   Step step = Step::kNothing;
   {
     const std::lock_guard lock(mutex_);
+    ExtendOnly(lease_id);
     if (adopting_.contains(lease_id)) to_forget_.insert(lease_id);
-    if (!heartbeats_.Knows(lease_id)) return;
-    heartbeats_.Drop(lease_id);
-    forgets_.push_back({name, lease_id});
+    if (heartbeats_.Knows(lease_id)) {
+      heartbeats_.Drop(lease_id);
+      forgets_.push_back({name, lease_id});
+    }
     step = NextStep();
   }
   Do(step);
+}
+
+// Adoptions of this lease that are not sent yet become extends, which the session does not keep.
+void SessionLink::ExtendOnly(const std::string& lease_id) {
+  std::erase_if(adopts_, [&](uint64_t id) {
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) return true;  // It was too late.
+    Entry& entry = found->second;
+    if (entry.operation->request.extend().lease_id() != lease_id) return false;
+    entry.way = Entry::Way::kBatch;
+    queue_.push_back(id);
+    return true;
+  });
 }
 
 bool SessionLink::Cancel(const PendingOperation& operation) {

@@ -120,6 +120,7 @@ class SessionLink final : public SessionEvents, public std::enable_shared_from_t
   // Requires of these: mutex_ held.
   Step NextStep();
   void Queue(uint64_t id, const v1::SessionOperation& request);
+  void ExtendOnly(const std::string& lease_id);
   bool TakeCancel();
   bool TakeForget();
   bool TakeHeartbeat();
