@@ -355,7 +355,8 @@ class Judge {
   Instant quarantine_end_ = Instant::min();
   Micros tolerance_{};
   bool clock_was_set_ = false;
-  Micros clock_ahead_{};  // As long as nobody has noticed that it was set.
+  Micros clock_ahead_{};       // As long as nobody has noticed that it was set.
+  bool can_see_step_ = false;  // One forward since the epoch began.
   Micros clock_behind_{};
 };
 

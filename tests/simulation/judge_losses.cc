@@ -17,6 +17,8 @@ constexpr Micros kKeepsRecords{30'000'000};
 // A step forward by more than this, no script accepts: the lifetime of a call, and what is never
 // called a step.
 constexpr Micros kUnseenMax{1'200'000};
+// What may be drift is never called a step: docs/internals/clocks.md.
+constexpr Micros kNeverAStep{50'000};
 // A heartbeat is answered within this.
 constexpr Micros kHeartbeatMax{10'000'000};
 // How wrong daemons may be about a step of the clock: as slow as an answer can be.
@@ -54,6 +56,7 @@ void Judge::ClockSet(Micros by, Instant now) {
     if (lock.hold_end != Instant::min()) lock.hold_end -= by;
   }
   clock_was_set_ = true;
+  if (by > kNeverAStep) can_see_step_ = true;
   // A step back that nobody noticed does not make up for one forward after it: a lease from in
   // between ends early by the whole of that.
   clock_ahead_ = std::max(Micros(0), clock_ahead_ + by);
@@ -77,6 +80,7 @@ void Judge::ClockSlewed() { tolerance_ = kSlewed; }
 void Judge::EpochBegan(Instant quarantine_end) {
   quarantine_end_ = quarantine_end;
   clock_ahead_ = clock_behind_ = Micros(0);
+  can_see_step_ = false;
   if (++epochs_ > losses_) Violation("a quarantine began although nothing was lost");
 }
 
@@ -123,8 +127,8 @@ void Judge::ReleaseDenied(const std::string& lock, const std::string& lease_id, 
       now + tolerance_ >= EndOf(state)) {
     return;
   }
-  if (ClockGivesTooEarly()) {  // Its daemon can see that in the reply.
-    state.denied.insert(lease_id);
+  if (ClockGivesTooEarly()) {
+    if (can_see_step_) state.denied.insert(lease_id);  // Its daemon can, in the reply.
     return;
   }
   Violation("the release of " + lease_id.substr(0, 8) + " was told that it has not " + lock +

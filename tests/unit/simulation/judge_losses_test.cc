@@ -415,6 +415,14 @@ TEST_F(JudgeLossesTest, ClientIsToldThatALeaseHasExpiredWhichAClockThatWasSetHas
 }
 
 // What is said of it once the quarantine is over.
+TEST_F(JudgeLossesTest, ClientIsToldThatALeaseHasExpiredByAStepThatNobodyCanTellFromDrift) {
+  Give(TryOf('a'), 1, 0);
+  judge_.ClockSet(core::Millis(50), At(10));
+  judge_.ReleaseDenied("a", IdOf('a'), At(20));
+  judge_.ToldExpired("a", IdOf('a'));
+  ExpectNone();
+}
+
 TEST_F(JudgeLossesTest, LeaseWhoseReleaseWasDoubtedIsNotSaidToHaveExpired) {
   judge_.StoreLost(Forgot::kNothing, At(0));
   Give(TryOf('a'), 1, 10);  // By a daemon that has not noticed.
