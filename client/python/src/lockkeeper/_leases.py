@@ -206,8 +206,8 @@ class KeptLease:
             adopt = messages.SessionAdopt(**proof)
             operation = Operation("adopt", adopt, timeout)
             operation.on_done = self._on_extended
-            link.adopt(operation, self.lease_id)
-            return None
+            if link.adopt(operation, self.lease_id):
+                return None
         request = messages.ExtendRequest(**proof)
         if self.extend_ttl is not None:
             messages.set_duration(request.ttl, self.extend_ttl)
