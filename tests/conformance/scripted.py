@@ -32,6 +32,7 @@ class Held:
     end: float
     offered: bool = False
     session: object = None
+    beat_ttl: int = 0  # by which a heartbeat extends it: that of the last extend in its session
     proof: str = ""
 
 
@@ -161,7 +162,7 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
 
     def _new_lease(self, lease_id, owner, ttl):
         self._last_token += 1
-        return Held(lease_id, owner, self._last_token, ttl, time.monotonic() + ttl / 1000)
+        return Held(lease_id, owner, self._last_token, ttl, time.monotonic() + ttl / 1000, beat_ttl=ttl)
 
     def _live(self, name):
         held = self._held.get(name)
@@ -213,9 +214,11 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
             held = self._live(request.name)
             if not held or held.lease_id != request.lease_id:
                 raise Refused("FAILED_PRECONDITION", "LEASE_LOST")
+            ttl = millis(request.ttl) or held.ttl
             held.offered = False
-            held.session = session or held.session
-            held.end = max(held.end, time.monotonic() + (millis(request.ttl) or held.ttl) / 1000)
+            if session:
+                held.session, held.beat_ttl = session, ttl
+            held.end = max(held.end, time.monotonic() + ttl / 1000)
             return pb.ExtendResponse(lease=self._lease(request.name, held))
 
     def _do_release(self, request):
@@ -453,8 +456,8 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
                 reason = rule["error"].get("reason", "") if "error" in rule else "LEASE_LOST" if held.end <= now else ""
                 if reason:
                     result.not_extended.add(name=name, lease_id=held.lease_id, reason=self._reason_number(reason))
-                elif rule.get("act", not rule.get("silent")) and held.end - now < held.ttl / 1000 * EXTENDED_BELOW:
-                    held.end = now + held.ttl / 1000
+                elif rule.get("act", not rule.get("silent")) and held.end - now < held.beat_ttl / 1000 * EXTENDED_BELOW:
+                    held.end = now + held.beat_ttl / 1000
                     result.reassertions[held.lease_id] = self._lease(name, held).reassertion
         if rule.get("silent"):
             return

@@ -266,9 +266,10 @@ export class Client {
 
   #extend(lease: KeptLease, ttl: number | undefined): Promise<void> {
     checkTtl(ttl);
-    const { name, leaseId, fencingToken, reassertion, extendTtl } = lease;
+    const { name, leaseId, fencingToken, reassertion, extendTtl, life } = lease;
     const extend: ExtendRequest = { name, leaseId, fencingToken, reassertion };
-    const length = ttl ?? extendTtl;
+    // The session would go on to extend by a shorter one, while heartbeats count for the regular one.
+    const length = ttl === undefined ? extendTtl : Math.max(ttl, life.terms.ttl);
     if (length !== undefined) extend.ttl = durationOf(length);
     return this.#hold.during(async () => {
       const { error, result, sent } = await this.#daemons.runUntilAnswered({ extend }, this.#callTimeout);

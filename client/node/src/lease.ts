@@ -140,8 +140,8 @@ export class Lease {
   }
 
   /**
-   * Extends the lease at once, besides the regular renewals: to now + ttl, never shortening it. Resolves to the remaining time.
-   * Throws LeaseLostError if it has ended; another error leaves the end as it was.
+   * Extends the lease at once, besides the regular renewals, which go on: to now + ttl, never shortening it. A ttl below the regular one
+   * counts as that. Resolves to the remaining time. Throws LeaseLostError if it has ended; another error leaves the end as it was.
    */
   async extend({ ttl }: ExtendOptions = {}): Promise<number> {
     this.throwIfLost();

@@ -80,7 +80,7 @@ export interface AdoptOptions {
 }
 
 export interface ExtendOptions {
-  /** New length from now. Default: the ttl as granted. */
+  /** New length from now. Default, and least: the regular ttl of the lease. */
   ttl?: number;
 }
 

@@ -284,13 +284,12 @@ export class Keeper {
     const timeout = lease.life.extendSent(now);
     const { name, leaseId, fencingToken, reassertion } = lease;
     ++this.#ownExtends;
-    if (link !== null && lease.link !== link && lease.heartbeatable) {
+    const isAdopted = link !== null && lease.link !== link && lease.heartbeatable &&
       link.adopt({ name, leaseId, fencingToken, reassertion }, now + timeout, (error, message) => {
         --this.#ownExtends;
         this.#adopted(lease, link, now, error, message);
       });
-      return;
-    }
+    if (isAdopted) return;
     const extend: ExtendRequest = { name, leaseId, fencingToken, reassertion };
     if (lease.extendTtl !== undefined) extend.ttl = durationOf(lease.extendTtl);
     this.#daemons().run({ extend }, timeout, (error, result) => {

@@ -56,9 +56,13 @@ export interface Adoption {
 export type AdoptDone = (error: LockkeeperError | null, lease: LeaseMessage | null) => void;
 
 interface PendingAdoption {
+  adoption: Adoption;
   done: AdoptDone;
   deadline: number;
+  /** 0 until it is written. */
   sentAt: number;
+  /** Nobody waits for its answer any more. */
+  isAbandoned: boolean;
 }
 
 // Upper bound of what an operation takes on the wire. Strings of UTF-16 take at most three bytes per unit.
@@ -90,8 +94,8 @@ export class SessionLink {
   #operations = new Map<number, Operation>();
   #queue: number[] = [];  // Not sent yet. May have ids of operations that were cancelled.
   #cancels: number[] = [];
-  #adoptions = new Map<string, PendingAdoption>();  // By lease id.
-  #adoptQueue: Adoption[] = [];
+  #adoptions = new Map<string, PendingAdoption>();  // Without an answer, by lease id.
+  #adoptQueue: PendingAdoption[] = [];  // Not sent yet. May have some that were abandoned.
   #forgets: { name: string; leaseId: string }[] = [];
   #beat = 0;  // Number of the last heartbeat.
   #beatDue = false;
@@ -143,12 +147,18 @@ export class SessionLink {
     return true;
   }
 
-  /** Takes a lease over into this session. Requires: isUsable and open. */
-  adopt(adoption: Adoption, deadline: number, done: AdoptDone): void {
-    this.#adoptions.set(adoption.leaseId, { done, deadline, sentAt: 0 });
-    this.#adoptQueue.push(adoption);
+  /**
+   * Takes a lease over into this session. False while an earlier adoption of it has no answer: that could not be told from the answer to
+   * this one. Requires: isUsable and open.
+   */
+  adopt(adoption: Adoption, deadline: number, done: AdoptDone): boolean {
+    if (this.#adoptions.has(adoption.leaseId)) return false;
+    const pending = { adoption, done, deadline, sentAt: 0, isAbandoned: false };
+    this.#adoptions.set(adoption.leaseId, pending);
+    this.#adoptQueue.push(pending);
     this.#armTimer(deadline);
     this.#flushSoon();
+    return true;
   }
 
   /** Leaves a lease to its ttl: a heartbeat for others would keep it. */
@@ -267,11 +277,10 @@ export class SessionLink {
   }
 
   #nextAdoption(): object | null {
-    for (let adopt = this.#adoptQueue.shift(); adopt; adopt = this.#adoptQueue.shift()) {
-      const pending = this.#adoptions.get(adopt.leaseId);
-      if (!pending) continue;
+    for (let pending = this.#adoptQueue.shift(); pending; pending = this.#adoptQueue.shift()) {
+      if (pending.isAbandoned) continue;
       pending.sentAt = this.#clock.now();
-      return { adopt };
+      return { adopt: pending.adoption };
     }
     return null;
   }
@@ -327,9 +336,10 @@ export class SessionLink {
       const { name, leaseId, lease, error } = message.adoptResult;
       const pending = this.#adoptions.get(leaseId);
       this.#adoptions.delete(leaseId);
-      if (lease && !pending) this.forget(name, leaseId);
-      else if (lease) pending?.done(null, lease);
-      else pending?.done(error ? errorOfOperation(error) : outcomeUnknown('the adoption was answered by nothing'), null);
+      if (!pending || pending.isAbandoned) {
+        if (lease) this.forget(name, leaseId);
+      } else if (lease) pending.done(null, lease);
+      else pending.done(error ? errorOfOperation(error) : outcomeUnknown('the adoption was answered by nothing'), null);
     } else if (message.leaseLost) {
       this.#events.onLeaseLost(this, message.leaseLost);
     } else if (message.draining) {
@@ -357,7 +367,7 @@ export class SessionLink {
     const unsent: Operation[] = [];
     const sent: Operation[] = [];
     for (const operation of this.#operations.values()) if (!operation.isAbandoned) (operation.isWritten ? sent : unsent).push(operation);
-    const adoptions = [...this.#adoptions.values()];
+    const adoptions = [...this.#adoptions.values()].filter((each) => !each.isAbandoned);
     this.#operations.clear();
     this.#adoptions.clear();
     this.#events.onEnded(this, end, unsent);
@@ -396,13 +406,15 @@ export class SessionLink {
     }
     const lateAdoptions: PendingAdoption[] = [];
     for (const [leaseId, adoption] of this.#adoptions) {
+      if (adoption.isAbandoned) continue;
       if (adoption.deadline > now) {
         next = Math.min(next, adoption.deadline);
         continue;
       }
       if (adoption.sentAt > 0 && this.#heardAt < adoption.sentAt) this.#suspect = true;
       lateAdoptions.push(adoption);
-      this.#adoptions.delete(leaseId);
+      adoption.isAbandoned = true;
+      if (adoption.sentAt === 0) this.#adoptions.delete(leaseId);
     }
     if (next < Infinity) this.#armTimer(next);
     this.#flushSoon();

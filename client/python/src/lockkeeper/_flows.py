@@ -371,8 +371,13 @@ def extend(lease: KeptLease, ttl: Seconds | None) -> Generator[Step, None, float
         fencing_token=lease.granted.fencing_token,
         reassertion=lease.reassertion,
     )
+    length = lease.extend_ttl
     if ttl is not None:
-        messages.set_duration(request.ttl, positive("ttl", ttl))
+        # The session would go on to extend by a shorter one, while heartbeats count for the
+        # regular one.
+        length = max(positive("ttl", ttl), lease.life.ttl)
+    if length is not None:
+        messages.set_duration(request.ttl, length)
     try:
         operation = yield from _call(core, "extend", request)
     except ServiceError as error:

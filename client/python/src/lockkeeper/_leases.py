@@ -30,12 +30,12 @@ class KeptLease:
         "_beat_delay",
         "_callbacks_running",
         "_can_beat",
-        "_extend_ttl",
         "_is_alone",
         "_on_lost",
         "_on_lost_user",
         "_timer",
         "core",
+        "extend_ttl",
         "granted",
         "is_dropped",
         "lease_id",
@@ -61,7 +61,7 @@ class KeptLease:
         self.life = life
         self.link: Link | None = None  # The session that keeps it on the server's side.
         self.is_dropped = False
-        self._extend_ttl = extend_ttl
+        self.extend_ttl = extend_ttl  # Given with each extend. None: the ttl as granted.
         # A heartbeat answers for all leases with a few words. What it cannot say exactly of a
         # lease, an extend has to.
         self._can_beat = (
@@ -206,11 +206,11 @@ class KeptLease:
             adopt = messages.SessionAdopt(**proof)
             operation = Operation("adopt", adopt, timeout)
             operation.on_done = self._on_extended
-            link.adopt(operation, self.lease_id)
-            return None
+            if link.adopt(operation, self.lease_id):
+                return None
         request = messages.ExtendRequest(**proof)
-        if self._extend_ttl is not None:
-            messages.set_duration(request.ttl, self._extend_ttl)
+        if self.extend_ttl is not None:
+            messages.set_duration(request.ttl, self.extend_ttl)
         return Operation("extend", request, timeout)
 
     def _on_extended(self, operation: Operation) -> None:

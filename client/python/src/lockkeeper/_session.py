@@ -71,7 +71,8 @@ class Link:
         self._cancels: deque[int] = deque()
         self._to_forget: deque[Any] = deque()
         self._to_adopt: deque[Operation] = deque()
-        self._adopting: dict[str, tuple[Operation, Timer]] = {}  # By lease id.
+        # Without an answer, by lease id. None: nobody waits for it any more.
+        self._adopting: dict[str, tuple[Operation, Timer] | None] = {}
         self._deadlines: list[tuple[float, int]] = []  # A heap; has numbers answered meanwhile too.
         self._looks_at = float("inf")
         self._look_timer: Timer | None = None
@@ -200,8 +201,12 @@ class Link:
                 self._wake_up()
         return True
 
-    def adopt(self, operation: Operation, lease_id: str) -> None:
-        """Like `run`, for the operation that takes a lease over. With the lock; while usable."""
+    def adopt(self, operation: Operation, lease_id: str) -> bool:
+        """Like `run`, for the operation that takes a lease over. False while an earlier one of
+        the lease has no answer, which could not be told from that to this one. With the lock;
+        while usable."""
+        if lease_id in self._adopting:
+            return False
         operation.link = self
         timer = self._timers.at(
             operation.deadline, lambda: self._adopt_is_late(operation, lease_id)
@@ -209,6 +214,7 @@ class Link:
         self._adopting[lease_id] = operation, timer
         self._to_adopt.append(operation)
         self._wake_up()
+        return True
 
     def cancel(self, operation: Operation) -> bool:
         """Answers the operation with CANCELLED. False if this session does not have it."""
@@ -358,11 +364,12 @@ class Link:
             self.forget(lease.name, lease.lease_id)
 
     def _take_adopted(self, result: Any, answered: _Done) -> None:
-        operation, timer = self._adopting.pop(result.lease_id, (None, None))
-        if operation is None or timer is None:
+        adopting = self._adopting.pop(result.lease_id, None)
+        if adopting is None:
             if result.HasField("lease"):
                 self.forget(result.name, result.lease_id)
             return
+        operation, timer = adopting
         timer.cancel()
         if result.HasField("lease"):
             answered.append((operation, messages.ExtendResponse(lease=result.lease)))
@@ -396,7 +403,8 @@ class Link:
             for number, operation in self._entries.items():
                 if operation is not None:
                     (sent if number in self._sent else unsent).append(operation)
-            for adopt, timer in self._adopting.values():
+            for adopting in filter(None, self._adopting.values()):
+                adopt, timer = adopting
                 timer.cancel()
                 sent.append(adopt)
             self._entries.clear()
@@ -446,9 +454,14 @@ class Link:
 
     def _adopt_is_late(self, operation: Operation, lease_id: str) -> None:
         with self._lock:
-            if self._adopting.get(lease_id, (None,))[0] is not operation:
+            adopting = self._adopting.get(lease_id)
+            if adopting is None or adopting[0] is not operation:
                 return
-            del self._adopting[lease_id]
+            if operation in self._to_adopt:
+                self._to_adopt.remove(operation)
+                del self._adopting[lease_id]
+            else:
+                self._adopting[lease_id] = None
             self._is_suspect = self._is_suspect or self._heard_at < operation.sent_at
         operation.finish(_late_error())
 

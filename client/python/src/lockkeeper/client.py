@@ -86,8 +86,8 @@ class Lease(LeaseView):
         return Lost(self._kept)
 
     def extend(self, ttl: Seconds | None = None) -> float:
-        """Sets the end to now + ttl (default: as granted), never to an earlier time. Returns the
-        seconds that are left. Renewals go on as before."""
+        """Sets the end to now + ttl, never to an earlier time. The regular ttl of the lease is the
+        default and the least. Returns the seconds that are left. Renewals go on as before."""
         return _drive(_flows.extend(self._kept, ttl))
 
     def release(self) -> ReleaseResult:
