@@ -149,14 +149,20 @@ func (l *Lease) Reassertion() string {
 	return l.proof
 }
 
-// Extend moves the end of the lease to ttl from now, if that is later; 0: the ttl as granted. The regular renewals go on. It tries for at
-// most CallTimeout. An error other than LEASE_LOST leaves the lease as it was.
+// Extend moves the end of the lease to ttl from now, if that is later; 0, or less than the regular renewals ask for: as they do. The
+// regular renewals go on. It tries for at most CallTimeout. An error other than LEASE_LOST leaves the lease as it was.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
 	if ttl < 0 {
 		return invalid("ttl", "must not be negative")
+	}
+	if ttl == 0 {
+		ttl = l.asTTL
+	} else {
+		// The service extends by heartbeats with the ttl that was asked for last; a shorter one would not last for the regular one.
+		ttl = atLeast(l.life.ttl, ttl)
 	}
 	sent, said := l.client.runUntilAnswered(ctx, func() *pb.SessionOperation {
 		return extendOperation(l.name, l.id, l.token, l.Reassertion(), ttl)
