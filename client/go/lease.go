@@ -368,25 +368,26 @@ func (l *Lease) extendOnce(timeout time.Duration) {
 	adopts := (l.home == nil || l.home.daemon != d) && l.asTTL == 0
 	l.mu.Unlock()
 	sent := now()
-	said := l.sendExtend(d, adopts, timeout)
-	if said.err != nil && adopts && said.session != nil && !said.err.noAnswer() && said.err.Reason != ReasonLeaseLost {
-		said = l.sendExtend(d, false, timeout) // the session takes no more leases
-		said.session = nil
+	said, adopted := l.sendExtend(d, adopts, timeout)
+	if said.err != nil && adopted && !said.err.noAnswer() && said.err.Reason != ReasonLeaseLost {
+		said, adopted = l.sendExtend(d, false, timeout) // the session takes no more leases
 	}
 	r := l.renewalOf(said)
 	if r.outcome == noAnswer {
 		l.client.daemons.failed(number, r.err)
 	}
-	if r.outcome == extended && adopts && said.session != nil {
+	if r.outcome == extended && adopted {
 		l.movedTo(said.session)
 	}
 	l.renewed(sent, r)
 }
 
-func (l *Lease) sendExtend(d *daemon, adopts bool, timeout time.Duration) answer {
+// sendExtend returns the answer, and whether it is that of an adoption by its session.
+func (l *Lease) sendExtend(d *daemon, adopts bool, timeout time.Duration) (said answer, adopted bool) {
 	o := newOperation(extendOperation(l.name, l.id, l.token, l.Reassertion(), l.asTTL))
 	o.adopts = adopts
-	return l.client.runOnce(context.Background(), d, o, timeout)
+	said = l.client.runOnce(context.Background(), d, o, timeout)
+	return said, said.session != nil && o.adopts
 }
 
 func (l *Lease) movedTo(s *session) {

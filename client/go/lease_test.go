@@ -6,6 +6,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"lockkeeper/client/go/internal/pb"
 )
 
 // adoptedFrom is a lease that was adopted from the daemon, with this regular ttl.
@@ -44,5 +46,35 @@ func TestAnOwnExtendAsksForNoLessThanTheRegularTTL(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestALateAnswerOfAnAdoptionGivesNoMoreThanItsOwnTTL(t *testing.T) {
+	const ttl = 2 * time.Second
+	d := startFakeDaemon(t)
+	lease := adoptedFrom(t, d, ttl)
+	if message := d.next(t); message.GetAdopt() == nil {
+		t.Fatalf("the first renewal is %v", message)
+	}
+	end := now().add(ttl)
+
+	// Something is heard, so that the next renewal goes by the session, too.
+	fenced := make(chan error, 1)
+	go func() {
+		_, err := lease.client.Fence(context.Background(), "job", fakeToken, FenceOptions{})
+		fenced <- err
+	}()
+	d.answer(&pb.SessionResult{OperationId: d.nextOperation(t).Id, Result: &pb.SessionResult_Fence{Fence: &pb.FenceResponse{}}})
+	if err := <-fenced; err != nil {
+		t.Fatal(err)
+	}
+
+	d.next(t) // the second renewal, which is never answered
+	d.answers <- &pb.SessionResponse{Message: &pb.SessionResponse_AdoptResult{AdoptResult: &pb.SessionAdoptResult{
+		Name: lease.Name(), LeaseId: lease.ID(), Result: &pb.SessionAdoptResult_Lease{Lease: fakeLease(ttl)},
+	}}}
+	<-lease.Lost()
+	if late := now().since(end); late > 0 {
+		t.Errorf("lost %v after the end that the first renewal gave", late)
 	}
 }

@@ -165,7 +165,7 @@ func (s *session) giveUp(o *operation) {
 
 func (s *session) erase(o *operation) {
 	delete(s.entries, o.id)
-	if o.adopts {
+	if o.adopts && o.sent {
 		delete(s.adopting, o.request.GetExtend().LeaseId)
 	}
 	if o.waits {
@@ -254,6 +254,9 @@ func (s *session) takeQueued() *pb.SessionRequest {
 		if s.entries[o.id] != o { // it was given up
 			s.queue = s.queue[1:]
 			continue
+		}
+		if o.adopts && s.adopting[o.request.GetExtend().LeaseId] != nil {
+			o.adopts = false // its answer could not be told from that of the adoption before
 		}
 		if o.adopts && len(batch.Operations) > 0 {
 			break
