@@ -51,10 +51,11 @@ final class Operation {
     return request.hasAcquire() && request.getAcquire().hasWaitTimeout();
   }
 
-  /** Whether its answer may bring the lease with this id, as the server spells it. */
+  /** Whether it is to have the session keep the lease with this id, as the server spells it: an acquire, a claim or an adoption. */
   boolean asksFor(String leaseId) {
+    final boolean isRenewal = request.getExtend().getFencingToken() > 0 && !adopts;
     final String asked = request.hasAcquire() ? request.getAcquire().getLeaseId() : request.getExtend().getLeaseId();
-    return Protos.plain(asked).equals(leaseId);
+    return !isRenewal && Protos.plain(asked).equals(leaseId);
   }
 
   void answer(SessionResult result, @Nullable Session session) {

@@ -286,7 +286,9 @@ final class Session implements ClientResponseObserver<SessionRequest, SessionRes
     final io.lockkeeper.v1.Lease lease = result.hasAcquire() ? result.getAcquire().getLease() : result.getExtend().getLease();
     final String leaseId = lease.getLeaseId();
     if (leaseId.isEmpty() || lease.getOffered() || held.containsKey(leaseId)) return;
-    if (entries.values().stream().noneMatch(operation -> operation.asksFor(leaseId))) controls.add(forgetting(lease.getName(), leaseId));
+    final boolean isAskedFor =
+        entries.values().stream().anyMatch(operation -> operation.asksFor(leaseId) && !abandoned.contains(operation.id));
+    if (!isAskedFor) controls.add(forgetting(lease.getName(), leaseId));
   }
 
   private void onOffer(SessionOffer offer) {
