@@ -306,14 +306,15 @@ public final class Lease implements AutoCloseable {
         operation, timeout,
         answer -> {
           final Renewal renewal = renewalOf(answer);
-          if (adopts && answer.session() != null && renewal.outcome() == LeaseLife.Outcome.REFUSED) {
+          final boolean adopted = operation.adopts && answer.session() != null;
+          if (adopted && renewal.outcome() == LeaseLife.Outcome.REFUSED) {
             extendOnce(daemon, number, false, Math.max(Ticks.MILLISECOND, timeout - (Ticks.now() - began))); // it takes no more leases
             return;
           }
           if (renewal.outcome() == LeaseLife.Outcome.NO_ANSWER && renewal.error() != null) {
             client.daemons().failed(number, renewal.error());
           }
-          if (adopts && answer.session() != null && renewal.outcome() == LeaseLife.Outcome.EXTENDED) moveTo(answer.session());
+          if (adopted && renewal.outcome() == LeaseLife.Outcome.EXTENDED) moveTo(answer.session());
           renewed(answer.sent(), renewal.outcome(), renewal.remaining(), renewal.proof(), renewal.error());
         });
   }

@@ -22,14 +22,14 @@ final class Operation {
 
   final SessionOperation request;
 
-  /** The extend is said as `adopt` in a session, so that the session keeps the lease. */
-  final boolean adopts;
-
   final CompletableFuture<Answer> done = new CompletableFuture<>();
 
   // Of the session that carries it, guarded by its lock.
   long id;
   boolean sent;
+
+  /** The extend is said as `adopt` in a session, so that the session keeps the lease. Does not change once there is an answer. */
+  boolean adopts;
 
   /** When it was sent; read before it leaves. */
   volatile long sentAt = Ticks.now();

@@ -208,6 +208,9 @@ final class Session implements ClientResponseObserver<SessionRequest, SessionRes
         queue.remove();
         continue;
       }
+      if (operation.adopts && adopting.containsKey(operation.request.getExtend().getLeaseId())) {
+        operation.adopts = false; // its answer could not be told from that of the adoption before
+      }
       if (operation.adopts && batch.getOperationsCount() > 0) break;
       bytes += operation.request.getSerializedSize() + 2 * OPERATION_HEAD;
       if (bytes > BATCH_BYTES_MAX) break;

@@ -3,8 +3,13 @@ package io.lockkeeper;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.lockkeeper.v1.FenceResponse;
+import io.lockkeeper.v1.SessionAdoptResult;
 import io.lockkeeper.v1.SessionOperation;
+import io.lockkeeper.v1.SessionResponse;
+import io.lockkeeper.v1.SessionResult;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;
@@ -68,5 +73,28 @@ class LeaseTest {
     }
     final LockException refused = assertThrows(LockException.class, () -> lease.extend(Duration.ofNanos(-1)));
     assertEquals("ttl", refused.field());
+  }
+
+  @Test
+  void aLateAnswerOfAnAdoptionGivesNoMoreThanItsOwnTtl() throws Exception {
+    final Duration ttl = Duration.ofSeconds(4);
+    final Lease lease = adopted(ttl);
+    assertTrue(daemon.next().hasAdopt(), "the first renewal");
+    final long end = Ticks.now() + ttl.toNanos();
+
+    // Something is heard, so that the next renewal goes by the session, too.
+    final FutureTask<Fenced> fenced = start(() -> client.fence("job", FakeDaemon.TOKEN, false));
+    daemon.answer(
+        SessionResult.newBuilder().setOperationId(daemon.nextOperation().getId()).setFence(FenceResponse.getDefaultInstance()));
+    fenced.get();
+
+    daemon.next(); // the second renewal, which is never answered
+    daemon.answer(
+        SessionResponse.newBuilder()
+            .setAdoptResult(
+                SessionAdoptResult.newBuilder().setName("job").setLeaseId(FakeDaemon.LEASE_ID).setLease(FakeDaemon.lease(ttl))));
+    lease.lost().get();
+    final long late = Ticks.now() - end;
+    assertTrue(late <= 0, () -> "lost " + late / Ticks.MILLISECOND + " ms after the end that the first renewal gave");
   }
 }

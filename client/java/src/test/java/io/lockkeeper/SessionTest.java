@@ -2,11 +2,13 @@
 package io.lockkeeper;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.grpc.stub.ClientCallStreamObserver;
 import io.lockkeeper.v1.AcquireRequest;
 import io.lockkeeper.v1.AcquireResponse;
+import io.lockkeeper.v1.SessionAdoptResult;
 import io.lockkeeper.v1.SessionOpened;
 import io.lockkeeper.v1.SessionOperation;
 import io.lockkeeper.v1.SessionRequest;
@@ -27,6 +29,8 @@ class SessionTest {
   /** Keeps what is written. */
   private static final class Written extends ClientCallStreamObserver<SessionRequest> {
     final Deque<SessionRequest> messages = new ArrayDeque<>();
+    boolean ready = true;
+    boolean completed;
 
     @Override
     public void onNext(SessionRequest message) {
@@ -37,11 +41,13 @@ class SessionTest {
     public void onError(Throwable error) {}
 
     @Override
-    public void onCompleted() {}
+    public void onCompleted() {
+      completed = true;
+    }
 
     @Override
     public boolean isReady() {
-      return true;
+      return ready;
     }
 
     @Override
@@ -84,6 +90,10 @@ class SessionTest {
     return written.messages.removeLast();
   }
 
+  private static Operation adoption() {
+    return new Operation(Protos.extend("job", FakeDaemon.LEASE_ID, FakeDaemon.TOKEN, "", null), true);
+  }
+
   private void hear(SessionResult.Builder result) {
     session.onNext(SessionResponse.newBuilder().setResults(SessionResults.newBuilder().addResults(result)).build());
   }
@@ -91,6 +101,14 @@ class SessionTest {
   /** Else the session is suspect once an operation is given up. */
   private void hearOfAnother() {
     hear(SessionResult.newBuilder());
+  }
+
+  private void hearOfTheAdoption() {
+    session.onNext(
+        SessionResponse.newBuilder()
+            .setAdoptResult(
+                SessionAdoptResult.newBuilder().setName("job").setLeaseId(FakeDaemon.LEASE_ID).setLease(FakeDaemon.lease(TTL)))
+            .build());
   }
 
   private long forgotten() {
@@ -119,5 +137,35 @@ class SessionTest {
     session.giveUp(second);
     hear(SessionResult.newBuilder().setOperationId(first.id).setAcquire(AcquireResponse.newBuilder().setLease(FakeDaemon.lease(TTL))));
     assertEquals(1, forgotten());
+  }
+
+  @Test
+  void aLeaseIsNotAdoptedAgainBeforeTheAnswer() {
+    final Operation first = adoption();
+    assertTrue(send(first).hasAdopt());
+    hearOfAnother();
+    session.giveUp(first);
+    final Operation unsent = adoption();
+    written.ready = false;
+    assertTrue(session.run(unsent));
+    session.giveUp(unsent);
+    written.ready = true;
+    final Operation second = adoption();
+    assertTrue(send(second).hasBatch());
+    assertFalse(second.adopts);
+
+    hearOfTheAdoption();
+    assertFalse(second.done.isDone());
+    assertEquals(1, forgotten());
+    hear(FakeDaemon.extended(second.id, TTL));
+    assertTrue(second.done.isDone());
+
+    final Operation third = adoption();
+    assertTrue(send(third).hasAdopt());
+    session.retire();
+    assertFalse(written.completed);
+    hearOfTheAdoption();
+    assertTrue(third.done.isDone());
+    assertTrue(written.completed);
   }
 }
