@@ -149,14 +149,20 @@ func (l *Lease) Reassertion() string {
 	return l.proof
 }
 
-// Extend moves the end of the lease to ttl from now, if that is later; 0: the ttl as granted. The regular renewals go on. It tries for at
-// most CallTimeout. An error other than LEASE_LOST leaves the lease as it was.
+// Extend moves the end of the lease to ttl from now, if that is later; 0, or less than the regular renewals ask for: as they do. The
+// regular renewals go on. It tries for at most CallTimeout. An error other than LEASE_LOST leaves the lease as it was.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
 	if ttl < 0 {
 		return invalid("ttl", "must not be negative")
+	}
+	if ttl == 0 {
+		ttl = l.asTTL
+	} else {
+		// The service extends by heartbeats with the ttl that was asked for last; a shorter one would not last for the regular one.
+		ttl = atLeast(l.life.ttl, ttl)
 	}
 	sent, said := l.client.runUntilAnswered(ctx, func() *pb.SessionOperation {
 		return extendOperation(l.name, l.id, l.token, l.Reassertion(), ttl)
@@ -362,25 +368,26 @@ func (l *Lease) extendOnce(timeout time.Duration) {
 	adopts := (l.home == nil || l.home.daemon != d) && l.asTTL == 0
 	l.mu.Unlock()
 	sent := now()
-	said := l.sendExtend(d, adopts, timeout)
-	if said.err != nil && adopts && said.session != nil && !said.err.noAnswer() && said.err.Reason != ReasonLeaseLost {
-		said = l.sendExtend(d, false, timeout) // the session takes no more leases
-		said.session = nil
+	said, adopted := l.sendExtend(d, adopts, timeout)
+	if said.err != nil && adopted && !said.err.noAnswer() && said.err.Reason != ReasonLeaseLost {
+		said, adopted = l.sendExtend(d, false, timeout) // the session takes no more leases
 	}
 	r := l.renewalOf(said)
 	if r.outcome == noAnswer {
 		l.client.daemons.failed(number, r.err)
 	}
-	if r.outcome == extended && adopts && said.session != nil {
+	if r.outcome == extended && adopted {
 		l.movedTo(said.session)
 	}
 	l.renewed(sent, r)
 }
 
-func (l *Lease) sendExtend(d *daemon, adopts bool, timeout time.Duration) answer {
+// sendExtend returns the answer, and whether it is that of an adoption by its session.
+func (l *Lease) sendExtend(d *daemon, adopts bool, timeout time.Duration) (said answer, adopted bool) {
 	o := newOperation(extendOperation(l.name, l.id, l.token, l.Reassertion(), l.asTTL))
 	o.adopts = adopts
-	return l.client.runOnce(context.Background(), d, o, timeout)
+	said = l.client.runOnce(context.Background(), d, o, timeout)
+	return said, said.session != nil && o.adopts
 }
 
 func (l *Lease) movedTo(s *session) {

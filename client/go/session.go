@@ -41,13 +41,13 @@ func newOperation(request *pb.SessionOperation) *operation {
 	return &operation{request: request, waits: request.GetAcquire().GetWaitTimeout() != nil, done: make(chan answer, 1)}
 }
 
-// asksFor tells whether the answer may bring this lease.
+// asksFor tells whether somebody waits for this operation to have the session keep the lease: for an acquire, a claim or an adoption.
 func (o *operation) asksFor(id string) bool {
 	asked := o.request.GetAcquire().GetLeaseId()
-	if asked == "" {
-		asked = o.request.GetExtend().GetLeaseId()
+	if extend := o.request.GetExtend(); extend != nil && (o.adopts || extend.FencingToken == 0) {
+		asked = extend.LeaseId
 	}
-	return asked != "" && plainID(asked) == plainID(id)
+	return !o.abandoned && asked != "" && plainID(asked) == plainID(id)
 }
 
 type answer struct {
@@ -165,7 +165,7 @@ func (s *session) giveUp(o *operation) {
 
 func (s *session) erase(o *operation) {
 	delete(s.entries, o.id)
-	if o.adopts {
+	if o.adopts && o.sent {
 		delete(s.adopting, o.request.GetExtend().LeaseId)
 	}
 	if o.waits {
@@ -254,6 +254,9 @@ func (s *session) takeQueued() *pb.SessionRequest {
 		if s.entries[o.id] != o { // it was given up
 			s.queue = s.queue[1:]
 			continue
+		}
+		if o.adopts && s.adopting[o.request.GetExtend().LeaseId] != nil {
+			o.adopts = false // its answer could not be told from that of the adoption before
 		}
 		if o.adopts && len(batch.Operations) > 0 {
 			break
@@ -347,7 +350,7 @@ func (s *session) onResult(result *pb.SessionResult) {
 	if o != nil {
 		s.erase(o)
 		if o.abandoned {
-			s.forgetUnclaimed(o, result)
+			s.forgetUnclaimed(result)
 		}
 	}
 	s.mu.Unlock()
@@ -363,9 +366,9 @@ func (s *session) onResult(result *pb.SessionResult) {
 
 // forgetUnclaimed leaves the lease that came too late for those who asked for it. Not if it is kept here, or another operation asks for it:
 // who chose the lease id may acquire again with it. With the mutex held.
-func (s *session) forgetUnclaimed(o *operation, result *pb.SessionResult) {
+func (s *session) forgetUnclaimed(result *pb.SessionResult) {
 	lease := result.GetAcquire().GetLease()
-	if lease == nil && o.adopts {
+	if lease == nil {
 		lease = result.GetExtend().GetLease()
 	}
 	if lease == nil || lease.Offered || s.held[lease.LeaseId] != nil {

@@ -139,14 +139,18 @@ public final class Lease implements AutoCloseable {
   }
 
   /**
-   * Moves the end of the lease to ttl from now, if that is later. The regular renewals go on. An error other than {@link
-   * LeaseLostException} leaves the lease as it was.
+   * Moves the end of the lease to ttl from now, if that is later; a ttl below that of the regular renewals counts as theirs. The regular
+   * renewals go on. An error other than {@link LeaseLostException} leaves the lease as it was.
    */
   public void extend(Duration ttl) throws InterruptedException {
     check();
     if (!isHeld()) throw LockException.invalid("lease", "is released");
+    if (ttl.isNegative()) throw LockException.invalid("ttl", "must not be negative");
+    // The service extends by heartbeats with the ttl that was asked for last; a shorter one would not last for the regular one.
+    final Duration regular = Ticks.duration(ttlNanos());
+    final Duration asked = ttl.compareTo(regular) < 0 ? regular : ttl;
     final Operation.Answer said =
-        client.runUntilAnswered(() -> new Operation(Protos.extend(name, leaseId, token, reassertion(), ttl)));
+        client.runUntilAnswered(() -> new Operation(Protos.extend(name, leaseId, token, reassertion(), asked)));
     final Renewal renewal = renewalOf(said);
     synchronized (this) {
       if (state == State.HELD && renewal.outcome() == LeaseLife.Outcome.EXTENDED) {
@@ -302,14 +306,15 @@ public final class Lease implements AutoCloseable {
         operation, timeout,
         answer -> {
           final Renewal renewal = renewalOf(answer);
-          if (adopts && answer.session() != null && renewal.outcome() == LeaseLife.Outcome.REFUSED) {
+          final boolean adopted = operation.adopts && answer.session() != null;
+          if (adopted && renewal.outcome() == LeaseLife.Outcome.REFUSED) {
             extendOnce(daemon, number, false, Math.max(Ticks.MILLISECOND, timeout - (Ticks.now() - began))); // it takes no more leases
             return;
           }
           if (renewal.outcome() == LeaseLife.Outcome.NO_ANSWER && renewal.error() != null) {
             client.daemons().failed(number, renewal.error());
           }
-          if (adopts && answer.session() != null && renewal.outcome() == LeaseLife.Outcome.EXTENDED) moveTo(answer.session());
+          if (adopted && renewal.outcome() == LeaseLife.Outcome.EXTENDED) moveTo(answer.session());
           renewed(answer.sent(), renewal.outcome(), renewal.remaining(), renewal.proof(), renewal.error());
         });
   }

@@ -22,14 +22,14 @@ final class Operation {
 
   final SessionOperation request;
 
-  /** The extend is said as `adopt` in a session, so that the session keeps the lease. */
-  final boolean adopts;
-
   final CompletableFuture<Answer> done = new CompletableFuture<>();
 
   // Of the session that carries it, guarded by its lock.
   long id;
   boolean sent;
+
+  /** The extend is said as `adopt` in a session, so that the session keeps the lease. Does not change once there is an answer. */
+  boolean adopts;
 
   /** When it was sent; read before it leaves. */
   volatile long sentAt = Ticks.now();
@@ -51,10 +51,11 @@ final class Operation {
     return request.hasAcquire() && request.getAcquire().hasWaitTimeout();
   }
 
-  /** Whether its answer may bring the lease with this id, as the server spells it. */
+  /** Whether it is to have the session keep the lease with this id, as the server spells it: an acquire, a claim or an adoption. */
   boolean asksFor(String leaseId) {
+    final boolean isRenewal = request.getExtend().getFencingToken() > 0 && !adopts;
     final String asked = request.hasAcquire() ? request.getAcquire().getLeaseId() : request.getExtend().getLeaseId();
-    return Protos.plain(asked).equals(leaseId);
+    return !isRenewal && Protos.plain(asked).equals(leaseId);
   }
 
   void answer(SessionResult result, @Nullable Session session) {

@@ -208,6 +208,9 @@ final class Session implements ClientResponseObserver<SessionRequest, SessionRes
         queue.remove();
         continue;
       }
+      if (operation.adopts && adopting.containsKey(operation.request.getExtend().getLeaseId())) {
+        operation.adopts = false; // its answer could not be told from that of the adoption before
+      }
       if (operation.adopts && batch.getOperationsCount() > 0) break;
       bytes += operation.request.getSerializedSize() + 2 * OPERATION_HEAD;
       if (bytes > BATCH_BYTES_MAX) break;
@@ -286,7 +289,9 @@ final class Session implements ClientResponseObserver<SessionRequest, SessionRes
     final io.lockkeeper.v1.Lease lease = result.hasAcquire() ? result.getAcquire().getLease() : result.getExtend().getLease();
     final String leaseId = lease.getLeaseId();
     if (leaseId.isEmpty() || lease.getOffered() || held.containsKey(leaseId)) return;
-    if (entries.values().stream().noneMatch(operation -> operation.asksFor(leaseId))) controls.add(forgetting(lease.getName(), leaseId));
+    final boolean isAskedFor =
+        entries.values().stream().anyMatch(operation -> operation.asksFor(leaseId) && !abandoned.contains(operation.id));
+    if (!isAskedFor) controls.add(forgetting(lease.getName(), leaseId));
   }
 
   private void onOffer(SessionOffer offer) {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.lockkeeper;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+
+import io.grpc.Grpc;
+import io.grpc.InsecureServerCredentials;
+import io.grpc.Server;
+import io.grpc.stub.StreamObserver;
+import io.lockkeeper.v1.ExtendResponse;
+import io.lockkeeper.v1.LockServiceGrpc;
+import io.lockkeeper.v1.SessionOpened;
+import io.lockkeeper.v1.SessionOperation;
+import io.lockkeeper.v1.SessionRequest;
+import io.lockkeeper.v1.SessionResponse;
+import io.lockkeeper.v1.SessionResult;
+import io.lockkeeper.v1.SessionResults;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/** Opens a session, and leaves to the test what it answers there. It knows no unary calls. */
+final class FakeDaemon extends LockServiceGrpc.LockServiceImplBase implements AutoCloseable {
+  static final String LEASE_ID = "0123456789abcdef0123456789abcdef";
+  static final long TOKEN = 7;
+
+  private final Server server;
+  private final BlockingQueue<SessionRequest> said = new LinkedBlockingQueue<>();
+  private volatile StreamObserver<SessionResponse> answers;
+
+  FakeDaemon() throws IOException {
+    server = Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create()).addService(this).build().start();
+  }
+
+  String address() {
+    return "127.0.0.1:" + server.getPort();
+  }
+
+  @Override
+  public StreamObserver<SessionRequest> session(StreamObserver<SessionResponse> stream) {
+    answers = stream;
+    return new StreamObserver<>() {
+      @Override
+      public void onNext(SessionRequest message) {
+        if (message.hasOpen()) {
+          answer(SessionResponse.newBuilder().setOpened(SessionOpened.getDefaultInstance()));
+        } else {
+          said.add(message);
+        }
+      }
+
+      @Override
+      public void onError(Throwable cut) {}
+
+      @Override
+      public void onCompleted() {
+        stream.onCompleted();
+      }
+    };
+  }
+
+  SessionRequest next() throws InterruptedException {
+    final SessionRequest message = said.poll(10, TimeUnit.SECONDS);
+    assertNotNull(message, "the client says nothing");
+    return message;
+  }
+
+  /** The next message, which has to be one operation. */
+  SessionOperation nextOperation() throws InterruptedException {
+    final SessionRequest message = next();
+    assertEquals(1, message.getBatch().getOperationsCount(), message::toString);
+    return message.getBatch().getOperations(0);
+  }
+
+  void answer(SessionResponse.Builder message) {
+    answers.onNext(message.build());
+  }
+
+  void answer(SessionResult.Builder result) {
+    answer(SessionResponse.newBuilder().setResults(SessionResults.newBuilder().addResults(result)));
+  }
+
+  void extend(SessionOperation operation, Duration ttl) {
+    answer(extended(operation.getId(), ttl));
+  }
+
+  static SessionResult.Builder extended(long operation, Duration ttl) {
+    return SessionResult.newBuilder().setOperationId(operation).setExtend(ExtendResponse.newBuilder().setLease(lease(ttl)));
+  }
+
+  static io.lockkeeper.v1.Lease lease(Duration ttl) {
+    return io.lockkeeper.v1.Lease.newBuilder()
+        .setName("job").setLeaseId(LEASE_ID).setFencingToken(TOKEN).setTtl(Protos.proto(ttl)).setRemainingTtl(Protos.proto(ttl)).build();
+  }
+
+  @Override
+  public void close() {
+    server.shutdownNow();
+  }
+}
