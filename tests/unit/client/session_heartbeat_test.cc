@@ -208,6 +208,25 @@ TEST_F(SessionHeartbeatTest, GrantThatNobodyWaitsForIsForgotten) {
   EXPECT_EQ(stream.written.back().forget().name(), "a");
 }
 
+TEST_F(SessionHeartbeatTest, ClaimThatNobodyWaitsForIsForgotten) {
+  ScriptedStream& stream = Opened();
+  v1::SessionOperation request;
+  request.mutable_extend()->set_name("a");
+  request.mutable_extend()->set_lease_id(IdOf("a"));
+  const PendingOperationPtr claim = NewOperation("claim", std::move(request), 60s);
+  operations_.Run(claim);
+  stream.FinishWrite();
+  const uint64_t id = stream.LastBatch().at(0).id();
+  operations_.Cancel(claim);
+  v1::SessionResponse message;
+  v1::SessionResult& result = *message.mutable_results()->add_results();
+  result.set_operation_id(id);
+  *result.mutable_extend()->mutable_lease() = LeaseOf("a");
+  stream.Say(std::move(message));
+  ASSERT_TRUE(stream.written.back().has_forget());
+  EXPECT_EQ(stream.written.back().forget().lease_id(), IdOf("a"));
+}
+
 TEST_F(SessionHeartbeatTest, GrantThatIsAskedForAgainIsKept) {
   ScriptedStream& stream = Opened();
   const auto acquire = [&](const std::string& what, const std::string& lease_id) {

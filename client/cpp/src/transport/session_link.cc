@@ -393,7 +393,10 @@ void SessionLink::TakeResults(v1::SessionResults& results, std::vector<Answered>
         heartbeats_.Granted(lease);
       }
     }
-    if (operation == nullptr) continue;
+    if (operation == nullptr) {
+      if (result.has_extend()) ForgetUnclaimed(result.extend().lease());  // A claim.
+      continue;
+    }
     if (result.has_extend()) heartbeats_.Extended(result.extend().lease());
     if (result.has_error()) {
       answered.push_back({std::move(operation), StatusFromOperation(result.error())});
