@@ -37,7 +37,7 @@ enum class LineKey { kWhenAsked, kAlways };
 enum class Rank {
   kNewcomer,  // May be answered RATE_LIMIT.
   kOther,
-  kRenewal,  // Does not wait for operations of other leases.
+  kRenewal,       // Does not wait for operations of other leases.
   kContinuation,  // The second half of what was carried out in its turn: waits for nothing.
 };
 

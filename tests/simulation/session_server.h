@@ -29,7 +29,7 @@ struct SessionMessage {
   };
 
   std::vector<Result> results;  // Of operations, offers and adoptions.
-  std::vector<Beat> beats;  // The oldest first.
+  std::vector<Beat> beats;      // The oldest first.
   bool draining = false;
   bool closed = false;
 
