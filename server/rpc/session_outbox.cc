@@ -149,7 +149,7 @@ void SessionOutbox::TakeHeartbeatResult(v1::SessionHeartbeatResult& message) {
   auto& proofs = *oldest.mutable_reassertions();
   for (int i = 0; i < kLeasesMax && !proofs.empty(); ++i) {
     const auto proof = proofs.begin();
-    message.mutable_reassertions()->insert({proof->first, std::move(proof->second)});
+    (*message.mutable_reassertions())[proof->first] = std::move(proof->second);
     proofs.erase(proof);
   }
   message.set_more(!left.empty() || !proofs.empty());

@@ -148,7 +148,7 @@ WatchReactor::Step WatchReactor::TakeStep() {
     return {.page = pages_.front()->message};
   }
   finished_ = end_ && left_loop_;
-  return finished_ ? Step{.end = *end_} : Step{};
+  return finished_ ? Step{.end = end_} : Step{};
 }
 
 void WatchReactor::Do(const Step& step) {

@@ -227,6 +227,27 @@ TEST_F(SessionHeartbeatTest, ClaimThatNobodyWaitsForIsForgotten) {
   EXPECT_EQ(stream.written.back().forget().lease_id(), IdOf("a"));
 }
 
+TEST_F(SessionHeartbeatTest, LateExtendDoesNotForgetALeaseThatIsBeingAdopted) {
+  ScriptedStream& stream = Opened();
+  v1::SessionOperation request;
+  request.mutable_extend()->set_name("a");
+  request.mutable_extend()->set_lease_id(IdOf("a"));
+  const PendingOperationPtr extend = NewOperation("extend", std::move(request), 60s);
+  operations_.Run(extend);
+  stream.FinishWrite();
+  const uint64_t id = stream.LastBatch().at(0).id();
+  operations_.Cancel(extend);
+  Renew("a");
+  ASSERT_TRUE(stream.written.back().has_adopt());
+  stream.FinishWrite();
+  v1::SessionResponse message;
+  v1::SessionResult& result = *message.mutable_results()->add_results();
+  result.set_operation_id(id);
+  *result.mutable_extend()->mutable_lease() = LeaseOf("a");
+  stream.Say(std::move(message));
+  EXPECT_TRUE(stream.written.back().has_adopt());
+}
+
 TEST_F(SessionHeartbeatTest, GrantThatIsAskedForAgainIsKept) {
   ScriptedStream& stream = Opened();
   const auto acquire = [&](const std::string& what, const std::string& lease_id) {

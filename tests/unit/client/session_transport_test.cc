@@ -286,6 +286,7 @@ TEST_F(SessionTransportTest, SilentStreamIsPassedOverUntilItIsHeardAgain) {
   Extend("meanwhile");
   EXPECT_EQ(unary_.run.size(), 1u);
   AnswerLast(stream);
+  stream.FinishWrite();  // Of the forget: nobody waits for that answer any more.
   Extend("later");
 
   EXPECT_EQ(NamesOf(stream), (std::vector<std::string>{"later"}));

@@ -373,7 +373,8 @@ PendingOperationPtr SessionLink::GiveUp(uint64_t id) {
 
 // Nobody waits for the answer that grants this lease.
 void SessionLink::ForgetUnclaimed(const v1::Lease& lease) {
-  if (heartbeats_.Knows(lease.lease_id())) return;
+  // An adoption that is on its way would be forgotten, too.
+  if (heartbeats_.Knows(lease.lease_id()) || adopting_.contains(lease.lease_id())) return;
   // Who chose the lease id may have asked for it again. That acquire's answer decides.
   const bool is_asked_for = std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
     return entry.second.acquires == lease.lease_id();
