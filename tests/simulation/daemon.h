@@ -74,9 +74,9 @@ class Daemon {
   void Fence(const CallPtr& call, core::FenceRequest request, Reply<core::FenceAnswer> reply);
   void Cancel(const CallPtr& call);
 
-  // A session over `stream`. Requires: takes_sessions().
+  // A session over `stream`. Requires: it does not drain.
   std::shared_ptr<SessionServer> OpenSession(StreamToClient& stream);
-  bool takes_sessions() const { return !draining_; }
+  bool is_draining() const { return draining_; }
   // Sessions that are still there.
   size_t remaining_sessions() const;
 

@@ -57,7 +57,7 @@ void Stream::Send(std::function<void(SessionServer&)> message) {
   if (daemon_ == nullptr) return Break(Blind::kNobody, Micros(0));
   ToServer([self = shared_from_this(), message = std::move(message)] {
     if (!self->server_) {
-      if (!self->daemon_->takes_sessions()) return self->End();
+      if (self->daemon_->is_draining()) return self->End();
       self->server_ = self->daemon_->OpenSession(*self);
     }
     message(*self->server_);

@@ -155,6 +155,15 @@ bool World::IsAloneWithItsLeases(size_t index) const {
   return true;
 }
 
+// Whether a daemon that is away, or is about to end, is alone with its leases.
+bool World::TakesKnowledgeAlong(size_t absent) const {
+  for (size_t i = 0; i < daemons_.size(); ++i) {
+    const bool leaves = i == absent || (daemons_[i] && daemons_[i]->is_draining());
+    if (leaves && IsAloneWithItsLeases(i)) return true;
+  }
+  return false;
+}
+
 // Older data that have all beats that a daemon knows it cannot tell from what it knew.
 bool World::AllKnowMoreThan(const OlderData& older) const {
   for (const auto& daemon : former_daemons_) {
@@ -200,7 +209,7 @@ void World::StrikeStore(const Fault& fault) {
   // In half of the cases one daemon hears of it later.
   const size_t absent =
       fault.target % 2 == 0 ? daemons_.size() : fault.target / 2 % daemons_.size();
-  if (!HasWitness(absent) || SomebodyIsNew() || IsAloneWithItsLeases(absent)) return;
+  if (!HasWitness(absent) || SomebodyIsNew() || TakesKnowledgeAlong(absent)) return;
   if (fault.kind == FaultKind::kDataReplaced && !AllKnowMoreThan(older_[fault.at])) return;
   const bool emptied =
       fault.kind == FaultKind::kStoreFlushed || fault.kind == FaultKind::kRestartEmpty;

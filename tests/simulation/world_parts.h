@@ -80,6 +80,7 @@ class World {
   uint64_t Misled() const;
   bool HasWitness(size_t besides) const;
   bool IsAloneWithItsLeases(size_t index) const;
+  bool TakesKnowledgeAlong(size_t absent) const;
   bool AllKnowMoreThan(const OlderData& older) const;
   bool Misses(size_t index, const OlderData& older) const;
   bool SomebodyIsNew() const;
