@@ -184,7 +184,9 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
     coverage_.Operation(
         lock, static_cast<int>(static_cast<int64_t>(script) * kOutcomes + operation.outcome()),
         daemon, clock_.Now());
-    if (got_the_lock(operation.outcome())) LookAtRecord(daemon, lock, reply.items[0].integer);
+    if (got_the_lock(operation.outcome())) {
+      LookAtRecord(daemon, lock, reply.items[0].integer, AttemptOf(operation));
+    }
   }
   if (script == Script::kFence || script == Script::kExtend) return;
   for (size_t i = 0; i < locks; ++i) {
@@ -261,11 +263,16 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
   }
 }
 
+// Of an acquire.
+int32_t LineWatch::AttemptOf(const Operation& operation) {
+  return static_cast<int32_t>(Number(InRequest(column::kAttempt).Of(operation.arguments[0])));
+}
+
 void LineWatch::OnAcquire(const Operation& operation) {
   const std::string_view request = operation.arguments[0];
   const Try what{operation.lock, operation.lease_id(),
                  std::string(InRequest(column::kKeeper).Of(request))};
-  const auto attempt = static_cast<int32_t>(Number(InRequest(column::kAttempt).Of(request)));
+  const int32_t attempt = AttemptOf(operation);
   switch (operation.outcome()) {
     case 1:
     case 2:
@@ -385,7 +392,8 @@ std::string LineWatch::RecordOf(const std::string& lock) {
   return std::move(reply.text);
 }
 
-void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now) {
+void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now,
+                             std::optional<int32_t> attempt) {
   const std::string text = RecordOf(lock);
   if (text.empty()) return;
   const std::string_view record = text;
@@ -398,7 +406,7 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   Turn turn;
   turn.to = {lock, std::string(column::kLeaseId.Of(record)),
              std::string(column::kKeeper.Of(record))};
-  turn.attempt = static_cast<int32_t>(Number(column::kAttempt.Of(record)));
+  turn.attempt = attempt.value_or(static_cast<int32_t>(Number(column::kAttempt.Of(record))));
   turn.token = token;
   turn.offered = state == 'O';
   const std::string_view claim = column::kClaim.Of(record);

@@ -79,6 +79,7 @@ class LineWatch final : public StoreWatch {
   void OnOperation(Script script, const Operation& operation);
   void TraceOperation(const std::string& daemon, std::string_view script,
                       const Operation& operation, const KnownScript& known);
+  static int32_t AttemptOf(const Operation& operation);
   void OnAcquire(const Operation& operation);
   void OnWithdraw(const Operation& operation);
   void OnReassert(const Operation& operation);
@@ -86,7 +87,10 @@ class LineWatch final : public StoreWatch {
   void LookAtFloor(const redis::StoreMarker& marker, int64_t node_now);
   bool StandsInLine(const std::string& lock, const std::string& lease_id);
   std::string RecordOf(const std::string& lock);
-  void LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now);
+  // `attempt`: that got the lock, if that is known. The record may have a later one of the same
+  // call.
+  void LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now,
+                    std::optional<int32_t> attempt = std::nullopt);
 
   support::RedisModel& server_;
   const redis::KeyLayout keys_{"lk:"};
