@@ -243,11 +243,13 @@ return each({{115, 124}, 0, 0}, 4, function(key, at, line)
     known = true
   end
   -- A repeat of which nothing is known: what it repeats may have been granted, and may have ended. So may
-  -- another attempt of one that stood in a line that was lost.
-  if not known and (sub(request, 43, 48) > '000001' or #waiters_max > 6) and now_digits >= grants_from and
+  -- another attempt of one that stood in a line that was lost. In a quarantine the data may be older than
+  -- what it repeats: there it may stand. A daemon that grants nothing for another reason only refuses it.
+  if not known and (sub(request, 43, 48) > '000001' or #waiters_max > 6) and not in_quarantine() and
     has_forgotten(record, voids_from) then
     if not line then return LINE end
     if not number_of(line, sub(request, 1, 32)) then -- two keys
+      if now_digits < grants_from then return 9 end -- two keys
       write_void(key, record, digest .. 'U') -- two keys
       settle(key, line, true) -- two keys
       return 4 -- two keys
