@@ -37,6 +37,14 @@ Report NotKnown(const admin::v1::GetLockResponse& response, const std::string& n
                      name);
 }
 
+Report NoRecord(const admin::v1::GetLockResponse& response, const std::string& name) {
+  if (response.has_quarantine_left()) return NotKnown(response, name);
+  Report report("not_found", ExitCode::kRefuted,
+                "`" + name + "` is free, and there is no record of it");
+  report.json.Set("name", name);
+  return report;
+}
+
 // The report for a forced release that found no live lease.
 Report NothingEnded(const ForceReleaseCommand& command, milliseconds closed) {
   std::string message = "`" + command.name + "` has no live lease";
@@ -68,15 +76,25 @@ absl::StatusOr<admin::v1::GetLockResponse> LookUp(AdminConnection& connection,
 Report Get(AdminConnection& connection, const GetCommand& command) {
   const auto found = LookUp(connection, command.name);
   if (!found.ok()) return ErrorReport(found.status(), command.name);
-  if (!found->has_lock() && found->has_quarantine_left()) return NotKnown(*found, command.name);
-  if (!found->has_lock()) {
-    Report report("not_found", ExitCode::kRefuted,
-                  "`" + command.name + "` is free, and there is no record of it");
-    report.json.Set("name", command.name);
-    return report;
-  }
+  if (!found->has_lock()) return NoRecord(*found, command.name);
   Report report("found", ExitCode::kDone, LockLines(found->lock()));
   SetLock(found->lock(), report.json);
+  return report;
+}
+
+Report History(AdminConnection& connection, const HistoryCommand& command) {
+  const auto found = LookUp(connection, command.name);
+  if (!found.ok()) return ErrorReport(found.status(), command.name);
+  if (!found->has_lock()) return NoRecord(*found, command.name);
+  std::string lines = LockLine(found->lock());
+  std::vector<JsonObject> history;
+  for (const admin::v1::FormerLease& former : found->history()) {
+    lines += "\n" + FormerLine(former);
+    SetFormer(former, history.emplace_back());
+  }
+  Report report("found", ExitCode::kDone, lines);
+  SetLock(found->lock(), report.json);
+  report.json.Set("history", history);
   return report;
 }
 

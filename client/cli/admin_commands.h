@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands that look at locks and break them: get, is-held, force-release,
+// The commands that look at locks and break them: get, history, is-held, force-release,
 // end-quarantine, health.
 #pragma once
 
@@ -15,6 +15,7 @@
 namespace lockkeeper::cli {
 
 Report Get(AdminConnection& connection, const GetCommand& command);
+Report History(AdminConnection& connection, const HistoryCommand& command);
 Report IsHeld(AdminConnection& connection, const IsHeldCommand& command);
 Report ForceRelease(AdminConnection& connection, const ForceReleaseCommand& command);
 Report EndQuarantine(AdminConnection& connection, const EndQuarantineCommand& command);

@@ -83,6 +83,7 @@ struct Grammar {
   ReleaseCommand release;
   FenceCommand fence;
   GetCommand get;
+  HistoryCommand history;
   IsHeldCommand is_held;
   ListCommand list;
   WhoCommand who;
@@ -203,6 +204,9 @@ void Grammar::AddLeaseCommands() {
 void Grammar::AddLookCommands() {
   CLI::App* command = AddCommand("get", "show one lock");
   AddName(*command, get.name);
+
+  command = AddCommand("history", "show who held a lock lately, and how each lease ended");
+  AddName(*command, history.name);
 
   command = AddCommand("is-held", "tell by the exit code whether somebody holds a lock");
   AddName(*command, is_held.name);
@@ -378,6 +382,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "release") return release;
   if (name == "fence") return fence;
   if (name == "get") return get;
+  if (name == "history") return history;
   if (name == "is-held") return is_held;
   if (name == "list") return list;
   if (name == "who") return who;

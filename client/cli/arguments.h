@@ -57,6 +57,10 @@ struct GetCommand {
   std::string name;
 };
 
+struct HistoryCommand {
+  std::string name;
+};
+
 struct IsHeldCommand {
   std::string name;
 };
@@ -149,10 +153,10 @@ struct RunCommand : LeaseOptions {
 
 using Command =
     std::variant<AcquireCommand, ExtendCommand, ReleaseCommand, FenceCommand, GetCommand,
-                 IsHeldCommand, ListCommand, WhoCommand, ContendedCommand, TopCommand, WatchCommand,
-                 ForceReleaseCommand, EndQuarantineCommand, DrainCommand, HealthCommand,
-                 InfoCommand, DoctorCommand, BackupCheckCommand, WhoamiCommand, CanCommand,
-                 TokenCommand, RunCommand>;
+                 HistoryCommand, IsHeldCommand, ListCommand, WhoCommand, ContendedCommand,
+                 TopCommand, WatchCommand, ForceReleaseCommand, EndQuarantineCommand, DrainCommand,
+                 HealthCommand, InfoCommand, DoctorCommand, BackupCheckCommand, WhoamiCommand,
+                 CanCommand, TokenCommand, RunCommand>;
 
 // How to reach the service, and whether to print progress.
 struct Service {

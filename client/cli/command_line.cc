@@ -71,6 +71,10 @@ struct Runner {
     return WithAdmin(command.name,
                      [&](AdminConnection& connection) { return Get(connection, command); });
   }
+  Report operator()(const HistoryCommand& command) const {
+    return WithAdmin(command.name,
+                     [&](AdminConnection& connection) { return History(connection, command); });
+  }
   Report operator()(const IsHeldCommand& command) const {
     return WithAdmin(command.name,
                      [&](AdminConnection& connection) { return IsHeld(connection, command); });

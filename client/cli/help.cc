@@ -40,6 +40,10 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"get",
      "Exit codes: 0 shown, 69 unavailable, 76 there is no record of it.\n"
      "A free lock is shown for a while after it was held. Use is-held in scripts."},
+    {"history",
+     "The last three to seven leases that have ended, the newest first; they are kept for a minute "
+     "after\nthe last one. Exit codes: 0 shown, 69 unavailable, 76 there is no record of the "
+     "lock."},
     {"is-held", "Exit codes: 0 held, 69 unavailable, 76 not held."},
     {"list", "Exit codes: 0 listed, 69 unavailable."},
     {"who", "Exit codes: 0 shown, 69 unavailable."},

@@ -19,9 +19,11 @@ std::string StateOf(const Lock& lock) {
   return EnumWord(admin::v1::LockState_Name(lock.state()), "LOCK_STATE_");
 }
 
-std::string LastEndOf(const Lock& lock) {
-  return EnumWord(admin::v1::LeaseEnd_Name(lock.last_end()), "LEASE_END_");
+std::string WordOf(admin::v1::LeaseEnd end) {
+  return EnumWord(admin::v1::LeaseEnd_Name(end), "LEASE_END_");
 }
+
+std::string LastEndOf(const Lock& lock) { return WordOf(lock.last_end()); }
 
 // Sorted by key, because the map of a proto has no order.
 std::map<std::string, std::string> LabelsOf(const Lock& lock) {
@@ -97,6 +99,20 @@ std::string LockLine(const Lock& lock) {
       lock.name() + "  " + Doing(lock) + "  token " + std::to_string(lock.fencing_token());
   if (!lock.owner().empty()) line += (HasEnded(lock) ? "  last owner " : "  owner ") + lock.owner();
   if (lock.waiters() > 0) line += "  waiters " + std::to_string(lock.waiters());
+  return line;
+}
+
+void SetFormer(const admin::v1::FormerLease& former, JsonObject& json) {
+  json.Set("end", WordOf(former.end()))
+      .Set("end_time", TimeUtil::ToString(former.end_time()))
+      .Set("fencing_token", former.fencing_token())
+      .Set("owner", former.owner());
+}
+
+std::string FormerLine(const admin::v1::FormerLease& former) {
+  std::string line = absl::StrCat(TimeUtil::ToString(former.end_time()), "  ", WordOf(former.end()),
+                                  "  token ", former.fencing_token());
+  if (!former.owner().empty()) absl::StrAppend(&line, "  owner ", former.owner());
   return line;
 }
 

@@ -19,4 +19,8 @@ std::string LockLines(const admin::v1::Lock& lock);
 // One line: name, what it does, token, owner.
 std::string LockLine(const admin::v1::Lock& lock);
 
+// The same for a lease that has ended.
+void SetFormer(const admin::v1::FormerLease& former, JsonObject& json);
+std::string FormerLine(const admin::v1::FormerLease& former);
+
 }  // namespace lockkeeper::cli

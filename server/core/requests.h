@@ -184,6 +184,16 @@ struct EndQuarantineAnswer {
 enum class LockState { kHeld = 1, kOffered = 2, kEnded = 3, kUnproven = 4 };
 enum class LeaseEnd { kNone = 0, kReleased = 1, kExpired = 2, kForced = 3, kWithdrawn = 4 };
 
+// A lease of a lock that has ended.
+struct FormerLease {
+  FencingToken token;
+  std::string owner;  // Or its beginning.
+  LeaseEnd end = LeaseEnd::kNone;
+  NodeTime ended;
+
+  friend bool operator==(const FormerLease&, const FormerLease&) = default;
+};
+
 // One lock as the store knows it, for administrators.
 struct LockInfo {
   std::string name;
@@ -202,6 +212,7 @@ struct LockInfo {
   NodeTime lease_end;
   int32_t waiters = 0;
   LeaseEnd last_end = LeaseEnd::kNone;
+  std::vector<FormerLease> history;  // The newest first.
 };
 
 enum class EndedLocks { kLeaveOut, kInclude };

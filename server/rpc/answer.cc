@@ -86,7 +86,15 @@ void ToProto(const core::FenceAnswer& from, v1::FenceResponse& to) {
 v1::Assurance ToProto(core::Assurance from) { return static_cast<v1::Assurance>(from); }
 
 void ToProto(const std::optional<core::LockInfo>& from, admin::v1::GetLockResponse& to) {
-  if (from) FillLock(*from, *to.mutable_lock());
+  if (!from) return;
+  FillLock(*from, *to.mutable_lock());
+  for (const core::FormerLease& former : from->history) {
+    admin::v1::FormerLease& shown = *to.add_history();
+    shown.set_fencing_token(former.token.value);
+    shown.set_owner(former.owner);
+    shown.set_end(static_cast<admin::v1::LeaseEnd>(former.end));
+    ToProto(former.ended, *shown.mutable_end_time());
+  }
 }
 
 void ToProto(const core::LockPage& from, admin::v1::ListLocksResponse& to) {

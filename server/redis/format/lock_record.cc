@@ -10,6 +10,7 @@
 
 #include "core/errors.h"
 #include "redis/format/record_columns.h"
+#include "text/utf8.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -75,6 +76,53 @@ absl::Status Corrupt(std::string_view name) {
                      "the record of lock '" + std::string(name) + "' cannot be read");
 }
 
+// The end of a lease as the letter of a former holder says it.
+LeaseEnd EndOf(char letter) {
+  if (letter == 'X') return LeaseEnd::kExpired;
+  return letter == 'F' ? LeaseEnd::kForced : LeaseEnd::kReleased;
+}
+
+// The beginning of an owner text as the record keeps it, without a character that was cut.
+std::string DecodeOwner(std::string_view kept) {
+  std::string owner(kept);
+  for (char& character : owner) {
+    if (character == '\t') character = ' ';
+    if (character == '\v') character = ':';
+  }
+  while (!text::IsUtf8(owner)) owner.pop_back();
+  return owner;
+}
+
+// One former holder. `newest` is the token of the record: of its own lease a record keeps it once.
+std::optional<core::FormerLease> ReadFormer(std::string_view entry, core::FencingToken newest) {
+  core::FormerLease former{.token = newest, .owner = {}, .end = LeaseEnd::kReleased, .ended = {}};
+  if (!entry.empty() && std::string_view("RXF").contains(entry.front())) {
+    former.end = EndOf(entry.front());
+    former.token.value = ReadDigits(entry.substr(1, column::kToken.width()));
+    entry.remove_prefix(std::min(1 + column::kToken.width(), entry.size()));
+  }
+  int64_t millis = 0;
+  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), millis);
+  if (error != std::errc() || end == entry.data() + entry.size() || *end != ';') {
+    return std::nullopt;
+  }
+  former.ended.micros = former.token.value + Micros(Millis(millis)).count();
+  former.owner = DecodeOwner(entry.substr(static_cast<size_t>(end - entry.data()) + 1));
+  return former;
+}
+
+// What `rest`, the record behind its text, says of the holders before. A version that does not know
+// of them puts what it voids behind them: then they are not read.
+std::vector<core::FormerLease> ReadHistory(std::string_view rest, core::FencingToken newest) {
+  const size_t begin = rest.find('\n');
+  if (begin == std::string_view::npos || rest.find(' ', begin) != std::string_view::npos) return {};
+  std::vector<core::FormerLease> history;
+  for (const std::string_view entry : Split(rest.substr(begin + 1), '\n')) {
+    if (auto former = ReadFormer(entry, newest)) history.push_back(*std::move(former));
+  }
+  return history;
+}
+
 // A record of format 2: of a lock whose last lease was released or withdrawn, or of which none is
 // known.
 absl::StatusOr<std::optional<core::LockInfo>> ReadShortRecord(std::string_view name,
@@ -99,6 +147,7 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadShortRecord(std::string_view n
   info.token.value = number(column::kToken);
   info.waiters = static_cast<int32_t>(number(column::kWaiters));
   if (number.failed()) return Corrupt(name);
+  info.history = ReadHistory(record.substr(column::kToken.last), info.token);
   return info;
 }
 
@@ -238,6 +287,11 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
   if (lines.size() > 1) info.owner = lines[1];
   if (lines.size() > 2) info.labels = DecodeLabels(lines[2]);
   if (lines.size() > 3) info.hold_at_least = Millis(ReadDigits(lines[3]));
+  info.history = ReadHistory(record.substr(kHeaderLength + 1 + text_bytes), info.token);
+  if (info.state == LockState::kEnded) {
+    info.history.insert(info.history.begin(),
+                        {info.token, info.owner, info.last_end, info.lease_end});
+  }
   return info;
 }
 

@@ -4,7 +4,7 @@
 -- each script; it is no script of its own. docs/reference/record.md shows a record and its columns.
 --
 -- A record is a string: a header of fixed columns, then principal, owner and labels, a line each,
--- then the void list. Points in time are microseconds of this node's clock, durations milliseconds.
+-- then the void list, then the former holders. Points in time are microseconds of this node's clock, durations milliseconds.
 -- Of a lock without a lease or an offer only the first columns are kept: format 2, below. The build makes
 -- the columns of C++ of this list (`column::kToken`), counted from 1.
 --
@@ -27,8 +27,8 @@
 -- in eight digits (ms), which counts from the column acquired. It has one more state, R: released, while
 -- hold_at_least keeps the lock closed.
 --
--- Format 2 has the columns 1 to 31, a space, the epoch without leading zeros, and the void list. Its
--- states: R released, W withdrawn or declined; N if no lease is known.
+-- Format 2 has the columns 1 to 31, a space, the epoch without leading zeros, the void list and the former
+-- holders. Its states: R released, W withdrawn or declined; N if no lease is known.
 --
 -- An entry of the void list: a space, the digest of the lease id, and how it ended (R X F W, or U:
 -- unknown, but refused from now on). Behind W, in six digits, the highest attempt that is void. P is a W
@@ -41,12 +41,20 @@
 -- that ended later is on it. A repeat that is not on such a list may have had a lease that has ended and
 -- fallen out.
 --
+-- A former holder, the newest first: '\n', how its lease ended (R X F), its token, how many ms after that the
+-- lease ended, ';' and the beginning of its owner. There is no space and no colon in it: then a version that
+-- knows of no former holders takes them for a part of the void list and does no harm. Of a lease that a record
+-- of format 2 says was released, how and token are left out, and if it is the first of its record, what is
+-- beyond FIRST_FORMER_BYTES: so a name that is locked once costs no more than 200 bytes. Those beyond
+-- FORMER_BYTES fall out.
+--
 -- What a script costs: Redis makes its functions anew in each call, hashes every byte of every string
 -- that Lua makes, and prints numbers given to a command slowly. Hence the short list; hence scripts
 -- that need the header only read and write only that, and numbers are read once and given as texts;
 -- and hence one-line functions and constants are written into their callers by cmake/link_lua.lua.
 
 local TEXT_AT, VOID_LENGTH, VOIDS_BYTES = 228, 10, 92
+local FORMER_BYTES, FORMER_OWNER_BYTES, FIRST_FORMER_BYTES = 256, 48, 16
 -- For how long (us) the repeat of an acquire is told that its lease has ended. A mark is in whole seconds.
 local RETRY_WINDOW = 61000000
 local TOKEN_MAX = 9007199254740991
@@ -177,12 +185,39 @@ local function find_void(record, digest)
   return kind, attempt
 end
 
--- The void list of `record`, which begins at `at`, with one more entry.
-local function add_void(record, at, entry)
-  local mark = find(record, ':', at + 2, true)
+local function owner_of(record)
+  local owner = find(record, '\n', TEXT_AT, true) + 1
+  return sub(record, owner, find(record, '\n', owner, true) - 1)
+end
+
+-- The holder in `record` as a former one, whose lease ended at `ended`. `title`: how, and its token.
+local function former_holder(record, title, ended)
+  local owner = sub(owner_of(record), 1, FORMER_OWNER_BYTES)
+  owner = string.gsub(string.gsub(owner, ' ', '\t'), ':', '\v')
+  local former = '\n' .. title .. format('%d;', (ended - token_of(record)) / 1000) .. owner
+  if title ~= '' or long_voids_at(record) <= #record then return former end
+  return sub(former, 1, FIRST_FORMER_BYTES)
+end
+local function former_title(record, how) return how .. sub(record, 16, 31) end
+
+-- Where the void list that begins at `at` ends.
+local function voids_end(record, at) return (find(record, '\n[^ ]*$', at) or #record + 1) - 1 end
+
+-- The void list of `record`, which begins at `at`, with one more entry, and the former holders, with one more.
+local function add_void(record, at, entry, former)
+  local last, mark = voids_end(record, at), find(record, ':', at + 2, true)
   local from = mark and mark - 1 or at
-  if #record - from + 1 < VOIDS_BYTES then return sub(record, at) .. entry end
-  return sub(record, from) .. ' :' .. sub(now_digits, 1, 10) .. entry
+  local holders = (former or '') .. sub(record, last + 1)
+  while #holders > FORMER_BYTES do holders = string.match(holders, '^(.+)\n') end
+  if last - from + 1 < VOIDS_BYTES then return sub(record, at, last) .. entry .. holders end
+  return sub(record, from, last) .. ' :' .. sub(now_digits, 1, 10) .. entry .. holders
+end
+
+-- The void list and the former holders of a record of format 2 that begin at `at`, for the next lease.
+local function short_rest(record, at)
+  local untitled = find(record, '\n%-?%d', at)
+  if not untitled then return sub(record, at) end
+  return sub(record, at, untitled) .. former_title(record, 'R') .. sub(record, untitled + 1)
 end
 
 -- Whether a lease that ended within the RETRY_WINDOW may have fallen out of the list.
@@ -210,7 +245,8 @@ end
 local function epoch_of(record) return sub(record, 101, 110) + 0 end
 local function short_record(record, state, previous, epoch, voids) return '2 ' .. state .. ' ' .. previous .. sub(record, 6, 32) .. epoch .. voids end
 local function write_ended(key, record, state, previous, void)
-  local voids = add_void(record, long_voids_at(record), digest_of(record) .. void)
+  local former = state == 'R' and previous == '-' and former_holder(record, '', now)
+  local voids = add_void(record, long_voids_at(record), digest_of(record) .. void, former)
   write(key, short_record(record, state, previous, epoch_of(record), voids), token_of(record))
 end
 
@@ -230,11 +266,6 @@ local function write_released(key, record)
 end
 
 local function principal_is(record, who) return sub(record, TEXT_AT, TEXT_AT + #who) == who .. '\n' end
-
-local function owner_of(record)
-  local owner = find(record, '\n', TEXT_AT, true) + 1
-  return sub(record, owner, find(record, '\n', owner, true) - 1)
-end
 
 -- Whether a lease, or an offer, runs. One of an earlier epoch does not: its holder has to re-assert it.
 local function runs(record, state)
@@ -261,10 +292,14 @@ local function quarantine_end() return tonumber(expected_quarantine_end()) or 0 
 -- void list. An offer was no lease: it leaves both as they were.
 local function retire(record)
   local state, at = state_of(record), voids_at(record)
-  local ended = state == 'H' and 'X' or state == 'F' and 'F'
-  if not ended then return previous_of(record), sub(record, at) end
-  local list = add_void(record, at, digest_of(record) .. ended)
-  return 'X', list
+  local previous = previous_of(record)
+  if is_short(record) then return previous, short_rest(record, at) end
+  if state == 'O' then return previous, sub(record, at) end
+  local how = state == 'H' and 'X' or state
+  local former = former_holder(record, former_title(record, how), lease_end_of(record))
+  if how ~= 'R' then previous = 'X' end
+  local rest = add_void(record, at, how ~= 'R' and digest_of(record) .. how or '', former)
+  return previous, rest
 end
 
 -- Beyond TOKEN_MAX two tokens could be the same number: better none than one twice.
