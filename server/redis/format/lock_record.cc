@@ -96,7 +96,7 @@ std::string DecodeOwner(std::string_view kept) {
 // One former holder. `newest` is the token of the record: of its own lease a record keeps it once.
 std::optional<core::FormerLease> ReadFormer(std::string_view entry, core::FencingToken newest) {
   core::FormerLease former{.token = newest, .owner = {}, .end = LeaseEnd::kReleased, .ended = {}};
-  if (!entry.empty() && std::string_view("RXF").contains(entry.front())) {
+  if (entry.starts_with('R') || entry.starts_with('X') || entry.starts_with('F')) {
     former.end = EndOf(entry.front());
     former.token.value = ReadDigits(entry.substr(1, column::kToken.width()));
     entry.remove_prefix(std::min(1 + column::kToken.width(), entry.size()));
@@ -112,14 +112,16 @@ std::optional<core::FormerLease> ReadFormer(std::string_view entry, core::Fencin
 }
 
 // What `rest`, the record behind its text, says of the holders before. A version that does not know
-// of them puts what it voids behind them: then they are not read.
+// of them puts what it voids behind them: then they are a part of the void list.
 std::vector<core::FormerLease> ReadHistory(std::string_view rest, core::FencingToken newest) {
-  const size_t begin = rest.find('\n');
-  if (begin == std::string_view::npos || rest.find(' ', begin) != std::string_view::npos) return {};
+  const size_t last_void = rest.rfind(' ');
+  const size_t begin = rest.find('\n', last_void == std::string_view::npos ? 0 : last_void);
+  if (begin == std::string_view::npos) return {};
   std::vector<core::FormerLease> history;
   for (const std::string_view entry : Split(rest.substr(begin + 1), '\n')) {
     if (auto former = ReadFormer(entry, newest)) history.push_back(*std::move(former));
   }
+  std::reverse(history.begin(), history.end());
   return history;
 }
 

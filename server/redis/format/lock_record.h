@@ -31,8 +31,8 @@ std::string Digits(int64_t value, size_t width);
 // it was granted, so its holder has to prove it.
 enum class Doubt { kNone = 0, kMayBeProved = 1, kNotProvedInTime = 2 };
 
-// What `record` says of the lock `name` at `now`, with its former holders, or nothing for a record that only keeps void
-// lease ids. Errors: STORE_CORRUPT.
+// What `record` says of the lock `name` at `now`, with its former holders, or nothing for a record
+// that only keeps void lease ids. Errors: STORE_CORRUPT.
 absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
                                                          std::string_view record,
                                                          core::NodeTime now, Doubt doubt);

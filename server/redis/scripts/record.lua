@@ -41,12 +41,12 @@
 -- that ended later is on it. A repeat that is not on such a list may have had a lease that has ended and
 -- fallen out.
 --
--- A former holder, the newest first: '\n', how its lease ended (R X F), its token, how many ms after that the
+-- A former holder, the newest last: '\n', how its lease ended (R X F), its token, how many ms after that the
 -- lease ended, ';' and the beginning of its owner. There is no space and no colon in it: then a version that
--- knows of no former holders takes them for a part of the void list and does no harm. Of a lease that a record
--- of format 2 says was released, how and token are left out, and if it is the first of its record, what is
--- beyond FIRST_FORMER_BYTES: so a name that is locked once costs no more than 200 bytes. Those beyond
--- FORMER_BYTES fall out.
+-- knows of no former holders takes them for a part of the void list and does no harm. The first lease of a
+-- record, when it was released, leaves how and token to the columns, and what is beyond FIRST_FORMER_BYTES out:
+-- so a name that is locked once costs no more than 200 bytes. Those beyond FORMER_BYTES fall out, and one who
+-- released after less than FORMER_HELD is left out.
 --
 -- What a script costs: Redis makes its functions anew in each call, hashes every byte of every string
 -- that Lua makes, and prints numbers given to a command slowly. Hence the short list; hence scripts
@@ -54,7 +54,9 @@
 -- and hence one-line functions and constants are written into their callers by cmake/link_lua.lua.
 
 local TEXT_AT, VOID_LENGTH, VOIDS_BYTES = 228, 10, 92
-local FORMER_BYTES, FORMER_OWNER_BYTES, FIRST_FORMER_BYTES = 256, 48, 16
+local FORMER_BYTES, FORMER_OWNER_BYTES, FIRST_FORMER_BYTES = 180, 32, 16
+-- A lease that was held for less (us) leaves no former holder: the entry costs more than what it tells.
+local FORMER_HELD = 100000
 -- For how long (us) the repeat of an acquire is told that its lease has ended. A mark is in whole seconds.
 local RETRY_WINDOW = 61000000
 local TOKEN_MAX = 9007199254740991
@@ -190,34 +192,48 @@ local function owner_of(record)
   return sub(record, owner, find(record, '\n', owner, true) - 1)
 end
 
--- The holder in `record` as a former one, whose lease ended at `ended`. `title`: how, and its token.
-local function former_holder(record, title, ended)
+-- The holder in `record` as a former one: how its lease ended, and when.
+local function former_holder(record, how, ended)
   local owner = sub(owner_of(record), 1, FORMER_OWNER_BYTES)
-  owner = string.gsub(string.gsub(owner, ' ', '\t'), ':', '\v')
-  local former = '\n' .. title .. format('%d;', (ended - token_of(record)) / 1000) .. owner
-  if title ~= '' or long_voids_at(record) <= #record then return former end
-  return sub(former, 1, FIRST_FORMER_BYTES)
+  if find(owner, '[ :]') then owner = string.gsub(string.gsub(owner, ' ', '\t'), ':', '\v') end
+  return '\n' .. how .. sub(record, 16, 31) .. format('%d;', (ended - token_of(record)) / 1000) .. owner
 end
-local function former_title(record, how) return how .. sub(record, 16, 31) end
 
--- Where the void list that begins at `at` ends.
-local function voids_end(record, at) return (find(record, '\n[^ ]*$', at) or #record + 1) - 1 end
+-- The same of one whose lease was released now, for a record of format 2; '' if it was short. `at`: the void
+-- list in `record`.
+local function released_holder(record, at)
+  if now - acquired_of(record) < FORMER_HELD then return '' end
+  local former = former_holder(record, 'R', now)
+  return at > #record and '\n' .. sub(former, 19, 17 + FIRST_FORMER_BYTES) or former
+end
+
+-- Where the void list that begins at `at` ends. What a version that knows no former holders has put behind
+-- them has spaces: then all is void list.
+local function voids_end(record, at)
+  local first = find(record, '\n', at, true)
+  return first and not find(record, ' ', first, true) and first - 1 or #record
+end
 
 -- The void list of `record`, which begins at `at`, with one more entry, and the former holders, with one more.
 local function add_void(record, at, entry, former)
   local last, mark = voids_end(record, at), find(record, ':', at + 2, true)
   local from = mark and mark - 1 or at
-  local holders = (former or '') .. sub(record, last + 1)
-  while #holders > FORMER_BYTES do holders = string.match(holders, '^(.+)\n') end
-  if last - from + 1 < VOIDS_BYTES then return sub(record, at, last) .. entry .. holders end
-  return sub(record, from, last) .. ' :' .. sub(now_digits, 1, 10) .. entry .. holders
+  local voids = last - from + 1 < VOIDS_BYTES and sub(record, at, last) .. entry or
+    sub(record, from, last) .. ' :' .. sub(now_digits, 1, 10) .. entry
+  if last == #record and (former or '') == '' then return voids end
+  local oldest = last + 1
+  while former and #record - oldest + #former >= FORMER_BYTES do
+    oldest = find(record, '\n', oldest + 1, true) or #record + 1
+  end
+  return voids .. sub(record, oldest) .. (former or '')
 end
 
 -- The void list and the former holders of a record of format 2 that begin at `at`, for the next lease.
 local function short_rest(record, at)
-  local untitled = find(record, '\n%-?%d', at)
-  if not untitled then return sub(record, at) end
-  return sub(record, at, untitled) .. former_title(record, 'R') .. sub(record, untitled + 1)
+  local first = find(record, '\n', at, true)
+  local letter = first and sub(record, first + 1, first + 1)
+  if not first or letter > '9' then return sub(record, at) end
+  return sub(record, at, first) .. 'R' .. sub(record, 16, 31) .. sub(record, first + 1)
 end
 
 -- Whether a lease that ended within the RETRY_WINDOW may have fallen out of the list.
@@ -245,8 +261,9 @@ end
 local function epoch_of(record) return sub(record, 101, 110) + 0 end
 local function short_record(record, state, previous, epoch, voids) return '2 ' .. state .. ' ' .. previous .. sub(record, 6, 32) .. epoch .. voids end
 local function write_ended(key, record, state, previous, void)
-  local former = state == 'R' and previous == '-' and former_holder(record, '', now)
-  local voids = add_void(record, long_voids_at(record), digest_of(record) .. void, former)
+  local at = long_voids_at(record)
+  local former = state == 'R' and previous == '-' and released_holder(record, at)
+  local voids = add_void(record, at, digest_of(record) .. void, former)
   write(key, short_record(record, state, previous, epoch_of(record), voids), token_of(record))
 end
 
@@ -296,8 +313,8 @@ local function retire(record)
   if is_short(record) then return previous, short_rest(record, at) end
   if state == 'O' then return previous, sub(record, at) end
   local how = state == 'H' and 'X' or state
-  local former = former_holder(record, former_title(record, how), lease_end_of(record))
   if how ~= 'R' then previous = 'X' end
+  local former = former_holder(record, how, lease_end_of(record))
   local rest = add_void(record, at, how ~= 'R' and digest_of(record) .. how or '', former)
   return previous, rest
 end

@@ -56,8 +56,8 @@ local epoch_column, kept
 -- Ends the lease in `record`, of this epoch.
 local function end_lease(key, line, record)
   epoch_column, kept = epoch_column or (epoch + 0) .. '', kept or collect_at(now)
-  local former = former_holder(record, '', now)
-  local voids = add_void(record, long_voids_at(record), digest_of(record) .. 'R', former)
+  local at = long_voids_at(record)
+  local voids = add_void(record, at, digest_of(record) .. 'R', released_holder(record, at))
   local kept_until = sub(record, 16, 31) > now_digits and collect_at(token_of(record)) or kept
   redis.call('SET', key, short_record(record, 'R', '-', epoch_column, voids), 'PXAT', kept_until)
   if line then return 1, hand_over_ended(key, line), now - acquired_of(record) end -- two keys

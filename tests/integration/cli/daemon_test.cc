@@ -304,6 +304,28 @@ TEST_F(CliDaemonTest, ContendedShowsWhichLocksWereWaitedFor) {
   EXPECT_EQ(Json(RunJson({"contended", "--prefix", "other/"})).ItemsOf("locks"), 0);
 }
 
+TEST_F(CliDaemonTest, HistoryShowsWhoHadTheLockBefore) {
+  EXPECT_EQ(Run({"history", "job"}).exit_code, 76);
+  for (const char* owner : {"ada", "bob"}) {
+    const Json lease(RunJson({"acquire", "job", "--owner", owner}));
+    ASSERT_EQ(Run({"release", "job", lease.Text("lease_id")}).exit_code, 0);
+  }
+  Hold("job");
+
+  const CliResult result = RunJson({"history", "job"});
+  const CliResult text = Run({"history", "job"});
+
+  EXPECT_EQ(result.exit_code, 0);
+  const Json json(result);
+  EXPECT_EQ(json.Text("outcome"), "found");
+  EXPECT_EQ(json.Text("state"), "held");
+  EXPECT_EQ(json.ItemsOf("history"), 2);
+  EXPECT_THAT(result.out, HasSubstr(R"("owner":"bob"})"));
+  EXPECT_THAT(text.out,
+              testing::ContainsRegex("job  held for .*\n.*Z  released  token [0-9]+  owner "
+                                     "bob\n.*Z  released  token [0-9]+  owner ada\n"));
+}
+
 TEST_F(CliDaemonTest, ListShowsTheLocksThatAreHeld) {
   EXPECT_EQ(Json(RunJson({"list"})).ItemsOf("locks"), 0);
   for (const char* name : {"app/one", "app/two", "other"}) Hold(name);

@@ -238,28 +238,12 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
 }
 
 TEST_F(ArgumentsTest, HelpOfACommandHasTheOptionsOfAllAndItsOwnExitCodes) {
-  for (const char* command : {"acquire",
-                              "extend",
-                              "release",
-                              "fence",
-                              "get",
-                              "is-held",
-                              "list",
-                              "who",
-                              "top",
-                              "force-release",
-                              "contended",
-                              "watch",
-                              "end-quarantine",
-                              "drain",
-                              "health",
-                              "info",
-                              "doctor",
-                              "backup-check",
-                              "whoami",
-                              "can",
-                              "token",
-                              "run"}) {
+  for (const char* command : {"acquire", "extend",         "release",      "fence",
+                              "get",     "is-held",        "list",         "who",
+                              "top",     "force-release",  "history",      "contended",
+                              "watch",   "end-quarantine", "drain",        "health",
+                              "info",    "doctor",         "backup-check", "whoami",
+                              "can",     "token",          "run"}) {
     const std::string help = HelpOf({command, "--help"});
     for (const char* part :
          {"--server ADDRESS", "--output FORMAT", "--timeout DURATION", "--quiet", "Exit codes: "}) {

@@ -136,13 +136,16 @@ TEST(LimitsPageTest, TableOfTheStoreHasTheValuesOfTheCode) {
   ASSERT_TRUE(
       std::regex_search(script, former, std::regex(R"(FORMER_OWNER_BYTES, \w+ = (\d+), (\d+),)")));
 
+  std::smatch held;
+  ASSERT_TRUE(std::regex_search(script, held, std::regex(R"(FORMER_HELD = (\d+))")));
+
   std::vector<std::string> values;
   const std::string section = support::SectionOf("docs/reference/limits.md", "## Of the store");
   for (const std::string& row : support::TableRowsIn(section)) {
     values.push_back(support::CellsOf(row).at(1));
   }
 
-  EXPECT_THAT(values, testing::ElementsAre(voids[1], former[1], former[2], window[1],
+  EXPECT_THAT(values, testing::ElementsAre(voids[1], former[1], former[2], held[1], window[1],
                                            std::to_string(redis::kOperationsPerCall)));
 }
 

@@ -56,6 +56,29 @@ TEST_F(AdminServiceTest, GetLockAnswersTheRecord) {
   EXPECT_EQ(response.lock().fencing_token(), 5);
 }
 
+TEST_F(AdminServiceTest, GetLockAnswersTheLeasesThatHaveEnded) {
+  store().on_get = [this](const std::string& name, auto done) {
+    store().AnswerLater<std::optional<core::LockInfo>>(
+        std::move(done), std::optional(core::LockInfo{
+                             .name = name,
+                             .history = {{{7}, "ada", core::LeaseEnd::kExpired, {1'500'000}},
+                                         {{6}, "", core::LeaseEnd::kForced, {1'000'000}}}}));
+  };
+  admin::v1::GetLockRequest request;
+  request.set_name("n");
+  admin::v1::GetLockResponse response;
+
+  ASSERT_TRUE(stub_->GetLock(&context_, request, &response).ok());
+
+  ASSERT_EQ(response.history_size(), 2);
+  EXPECT_EQ(response.history(0).fencing_token(), 7);
+  EXPECT_EQ(response.history(0).owner(), "ada");
+  EXPECT_EQ(response.history(0).end(), admin::v1::LEASE_END_EXPIRED);
+  EXPECT_EQ(response.history(0).end_time().seconds(), 1);
+  EXPECT_EQ(response.history(0).end_time().nanos(), 500'000'000);
+  EXPECT_EQ(response.history(1).end(), admin::v1::LEASE_END_FORCED);
+}
+
 TEST_F(AdminServiceTest, GetLockWithoutARecordAnswersNoLock) {
   store().on_get = [this](const std::string&, auto done) {
     store().AnswerLater<std::optional<core::LockInfo>>(std::move(done),
