@@ -306,11 +306,10 @@ TEST_F(CliDaemonTest, ContendedShowsWhichLocksWereWaitedFor) {
 
 TEST_F(CliDaemonTest, HistoryShowsWhoHadTheLockBefore) {
   EXPECT_EQ(Run({"history", "job"}).exit_code, 76);
-  for (const char* owner : {"ada", "bob"}) {
-    const Json lease(RunJson({"acquire", "job", "--owner", owner}));
-    ASSERT_EQ(Run({"release", "job", lease.Text("lease_id")}).exit_code, 0);
-  }
-  Hold("job");
+  ASSERT_EQ(Run({"acquire", "job", "--owner", "ada"}).exit_code, 0);
+  ASSERT_EQ(Run({"force-release", "job", "--reason", "a test", "--now"}).exit_code, 0);
+  ASSERT_EQ(Run({"acquire", "job", "--owner", "bob", "--ttl", "100ms"}).exit_code, 0);
+  ASSERT_EQ(Run({"acquire", "job", "--owner", "cora", "--wait", "1m"}).exit_code, 0);
 
   const CliResult result = RunJson({"history", "job"});
   const CliResult text = Run({"history", "job"});
@@ -320,10 +319,10 @@ TEST_F(CliDaemonTest, HistoryShowsWhoHadTheLockBefore) {
   EXPECT_EQ(json.Text("outcome"), "found");
   EXPECT_EQ(json.Text("state"), "held");
   EXPECT_EQ(json.ItemsOf("history"), 2);
-  EXPECT_THAT(result.out, HasSubstr(R"("owner":"bob"})"));
-  EXPECT_THAT(text.out,
-              testing::ContainsRegex("job  held for .*\n.*Z  released  token [0-9]+  owner "
-                                     "bob\n.*Z  released  token [0-9]+  owner ada\n"));
+  EXPECT_THAT(result.out, HasSubstr(R"("owner":"ada"}])"));
+  EXPECT_THAT(text.out, testing::ContainsRegex("job  held for .*owner cora\n"
+                                               ".*Z  expired  token [0-9]+  owner bob\n"
+                                               ".*Z  forced  token [0-9]+  owner ada\n"));
 }
 
 TEST_F(CliDaemonTest, ListShowsTheLocksThatAreHeld) {
