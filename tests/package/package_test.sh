@@ -84,6 +84,24 @@ grep -q "step 3 under token" "$PLACE/work.log" || fail "the example did not do i
 quietly fenced.log "$PLACE/examples/build/fenced_store" "$address"
 grep -q "alice woke up .* refused" "$PLACE/fenced.log" || fail "the late holder was not refused: $(cat "$PLACE/fenced.log")"
 
+# told TEXT: the next line that the gateway says.
+told() {
+  local line
+  read -r -t 30 line <&4 || fail "the gateway did not say '$1': $(cat "$PLACE/gateway.log")"
+  [[ $line = "$1"* ]] || fail "the gateway said '$line' instead of '$1'"
+}
+
+mkfifo "$PLACE/stdin" "$PLACE/routes"
+"$PLACE/examples/build/gateway" "$address" <"$PLACE/stdin" >"$PLACE/routes" 2>"$PLACE/gateway.log" &
+gateway=$!
+exec 3>"$PLACE/stdin" 4<"$PLACE/routes"
+told "nobody leads"
+quietly leader.log "$BIN/lockkeeper" --server "$address" run --owner host-1:8080 examples/leader -- true
+told "routes to host-1:8080, term "
+told "nobody leads"
+exec 3>&-
+wait "$gateway" || fail "the gateway ended with $?: $(cat "$PLACE/gateway.log")"
+
 kill -TERM "$daemon"
 wait "$daemon" || fail "the daemon ended with $?"
 daemon=

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -146,7 +147,8 @@ class Driver {
         {"state", &Driver::State},       {"check", &Driver::Check},
         {"release", &Driver::Release},   {"releaseById", &Driver::ReleaseById},
         {"fence", &Driver::Fence},       {"detach", &Driver::Detach},
-        {"adopt", &Driver::Adopt},       {"close", &Driver::Close}};
+        {"adopt", &Driver::Adopt},       {"observe", &Driver::Observe},
+        {"close", &Driver::Close}};
     json answer = {{"id", request.at("id")}};
     try {
       const auto handler = kHandlers.find(request.at("do"));
@@ -164,7 +166,7 @@ class Driver {
   json Features(const json&) {
     return {{"features",
              {"sessions", "adopt", "detach", "cancel", "events", "stop_margin", "hold_at_least",
-              "tls", "exit_release", "renewal", "clock", "details"}}};
+              "tls", "exit_release", "renewal", "clock", "details", "observe"}}};
   }
 
   json Create(const json& request) {
@@ -265,7 +267,25 @@ class Driver {
     return Keep(request, *std::move(lease));
   }
 
-  // A C++ program closes its client by destroying it, and its leases with it.
+  json Observe(const json& request) {
+    const std::string as = request.at("as");
+    absl::StatusOr<LeaderObserver> observer = ClientOf(request)->Observe(
+        request.at("name").get<std::string>(),
+        {.on_change = [this, as](const std::optional<Leader>& leader) {
+          json event = {{"event", "leader"}, {"observer", as}, {"token", 0}, {"owner", nullptr}};
+          if (leader) {
+            event["token"] = leader->fencing_token;
+            event["owner"] = leader->owner;
+          }
+          Say(event);
+        }});
+    if (!observer.ok()) throw FailureOf(observer.status());
+    const std::lock_guard lock(mutex_);
+    observers_.emplace(request.value("client", "client"), *std::move(observer));
+    return json::object();
+  }
+
+  // A C++ program closes its client by destroying it, and its leases and observers with it.
   json Close(const json& request) {
     const std::string name = request.value("client", "client");
     std::vector<std::shared_ptr<Lease>> closing;
@@ -279,6 +299,7 @@ class Driver {
           ++it;
         }
       }
+      observers_.erase(name);
       clients_.erase(name);
     }
     closing.clear();
@@ -333,10 +354,11 @@ class Driver {
 
   std::mutex output_mutex_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Client>> clients_;  // Guarded by mutex_, as the next two.
+  std::map<std::string, std::shared_ptr<Client>> clients_;  // Guarded by mutex_, as the next three.
   std::map<std::string, Kept> leases_;
-  std::map<int64_t, std::stop_source> cancels_;  // One for each acquire.
-  std::vector<std::jthread> threads_;            // Destroyed first: they use the rest.
+  std::multimap<std::string, LeaderObserver> observers_;  // By client.
+  std::map<int64_t, std::stop_source> cancels_;           // One for each acquire.
+  std::vector<std::jthread> threads_;                     // Destroyed first: they use the rest.
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "campaign.h"
 #include "client_core.h"
+#include "observation.h"
 #include "status_payloads.h"
 
 namespace lockkeeper {
@@ -80,6 +81,13 @@ absl::StatusOr<Leadership> Client::Lead(std::string_view name, LeadOptions optio
   if (absl::Status status = client::Campaign::Check(options); !status.ok()) return status;
   return Leadership(
       std::make_unique<client::Campaign>(core_, std::string(name), std::move(options)));
+}
+
+absl::StatusOr<LeaderObserver> Client::Observe(std::string name, ObserveOptions options) {
+  // A watch without a name would be one of all locks.
+  if (name.empty()) return client::InvalidOption("name", "must not be empty");
+  return LeaderObserver(
+      std::make_unique<client::Observation>(core_, std::move(name), std::move(options)));
 }
 
 absl::StatusOr<Lease> Client::Adopt(std::string_view name, std::string_view lease_id,

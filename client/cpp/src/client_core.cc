@@ -62,6 +62,7 @@ ClientCore::ClientCore(ClientOptions options, std::unique_ptr<Channels> channels
                  kept_leases_.Ended(name, lease_id);
                }),
       lease_calls_(daemons_, clock_),
+      watch_calls_(daemons_),
       releaser_(clock_, timers_, lease_calls_, jitter_) {}
 
 ClientCore::~ClientCore() {

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "acquire/acquire_flow.h"
 #include "lockkeeper/client.h"
+#include "observe/leader_watch.h"
 #include "renewal/boot_clock.h"
 #include "renewal/callback_thread.h"
 #include "renewal/kept_leases.h"
@@ -23,6 +24,7 @@
 #include "transport/channels.h"
 #include "transport/daemons.h"
 #include "transport/lease_operations.h"
+#include "transport/watch_operations.h"
 
 namespace lockkeeper::client {
 
@@ -63,6 +65,9 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   // Releases a lease that expires in at most `remaining`. Waits up to release_timeout.
   absl::StatusOr<ReleaseOutcome> ReleaseHeld(const LeaseRef& lease, Duration remaining);
 
+  // For an observer, whose calls must have ended before this is destroyed.
+  WatchPorts watch_ports() { return {watch_calls_, clock_, timers_, jitter_}; }
+
  private:
   // A lease that a request sent at `sent` was granted, or extended.
   struct Holding {
@@ -88,6 +93,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   KeptLeases kept_leases_;
   Daemons daemons_;
   LeaseOperations lease_calls_;
+  WatchOperations watch_calls_;
   Releaser releaser_;
 };
 

@@ -137,14 +137,37 @@ class FakeLockServer::Service final : public v1::LockService::Service {
   const Sessions served_;
 };
 
+class FakeLockServer::AdminService final : public admin::v1::AdminService::Service {
+ public:
+  explicit AdminService(FakeLockServer& server) : server_(server) {}
+
+  grpc::Status GetLock(grpc::ServerContext* context, const admin::v1::GetLockRequest* request,
+                       admin::v1::GetLockResponse* response) override {
+    return server_.get_lock.Serve(FakeCall{*context}, *request, response,
+                                  [this](const FakeCall&, const auto& asked, auto* answer) {
+                                    return server_.HonestGetLock(asked, answer);
+                                  });
+  }
+
+  grpc::Status WatchLocks(grpc::ServerContext* context, const admin::v1::WatchLocksRequest* request,
+                          FakeWatches::Stream* stream) override {
+    return server_.watches.Serve(*context, *request, *stream);
+  }
+
+ private:
+  FakeLockServer& server_;
+};
+
 FakeLockServer::FakeLockServer(const std::string& socket_path, Sessions served)
-    : service_(std::make_unique<Service>(*this, served)) {
+    : service_(std::make_unique<Service>(*this, served)),
+      admin_service_(std::make_unique<AdminService>(*this)) {
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(socket_path.empty() ? "127.0.0.1:0" : "unix:" + socket_path,
                            grpc::InsecureServerCredentials(), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.RegisterService(service_.get());
+  builder.RegisterService(admin_service_.get());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) throw std::runtime_error("the fake lock server cannot listen");
   address_ = socket_path.empty() ? "127.0.0.1:" + std::to_string(port) : "unix:" + socket_path;
@@ -220,6 +243,19 @@ grpc::Status FakeLockServer::HonestRelease(const v1::ReleaseRequest& request,
   } else {
     response->set_reason(v1::NOT_RELEASED_REASON_NOT_HOLDER);
   }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeLockServer::HonestGetLock(const admin::v1::GetLockRequest& request,
+                                           admin::v1::GetLockResponse* response) {
+  const std::lock_guard lock(mutex_);
+  const auto found = locks_.find(request.name());
+  if (found == locks_.end()) return grpc::Status::OK;
+  response->mutable_lock()->set_name(request.name());
+  response->mutable_lock()->set_state(found->second.lease_id.empty() ? admin::v1::LOCK_STATE_ENDED
+                                                                     : admin::v1::LOCK_STATE_HELD);
+  response->mutable_lock()->set_fencing_token(found->second.token);
+  response->mutable_lock()->set_owner(found->second.owner);
   return grpc::Status::OK;
 }
 

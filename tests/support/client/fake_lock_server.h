@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A LockService in this process whose answers a test can choose: for one call or for all. By
-// default it grants, extends and releases like a real service. The proof of the lease with token 7
-// is "proof of 7", and after two extends "proof of 7.2". It answers an operation of a session like
-// the call of the same kind.
+// A LockService in this process, with what observers ask of its AdminService, whose answers a test
+// can choose: for one call or for all. By default it grants, extends and releases like a real
+// service. The proof of the lease with token 7 is "proof of 7", and after two extends "proof
+// of 7.2". It answers an operation of a session like the call of the same kind.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -18,9 +18,11 @@
 #include <string>
 #include <vector>
 
+#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
 #include "support/client/fake_call.h"
 #include "support/client/fake_sessions.h"
+#include "support/client/fake_watches.h"
 
 namespace lockkeeper::support {
 
@@ -83,6 +85,9 @@ class FakeLockServer {
   grpc::Status HonestExtend(const v1::ExtendRequest& request, v1::ExtendResponse* response);
   grpc::Status HonestRelease(const v1::ReleaseRequest& request, v1::ReleaseResponse* response);
 
+  grpc::Status HonestGetLock(const admin::v1::GetLockRequest& request,
+                             admin::v1::GetLockResponse* response);
+
   // Lease id that has `name`. Empty if none has.
   std::string HolderOf(const std::string& name) const;
   // Gives the lock to somebody else, so that the client's lease is lost.
@@ -93,9 +98,12 @@ class FakeLockServer {
   FakeRpc<v1::ReleaseRequest, v1::ReleaseResponse> release;
   FakeRpc<v1::FenceRequest, v1::FenceResponse> fence;
   FakeSessions sessions;
+  FakeRpc<admin::v1::GetLockRequest, admin::v1::GetLockResponse> get_lock;
+  FakeWatches watches;
 
  private:
   class Service;
+  class AdminService;
   struct Held {
     std::string lease_id;
     std::string owner;
@@ -112,6 +120,7 @@ class FakeLockServer {
   bool ending_ = false;
 
   std::unique_ptr<Service> service_;
+  std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };

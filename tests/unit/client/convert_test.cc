@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 namespace lockkeeper::client {
 namespace {
@@ -94,6 +95,44 @@ TEST(ConvertTest, DefaultsAreLeftToTheServer) {
   EXPECT_FALSE(request.has_max_hold());
   EXPECT_FALSE(request.has_hold_at_least());
   EXPECT_FALSE(request.confirm()) << "without a wait there is no offer to claim";
+}
+
+TEST(ConvertTest, EventsThatMeanTheSameForALeaderAreTheSame) {
+  using Kind = LockEvent::Kind;
+  const std::vector<Kind> kinds = {
+      Kind::kUnknown,   Kind::kStarted,   Kind::kMayMiss, Kind::kGranted,
+      Kind::kOffered,   Kind::kExtended,  Kind::kEnded,   Kind::kEnded,
+      Kind::kLost,      Kind::kEnded,     Kind::kEnded,   Kind::kUnrelated,
+      Kind::kUnrelated, Kind::kUnrelated, Kind::kMayMiss, Kind::kUnknown};
+  admin::v1::LockEvent event;
+  event.set_fencing_token(7);
+  event.set_owner("alice");
+  event.set_principal("mtls:alice");
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    event.set_kind(static_cast<admin::v1::LockEventKind>(i));
+    EXPECT_EQ(FromProto(event).kind, kinds[i]) << i;
+  }
+  EXPECT_EQ(FromProto(event).lease,
+            (Leader{.fencing_token = 7, .owner = "alice", .principal = "mtls:alice"}));
+}
+
+TEST(ConvertTest, LookKeepsWhatIsMissing) {
+  admin::v1::GetLockResponse response;
+  EXPECT_EQ(FromProto(response).state, LockLook::State::kNone);
+  EXPECT_EQ(FromProto(response).quarantine_left, std::nullopt);
+
+  response.mutable_quarantine_left()->set_seconds(7);
+  response.mutable_lock()->set_fencing_token(5);
+  response.mutable_lock()->set_owner("alice");
+  using State = LockLook::State;
+  const std::vector<State> states = {State::kUnproven, State::kHeld,     State::kOffered,
+                                     State::kEnded,    State::kUnproven, State::kUnproven};
+  for (size_t i = 0; i < states.size(); ++i) {
+    response.mutable_lock()->set_state(static_cast<admin::v1::LockState>(i));
+    EXPECT_EQ(FromProto(response).state, states[i]) << i;
+  }
+  EXPECT_EQ(FromProto(response).lease, (Leader{.fencing_token = 5, .owner = "alice"}));
+  EXPECT_EQ(FromProto(response).quarantine_left, 7s);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
@@ -20,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "lockkeeper/acquire_result.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/leader_observer.h"
 #include "lockkeeper/leadership.h"
 #include "lockkeeper/lease.h"
 #include "lockkeeper/options.h"
@@ -87,6 +89,11 @@ class Client {
   // INVALID_ARGUMENT for an option that a campaign cannot use; those of the acquires go to
   // on_error.
   absl::StatusOr<Leadership> Lead(std::string_view name, LeadOptions options);
+
+  // Tells who holds the lock, now and at each change, to a program that does not campaign itself,
+  // and returns at once. Needs the right `inspect` on the name. Errors: INVALID_ARGUMENT if `name`
+  // is empty; those of the calls go to on_error.
+  absl::StatusOr<LeaderObserver> Observe(std::string name, ObserveOptions options);
 
   // Takes over a live lease that another client detached: extends it, and renews it from now on.
   // Errors: those of rpc Extend, LEASE_LOST above all.

@@ -110,6 +110,7 @@ std::unique_ptr<Channels> Channels::Open(const std::vector<std::string>& address
                        .sessions = sessions == Sessions::kUsed
                                        ? v1::LockService::NewStub(NewChannel(address, security))
                                        : nullptr,
+                       .observers = admin::v1::AdminService::NewStub(NewChannel(address, security)),
                        .token = token});
   }
   return std::make_unique<Channels>(std::move(daemons));

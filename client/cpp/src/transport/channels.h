@@ -2,7 +2,8 @@
 //
 // The connections to the daemons. Each daemon has one for the session and two for unary calls,
 // which are made when there is no session: acquires may stand in line for minutes, and extends and
-// releases must never queue behind them. A connection is opened when it is first used.
+// releases must never queue behind them. Observers have one, because events that a slow one does
+// not read must hold up nothing else. A connection is opened when it is first used.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
 #include "transport/channel_security.h"
 #include "transport/token_file.h"
@@ -49,6 +51,7 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
 class Channels {
  public:
   using Stub = v1::LockService::StubInterface;
+  using AdminStub = admin::v1::AdminService::StubInterface;
 
   // One daemon.
   struct Endpoint {
@@ -56,7 +59,8 @@ class Channels {
     std::unique_ptr<Stub> acquires;
     std::unique_ptr<Stub> others;  // Extend, Release, Fence.
     std::shared_ptr<grpc::Channel> others_channel;
-    std::unique_ptr<Stub> sessions;    // Null if sessions are not used.
+    std::unique_ptr<Stub> sessions;  // Null if sessions are not used.
+    std::unique_ptr<AdminStub> observers;
     std::shared_ptr<TokenFile> token;  // Null without a token.
   };
   enum class Sessions { kUsed, kNotUsed };

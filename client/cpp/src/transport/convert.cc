@@ -14,6 +14,56 @@ std::chrono::milliseconds Millis(const google::protobuf::Duration& duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(FromProto(duration));
 }
 
+LockEvent::Kind KindOf(admin::v1::LockEventKind kind) {
+  using Kind = LockEvent::Kind;
+  switch (kind) {
+    case admin::v1::LOCK_EVENT_KIND_STARTED:
+      return Kind::kStarted;
+    case admin::v1::LOCK_EVENT_KIND_GAP:
+    case admin::v1::LOCK_EVENT_KIND_QUARANTINE_ENDED:
+      return Kind::kMayMiss;
+    case admin::v1::LOCK_EVENT_KIND_GRANTED:
+      return Kind::kGranted;
+    case admin::v1::LOCK_EVENT_KIND_OFFERED:
+      return Kind::kOffered;
+    case admin::v1::LOCK_EVENT_KIND_EXTENDED:
+      return Kind::kExtended;
+    case admin::v1::LOCK_EVENT_KIND_RELEASED:
+    case admin::v1::LOCK_EVENT_KIND_EXPIRED:
+    case admin::v1::LOCK_EVENT_KIND_FORCED:
+    case admin::v1::LOCK_EVENT_KIND_TAKEN_BACK:
+      return Kind::kEnded;
+    case admin::v1::LOCK_EVENT_KIND_LOST:
+      return Kind::kLost;
+    case admin::v1::LOCK_EVENT_KIND_WAITING:
+    case admin::v1::LOCK_EVENT_KIND_LEFT:
+    case admin::v1::LOCK_EVENT_KIND_QUARANTINE_BEGAN:
+      return Kind::kUnrelated;
+    default:
+      return Kind::kUnknown;
+  }
+}
+
+LockLook::State StateOf(admin::v1::LockState state) {
+  switch (state) {
+    case admin::v1::LOCK_STATE_HELD:
+      return LockLook::State::kHeld;
+    case admin::v1::LOCK_STATE_OFFERED:
+      return LockLook::State::kOffered;
+    case admin::v1::LOCK_STATE_ENDED:
+      return LockLook::State::kEnded;
+    default:
+      return LockLook::State::kUnproven;
+  }
+}
+
+template <typename Message>
+Leader LeaseOf(const Message& message) {
+  return {.fencing_token = message.fencing_token(),
+          .owner = message.owner(),
+          .principal = message.principal()};
+}
+
 absl::Status OtherKind() {
   return absl::InternalError("the server's answer is of another kind than the request");
 }
@@ -129,6 +179,19 @@ absl::StatusOr<FenceResult> FencedFrom(const OperationAnswer& answer) {
   if (!answer.ok()) return answer.status();
   if (!answer->has_fence()) return OtherKind();
   return FromProto(answer->fence());
+}
+
+LockEvent FromProto(const admin::v1::LockEvent& event) {
+  return {.kind = KindOf(event.kind()), .lease = LeaseOf(event)};
+}
+
+LockLook FromProto(const admin::v1::GetLockResponse& response) {
+  LockLook look;
+  if (response.has_lock()) {
+    look = {.state = StateOf(response.lock().state()), .lease = LeaseOf(response.lock())};
+  }
+  if (response.has_quarantine_left()) look.quarantine_left = FromProto(response.quarantine_left());
+  return look;
 }
 
 v1::AcquireRequest ToProto(std::string_view name, const AcquireOptions& options,

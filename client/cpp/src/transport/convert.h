@@ -6,8 +6,10 @@
 
 #include "absl/status/statusor.h"
 #include "acquire/acquire_flow.h"
+#include "lockkeeper/admin/v1/admin_service.pb.h"
 #include "lockkeeper/client.h"
 #include "lockkeeper/v1/lock_service.pb.h"
+#include "observe/watched_lock.h"
 #include "renewal/time.h"
 #include "transport/operation.h"
 
@@ -31,6 +33,9 @@ absl::StatusOr<AcquireAnswer> AcquiredFrom(const OperationAnswer& answer);
 absl::StatusOr<Granted> ExtendedFrom(const OperationAnswer& answer);
 absl::StatusOr<ReleaseOutcome> ReleasedFrom(const OperationAnswer& answer);
 absl::StatusOr<FenceResult> FencedFrom(const OperationAnswer& answer);
+
+LockEvent FromProto(const admin::v1::LockEvent& event);
+LockLook FromProto(const admin::v1::GetLockResponse& response);
 
 // Without lease id, attempt and wait_timeout, which change with each attempt.
 v1::AcquireRequest ToProto(std::string_view name, const AcquireOptions& options,

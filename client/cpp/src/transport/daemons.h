@@ -34,6 +34,9 @@ class Daemons {
   // Index of the daemon in use.
   size_t current() const { return channels_->current(); }
 
+  // The connections to the daemon `number`.
+  const Channels::Endpoint& endpoint(size_t number) const { return (*channels_)[number]; }
+
   // How to reach the daemon `number`.
   Transport& operator[](size_t number) { return *ways_[number]->way; }
 
