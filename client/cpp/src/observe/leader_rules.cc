@@ -66,18 +66,11 @@ Outcome LeaderRules::OnGranted(const Leader& lease) {
   const bool is_new = lease.fencing_token > newest_;
   if (!is_new && has_ended_) return {};  // It comes late, or for the second time.
   if (is_new) Begin(lease.fencing_token);
-
-  Leader leader = lease;
-  const bool leads = leader_ && leader_->fencing_token == leader.fencing_token;
-  if (!leads) overtaken_ = true;
-  // What one event about the lease does not say, another one or a look may have said.
-  if (leads && leader.owner.empty()) leader.owner = leader_->owner;
-  if (leads && leader.principal.empty()) leader.principal = leader_->principal;
-  const bool is_nameless = leader.owner.empty();
-  Outcome outcome = Lead(std::move(leader));
+  if (leader_ && leader_->fencing_token == lease.fencing_token) return {};
+  overtaken_ = true;
   // A daemon that did not see the acquire does not know the owner; the store does.
-  outcome.look = is_nameless && !leads;
-  return outcome;
+  if (lease.owner.empty()) return {.look = true};
+  return Lead(lease);
 }
 
 Outcome LeaderRules::OnLook(const LockLook& look) {

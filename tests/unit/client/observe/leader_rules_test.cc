@@ -306,10 +306,9 @@ TEST_F(LeaderRulesTest, WhatComesTwiceOvertakesNothing) {
   EXPECT_EQ(Answer(State::kHeld, 7), kChange);
 }
 
-TEST_F(LeaderRulesTest, OwnerThatTheGrantDoesNotSayIsAskedForAndTold) {
+TEST_F(LeaderRulesTest, GrantThatDoesNotSayItsOwnerLeadsOnceALookHasFoundIt) {
   const LockEvent nameless{.kind = Kind::kGranted, .lease = {.fencing_token = 5}};
-  EXPECT_EQ(rules_.OnEvent(nameless), (Outcome{.changed = true, .look = true}));
-  EXPECT_EQ(rules_.OnEvent(nameless), kNothing) << "once is enough: perhaps it has none";
+  EXPECT_EQ(rules_.OnEvent(nameless), (Outcome{.look = true}));
   EXPECT_EQ(Look(State::kHeld, 5), kChange);
   EXPECT_EQ(rules_.OnEvent(nameless), kNothing);
   EXPECT_EQ(rules_.leader(), LeaseOf(5)) << "it is not forgotten";
