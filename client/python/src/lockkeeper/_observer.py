@@ -157,7 +157,7 @@ class _Watch:
         self._inbox = Inbox(core)
         self._stream: Any = None
         self._look: Look | None = None
-        self.has_started = False
+        self.has_looked = False  # It serves: the next delay is short again.
 
     def follow(
         self, is_over: Callable[[], bool]
@@ -176,6 +176,7 @@ class _Watch:
                         self._look = None
                         if item.call.code() is not grpc.StatusCode.OK:
                             return self._error_of(item.call)
+                        self.has_looked = True
                         after = view.on_look(*messages.looked(item.call.result()))
                         look_at = min(look_at, boot_clock() + after)
                         if view.take_change():
@@ -184,7 +185,7 @@ class _Watch:
                     for event in item.events:
                         kind, about = messages.event_of(event)
                         if kind == "STARTED":
-                            self.has_started, start_by = True, float("inf")
+                            start_by = float("inf")
                         if view.on_event(kind, about):
                             look_at = 0.0
                         if view.take_change():
@@ -263,7 +264,7 @@ def _observation(core: Core, name: str, is_closed: Callable[[], bool]) -> _Steps
         error = yield from watch.follow(is_over)
         if error is None or is_over():
             return
-        failures = 1 if watch.has_started else failures + 1
+        failures = 1 if watch.has_looked else failures + 1
         yield Failed(error)
         delay = backoff(failures, BACKOFF_MAX, core.jitter())
         yield Pause(core, max(delay, error.retry_delay or 0.0))
