@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The connections to one daemon: one for sessions, one for unary acquires that may wait, one for the other unary calls.
+// The connections to one daemon: one for sessions, one for unary acquires that may wait, one for the other unary calls, one for observers.
 import { type ChannelCredentials, Client } from '@grpc/grpc-js';
 import { targetOf } from './addresses';
 import type { Security } from './security';
@@ -53,13 +53,21 @@ export class Channels {
   readonly sessions: Client;
   readonly acquires: Client;
   readonly others: Client;
+  readonly #connect: () => Client;
+  #watches: Client | null = null;
 
   constructor(address: string, security: Security) {
-    const connect = () => new Client(targetOf(address), withoutHoldingTheProcess(security.credentialsFor(address)),
+    this.#connect = () => new Client(targetOf(address), withoutHoldingTheProcess(security.credentialsFor(address)),
                                      { ...SETTINGS, ...security.channelOptions() });
-    this.sessions = connect();
-    this.acquires = connect();
-    this.others = connect();
+    this.sessions = this.#connect();
+    this.acquires = this.#connect();
+    this.others = this.#connect();
+  }
+
+  /** Few programs observe: made when it is first used. */
+  get watches(): Client {
+    this.#watches ??= this.#connect();
+    return this.#watches;
   }
 
   /** Takes no new calls. Those in flight go on. */
@@ -67,5 +75,6 @@ export class Channels {
     this.sessions.close();
     this.acquires.close();
     this.others.close();
+    this.#watches?.close();
   }
 }
