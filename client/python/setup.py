@@ -16,6 +16,7 @@ from setuptools.command.sdist import sdist
 
 HERE = Path(__file__).parent.resolve()
 PROTOS = (
+    "lockkeeper/admin/v1/admin_service.proto",
     "lockkeeper/v1/error_reason.proto",
     "lockkeeper/v1/lock.proto",
     "lockkeeper/v1/lock_service.proto",

@@ -8,13 +8,13 @@ import yaml
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FEATURES = {"sessions", "unary", "adopt", "detach", "cancel", "fork", "block", "events", "hold_at_least", "stop_margin", "tls",
-            "exit_release", "extend", "renewal", "clock", "details"}
+            "exit_release", "extend", "renewal", "clock", "details", "observe"}
 DETAILS = {"remaining", "waited", "previousLeaseExpired"}  # members of answers that only a client with `details` has
 CASE_KEYS = {"title", "case", "says", "needs", "daemon", "daemons", "tls", "gate", "client", "clock", "takes", "steps"}
 
 
 # Files of cases, in the order of the page.
-FILES = ("acquire", "waiting", "renewal", "release", "sessions", "servers", "tls", "process")
+FILES = ("acquire", "waiting", "renewal", "release", "sessions", "servers", "observing", "tls", "process")
 
 
 def load_cases():

@@ -74,13 +74,11 @@ class Driver:
     def ask(self, request, within):
         return self.finish(self.start(request), within)
 
-    def await_event(self, wanted, within):
-        """The first event that `wanted` accepts; None if there is none in time."""
+    def await_events(self, found, within):
+        """Waits until `found` has found some; False if it has not in time."""
         with self._changed:
-            def found():
-                return next((event for event in self.events if wanted(event)), None)
-            self._changed.wait_for(lambda: found() is not None or self._ended, within)
-            return found()
+            self._changed.wait_for(lambda: found() or self._ended, within)
+            return bool(found())
 
     def end(self, within):
         """Closes the driver's stdin. Returns its exit status; None if it has not ended in time."""

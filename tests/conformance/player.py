@@ -93,6 +93,7 @@ class Player:
         self._variables = {}
         self._started = {}  # label -> id of a request under way
         self._marks = {}
+        self._heard = set()  # ids of the events that steps have waited for
         self._folder = tempfile.mkdtemp(prefix="lockkeeper_")
         self._daemons, self._gates = [], []
         self._scripted = self._redis = self._driver = self._outsider = self._clock = None
@@ -121,8 +122,8 @@ class Player:
         if tls:
             certificates.make(self._folder)
         if kind == "scripted":
-            self._scripted = ScriptedDaemon()
-            addresses = [self._scripted.address]
+            self._scripted = ScriptedDaemon(self._case.get("daemons", 1))
+            addresses = self._scripted.addresses
         else:
             count = self._case.get("daemons", 1)
             if count > 1 or kind == "redis":
@@ -179,8 +180,8 @@ class Player:
     # --- steps ------------------------------------------------------------------------------------------------------------------
 
     def _step(self, step):
-        for kind in ("do", "finish", "event", "no event", "seen", "other", "until", "script", "forget rules", "push", "cut streams",
-                     "hold lock", "free lock", "daemon", "gate", "process", "redis", "clock", "wait", "mark", "end"):
+        for kind in ("do", "finish", "event", "no event", "seen", "other", "until", "script", "forget rules", "push", "tell",
+                     "cut streams", "end watches", "hold lock", "free lock", "daemon", "gate", "process", "redis", "clock", "wait", "mark", "end"):
             if kind in step:
                 argument = step.pop(kind)
                 getattr(self, "_step_" + kind.replace(" ", "_"))(argument, step)
@@ -235,14 +236,20 @@ class Player:
         for variable, field in wanted.get("save", {}).items():
             self._variables[variable] = answer["ok"][field]
 
+    def _events(self, name, step):
+        """Those so far of this lease or observer. Of `leader` only what no step has waited for: each of them counts, and their order."""
+        found = [event for event in self._driver.events if event["event"] == name and all(
+            event.get(key) == step[key] for key in ("lease", "observer") if key in step)]
+        return [event for event in found if id(event) not in self._heard] if name == "leader" else found
+
     def _step_event(self, name, step):
         """`before end of: LOCK`: told before the lease ends, as the scripted daemon knows it."""
         within = self._within(step)
         lock = step.pop("before end of", None)
-        event = self._driver.await_event(
-            lambda event: event["event"] == name and event.get("lease") == step.get("lease", event.get("lease")), within)
-        if not event:
+        if not self._driver.await_events(lambda: self._events(name, step), within):
             raise Failed(f"there was no such event within {within:.1f} s")
+        event = self._events(name, step)[0]
+        self._heard.add(id(event))
         self._check(step, event, "the event")
         if lock:
             late = event["at"] - self._scripted.end_of(lock)
@@ -250,9 +257,8 @@ class Player:
                 raise Failed(f"told {late:.3f} s after the end of the lease")
 
     def _step_no_event(self, name, step):
-        for event in self._driver.events:
-            if event["event"] == name and event.get("lease") == step.get("lease", event.get("lease")):
-                raise Failed(f"there was one: {event}")
+        for event in self._events(name, step):
+            raise Failed(f"there was one: {event}")
 
     def _step_other(self, verb, step):
         """Another client of the same real daemon, or an administrator. `when: $word`: only if that is true."""
@@ -325,6 +331,13 @@ class Player:
 
     def _step_push(self, message, _):
         self._scripted.push(message)
+
+    def _step_tell(self, events, _):
+        events = events if isinstance(events, list) else [events]
+        self._scripted.tell([filled(event, self._variables) for event in events])
+
+    def _step_end_watches(self, *_):
+        self._scripted.end_watches()
 
     def _step_cut_streams(self, *_):
         self._scripted.cut_streams()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import grpc
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.rpc import error_details_pb2, status_pb2
+from lockkeeper.admin.v1 import admin_service_pb2 as admin_pb, admin_service_pb2_grpc
 from lockkeeper.v1 import error_reason_pb2, lock_pb2, lock_service_pb2 as pb, lock_service_pb2_grpc
 
 from outsider import duration, millis
@@ -60,8 +61,26 @@ class Session:
         self.out.put(pb.SessionResponse(**message))
 
 
+class Watch:
+    """One stream of WatchLocks."""
+
+    def __init__(self, name):
+        self.name = name
+        self.out = queue.Queue()  # messages; Refused: the stream ends so; None: it ends without an error
+
+    def tell(self, events):
+        message = admin_pb.WatchLocksResponse()
+        for event in events:
+            kind = admin_pb.LockEventKind.Value("LOCK_EVENT_KIND_" + event["kind"])
+            name = "" if event["kind"] in EVENTS_OF_NO_LOCK else self.name
+            message.events.add(kind=kind, name=name, fencing_token=event.get("token", 0), owner=event.get("owner", ""))
+        self.out.put(message)
+
+
 class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
-    def __init__(self):
+    """`addresses`: at how many it listens, as the daemons of one service do."""
+
+    def __init__(self, addresses=1):
         self._changed = threading.Condition(threading.RLock())
         self._rules = []
         self._held = {}
@@ -71,24 +90,33 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
         self._last_token = 1_000_000
         self._proofs = 0
         self._sessions = []
+        self._watches = []
         self._stopping = threading.Event()
         self.records = []
         self.defects = []  # of this program, or of the case's rules
+        self._servers, self.addresses = [], []
+        for number in range(1, addresses + 1):
+            self._listen(number)
+
+    def _listen(self, number):
         # A call that is not answered keeps its thread; a case has no more of them than this.
-        self._server = grpc.server(futures.ThreadPoolExecutor(48), options=[
+        server = grpc.server(futures.ThreadPoolExecutor(48), options=[
             ("grpc.so_reuseport", 0), ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
             ("grpc.http2.min_ping_interval_without_data_ms", 5000), ("grpc.keepalive_permit_without_calls", 1)])
-        lock_service_pb2_grpc.add_LockServiceServicer_to_server(self, self._server)
-        self.address = "127.0.0.1:%d" % self._server.add_insecure_port("127.0.0.1:0")
-        self._server.start()
+        lock_service_pb2_grpc.add_LockServiceServicer_to_server(self, server)
+        admin_service_pb2_grpc.add_AdminServiceServicer_to_server(ScriptedAdmin(self, number), server)
+        self.addresses.append("127.0.0.1:%d" % server.add_insecure_port("127.0.0.1:0"))
+        self._servers.append(server)
+        server.start()
 
     def close(self):
         self._stopping.set()
-        for session in self._sessions:
-            session.out.put(None)
+        for stream in self._sessions + self._watches:
+            stream.out.put(None)
         with self._changed:
             self._changed.notify_all()
-        self._server.stop(0)
+        for server in self._servers:
+            server.stop(0)
 
     # --- what the case says -------------------------------------------------------------------------------------------------
 
@@ -105,8 +133,17 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
             session.out.put(ParseDict(message, pb.SessionResponse()))
 
     def cut_streams(self):
-        for session in self._sessions:
-            session.out.put(Refused("UNAVAILABLE", "", "cut"))
+        for stream in self._sessions + self._watches:
+            stream.out.put(Refused("UNAVAILABLE", "", "cut"))
+
+    def tell(self, events):
+        """Tells those who watch."""
+        for watch in self._watches:
+            watch.tell(events)
+
+    def end_watches(self):
+        for watch in self._watches:
+            watch.out.put(None)
 
     def hold(self, name, owner="somebody", ttl=DEFAULT_TTL):
         """Gives the lock to somebody who is not the client."""
@@ -339,6 +376,49 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
     def Fence(self, request, context):
         return self._unary("fence", request, context)
 
+    # --- who observes a lock ------------------------------------------------------------------------------------------------------
+
+    def watch(self, request, address, context):
+        with self._changed:
+            self._record("watch", "unary", None, request, address=address)
+            rule = self._rule_for({"watch"}, "unary", request.name)
+            watch = Watch(request.name)
+            if not rule.get("silent") and "error" not in rule:
+                watch.tell([{"kind": "STARTED"}])
+            self._watches.append(watch)
+        context.add_callback(lambda: watch.out.put(None))
+        if error := rule.get("error"):
+            watch.out.put(Refused(error["code"], error.get("reason", ""), error.get("message", ""), error.get("retry")))
+        while (message := watch.out.get()) is not None:
+            if isinstance(message, Refused):
+                self._abort(context, message)
+            yield message
+
+    def look(self, request, address, context):
+        """GetLock: what the lock is when the call comes, also if the rule is to answer late."""
+        with self._changed:
+            self._record("look", "unary", None, request, address=address)
+            rule = self._rule_for({"look"}, "unary", request.name)
+            reply = self._seen(request.name)
+        if "reply" in rule:
+            reply = ParseDict(rule["reply"], admin_pb.GetLockResponse())
+        if rule.get("delay"):
+            self._stopping.wait(rule["delay"] / 1000)
+        if rule.get("silent"):
+            gone = threading.Event()
+            context.add_callback(gone.set)
+            gone.wait()
+        if error := rule.get("error"):
+            self._abort(context, Refused(error["code"], error.get("reason", ""), error.get("message", ""), error.get("retry")))
+        return reply
+
+    def _seen(self, name):
+        held = self._live(name)
+        if not held:
+            return admin_pb.GetLockResponse()
+        state = "LOCK_STATE_OFFERED" if held.offered else "LOCK_STATE_HELD"
+        return admin_pb.GetLockResponse(lock=admin_pb.Lock(name=name, state=state, fencing_token=held.token, owner=held.owner))
+
     # --- sessions ---------------------------------------------------------------------------------------------------------------
 
     def Session(self, requests, context):
@@ -473,4 +553,18 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
         timer.start()
 
 
+class ScriptedAdmin(admin_service_pb2_grpc.AdminServiceServicer):
+    """What it tells administrators at one of its addresses."""
+
+    def __init__(self, daemon, address):
+        self._daemon, self._address = daemon, address
+
+    def WatchLocks(self, request, context):
+        return self._daemon.watch(request, self._address, context)
+
+    def GetLock(self, request, context):
+        return self._daemon.look(request, self._address, context)
+
+
+EVENTS_OF_NO_LOCK = ("STARTED", "GAP", "QUARANTINE_BEGAN", "QUARANTINE_ENDED")
 KNOWN_REASONS = {name.removeprefix("ERROR_REASON_") for name in error_reason_pb2.ErrorReason.keys()}

@@ -15,7 +15,7 @@ import lockkeeper.aio
 
 FEATURES = (
     "renewal events details sessions cancel extend detach adopt stop_margin hold_at_least tls "
-    "exit_release block fork clock"
+    "exit_release observe block fork clock"
 ).split()
 DURATIONS = {
     "ttl": "ttl",
@@ -199,6 +199,15 @@ class Driver:
         return self._keep(
             await value(client.adopt(request["name"], request["leaseId"], **options)), request
         )
+
+    async def observe(self, request):
+        def changed(leader):
+            token, owner = (leader.fencing_token, leader.owner) if leader else (0, None)
+            told = {"event": "leader", "observer": request["as"], "token": token, "owner": owner}
+            self.say(told)
+
+        self._client(request).observe(request["name"], changed)
+        return {}
 
     async def block(self, request):
         # A call into C that keeps the interpreter: no thread of Python runs meanwhile.

@@ -11,6 +11,7 @@ lockkeeper.aio has the same for asyncio.
 """
 
 from ._leadership import Leadership
+from ._observer import Observer
 from .client import Client, Lease, Lock
 from .errors import (
     Cancelled,
@@ -38,6 +39,7 @@ from .options import (
     Cancellation,
     ClientOptions,
     FenceResult,
+    Leader,
     ReleaseResult,
     Seconds,
     Tls,
@@ -58,6 +60,7 @@ __all__ = [
     "FenceResult",
     "Forked",
     "InvalidArgument",
+    "Leader",
     "Leadership",
     "Lease",
     "LeaseLost",
@@ -67,6 +70,7 @@ __all__ = [
     "LockkeeperError",
     "LossCause",
     "NotAcquired",
+    "Observer",
     "PermissionDenied",
     "Reason",
     "ReleaseResult",

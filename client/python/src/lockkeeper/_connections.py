@@ -2,7 +2,7 @@
 """The connections to one daemon: TLS, token, and the unary calls.
 
 A daemon has one connection for the session and two for unary calls: acquires may stand in line for
-minutes, and extends and releases must never queue behind them.
+minutes, and extends and releases must never queue behind them. Observers have one of their own.
 """
 
 from __future__ import annotations
@@ -174,6 +174,9 @@ class Credentials:
         return grpc.secure_channel(target, credentials, settings)
 
 
+_OF_ADMIN = ("GetLock", "WatchLocks")
+
+
 class Connection:
     """One channel, opened when it is first used, and opened anew when credentials change."""
 
@@ -203,7 +206,8 @@ class Connection:
             return call
 
     def _make_call(self, method: str) -> Any:
-        path = f"/lockkeeper.v1.LockService/{method}"
+        service = "admin.v1.AdminService" if method in _OF_ADMIN else "v1.LockService"
+        path = f"/lockkeeper.{service}/{method}"
         if method == "Session":
             return self._channel.stream_stream(
                 path,
@@ -212,7 +216,8 @@ class Connection:
             )
         request = getattr(messages, f"{method}Request")
         response = getattr(messages, f"{method}Response")
-        return self._channel.unary_unary(path, request.SerializeToString, response.FromString)
+        make = self._channel.unary_stream if method == "WatchLocks" else self._channel.unary_unary
+        return make(path, request.SerializeToString, response.FromString)
 
     @property
     def metadata(self) -> list[tuple[str, str]]:

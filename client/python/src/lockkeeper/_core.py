@@ -55,7 +55,9 @@ class Daemon:
 
     def __init__(self, core: Core, index: int, credentials: Credentials) -> None:
         address = core.settings.addresses[index]
+        self.address = address
         self.unary = UnaryCalls(address, credentials)
+        self.watching = _connections.Connection(address, credentials)
         self.sessions: Sessions | None = None
         if core.settings.use_sessions:
             self.sessions = Sessions(
@@ -114,6 +116,7 @@ class Daemons:
                 daemon.sessions.close()
         for daemon in self._all:
             daemon.unary.close()
+            daemon.watching.close()
 
 
 class Core:

@@ -38,6 +38,17 @@ OnLost = Callable[[LeaseLost], object]
 OnError = Callable[[Exception], object]
 
 
+def report(subject: str, on_error: OnError | None, error: Exception) -> None:
+    """Tells on_error, or else the log."""
+    if on_error is None:
+        _log.error("%s: %s", subject, error, exc_info=error)
+        return
+    try:
+        on_error(error)
+    except Exception:
+        _log.exception("on_error of the %s failed", subject)
+
+
 class _Candidate:
     """What the candidates of both clients have in common."""
 
@@ -93,13 +104,7 @@ class _Candidate:
                 self._report(error)
 
     def _report(self, error: Exception) -> None:
-        if self._on_error is None:
-            _log.error("leadership of %r: %s", self.name, error, exc_info=error)
-            return
-        try:
-            self._on_error(error)
-        except Exception:
-            _log.exception("on_error of the leadership of %r failed", self.name)
+        report(f"leadership of {self.name!r}", self._on_error, error)
 
 
 def _release_what_is_left(lease: LeaseView) -> None:

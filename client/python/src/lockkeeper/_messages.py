@@ -14,7 +14,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from .errors import Contention, ContentionReason, Reason, ServiceError, invalid, service_error
-from .options import Assurance, FenceResult, ReleaseResult, Verdict
+from .options import Assurance, FenceResult, Leader, ReleaseResult, Verdict
 
 _pool = descriptor_pool.DescriptorPool()
 for _file in descriptor_pb2.FileDescriptorSet.FromString(
@@ -38,6 +38,10 @@ ReleaseRequest = _message("lockkeeper.v1.ReleaseRequest")
 ReleaseResponse = _message("lockkeeper.v1.ReleaseResponse")
 FenceRequest = _message("lockkeeper.v1.FenceRequest")
 FenceResponse = _message("lockkeeper.v1.FenceResponse")
+GetLockRequest = _message("lockkeeper.admin.v1.GetLockRequest")
+GetLockResponse = _message("lockkeeper.admin.v1.GetLockResponse")
+WatchLocksRequest = _message("lockkeeper.admin.v1.WatchLocksRequest")
+WatchLocksResponse = _message("lockkeeper.admin.v1.WatchLocksResponse")
 SessionAdopt = _message("lockkeeper.v1.SessionAdopt")
 SessionForget = _message("lockkeeper.v1.SessionForget")
 SessionRequest = _message("lockkeeper.v1.SessionRequest")
@@ -49,6 +53,14 @@ _DETAILS = {
 _REASONS = {
     value.number: value.name.removeprefix("ERROR_REASON_")
     for value in _pool.FindEnumTypeByName("lockkeeper.v1.ErrorReason").values
+}
+_EVENT_KINDS = {
+    value.number: value.name.removeprefix("LOCK_EVENT_KIND_")
+    for value in _pool.FindEnumTypeByName("lockkeeper.admin.v1.LockEventKind").values
+}
+_LOCK_STATES = {
+    value.number: value.name.removeprefix("LOCK_STATE_")
+    for value in _pool.FindEnumTypeByName("lockkeeper.admin.v1.LockState").values
 }
 LEASE_LOST = next(number for number, name in _REASONS.items() if name == Reason.LEASE_LOST)
 
@@ -145,6 +157,20 @@ def released(response: Any) -> ReleaseResult:
 def fenced(response: Any) -> FenceResult:
     verdict = _VERDICTS.get(response.verdict, Verdict.UNKNOWN_TOKEN)
     return FenceResult(verdict, response.newest_fencing_token)
+
+
+def event_of(event: Any) -> tuple[str, Leader]:
+    """Its kind, and the lease that it is about."""
+    about = Leader(event.fencing_token, event.owner, event.principal)
+    return _EVENT_KINDS.get(event.kind, ""), about
+
+
+def looked(response: Any) -> tuple[str, Leader, float | None]:
+    """The state of the lock, its newest lease, and what is left of a quarantine."""
+    lock = response.lock
+    state = _LOCK_STATES.get(lock.state, "") if response.HasField("lock") else ""
+    left = _seconds(response.quarantine_left) if response.HasField("quarantine_left") else None
+    return state, Leader(lock.fencing_token, lock.owner, lock.principal), left
 
 
 def reason_name(number: int) -> str:

@@ -18,6 +18,7 @@ from ._leadership import OnError, OnLost
 from ._leases import KeptLease
 from ._lease_view import LeaseView
 from ._loops import run_later, waker_of
+from ._observer import AioObserver as Observer
 from .errors import LeaseLost, LockkeeperError, NotAcquired
 from .options import (
     AcquireOptions,
@@ -25,11 +26,12 @@ from .options import (
     Cancellation,
     ClientOptions,
     FenceResult,
+    Leader,
     ReleaseResult,
     Seconds,
 )
 
-__all__ = ["Client", "Leadership", "Lease", "Lock"]
+__all__ = ["Client", "Leadership", "Lease", "Lock", "Observer"]
 
 T = TypeVar("T")
 
@@ -207,6 +209,7 @@ class Client(Handle):
     def __init__(self, *addresses: str, **options: Unpack[ClientOptions]) -> None:
         super().__init__(*addresses, **options)
         self._leaderships: set[Leadership] = set()
+        self._observers: set[Observer] = set()
 
     async def acquire(self, name: str, **options: Unpack[AcquireOptions]) -> Lease | None:
         """Acquires the lock; None if it is not free (within `wait`)."""
@@ -239,6 +242,19 @@ class Client(Handle):
         self._leaderships.add(leadership)
         return leadership
 
+    def observe(
+        self,
+        name: str,
+        on_change: Callable[[Leader | None], object] | None = None,
+        *,
+        on_error: OnError | None = None,
+    ) -> Observer:
+        """As that of the blocking client, in the running loop. `on_change` may be a coroutine
+        function; then the next change is told when it has ended."""
+        observer = Observer(self, name, on_change, on_error)
+        self._observers.add(observer)
+        return observer
+
     async def adopt(self, name: str, lease_id: str, **options: Unpack[AdoptOptions]) -> Lease:
         """Takes over a lease that another client has detached."""
         return Lease(await _drive(_flows.adopt(self._core(), name, lease_id, options)), self)
@@ -256,6 +272,8 @@ class Client(Handle):
 
     async def close(self) -> None:
         """As that of the blocking client."""
+        for observer in list(self._observers):
+            await observer.close()
         # Campaigns first: none of them is to win what another one gives up.
         for leadership in sorted(self._leaderships, key=lambda each: each.is_leader):
             try:

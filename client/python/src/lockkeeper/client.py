@@ -14,6 +14,7 @@ from ._handle import Handle
 from ._leadership import Leadership, OnError, OnLost
 from ._leases import KeptLease
 from ._lease_view import LeaseView
+from ._observer import Observer
 from .errors import LockkeeperError, NotAcquired
 from .options import (
     AcquireOptions,
@@ -21,6 +22,7 @@ from .options import (
     Cancellation,
     ClientOptions,
     FenceResult,
+    Leader,
     ReleaseResult,
     Seconds,
     seconds,
@@ -164,6 +166,7 @@ class Client(Handle):
     def __init__(self, *addresses: str, **options: Unpack[ClientOptions]) -> None:
         super().__init__(*addresses, **options)
         self._leaderships: set[Leadership] = set()
+        self._observers: set[Observer] = set()
 
     def acquire(self, name: str, **options: Unpack[AcquireOptions]) -> Lease | None:
         """Acquires the lock; None if it is not free (within `wait`)."""
@@ -200,6 +203,21 @@ class Client(Handle):
         self._leaderships.add(leadership)
         return leadership
 
+    def observe(
+        self,
+        name: str,
+        on_change: Callable[[Leader | None], object] | None = None,
+        *,
+        on_error: OnError | None = None,
+    ) -> Observer:
+        """Tells who leads, which is who holds the lock: `on_change` runs on a thread of its own,
+        once that is known and at each change, with None while nobody leads; one call after the
+        other. `on_error` is told each error (default: the log), and none of them ends it. Returns at
+        once. Needs the right `inspect` on the name."""
+        observer = Observer(self, name, on_change, on_error)
+        self._observers.add(observer)
+        return observer
+
     def adopt(self, name: str, lease_id: str, **options: Unpack[AdoptOptions]) -> Lease:
         """Takes over a lease that another client has detached."""
         return Lease(_drive(_flows.adopt(self._core(), name, lease_id, options)), self)
@@ -216,8 +234,10 @@ class Client(Handle):
         return _drive(_flows.fence(self._core(), name, fencing_token, require_live_lease))
 
     def close(self) -> None:
-        """Ends campaigns, releases all leases, for at most release_timeout, and ends the
+        """Ends observers and campaigns, releases all leases, for at most release_timeout, and ends the
         connections."""
+        for observer in list(self._observers):
+            observer.close()
         # Campaigns first: none of them is to win what another one gives up.
         for leadership in sorted(self._leaderships, key=lambda each: each.is_leader):
             try:

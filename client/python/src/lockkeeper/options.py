@@ -58,6 +58,15 @@ class FenceResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Leader:
+    """Who holds a lock, as an observer knows it."""
+
+    fencing_token: int  # The term.
+    owner: str  # For people.
+    principal: str  # Authenticated identity. Empty: anonymous.
+
+
+@dataclass(frozen=True, slots=True)
 class Tls:
     """Whom to trust, and who this program is. PEM files, which are read again when they change."""
 
