@@ -53,8 +53,8 @@ class LeaderRulesTest {
   }
 
   /**
-   * Lets the rules hear what is written, such as "GRANTED 7", "look HELD 7" or "look", and returns what they say: the token of a new leader, 0
-   * for none, and "look" when one is due.
+   * Lets the rules hear what is written, such as "GRANTED 7", "look HELD 7" or "look", and returns what they say: the token of a new
+   * leader, 0 for none, and "look" when one is due.
    */
   private String play(long at, String... script) {
     final List<String> said = new ArrayList<>();
