@@ -14,7 +14,9 @@ const protos = process.env.LOCKKEEPER_PROTOS ?? path.join(here, '../../proto');
 
 const root = new protobuf.Root();
 root.resolvePath = (_origin, target) => (protobuf.common.get(target) ? target : path.join(protos, target));
-root.loadSync(['lockkeeper/v1/lock_service.proto', 'google/rpc/status.proto', 'google/rpc/error_details.proto']);
+root.loadSync([
+  'lockkeeper/v1/lock_service.proto', 'lockkeeper/admin/v1/admin_service.proto', 'google/rpc/status.proto', 'google/rpc/error_details.proto',
+]);
 // What the client does not read of a grant is skipped when it is decoded.
 for (const unread of ['name', 'leaseId', 'expireTime']) {
   const lease = root.lookupType('lockkeeper.v1.Lease');

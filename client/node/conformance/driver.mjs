@@ -6,7 +6,7 @@ import { Client, LockkeeperError } from '@lockkeeper/client';
 
 const FEATURES = [
   'sessions', 'unary', 'renewal', 'events', 'details', 'cancel', 'extend', 'detach', 'adopt', 'stop_margin', 'hold_at_least', 'tls', 'exit_release', 'block',
-  'clock',
+  'clock', 'observe',
 ];
 
 const clients = new Map();
@@ -101,6 +101,13 @@ const actions = {
   async adopt(request) {
     const proof = { fencingToken: request.token, ...options(request, ['reassertion', 'ttl', 'stopMargin']) };
     return keep(request.as ?? request.name, await clientOf(request).adopt(request.name, request.leaseId, proof));
+  },
+
+  observe(request) {
+    clientOf(request).observe(request.name, {
+      onChange: (leader) => say({ event: 'leader', observer: request.as, token: leader?.fencingToken ?? 0, owner: leader?.owner ?? null }),
+    });
+    return {};
   },
 
   block(request) {

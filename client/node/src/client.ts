@@ -7,9 +7,10 @@ import { type AcquireEnd, type Granted, runAcquire } from './acquire';
 import { type Contention, LeaseLostError, LockkeeperError, NotAcquiredError } from './errors';
 import { CAMPAIGN_WAIT, type LeadOptions, Leadership } from './leadership';
 import { type Grant, Lease, type LeaseOwner } from './lease';
+import { type ObserveOptions, Observer } from './observer';
 import {
-  acquireRequest, type AcquireOptions, type AdoptOptions, type Assurance, checkStopMargin, checkText, checkTtl, type ClientOptions,
-  type FenceOptions, fencingTokenIn, serversIn,
+  acquireRequest, type AcquireOptions, type AdoptOptions, type Assurance, checkObserve, checkStopMargin, checkText, checkTtl,
+  type ClientOptions, type FenceOptions, fencingTokenIn, serversIn,
 } from './options';
 import { BootClock } from './renewal/clock';
 import { KeptLease } from './renewal/kept_lease';
@@ -57,6 +58,7 @@ export class Client {
   readonly #leaseOwner: LeaseOwner;
   readonly #waiting = new Set<AbortController>();
   readonly #leaderships = new Set<Leadership>();
+  readonly #observers = new Set<Observer>();
   #closing: Promise<void> | null = null;
 
   constructor(options: ClientOptions = {}) {
@@ -133,6 +135,18 @@ export class Client {
     return leadership;
   }
 
+  /**
+   * Tells who leads, which is who holds the lock, until the answer is closed: `onChange` is called once that is known, and at each change.
+   * Returns at once. Needs the right `inspect` on the name.
+   */
+  observe(name: string, options: ObserveOptions = {}): Observer {
+    checkObserve(name, options);
+    this.#checkOpen();
+    const observer = new Observer(name, { daemons: this.#daemons, onClosed: (closed) => this.#observers.delete(closed) }, options);
+    this.#observers.add(observer);
+    return observer;
+  }
+
   /** Takes over a live lease that another client detached: extends it, and renews it from now on. */
   async adopt(name: string, leaseId: string, options: AdoptOptions = {}): Promise<Lease> {
     checkText('name', name);
@@ -176,7 +190,10 @@ export class Client {
     });
   }
 
-  /** Ends campaigns and the acquires that wait, releases all leases of this client, waits for releases in the background for at most releaseTimeout, and ends the connections. */
+  /**
+   * Ends observers, campaigns and the acquires that wait, releases all leases of this client, waits for releases in the background for at most
+   * releaseTimeout, and ends the connections.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#hold.during(() => this.#close());
     return this.#closing;
@@ -191,6 +208,7 @@ export class Client {
   }
 
   async #close(): Promise<void> {
+    for (const observer of this.#observers) void observer.close();
     await Promise.allSettled([...this.#leaderships].map((leadership) => leadership.close()));
     for (const cancel of this.#waiting) cancel.abort();
     await Promise.allSettled([...this.#held].map((lease) => this.#releaseHeld(lease)));

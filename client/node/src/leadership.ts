@@ -5,6 +5,7 @@ import { invalidOption, type LeaseLostError, LockkeeperError } from './errors';
 import { askClockFirst, type Lease } from './lease';
 import type { AcquireOptions } from './options';
 import { backoffDelay } from './renewal/backoff';
+import { report } from './report';
 
 // How long one acquire of a campaign stands in line. Its errors are told when it ends, so it must end.
 export const CAMPAIGN_WAIT = 30_000;
@@ -160,15 +161,7 @@ export class Leadership {
   }
 
   #report(error: unknown): void {
-    if (this.#options.onError) {
-      try {
-        this.#options.onError(error);
-        return;
-      } catch (another) {
-        process.emitWarning(another instanceof Error ? another : String(another));
-      }
-    }
-    process.emitWarning(error instanceof Error ? error : String(error));
+    report(this.#options.onError, error);
   }
 
   #pause(milliseconds: number): Promise<void> {

@@ -93,6 +93,7 @@ const CLIENT_OPTIONS = new Set(['servers', 'address', 'tls', 'tokenFile', 'owner
   'releaseOnSignals', 'watchForPauses', 'onUnserved']);
 const ACQUIRE_OPTIONS = new Set(['ttl', 'wait', 'signal', 'owner', 'labels', 'lockDelay', 'maxHold', 'holdAtLeast', 'minAssurance', 'stopMargin',
   'leaseId', 'onContention']);
+const OBSERVE_OPTIONS = new Set(['onChange', 'onError']);
 const SERVERS_MAX = 16;
 
 // A misspelt option would be ignored.
@@ -142,6 +143,14 @@ export function checkStopMargin(stopMargin: number, ttl: number | undefined): vo
   checkDuration('stopMargin', stopMargin);
   if (ttl !== undefined && stopMargin > stopMarginMax(ttl)) {
     throw invalidOption('stopMargin', `leaves no time to renew a lease of ${ttl} ms: at most ${Math.floor(stopMarginMax(ttl))}`);
+  }
+}
+
+export function checkObserve(name: string, options: object): void {
+  checkText('name', name);
+  checkNames(options, OBSERVE_OPTIONS);
+  for (const [field, value] of Object.entries(options)) {
+    if (value !== undefined && typeof value !== 'function') throw invalidOption(field, 'must be a function');
   }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stories of examples/ run, and end as they say.
+// The stories of examples/ run, and end as they say; and its gateway.
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import { Client } from '../dist/index.mjs';
 import { startDaemon } from './support/daemon.mjs';
 import { startPostgresql } from './support/postgresql.mjs';
 
@@ -78,4 +80,32 @@ test('a partner refuses calls without a lock, and none with it', async () => {
   const [without, with_] = await tell('partner_api');
   assert.doesNotMatch(without, /refused 0/);
   assert.match(with_, /served 6 calls and refused 0\./);
+});
+
+test('a gateway leads requests to the leader', async () => {
+  const program = new URL('../examples/gateway.mjs', import.meta.url).pathname;
+  const gateway = spawn(process.execPath, [program], { env: { ...process.env, LOCKKEEPER_SERVER: daemon.address }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const client = new Client({ address: daemon.address });
+  try {
+    const lines = createInterface({ input: gateway.stdout })[Symbol.asyncIterator]();
+    const said = async () => (await lines.next()).value;
+    // The server may listen before or after the leader is known.
+    const begun = [await said(), await said()].sort();
+    assert.equal(begun[1], 'nobody leads');
+    const [, port] = /^listening on port (\d+)$/.exec(begun[0]);
+    const ask = async () => {
+      const { status, headers } = await fetch(`http://127.0.0.1:${port}/invoices`, { redirect: 'manual' });
+      return [status, headers.get('location')];
+    };
+    assert.deepEqual(await ask(), [503, null]);
+    client.lead('billing', { owner: '10.0.0.7:8080', onElected() {} });
+    assert.match(await said(), /^10\.0\.0\.7:8080 leads, with fencing token \d{16}$/);
+    assert.deepEqual(await ask(), [307, 'http://10.0.0.7:8080/invoices']);
+    await client.close();
+    assert.equal(await said(), 'nobody leads');
+    assert.deepEqual(await ask(), [503, null]);
+  } finally {
+    await client.close();
+    gateway.kill('SIGKILL');
+  }
 });

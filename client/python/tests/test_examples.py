@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes for Celery and APScheduler, with real workers and schedulers."""
+"""The recipes for Celery and APScheduler, with real workers and schedulers, and a gateway."""
 
+import http.client
 import importlib.util
 import os
 import pathlib
@@ -11,6 +12,8 @@ import sys
 import tempfile
 import time
 import unittest
+
+from lockkeeper import Client
 
 from .daemon import DaemonTest
 
@@ -88,6 +91,32 @@ class ExamplesTest(DaemonTest):
         self.assertEqual([replica.returncode for replica in replicas], [0, 0, 0])
         self.assertEqual(len(re.findall("runs the report, token [0-9]+", said)), 1, said)
         self.assertEqual(said.count("leaves it to another replica"), 2, said)
+
+    def test_gateway_leads_requests_to_the_leader(self):
+        gateway = subprocess.Popen(
+            [sys.executable, str(EXAMPLES / "gateway.py")],
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        self.addCleanup(gateway.stdout.close)
+        self.addCleanup(gateway.wait)
+        self.addCleanup(gateway.kill)
+        port = int(gateway.stdout.readline().split()[-1])
+
+        def ask():
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection.request("GET", "/invoices")
+            answer = connection.getresponse()
+            connection.close()
+            return answer.status, answer.headers["Location"]
+
+        self.assertEqual(gateway.stdout.readline(), "nobody leads\n")
+        self.assertEqual(ask(), (503, None))
+        with Client(self.address) as client:
+            client.lead("billing", lambda lease: None, owner="10.0.0.7:8080")
+            self.assertRegex(gateway.stdout.readline(), "10.0.0.7:8080 leads, .* token [0-9]+\n")
+            self.assertEqual(ask(), (307, "http://10.0.0.7:8080/invoices"))
+        self.assertEqual(gateway.stdout.readline(), "nobody leads\n")
+        self.assertEqual(ask(), (503, None))
 
     def tell(self, story):
         """What a story prints, in its two parts."""

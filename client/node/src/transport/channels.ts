@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The connections to one daemon: one for sessions, one for unary acquires that may wait, one for the other unary calls.
+// The connections to one daemon: one for sessions, one for unary acquires that may wait, one for the other unary calls, one for observers.
 import { type ChannelCredentials, Client } from '@grpc/grpc-js';
 import { targetOf } from './addresses';
 import type { Security } from './security';
@@ -53,6 +53,7 @@ export class Channels {
   readonly sessions: Client;
   readonly acquires: Client;
   readonly others: Client;
+  readonly watches: Client;
 
   constructor(address: string, security: Security) {
     const connect = () => new Client(targetOf(address), withoutHoldingTheProcess(security.credentialsFor(address)),
@@ -60,6 +61,7 @@ export class Channels {
     this.sessions = connect();
     this.acquires = connect();
     this.others = connect();
+    this.watches = connect();
   }
 
   /** Takes no new calls. Those in flight go on. */
@@ -67,5 +69,6 @@ export class Channels {
     this.sessions.close();
     this.acquires.close();
     this.others.close();
+    this.watches.close();
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One daemon and the ways to it: a session, or unary calls where a session cannot be had.
-import { type ClientUnaryCall, Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import type { LeaseLostMessage, OperationRequest, OperationResult, SessionResponse } from './messages';
+import { type ClientReadableStream, type ClientUnaryCall, Metadata, type ServiceError, status, type StatusObject } from '@grpc/grpc-js';
+import type { GetLockResponse, LeaseLostMessage, OperationRequest, OperationResult, SessionResponse, WatchLocksResponse } from './messages';
 import { deserialize, messages, serialize } from './messages';
 import { LockkeeperError } from '../errors';
 import { backoffDelay } from '../renewal/backoff';
@@ -72,6 +72,11 @@ const UNARY: Record<UnaryKind, { path: string; encode: (message: object) => Buff
   fence: { path: 'Fence', encode: serialize(messages.fenceRequest), decode: deserialize(messages.fenceResponse) },
 };
 
+const encodeWatch = serialize(messages.watchLocksRequest);
+const decodeWatch = deserialize<WatchLocksResponse>(messages.watchLocksResponse);
+const encodeLook = serialize(messages.getLockRequest);
+const decodeLook = deserialize<GetLockResponse>(messages.getLockResponse);
+
 const encodeSession = serialize(sessionTypes.request);
 const decodeSession = deserialize<SessionResponse>(sessionTypes.response);
 
@@ -123,6 +128,31 @@ export class Daemon implements SessionEvents {
     operation.cancelled = true;
     for (const link of this.#links) if (link.cancel(operation)) return;
     this.#calls.get(operation)?.cancel();
+  }
+
+  get address(): string {
+    return this.#settings.address;
+  }
+
+  /** Opens a watch of the lock. `onEnd` is called when it ends; its caller cancels it before the client closes. */
+  watch(name: string, onEnd: (why: LockkeeperError) => void): ClientReadableStream<WatchLocksResponse> {
+    this.#settings.security.refresh();
+    const stream = this.#currentChannels().watches.makeServerStreamRequest(
+      '/lockkeeper.admin.v1.AdminService/WatchLocks', encodeWatch, decodeWatch, { name }, this.#metadata());
+    stream.on('error', () => {});  // `status` says it too.
+    stream.on('status', (end: StatusObject) => {
+      const { address } = this;
+      onEnd(end.code === status.OK ? new LockkeeperError(`${address} has ended the watch`, { code: 'UNAVAILABLE' }) : errorOfCall(end, address));
+    });
+    return stream;
+  }
+
+  /** Asks who holds the lock. */
+  look(name: string, timeout: number, done: (error: LockkeeperError | null, answer?: GetLockResponse) => void): ClientUnaryCall {
+    this.#settings.security.refresh();
+    return this.#currentChannels().watches.makeUnaryRequest(
+      '/lockkeeper.admin.v1.AdminService/GetLock', encodeLook, decodeLook, { name }, this.#metadata(), { deadline: Date.now() + timeout },
+      (error: ServiceError | null, answer?: GetLockResponse) => done(error && errorOfCall(error, this.address), answer));
   }
 
   /** The session that operations may go to now; opens one if need be. Null: take unary calls. */

@@ -19,6 +19,10 @@ export const messages = {
   releaseResponse: root.lookupType('lockkeeper.v1.ReleaseResponse'),
   fenceRequest: root.lookupType('lockkeeper.v1.FenceRequest'),
   fenceResponse: root.lookupType('lockkeeper.v1.FenceResponse'),
+  getLockRequest: root.lookupType('lockkeeper.admin.v1.GetLockRequest'),
+  getLockResponse: root.lookupType('lockkeeper.admin.v1.GetLockResponse'),
+  watchLocksRequest: root.lookupType('lockkeeper.admin.v1.WatchLocksRequest'),
+  watchLocksResponse: root.lookupType('lockkeeper.admin.v1.WatchLocksResponse'),
   status: root.lookupType('google.rpc.Status'),
   errorInfo: root.lookupType('google.rpc.ErrorInfo'),
   badRequest: root.lookupType('google.rpc.BadRequest'),
@@ -30,6 +34,8 @@ const contentionReasons = root.lookupEnum('lockkeeper.v1.ContentionReason').valu
 const verdicts = root.lookupEnum('lockkeeper.v1.Verdict').valuesById;
 const notReleasedReasons = root.lookupEnum('lockkeeper.v1.NotReleasedReason').valuesById;
 const assurances = root.lookupEnum('lockkeeper.v1.Assurance').valuesById;
+const eventKinds = root.lookupEnum('lockkeeper.admin.v1.LockEventKind').valuesById;
+const lockStates = root.lookupEnum('lockkeeper.admin.v1.LockState').valuesById;
 
 function nameOf(names: Record<number, string>, number: number, prefix: string, otherwise: string): string {
   return names[number]?.slice(prefix.length) ?? otherwise;
@@ -39,6 +45,8 @@ export const reasonName = (number: number) => (number === 0 ? '' : nameOf(errorR
 export const contentionReasonName = (number: number) => nameOf(contentionReasons, number || -1, 'CONTENTION_REASON_', 'HELD');
 export const verdictName = (number: number) => nameOf(verdicts, number || -1, 'VERDICT_', 'UNKNOWN');
 export const notReleasedReasonName = (number: number) => nameOf(notReleasedReasons, number || -1, 'NOT_RELEASED_REASON_', 'NOT_HOLDER');
+export const eventKindName = (number: number) => nameOf(eventKinds, number, 'LOCK_EVENT_KIND_', '');
+export const lockStateName = (number: number) => nameOf(lockStates, number, 'LOCK_STATE_', '');
 export const assuranceName = (number: number) => nameOf(assurances, Math.min(number, 4), 'ASSURANCE_', 'UNSPECIFIED');
 
 /** A number of 64 bits, as protobufjs decodes it. All of ours are below 2^53. */
@@ -171,6 +179,24 @@ export interface SessionResponse {
   offer?: { operationId: Int64; lease?: LeaseMessage | null } | null;
   draining?: object | null;
   closed?: object | null;
+}
+
+/** What an event, or a lock that was looked at, says of a lease. */
+export interface LeaseFacts {
+  fencingToken?: Int64;
+  owner?: string;
+  principal?: string;
+}
+
+export const aboutLock = ({ fencingToken, owner = '', principal = '' }: LeaseFacts) => ({ fencingToken: toNumber(fencingToken), owner, principal });
+
+export interface WatchLocksResponse {
+  events: ({ kind: number } & LeaseFacts)[];
+}
+
+export interface GetLockResponse {
+  lock?: ({ state: number } & LeaseFacts) | null;
+  quarantineLeft?: Duration | null;
 }
 
 export const serialize = (type: Type) => (message: object) => type.encode(message as never).finish() as Buffer;

@@ -4,8 +4,8 @@
 import { isUnanswered, type LockkeeperError } from '../errors';
 import { backoffDelay, BACKOFF_MAX } from '../renewal/backoff';
 
-// Longest wait for the answer to one attempt, so that a daemon that hangs does not use up the whole call.
-const TRY_TIMEOUT = 3_000;
+/** Longest wait for the answer to one attempt, so that a daemon that hangs does not use up the whole call. */
+export const TRY_TIMEOUT = 3_000;
 
 export class RetryRule {
   readonly #deadline: number;

@@ -17,7 +17,15 @@ _OF_LEASES = {"GRANTED", "OFFERED", "EXTENDED", "LOST", *_ENDS}
 class LeaderView:
     """The newest token that an event or a look has told, and whose lease leads."""
 
-    __slots__ = ("_has_changed", "_has_ended", "_news", "_news_at_look", "_token", "is_known", "leader")
+    __slots__ = (
+        "_has_changed",
+        "_has_ended",
+        "_news",
+        "_news_at_look",
+        "_token",
+        "is_known",
+        "leader",
+    )
 
     def __init__(self) -> None:
         self.leader: Leader | None = None

@@ -196,7 +196,7 @@ class _Watch:
                 if now >= look_at and self._look is None:
                     look_at = float("inf")
                     self._send_look()
-                yield self._inbox.until(min(start_by, look_at if self._look is None else float("inf")))
+                yield self._inbox.until(start_by if self._look else min(start_by, look_at))
             return None
         except ValueError:  # The client is closed.
             return None
