@@ -151,12 +151,13 @@ func TestAStreamThatEndsGoesOnAtTheNextAddress(t *testing.T) {
 		Servers: []string{first.address, second.address}, OnUnserved: func(err error) { unserved <- err },
 	})
 	o, said := observe(t, client)
-	first.started(t, lookOf("HELD", 7)).end <- nil // without an error
+	watch := first.started(t, lookOf("HELD", 7))
 	said.expect(t, 7)
+	watch.end <- nil // without an error
 	if err := said.nextError(t); err.Code != codes.Unavailable || next(t, unserved, "the same") != error(err) {
 		t.Errorf("told of %v", err)
 	}
-	watch := next(t, second.watches, "the watch at the next address")
+	watch = next(t, second.watches, "the watch at the next address")
 	if tokenOf(o.Leader()) != 7 {
 		t.Error("the leader has not stayed")
 	}
@@ -239,7 +240,9 @@ func TestDelaysGrowUntilALookIsAnswered(t *testing.T) {
 	}
 	watch.end <- nil
 	said.nextError(t)
-	daemon.started(t, lookOf("HELD", 7)).end <- nil
+	watch = daemon.started(t, lookOf("HELD", 7))
+	said.expect(t, 7)
+	watch.end <- nil
 	said.nextError(t)
 	begun := time.Now()
 	for failure := 2; failure <= 4; failure++ {

@@ -182,12 +182,13 @@ class LeaderObserverTest {
   void aStreamThatEndsGoesOnAtTheNextAddress() throws Exception {
     final Told told = new Told();
     final LeaderObserver observer = client.observe("job", told);
-    started(first, look("HELD", 7)).end(); // without an error
+    Call<WatchLocksResponse> watch = started(first, look("HELD", 7));
     told.expect(7);
+    watch.end(); // without an error
     final LockException ended = told.nextError();
     assertEquals(Status.Code.UNAVAILABLE, ended.code());
     assertSame(ended, next(unserved));
-    final Call<WatchLocksResponse> watch = next(second.watches);
+    watch = next(second.watches);
     assertEquals(7, tokenOf(observer.leader()), "it stays");
     tell(watch, event("STARTED", 0));
     answer(next(second.looks), look("HELD", 7));
@@ -239,16 +240,18 @@ class LeaderObserverTest {
     long ended = 0;
     for (int failure = 2; failure <= 4; ++failure) {
       told.nextError();
-      final Call<WatchLocksResponse> watch = next(first.watches);
+      final Call<WatchLocksResponse> again = next(first.watches);
       ended = Ticks.now();
-      watch.end();
+      again.end();
     }
     told.nextError();
-    final Call<WatchLocksResponse> watch = next(first.watches);
+    Call<WatchLocksResponse> watch = next(first.watches);
     assertTrue(Ticks.now() - ended >= 200 * Ticks.MILLISECOND, "half of 400 ms");
     watch.end();
     told.nextError();
-    started(first, look("HELD", 7)).end();
+    watch = started(first, look("HELD", 7));
+    told.expect(7);
+    watch.end();
     told.nextError();
     final long begun = Ticks.now();
     for (int failure = 2; failure <= 4; ++failure) {
