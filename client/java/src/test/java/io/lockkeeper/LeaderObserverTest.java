@@ -33,6 +33,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -47,6 +48,22 @@ class LeaderObserverTest {
   private FakeDaemon second;
   private LockClient client;
   private final BlockingQueue<LockException> unserved = new LinkedBlockingQueue<>();
+
+  /** The first calls of a new JVM can take longer than a daemon has to answer. */
+  @BeforeAll
+  static void loadClasses() throws Exception {
+    try (FakeDaemon daemon = new FakeDaemon();
+        LockClient client = LockClient.create(ClientOptions.defaults().servers(daemon.address()))) {
+      final Told told = new Told();
+      client.observe("job", told);
+      while (told.changes.isEmpty()) {
+        final Call<WatchLocksResponse> watch = daemon.watches.poll(100, TimeUnit.MILLISECONDS);
+        if (watch != null) tell(watch, event("STARTED", 0));
+        final Call<GetLockResponse> look = daemon.looks.poll(100, TimeUnit.MILLISECONDS);
+        if (look != null) answer(look, noRecord());
+      }
+    }
+  }
 
   @BeforeEach
   void startDaemons() throws Exception {
