@@ -41,7 +41,8 @@ interface WatchEvents {
 
 /** One stream, and the looks at the same daemon, until it ends or is closed. */
 class Watch {
-  hasStarted = false;
+  /** It serves: the next delay is short again. */
+  hasLooked = false;
   readonly #daemon: Daemon;
   readonly #name: string;
   readonly #view: LeaderView;
@@ -84,10 +85,7 @@ class Watch {
     for (const event of message.events) {
       if (this.#isOver) return;
       const kind = eventKindName(event.kind);
-      if (kind === 'STARTED') {
-        this.hasStarted = true;
-        clearTimeout(this.#startTimer);
-      }
+      if (kind === 'STARTED') clearTimeout(this.#startTimer);
       if (this.#view.onEvent(kind, aboutLock(event))) this.#mustLook = true;
       this.#tell();
     }
@@ -114,6 +112,7 @@ class Watch {
       this.#end(error);
       return;
     }
+    this.hasLooked = true;
     const { lock, quarantineLeft } = answer!;
     const state = lock ? lockStateName(lock.state) : '';
     const after = this.#view.onLook(state, aboutLock(lock ?? {}), quarantineLeft ? msOf(quarantineLeft) : null);
@@ -177,9 +176,9 @@ export class Observer {
     let failures = 0;
     await null;  // So that nothing is told before `observe` has returned.
     while (!this.#stop.signal.aborted) {
-      const { why, hasStarted } = await this.#follow(all[index]!);
+      const { why, hasLooked } = await this.#follow(all[index]!);
       if (this.#stop.signal.aborted) return;
-      failures = hasStarted ? 1 : failures + 1;
+      failures = hasLooked ? 1 : failures + 1;
       report(this.#options.onError, why);
       await sleep(Math.max(backoffDelay(failures), why.retryDelay ?? 0), this.#stop.signal);
       await this.#telling;  // Changes that cannot be told are not to pile up.
@@ -188,12 +187,12 @@ export class Observer {
   }
 
   // Never resolves if it is closed.
-  #follow(daemon: Daemon): Promise<{ why: LockkeeperError; hasStarted: boolean }> {
+  #follow(daemon: Daemon): Promise<{ why: LockkeeperError; hasLooked: boolean }> {
     return new Promise((resolve) => {
       const watch = new Watch(daemon, this.name, this.#view, {
         onChange: (leader) => this.#changed(leader),
         telling: () => this.#telling,
-        onEnd: (why) => resolve({ why, hasStarted: watch.hasStarted }),
+        onEnd: (why) => resolve({ why, hasLooked: watch.hasLooked }),
       }, this.#ports);
       this.#watch = watch;
     });

@@ -60,6 +60,13 @@ test('a token over TLS proves who the program is, and a changed one is read agai
   await client.close();
 });
 
+test('an observer connects as its client does, and is told that it may not look', async () => {
+  const client = new Client({ address: daemon.address, tls: tls(), tokenFile: file('ci.token') });
+  const why = await new Promise((resolve) => { client.observe('ci/deploy', { onError: resolve }); });
+  assert.equal(why.reason, 'PERMISSION_DENIED');
+  await client.close();
+});
+
 test('a certificate proves who the program is', async () => {
   const [, address] = daemon.addresses;
   const client = new Client({ address, tls: { ...tls(), certificateFile: file('report.pem'), keyFile: file('report-key.pem') } });

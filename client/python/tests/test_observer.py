@@ -127,21 +127,25 @@ class ObserverTest(unittest.TestCase):
             self.assertTrue(watch.gone.wait(LIMIT))
             self.second.watch()
 
-    def test_delays_grow_until_a_watch_has_started(self):
+    def test_delays_grow_until_a_look_is_answered(self):
         delays = []
         real = _observer.Pause
         pause = lambda core, delay: delays.append(delay) or real(core, delay)  # noqa: E731
-        daemons = [self.first, self.second]
         with mock.patch.object(_observer, "Pause", pause):
             self.observe()
-            for number in range(4):
-                daemons[number % 2].watch().end(grpc.StatusCode.UNAVAILABLE)
+            for daemon, answer in ((self.first, None), (self.second, None), (self.first, "error"),
+                                   (self.second, "error"), (self.first, "look")):  # fmt: skip
+                watch = daemon.watch()
+                if answer is None:
+                    watch.end(grpc.StatusCode.UNAVAILABLE)
+                else:
+                    watch.start()
+                    look = daemon.look()
+                    look.nobody() if answer == "look" else look.fail(grpc.StatusCode.UNAVAILABLE)
+                    if answer == "look":
+                        self.told.next()
+                        watch.end()
                 self.told.error()
-            watch = self.first.watch()
-            watch.start()
-            self.first.look()
-            watch.end()
-            self.told.error()
             self.second.watch()
         for delay, longest in zip(delays, (0.05, 0.1, 0.2, 0.4, 0.05), strict=True):
             self.assertTrue(longest / 2 <= delay <= longest, delays)
@@ -284,6 +288,21 @@ class ObserverTest(unittest.TestCase):
         with self.assertRaises(Cancelled):
             self.observe()
 
+    def test_child_after_fork_knows_no_leader_and_leaves_the_stream_alone(self):
+        observer = self.observe()
+        watch = self.first.watch()
+        watch.start()
+        self.first.look().held(5)
+        self.assertEqual(self.told.next(), 5)
+        core = self.client._core()
+        with mock.patch.object(core, "forked", True):  # What a child sees of it.
+            self.assertIsNone(observer.leader)
+            observer.close()
+        self.assertEqual(observer.leader.fencing_token, 5)
+        watch.tell(("GRANTED", 6))
+        self.assertEqual(self.told.next(), 6)
+        observer._end.cancel()
+
     def test_name_is_checked_at_once(self):
         for name in (7, "\ud800"):
             with self.assertRaises(InvalidArgument):
@@ -423,24 +442,6 @@ class RealDaemonTest(DaemonTest):
             "asyncio.run(main())"
         )
         self.assertEqual(said, "True\n")
-
-    def test_child_after_fork_knows_no_leader(self):
-        said = self.run_program(
-            "import os, sys, threading\n"
-            "from lockkeeper import Client\n"
-            "known = threading.Event()\n"
-            "client = Client(sys.argv[1])\n"
-            "lease = client.require(sys.argv[2], ttl=10)\n"
-            "observer = client.observe(sys.argv[2], lambda leader: known.set())\n"
-            "known.wait(10)\n"
-            "if os.fork() == 0:\n"
-            "    print(observer.leader, flush=True)\n"
-            "    observer.close()\n"
-            "    os._exit(0)\n"
-            "os.wait()\n"
-            "print(observer.leader.fencing_token == lease.fencing_token)"
-        )
-        self.assertEqual(said, "None\nTrue\n")
 
 
 if __name__ == "__main__":

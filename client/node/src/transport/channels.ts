@@ -53,15 +53,21 @@ export class Channels {
   readonly sessions: Client;
   readonly acquires: Client;
   readonly others: Client;
-  readonly watches: Client;
+  readonly #connect: () => Client;
+  #watches: Client | null = null;
 
   constructor(address: string, security: Security) {
-    const connect = () => new Client(targetOf(address), withoutHoldingTheProcess(security.credentialsFor(address)),
+    this.#connect = () => new Client(targetOf(address), withoutHoldingTheProcess(security.credentialsFor(address)),
                                      { ...SETTINGS, ...security.channelOptions() });
-    this.sessions = connect();
-    this.acquires = connect();
-    this.others = connect();
-    this.watches = connect();
+    this.sessions = this.#connect();
+    this.acquires = this.#connect();
+    this.others = this.#connect();
+  }
+
+  /** Few programs observe: made when it is first used. */
+  get watches(): Client {
+    this.#watches ??= this.#connect();
+    return this.#watches;
   }
 
   /** Takes no new calls. Those in flight go on. */
@@ -69,6 +75,6 @@ export class Channels {
     this.sessions.close();
     this.acquires.close();
     this.others.close();
-    this.watches.close();
+    this.#watches?.close();
   }
 }

@@ -36,6 +36,7 @@ _START_TIMEOUT = 5.0
 # Messages that were read and not looked at yet. More of them are left to gRPC, and then to the
 # daemon, which tells of a gap.
 _UNREAD_MAX = 8
+_NEVER = float("inf")
 
 OnChange = Callable[[Leader | None], object]
 
@@ -79,10 +80,10 @@ class Inbox:
         self._items: deque[Any] = deque()
         self._is_closed = False
         self._is_due = False
-        self._wait_end = float("inf")
+        self._wait_end = _NEVER
         self._done: Done | None = None
         self._timer: Timer | None = None
-        self._timer_at = float("inf")
+        self._timer_at = _NEVER
 
     def put(self, item: Any, waits: bool = False) -> None:
         """`waits`: while there are many."""
@@ -134,7 +135,7 @@ class Inbox:
 
     def _on_time(self) -> None:
         with self._lock:
-            self._timer, self._timer_at = None, float("inf")
+            self._timer, self._timer_at = None, _NEVER
         self._wake()
 
     def _wake(self) -> None:
@@ -157,51 +158,62 @@ class _Watch:
         self._inbox = Inbox(core)
         self._stream: Any = None
         self._look: Look | None = None
-        self.has_started = False
+        self._start_by = boot_clock() + _START_TIMEOUT
+        self._look_at = _NEVER
+        self.has_looked = False  # It serves: the next delay is short again.
 
     def follow(
         self, is_over: Callable[[], bool]
     ) -> Generator[Inbox | Changed, None, ServiceError | None]:
         """Until it ends; returns why. None: it is over."""
-        view = self._view
-        start_by = boot_clock() + _START_TIMEOUT
-        look_at = float("inf")
         try:
             self._open()
             while not is_over():
                 while (item := self._inbox.take()) is not None:
-                    if isinstance(item, Ended):
-                        return item.error
-                    if isinstance(item, Look):
-                        self._look = None
-                        if item.call.code() is not grpc.StatusCode.OK:
-                            return self._error_of(item.call)
-                        after = view.on_look(*messages.looked(item.call.result()))
-                        look_at = min(look_at, boot_clock() + after)
-                        if view.take_change():
-                            yield Changed(view.leader)
-                        continue
-                    for event in item.events:
-                        kind, about = messages.event_of(event)
-                        if kind == "STARTED":
-                            self.has_started, start_by = True, float("inf")
-                        if view.on_event(kind, about):
-                            look_at = 0.0
-                        if view.take_change():
-                            yield Changed(view.leader)
+                    error = yield from self._hear(item)
+                    if error is not None:
+                        return error
                 now = boot_clock()
-                if now >= start_by:
+                if now >= self._start_by:
                     text = f"{self._peer} has not started the watch"
                     return service_error("DEADLINE_EXCEEDED", text)
-                if now >= look_at and self._look is None:
-                    look_at = float("inf")
+                if now >= self._look_at and self._look is None:
                     self._send_look()
-                yield self._inbox.until(start_by if self._look else min(start_by, look_at))
+                # The answer to a look comes in time, or else its error does.
+                next_look = self._look_at if self._look is None else _NEVER
+                yield self._inbox.until(min(self._start_by, next_look))
             return None
         except ValueError:  # The client is closed.
             return None
         finally:
             self._close()
+
+    def _hear(self, item: Any) -> Generator[Changed, None, ServiceError | None]:
+        """Returns the error that ends the watch, if it is one."""
+        if isinstance(item, Ended):
+            return item.error
+        if isinstance(item, Look):
+            return (yield from self._hear_look(item.call))
+        for event in item.events:
+            kind, about = messages.event_of(event)
+            if kind == "STARTED":
+                self._start_by = _NEVER
+            if self._view.on_event(kind, about):
+                self._look_at = 0.0
+            if self._view.take_change():
+                yield Changed(self._view.leader)
+        return None
+
+    def _hear_look(self, call: Any) -> Generator[Changed, None, ServiceError | None]:
+        self._look = None
+        if call.code() is not grpc.StatusCode.OK:
+            return self._error_of(call)
+        self.has_looked = True
+        after = self._view.on_look(*messages.looked(call.result()))
+        self._look_at = min(self._look_at, boot_clock() + after)
+        if self._view.take_change():
+            yield Changed(self._view.leader)
+        return None
 
     def _open(self) -> None:
         request = messages.WatchLocksRequest(name=self._name)
@@ -220,6 +232,7 @@ class _Watch:
         self._inbox.put(Ended(self._error_of(stream)))
 
     def _send_look(self) -> None:
+        self._look_at = _NEVER
         call = self._connection.call("GetLock")
         self._view.look_sent()
         request = messages.GetLockRequest(name=self._name)
@@ -263,7 +276,7 @@ def _observation(core: Core, name: str, is_closed: Callable[[], bool]) -> _Steps
         error = yield from watch.follow(is_over)
         if error is None or is_over():
             return
-        failures = 1 if watch.has_started else failures + 1
+        failures = 1 if watch.has_looked else failures + 1
         yield Failed(error)
         delay = backoff(failures, BACKOFF_MAX, core.jitter())
         yield Pause(core, max(delay, error.retry_delay or 0.0))
