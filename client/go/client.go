@@ -39,6 +39,7 @@ type Client struct {
 	closed   bool
 
 	leaderships map[*Leadership]bool
+	observers   map[*LeaderObserver]bool
 }
 
 // New makes a client. It does not connect yet. An error names the option that it cannot use.
@@ -55,7 +56,10 @@ func New(options Options) (*Client, error) {
 		timers.close()
 		return nil, problem
 	}
-	c := &Client{options: options, timers: timers, daemons: daemons, leases: map[*Lease]bool{}, leaderships: map[*Leadership]bool{}}
+	c := &Client{
+		options: options, timers: timers, daemons: daemons, leases: map[*Lease]bool{}, leaderships: map[*Leadership]bool{},
+		observers: map[*LeaderObserver]bool{},
+	}
 	c.idle.L = &c.mu
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c, nil
@@ -255,7 +259,7 @@ func (c *Client) Fence(ctx context.Context, name string, token int64, options Fe
 	return FenceResult{Verdict: verdicts[found.Verdict], Newest: found.NewestFencingToken}, nil
 }
 
-// Close ends campaigns, releases all leases and ends the connections. It takes about ReleaseTimeout at most.
+// Close ends campaigns and observers, releases all leases and ends the connections. It takes about ReleaseTimeout at most.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -271,8 +275,15 @@ func (c *Client) Close() error {
 	for l := range c.leaderships {
 		leaderships = append(leaderships, l)
 	}
+	observers := make([]*LeaderObserver, 0, len(c.observers))
+	for o := range c.observers {
+		observers = append(observers, o)
+	}
 	c.mu.Unlock()
 
+	for _, o := range observers {
+		_ = o.Close()
+	}
 	closeLeaderships(leaderships)
 	given := make(chan error, len(leases))
 	for _, l := range leases {

@@ -104,7 +104,7 @@ func settingsFor(address string, tls TLS, secure credentials.TransportCredential
 	return settings
 }
 
-// daemon has three connections to one daemon: acquires may stand in line for minutes, and extends and releases must not queue behind them.
+// daemon has four connections to one daemon: acquires may stand in line for minutes, and extends and releases must not queue behind them.
 // They are opened when they are first used.
 type daemon struct {
 	address    string
@@ -118,6 +118,7 @@ type daemon struct {
 	sessions    pb.LockServiceClient
 	acquires    pb.LockServiceClient
 	others      pb.LockServiceClient // Extend, Release, Fence
+	watches     pb.AdminServiceClient
 
 	mu           sync.Mutex
 	policy       sessionPolicy
@@ -132,13 +133,18 @@ func (d *daemon) connect(settings []grpc.DialOption) *Error {
 	if !strings.HasPrefix(target, "unix:") {
 		target = "passthrough:///" + target // the dialer looks the name up at each connect
 	}
-	for _, client := range []*pb.LockServiceClient{&d.sessions, &d.acquires, &d.others} {
+	for _, use := range []func(*grpc.ClientConn){
+		func(c *grpc.ClientConn) { d.sessions = pb.NewLockServiceClient(c) },
+		func(c *grpc.ClientConn) { d.acquires = pb.NewLockServiceClient(c) },
+		func(c *grpc.ClientConn) { d.others = pb.NewLockServiceClient(c) },
+		func(c *grpc.ClientConn) { d.watches = pb.NewAdminServiceClient(c) },
+	} {
 		connection, err := grpc.NewClient(target, settings...)
 		if err != nil {
 			return invalid("servers", "`"+d.address+"`: "+err.Error())
 		}
 		d.connections = append(d.connections, connection)
-		*client = pb.NewLockServiceClient(connection)
+		use(connection)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package lockkeeper
 
 import (
+	"context"
 	"net"
 	"testing"
 	"time"
@@ -14,12 +15,31 @@ import (
 
 const fakeToken = 7
 
-// fakeDaemon opens sessions, and leaves to the test what it answers there. It knows no unary calls.
+// fakeDaemon opens sessions, watches and looks, and leaves to the test what it answers there. It knows no other calls.
 type fakeDaemon struct {
 	pb.UnimplementedLockServiceServer
+	pb.UnimplementedAdminServiceServer
 	address string
 	said    chan *pb.SessionRequest
 	answers chan *pb.SessionResponse
+	watches chan *fakeWatch
+	looks   chan *fakeLook
+}
+
+// fakeWatch is a call of WatchLocks.
+type fakeWatch struct {
+	name string
+	says chan *pb.WatchLocksResponse
+	end  chan error
+	gone <-chan struct{} // closed when the client has left
+}
+
+// fakeLook is a call of GetLock.
+type fakeLook struct {
+	name string
+	says chan *pb.GetLockResponse
+	end  chan error
+	gone <-chan struct{}
 }
 
 func startFakeDaemon(t *testing.T) *fakeDaemon {
@@ -32,9 +52,12 @@ func startFakeDaemon(t *testing.T) *fakeDaemon {
 		address: listener.Addr().String(),
 		said:    make(chan *pb.SessionRequest, 100),
 		answers: make(chan *pb.SessionResponse, 100),
+		watches: make(chan *fakeWatch, 100),
+		looks:   make(chan *fakeLook, 100),
 	}
 	server := grpc.NewServer()
 	pb.RegisterLockServiceServer(server, d)
+	pb.RegisterAdminServiceServer(server, d)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	return d
@@ -66,6 +89,39 @@ func (d *fakeDaemon) Session(stream pb.LockService_SessionServer) error {
 		d.said <- message
 	}
 }
+
+func (d *fakeDaemon) WatchLocks(request *pb.WatchLocksRequest, stream pb.AdminService_WatchLocksServer) error {
+	w := &fakeWatch{request.Name, make(chan *pb.WatchLocksResponse, 100), make(chan error, 1), stream.Context().Done()}
+	d.watches <- w
+	for {
+		select {
+		case message := <-w.says:
+			if err := stream.Send(message); err != nil {
+				return err
+			}
+		case err := <-w.end:
+			return err
+		case <-w.gone:
+			return nil
+		}
+	}
+}
+
+func (d *fakeDaemon) GetLock(ctx context.Context, request *pb.GetLockRequest) (*pb.GetLockResponse, error) {
+	l := &fakeLook{request.Name, make(chan *pb.GetLockResponse, 1), make(chan error, 1), ctx.Done()}
+	d.looks <- l
+	select {
+	case answer := <-l.says:
+		return answer, nil
+	case err := <-l.end:
+		return nil, err
+	case <-l.gone:
+		return nil, ctx.Err()
+	}
+}
+
+// tell sends events in one message.
+func (w *fakeWatch) tell(events ...*pb.LockEvent) { w.says <- &pb.WatchLocksResponse{Events: events} }
 
 func (d *fakeDaemon) next(t *testing.T) *pb.SessionRequest {
 	t.Helper()

@@ -14,9 +14,10 @@ trap 'rm -rf "$TOOLS"' EXIT
 GOBIN=$TOOLS go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.33.0
 GOBIN=$TOOLS go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.3.0
 options=()
-for proto in error_reason lock lock_service; do
-  options+=(--go_opt="Mlockkeeper/v1/$proto.proto=$PACKAGE" --go-grpc_opt="Mlockkeeper/v1/$proto.proto=$PACKAGE")
+protos=(lockkeeper/v1/{error_reason,lock,lock_service}.proto lockkeeper/admin/v1/admin_service.proto)
+for proto in "${protos[@]}"; do
+  options+=(--go_opt="M$proto=$PACKAGE" --go-grpc_opt="M$proto=$PACKAGE")
 done
 mkdir -p "$OUT"
 PATH=$TOOLS:$PATH protoc -I "$PROTO" --go_out="$OUT" --go-grpc_out="$OUT" --go_opt=module=$PACKAGE --go-grpc_opt=module=$PACKAGE \
-  "${options[@]}" "$PROTO"/lockkeeper/v1/{error_reason,lock,lock_service}.proto
+  "${options[@]}" "${protos[@]}"

@@ -149,7 +149,7 @@ func (d *driver) do(ctx context.Context, r request) (object, error) {
 	case "features":
 		return object{"features": []string{
 			"renewal", "details", "extend", "sessions", "unary", "adopt", "detach", "cancel", "events", "stop_margin",
-			"hold_at_least", "tls",
+			"hold_at_least", "tls", "observe",
 		}}, nil
 	case "create":
 		return d.create(r)
@@ -171,6 +171,11 @@ func (d *driver) do(ctx context.Context, r request) (object, error) {
 		case "fence":
 			found, err := client.Fence(ctx, r.Name, r.Token, lockkeeper.FenceOptions{RequireLive: r.RequireLive})
 			return object{"verdict": found.Verdict, "newest": found.Newest}, err
+		case "observe":
+			_, err := client.Observe(context.Background(), r.Name, lockkeeper.ObserveOptions{
+				OnChange: func(leader *lockkeeper.Leader) { d.leads(r.As, leader) },
+			})
+			return object{}, err
 		case "close":
 			return object{}, client.Close()
 		}
@@ -199,6 +204,14 @@ func (d *driver) do(ctx context.Context, r request) (object, error) {
 		return object{"name": left.Name, "leaseId": left.LeaseID, "token": left.Token, "reassertion": left.Reassertion}, err
 	}
 	return nil, fmt.Errorf("this driver cannot do %q", r.Do)
+}
+
+func (d *driver) leads(observer string, leader *lockkeeper.Leader) {
+	event := object{"event": "leader", "observer": observer, "token": 0, "owner": nil}
+	if leader != nil {
+		event["token"], event["owner"] = leader.Token, leader.Owner
+	}
+	d.say(event)
 }
 
 func told(result lockkeeper.ReleaseResult, err error) (object, error) {

@@ -4,6 +4,13 @@ package io.lockkeeper;
 import com.google.common.util.concurrent.ListenableFuture;
 import io.grpc.ConnectivityState;
 import io.grpc.ManagedChannel;
+import io.grpc.stub.AbstractStub;
+import io.grpc.stub.StreamObserver;
+import io.lockkeeper.admin.v1.AdminServiceGrpc;
+import io.lockkeeper.admin.v1.GetLockRequest;
+import io.lockkeeper.admin.v1.GetLockResponse;
+import io.lockkeeper.admin.v1.WatchLocksRequest;
+import io.lockkeeper.admin.v1.WatchLocksResponse;
 import io.lockkeeper.v1.LockServiceGrpc;
 import io.lockkeeper.v1.LockServiceGrpc.LockServiceFutureStub;
 import io.lockkeeper.v1.SessionOperation;
@@ -20,7 +27,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One daemon. It has three connections: acquires may stand in line for minutes, and extends and releases must not queue behind them. They
+ * One daemon. It has four connections: acquires may stand in line for minutes, and extends and releases must not queue behind them. They
  * are opened when they are first used. Thread-safe.
  */
 final class Daemon {
@@ -37,6 +44,7 @@ final class Daemon {
   private final ManagedChannel sessions;
   private final ManagedChannel acquires;
   private final ManagedChannel others; // Extend, Release, Fence
+  private final ManagedChannel watches;
 
   private final SessionPolicy policy = new SessionPolicy(); // guarded by this, as all below
   private final List<Session> links = new ArrayList<>(); // all that have not ended
@@ -53,6 +61,7 @@ final class Daemon {
     sessions = channels.open(address);
     acquires = channels.open(address);
     others = channels.open(address);
+    watches = channels.open(address);
   }
 
   /** Starts the operation, in a session or by a unary call. */
@@ -141,8 +150,10 @@ final class Daemon {
 
   private LockServiceFutureStub stub(ManagedChannel channel, long timeout) {
     connectNow(channel);
-    final LockServiceFutureStub stub =
-        LockServiceGrpc.newFutureStub(channel).withDeadlineAfter(timeout, TimeUnit.NANOSECONDS);
+    return withToken(LockServiceGrpc.newFutureStub(channel).withDeadlineAfter(timeout, TimeUnit.NANOSECONDS));
+  }
+
+  private <S extends AbstractStub<S>> S withToken(S stub) {
     return token == null ? stub : stub.withCallCredentials(token);
   }
 
@@ -195,8 +206,23 @@ final class Daemon {
 
   void beginSession(Session session) {
     connectNow(sessions);
-    final LockServiceGrpc.LockServiceStub stub = LockServiceGrpc.newStub(sessions);
-    (token == null ? stub : stub.withCallCredentials(token)).session(session);
+    withToken(LockServiceGrpc.newStub(sessions)).session(session);
+  }
+
+  String address() {
+    return address;
+  }
+
+  /** Hears of one lock until the context of the call ends. */
+  void watch(String name, StreamObserver<WatchLocksResponse> events) {
+    connectNow(watches);
+    withToken(AdminServiceGrpc.newStub(watches)).watchLocks(WatchLocksRequest.newBuilder().setName(name).build(), events);
+  }
+
+  /** Looks at one lock. */
+  void look(String name, long timeout, StreamObserver<GetLockResponse> answer) {
+    withToken(AdminServiceGrpc.newStub(watches)).withDeadlineAfter(timeout, TimeUnit.NANOSECONDS)
+        .getLock(GetLockRequest.newBuilder().setName(name).build(), answer);
   }
 
   void onDraining() {
@@ -235,6 +261,6 @@ final class Daemon {
         session.breakOff();
       }
     }
-    for (ManagedChannel channel : List.of(sessions, acquires, others)) channel.shutdownNow();
+    for (ManagedChannel channel : List.of(sessions, acquires, others, watches)) channel.shutdownNow();
   }
 }

@@ -47,6 +47,7 @@ public final class LockClient implements AutoCloseable {
   private final Set<Lease> leases = new HashSet<>(); // guarded by this, as all below
   private final Set<CompletableFuture<ReleaseOutcome>> releases = new HashSet<>();
   private final Set<Leadership> leaderships = new HashSet<>();
+  private final Set<LeaderObserver> observers = new HashSet<>();
   private boolean closed;
 
   private LockClient(ClientOptions options) {
@@ -159,6 +160,21 @@ public final class LockClient implements AutoCloseable {
     return leadership;
   }
 
+  /**
+   * Tells who holds the lock, to a program that does not campaign for it, and returns at once; ends when the observer or the client is closed.
+   * Needs the right `inspect` on the name.
+   */
+  public LeaderObserver observe(String name, LeaderListener listener) {
+    if (name.isEmpty()) throw LockException.invalid("name", "must not be empty"); // a watch would hear of all locks
+    final LeaderObserver observer = new LeaderObserver(this, name, listener);
+    synchronized (this) {
+      checkOpen();
+      observers.add(observer);
+    }
+    observer.begin();
+    return observer;
+  }
+
   /** Takes over a live lease that another client detached: extends it, and renews it from now on. */
   public Lease adopt(String name, String leaseId, AdoptOptions how) throws InterruptedException {
     if (how.stopMargin.isNegative()) throw LockException.invalid("stop_margin", "must not be negative");
@@ -196,17 +212,20 @@ public final class LockClient implements AutoCloseable {
     return Fenced.of(runUntilAnswered(() -> new Operation(request)).get().getFence());
   }
 
-  /** Ends campaigns, releases all leases and ends the connections. Takes about the release timeout at most. */
+  /** Ends campaigns and observers, releases all leases and ends the connections. Takes about the release timeout at most. */
   @Override
   public void close() {
     final List<Leadership> candidates;
+    final List<LeaderObserver> watchers;
     final List<Lease> all;
     synchronized (this) {
       if (closed) return;
       closed = true;
       candidates = List.copyOf(leaderships);
+      watchers = List.copyOf(observers);
       all = List.copyOf(leases);
     }
+    watchers.forEach(LeaderObserver::close);
     Leadership.closeAll(candidates);
     for (Lease lease : all) lease.startRelease();
     final CompletableFuture<?>[] pending;
@@ -234,6 +253,10 @@ public final class LockClient implements AutoCloseable {
 
   synchronized void forget(Leadership leadership) {
     leaderships.remove(leadership);
+  }
+
+  synchronized void forget(LeaderObserver observer) {
+    observers.remove(observer);
   }
 
   /** Retries until there is an answer, or `giveUpAt` has passed. */

@@ -3,11 +3,18 @@ package io.lockkeeper;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.grpc.Grpc;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.Server;
+import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
+import io.lockkeeper.admin.v1.AdminServiceGrpc;
+import io.lockkeeper.admin.v1.GetLockRequest;
+import io.lockkeeper.admin.v1.GetLockResponse;
+import io.lockkeeper.admin.v1.WatchLocksRequest;
+import io.lockkeeper.admin.v1.WatchLocksResponse;
 import io.lockkeeper.v1.ExtendResponse;
 import io.lockkeeper.v1.LockServiceGrpc;
 import io.lockkeeper.v1.SessionOpened;
@@ -19,20 +26,65 @@ import io.lockkeeper.v1.SessionResults;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Opens a session, and leaves to the test what it answers there. It knows no unary calls. */
+/** Opens sessions, watches and looks, and leaves to the test what it answers there. It knows no other calls. */
 final class FakeDaemon extends LockServiceGrpc.LockServiceImplBase implements AutoCloseable {
   static final String LEASE_ID = "0123456789abcdef0123456789abcdef";
   static final long TOKEN = 7;
 
+  /** A call of WatchLocks or GetLock. */
+  static final class Call<T> {
+    final String name;
+    private final ServerCallStreamObserver<T> stream;
+    private final CountDownLatch gone = new CountDownLatch(1);
+
+    Call(String name, StreamObserver<T> stream) {
+      this.name = name;
+      this.stream = (ServerCallStreamObserver<T>) stream;
+      this.stream.setOnCancelHandler(gone::countDown);
+    }
+
+    void say(T message) {
+      stream.onNext(message);
+    }
+
+    void end() {
+      stream.onCompleted();
+    }
+
+    void fail(Throwable error) {
+      stream.onError(error);
+    }
+
+    void expectGone() throws InterruptedException {
+      assertTrue(gone.await(20, TimeUnit.SECONDS), "the call is not cancelled");
+    }
+  }
+
+  private final class Admin extends AdminServiceGrpc.AdminServiceImplBase {
+    @Override
+    public void watchLocks(WatchLocksRequest request, StreamObserver<WatchLocksResponse> stream) {
+      watches.add(new Call<>(request.getName(), stream));
+    }
+
+    @Override
+    public void getLock(GetLockRequest request, StreamObserver<GetLockResponse> stream) {
+      looks.add(new Call<>(request.getName(), stream));
+    }
+  }
+
   private final Server server;
+  final BlockingQueue<Call<WatchLocksResponse>> watches = new LinkedBlockingQueue<>();
+  final BlockingQueue<Call<GetLockResponse>> looks = new LinkedBlockingQueue<>();
   private final BlockingQueue<SessionRequest> said = new LinkedBlockingQueue<>();
   private volatile StreamObserver<SessionResponse> answers;
 
   FakeDaemon() throws IOException {
-    server = Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create()).addService(this).build().start();
+    server =
+        Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create()).addService(this).addService(new Admin()).build().start();
   }
 
   String address() {

@@ -2,11 +2,13 @@
 package io.lockkeeper.conformance;
 
 import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
 import io.lockkeeper.AcquireOptions;
 import io.lockkeeper.AdoptOptions;
 import io.lockkeeper.ClientOptions;
 import io.lockkeeper.DetachedLease;
 import io.lockkeeper.Fenced;
+import io.lockkeeper.Leader;
 import io.lockkeeper.Lease;
 import io.lockkeeper.LockClient;
 import io.lockkeeper.LockException;
@@ -18,8 +20,10 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Lets tests/conformance drive the Java client: JSON lines on stdin and stdout, as tests/conformance/README.md says. */
@@ -56,7 +60,7 @@ public final class Driver {
   }
 
   private static final Map<String, Object> NOTHING = Map.of();
-  private static final Gson GSON = new Gson();
+  private static final Gson GSON = new GsonBuilder().serializeNulls().create();
 
   private final Map<String, LockClient> clients = new ConcurrentHashMap<>();
   private final Map<String, Lease> leases = new ConcurrentHashMap<>();
@@ -106,7 +110,7 @@ public final class Driver {
             "features",
             List.of(
                 "renewal", "details", "extend", "sessions", "unary", "adopt", "detach", "cancel", "events", "stop_margin", "hold_at_least",
-                "tls"));
+                "tls", "observe"));
       case "create":
         create(request);
         return NOTHING;
@@ -125,12 +129,22 @@ public final class Driver {
       case "fence":
         final Fenced found = clients.get(request.client).fence(request.name, request.token, request.requireLive);
         return Map.of("verdict", found.verdict().name(), "newest", found.newestToken());
+      case "observe":
+        clients.get(request.client).observe(request.name, leader -> leads(request, leader));
+        return NOTHING;
       case "close":
         clients.get(request.client).close();
         return NOTHING;
       default:
         return onLease(request, leases.get(request.lease));
     }
+  }
+
+  private static void leads(Request request, Optional<Leader> leader) {
+    final Map<String, Object> event = new HashMap<>(Map.of("event", "leader", "observer", String.valueOf(request.as)));
+    event.put("token", leader.map(Leader::fencingToken).orElse(0L));
+    event.put("owner", leader.map(Leader::owner).orElse(null));
+    say(event);
   }
 
   private Map<String, Object> onLease(Request request, Lease lease) throws InterruptedException {

@@ -10,6 +10,13 @@ import io.lockkeeper.AcquireOptions;
 import io.lockkeeper.ClientOptions;
 import io.lockkeeper.Lease;
 import io.lockkeeper.LockClient;
+import io.lockkeeper.admin.v1.AdminServiceGrpc;
+import io.lockkeeper.admin.v1.GetLockRequest;
+import io.lockkeeper.admin.v1.GetLockResponse;
+import io.lockkeeper.admin.v1.LockEvent;
+import io.lockkeeper.admin.v1.LockEventKind;
+import io.lockkeeper.admin.v1.WatchLocksRequest;
+import io.lockkeeper.admin.v1.WatchLocksResponse;
 import io.lockkeeper.v1.AcquireRequest;
 import io.lockkeeper.v1.AcquireResponse;
 import io.lockkeeper.v1.ExtendRequest;
@@ -27,6 +34,8 @@ import io.lockkeeper.v1.SessionResults;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Has the JVM load what a client needs, by one with a server in this process. On a loaded machine the first calls of a new JVM take longer
@@ -110,18 +119,37 @@ final class WarmUp {
     }
   }
 
+  /** Nobody leads. */
+  private static final class Admin extends AdminServiceGrpc.AdminServiceImplBase {
+    @Override
+    public void watchLocks(WatchLocksRequest request, StreamObserver<WatchLocksResponse> to) {
+      to.onNext(
+          WatchLocksResponse.newBuilder()
+              .addEvents(LockEvent.newBuilder().setKind(LockEventKind.LOCK_EVENT_KIND_STARTED)).build());
+    }
+
+    @Override
+    public void getLock(GetLockRequest request, StreamObserver<GetLockResponse> to) {
+      Service.answer(to, GetLockResponse.getDefaultInstance());
+    }
+  }
+
   private WarmUp() {}
 
   static void run() throws IOException, InterruptedException {
     final Server server =
-        Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create()).directExecutor().addService(new Service()).build().start();
+        Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create())
+            .directExecutor().addService(new Service()).addService(new Admin()).build().start();
     for (boolean sessions : new boolean[] {true, false}) {
       try (LockClient client =
           LockClient.create(ClientOptions.defaults().servers("127.0.0.1:" + server.getPort()).sessions(sessions))) {
+        final CountDownLatch told = new CountDownLatch(1);
+        client.observe("warm", leader -> told.countDown());
         final List<Lease> leases = new ArrayList<>();
         for (int i = 0; i < 5; ++i) leases.add(client.acquireOrThrow("warm/" + i, AcquireOptions.defaults()));
         leases.get(0).extend(java.time.Duration.ofSeconds(1));
         leases.get(1).release();
+        told.await(10, TimeUnit.SECONDS);
       } catch (io.lockkeeper.LockException tooSlow) {
         System.err.println("warm-up: " + tooSlow.getMessage()); // the machine is loaded; what had to be loaded is
       }

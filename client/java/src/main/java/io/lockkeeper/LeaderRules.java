@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.lockkeeper;
+
+import io.lockkeeper.admin.v1.GetLockResponse;
+import io.lockkeeper.admin.v1.Lock;
+import io.lockkeeper.admin.v1.LockEvent;
+import io.lockkeeper.admin.v1.LockState;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The rules of "Observing a leader" in client/README.md: events and the answers of looks go in, and come out as who leads and when to look.
+ * Pure: they take the time as an argument. Not thread-safe.
+ */
+final class LeaderRules {
+  static final long LOOK_EVERY = 10 * Ticks.SECOND;
+  static final long NEVER = Long.MAX_VALUE;
+
+  private boolean known; // whether anybody leads
+  private @Nullable Leader leader; // null: nobody
+  private long token; // the highest that was seen
+  private boolean ended; // the end of its lease was seen
+
+  private long lookAt = NEVER;
+  private boolean looking; // a look is in flight
+  private boolean passed; // an event has overtaken it
+
+  /** Null: nobody leads, or it is not known yet. */
+  @Nullable Leader leader() {
+    return leader;
+  }
+
+  /** When to look next. */
+  long lookAt() {
+    return lookAt;
+  }
+
+  /** A stream is opened. What was seen before stays true. */
+  void begin() {
+    looking = false;
+    lookAt = NEVER; // it looks once the stream has started
+  }
+
+  boolean mustLook(long now) {
+    return !looking && lookAt <= now;
+  }
+
+  /** A look is sent. */
+  void look(long now) {
+    looking = true;
+    passed = false;
+    lookAt = now + LOOK_EVERY;
+  }
+
+  /** Takes an event of the stream. Returns whether what it says of the leader is new. */
+  boolean event(long now, LockEvent event) {
+    switch (event.getKind()) {
+      case LOCK_EVENT_KIND_STARTED, LOCK_EVENT_KIND_GAP, LOCK_EVENT_KIND_QUARANTINE_ENDED -> {
+        return lookNow(now);
+      }
+      case LOCK_EVENT_KIND_QUARANTINE_BEGAN, LOCK_EVENT_KIND_WAITING, LOCK_EVENT_KIND_LEFT -> {
+        return false;
+      }
+      default -> {}
+    }
+    final long its = event.getFencingToken();
+    if (its <= 0) return lookNow(now); // of which lease is not known
+    if (its < token) return false;
+    final boolean higher = its > token;
+    return switch (event.getKind()) {
+      case LOCK_EVENT_KIND_GRANTED -> (higher || !ended) && granted(new Leader(its, event.getOwner(), event.getPrincipal()));
+      case LOCK_EVENT_KIND_OFFERED -> higher && offered(its);
+      case LOCK_EVENT_KIND_RELEASED, LOCK_EVENT_KIND_EXPIRED, LOCK_EVENT_KIND_TAKEN_BACK, LOCK_EVENT_KIND_FORCED -> over(its);
+      case LOCK_EVENT_KIND_EXTENDED -> higher && extended(now, its);
+      default -> lookNow(now); // the token of a LOST counts for nothing: any client can have made it up
+    };
+  }
+
+  private boolean lookNow(long now) {
+    lookAt = now;
+    return false;
+  }
+
+  private boolean granted(Leader who) {
+    raise(who.fencingToken());
+    final boolean isNew = leads(who);
+    passed |= isNew; // a look may have seen its offer
+    return isNew;
+  }
+
+  private boolean offered(long its) {
+    raise(its);
+    return leads(null);
+  }
+
+  private boolean over(long its) {
+    raise(its);
+    passed |= !ended;
+    ended = true;
+    return leads(null);
+  }
+
+  private boolean extended(long now, long its) {
+    raise(its);
+    return lookNow(now);
+  }
+
+  private void raise(long seen) {
+    if (seen <= token) return;
+    token = seen;
+    ended = false;
+    passed = true;
+  }
+
+  /** Takes the answer of the look in flight. Returns whether what it says of the leader is new. */
+  boolean looked(long now, GetLockResponse said) {
+    looking = false;
+    if (passed) return lookNow(now);
+    final Lock lock = said.getLock();
+    final long its = lock.getFencingToken();
+    final boolean held = lock.getState() == LockState.LOCK_STATE_HELD;
+    if (held && its < token) return false; // the daemon reads from a store that is behind
+    raise(its);
+    if (held) {
+      ended = false;
+      return leads(new Leader(its, lock.getOwner(), lock.getPrincipal()));
+    }
+    if (said.hasQuarantineLeft()) {
+      lookAt = Math.min(lookAt, now + Math.max(Ticks.BACKOFF_FIRST, Protos.nanos(said.getQuarantineLeft())));
+      return false;
+    }
+    if (lock.getState() == LockState.LOCK_STATE_UNPROVEN) return false; // the end of the quarantine is told
+    if (lock.getState() != LockState.LOCK_STATE_OFFERED || its < token) ended = true;
+    return leads(null);
+  }
+
+  /** Returns whether it is new. An event need not know the owner and the principal; they are the same for the whole term. */
+  private boolean leads(@Nullable Leader who) {
+    final Leader before = leader;
+    Leader now = who;
+    if (now != null && before != null && now.fencingToken() == before.fencingToken()) {
+      now =
+          new Leader(
+              now.fencingToken(), now.owner().isEmpty() ? before.owner() : now.owner(),
+              now.principal().isEmpty() ? before.principal() : now.principal());
+    }
+    if (known && Objects.equals(now, before)) return false;
+    known = true;
+    leader = now;
+    return true;
+  }
+}
