@@ -72,9 +72,13 @@ func (r *leaderRules) event(now instant, e *pb.LockEvent) bool {
 			return false
 		}
 		r.raise(token)
-		isNew := r.leads(&Leader{Token: token, Owner: e.Owner, Principal: e.Principal})
-		r.passed = r.passed || isNew // a look may have seen its offer
-		return isNew
+		if r.isLeading(token) {
+			return false
+		}
+		r.passed = true    // a look may have seen its offer
+		if e.Owner != "" { // else its daemon has not seen the acquire: the store knows
+			return r.leads(&Leader{Token: token, Owner: e.Owner, Principal: e.Principal})
+		}
 	case e.Kind == pb.LockEventKind_LOCK_EVENT_KIND_OFFERED:
 		r.raise(token)
 		return higher && r.leads(nil)
@@ -85,7 +89,7 @@ func (r *leaderRules) event(now instant, e *pb.LockEvent) bool {
 		r.ended = true
 		return r.leads(nil)
 	case e.Kind == pb.LockEventKind_LOCK_EVENT_KIND_EXTENDED:
-		if !higher {
+		if r.isLeading(token) {
 			return false
 		}
 		r.raise(token)
@@ -93,6 +97,8 @@ func (r *leaderRules) event(now instant, e *pb.LockEvent) bool {
 	r.lookAt = now
 	return false
 }
+
+func (r *leaderRules) isLeading(token int64) bool { return r.leader != nil && r.leader.Token == token }
 
 // raise takes a token that is not lower than those before. That of a LOST is never one: any client can have made it up.
 func (r *leaderRules) raise(token int64) {
@@ -133,18 +139,9 @@ func (r *leaderRules) looked(now instant, said *pb.GetLockResponse) bool {
 	return r.leads(nil)
 }
 
-// leads takes who leads. True: that is new. An event need not know the owner and the principal; they are the same for the whole term.
+// leads takes who leads. True: that is new.
 func (r *leaderRules) leads(who *Leader) bool {
-	before := r.leader
-	if who != nil && before != nil && who.Token == before.Token {
-		if who.Owner == "" {
-			who.Owner = before.Owner
-		}
-		if who.Principal == "" {
-			who.Principal = before.Principal
-		}
-	}
-	same := who == before || who != nil && before != nil && *who == *before
+	same := who == nil && r.leader == nil || who != nil && r.isLeading(who.Token)
 	if r.known && same {
 		return false
 	}

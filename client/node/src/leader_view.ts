@@ -29,7 +29,7 @@ export class LeaderView {
   isKnown = false;
   #token = 0;  // The newest that an event or a look has told.
   #hasEnded = false;  // Its lease.
-  #news = 0;  // How often an event has raised the token, or ended its lease.
+  #news = 0;  // How often an event has changed what is known.
   #newsAtLook = 0;
   #hasChanged = false;
 
@@ -49,7 +49,9 @@ export class LeaderView {
       if (!this.#hasEnded) ++this.#news;
       this.#hasEnded = true;
       this.#know(null);
-    } else if (kind === 'GRANTED' && !this.#hasEnded) {
+    } else if (kind === 'GRANTED' && !this.#hasEnded && token !== termOf(this.leader)) {
+      ++this.#news;  // A look may have seen its offer.
+      if (about.owner === '') return true;  // Its daemon has not seen the acquire; the store knows.
       this.#know(about);
     }
     return kind === 'EXTENDED' && token !== termOf(this.leader);

@@ -32,7 +32,7 @@ class LeaderView:
         self.is_known = False  # Whether that nobody leads is known, too.
         self._token = 0
         self._has_ended = False  # The lease of this token.
-        self._news = 0  # How often an event has raised the token, or ended its lease.
+        self._news = 0  # How often an event has changed what is known.
         self._news_at_look = 0
         self._has_changed = False
 
@@ -56,7 +56,10 @@ class LeaderView:
                 self._has_ended = True
                 self._news += 1
             self._know(None)
-        elif kind == "GRANTED" and not self._has_ended:
+        elif kind == "GRANTED" and not self._has_ended and not self._leads(token):
+            self._news += 1  # A look may have seen its offer.
+            if about.owner == "":
+                return True  # Its daemon has not seen the acquire; the store knows.
             self._know(about)
         return kind == "EXTENDED" and not self._leads(token)
 

@@ -5,7 +5,6 @@ import io.lockkeeper.admin.v1.GetLockResponse;
 import io.lockkeeper.admin.v1.Lock;
 import io.lockkeeper.admin.v1.LockEvent;
 import io.lockkeeper.admin.v1.LockState;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -68,10 +67,10 @@ final class LeaderRules {
     if (its < token) return false;
     final boolean higher = its > token;
     return switch (event.getKind()) {
-      case LOCK_EVENT_KIND_GRANTED -> (higher || !ended) && granted(new Leader(its, event.getOwner(), event.getPrincipal()));
+      case LOCK_EVENT_KIND_GRANTED -> (higher || !ended) && granted(now, new Leader(its, event.getOwner(), event.getPrincipal()));
       case LOCK_EVENT_KIND_OFFERED -> higher && offered(its);
       case LOCK_EVENT_KIND_RELEASED, LOCK_EVENT_KIND_EXPIRED, LOCK_EVENT_KIND_TAKEN_BACK, LOCK_EVENT_KIND_FORCED -> over(its);
-      case LOCK_EVENT_KIND_EXTENDED -> higher && extended(now, its);
+      case LOCK_EVENT_KIND_EXTENDED -> !isLeading(its) && extended(now, its);
       default -> lookNow(now); // the token of a LOST counts for nothing: any client can have made it up
     };
   }
@@ -81,11 +80,16 @@ final class LeaderRules {
     return false;
   }
 
-  private boolean granted(Leader who) {
+  private boolean isLeading(long its) {
+    return leader != null && leader.fencingToken() == its;
+  }
+
+  private boolean granted(long now, Leader who) {
     raise(who.fencingToken());
-    final boolean isNew = leads(who);
-    passed |= isNew; // a look may have seen its offer
-    return isNew;
+    if (isLeading(who.fencingToken())) return false;
+    passed = true; // a look may have seen its offer
+    // Without an owner its daemon has not seen the acquire: the store knows.
+    return who.owner().isEmpty() ? lookNow(now) : leads(who);
   }
 
   private boolean offered(long its) {
@@ -134,19 +138,11 @@ final class LeaderRules {
     return leads(null);
   }
 
-  /** Returns whether it is new. An event need not know the owner and the principal; they are the same for the whole term. */
+  /** Returns whether it is new. */
   private boolean leads(@Nullable Leader who) {
-    final Leader before = leader;
-    Leader now = who;
-    if (now != null && before != null && now.fencingToken() == before.fencingToken()) {
-      now =
-          new Leader(
-              now.fencingToken(), now.owner().isEmpty() ? before.owner() : now.owner(),
-              now.principal().isEmpty() ? before.principal() : now.principal());
-    }
-    if (known && Objects.equals(now, before)) return false;
+    if (known && (who == null ? leader == null : isLeading(who.fencingToken()))) return false;
     known = true;
-    leader = now;
+    leader = who;
     return true;
   }
 }
