@@ -245,3 +245,25 @@ test('a holder that is not proved is not known, and one that is held in a quaran
   assert.equal(look('HELD', 5, 1_000), LOOK_EVERY);
   told(5);
 });
+
+test('a grant without an owner is looked up', () => {
+  const { view, look, lead, told, leads } = observe();
+  const nameless = { fencingToken: 6, owner: '', principal: '' };
+  lead(5);
+  assert.equal(view.onEvent('GRANTED', nameless), true);
+  leads(5);
+  look('HELD', 6);
+  told(6);
+  assert.equal(view.onEvent('GRANTED', nameless), false);
+});
+
+test('a grant overtakes a look at its offer', () => {
+  const { view, event, lead, told } = observe();
+  lead(5);
+  event('OFFERED', 6);
+  told(null);
+  view.lookSent();
+  event('GRANTED', 6);
+  assert.equal(view.onLook('OFFERED', lease(6), null), 0);
+  told(6);
+});

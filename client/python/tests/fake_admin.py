@@ -30,7 +30,7 @@ class Watch:
         message = messages.WatchLocksResponse()
         for kind, token, *owner in events:
             event = message.events.add(kind=f"LOCK_EVENT_KIND_{kind}", fencing_token=token)
-            event.owner = "".join(owner)
+            event.owner = owner[0] if owner else "somebody"
         self.out.put(message)
 
     def start(self):

@@ -79,6 +79,23 @@ class LeaderViewTest(unittest.TestCase):
         self.event("GRANTED", 6)
         self.assert_told(6)
 
+    def test_a_grant_without_an_owner_is_looked_up(self):
+        self.lead(5)
+        self.assertTrue(self.view.on_event("GRANTED", Leader(6, "", "")))
+        self.assert_leads(5)
+        self.look("HELD", 6)
+        self.assert_told(6)
+        self.assertFalse(self.view.on_event("GRANTED", Leader(6, "", "")))
+
+    def test_a_grant_overtakes_a_look_at_its_offer(self):
+        self.lead(5)
+        self.event("OFFERED", 6)
+        self.assert_told(None)
+        self.view.look_sent()
+        self.event("GRANTED", 6)
+        self.assertEqual(self.view.on_look("OFFERED", lease(6), None), 0)
+        self.assert_told(6)
+
     def test_an_offer_has_no_leader_until_it_is_granted(self):
         self.lead(5)
         self.assertFalse(self.event("OFFERED", 6))

@@ -53,7 +53,7 @@ class Watch {
 
   /** Events as [kind, token, owner]. */
   tell(...events) {
-    return this.call.write({ events: events.map(([kind, fencingToken = 0, owner = '']) => ({ kind: KINDS[`LOCK_EVENT_KIND_${kind}`], fencingToken, owner })) });
+    return this.call.write({ events: events.map(([kind, fencingToken = 0, owner = 'somebody']) => ({ kind: KINDS[`LOCK_EVENT_KIND_${kind}`], fencingToken, owner })) });
   }
 
   start() {
