@@ -73,21 +73,21 @@ test('a certificate proves who the program is', async () => {
   await (await client.acquire('report/daily')).release();
   await assert.rejects(client.acquire('ci/deploy'), { reason: 'PERMISSION_DENIED' });
   await client.close();
-  const nobody = new Client({ address, tls: tls(), callTimeout: 300 });
+  const nobody = new Client({ address, tls: tls(), callTimeout: 2_000 });
   await assert.rejects(nobody.acquire('report/daily'), { code: 'UNAVAILABLE' });
   await nobody.close();
 });
 
 test('a daemon that another CA signed, or with another name, gets nothing', async () => {
   for (const wrong of [{ caFile: file('other.pem') }, { serverName: 'elsewhere.example' }]) {
-    const client = new Client({ address: daemon.address, tls: { ...tls(), ...wrong }, callTimeout: 300 });
+    const client = new Client({ address: daemon.address, tls: { ...tls(), ...wrong }, callTimeout: 2_000 });
     await assert.rejects(client.acquire('ci/deploy'), { code: 'UNAVAILABLE' });
     await client.close();
   }
 });
 
 test('there is no way back to a connection without TLS', async () => {
-  const client = new Client({ address: daemon.address, callTimeout: 300 });
+  const client = new Client({ address: daemon.address, callTimeout: 2_000 });
   await assert.rejects(client.acquire('ci/deploy'), { code: 'UNAVAILABLE' });
   await client.close();
 });
