@@ -69,6 +69,7 @@ struct Grammar {
   void AddTls();
   void AddLeaseCommands();
   void AddLookCommands();
+  void AddOperatorCommands();
   void AddAccessCommands();
   void AddRun();
   void AddCompletion();
@@ -133,6 +134,7 @@ Grammar::Grammar(const std::string& version) {
   app.add_flag("--quiet", service.quiet, "print nothing while waiting and retrying");
   AddLeaseCommands();
   AddLookCommands();
+  AddOperatorCommands();
   AddAccessCommands();
   AddRun();
   AddCompletion();
@@ -259,8 +261,11 @@ void Grammar::AddLookCommands() {
                watch.count = count;
              })
       ->type_name("N");
+}
 
-  command = AddCommand("force-release", "end the lease of somebody else; leaves an audit record");
+void Grammar::AddOperatorCommands() {
+  CLI::App* command =
+      AddCommand("force-release", "end the lease of somebody else; leaves an audit record");
   AddName(*command, force_release.name);
   command->add_option("--reason", force_release.reason, "why, for the audit record")
       ->required()

@@ -43,6 +43,12 @@ class HistoryContract : public RedisContract {
     return NodeTime{time.micros - (time.micros - token.value) % 1'000};
   }
 
+  static std::string Repeat(const std::string& text, size_t times) {
+    std::string repeated;
+    for (size_t i = 0; i < times; ++i) repeated += text;
+    return repeated;
+  }
+
   std::vector<FormerLease> History() { return Get("a").history; }
 };
 
@@ -146,19 +152,16 @@ TEST_P(HistoryContract, LatestHoldersAreKeptAndTheRecordStaysBounded) {
 TEST_P(HistoryContract, WhateverTheOwnerSaysNothingElseChanges) {
   Random random(7);
   for (uint64_t i = 1; i <= 200; ++i) {
-    static const std::vector<std::string> kOwners = {
-        " :1795262921",
-        std::string(48, ':'),
-        std::string(48, ' '),
-        "0000000001 0000000001 0000000001",
-        "\xF0\x9F\x94\x92\xF0\x9F\x94\x92\xF0\x9F\x94\x92\xF0\x9F\x94\x92\xF0\x9F\x94\x92\xF0\x9F"
-        "\x94"
-        "\x92\xF0\x9F\x94\x92\xF0\x9F\x94\x92\xF0\x9F\x94\x92\xF0\x9F\x94\x92\xF0\x9F\x94\x92 ",
-        "R1795262921617788",
-        "1;",
-        "",
-        std::string(Id(i).digits())};
-    const std::string& owner = random.Pick(kOwners);
+    const std::vector<std::string> owners = {" :1795262921",
+                                             std::string(48, ':'),
+                                             std::string(48, ' '),
+                                             "0000000001 0000000001 0000000001",
+                                             Repeat("\xF0\x9F\x94\x92", 10) + " ",
+                                             "R1795262921617788",
+                                             "1;",
+                                             "",
+                                             std::string(Id(i).digits())};
+    const std::string& owner = random.Pick(owners);
     const LeaseId id = Id(i);
     GrantTo(owner, id);
     if (i > 1) {

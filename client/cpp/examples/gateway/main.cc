@@ -13,10 +13,11 @@ namespace {
 // know here is always a little late.
 void Route(const std::optional<lockkeeper::Leader>& leader) {
   if (leader) {
-    std::cout << "routes to " << leader->owner << ", term " << leader->fencing_token << std::endl;
+    std::cout << "routes to " << leader->owner << ", term " << leader->fencing_token << "\n";
   } else {
-    std::cout << "nobody leads" << std::endl;
+    std::cout << "nobody leads\n";
   }
+  std::cout.flush();
 }
 
 }  // namespace
