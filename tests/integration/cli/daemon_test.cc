@@ -3,7 +3,7 @@
 // Every command against a real daemon, as text and as JSON, with its exit code. What a daemon can
 // hardly be brought to answer is in lock_commands_test.cc.
 #include <gmock/gmock.h>
-#include <signal.h>
+#include <csignal>
 
 #include "integration/cli/daemon_fixture.h"
 
