@@ -42,10 +42,9 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
      "A free lock is shown for a while after it was held. Use is-held in scripts."},
     {"history",
      "The last three to eight leases that have ended, the newest first, as long as the lock's "
-     "record is "
-     "kept:\na minute after the last one. Released within 100 ms: left out. Exit codes: 0 shown, "
-     "69 unavailable, 76 there is no record of the "
-     "lock."},
+     "record is kept:\n"
+     "a minute after the last one. Released within 100 ms: left out.\n"
+     "Exit codes: 0 shown, 69 unavailable, 76 there is no record of the lock."},
     {"is-held", "Exit codes: 0 held, 69 unavailable, 76 not held."},
     {"list", "Exit codes: 0 listed, 69 unavailable."},
     {"who", "Exit codes: 0 shown, 69 unavailable."},

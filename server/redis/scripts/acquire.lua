@@ -272,7 +272,7 @@ return each({{115, 124}, 0, 0}, 4, function(key, at, line)
       local how, list = retire(record)
       previous, voids = how, list
     else
-      voids = short_rest(record, voids_from)
+      voids = rest_of(record, voids_from)
     end
     last_token = token_of(record)
   end

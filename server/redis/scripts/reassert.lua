@@ -70,7 +70,7 @@ return each({41, 16, 8, 8, 16, 16, 16, 0, 0}, 4, function(key, at, line)
   if lease_end <= now then return 3 end
   local text, voids = principal .. '\n\n\n', ''
   if record then
-    voids = is_short(record) and short_rest(record, voids_at(record)) or sub(record, voids_at(record))
+    voids = rest_of(record, voids_at(record))
     if lease_id_of(record) == sub(who, 1, 32) and principal_is(record, principal) then
       text = three_lines(sub(record, TEXT_AT, voids_at(record) - 1))
       if is_current(record) then lease_end = max(lease_end, lease_end_of(record)) end

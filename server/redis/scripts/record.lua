@@ -4,9 +4,9 @@
 -- each script; it is no script of its own. docs/reference/record.md shows a record and its columns.
 --
 -- A record is a string: a header of fixed columns, then principal, owner and labels, a line each,
--- then the void list, then the former holders. Points in time are microseconds of this node's clock, durations milliseconds.
--- Of a lock without a lease or an offer only the first columns are kept: format 2, below. The build makes
--- the columns of C++ of this list (`column::kToken`), counted from 1.
+-- then the void list, then the former holders. Points in time are microseconds of this node's clock,
+-- durations milliseconds. Of a lock without a lease or an offer only the first columns are kept: format 2,
+-- below. The build makes the columns of C++ of this list (`column::kToken`), counted from 1.
 --
 --     1 format     3 state      5 previous   7 line         9- 14 waiters    16- 31 token
 --    33- 48 lease end          50- 65 closed until         67- 82 acquired   84- 99 max_hold end
@@ -228,11 +228,11 @@ local function add_void(record, at, entry, former)
   return voids .. sub(record, oldest) .. (former or '')
 end
 
--- The void list and the former holders of a record of format 2 that begin at `at`, for the next lease.
-local function short_rest(record, at)
+-- The void list and the former holders of `record`, which begin at `at`, for the next lease: its token will not
+-- be that of a former holder who has none of its own.
+local function rest_of(record, at)
   local first = find(record, '\n', at, true)
-  local letter = first and sub(record, first + 1, first + 1)
-  if not first or letter > '9' then return sub(record, at) end
+  if not first or sub(record, first + 1, first + 1) > '9' then return sub(record, at) end
   return sub(record, at, first) .. 'R' .. sub(record, 16, 31) .. sub(record, first + 1)
 end
 
@@ -310,8 +310,7 @@ local function quarantine_end() return tonumber(expected_quarantine_end()) or 0 
 local function retire(record)
   local state, at = state_of(record), voids_at(record)
   local previous = previous_of(record)
-  if is_short(record) then return previous, short_rest(record, at) end
-  if state == 'O' then return previous, sub(record, at) end
+  if is_short(record) or state == 'O' then return previous, rest_of(record, at) end
   local how = state == 'H' and 'X' or state
   if how ~= 'R' then previous = 'X' end
   local former = former_holder(record, how, lease_end_of(record))
