@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A record lives as long as its line, however short the retention: without it the lock would be
-// granted past those who stand in line.
+// granted past those who stand in line. And a line that was lost, and comes back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "redis/format/lock_record.h"
@@ -32,8 +34,10 @@ class LineRetentionTest : public testing::TestWithParam<std::string> {
     return servers_.Run({call.begin(), call.end()});
   }
 
-  int64_t Acquire(uint64_t id, size_t keys, int waiters_max) {
-    const Strings arguments = AcquireArguments(ScriptAcquire(ScriptId(id)), waiters_max);
+  int64_t Acquire(uint64_t id, size_t keys, int waiters_max, int32_t attempt = 1) {
+    core::AcquireRequest request = ScriptAcquire(ScriptId(id));
+    request.attempt = attempt;
+    const Strings arguments = AcquireArguments(request, waiters_max);
     return Call(redis::kAcquireScript, keys, arguments).items.at(1).integer;
   }
 
@@ -48,6 +52,32 @@ class LineRetentionTest : public testing::TestWithParam<std::string> {
   // From another daemon than that of all acquires here, so that nobody is offered anything.
   void PollForNobody() {
     Call(redis::kPollScript, 2, {core::Hex16(2), "H", redis::Digits(0, 16), redis::Digits(0, 16)});
+  }
+
+  int64_t Release(uint64_t id) {
+    return Call(redis::kReleaseScript, 2, {redis::EncodeLeaseId(ScriptId(id)), ""})
+        .items.at(1)
+        .integer;
+  }
+
+  // The line of the lock, as the command that writes it.
+  Strings Line() {
+    Strings command = {"ZADD", "lk:{a}:line"};
+    const redis::Reply members =
+        servers_.Run({"ZRANGEBYSCORE", "lk:{a}:line", "-inf", "+inf", "WITHSCORES"});
+    for (size_t i = 0; i + 1 < members.items.size(); i += 2) {
+      command.push_back(members.items[i + 1].text);
+      command.push_back(members.items[i].text);
+    }
+    return command;
+  }
+
+  // Polls for the daemon of all acquires here; answers the lease id that it has an offer for, if
+  // any.
+  std::string PollForOffer(std::string_view line) {
+    const redis::Reply reply =
+        Call(redis::kPollScript, 2, {core::Hex16(1), "W", std::string(line), redis::Digits(0, 16)});
+    return reply.items.at(4).text.substr(0, 32);
   }
 
   bool IsThere(const std::string& key) { return servers_.Run({"EXISTS", key}).integer == 1; }
@@ -88,6 +118,23 @@ TEST_P(LineRetentionTest, RecordGoesSoonAfterTheLine) {
   EXPECT_TRUE(IsThere("lk:{a}"));
   servers_.AdvanceBy(seconds(36));
   EXPECT_FALSE(IsThere("lk:{a}"));
+}
+
+// A line that has expired comes back when the clock is set back before Redis has collected it.
+// Meanwhile its first waiter may have had a lease.
+TEST_P(LineRetentionTest, WhoHasHadALeaseIsNotOfferedTheLockByALineThatCameBack) {
+  ASSERT_EQ(Acquire(1, 1, 0), kGranted);
+  ASSERT_EQ(Acquire(2, 2, 4), kWaits);
+  ASSERT_EQ(Acquire(3, 2, 4), kWaits);
+  const Strings line = Line();
+  const std::string began = *(std::find(line.begin(), line.end(), "g") - 1);
+  ASSERT_EQ(Release(1), 1);
+  ASSERT_EQ(Acquire(2, 2, 0, /*attempt=*/2), kGranted) << "nobody has heard of an offer";
+  ASSERT_EQ(Release(2), 1);
+
+  ASSERT_TRUE(servers_.RunAll({{"DEL", "lk:{a}:line"}, line}));
+
+  EXPECT_EQ(PollForOffer(began.substr(1)), redis::EncodeLeaseId(ScriptId(3)).substr(0, 32));
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, LineRetentionTest, testing::ValuesIn(InstalledServers()));

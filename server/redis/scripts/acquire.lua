@@ -226,7 +226,7 @@ return each({{115, 124}, 0, 0}, 4, function(key, at, line)
     voids_from = released and short_voids_at(record) or voids_at(record)
     known = find(record, digest, voids_from, true)
     if known then
-      local kind, void_attempt = find_void(record, digest)
+      local kind, void_attempt = find_void(record, digest, voids_from)
       if kind and number_at(request, 43, 48) <= void_attempt then return 4 end
     end
   end

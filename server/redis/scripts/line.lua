@@ -98,6 +98,17 @@ local function offer_text(record)
     ttl_of(record), previous_of(record), attempt_of(record), keeper_of(record))
 end
 
+-- The first waiter that may be offered the lock, and its number. One whose lease has ended leaves: the line had
+-- been lost when it got the lease, and came back, because the clock was set back past the line's expiry.
+local function first_waiter(line, voids)
+  while true do
+    local first = redis.call('ZRANGEBYSCORE', line, '(0', WAITING_END, 'WITHSCORES', 'LIMIT', 0, 1)
+    local entry = first[1]
+    if not entry or not is_void_for_good(voids, sub(entry, 33, 41)) then return entry, first[2] end
+    remove(line, sub(entry, 1, 32), first[2])
+  end
+end
+
 -- Offers a lock that can be granted to the first waiter whose daemon lives. Answers the record of
 -- the offer; or false, and whether there are more to pass over than one call may. `asking` is the
 -- daemon that runs the script, if that is known; `is_told`, whether the reply tells it of the offer, so
@@ -115,11 +126,10 @@ local function hand_over(key, line, record, asking, is_told)
     end
   end
   for _ = 1, PASSED_MAX do
-    local first = redis.call('ZRANGEBYSCORE', line, '(0', WAITING_END, 'WITHSCORES', 'LIMIT', 0, 1)
-    local entry = first[1]
+    local entry, number = first_waiter(line, voids)
     if not entry then return false, false end
     local daemon = daemon_of(entry)
-    add(line, PARKED + first[2], entry)
+    add(line, PARKED + number, entry)
     if mark_of(line, daemon) > now then
       local token, offer_end = next_token(last_token), now + OFFER_TTL
       local form = asks_hold(sub(entry, 115, 115)) and '3' or '1'

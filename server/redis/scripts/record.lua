@@ -174,17 +174,24 @@ local function hold_end_of(record)
   return acquired_of(record) + hold_before(record, text_end)
 end
 
--- How the lease id of `digest` ended and its highest void attempt; nil if it is not void.
-local function find_void(record, digest)
+-- How the lease id of `digest` ended and its highest void attempt; nil if it is not void. `voids`: a text
+-- with a void list that begins at `at`.
+local function find_void(voids, digest, at)
   local kind, attempt
-  local at = find(record, digest, voids_at(record), true)
+  at = find(voids, digest, at, true)
   while at do
-    local how = sub(record, at + 9, at + 9)
-    local found = ((how == 'W' or how == 'P') and sub(record, at + 10, at + 15) or FOR_GOOD) + 0
+    local how = sub(voids, at + 9, at + 9)
+    local found = ((how == 'W' or how == 'P') and sub(voids, at + 10, at + 15) or FOR_GOOD) + 0
     if not attempt or found >= attempt then kind, attempt = how, found end
-    at = find(record, digest, at + VOID_LENGTH, true)
+    at = find(voids, digest, at + VOID_LENGTH, true)
   end
   return kind, attempt
+end
+
+-- Whether nothing can be granted any more to the lease id of `digest`, by this void list.
+local function is_void_for_good(voids, digest)
+  local _, attempt = find_void(voids, digest, 1)
+  return attempt == FOR_GOOD + 0
 end
 
 local function owner_of(record)

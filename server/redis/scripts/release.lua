@@ -99,7 +99,7 @@ local function release_other(key, line, who, principal)
   if line and release_waiter(key, line, record, who, principal) then -- two keys
     return left_line() -- two keys
   end -- two keys
-  local kind = record and find_void(record, sub(who, 33)) or 'W'
+  local kind = record and find_void(record, sub(who, 33), voids_at(record)) or 'W'
   if kind == 'W' or kind == 'P' then write_void(key, record, sub(who, 33) .. 'U') end
   return outcome_of(kind)
 end
