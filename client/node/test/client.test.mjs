@@ -184,7 +184,7 @@ test('a lease does not show its lease id when it is logged', async () => {
 });
 
 test('nobody there is an error that says where', async () => {
-  const lost = new Client({ address: '127.0.0.1:1', callTimeout: 300 });
+  const lost = new Client({ address: '127.0.0.1:1', callTimeout: 2_000 });
   await assert.rejects(lost.acquire('x'), (error) => error.code === 'UNAVAILABLE' && error.message.includes('127.0.0.1:1'));
   await lost.close();
 });
