@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "redis/format/marker_columns.h"
 #include "redis/format/record_columns.h"
 
 namespace lockkeeper::simulation {
@@ -333,9 +334,11 @@ void LineWatch::OnReassert(const Operation& operation) {
 // Epochs of one store rise, of another one they begin again.
 void LineWatch::OnMarker(const redis::Reply& reply) {
   const std::string& text = reply.items[1].text;
-  if (!stamp_.empty() && text.starts_with(stamp_)) return;
+  const bool is_known = !stamp_.empty() && text.starts_with(stamp_);
+  if (is_known && redis::marker_column::kTokenFloor.Of(text) == floor_digits_) return;
   const std::optional<redis::SeenMarker> seen = redis::ParseMarker(text);
   if (!seen) return;
+  floor_digits_ = redis::marker_column::kTokenFloor.Of(text);
   const Instant now = clock_.Now();
   const int64_t node_now = reply.items[0].integer;
   coverage_.Ends(Edge::kBeat, now);

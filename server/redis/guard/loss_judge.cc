@@ -119,11 +119,26 @@ bool IsToBeFollowed(const Sighting& s, const JudgePolicy& policy) {
   return s.seen->marker.epoch > s.known->marker.epoch || policy.quarantine == QuarantineMode::kOff;
 }
 
+// Whether tokens may have been granted that the clock has not reached at `when`.
+bool IsAhead(core::FencingToken floor, NodeTime when) {
+  return floor.value > After(when, -kFloorsAhead).micros;
+}
+
 // New leases are granted from `when` on.
 void PassOverUnseenTokens(NodeTime when, StoreMarker& marker) {
-  if (marker.token_floor.value > After(when, -kFloorsAhead).micros) {
-    marker.token_floor.value += kTokensUnseen;
-  }
+  if (IsAhead(marker.token_floor, when)) marker.token_floor.value += kTokensUnseen;
+}
+
+// The daemon that has noticed a loss may have missed the last marker before it, with tokens that
+// the clock will not have reached when new leases are granted. Others grant nothing before they
+// know.
+void RestoreTokenFloor(const Sighting& s, const JudgePolicy& policy, StoreMarker& marker) {
+  if (!s.known || s.seen->marker.token_floor >= s.known->marker.token_floor) return;
+  const NodeTime grants_from = std::max(s.now, marker.quarantine_end);
+  if (!IsAhead(s.known->marker.token_floor, grants_from)) return;
+  PassOverUnseenTokens(grants_from, marker);
+  if (policy.quarantine == QuarantineMode::kOff) return;
+  marker.quarantine_end = std::max(marker.quarantine_end, After(s.now, kPeerNoticeTime));
 }
 
 StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
@@ -310,6 +325,7 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
   }
   StoreMarker as_seen = s.seen->marker;
   as_seen.token_floor = marker.token_floor;  // It rises all the time: no reason to write.
+  RestoreTokenFloor(s, policy, marker);
   if (!(as_seen == marker)) {
     judgement.kind = Judgement::Kind::kRewrite;
   } else {

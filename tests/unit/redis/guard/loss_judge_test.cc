@@ -452,6 +452,30 @@ TEST_F(LossJudgeTest, NewerEpochWithAShorterCeilingIsMadeToWaitForOurs) {
   EXPECT_EQ(judgement.marker.quarantine_end.micros, kNow + core::Micros(QuarantineOf(60s)).count());
 }
 
+// It had missed the last change of the marker before the loss. Without this it grants a token
+// twice.
+TEST_F(LossJudgeTest, NewerEpochOfADaemonThatDidNotKnowTheHighestTokensGetsThem) {
+  const core::FencingToken highest{kNow + 20'000'000};
+  sighting_.known->marker.token_floor = highest;
+  sighting_.token_floor = highest;
+  sighting_.seen->marker.epoch = 4;
+  sighting_.seen->marker.token_floor = {kNow};
+
+  const Judgement judgement = Judged();
+
+  ASSERT_EQ(judgement.kind, Kind::kRewrite);
+  EXPECT_EQ(judgement.marker.epoch, 4);
+  EXPECT_GT(judgement.marker.token_floor.value, highest.value + 10'000'000)
+      << "others have granted some of them";
+  EXPECT_EQ(judgement.marker.quarantine_end.micros, kNow + 1'500'000) << "until all others know";
+
+  sighting_.seen->marker = judgement.marker;
+  EXPECT_EQ(Judged().kind, Kind::kTrusted) << "once";
+  sighting_.seen->marker.token_floor = {kNow};
+  sighting_.seen->marker.quarantine_end = {kNow + 25'000'000};
+  EXPECT_EQ(Judged().kind, Kind::kTrusted) << "the clock will be beyond them";
+}
+
 TEST_F(LossJudgeTest, ChangedDurabilityIsWrittenDown) {
   sighting_.life.durable = false;
   EXPECT_EQ(Judged().kind, Kind::kRewrite);
