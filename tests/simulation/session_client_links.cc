@@ -193,11 +193,12 @@ void SessionClient::CloseIfDone() {
   process_.Later(kCloseTimeout, [this, link] { Abandon(link); });
 }
 
-// Releases all leases of the session by its end.
+// Releases all leases of the session by its end, those too that it may have adopted by then.
 void SessionClient::CloseReleasing(const RoundPtr& round) {
   const LinkPtr link = std::exchange(link_, nullptr);
   link->closing = true;
   for (const RoundPtr& other : rounds_) {
+    if (other->adopting_over == link && other->believing) other->link = link;
     if (other->link != link || !(other->believing || other == round)) continue;
     StopBelieving(*other);
     other->releasing = other->closing = true;
@@ -208,7 +209,7 @@ void SessionClient::CloseReleasing(const RoundPtr& round) {
 
 void SessionClient::AdoptAll() {
   for (const RoundPtr& round : std::vector<RoundPtr>(rounds_)) {
-    if (!Believes(*round) || round->releasing || round->adopting) continue;
+    if (!Believes(*round) || round->releasing || round->adopting_over) continue;
     if (round->link && round->link == link_) continue;
     Adopt(round);
   }
@@ -217,7 +218,7 @@ void SessionClient::AdoptAll() {
 void SessionClient::Adopt(const RoundPtr& round) {
   const LinkPtr link = CurrentLink();
   const Instant sent = world_.clock.Now();
-  round->adopting = true;
+  round->adopting_over = link;
   core::ExtendRequest request;
   request.name = round->request.name;
   request.lease_id = round->request.lease_id;
@@ -226,7 +227,7 @@ void SessionClient::Adopt(const RoundPtr& round) {
   request.deadline = Instant::max();
   Ask(link, {[request](SessionServer& server, uint64_t id) { server.Adopt(id, request); },
              [this, round, link, sent](const Answer& answer) {
-               round->adopting = false;
+               round->adopting_over = nullptr;
                if (round->releasing || round->over) return;
                if (link->closing) return Release(round, 0);
                if (answer.ok()) {

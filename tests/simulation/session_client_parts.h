@@ -30,8 +30,8 @@ struct SessionClient::Round : Wish {
   core::Instant believed_end;  // Of the lease, by this client's clock.
   bool believing = false;
   bool releasing = false;
-  bool closing = false;  // The end of its session releases it.
-  bool adopting = false;
+  bool closing = false;   // The end of its session releases it.
+  LinkPtr adopting_over;  // Null if it is not being adopted.
   bool over = false;
   bool careless = false;  // It does not retry.
   bool lost = false;      // A daemon said so.
