@@ -232,8 +232,10 @@ void Judge::Repeated(const Try& what, int32_t attempt, Instant now) {
   if (place != state.places.end() && attempt >= turn.attempt) {
     // If its offer lapses, the newest call waits.
     CheckPlaceOfGivenUp(state, what.lease_id, place->second, now);
+    CheckPassedOver(state, what.lease_id, place->second, now);
     place->second.keeper = what.keeper;
     place->second.since = now;
+    place->second.passed_over_at.reset();
   }
   state.told_before = false;
   if (attempt > turn.attempt) {
