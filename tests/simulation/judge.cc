@@ -16,8 +16,6 @@ constexpr Micros kTryingAgainMax{1'500'000};
 // What the void list of a record holds for certain, if all were withdrawn (scripts/record.lua has
 // one more).
 constexpr uint64_t kVoidsKept = 4;
-// What an answer tells of the node's clock is as exact as this.
-constexpr Micros kClockTold{60'000};
 
 }  // namespace
 
@@ -165,8 +163,9 @@ void Judge::TurnGiven(Turn turn, Instant now) {
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " in a quarantine, " +
               Seconds(Between(now, quarantine_end_)) + " before its end");
   }
+  const Micros untold = std::max(clock_nudged_ - kClockTold, Micros(0));
   const Instant not_before =
-      ClockGivesTooEarly() ? std::max(FreeSince(state), quarantine_end_) : Instant::min();
+      ClockGivesTooEarly() ? std::max(FreeSince(state), quarantine_end_) - untold : Instant::min();
   if (now + early < FreeSince(state)) {
     Violation(Shown(turn.to.lease_id) + " was given " + turn.to.lock + " " +
               Seconds(Between(now, FreeSince(state))) + " before the turn of " +

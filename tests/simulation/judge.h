@@ -355,7 +355,10 @@ class Judge {
   Instant quarantine_end_ = Instant::min();
   Micros tolerance_{};
   bool clock_was_set_ = false;
+  // What an answer tells of the node's clock is as exact as this.
+  static constexpr Micros kClockTold{60'000};
   Micros clock_ahead_{};       // As long as nobody has noticed that it was set.
+  Micros clock_nudged_{};      // The same by steps that no answer tells of; they add up.
   bool can_see_step_ = false;  // One forward since the epoch began.
   Micros clock_behind_{};
 };

@@ -60,6 +60,7 @@ void Judge::ClockSet(Micros by, Instant now) {
   // A step back that nobody noticed does not make up for one forward after it: a lease from in
   // between ends early by the whole of that.
   clock_ahead_ = std::max(Micros(0), clock_ahead_ + by);
+  if (by > Micros(0) && by <= kClockTold) clock_nudged_ += by;
   clock_behind_ = std::max(Micros(0), clock_behind_ - by);
   // A daemon that was away meanwhile, and finds no beat by the clock as it is, notices it again.
   constexpr uint64_t kLate = 1;
@@ -79,7 +80,7 @@ void Judge::ClockSlewed() { tolerance_ = kSlewed; }
 
 void Judge::EpochBegan(Instant quarantine_end) {
   quarantine_end_ = quarantine_end;
-  clock_ahead_ = clock_behind_ = Micros(0);
+  clock_ahead_ = clock_behind_ = clock_nudged_ = Micros(0);
   can_see_step_ = false;
   if (++epochs_ > losses_) Violation("a quarantine began although nothing was lost");
 }
