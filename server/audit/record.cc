@@ -42,7 +42,7 @@ void AddNumber(std::string_view name, int64_t number, std::string& out) {
 
 void AddDetail(const Detail& detail, std::string& out) {
   AppendName(detail.first, out);
-  if (const auto* text = std::get_if<std::string>(&detail.second)) {
+  if (const auto* text = std::get_if<std::string_view>(&detail.second)) {
     text::AppendJsonString(text::CutAtCharacter(*text, kTextBytesMax), out);
   } else if (const auto* number = std::get_if<int64_t>(&detail.second)) {
     AppendNumber(*number, out);

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,21 +32,22 @@ class Origin {
 };
 
 // A field that only few records have. The name is a literal.
-using Detail = std::pair<std::string_view, std::variant<std::string, int64_t, bool>>;
+using Detail = std::pair<std::string_view, std::variant<std::string_view, int64_t, bool>>;
 
 // Texts and numbers that are empty or 0 are left out. Texts of any length and content are escaped
-// and cut.
+// and cut. A record only lives until it is written as a line, which is at once: it borrows what it
+// tells.
 struct Record {
   std::chrono::system_clock::time_point time;  // Trail::Put sets it.
   std::string_view verb;                       // A literal.
   telemetry::Outcome outcome = telemetry::Outcome::kError;
-  std::shared_ptr<const Origin> origin;  // Null: nobody asked, the daemon noticed it.
-  std::string lock;
-  std::string owner;
+  const Origin* origin = nullptr;  // Null: nobody asked, the daemon noticed it.
+  std::string_view lock;
+  std::string_view owner;
   core::FencingToken token;
   core::Millis ttl{};
   core::Micros waited{};
-  std::string_view reason;  // A literal.
+  std::string_view reason;
   std::vector<Detail> details;
 };
 

@@ -64,6 +64,7 @@ size_t Trail::LimitFor(Room room) const {
   return options_.queue_max;
 }
 
+// Lines take less time to be made than records to be handed to another thread.
 void Trail::Put(Record record, Room room) {
   record.time = options_.clock().wall;
   bool fits = false;
@@ -73,9 +74,10 @@ void Trail::Put(Record record, Room room) {
     const size_t waiting = waiting_.load(std::memory_order_relaxed);
     fits = waiting < LimitFor(room);
     if (fits) {
-      queue_.push_back(std::move(record));
+      writer_.Append(record, lines_);
+      ++gathered_;
       waiting_.store(waiting + 1, std::memory_order_relaxed);
-      wakes = queue_.size() == 1 || queue_.size() == options_.queue_max / 2;
+      wakes = gathered_ == 1 || gathered_ == options_.queue_max / 2;
     } else {
       ++dropped_;  // The writer, who has so many to write, tells of it afterwards.
     }
@@ -96,60 +98,51 @@ void Trail::Reopen() {
 }
 
 void Trail::Run() {
-  std::vector<Record> batch;
+  std::string lines;
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return !queue_.empty() || dropped_ > 0 || reopen_ || stop_; });
+    wake_.wait(lock, [this] { return gathered_ > 0 || dropped_ > 0 || reopen_ || stop_; });
     wake_.wait_for(lock, kGather,
-                   [this] { return queue_.size() >= options_.queue_max / 2 || reopen_ || stop_; });
-    if (stop_ && queue_.empty() && dropped_ == 0) return;
-    batch.swap(queue_);
-    const int64_t dropped = std::exchange(dropped_, 0);
+                   [this] { return gathered_ >= options_.queue_max / 2 || reopen_ || stop_; });
+    if (stop_ && gathered_ == 0 && dropped_ == 0) return;
+    if (const int64_t dropped = std::exchange(dropped_, 0); dropped > 0) {
+      writer_.Append(
+          {.time = options_.clock().wall, .verb = "drop", .details = {{"dropped", dropped}}},
+          lines_);
+      waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    lines.swap(lines_);
+    gathered_ = 0;
     lock.unlock();
     ReopenSink();
-    WriteAll(batch, dropped);
-    batch.clear();
+    Write(lines);
+    lines.clear();
     lock.lock();
   }
 }
 
-void Trail::WriteAll(const std::vector<Record>& records, int64_t dropped) {
-  std::string lines;
-  size_t pending = 0;
-  const auto write = [&] {
-    WriteLines(lines, pending);
-    lines.clear();
-    pending = 0;
-  };
-  for (const Record& record : records) {
-    writer_.Append(record, lines);
-    ++pending;
-    if (lines.size() >= kChunkBytes) write();
-  }
-  if (dropped > 0) {
-    writer_.Append(
-        {.time = options_.clock().wall, .verb = "drop", .details = {{"dropped", dropped}}}, lines);
-  }
-  if (!lines.empty()) write();
-}
-
-void Trail::WriteLines(std::string_view lines, size_t records) {
+void Trail::Write(std::string_view lines) {
   size_t at = 0;
   while (at < lines.size() && !IsOutOfTime()) {
-    const Written written = sink_->Write(lines.substr(at));
+    const Written written = sink_->Write(lines.substr(at, kChunkBytes));
+    NoteWritten(lines.substr(at, written.bytes));
     at += written.bytes;
     if (written.problem) {
       OnFailed(*written.problem);
       WaitForRetry();
+    } else if (written.bytes > 0) {
+      OnWritten();
     }
     if (at < lines.size() && ReopenSink()) at = LineBeginAt(lines, at);
   }
-  if (at == lines.size()) {
-    OnWritten();
-  } else {
-    const std::string_view rest = lines.substr(LineBeginAt(lines, at));
-    lost_ += std::count(rest.begin(), rest.end(), '\n');
-  }
+  if (at == lines.size()) return;
+  const std::string_view rest = lines.substr(LineBeginAt(lines, at));
+  lost_ += std::count(rest.begin(), rest.end(), '\n');
+}
+
+void Trail::NoteWritten(std::string_view lines) {
+  const auto records = static_cast<size_t>(std::count(lines.begin(), lines.end(), '\n'));
+  if (records == 0) return;
   const std::lock_guard lock(mutex_);
   waiting_.store(waiting_.load(std::memory_order_relaxed) - records, std::memory_order_relaxed);
 }

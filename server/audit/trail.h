@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The audit trail: a queue of records, and a thread that writes them. Nobody waits for it.
+// The audit trail: lines that wait, and a thread that writes them. Nobody waits for it.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,6 @@
 #include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "audit/record.h"
 #include "audit/sink.h"
@@ -50,8 +49,8 @@ class Trail {
   Trail(const Trail&) = delete;
   Trail& operator=(const Trail&) = delete;
 
-  // Queues a record, with the time of now. A record that is dropped is counted; a record in the
-  // trail says how many were.
+  // Puts the line of a record, with the time of now, behind those that wait. A record that is
+  // dropped is counted; a record in the trail says how many were.
   void Put(Record record, Room room = Room::kOrdinary);
 
   // Whether acquires have to be refused now: records are required, and the queue is full or the
@@ -68,9 +67,9 @@ class Trail {
   size_t LimitFor(Room room) const;
   void Run();
   // The following are the writer's.
-  void WriteAll(const std::vector<Record>& records, int64_t dropped);
-  // Writes `lines`, those of `records` records, however often that fails.
-  void WriteLines(std::string_view lines, size_t records);
+  // Writes `lines`, however often that fails.
+  void Write(std::string_view lines);
+  void NoteWritten(std::string_view lines);
   // Whether somebody has asked for it.
   bool ReopenSink();
   void OnWritten();
@@ -93,15 +92,15 @@ class Trail {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Record> queue_;  // Guarded by the mutex, as the next four.
-  int64_t dropped_ = 0;        // That the trail does not tell of yet.
+  RecordWriter writer_;  // Guarded by the mutex, as the next six.
+  std::string lines_;    // Of the records that the writer has not taken yet.
+  size_t gathered_ = 0;  // How many they are.
+  int64_t dropped_ = 0;  // That the trail does not tell of yet.
   bool reopen_ = false;
   bool stop_ = false;
   core::Instant stop_by_;
 
-  // Of the writer.
-  RecordWriter writer_;
-  int64_t lost_ = 0;
+  int64_t lost_ = 0;    // Of the writer.
   std::thread thread_;  // Last: it uses all of the above.
 };
 

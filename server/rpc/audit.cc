@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "core/errors.h"
 #include "core/limits.h"
 #include "rpc/answer.h"
@@ -103,7 +104,8 @@ std::string_view NameOf(core::NotReleasedReason reason) {
 void AddError(const absl::Status& status, Record& record) {
   if (status.ok()) return;
   if (const auto reason = core::ReasonOf(status)) record.reason = core::RowOf(*reason).name;
-  record.details.emplace_back("problem", std::string(status.message()));
+  const absl::string_view problem = status.message();
+  record.details.emplace_back("problem", std::string_view(problem.data(), problem.size()));
 }
 
 // What only some requests have.
@@ -138,7 +140,7 @@ void Auditor::Rejected(Caller& caller, const Operation& operation, const absl::S
         if (trail_ == nullptr || (rejection == Rejection::kOfRequest && !kIsAdministrators)) return;
         Record record{.verb = VerbNameOf(operation.verb()),
                       .outcome = Outcome::kError,
-                      .origin = caller.Origin()};
+                      .origin = &caller.Origin()};
         AddRequest(request, record);
         AddError(why, record);
         trail_->Put(std::move(record), Room::kHalf);
@@ -158,9 +160,9 @@ void Auditor::Answered(Verb verb, Caller& caller, const Subject& subject, Outcom
 
   Record record{.verb = VerbNameOf(verb),
                 .outcome = outcome,
-                .origin = caller.Origin(),
-                .lock = std::string(subject.lock_name),
-                .owner = std::string(subject.owner),
+                .origin = &caller.Origin(),
+                .lock = subject.lock_name,
+                .owner = subject.owner,
                 .token = subject.token};
   if (lease != nullptr) record.ttl = lease->ttl;
   if (is_grant) {
@@ -185,7 +187,7 @@ void Auditor::PutAnswer(Caller& caller, const Request& request, Outcome outcome,
                         const absl::Status& status, Record record) {
   if (trail_ == nullptr) return;
   record.outcome = outcome;
-  record.origin = caller.Origin();
+  record.origin = &caller.Origin();
   AddRequest(request, record);
   AddError(status, record);
   trail_->Put(std::move(record));

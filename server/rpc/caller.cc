@@ -73,12 +73,12 @@ const std::string& Caller::RequestId() {
   return request_id_;
 }
 
-const std::shared_ptr<const audit::Origin>& Caller::Origin() {
-  if (origin_ == nullptr) {
+const audit::Origin& Caller::Origin() {
+  if (!origin_) {
     const std::string_view principal = first_ ? identity().principal : std::string_view();
-    origin_ = std::make_shared<audit::Origin>(principal, Peer(), RequestId());
+    origin_.emplace(principal, Peer(), RequestId());
   }
-  return origin_;
+  return *origin_;
 }
 
 }  // namespace lockkeeper::rpc

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -76,7 +77,7 @@ class Caller {
 
   // Principal, peer and request id for audit records. Made at the first call, which must not be
   // before Identify().
-  const std::shared_ptr<const audit::Origin>& Origin();
+  const audit::Origin& Origin();
 
  private:
   const grpc::CallbackServerContext& call_;
@@ -87,7 +88,7 @@ class Caller {
   std::shared_ptr<access::Usage> usage_;
   uint64_t generation_ = 0;  // Of the rulebook of `standing_`.
   std::string request_id_;
-  std::shared_ptr<const audit::Origin> origin_;
+  std::optional<audit::Origin> origin_;
 };
 
 }  // namespace lockkeeper::rpc

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 
 #include "core/limits.h"
@@ -29,10 +28,11 @@ std::string LineOf(const Record& record) {
 }
 
 TEST(RecordTest, HasAllFieldsOfAGrant) {
+  const Origin origin("ci", "ipv4:10.0.0.7:5123", "ticket-17");
   const Record grant{.time = kTime,
                      .verb = "acquire",
                      .outcome = Outcome::kGranted,
-                     .origin = std::make_shared<Origin>("ci", "ipv4:10.0.0.7:5123", "ticket-17"),
+                     .origin = &origin,
                      .lock = "jobs/1",
                      .owner = "host:17",
                      .token = {1'767'323'045'678'901},
@@ -50,11 +50,10 @@ TEST(RecordTest, HasAllFieldsOfAGrant) {
 }
 
 TEST(RecordTest, LeavesOutWhatIsNotKnown) {
-  EXPECT_EQ(LineOf({.time = kTime,
-                    .verb = "reload",
-                    .outcome = Outcome::kDone,
-                    .origin = std::make_shared<Origin>("", "", "")}),
-            "{\"time\":\"2026-01-02T03:04:05.678Z\",\"verb\":\"reload\",\"outcome\":\"done\"}\n");
+  const Origin nothing("", "", "");
+  EXPECT_EQ(
+      LineOf({.time = kTime, .verb = "reload", .outcome = Outcome::kDone, .origin = &nothing}),
+      "{\"time\":\"2026-01-02T03:04:05.678Z\",\"verb\":\"reload\",\"outcome\":\"done\"}\n");
 }
 
 TEST(RecordTest, DetailsOfValueZeroStand) {
@@ -68,9 +67,10 @@ TEST(RecordTest, DetailsOfValueZeroStand) {
 TEST(RecordTest, TextsFromOutsideAreEscaped) {
   const std::string hostile =
       "a\",\"outcome\":\"granted\n{\\ \x01\x7f\xff \xe2\x80\xa8 \xf0\x9f\x94\x92";
+  const Origin origin(hostile, hostile, hostile);
   const Record record{.time = kTime,
                       .verb = "acquire",
-                      .origin = std::make_shared<Origin>(hostile, hostile, hostile),
+                      .origin = &origin,
                       .lock = hostile,
                       .owner = hostile,
                       .details = {{"problem", hostile}}};

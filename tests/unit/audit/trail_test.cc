@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -122,7 +123,7 @@ class TrailTest : public testing::Test {
     return Start({.required = required, .queue_max = queue_max, .retry_after = milliseconds(1)});
   }
 
-  static Record Named(const std::string& lock) {
+  static Record Named(std::string_view lock) {
     return {.verb = "acquire", .outcome = Outcome::kGranted, .lock = lock};
   }
   // Fills the queue of a trail whose disk takes nothing. The writer has the first record.
