@@ -24,7 +24,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND LOCKKEEPER_WARNINGS -Wduplicated-cond -Wlogical-op -Wsuggest-override)
   # False alarms on the concatenation of std::string (GCC bug 105651), up to GCC 14 where <string> is precompiled. The precompiled
   # headers need the options too: their state wins.
-  list(APPEND LOCKKEEPER_WARNINGS -Wno-restrict -Wno-array-bounds -Wno-stringop-overread)
+  list(APPEND LOCKKEEPER_WARNINGS -Wno-restrict -Wno-array-bounds -Wno-stringop-overread -Wno-stringop-overflow)
   if(LOCKKEEPER_SANITIZER)
     # False alarms where a sanitizer splits the control flow (GCC bug 105562 and kin); release keeps the warning.
     list(APPEND LOCKKEEPER_WARNINGS -Wno-maybe-uninitialized)
