@@ -335,10 +335,9 @@ void LineWatch::OnReassert(const Operation& operation) {
 void LineWatch::OnMarker(const redis::Reply& reply) {
   const std::string& text = reply.items[1].text;
   const bool is_known = !stamp_.empty() && text.starts_with(stamp_);
-  if (is_known && redis::marker_column::kTokenFloor.Of(text) == floor_digits_) return;
+  if (is_known && Number(redis::marker_column::kTokenFloor.Of(text)) == floor_) return;
   const std::optional<redis::SeenMarker> seen = redis::ParseMarker(text);
   if (!seen) return;
-  floor_digits_ = redis::marker_column::kTokenFloor.Of(text);
   const Instant now = clock_.Now();
   const int64_t node_now = reply.items[0].integer;
   coverage_.Ends(Edge::kBeat, now);

@@ -98,8 +98,7 @@ class LineWatch final : public StoreWatch {
   std::string stamp_;                                // Of the marker, as last seen.
   int64_t epoch_ = 0;
   core::NodeTime quarantine_end_;  // As the last marker has it,
-  int64_t floor_ = 0;              // and of tokens,
-  std::string floor_digits_;       // as it stands there.
+  int64_t floor_ = 0;              // and of tokens.
   std::set<int64_t> to_be_ended_;  // Epochs; a daemon that stands still is asked for an older one.
   core::Micros tokens_raised_{};
 };
