@@ -43,21 +43,27 @@ std::optional<ProvedTerms> LeaseProofs::Check(Route route, const core::ExtendReq
                              shown.reassertion);
 }
 
-bool LeaseProofs::HasEnded(const core::LeaseId& lease_id, std::string_view principal) const {
+bool LeaseProofs::Digests::Contains(uint64_t digest) {
+  hashed_.insert(added_.begin(), added_.end());
+  added_.clear();
+  return hashed_.contains(digest);
+}
+
+bool LeaseProofs::HasEnded(const core::LeaseId& lease_id, std::string_view principal) {
   const uint64_t digest = DigestOf(lease_id, principal);
-  return ended_.contains(digest) || ended_before_.contains(digest);
+  return ended_.Contains(digest) || ended_before_.Contains(digest);
 }
 
 void LeaseProofs::Ended(Route route, const core::LeaseId& lease_id, std::string_view principal) {
   ForgetOld(route, 1);
-  ended_.insert(DigestOf(lease_id, principal));
+  ended_.Add(DigestOf(lease_id, principal));
 }
 
 void LeaseProofs::ForgetOld(Route route, size_t more) {
   const core::Instant now = clock_.Now();
   if (now < half_end_ && ended_.size() + more <= core::limits::kEndedLeasesMax / 2) return;
   const core::Millis longest = guard_.proof_basis(route).longest_lease;
-  if (now >= half_end_ + longest) ended_.clear();  // The older half is as old by now.
+  if (now >= half_end_ + longest) ended_ = {};  // The older half is as old by now.
   ended_before_ = std::exchange(ended_, {});
   half_end_ = now + longest;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "core/clock.h"
@@ -39,9 +40,20 @@ class LeaseProofs {
   void Ended(Route route, const core::LeaseId& lease_id, std::string_view principal = "");
 
  private:
-  using Digests = absl::flat_hash_set<uint64_t>;
+  // Every release adds one, and only who re-asserts after a loss looks for one: then they are
+  // hashed.
+  class Digests {
+   public:
+    void Add(uint64_t digest) { added_.push_back(digest); }
+    bool Contains(uint64_t digest);
+    size_t size() const { return added_.size() + hashed_.size(); }
 
-  bool HasEnded(const core::LeaseId& lease_id, std::string_view principal) const;
+   private:
+    std::vector<uint64_t> added_;
+    absl::flat_hash_set<uint64_t> hashed_;
+  };
+
+  bool HasEnded(const core::LeaseId& lease_id, std::string_view principal);
 
   // Makes room for so many more.
   void ForgetOld(Route route, size_t more);

@@ -74,7 +74,7 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
   }
 
   Strings StringCommand() {
-    switch (random_.Below(8)) {
+    switch (random_.Below(9)) {
       case 0:
         return {"GET", Key()};
       case 1:
@@ -85,6 +85,8 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
         return {"SET", Key(), Text(), random_.OneIn(4) ? "nx" : "NX"};
       case 6:
         return {"SET", Key(), Text(), "PXAT", Time(), "NX"};
+      case 7:
+        return {"SET", Key(), Text(), random_.OneIn(4) ? "keepttl" : "KEEPTTL"};
       case 2:
         return {"SET", Key(), Text(), random_.OneIn(4) ? "pxat" : "PXAT", Time()};
       case 3:
@@ -245,6 +247,8 @@ TEST_P(ModelConformanceTest, WhatIsRefusedIsRefusedInTheSameWords) {
                    {"MGET"},
                    {"SET", "a", "b", "PXAT"},
                    {"SET", "a", "b", "NX", "PXAT"},
+                   {"SET", "a", "b", "KEEPTTL", "PXAT", "99999999999999"},
+                   {"SET", "a", "b", "PXAT", "99999999999999", "KEEPTTL"},
                    {"get", "a", "b"},
                    {"SCAN", "x"},
                    {"SCAN", "0", "COUNT"},

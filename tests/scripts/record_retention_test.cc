@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long Redis keeps the record of a lease that was released: for the retention.
+// How long Redis keeps the record of a lease that was released: for the retention, or half as long
+// more.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -36,8 +37,8 @@ class RecordRetentionTest : public testing::TestWithParam<std::string> {
     ASSERT_EQ(servers_.Run({call.begin(), call.end()}).items.at(1).integer, 1);
   }
 
-  static core::AcquireRequest Lease(core::Millis ttl) {
-    core::AcquireRequest request = ScriptAcquire(ScriptId(1));
+  static core::AcquireRequest Lease(core::Millis ttl, uint64_t id = 1) {
+    core::AcquireRequest request = ScriptAcquire(ScriptId(id));
     request.ttl = ttl;
     return request;
   }
@@ -60,6 +61,25 @@ TEST_P(RecordRetentionTest, ReleasedLeaseWithALockDelayIsKeptForTheRetention) {
 
 TEST_P(RecordRetentionTest, ReleasedLeaseOfALockThatMayHaveALineIsKeptForTheRetention) {
   EXPECT_EQ(KeptAfterRelease(Lease(seconds(5)), 2), kRetentionMs);
+}
+
+// Then Redis may keep it until what the acquire had said: one command has less to do.
+TEST_P(RecordRetentionTest, ReleasedLeaseOfANameThatWasLockedBeforeIsKeptForHalfAsLongMoreAtMost) {
+  for (const int64_t ttl_s : {5, 31, 32, 3'600}) {
+    KeptAfterRelease(Lease(seconds(5)), 1);
+    const int64_t rest_ms = (ttl_s - 1) * 1'000;
+    EXPECT_EQ(KeptAfterRelease(Lease(seconds(ttl_s), 2), 1),
+              kRetentionMs + (rest_ms > kRetentionMs / 2 ? 0 : rest_ms))
+        << ttl_s;
+    servers_.Run({"FLUSHALL"});
+  }
+}
+
+TEST_P(RecordRetentionTest, LockDelayOfANameThatWasLockedBeforeCountsLikeItsTtl) {
+  KeptAfterRelease(Lease(seconds(5)), 1);
+  core::AcquireRequest request = Lease(seconds(5), 2);
+  request.lock_delay = seconds(27);
+  EXPECT_EQ(KeptAfterRelease(request, 1), kRetentionMs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, RecordRetentionTest, testing::ValuesIn(InstalledServers()));

@@ -34,7 +34,7 @@ local function by_node(time) return time + clock_offset_of(marker) end
 
 -- Whether the record speaks against a lease with this token.
 local function is_against(record, who, token)
-  local state, void_kind = state_of(record), find_void(record, sub(who, 33), voids_at(record))
+  local state, void_kind = state_of(record), void_in(record, sub(who, 33))
   if void_kind and void_kind ~= 'W' and void_kind ~= 'P' then return true end
   if sub(record, 112, 152) ~= who then
     return token_of(record) > token or token_of(record) == token and void_kind ~= 'P'

@@ -53,7 +53,7 @@
 -- that need the header only read and write only that, and numbers are read once and given as texts;
 -- and hence one-line functions and constants are written into their callers by cmake/link_lua.lua.
 
-local TEXT_AT, VOID_LENGTH, VOIDS_BYTES = 228, 10, 92
+local TEXT_AT, VOID_LENGTH, VOIDS_BYTES = 228, 10, 62
 local FORMER_BYTES, FORMER_OWNER_BYTES, FIRST_FORMER_BYTES = 180, 32, 16
 -- A lease that was held for less (us) leaves no former holder: the entry costs more than what it tells.
 local FORMER_HELD = 100000
@@ -187,6 +187,9 @@ local function find_void(voids, digest, at)
   end
   return kind, attempt
 end
+
+-- The same of a record.
+local function void_in(record, digest) return find_void(record, digest, voids_at(record)) end
 
 -- Whether nothing can be granted any more to the lease id of `digest`, by this void list.
 local function is_void_for_good(voids, digest)

@@ -50,18 +50,24 @@ local function end_expired(key)
   return 2
 end
 
--- What records of this epoch that end now have in common.
-local epoch_column, kept
+-- Of the records that end now, as digits.
+local epoch_column
 
--- Ends the lease in `record`, of this epoch.
+-- Ends the lease in `record`, of this epoch. A name that was locked before will be again: Redis may keep its
+-- record for as long as it would have with the lease, if that is at most half the retention more. The time
+-- when it is collected would cost as much as the rest of the write.
 local function end_lease(key, line, record)
-  epoch_column, kept = epoch_column or (epoch + 0) .. '', kept or collect_at(now)
-  local at = long_voids_at(record)
+  epoch_column = epoch_column or (epoch + 0) .. ''
+  local at, held = long_voids_at(record), now - acquired_of(record)
   local voids = add_void(record, at, digest_of(record) .. 'R', released_holder(record, at))
-  local kept_until = sub(record, 16, 31) > now_digits and collect_at(token_of(record)) or kept
-  redis.call('SET', key, short_record(record, 'R', '-', epoch_column, voids), 'PXAT', kept_until)
-  if line then return 1, hand_over_ended(key, line), now - acquired_of(record) end -- two keys
-  return 1, 0, now - acquired_of(record)
+  local short = short_record(record, 'R', '-', epoch_column, voids)
+  if at <= #record and closed_until_of(record) - now <= retention * 500 then
+    redis.call('SET', key, short, 'KEEPTTL')
+  else
+    write(key, short, token_of(record))
+  end
+  if line then return 1, hand_over_ended(key, line), held end -- two keys
+  return 1, 0, held
 end
 
 -- What is answered for a lease id that has left the line, or its offer. Older data may show a place or an
@@ -99,7 +105,7 @@ local function release_other(key, line, who, principal)
   if line and release_waiter(key, line, record, who, principal) then -- two keys
     return left_line() -- two keys
   end -- two keys
-  local kind = record and find_void(record, sub(who, 33), voids_at(record)) or 'W'
+  local kind = record and void_in(record, sub(who, 33)) or 'W'
   if kind == 'W' or kind == 'P' then write_void(key, record, sub(who, 33) .. 'U') end
   return outcome_of(kind)
 end
@@ -130,8 +136,8 @@ end
 return each({41, 0}, 3, function(key, at, line)
   local who, principal = ARGV[at], ARGV[at + 1]
   local record = redis.call('GET', key) or ''
-  local begin, text = sub(record, 1, 8), '\n' .. principal .. '\n'
-  if begin ~= HELD and begin ~= HELD_AFTER_EXPIRED or not is_of(record, who) or
+  local form, text = sub(record, 1, 8), '\n' .. principal .. '\n'
+  if form ~= HELD and form ~= HELD_AFTER_EXPIRED or not is_of(record, who) or
     not is_current(record) or sub(record, 227, 228 + #principal) ~= text or lease_end_of(record) <= now then
     return release_any(key, line, record, who, principal)
   end

@@ -42,7 +42,7 @@
 
 local function make_void(key, record, digest, attempt)
   local kind, void_attempt
-  if record then kind, void_attempt = find_void(record, digest, voids_at(record)) end
+  if record then kind, void_attempt = void_in(record, digest) end
   if not kind or tonumber(attempt) > void_attempt then
     write_void(key, record, digest .. (kind == 'P' and 'P' or 'W') .. attempt)
   end
@@ -129,7 +129,7 @@ local function withdraw_holder(key, line, record, attempt, keeper, scope)
     local void = 'W' .. sub(record, 154, 159)
     if in_quarantine() and not is_current(record) then
       -- A later attempt that had been withdrawn does not speak against the retry's proof either.
-      local _, void_attempt = find_void(record, digest_of(record), voids_at(record))
+      local _, void_attempt = void_in(record, digest_of(record))
       void = format('P%06d', max(void_attempt or 0, attempt_of(record)))
     end
     write_ended(key, record, 'W', previous_of(record), void)

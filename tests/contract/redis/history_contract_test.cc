@@ -145,7 +145,7 @@ TEST_P(HistoryContract, LatestHoldersAreKeptAndTheRecordStaysBounded) {
     ASSERT_TRUE(std::equal(kept.begin(), kept.end(), all.begin())) << i;
     longest = std::max(longest, RecordOf("a").size());
   }
-  EXPECT_LT(longest, 33 + 2 * 92 + 20 + 180);
+  EXPECT_LT(longest, 33 + 2 * 62 + 20 + 180);
 }
 
 // Owners that are all there is of a record's bytes that a client chooses.

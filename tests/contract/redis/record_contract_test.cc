@@ -221,12 +221,12 @@ TEST_P(RecordContract, EveryKindOfRecordGoesAway) {
 
 TEST_P(RecordContract, VoidListIsBoundedAndForgetsTheOldestFirst) {
   constexpr uint64_t kLast = 200;
-  constexpr uint64_t kKept = 8;
+  constexpr uint64_t kKept = 5;
   Grant("a", Id(0));
   const size_t empty = RecordOf("a").size();
   for (uint64_t i = 1; i <= kLast; ++i) {
     Release("a", Id(i));
-    ASSERT_LE(RecordOf("a").size(), empty + 2 * 102) << i;
+    ASSERT_LE(RecordOf("a").size(), empty + 2 * 72) << i;
   }
 
   Release("a", Id(0));
@@ -239,12 +239,12 @@ TEST_P(RecordContract, VoidListIsBoundedAndForgetsTheOldestFirst) {
 // What is known of a withdrawn one takes more room: there are fewer of them.
 TEST_P(RecordContract, VoidListOfWithdrawalsIsBoundedAndForgetsTheOldestFirst) {
   constexpr uint64_t kLast = 60;
-  constexpr uint64_t kKept = 5;
+  constexpr uint64_t kKept = 4;
   Grant("a", Id(0));
   const size_t empty = RecordOf("a").size();
   for (uint64_t i = 1; i <= kLast; ++i) {
     Withdraw(AcquireOf("a", Id(i)));
-    ASSERT_LE(RecordOf("a").size(), empty + 2 * 108) << i;
+    ASSERT_LE(RecordOf("a").size(), empty + 2 * 78) << i;
   }
 
   Withdraw(AcquireOf("a", Id(0)));
@@ -257,7 +257,7 @@ TEST_P(RecordContract, VoidListOfWithdrawalsIsBoundedAndForgetsTheOldestFirst) {
 // Entries of both lengths follow each other in every order.
 TEST_P(RecordContract, NewestVoidLeaseIdsAreKnownWhateverMadeThemVoid) {
   constexpr uint64_t kLast = 200;
-  constexpr uint64_t kKept = 5;
+  constexpr uint64_t kKept = 4;
   Random random(1);
   Grant("a", Id(0));
   for (uint64_t i = 1; i <= kLast; ++i) {

@@ -34,11 +34,14 @@ CommandReply MGet(Keyspace& keys, Words words) {
 CommandReply Set(Keyspace& keys, Words words) {
   std::optional<int64_t> expires_at_ms;
   bool only_new = false;
+  bool keeps_expiry = false;
   std::optional<std::string_view> expiry;
   for (size_t i = 3; i < words.size(); ++i) {
     if (IsKeyword(words[i], "NX")) {
       only_new = true;
-    } else if (IsKeyword(words[i], "PXAT") && i + 1 < words.size()) {
+    } else if (IsKeyword(words[i], "KEEPTTL") && !expiry) {
+      keeps_expiry = true;
+    } else if (IsKeyword(words[i], "PXAT") && i + 1 < words.size() && !keeps_expiry) {
       expiry = words[++i];
     } else {
       return ErrorReply("ERR syntax error");
@@ -50,7 +53,9 @@ CommandReply Set(Keyspace& keys, Words words) {
     if (time <= 0) return ErrorReply("ERR invalid expire time in 'set' command");
     expires_at_ms = time;
   }
-  if (only_new && keys.Find(words[1]) != nullptr) return NilReply();
+  const bool is_there = keys.Find(words[1]) != nullptr;
+  if (only_new && is_there) return NilReply();
+  if (keeps_expiry && is_there) expires_at_ms = keys.ExpiryOf(words[1]);
   keys.Put(words[1], std::string(words[2]), expires_at_ms);
   return StatusReply("OK");
 }
