@@ -278,7 +278,11 @@ void Judge::Released(const std::string& lock, const std::string& lease_id, Insta
   CheckTurnOfGivenUp(state, now);
   Leave(state, lease_id, now);
   state.places_before.erase(lease_id);
-  state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
+  const bool has_it = state.phase == Phase::kLease && state.turn.to.lease_id == lease_id;
+  // A repeat leaves the record as it is, which after a step of the clock is kept for less.
+  if (has_it || !state.forgotten_ends.contains(lease_id)) {
+    state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
+  }
   state.ended.emplace(lease_id, now);
   state.ends.insert(lease_id);
   // In time by the node's clock, or by what its holder was told: a clock that was set parts them.

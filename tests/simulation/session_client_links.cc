@@ -226,7 +226,7 @@ void SessionClient::Adopt(const RoundPtr& round) {
   request.reassertion = round->reassertion;
   request.deadline = Instant::max();
   Ask(link, {[request](SessionServer& server, uint64_t id) { server.Adopt(id, request); },
-             [this, round, link, sent](const Answer& answer) {
+             [this, round, link, sent, shown = request.reassertion](const Answer& answer) {
                round->adopting_over = nullptr;
                if (round->releasing || round->over) return;
                if (link->closing) return Release(round, 0);
@@ -237,7 +237,9 @@ void SessionClient::Adopt(const RoundPtr& round) {
                    Prolong(*round, sent + Trusted(std::get<Lease>(*answer).remaining_ttl));
                  }
                  StartBeating(link);
-               } else if (core::ReasonOf(answer.status()) == core::ErrorReason::kLeaseLost) {
+               } else if (core::ReasonOf(answer.status()) == core::ErrorReason::kLeaseLost &&
+                          round->reassertion == shown) {
+                 // Else a heartbeat was answered meanwhile: this is about a proof that has ended.
                  Lost(*round);
                } else {
                  if (Believes(*round)) {
