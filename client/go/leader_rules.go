@@ -14,7 +14,9 @@ import (
 
 const (
 	lookEvery = 10 * time.Second
-	never     = instant(math.MaxInt64)
+	// How long the first look waits for the stream to start. A daemon says within 2 s that it has; a proxy may pass no stream on.
+	startTimeout = 5 * time.Second
+	never        = instant(math.MaxInt64)
 )
 
 // Leader is the holder of a lock that is observed.
@@ -37,12 +39,20 @@ type leaderRules struct {
 }
 
 // begin notes that a stream is opened. What was seen before stays true.
-func (r *leaderRules) begin() {
+func (r *leaderRules) begin(now instant) {
 	r.looking = false
-	r.lookAt = never // it looks once the stream has started
+	r.lookAt = now.add(startTimeout)
 }
 
-func (r *leaderRules) mustLook(now instant) bool { return !r.looking && r.lookAt <= now }
+// nextLook is when to look next. The answer to a look comes in time, or else its error does.
+func (r *leaderRules) nextLook() instant {
+	if r.looking {
+		return never
+	}
+	return r.lookAt
+}
+
+func (r *leaderRules) mustLook(now instant) bool { return r.nextLook() <= now }
 
 // look notes that a look is sent.
 func (r *leaderRules) look(now instant) {

@@ -77,7 +77,7 @@ func play(t *testing.T, r *leaderRules, at instant, script ...string) string {
 
 func newRules() *leaderRules {
 	r := &leaderRules{}
-	r.begin()
+	r.begin(0)
 	return r
 }
 
@@ -199,24 +199,26 @@ func TestStoriesOfLeaders(t *testing.T) {
 
 func TestALookIsDueAfterTheStartAndEveryTenSeconds(t *testing.T) {
 	r := newRules()
-	if r.mustLook(3600 * second) {
-		t.Error("looks before the stream has started")
+	if r.mustLook(5*second-1) || !r.mustLook(5*second) {
+		t.Error("the stream has 5 s to start")
 	}
 	if said := play(t, r, second, "STARTED 0"); said != "look" {
 		t.Errorf("said %q", said)
 	}
 	r.look(second)
-	if r.mustLook(20 * second) {
+	if said := play(t, r, second, "GAP 0"); said != "" || r.nextLook() != never {
 		t.Error("two looks at a time")
 	}
+	r.looked(2*second, lookOf("HELD", 7))
+	r.look(second)
 	r.looked(2*second, lookOf("HELD", 7))
 	if r.mustLook(11*second-1) || !r.mustLook(11*second) {
 		t.Error("the next look is not due 10 s after the one before")
 	}
 	r.look(11 * second)
-	r.begin()
-	if r.looking || r.mustLook(3600*second) || r.leader.Token != 7 {
-		t.Error("another stream has to start first, and the leader stays")
+	r.begin(12 * second)
+	if r.mustLook(17*second-1) || !r.mustLook(17*second) || r.leader.Token != 7 {
+		t.Error("another stream has 5 s to start, and the leader stays")
 	}
 }
 

@@ -259,14 +259,16 @@ func TestASilentDaemonIsLeft(t *testing.T) {
 	_, said := observe(t, newClient(t, Options{Servers: []string{silent.address, later.address, good.address}}))
 	begun := time.Now()
 	watch := next(t, silent.watches, "the watch") // which never starts
+	look := next(t, silent.looks, "the look behind it, which has no answer")
 	if err := said.nextError(t); err.Code != codes.DeadlineExceeded || time.Since(begun) < startTimeout {
 		t.Errorf("told of %v after %v", err, time.Since(begun))
 	}
+	expectGone(t, look.gone)
 	expectGone(t, watch.gone)
 
 	watch = next(t, later.watches, "the second watch")
 	watch.tell(eventOf("STARTED", 0))
-	look := next(t, later.looks, "the look, which has no answer")
+	look = next(t, later.looks, "the look, which has no answer")
 	asked := time.Now()
 	watch.tell(eventOf("GRANTED", 7)) // that the stream is well changes nothing
 	said.expect(t, 7)

@@ -11,7 +11,7 @@ import { aboutLock, eventKindName, lockStateName, msOf, type GetLockResponse, ty
 import { TRY_TIMEOUT } from './transport/retry_rule';
 import { sleep } from './transport/sleep';
 
-// A daemon says within 2 s that a watch has started. One that does not hangs, or is behind a proxy that passes nothing on.
+// How long the first look waits for the stream to start. A daemon says within 2 s that it has; a proxy may pass no stream on.
 const START_TIMEOUT = 5_000;
 
 export interface ObserveOptions {
@@ -49,7 +49,6 @@ class Watch {
   readonly #events: WatchEvents;
   readonly #lookTimeout: number;
   readonly #stream: ReturnType<Daemon['watch']>;
-  readonly #startTimer: NodeJS.Timeout;
   #look: ReturnType<Daemon['look']> | null = null;
   #lookTimer: NodeJS.Timeout | null = null;
   #mustLook = false;
@@ -61,15 +60,13 @@ class Watch {
     this.#view = view;
     this.#events = events;
     this.#lookTimeout = lookTimeout ?? TRY_TIMEOUT;
-    const notStarted = () => this.#end(new LockkeeperError(`${daemon.address} has not started the watch`, { code: 'DEADLINE_EXCEEDED' }));
-    this.#startTimer = setTimeout(notStarted, startTimeout ?? START_TIMEOUT).unref();
+    this.#lookTimer = setTimeout(() => this.#lookNow(), startTimeout ?? START_TIMEOUT).unref();
     this.#stream = daemon.watch(name, (why) => this.#end(why));
     this.#stream.on('data', (message: WatchLocksResponse) => void this.#onMessage(message));
   }
 
   close(): void {
     this.#isOver = true;
-    clearTimeout(this.#startTimer);
     if (this.#lookTimer) clearTimeout(this.#lookTimer);
     this.#look?.cancel();
     this.#stream.cancel();
@@ -85,7 +82,6 @@ class Watch {
     for (const event of message.events) {
       if (this.#isOver) return;
       const kind = eventKindName(event.kind);
-      if (kind === 'STARTED') clearTimeout(this.#startTimer);
       if (this.#view.onEvent(kind, aboutLock(event))) this.#mustLook = true;
       this.#tell();
     }

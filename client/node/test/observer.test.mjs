@@ -123,9 +123,12 @@ test('a look that is not answered in time is an error of the connection', () => 
   await second.watch();
 }));
 
-test('a watch that does not start is left', () => impatient({ startTimeout: 200 }, async (errors) => {
+test('a watch that does not start is looked behind', () => impatient({ startTimeout: 200 }, async (errors) => {
   const watch = await first.watch();
-  assert.equal((await errors.next()).code, 'DEADLINE_EXCEEDED');
+  (await first.look()).held(5);
+  watch.start();
+  (await first.look()).fail(UNAVAILABLE);
+  assert.equal((await errors.next()).code, 'UNAVAILABLE');
   await watch.gone;
   await second.watch();
 }));

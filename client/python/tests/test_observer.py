@@ -119,13 +119,15 @@ class ObserverTest(unittest.TestCase):
             self.assertTrue(look.gone.wait(LIMIT))
             self.second.watch()
 
-    def test_watch_that_does_not_start_is_left(self):
+    def test_watch_that_does_not_start_is_looked_behind(self):
         with mock.patch.object(_observer, "_START_TIMEOUT", 0.2):
             self.observe()
             watch = self.first.watch()
-            self.assertEqual(self.told.error().code, "DEADLINE_EXCEEDED")
-            self.assertTrue(watch.gone.wait(LIMIT))
-            self.second.watch()
+            self.first.look().held(5)
+            self.assertEqual(self.told.next(), 5)
+            watch.start()
+            self.first.look().held(6)
+            self.assertEqual(self.told.next(), 6)
 
     def test_delays_grow_until_a_look_is_answered(self):
         delays = []

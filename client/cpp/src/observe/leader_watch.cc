@@ -132,7 +132,7 @@ void LeaderWatch::Follow() {
                      attempt](const auto& events) { self->OnEvents(attempt, events); },
        .on_end = [self = shared_from_this(),
                   attempt](const absl::Status& why) { self->OnEnd(attempt, why); }});
-  SetTimer(ports_.clock.Now() + kLookInterval);
+  SetTimer(ports_.clock.Now() + kStartTimeout);
 }
 
 void LeaderWatch::Look() {

@@ -32,6 +32,9 @@ namespace lockkeeper::client {
 
 // Time between two looks, if nothing happens: a look repairs whatever was missed.
 inline constexpr Duration kLookInterval = std::chrono::seconds(10);
+// How long the first look waits for the stream to start. A daemon says within 2 s that it has; a
+// proxy may pass no stream on.
+inline constexpr Duration kStartTimeout = std::chrono::seconds(5);
 
 // Lifetime: borrows.
 struct WatchPorts {

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from . import aio
     from .client import Client
 
-# A daemon says within 2 s that a watch has started. One that does not hangs, or is behind a proxy
-# that passes nothing on.
+# How long the first look waits for the stream to start. A daemon says within 2 s that it has; a
+# proxy may pass no stream on.
 _START_TIMEOUT = 5.0
 # Messages that were read and not looked at yet. More of them are left to gRPC, and then to the
 # daemon, which tells of a gap.
@@ -158,8 +158,7 @@ class _Watch:
         self._inbox = Inbox(core)
         self._stream: Any = None
         self._look: Look | None = None
-        self._start_by = boot_clock() + _START_TIMEOUT
-        self._look_at = _NEVER
+        self._look_at = boot_clock() + _START_TIMEOUT
         self.has_looked = False  # It serves: the next delay is short again.
 
     def follow(
@@ -173,15 +172,10 @@ class _Watch:
                     error = yield from self._hear(item)
                     if error is not None:
                         return error
-                now = boot_clock()
-                if now >= self._start_by:
-                    text = f"{self._peer} has not started the watch"
-                    return service_error("DEADLINE_EXCEEDED", text)
-                if now >= self._look_at and self._look is None:
+                if boot_clock() >= self._look_at and self._look is None:
                     self._send_look()
                 # The answer to a look comes in time, or else its error does.
-                next_look = self._look_at if self._look is None else _NEVER
-                yield self._inbox.until(min(self._start_by, next_look))
+                yield self._inbox.until(self._look_at if self._look is None else _NEVER)
             return None
         except ValueError:  # The client is closed.
             return None
@@ -196,8 +190,6 @@ class _Watch:
             return (yield from self._hear_look(item.call))
         for event in item.events:
             kind, about = messages.event_of(event)
-            if kind == "STARTED":
-                self._start_by = _NEVER
             if self._view.on_event(kind, about):
                 self._look_at = 0.0
             if self._view.take_change():

@@ -169,7 +169,7 @@ TEST_F(LeaderWatchTest, LooksEvery10Seconds) {
 
 // A proxy may keep a stream to itself.
 TEST_F(LeaderWatchTest, LooksAlsoIfTheWatchDoesNotStart) {
-  time_.Advance(kLookInterval);
+  time_.Advance(kStartTimeout);
   ASSERT_EQ(calls_.looks.size(), 1u);
   look().Answer(LockLook{.state = State::kHeld, .lease = LeaseOf(5)});
   RunCallbacks();

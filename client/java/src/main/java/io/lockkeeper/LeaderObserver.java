@@ -18,9 +18,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Knows who holds a lock, a little late, until it is closed. Thread-safe. */
 public final class LeaderObserver implements AutoCloseable {
-  /** How long a stream may take to start: a daemon takes at most two seconds. */
-  private static final long START_TIMEOUT = 5 * Ticks.SECOND;
-
   /** What a stream or a look has brought; one of them is there. */
   private record Received(@Nullable WatchLocksResponse events, @Nullable GetLockResponse looked, @Nullable LockException error) {}
 
@@ -105,22 +102,16 @@ public final class LeaderObserver implements AutoCloseable {
     /** Returns why it is over, which is anything once the observer is closed. */
     LockException run() throws InterruptedException {
       try {
-        rules.begin();
+        rules.begin(Ticks.now());
         calls.run(() -> daemon.watch(name, new Events()));
-        long startBy = Ticks.now() + START_TIMEOUT;
         while (true) {
           if (rules.mustLook(Ticks.now())) {
-            startBy = LeaderRules.NEVER;
             rules.look(Ticks.now());
             calls.run(() -> daemon.look(name, RetryRule.TRY_TIMEOUT, new Look()));
           }
-          final Received got = inbox.poll(Math.min(rules.lookAt(), startBy) - Ticks.now(), TimeUnit.NANOSECONDS);
+          final Received got = inbox.poll(rules.lookAt() - Ticks.now(), TimeUnit.NANOSECONDS);
           if (got != null && got.error() != null) return got.error();
-          if (got != null) {
-            take(got);
-          } else if (startBy <= Ticks.now()) {
-            return LockException.unavailable("", daemon.address() + " does not begin to tell events");
-          }
+          if (got != null) take(got);
         }
       } finally {
         calls.cancel(null); // the stream, and the look in flight

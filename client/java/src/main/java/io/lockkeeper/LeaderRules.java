@@ -13,6 +13,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class LeaderRules {
   static final long LOOK_EVERY = 10 * Ticks.SECOND;
+
+  /** How long the first look waits for the stream to start. A daemon says within 2 s that it has; a proxy may pass no stream on. */
+  static final long START_TIMEOUT = 5 * Ticks.SECOND;
+
   static final long NEVER = Long.MAX_VALUE;
 
   private boolean known; // whether anybody leads
@@ -29,19 +33,19 @@ final class LeaderRules {
     return leader;
   }
 
-  /** When to look next. */
+  /** When to look next. The answer to a look comes in time, or else its error does. */
   long lookAt() {
-    return lookAt;
+    return looking ? NEVER : lookAt;
   }
 
   /** A stream is opened. What was seen before stays true. */
-  void begin() {
+  void begin(long now) {
     looking = false;
-    lookAt = NEVER; // it looks once the stream has started
+    lookAt = now + START_TIMEOUT;
   }
 
   boolean mustLook(long now) {
-    return !looking && lookAt <= now;
+    return lookAt() <= now;
   }
 
   /** A look is sent. */

@@ -284,12 +284,14 @@ class LeaderObserverTest {
     final Told told = new Told();
     client.observe("job", told);
     Call<WatchLocksResponse> watch = next(first.watches); // which never starts
+    Call<GetLockResponse> look = next(first.looks); // which has no answer
     assertTrue(told.nextError().isNoAnswer());
+    look.expectGone();
     watch.expectGone();
 
     watch = next(second.watches);
     tell(watch, event("STARTED", 0));
-    final Call<GetLockResponse> look = next(second.looks); // which has no answer
+    look = next(second.looks); // which has no answer
     final long asked = Ticks.now();
     tell(watch, event("GRANTED", 7)); // that the stream is well changes nothing
     told.expect(7);

@@ -29,7 +29,7 @@ class LeaderRulesTest {
 
   @BeforeEach
   void openStream() {
-    rules.begin();
+    rules.begin(0);
   }
 
   static LockEvent.Builder event(String kind, long token) {
@@ -185,16 +185,20 @@ class LeaderRulesTest {
 
   @Test
   void aLookIsDueAfterTheStartAndEveryTenSeconds() {
-    assertFalse(rules.mustLook(3600 * SECOND), "the stream has not started");
+    assertFalse(rules.mustLook(5 * SECOND - 1), "the stream has 5 s to start");
+    assertTrue(rules.mustLook(5 * SECOND));
     assertEquals("look", play(SECOND, "STARTED 0"));
     rules.look(SECOND);
-    assertFalse(rules.mustLook(20 * SECOND), "one at a time");
+    assertEquals("", play(SECOND, "GAP 0"), "one at a time");
+    assertEquals(LeaderRules.NEVER, rules.lookAt());
+    rules.looked(2 * SECOND, look("HELD", 7).build());
+    rules.look(SECOND);
     rules.looked(2 * SECOND, look("HELD", 7).build());
     assertFalse(rules.mustLook(11 * SECOND - 1));
     assertTrue(rules.mustLook(11 * SECOND));
     rules.look(11 * SECOND);
-    rules.begin();
-    assertFalse(rules.mustLook(3600 * SECOND), "another stream has to start first");
+    rules.begin(12 * SECOND);
+    assertFalse(rules.mustLook(17 * SECOND - 1), "another stream has 5 s to start");
     assertNotNull(rules.leader());
     assertEquals("look", play(12 * SECOND, "STARTED 0"));
   }
