@@ -98,6 +98,11 @@ void Judge::Refused(const Try& what, Instant now) {
   state.refused[what.keeper] = {now, state.void_entries};
 }
 
+void Judge::FoundVoid(const std::string& lock, const std::string& lease_id, Instant now) {
+  Lock& state = locks_[lock];
+  state.found_void.try_emplace(lease_id, Void{now, state.void_entries});
+}
+
 void Judge::Delivered(const Try& what) { locks_[what.lock].delivered.insert(what.keeper); }
 
 void Judge::Drained(const Try& what) { locks_[what.lock].drained.insert(what.keeper); }
@@ -280,7 +285,10 @@ void Judge::Released(const std::string& lock, const std::string& lease_id, Insta
   state.places_before.erase(lease_id);
   const bool has_it = state.phase == Phase::kLease && state.turn.to.lease_id == lease_id;
   // A repeat leaves the record as it is, which after a step of the clock is kept for less.
-  if (has_it || !state.forgotten_ends.contains(lease_id)) {
+  // So does the release of one that was void before.
+  if (const auto before = state.found_void.find(lease_id); before != state.found_void.end()) {
+    state.released.insert(*before);
+  } else if (has_it || !state.forgotten_ends.contains(lease_id)) {
     state.released.try_emplace(lease_id, Void{now, ++state.void_entries});
   }
   state.ended.emplace(lease_id, now);

@@ -112,6 +112,8 @@ class Judge {
   // before: a lock that has forgotten that does not reject first attempts.
   void FirstAttemptStands(const Try& what) { locks_[what.lock].ended.erase(what.lease_id); }
   void TurnGiven(Turn turn, Instant now);
+  // An acquire was refused, since its lease id is void.
+  void FoundVoid(const std::string& lock, const std::string& lease_id, Instant now);
   void Repeated(const Try& what, int32_t attempt, Instant now);
   void Extended(const std::string& lock, const std::string& lease_id, Instant end, Instant now);
   void Released(const std::string& lock, const std::string& lease_id, Instant now);
@@ -280,6 +282,7 @@ class Judge {
     std::set<std::pair<std::string, int64_t>> numbers;    // That each has had.
     std::unordered_map<std::string, Instant> ended;       // Lease ids that no repeat gets again,
     std::unordered_map<std::string, Void> released;       // lease ids,
+    std::unordered_map<std::string, Void> found_void;     // before that,
     std::unordered_set<std::string> denied;  // lease ids whose release a wrong clock denied,
     std::unordered_set<std::string> ends;    // lease ids that were released, keepers that withdrew,
     std::unordered_set<std::string> forgotten_ends;             // those of before a loss,

@@ -43,6 +43,7 @@ void Judge::StoreLost(Forgot forgot, Instant now, uint64_t misled) {
     lock.places_before.merge(lock.places);
     lock.places.clear();
     lock.released.clear();
+    lock.found_void.clear();
     lock.refused.clear();
     lock.given_up.clear();
     lock.forgotten_ends.merge(lock.ends);

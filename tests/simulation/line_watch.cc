@@ -283,6 +283,8 @@ void LineWatch::OnAcquire(const Operation& operation) {
     case 3:
     case 10:
       return judge_.LeftLine(what.lock, what.lease_id, operation.now);
+    case 4:
+      return judge_.FoundVoid(what.lock, what.lease_id, operation.now);
     case 5:
       if (attempt < 2) judge_.FirstAttemptStands(what);
       return judge_.Joined(what, operation.replies[1].integer, operation.now);
