@@ -5,13 +5,14 @@
 #include "access/key_set.h"
 
 #include <openssl/err.h>
+#include <openssl/sha.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "absl/strings/escaping.h"
-#include "access/token_file.h"
 #include "fuzz/target.h"
 #include "support/access/key_pair.h"
 
@@ -29,8 +30,12 @@ constexpr char kOwnId[] = "the target's own key";
 // The hash of kText with PKCS #1's padding: the signature under an RSA key of 2,048 bits whose
 // exponent is 1.
 std::string PaddedHash() {
-  const std::string hash =
-      absl::HexStringToBytes("3031300d060960864801650304020105000420" + access::HashToken(kText));
+  constexpr std::string_view kIsSha256(
+      "\x30\x31\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01\x05\x00\x04\x20", 19);
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  const std::string_view text(kText);
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  const std::string hash = std::string(kIsSha256) + std::string(digest.begin(), digest.end());
   return std::string("\0\1", 2) + std::string(256 - hash.size() - 3, '\xff') + '\0' + hash;
 }
 
