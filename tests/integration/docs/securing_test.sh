@@ -111,10 +111,10 @@ echo "lkt_wrong" >wrong
 expect 1 "UNAUTHENTICATED" "TOKEN_FILE=wrong /usr/bin/python3 who_am_i.py $TLS ci/x"
 expect 1 "UNAVAILABLE" "/usr/bin/python3 who_am_i.py $MTLS report/x"
 
-expect 0 "CN = my CA" "$(typed 9)"
 expect 0 "ALPN protocol: h2" "$(typed 9)"
+# Releases of OpenSSL write names in different ways.
 expect 0 "Acceptable client certificate CA names
-CN = my CA" "$(typed 9)"
+CN = my CA" "$(typed 9) -nameopt oneline"
 expect 1 "" "$(typed 9) -tls1_1"
 
 stop_daemon
