@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+#include "google/protobuf/descriptor.h"
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "support/rpc/bearer_channel.h"
 #include "support/rpc/deadline.h"
@@ -423,6 +425,39 @@ TEST_F(AccessTableTest, EveryVerbOfThePolicyHasAWay) {
     if (way.verb) verbs.insert(*way.verb);
   }
   EXPECT_EQ(verbs.size(), access::kVerbs);
+}
+
+// So that what is added to the protos is asked for here, too.
+TEST_F(AccessTableTest, EveryRpcAndEveryOperationOfASessionIsAWay) {
+  using google::protobuf::DescriptorPool;
+  std::set<std::string> ways;
+  for (const Way& way : Ways()) {
+    const std::vector<std::string> words = absl::StrSplit(way.name, ' ');
+    ways.insert(words[0] == "session" ? "session " + words[1] : words[0]);
+  }
+  // What carries the ways, or reaches nothing but the own session.
+  std::set<std::string> all = {"Session",        "session open",      "session batch",
+                               "session cancel", "session heartbeat", "session close"};
+  const DescriptorPool& pool = *DescriptorPool::generated_pool();
+  for (const char* const service :
+       {"lockkeeper.v1.LockService", "lockkeeper.admin.v1.AdminService"}) {
+    const auto* const rpcs = pool.FindServiceByName(service);
+    for (int i = 0; i < rpcs->method_count(); ++i) {
+      const std::string name(rpcs->method(i)->name());
+      EXPECT_EQ(ways.contains(name), !all.contains(name)) << name;
+      all.insert(name);
+    }
+  }
+  for (const auto* const message :
+       {v1::SessionRequest::descriptor(), v1::SessionOperation::descriptor()}) {
+    const auto* const said = message->oneof_decl(0);
+    for (int i = 0; i < said->field_count(); ++i) {
+      const std::string name = "session " + std::string(said->field(i)->name());
+      EXPECT_EQ(ways.contains(name), !all.contains(name)) << name;
+      all.insert(name);
+    }
+  }
+  EXPECT_THAT(ways, testing::IsSubsetOf(all));
 }
 
 }  // namespace
