@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -111,34 +112,41 @@ class LeasesOfCalls : public Crowd {
 
   void Grow(size_t from, size_t to) override {
     std::atomic<size_t> next = from;
-    std::atomic<size_t> failed = 0;
+    std::mutex mutex;
+    std::string failure;
     std::vector<std::thread> threads;
     threads.reserve(stubs_.size());
     for (const auto& stub : stubs_) {
       threads.emplace_back([&, released = released_] {
         for (size_t i = next++; i < to; i = next++) {
-          if (!Take(*stub, LockName(i), released)) ++failed;
+          const std::string wrong = Take(*stub, LockName(i), released);
+          const std::lock_guard lock(mutex);
+          if (failure.empty()) failure = wrong;
         }
       });
     }
     for (std::thread& thread : threads) thread.join();
-    if (failed > 0) throw std::runtime_error("a call failed");
+    if (!failure.empty()) throw std::runtime_error(failure);
   }
 
  private:
-  static bool Take(v1::LockService::Stub& stub, const std::string& name, bool released) {
+  // Empty, or what went wrong.
+  static std::string Take(v1::LockService::Stub& stub, const std::string& name, bool released) {
     const v1::AcquireRequest request = LongAcquireOf(name);
     grpc::ClientContext context;
     v1::AcquireResponse response;
-    if (!stub.Acquire(&context, request, &response).ok() || !response.has_lease()) return false;
-    if (!released) return true;
+    const grpc::Status acquired = stub.Acquire(&context, request, &response);
+    if (!acquired.ok()) return "Acquire failed: " + acquired.error_message();
+    if (!response.has_lease()) return name + " is held already";
+    if (!released) return "";
     v1::ReleaseRequest release;
     release.set_name(name);
     release.set_lease_id(request.lease_id());
     grpc::ClientContext release_context;
     v1::ReleaseResponse released_response;
-    return stub.Release(&release_context, release, &released_response).ok() &&
-           released_response.released();
+    const grpc::Status status = stub.Release(&release_context, release, &released_response);
+    if (!status.ok()) return "Release failed: " + status.error_message();
+    return released_response.released() ? "" : name + " could not be released";
   }
 
   const bool released_;
