@@ -25,9 +25,9 @@ int64_t Steps() { return RepeatsFrom("LOCKKEEPER_CONFORMANCE_STEPS", kStepsByDef
 class ModelConformanceTest : public testing::TestWithParam<std::string> {
  protected:
   std::string Key() {
-    static const Strings keys = {
+    static const Strings kKeys = {
         "a", "b", "c", "lk:{a}", "lk:{a b}", "x*[y]\\?", std::string("\0", 1)};
-    return random_.Pick(keys);
+    return random_.Pick(kKeys);
   }
 
   std::string Text() {
@@ -37,20 +37,20 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
 
   // An integer, mostly: near zero, near the clock, large, or none at all.
   std::string Number() {
-    static const Strings odd = {"",
-                                "x",
-                                "1 ",
-                                "01",
-                                "+1",
-                                "-0",
-                                "1.5",
-                                "1e3",
-                                "-",
-                                "9223372036854775807",
-                                "9223372036854775808",
-                                "-9223372036854775808",
-                                "9007199254740993"};
-    if (random_.OneIn(6)) return random_.Pick(odd);
+    static const Strings kOdd = {"",
+                                 "x",
+                                 "1 ",
+                                 "01",
+                                 "+1",
+                                 "-0",
+                                 "1.5",
+                                 "1e3",
+                                 "-",
+                                 "9223372036854775807",
+                                 "9223372036854775808",
+                                 "-9223372036854775808",
+                                 "9007199254740993"};
+    if (random_.OneIn(6)) return random_.Pick(kOdd);
     return std::to_string(random_.Between(-20, 60));
   }
 
@@ -122,25 +122,25 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
 
   // Not what versions of the server read or write differently, such as hexadecimal numbers or 0.1.
   std::string Score() {
-    static const Strings odd = {"inf",
-                                "-inf",
-                                "+inf",
-                                "nan",
-                                "1e3",
-                                "0.25",
-                                "(1",
-                                "((1",
-                                "x",
-                                "",
-                                "1 ",
-                                "-0",
-                                "1.",
-                                "4503599627370497",
-                                "9007199254740992",
-                                "9007199254740993",
-                                "-9007199254740994",
-                                "1e22"};
-    if (random_.OneIn(4)) return random_.Pick(odd);
+    static const Strings kOdd = {"inf",
+                                 "-inf",
+                                 "+inf",
+                                 "nan",
+                                 "1e3",
+                                 "0.25",
+                                 "(1",
+                                 "((1",
+                                 "x",
+                                 "",
+                                 "1 ",
+                                 "-0",
+                                 "1.",
+                                 "4503599627370497",
+                                 "9007199254740992",
+                                 "9007199254740993",
+                                 "-9007199254740994",
+                                 "1e22"};
+    if (random_.OneIn(4)) return random_.Pick(kOdd);
     return std::to_string(random_.Between(-3, 3));
   }
 
@@ -168,7 +168,7 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
 
   Strings RangeCommand() {
     Strings command = {"ZRANGEBYSCORE", Key(), Bound(), Bound()};
-    if (random_.OneIn(2)) command.push_back(random_.OneIn(8) ? "nosuchoption" : "withscores");
+    if (random_.OneIn(2)) command.emplace_back(random_.OneIn(8) ? "nosuchoption" : "withscores");
     if (random_.OneIn(2)) command.insert(command.end(), {"LIMIT", Number(), Number()});
     return command;
   }
@@ -189,10 +189,10 @@ class ModelConformanceTest : public testing::TestWithParam<std::string> {
 
   // A pattern made of what keys are made of and of what patterns know.
   std::string Pattern() {
-    static const Strings parts = {"a",  "b", "*", "?", "[",     "]",    "^", "-",   "\\",
-                                  "lk", ":", "{", "}", "[a-c]", "[^x]", " ", "\\*", "y"};
-    std::string pattern = random_.Pick(parts);
-    for (uint64_t i = random_.Below(7); i > 0; --i) pattern += random_.Pick(parts);
+    static const Strings kParts = {"a",  "b", "*", "?", "[",     "]",    "^", "-",   "\\",
+                                   "lk", ":", "{", "}", "[a-c]", "[^x]", " ", "\\*", "y"};
+    std::string pattern = random_.Pick(kParts);
+    for (uint64_t i = random_.Below(7); i > 0; --i) pattern += random_.Pick(kParts);
     return pattern;
   }
 
@@ -230,6 +230,7 @@ TEST_P(ModelConformanceTest, ScanFindsTheSameKeys) {
 TEST_P(ModelConformanceTest, KeysAreCountedAlike) {
   for (int64_t step = 0; step < Steps() / 1000; ++step) {
     std::vector<Strings> commands;
+    commands.reserve(22);
     for (int i = 0; i < 20; ++i) commands.push_back(Command());
     // A real server counts keys whose time is over until somebody touches them.
     commands.push_back(
