@@ -152,7 +152,7 @@ func (o *LeaderObserver) watch(d *daemon) (looked bool, failed *Error) {
 			if o.rules.looked(now(), got.message) {
 				o.tell()
 			}
-		case <-o.due:
+		case <-o.due: // a look may be
 		case <-ctx.Done():
 			return looked, nil
 		}

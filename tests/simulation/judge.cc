@@ -284,9 +284,10 @@ void Judge::Released(const std::string& lock, const std::string& lease_id, Insta
   Leave(state, lease_id, now);
   state.places_before.erase(lease_id);
   const bool has_it = state.phase == Phase::kLease && state.turn.to.lease_id == lease_id;
-  // A repeat leaves the record as it is, which after a step of the clock is kept for less.
-  // So does the release of one that was void before.
-  if (const auto before = state.found_void.find(lease_id); before != state.found_void.end()) {
+  const auto before = state.found_void.find(lease_id);
+  // The release of one that was void before leaves the void list as it is; and so does a repeat,
+  // whose record is kept for less after a step of the clock.
+  if (!has_it && before != state.found_void.end()) {
     state.released.insert(*before);
   } else if (has_it || !state.forgotten_ends.contains(lease_id)) {
     state.released.try_emplace(lease_id, Void{now, ++state.void_entries});

@@ -75,6 +75,7 @@ TEST_F(ServerTlsTest, HundredChangesUnderLoadFailNoRequest) {
       }
     });
   }
+  calls.wait(0);
   for (int i = 0; i < 100; ++i) {
     const int before = changes;
     const int calls_before = calls;
@@ -87,7 +88,7 @@ TEST_F(ServerTlsTest, HundredChangesUnderLoadFailNoRequest) {
 
   EXPECT_EQ(changes, 100);
   EXPECT_EQ(problems, 0);
-  EXPECT_GE(calls, 100) << "there was load";
+  EXPECT_GT(calls, 100) << "there was load";
 }
 
 }  // namespace
