@@ -196,9 +196,15 @@ class PagesTest(unittest.TestCase):
     def start(self, program, **environment):
         return process(program.command, env=self.environment | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
+    def listed(self):
+        """What the command line says of the locks that are held, waited for, or closed after their last lease."""
+        command = [f"{OUT}/bin/lockkeeper", "--output", "json", "list"]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True).stdout
+
     def end(self, program, child):
-        """The last line that the program says."""
+        """What the program says. Returns when no lock is closed any more: ShedLock's page holds at least, and the next may be quick."""
         said, errors = child.communicate(timeout=PATIENCE)
+        until(lambda: '"state":"ended"' not in self.listed(), f"opening of the locks of {program.name}")
         if "somebody else" not in said:
             self.assertEqual(child.returncode, 0, f"{program.name}: {said}{errors}")
         return said
@@ -232,9 +238,7 @@ class PagesTest(unittest.TestCase):
                 holder = stack.enter_context(contextlib.ExitStack())
                 holder.enter_context(self.at_work(program))
                 waiter = stack.enter_context(self.start(program))
-                get = [f"{OUT}/bin/lockkeeper", "--output", "json", "list"]
-                until(lambda: '"waiters":1' in subprocess.run(get, env=self.environment, capture_output=True, text=True).stdout,
-                      "a waiter", waiter)
+                until(lambda: '"waiters":1' in self.listed(), "a waiter", waiter)
                 holder.close()
                 self.assert_wrote(program, self.end(program, waiter))
         else:
