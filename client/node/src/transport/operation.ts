@@ -19,7 +19,8 @@ export class Operation {
   cancelled = false;
   /** The session that carried it, if one did. */
   carrier: SessionLink | null = null;
-  /** For the session: it was written; nobody waits for its answer any more. */
+  /** For the session: its number there; it was written; nobody waits for its answer any more. */
+  number = 0;
   isWritten = false;
   isAbandoned = false;
   error: LockkeeperError | null = null;

@@ -15,6 +15,7 @@ import {
   type AcquireRequest, type LeaseLostMessage, type LeaseMessage, messages, type OperationRequest, type SessionResponse, toNumber,
 } from './messages';
 import type { Operation } from './operation';
+import { OperationTable } from './operation_table';
 import { cancelledByCaller, errorOfOperation, outcomeUnknown } from './problems';
 import { bytesOfTrace } from './tracing';
 
@@ -90,8 +91,7 @@ export class SessionLink {
   #writing = false;
   #writesClosed = false;
   #flushDue = false;
-  #lastId = 0;
-  #operations = new Map<number, Operation>();
+  readonly #operations = new OperationTable();
   #queue: number[] = [];  // Not sent yet. May have ids of operations that were cancelled.
   #cancels: number[] = [];
   #adoptions = new Map<string, PendingAdoption>();  // Without an answer, by lease id.
@@ -137,11 +137,11 @@ export class SessionLink {
     if (this.state === 'ended' || this.#broken || this.#writesClosed || this.#suspect || this.#outdated) return false;
     // Waiting acquires must not take all the places, because renewals need some.
     if (operation.waits && this.#sentMax > 0 && this.#waiting >= this.#sentMax / 2) return false;
-    const id = ++this.#lastId;
+    if (this.#operations.isFull) return false;
     operation.carrier = this;
-    this.#operations.set(id, operation);
     if (operation.waits) ++this.#waiting;
-    this.#queue.push(id);
+    this.#operations.add(operation);
+    this.#queue.push(operation.number);
     this.#armTimer(operation.deadline);
     this.#flushSoon();
     return true;
@@ -182,14 +182,11 @@ export class SessionLink {
 
   /** Answers the operation with CANCELLED. False if this session does not have it. */
   cancel(operation: Operation): boolean {
-    for (const [id, each] of this.#operations) {
-      if (each !== operation || operation.isAbandoned) continue;
-      this.#giveUp(id, operation);
-      this.#flushSoon();
-      operation.done(cancelledByCaller(), null);
-      return true;
-    }
-    return false;
+    if (this.#operations.get(operation.number) !== operation || operation.isAbandoned) return false;
+    this.#giveUp(operation);
+    this.#flushSoon();
+    operation.done(cancelledByCaller(), null);
+    return true;
   }
 
   /** Closes the stream cleanly as soon as all operations are answered. Takes no new ones. */
@@ -236,7 +233,7 @@ export class SessionLink {
 
   #nextCancel(): object | null {
     for (let id = this.#cancels.shift(); id !== undefined; id = this.#cancels.shift()) {
-      if (this.#operations.has(id)) return { cancel: { operationId: id } };
+      if (this.#operations.get(id)) return { cancel: { operationId: id } };
     }
     return null;
   }
@@ -285,31 +282,31 @@ export class SessionLink {
     return null;
   }
 
-  #erase(id: number, operation: Operation): void {
+  #erase(operation: Operation): void {
     if (operation.waits) --this.#waiting;
     if (operation.isWritten) --this.#sent;
-    this.#operations.delete(id);
+    this.#operations.remove(operation);
   }
 
   // The operation is answered without the daemon. If it was sent, its place stays taken until the daemon has answered.
-  #giveUp(id: number, operation: Operation): void {
+  #giveUp(operation: Operation): void {
     operation.isAbandoned = true;
     if (!operation.isWritten) {
-      this.#erase(id, operation);
+      this.#erase(operation);
     } else if (operation.waits) {
-      this.#cancels.push(id);
+      this.#cancels.push(operation.number);
     }
   }
 
   #take(id: number): Operation | null {
     const operation = this.#operations.get(id);
     if (!operation) return null;
-    this.#erase(id, operation);
+    this.#erase(operation);
     return operation;
   }
 
   #forgetUnlessAskedAgain({ name, leaseId }: AcquireRequest): void {
-    for (const { request } of this.#operations.values()) if (request.acquire?.leaseId === leaseId) return;
+    for (const { request } of this.#operations.all()) if (request.acquire?.leaseId === leaseId) return;
     this.forget(name, leaseId);
   }
 
@@ -364,9 +361,8 @@ export class SessionLink {
         : this.state === 'retiring' || this.#broken ? 'retired' : 'cut';
     this.state = 'ended';
     if (this.#timer) clearTimeout(this.#timer);
-    const unsent: Operation[] = [];
-    const sent: Operation[] = [];
-    for (const operation of this.#operations.values()) if (!operation.isAbandoned) (operation.isWritten ? sent : unsent).push(operation);
+    const unsent = this.#queue.map((id) => this.#operations.get(id)).filter((operation) => operation !== null);
+    const sent = this.#operations.all().filter(({ isWritten, isAbandoned }) => isWritten && !isAbandoned);
     const adoptions = [...this.#adoptions.values()].filter((each) => !each.isAbandoned);
     this.#operations.clear();
     this.#adoptions.clear();
@@ -394,7 +390,7 @@ export class SessionLink {
     }
     let next = this.#openBy;
     const late: Operation[] = [];
-    for (const [id, operation] of this.#operations) {
+    for (const operation of this.#operations.all()) {
       if (operation.isAbandoned) continue;
       if (operation.deadline > now) {
         next = Math.min(next, operation.deadline);
@@ -402,7 +398,7 @@ export class SessionLink {
       }
       if (operation.isWritten && !operation.waits && this.#heardAt < operation.sent) this.#suspect = true;
       late.push(operation);
-      this.#giveUp(id, operation);
+      this.#giveUp(operation);
     }
     const lateAdoptions: PendingAdoption[] = [];
     for (const [leaseId, adoption] of this.#adoptions) {
