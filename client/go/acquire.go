@@ -100,6 +100,7 @@ type acquisition struct {
 }
 
 func (a *acquisition) newID() {
+	a.request = proto.Clone(a.request).(*pb.AcquireRequest) // an attempt may be written still
 	a.request.LeaseId = newLeaseID()
 	a.unresolved = false // the old id can no longer get a grant
 }
@@ -157,7 +158,10 @@ func (a *acquisition) run(ctx context.Context) (*grant, error) {
 func (a *acquisition) try(ctx context.Context, d *daemon, attempt int32, wait, timeout time.Duration) (
 	g *grant, contention *pb.Contention, lapsed bool, err *Error,
 ) {
-	request := proto.Clone(a.request).(*pb.AcquireRequest)
+	request := a.request
+	if attempt > 1 { // as in newID
+		request = proto.Clone(a.request).(*pb.AcquireRequest)
+	}
 	request.Attempt = attempt
 	request.WaitTimeout = toProto(wait)
 	sent := now()

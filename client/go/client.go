@@ -81,7 +81,7 @@ func (c *Client) Acquire(ctx context.Context, name string, options AcquireOption
 	}
 	a := &acquisition{client: c, request: request, ownID: request.LeaseId == "", wait: options.Wait}
 	if a.ownID {
-		a.newID()
+		request.LeaseId = newLeaseID()
 	}
 	expiresIn := options.TTL
 	if expiresIn == 0 {

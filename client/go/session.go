@@ -4,6 +4,7 @@ package lockkeeper
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ const (
 	// The server accepts 1,024 operations and 64 KiB in a message, which is a few bytes longer than its operations.
 	batchMax       = 1024
 	batchBytesMax  = 60 << 10
-	operationHead  = 8 // bytes of tag and length in the batch
+	operationHead  = 20 // bytes of tag, length and number in the batch, at most
 	outstandingMax = 1024
 	closingTimeout = 200 * time.Millisecond // of a session: only the daemon's log depends on it
 )
@@ -26,6 +27,7 @@ const (
 // operation is one operation in flight to a daemon, in a session or as a unary call.
 type operation struct {
 	request *pb.SessionOperation // its own: it may be written while another attempt is being made
+	bytes   int                  // of the request, without its number
 	adopts  bool                 // the extend is said as `adopt` in a session, so that the session keeps the lease
 	done    chan answer
 
@@ -38,7 +40,9 @@ type operation struct {
 }
 
 func newOperation(request *pb.SessionOperation) *operation {
-	return &operation{request: request, waits: request.GetAcquire().GetWaitTimeout() != nil, done: make(chan answer, 1)}
+	return &operation{
+		request: request, bytes: proto.Size(request), waits: request.GetAcquire().GetWaitTimeout() != nil, done: make(chan answer, 1),
+	}
 }
 
 // asksFor tells whether somebody waits for this operation to have the session keep the lease: for an acquire, a claim or an adoption.
@@ -98,7 +102,7 @@ func newSession(d *daemon) *session {
 }
 
 // canCarry tells whether a session can carry the operation: one that is too long would end the stream for all others.
-func canCarry(o *operation) bool { return proto.Size(o.request) <= batchBytesMax/4 }
+func canCarry(o *operation) bool { return o.bytes <= batchBytesMax/4 }
 
 // run sends the operation and waits for its answer, until ctx ends. False: it was not sent, and can be sent elsewhere.
 func (s *session) run(ctx context.Context, o *operation) (answer, bool) {
@@ -242,13 +246,17 @@ func (s *session) nextMessage() (*pb.SessionRequest, bool) {
 			}
 		}
 		s.changed.Wait()
+		// Others that can run may have operations for the same message. One for many costs less than many.
+		s.mu.Unlock()
+		runtime.Gosched()
+		s.mu.Lock()
 	}
 }
 
 // takeQueued makes a message of what stands in the queue; nil if there is nothing that may be sent.
 func (s *session) takeQueued() *pb.SessionRequest {
 	batch := &pb.SessionBatch{}
-	bytes := 0
+	bytes, at := 0, now()
 	for len(s.queue) > 0 && s.sent < s.sentMax && len(batch.Operations) < batchMax {
 		o := s.queue[0]
 		if s.entries[o.id] != o { // it was given up
@@ -262,13 +270,13 @@ func (s *session) takeQueued() *pb.SessionRequest {
 			break
 		}
 		o.request.Id = o.id
-		bytes += proto.Size(o.request) + operationHead
+		bytes += o.bytes + operationHead
 		if bytes > batchBytesMax {
 			break
 		}
 		s.queue = s.queue[1:]
 		s.sent++
-		o.sent, o.sentAt = true, now()
+		o.sent, o.sentAt = true, at
 		if o.adopts {
 			extend := o.request.GetExtend()
 			s.adopting[extend.LeaseId] = o
