@@ -18,6 +18,7 @@ import { Keeper } from './renewal/keeper';
 import { LeaseLife, leaseMargin } from './renewal/life';
 import { Releaser, type ReleaseResult } from './renewal/releaser';
 import { ProcessHold } from './process_hold';
+import { Table } from './table';
 import { Daemons } from './transport/daemons';
 import { assuranceName, durationOf, type ExtendRequest, msOf, toNumber, verdictName } from './transport/messages';
 import { Security } from './transport/security';
@@ -54,7 +55,7 @@ export class Client {
   readonly #keeper: Keeper;
   readonly #releaser: Releaser;
   readonly #hold: ProcessHold;
-  readonly #held = new Set<KeptLease>();
+  readonly #held = new Table<KeptLease>();
   readonly #leaseOwner: LeaseOwner;
   readonly #waiting = new Set<AbortController>();
   readonly #leaderships = new Set<Leadership>();
@@ -211,7 +212,7 @@ export class Client {
     for (const observer of this.#observers) void observer.close();
     await Promise.allSettled([...this.#leaderships].map((leadership) => leadership.close()));
     for (const cancel of this.#waiting) cancel.abort();
-    await Promise.allSettled([...this.#held].map((lease) => this.#releaseHeld(lease)));
+    await Promise.allSettled(this.#held.all().map((lease) => this.#releaseHeld(lease)));
     await this.#releaser.idle(this.#releaseTimeout);
     this.#hold.close();
     this.#keeper.close();
@@ -264,7 +265,7 @@ export class Client {
       name, leaseId, fencingToken: toNumber(message.fencingToken), reassertion: message.reassertion, life, extendTtl: terms.ttl,
       link: link?.state === 'ended' ? null : link, heartbeatable: terms.heartbeatable,
     });
-    this.#held.add(kept);
+    kept.inClient = this.#held.add(kept);
     this.#keeper.keep(kept);
     const grant: Grant = {
       ttl, waited, previousLeaseExpired: message.previousLeaseExpired, assurance: assuranceName(message.assurance) as Assurance | 'UNSPECIFIED',
@@ -274,12 +275,12 @@ export class Client {
 
   #drop(lease: KeptLease): void {
     this.#keeper.drop(lease);
-    this.#held.delete(lease);
+    this.#held.remove(lease.inClient);
   }
 
   #leave(lease: KeptLease): void {
     this.#keeper.leave(lease);
-    this.#held.delete(lease);
+    this.#held.remove(lease.inClient);
   }
 
   #extend(lease: KeptLease, ttl: number | undefined): Promise<void> {

@@ -4,6 +4,7 @@
 // is adopted into the session, or extended by itself where there is no session. A heartbeat counts only for the leases whose new proof its
 // answer has: for the others nothing is assumed.
 import { isUnanswered, type LockkeeperError } from '../errors';
+import { Table } from '../table';
 import type { Daemons } from '../transport/daemons';
 import {
   durationOf, type ExtendRequest, type LeaseLostMessage, type LeaseMessage, msOf, reasonName, type SessionResponse, toNumber,
@@ -45,8 +46,7 @@ export class Keeper {
   readonly #clock: Clock;
   readonly #daemons: () => Daemons;
   readonly #watch: PauseWatch | null;
-  readonly #leases = new Set<KeptLease>();
-  readonly #byId = new Map<string, KeptLease>();  // Those that are kept by heartbeats.
+  readonly #leases = new Table<KeptLease>();
   readonly #beats = new Map<SessionLink, Beats>();
   #ownExtends = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -68,11 +68,7 @@ export class Keeper {
   }
 
   keep(lease: KeptLease): void {
-    if (lease.heartbeatable) {
-      if (this.#byId.has(lease.leaseId)) lease.heartbeatable = false;
-      else this.#byId.set(lease.leaseId, lease);
-    }
-    this.#leases.add(lease);
+    lease.inKeeper = this.#leases.add(lease);
     this.#nextLoss = Math.min(this.#nextLoss, lease.life.lostAt);
     this.#watch?.on();
     this.#armTimer(lease.life.nextAt);
@@ -100,7 +96,7 @@ export class Keeper {
   onSessionOpened(): void {
     // Adopt at once what was in the session before.
     const now = this.#clock.now();
-    for (const lease of this.#leases) {
+    for (const lease of this.#leases.all()) {
       if (lease.link === null && lease.heartbeatable && !lease.life.asking) lease.life.renewAt = Math.min(lease.life.renewAt, now);
     }
     this.#armTimer(now);
@@ -112,7 +108,7 @@ export class Keeper {
     const now = this.#clock.now();
     for (const beat of inFlight) this.#beatFailed(beat, now);
     let wasUsed = false;
-    for (const lease of this.#leases) {
+    for (const lease of this.#leases.all()) {
       if (lease.link !== link) continue;
       lease.link = null;
       wasUsed = true;
@@ -139,10 +135,11 @@ export class Keeper {
     const number = toNumber(page.number);
     const answered = beats.inFlight.filter((beat) => beat.number <= number);
     beats.inFlight = beats.inFlight.filter((beat) => beat.number > number);
-    this.#takeNotExtended(pages, answered);
+    const byId = new Map(this.#leases.all().filter(({ heartbeatable }) => heartbeatable).map((lease) => [lease.leaseId, lease]));
+    this.#takeNotExtended(pages, answered, byId);
     // A beat whose answer was late is not known any more: its answer brings proofs, but no time.
     const sent = answered.at(-1)?.number === number ? answered.at(-1)!.sent : null;
-    this.#takeProofs(link, pages, sent);
+    this.#takeProofs(link, pages, sent, byId);
     const now = this.#clock.now();
     for (const beat of answered) {
       clearTimeout(beat.timer);
@@ -162,11 +159,11 @@ export class Keeper {
     this.#timerAt = -Infinity;
   }
 
-  #takeNotExtended(pages: HeartbeatResult[], answered: Beat[]): void {
+  #takeNotExtended(pages: HeartbeatResult[], answered: Beat[], byId: Map<string, KeptLease>): void {
     const now = this.#clock.now();
     for (const { notExtended } of pages) {
       for (const named of notExtended) {
-        const lease = this.#find(named);
+        const lease = this.#find(named, byId);
         if (!lease) continue;
         for (const page of pages) delete page.reassertions[lease.leaseId];
         for (const beat of answered) beat.leases.delete(lease);
@@ -179,10 +176,10 @@ export class Keeper {
     this.#armTimer(now);
   }
 
-  #takeProofs(link: SessionLink, pages: HeartbeatResult[], sent: number | null): void {
+  #takeProofs(link: SessionLink, pages: HeartbeatResult[], sent: number | null, byId: Map<string, KeptLease>): void {
     for (const { reassertions } of pages) {
       for (const leaseId in reassertions) {
-        const lease = this.#byId.get(leaseId);
+        const lease = byId.get(leaseId);
         if (!lease || lease.link !== link || lease.state !== 'held') continue;
         lease.reassertion = reassertions[leaseId]!;
         if (sent === null) continue;
@@ -192,15 +189,14 @@ export class Keeper {
     }
   }
 
-  #find({ name, leaseId }: LeaseLostMessage): KeptLease | undefined {
-    const lease = this.#byId.get(leaseId);
+  #find({ name, leaseId }: LeaseLostMessage, byId?: Map<string, KeptLease>): KeptLease | undefined {
+    const lease = byId?.get(leaseId);
     if (lease?.name === name) return lease;
-    return [...this.#leases].find((each) => each.leaseId === leaseId && each.name === name);
+    return this.#leases.all().find((each) => each.leaseId === leaseId && each.name === name);
   }
 
   #forget(lease: KeptLease): void {
-    this.#leases.delete(lease);
-    if (this.#byId.get(lease.leaseId) === lease) this.#byId.delete(lease.leaseId);
+    this.#leases.remove(lease.inKeeper);
     if (this.#leases.size > 0) return;
     this.#emptySince = this.#clock.now();
     this.#nextLoss = Infinity;
@@ -216,7 +212,8 @@ export class Keeper {
   #loseDue(): void {
     const now = this.#clock.now();
     let nextLoss = Infinity;
-    for (const lease of this.#leases) {
+    for (const lease of this.#leases.all()) {
+      if (lease.state !== 'held') continue;  // Who was told of another's loss has dropped it.
       if (lease.life.loseIfDue(now)) this.#lose(lease, false);
       else nextLoss = Math.min(nextLoss, lease.life.lostAt);
     }
@@ -236,7 +233,7 @@ export class Keeper {
     const link = this.#daemons().current.openLink;
     const byBeat = new Set<KeptLease>();
     let next = Infinity;
-    for (const lease of this.#leases) {
+    for (const lease of this.#leases.all()) {
       if (lease.life.renewalIsDue(now)) {
         if (link !== null && lease.link === link && lease.heartbeatable && !lease.needsOwnExtend) byBeat.add(lease);
         else if (this.#ownExtends < OWN_EXTENDS_MAX) this.#renewAlone(lease, link, now);

@@ -25,6 +25,9 @@ export class KeptLease {
   /** Of the last renewal. */
   lastError: LockkeeperError | null = null;
   onLost: (() => void) | null = null;
+  /** Its numbers with the client and with the keeper; 0: not there. */
+  inClient = 0;
+  inKeeper = 0;
 
   constructor(facts: {
     name: string; leaseId: string; fencingToken: number; reassertion: string; life: LeaseLife;

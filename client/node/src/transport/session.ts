@@ -11,11 +11,11 @@
 import { type ClientDuplexStream, status, type StatusObject } from '@grpc/grpc-js';
 import { type LockkeeperError, noAnswerInTime } from '../errors';
 import type { Clock } from '../renewal/clock';
+import { Table } from '../table';
 import {
   type AcquireRequest, type LeaseLostMessage, type LeaseMessage, messages, type OperationRequest, type SessionResponse, toNumber,
 } from './messages';
 import type { Operation } from './operation';
-import { OperationTable } from './operation_table';
 import { cancelledByCaller, errorOfOperation, outcomeUnknown } from './problems';
 import { bytesOfTrace } from './tracing';
 
@@ -91,7 +91,7 @@ export class SessionLink {
   #writing = false;
   #writesClosed = false;
   #flushDue = false;
-  readonly #operations = new OperationTable();
+  readonly #operations = new Table<Operation>();
   #queue: number[] = [];  // Not sent yet. May have ids of operations that were cancelled.
   #cancels: number[] = [];
   #adoptions = new Map<string, PendingAdoption>();  // Without an answer, by lease id.
@@ -137,10 +137,9 @@ export class SessionLink {
     if (this.state === 'ended' || this.#broken || this.#writesClosed || this.#suspect || this.#outdated) return false;
     // Waiting acquires must not take all the places, because renewals need some.
     if (operation.waits && this.#sentMax > 0 && this.#waiting >= this.#sentMax / 2) return false;
-    if (this.#operations.isFull) return false;
     operation.carrier = this;
     if (operation.waits) ++this.#waiting;
-    this.#operations.add(operation);
+    operation.number = this.#operations.add(operation);
     this.#queue.push(operation.number);
     this.#armTimer(operation.deadline);
     this.#flushSoon();
@@ -285,7 +284,7 @@ export class SessionLink {
   #erase(operation: Operation): void {
     if (operation.waits) --this.#waiting;
     if (operation.isWritten) --this.#sent;
-    this.#operations.remove(operation);
+    this.#operations.remove(operation.number);
   }
 
   // The operation is answered without the daemon. If it was sent, its place stays taken until the daemon has answered.
