@@ -340,8 +340,8 @@ int Serve(const config::ConfigSources& sources, const config::LoadedConfig& load
 // another thread.
 constexpr int kHeaps = 2;
 
-// Debian's Abseil looks for deadlocks whenever a mutex is locked, each of gRPC's too, and does so under
-// one lock of the whole process. Builds for tests keep that, the one that is shipped does not.
+// Debian's Abseil looks for deadlocks whenever a mutex is locked, each of gRPC's too, under one
+// lock of the whole process. Builds for tests keep that, the one that is shipped does not.
 void StopDeadlockDetection() {
 #ifdef NDEBUG
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
