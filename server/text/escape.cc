@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/escape.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "text/utf8.h"
@@ -41,12 +42,11 @@ void AppendHexByte(char byte, std::string& out) {
 // Appends `text` escaped; `append_odd` appends characters that are not printable.
 template <typename AppendOdd>
 void AppendEscaped(std::string_view text, std::string& out, AppendOdd append_odd) {
-  while (!text.empty()) {
-    if (IsPlain(text[0])) {
-      out += text[0];
-      text.remove_prefix(1);
-      continue;
-    }
+  for (;;) {
+    const size_t plain = std::find_if_not(text.begin(), text.end(), IsPlain) - text.begin();
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return;
     const Character character = FirstCharacter(text);
     if (const char letter = ShortEscape(text[0]); letter != 0) {
       out += '\\';
