@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "audit/trail.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "telemetry/log_fields.h"
@@ -22,6 +21,15 @@ size_t LineBeginAt(std::string_view lines, size_t at) {
   if (at == 0) return 0;
   const size_t newline = lines.rfind('\n', at - 1);
   return newline == std::string_view::npos ? 0 : newline + 1;
+}
+
+// By memchr: std::count looks at each byte, and the trail is megabytes a second.
+size_t LinesIn(std::string_view lines) {
+  size_t count = 0;
+  for (size_t at = lines.find('\n'); at != std::string_view::npos; at = lines.find('\n', at + 1)) {
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace
@@ -137,11 +145,11 @@ void Trail::Write(std::string_view lines) {
   }
   if (at == lines.size()) return;
   const std::string_view rest = lines.substr(LineBeginAt(lines, at));
-  lost_ += std::count(rest.begin(), rest.end(), '\n');
+  lost_ += static_cast<int64_t>(LinesIn(rest));
 }
 
 void Trail::NoteWritten(std::string_view lines) {
-  const auto records = static_cast<size_t>(std::count(lines.begin(), lines.end(), '\n'));
+  const size_t records = LinesIn(lines);
   if (records == 0) return;
   const std::lock_guard lock(mutex_);
   waiting_.store(waiting_.load(std::memory_order_relaxed) - records, std::memory_order_relaxed);
