@@ -142,7 +142,8 @@ local function repeated(key, line, record, request, text)
     keeper = NOBODY
   end
   overwrite(key, ATTEMPT_AT, format('%06d %s', max(attempt, known), keeper), end_of(record))
-  if is_only_claimed(record) then set_told(key, record) end
+  -- Its holder is told by this answer. Not by that to an earlier attempt: it has asked again since.
+  if attempt >= known and is_only_claimed(record) then set_told(key, record) end
   local outcome = state_of(record) == 'O' and 6 or 1
   outcome = previous_of(record) == 'X' and outcome + 1 or outcome
   if state_of(record) == 'O' then -- two keys

@@ -387,6 +387,24 @@ TEST_P(LineContract, ClaimOfWhichItsHolderWasToldSinceStays) {
   }
 }
 
+// Its client has asked again since, and hears no answer to the earlier attempt.
+TEST_P(LineContract, CopyOfAnEarlierAttemptTellsNobodyOfAClaim) {
+  for (const Millis hold : {Millis(0), Millis(1)}) {
+    AcquireRequest request = AssuredOf(NewId());
+    request.attempt = 3;
+    request.hold_at_least = hold;
+    Offer(request, NewId());
+    const core::Lease claimed = Extend(ExtendOf("a", request.lease_id));
+    AcquireRequest earlier = request;
+    earlier.attempt = 2;
+    earlier.keeper = core::Keeper(2, 7);
+    ASSERT_TRUE(Ask(earlier, 1).ok());
+
+    EXPECT_EQ(TakeBackClaim(claimed), WithdrawResult::kWithdrawn);
+    StepBy(Millis(1));
+  }
+}
+
 // Its claim may not have been answered.
 TEST_P(LineContract, FirstExtendAfterAClaimSaysWhatWasAskedForOnceMore) {
   Offer(AssuredOf(Id(1)), Id(9));
