@@ -415,6 +415,38 @@ TEST_P(LineContract, FirstExtendAfterAClaimSaysWhatWasAskedForOnceMore) {
   EXPECT_EQ(Extend(ExtendOf("a", Id(1))).asked, core::Assurance::kNone);
 }
 
+// A call passes 64 of them over. Whoever released goes on without a poll.
+TEST_P(LineContract, HandOverGoesOnBehindMoreDeadWaitersThanOneCallPassesOver) {
+  constexpr uint64_t kDead = 140;
+  Listen();
+  Grant("a", Id(9));
+  for (uint64_t i = 0; i < kDead; ++i) {
+    AcquireRequest dead = WaiterOf(NewId());
+    dead.keeper = core::Keeper(2 + i, 1);
+    Stand(dead);
+  }
+  Stand(WaiterOf(Id(1)));
+
+  ASSERT_EQ(Release("a", Id(9)), core::NotReleasedReason::kNone);
+
+  EXPECT_TRUE(world_->Await([this] { return RecordOf("a")[2] == 'O'; }));
+  EXPECT_TRUE(Ask(ExtendOf("a", Id(1))).ok());
+}
+
+// Its holder has gone, and nobody has asked for it since.
+TEST_P(LineContract, LockThatIsOnlyWaitedForIsListed) {
+  Grant("a", Id(9));
+  Stand(WaiterOf(Id(1)));
+  StepBy(kTtl);
+
+  const auto page =
+      Ask(core::ListRequest{"", /*page_size=*/10, "", core::EndedLocks::kLeaveOut, Deadline()});
+
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_EQ(page->locks.size(), 1U);
+  EXPECT_EQ(page->locks[0].waiters, 1);
+}
+
 // Two that cannot have what they ask for must not keep the third out.
 TEST_P(LineContract, ThoseThatArePassedOverKeepTheirPlacesAndOthersHaveATurn) {
   Offer(AssuredOf(Id(1)), Id(9));
