@@ -80,6 +80,20 @@ func lockkeeper(t *testing.T, address string, arguments ...string) {
 	}
 }
 
+func TestWithReturnsTheErrorOfTheWorkIfTheReleaseFailsToo(t *testing.T) {
+	address, daemon := startDaemon(t, "127.0.0.1:0")
+	client := newClient(t, Options{Servers: []string{address}, ReleaseTimeout: 100 * time.Millisecond})
+	ours := errors.New("ours")
+	err := client.With(context.Background(), "job", AcquireOptions{}, func(context.Context, *Lease) error {
+		_ = daemon.Process.Kill()
+		_ = daemon.Wait()
+		return ours
+	})
+	if err != ours {
+		t.Errorf("With returned %v", err)
+	}
+}
+
 func TestWithRunsOnceAndReleases(t *testing.T) {
 	address, _ := startDaemon(t, "127.0.0.1:0")
 	client := newClient(t, Options{Servers: []string{address}})

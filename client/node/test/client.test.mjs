@@ -138,10 +138,24 @@ test('close releases, ends waits, and refuses what comes after', async () => {
   await assert.rejects(other.acquire('closed'), { code: 'CANCELLED' });
 });
 
-test('asyncDispose releases and hides no error', async () => {
+test('asyncDispose releases', async () => {
   const lease = await client.acquire('disposed');
   await lease[Symbol.asyncDispose]();
   await (await client.acquire('disposed')).release();
+});
+
+test('a release that fails hides no error of the work, and is none', async () => {
+  const own = await startDaemon();
+  const other = new Client({ servers: [own.address], releaseTimeout: 100 });
+  const ours = new Error('ours');
+  const disposed = await other.acquire('disposed');
+  await assert.rejects(other.using('used', {}, async () => {
+    await own.stop();
+    throw ours;
+  }), (error) => error === ours);
+  await disposed[Symbol.asyncDispose]();
+  await assert.rejects(disposed.release(), LockkeeperError);
+  await other.close();
 });
 
 test('bad options are named', async () => {

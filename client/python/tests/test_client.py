@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
 
 import grpc
@@ -16,6 +17,7 @@ from lockkeeper import (
     Client,
     ContentionReason,
     InvalidArgument,
+    Lease,
     LeaseLost,
     LeaseReleased,
     LossCause,
@@ -24,6 +26,7 @@ from lockkeeper import (
     ReleaseResult,
     Verdict,
 )
+from lockkeeper.errors import service_error
 
 from .daemon import DaemonTest
 
@@ -69,6 +72,16 @@ class ClientTest(DaemonTest):
             with self.client.lock(self.name, ttl=5):
                 1 / 0
         self.client.require(self.name).release()
+
+    def test_release_that_fails_hides_no_error_of_the_body_and_is_none(self):
+        failed = service_error("UNAVAILABLE", "gone")
+        with unittest.mock.patch.object(Lease, "release", side_effect=failed) as release:
+            with self.assertRaises(ZeroDivisionError):
+                with self.client.lock(self.name, ttl=5):
+                    1 / 0
+            with self.client.lock(self.name + "/other", ttl=5):
+                pass
+        self.assertEqual(release.call_count, 2)
 
     def test_waiter_gets_the_lock_when_it_is_released(self):
         held = self.client.require(self.name, ttl=5)
