@@ -72,6 +72,24 @@ class LockClientTest {
   }
 
   @Test
+  void aReleaseThatFailsHidesNoErrorOfTheWork(@TempDir Path data) throws Exception {
+    final IOException ours = new IOException("ours");
+    try (DaemonProcess own = new DaemonProcess(data);
+        LockClient other =
+            LockClient.create(
+                ClientOptions.defaults().servers(own.address()).releaseTimeout(Duration.ofMillis(100)))) {
+      final IOException thrown =
+          assertThrows(
+              IOException.class,
+              () -> other.withLock("with", AcquireOptions.defaults(), lease -> {
+                own.close();
+                throw ours;
+              }));
+      assertEquals(ours, thrown);
+    }
+  }
+
+  @Test
   void aLostLeaseIsTold() throws Exception {
     final CountDownLatch told = new CountDownLatch(1);
     final LeaseLostException lost =
