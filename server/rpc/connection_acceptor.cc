@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/limits.h"
+#include "os/thread_clock.h"
 #include "telemetry/log_fields.h"
 
 namespace lockkeeper::rpc {
@@ -139,10 +140,12 @@ void ConnectionAcceptor::MakeRoom() {
 void ConnectionAcceptor::EndFloods() {
   const core::Instant now = clock_.Now();
   if (now < look_from_) return;
-  look_from_ = now + kFloodLookInterval;
+  const std::chrono::nanoseconds spent = os::ThreadTime();
   const std::vector<std::string> clients = floods_.Look(count_calls_());
-  // Looking at many connections takes long: spend at most a tenth of the time on it.
-  look_from_ += 10 * (clock_.Now() - now);
+  // Looking at many connections takes long: spend at most a tenth of the time on it. How long this
+  // thread has waited for others does not count: they are what a flood keeps busy.
+  look_from_ = now + kFloodLookInterval +
+               std::chrono::duration_cast<core::Micros>(10 * (os::ThreadTime() - spent));
   if (clients.empty()) return;
   loop_.Pause(kFloodPause);
   if (!return_memory_at_) return_memory_at_ = now + kWorkedOffAfter;
