@@ -100,7 +100,6 @@ type acquisition struct {
 }
 
 func (a *acquisition) newID() {
-	a.request = proto.Clone(a.request).(*pb.AcquireRequest) // an attempt may be written still
 	a.request.LeaseId = newLeaseID()
 	a.unresolved = false // the old id can no longer get a grant
 }
@@ -127,6 +126,7 @@ func (a *acquisition) run(ctx context.Context) (*grant, error) {
 		case contention != nil:
 			return nil, notAcquired(a.request.Name, contention, a.wait > 0)
 		}
+		a.request = proto.Clone(a.request).(*pb.AcquireRequest) // that of the attempt may be written still
 		if attempt > 1 && err.Reason == ReasonLeaseEnded && a.ownID {
 			a.newID()
 			attempt = 0
@@ -159,9 +159,6 @@ func (a *acquisition) try(ctx context.Context, d *daemon, attempt int32, wait, t
 	g *grant, contention *pb.Contention, lapsed bool, err *Error,
 ) {
 	request := a.request
-	if attempt > 1 { // as in newID
-		request = proto.Clone(a.request).(*pb.AcquireRequest)
-	}
 	request.Attempt = attempt
 	request.WaitTimeout = toProto(wait)
 	sent := now()

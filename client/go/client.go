@@ -81,7 +81,7 @@ func (c *Client) Acquire(ctx context.Context, name string, options AcquireOption
 	}
 	a := &acquisition{client: c, request: request, ownID: request.LeaseId == "", wait: options.Wait}
 	if a.ownID {
-		request.LeaseId = newLeaseID()
+		a.newID()
 	}
 	expiresIn := options.TTL
 	if expiresIn == 0 {
