@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "core/limits.h"
@@ -23,8 +24,10 @@ using core::limits::kDescriptorReserve;
 // Nothing is accepted for this long after a flood: its client reconnects at once, while gRPC is
 // still busy with what it has sent. Other clients wait in the backlog meanwhile.
 constexpr core::Millis kFloodPause{1'000};
-// Of a flood; then what it took is free, and is given back to the system.
+// Of a flood; then what it took is free, and is given back to the system. Several times, since a
+// busy machine needs longer.
 constexpr core::Millis kWorkedOffAfter{3'000};
+constexpr int kMemoryReturns = 4;
 // gRPC takes some time to close what it finds closed.
 constexpr core::Millis kRoomInterval{50};
 
@@ -144,11 +147,12 @@ void ConnectionAcceptor::EndFloods() {
   const std::vector<std::string> clients = floods_.Look(count_calls_());
   // Looking at many connections takes long: spend at most a tenth of the time on it. How long this
   // thread has waited for others does not count: they are what a flood keeps busy.
-  look_from_ = now + kFloodLookInterval +
+  look_from_ = now + floods_.interval() +
                std::chrono::duration_cast<core::Micros>(10 * (os::ThreadTime() - spent));
   if (clients.empty()) return;
   loop_.Pause(kFloodPause);
-  if (!return_memory_at_) return_memory_at_ = now + kWorkedOffAfter;
+  if (memory_returns_left_ == 0) return_memory_from_ = now + kWorkedOffAfter;
+  memory_returns_left_ = kMemoryReturns;
   size_t closed = 0;
   for (const OpenConnection& connection : open_.List()) {
     if (std::find(clients.begin(), clients.end(), ClientOf(connection)) == clients.end()) continue;
@@ -168,8 +172,10 @@ core::Millis ConnectionAcceptor::UntilNextLook() const {
 
 // Blocks in use lie between the free ones, so the heap does not return the memory by itself.
 void ConnectionAcceptor::ReturnMemory() {
-  if (!return_memory_at_ || clock_.Now() < *return_memory_at_) return;
-  return_memory_at_.reset();
+  const core::Instant now = clock_.Now();
+  if (memory_returns_left_ == 0 || now < return_memory_from_) return;
+  return_memory_from_ = now + kWorkedOffAfter;
+  --memory_returns_left_;
   malloc_trim(0);
 }
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "config/listen_address.h"
@@ -75,7 +74,8 @@ class ConnectionAcceptor {
   const std::vector<config::Security> security_;    // Of each listening socket.
   core::Instant room_from_ = core::Instant::min();  // Not before: MakeRoom looks at all of them.
   core::Instant look_from_ = core::Instant::min();  // The same for floods.
-  std::optional<core::Instant> return_memory_at_;
+  core::Instant return_memory_from_ = core::Instant::min();
+  int memory_returns_left_ = 0;
   listen::AcceptLoop loop_;  // Last: its thread uses all of the above.
 };
 

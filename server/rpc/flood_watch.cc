@@ -20,7 +20,7 @@ constexpr int kLooks = 20;
 // Streams without a call that a service has: some 40 MB.
 constexpr int64_t kStreamsMax = 2'000;
 // A client that opens fewer streams between two looks is not part of a flood.
-constexpr int64_t kGainMin = 100;
+constexpr int64_t kGainMin = 25;
 
 // What gRPC's channelz tells is JSON; all its numbers are texts.
 std::string Told(char* json) {

@@ -13,9 +13,6 @@
 
 namespace lockkeeper::rpc {
 
-// How often it has to look.
-inline constexpr core::Millis kFloodLookInterval{20};
-
 // Thread-safety: not thread-safe.
 class FloodWatch {
  public:
@@ -24,6 +21,9 @@ class FloodWatch {
   // thousands of streams more than that. Then the connections with the most new streams since the
   // last look are closed, as many as have opened half of all new streams.
   std::vector<std::string> Look(int64_t served);
+
+  // When to look again: sooner once there may be a flood, which takes some MB in each millisecond.
+  core::Millis interval() const { return core::Millis(looks_left_ > 0 ? 5 : 20); }
 
  private:
   int64_t failed_ = 0;                                // Calls, at the last look.
