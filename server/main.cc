@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include "config/config_loader.h"
 #include "config/settings.h"
 #include "daemon/access_rules.h"
@@ -339,8 +340,17 @@ int Serve(const config::ConfigSources& sources, const config::LoadedConfig& load
 // another thread.
 constexpr int kHeaps = 2;
 
+// Debian's Abseil looks for deadlocks whenever a mutex is locked, each of gRPC's too, under one
+// lock of the whole process. Builds for tests keep that, the one that is shipped does not.
+void StopDeadlockDetection() {
+#ifdef NDEBUG
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+#endif
+}
+
 int Main(int argc, char** argv) {
   mallopt(M_ARENA_MAX, kHeaps);
+  StopDeadlockDetection();
   int exit_code = kOther;
   const std::optional<CommandLine> line = ParseCommandLine(argc, argv, exit_code);
   if (!line) return exit_code;
