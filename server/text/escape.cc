@@ -43,7 +43,8 @@ void AppendHexByte(char byte, std::string& out) {
 template <typename AppendOdd>
 void AppendEscaped(std::string_view text, std::string& out, AppendOdd append_odd) {
   for (;;) {
-    const size_t plain = std::find_if_not(text.begin(), text.end(), IsPlain) - text.begin();
+    const auto plain =
+        static_cast<size_t>(std::find_if_not(text.begin(), text.end(), IsPlain) - text.begin());
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) return;
