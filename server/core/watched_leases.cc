@@ -14,7 +14,7 @@ constexpr Millis kKeptAfterEnd{5'000};
 constexpr Millis kEndMargin{20};
 constexpr Millis kReadTimeout{1'000};
 constexpr Millis kReadAgain{1'000};
-// Reads of the store at a time. What is due later waits for one of them.
+// Reads of the store at a time. What is due then waits where it is: many leases may end at once.
 constexpr size_t kReadsMax = 32;
 constexpr Millis kReadSoon{5};
 
@@ -188,8 +188,10 @@ void WatchedLeases::KeepOnly(const WatchFilters& filters) {
 }
 
 void WatchedLeases::SetTimer() {
-  if (due_.empty() || due_.begin()->first >= timer_at_) return;
-  timer_at_ = due_.begin()->first;
+  if (due_.empty()) return;
+  const Instant at = std::max(due_.begin()->first, look_from_);
+  if (at >= timer_at_) return;
+  timer_at_ = at;
   const auto left = std::chrono::ceil<Micros>(timer_at_ - clock_.Now());
   timer_ = executor_.After(std::max(left, Micros(0)), [this] { OnTimer(); });
 }
@@ -197,7 +199,13 @@ void WatchedLeases::SetTimer() {
 void WatchedLeases::OnTimer() {
   timer_at_ = Instant::max();
   const Instant now = clock_.Now();
-  while (!due_.empty() && due_.begin()->first <= now) Look(*due_.begin()->second);
+  while (!due_.empty() && due_.begin()->first <= now) {
+    if (reads_ >= kReadsMax) {
+      look_from_ = now + kReadSoon;
+      break;
+    }
+    Look(*due_.begin()->second);
+  }
   SetTimer();
 }
 
@@ -206,7 +214,6 @@ void WatchedLeases::Look(Locks::value_type& lock) {
   const Instant now = clock_.Now();
   if (lease.has_ended) return Forget(locks_.find(lock.first));
   if (lease.end > now) return LookAt(lock, lease.end);
-  if (reads_ >= kReadsMax) return LookAt(lock, now + kReadSoon);
   LookAt(lock, now + kReadTimeout + kReadAgain);  // If there is no answer.
   Read(lock);
 }

@@ -86,6 +86,7 @@ class WatchedLeases {
   std::set<std::pair<Instant, Locks::value_type*>> due_;
   std::unique_ptr<Timer> timer_;
   Instant timer_at_ = Instant::max();
+  Instant look_from_ = Instant::min();  // At what is due.
   size_t reads_ = 0;
   // False once this object is gone; late answers check it.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -318,6 +319,24 @@ TEST_F(LockWatchesTest, ALeaseThatHeartbeatsExtendDoesNotExpire) {
 }
 
 // The watch of a name reads the lock first.
+TEST_F(LockWatchesTest, OfMoreLocksThanMayBeFollowedTheExpiryIsNotTold) {
+  Watch(*here_, watcher_);
+  for (size_t i = 0; i <= limits::kWatchedLocksMax; ++i) {
+    here_->Acquire(std::to_string(i), i + 1, "ada", seconds(1));
+    if (i % 1'000 == 0) Run();
+  }
+  executor_.AdvanceBy(seconds(60));
+
+  const std::string last = std::to_string(limits::kWatchedLocksMax);
+  const auto count = [&](const testing::Matcher<const LockEvent&>& matcher) {
+    return static_cast<size_t>(std::ranges::count_if(
+        watcher_.events, [&](const LockEvent& event) { return matcher.Matches(event); }));
+  };
+  EXPECT_EQ(count(Is(Kind::kGranted, last, "ada")), 1);
+  EXPECT_EQ(count(Field(&LockEvent::kind, Kind::kExpired)), limits::kWatchedLocksMax);
+  EXPECT_EQ(count(Is(Kind::kExpired, last, "ada")), 0);
+}
+
 TEST_F(LockWatchesTest, ALeaseFromBeforeTheWatchOfItsNameExpires) {
   there_->Acquire("a", 1, "ada", seconds(5));
   Run();
