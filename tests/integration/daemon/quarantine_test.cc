@@ -33,6 +33,12 @@ class QuarantineTest : public DaemonTest {
   Serving HealthOf(const std::string& name) { return CheckHealth(client_.channel(), name); }
   admin::v1::StoreInfo StoreInfo() { return client_.GetServerInfo().response.store(); }
 
+  // On locks of its own in the same Redis.
+  std::unique_ptr<support::DaemonProcess> StartOnNewStore(Environment environment) const {
+    environment.emplace_back("LOCKKEEPERD_STORE_KEY_PREFIX", "new:");
+    return Start({"--redis", redis_.url()}, environment);
+  }
+
   // A lease for as long as the quarantine after it is to be; its id.
   std::string Hold(const std::string& name, std::chrono::seconds ttl) {
     const auto answer = client_.Acquire(AcquireOf(name, "", ttl));
@@ -138,19 +144,24 @@ TEST_F(QuarantineTest, MissingRightIsTold) {
 }
 
 TEST_F(QuarantineTest, WaitForOtherDaemonsIsTold) {
-  // A store of its own, of a Redis that is younger than the wait.
-  support::DaemonProcess newcomer({.program = LOCKKEEPERD_PROGRAM,
-                                   .arguments = {"--redis", redis_.url(), "--listen", "127.0.0.1:0",
-                                                 "--http-listen", "127.0.0.1:0"},
-                                   .environment = {{"LOCKKEEPERD_STORE_KEY_PREFIX", "new:"},
-                                                   {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "1m"}}});
-  newcomer.WaitUntilReady();
-  newcomer.WaitForLog("event=guard.first_use_waits");
+  // The Redis is younger than the wait.
+  const auto newcomer = StartOnNewStore({{"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "1m"}});
+  newcomer->WaitForLog("event=guard.first_use_waits");
 
-  EXPECT_EQ(ReadinessOf(newcomer),
+  EXPECT_EQ(ReadinessOf(*newcomer),
             "ready; nothing new is granted: the store is empty: in 1m it counts as new, unless "
             "another daemon reports that it held data\n");
-  EXPECT_THAT(newcomer.Stderr(), testing::Not(HasSubstr("guard.setting_refused")));
+  EXPECT_THAT(newcomer->Stderr(), testing::Not(HasSubstr("guard.setting_refused")));
+}
+
+TEST_F(QuarantineTest, NewStoreIsQuarantinedIfThatIsSet) {
+  const auto careful = StartOnNewStore(
+      {{"LOCKKEEPERD_STORE_FIRST_USE", "quarantine"}, {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "0s"}});
+  careful->WaitForLog("event=guard.first_use");
+
+  EXPECT_THAT(ReadinessOf(*careful), StartsWith("ready; quarantined for another "));
+  EXPECT_THAT(ReadinessOf(*careful), HasSubstr("store.first_use is `quarantine`"));
+  EXPECT_EQ(LockClient(careful->GrpcAddress()).Acquire(AcquireOf("n")).reason, "STORE_QUARANTINED");
 }
 
 TEST_F(QuarantineTest, SettingThatForbidsGrantsIsToldAndHoldersGoOn) {
