@@ -121,7 +121,7 @@ struct WaitersConfig {
   int per_lock_max = core::limits::kWaitersPerLockDefault;
   // Acquires of one principal that may wait in this daemon, 1 to 999,999.
   int per_principal_max = core::limits::kWaitersPerPrincipalDefault;
-  // A lock that is granted after a longer wait is counted and logged. 1 ms to 24 h.
+  // A longer wait is logged, and counted if it ends with a grant. 1 ms to 24 h.
   core::Millis slow_wait = std::chrono::seconds(10);
 };
 

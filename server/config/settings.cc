@@ -307,8 +307,8 @@ constexpr Setting kSettings[] = {
      .low = 1,
      .high = 24 * kHour,
      .reloadable = true,
-     .meaning = "A lock that is granted after a longer wait is counted "
-                "(lockkeeper_slow_wait_total) and logged (lock.slow_wait)."},
+     .meaning = "A longer wait is logged (lock.slow_wait), and counted if it ends with a grant "
+                "(lockkeeper_slow_wait_total)."},
 
     {.key = "access.policy_file",
      .field = At<&Config::access, &AccessConfig::policy_file>(),
