@@ -19,11 +19,7 @@ constexpr size_t kStepsMax = 65'536;
 
 // Those that wait. The timer refers to it, and is of the loop's thread: so is its end.
 struct FairShare::Steps : std::enable_shared_from_this<FairShare::Steps> {
-  struct Step {
-    core::Instant arrived;
-    core::Task task;
-  };
-  using Queue = std::pair<const std::string, std::deque<Step>>;
+  using Queue = std::pair<const std::string, std::deque<core::Task>>;
 
   Steps(core::Executor& executor, const core::Clock& time, std::function<size_t()> operations)
       : loop(executor), clock(time), under_way(std::move(operations)) {}
@@ -31,14 +27,14 @@ struct FairShare::Steps : std::enable_shared_from_this<FairShare::Steps> {
   bool StoreIsBusy() const { return under_way() >= kOperationsUnderWayMax; }
 
   bool NextMayRun(core::Instant now) const {
-    return !StoreIsBusy() || count > kStepsMax ||
-           now - turns.front()->second.front().arrived >= kTurnWaitMax;
+    return !StoreIsBusy() || count > kStepsMax || now - had_room >= kStoreSilenceMax;
   }
 
-  void RunNext() {
+  void RunNext(core::Instant now) {
+    if (!StoreIsBusy()) had_room = now;
     Queue& queue = *turns.front();
     turns.pop_front();
-    core::Task task = std::move(queue.second.front().task);
+    core::Task task = std::move(queue.second.front());
     queue.second.pop_front();
     --count;
     if (queue.second.empty()) {
@@ -51,7 +47,7 @@ struct FairShare::Steps : std::enable_shared_from_this<FairShare::Steps> {
 
   void RunAllThatMay() {
     const core::Instant now = clock.Now();
-    while (!turns.empty() && NextMayRun(now)) RunNext();
+    while (!turns.empty() && NextMayRun(now)) RunNext(now);
     timer = nullptr;
     if (!turns.empty()) LookAgain();
   }
@@ -65,10 +61,11 @@ struct FairShare::Steps : std::enable_shared_from_this<FairShare::Steps> {
   core::Executor& loop;
   const core::Clock& clock;
   const std::function<size_t()> under_way;
-  absl::node_hash_map<std::string, std::deque<Step>> by_principal;  // None is empty.
-  std::deque<Queue*> turns;                                         // All of them.
-  size_t count = 0;                                                 // Of steps.
-  std::unique_ptr<core::Timer> timer;                               // Runs if there are any.
+  absl::node_hash_map<std::string, std::deque<core::Task>> by_principal;  // None is empty.
+  std::deque<Queue*> turns;                                               // All of them.
+  size_t count = 0;                                                       // Of steps.
+  core::Instant had_room;  // The store, when it was last seen; or the first step began to wait.
+  std::unique_ptr<core::Timer> timer;  // Runs if there are any.
 };
 
 FairShare::FairShare(core::Executor& loop, const core::Clock& clock,
@@ -82,8 +79,9 @@ FairShare::~FairShare() {
 bool FairShare::MayRunNow() const { return steps_->turns.empty() && !steps_->StoreIsBusy(); }
 
 void FairShare::Enter(const std::string& principal, core::Task step) {
+  if (steps_->turns.empty()) steps_->had_room = steps_->clock.Now();
   const auto [queue, is_new] = steps_->by_principal.try_emplace(principal);
-  queue->second.push_back({.arrived = steps_->clock.Now(), .task = std::move(step)});
+  queue->second.push_back(std::move(step));
   ++steps_->count;
   if (is_new) steps_->turns.push_back(&*queue);
   if (steps_->timer == nullptr) steps_->LookAgain();

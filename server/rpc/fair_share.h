@@ -20,9 +20,10 @@ namespace lockkeeper::rpc {
 // slower; and whoever comes behind them waits for all.
 inline constexpr size_t kOperationsUnderWayMax = 512;
 
-// The longest that an operation waits for its turn. A store that does not answer is not busy: its
-// operations must fail at their own deadlines.
-inline constexpr core::Millis kTurnWaitMax{500};
+// A store that takes nothing more for so long does not answer, rather than being busy: nobody waits
+// for a turn any more, and operations fail at their own deadlines. How long a single one waits does
+// not count: whoever has very many outstanding waits for longer, and must not pass the others.
+inline constexpr core::Millis kStoreSilenceMax{500};
 
 // Thread-safety: loop-thread only, but for constructor and destructor.
 class FairShare {

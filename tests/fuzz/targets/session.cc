@@ -312,7 +312,7 @@ class Stream final
   // The client is gone.
   void Cancel() {
     if (!over()) reactor_->OnCancel();
-    daemon_.Wait(rpc::kTurnWaitMax);
+    daemon_.Wait(rpc::kStoreSilenceMax);
     if (writing_ != nullptr) {
       writing_ = nullptr;
       reactor_->OnWriteDone(false);

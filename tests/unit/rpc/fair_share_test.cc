@@ -85,14 +85,32 @@ TEST_F(FairShareTest, StepMayAskForAnother) {
 TEST_F(FairShareTest, StoreThatDoesNotAnswerHoldsNobodyForLong) {
   under_way_ = kOperationsUnderWayMax;
   Run("ann", "a1");
-  loop_.AdvanceBy(kTurnWaitMax - milliseconds(2));
+  loop_.AdvanceBy(kStoreSilenceMax - milliseconds(2));
   EXPECT_THAT(TakeRan(), IsEmpty());
   Run("ann", "a2");
   loop_.AdvanceBy(milliseconds(3));
-  EXPECT_THAT(TakeRan(), ElementsAre("a1"));
-  loop_.AdvanceBy(kTurnWaitMax);
-  EXPECT_THAT(TakeRan(), ElementsAre("a2"));
+  EXPECT_THAT(TakeRan(), ElementsAre("a1", "a2"));
+  Run("ann", "a3");
+  loop_.AdvanceBy(kStoreSilenceMax + milliseconds(1));
+  EXPECT_THAT(TakeRan(), ElementsAre("a3"));
   EXPECT_EQ(loop_.NextTimer(), std::nullopt);  // Nothing looks at the store for nobody.
+}
+
+TEST_F(FairShareTest, WhoHasMoreOutstandingThanTheStoreTakesInThatTimePassesNobody) {
+  under_way_ = kOperationsUnderWayMax;
+  constexpr int kAnswersPerMilli = 20;
+  constexpr auto kOutstanding = 3 * kAnswersPerMilli * kStoreSilenceMax / milliseconds(1);
+  for (auto i = kOutstanding; i > 0; --i) Run("ann", "a");
+
+  for (auto past = milliseconds(0); past < 2 * kStoreSilenceMax; past += milliseconds(1)) {
+    Answer(kAnswersPerMilli);
+    ASSERT_EQ(under_way_, kOperationsUnderWayMax)
+        << "what the others wait for, after " << past.count();
+  }
+  TakeRan();
+  Run("bob", "b");
+  Answer(2);
+  EXPECT_THAT(TakeRan(), ElementsAre("a", "b"));
 }
 
 TEST_F(FairShareTest, TooMuchGoesToTheDomainToBeRejected) {
