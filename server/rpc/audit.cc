@@ -108,12 +108,21 @@ void AddError(const absl::Status& status, Record& record) {
   record.details.emplace_back("problem", std::string_view(problem.data(), problem.size()));
 }
 
+void AddFilter(const core::WatchFilter& filter, Record& record) {
+  if (filter.match == core::WatchFilter::Match::kName) {
+    record.lock = filter.text;
+  } else {
+    record.details.emplace_back("prefix", filter.text);
+  }
+}
+
 // What only some requests have.
 template <typename Request>
 void AddRequest(const Request& request, Record& record) {
   if constexpr (requires { request.name; }) record.lock = request.name;
   if constexpr (requires { request.owner; }) record.owner = request.owner;
   if constexpr (requires { request.prefix; }) record.details.emplace_back("prefix", request.prefix);
+  if constexpr (requires { request.filter; }) AddFilter(request.filter, record);
   if constexpr (requires { request.epoch; }) record.details.emplace_back("epoch", request.epoch);
   if constexpr (requires { request.reason; }) {
     record.details.emplace_back("audit_reason", request.reason);

@@ -150,6 +150,17 @@ TEST_F(AuditorTest, WhatChangesNothingHasNoRecord) {
   EXPECT_THAT(Trail(), IsEmpty());
 }
 
+TEST_F(AuditorTest, RejectedWatchSaysOfWhichLocks) {
+  using Match = core::WatchFilter::Match;
+  const absl::Status why = core::Error(ErrorReason::kPermissionDenied, "no");
+  for (const auto& [match, text] : {std::pair(Match::kName, "n"), {Match::kPrefix, "team/"}}) {
+    auditor_.Rejected(caller_, {WatchRequest{{match, text}}}, why, Rejection::kOfCaller);
+  }
+
+  EXPECT_THAT(Trail(), AllOf(HasSubstr(R"("verb":"watch","outcome":"error","lock":"n",)"),
+                             HasSubstr(R"("prefix":"team/")")));
+}
+
 TEST_F(AuditorTest, GrantsAreRefusedWhileRecordsCannotBeWrittenAndNothingElse) {
   ASSERT_TRUE(Admit(Of<v1::AcquireRequest>("n")).ok());
   disk_.is_broken = true;

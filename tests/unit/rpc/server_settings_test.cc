@@ -11,6 +11,7 @@
 #include <regex>
 #include <string>
 
+#include "core/limits.h"
 #include "support/source_tree.h"
 
 namespace lockkeeper::rpc {
@@ -53,6 +54,11 @@ TEST(ServerSettingsTest, CallMayBeSilentForMinutes) {
                         // Otherwise gRPC stops after two, and the connection is silent again.
                         {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
                         {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000}}));
+}
+
+TEST(ServerSettingsTest, ConnectionCarriesSoManyCallsAndNoMore) {
+  EXPECT_EQ(NumbersOfServer()[GRPC_ARG_MAX_CONCURRENT_STREAMS],
+            core::limits::kCallsPerConnectionMax);
 }
 
 // Number behind `pattern`, whose first group it is, in a file of the repository.
