@@ -214,6 +214,8 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
                       subject.Add(lease.ok() ? &*lease : nullptr);
                       Audit(Verb::kExtend, subject, lease.status());
                       if (lease.ok()) {
+                        // It counts as the session's from now on.
+                        context_.caller().usage()->Ended(lease->name, lease->lease_id);
                         ToProto(*lease, *result.mutable_lease());
                       } else {
                         ToProto(lease.status(), *result.mutable_error());

@@ -359,6 +359,17 @@ class QuotaTest : public AccessTest {
     channel_ = support::NewBearerChannel(Serve("quotas: {" + quotas + "}\n"), "Bearer w");
     return support::LockClient(channel_);
   }
+  void ExtendsLeases() {
+    server_.store().on_extend = [this](const core::ExtendRequest& request, auto done) {
+      core::Lease lease;
+      lease.name = request.name;
+      lease.lease_id = request.lease_id;
+      lease.token = core::FencingToken{42};
+      lease.ttl = core::Millis(60'000);
+      lease.remaining_ttl = lease.ttl;
+      server_.store().AnswerLater<core::Lease>(std::move(done), lease);
+    };
+  }
   static v1::AcquireRequest Acquire(char id) {
     return support::AcquireOf(kOwn, std::string(core::HexId::kLength, id));
   }
@@ -485,8 +496,26 @@ TEST_F(QuotaTest, LeasesOfSessionsCountToo) {
   EXPECT_TRUE(client.Acquire(Acquire('b')).ok());
 }
 
+TEST_F(QuotaTest, LeaseThatASessionAdoptsCountsOnce) {
+  support::LockClient client = Client("leases: 2");
+  ExtendsLeases();
+  ASSERT_TRUE(client.Acquire(Acquire('a')).ok());
+  SessionCaller session(channel_);
+  session.Open();
+  v1::SessionRequest request;
+  request.mutable_adopt()->set_name(kOwn);
+  request.mutable_adopt()->set_lease_id(std::string(32, 'a'));
+  request.mutable_adopt()->set_fencing_token(42);
+  session.Send(request);
+  ASSERT_TRUE(session.Read()->adopt_result().has_lease());
+
+  EXPECT_TRUE(client.Acquire(Acquire('b')).ok());
+  EXPECT_EQ(client.Acquire(Acquire('c')).reason, "LEASE_LIMIT");
+}
+
 TEST_F(QuotaTest, OffersCountAsLeases) {
   support::LockClient client = Client("leases: 1");
+  ExtendsLeases();
   server_.store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
     core::Lease lease;
     lease.name = request.name;
@@ -495,14 +524,6 @@ TEST_F(QuotaTest, OffersCountAsLeases) {
     lease.remaining_ttl = request.ttl;
     lease.offered = true;
     server_.store().AnswerLater<core::AcquireOutcome>(std::move(done), core::AcquireOutcome(lease));
-  };
-  server_.store().on_extend = [this](const core::ExtendRequest& request, auto done) {
-    core::Lease lease;
-    lease.name = request.name;
-    lease.lease_id = request.lease_id;
-    lease.ttl = core::Millis(60'000);
-    lease.remaining_ttl = lease.ttl;
-    server_.store().AnswerLater<core::Lease>(std::move(done), lease);
   };
   SessionCaller session(channel_);
   session.Open();
