@@ -17,6 +17,8 @@
 namespace lockkeeper::config {
 namespace {
 
+constexpr std::string_view kHttpListen = "server.http_listen";
+
 class Checker {
  public:
   explicit Checker(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
@@ -127,7 +129,7 @@ class Checker {
       CheckListener("server.listen", text, seen);
     }
     if (!config_.server.http_listen.empty()) {
-      CheckListener("server.http_listen", config_.server.http_listen, seen);
+      CheckListener(kHttpListen, config_.server.http_listen, seen);
     }
   }
 
@@ -141,9 +143,10 @@ class Checker {
     const bool secured = address->security != Security::kNone;
     if (secured) secured_.emplace_back(Named(key) + ": " + text, address->security);
     if (!address->IsLocal() && !secured && !config_.server.allow_insecure) {
+      const std::string mutual = key == kHttpListen ? "" : " or mtls://" + text;
       problems_.push_back(
           Named(key) + ": " + text + " can be reached from other machines; listen on tls://" +
-          text + " or mtls://" + text +
+          text + mutual +
           ", on 127.0.0.1, [::1], localhost or unix:/path, or say --allow-insecure "
           "(server.allow_insecure: true, LOCKKEEPERD_SERVER_ALLOW_INSECURE=true) if the network "
           "keeps everybody else out");
@@ -181,8 +184,8 @@ class Checker {
     }
     if (has_certificate && secured_.empty()) {
       problems_.push_back(Named("server.tls_certificate_file") +
-                          ": no listener uses it; begin an address of server.listen or "
-                          "server.http_listen with tls:// or mtls://");
+                          ": no listener uses it; begin an address of server.listen with tls:// "
+                          "or mtls://, or that of server.http_listen with tls://");
     }
     // Else somebody who wants mutual TLS would not get it.
     if (has_ca && !any_mutual) {

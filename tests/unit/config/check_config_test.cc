@@ -68,9 +68,11 @@ TEST(CheckConfigTest, ListeningBeyondLoopbackNeedsConsent) {
     for (const std::string variable :
          {"LOCKKEEPERD_SERVER_LISTEN", "LOCKKEEPERD_SERVER_HTTP_LISTEN"}) {
       Environment environment = {kRedis, {variable, address}};
+      const bool is_http = variable == "LOCKKEEPERD_SERVER_HTTP_LISTEN";  // Without mutual TLS.
+      const std::string mutual = is_http ? "" : " or mtls://" + address;
       EXPECT_THAT(ProblemsOf(From(environment)),
                   AllOf(HasSubstr("(environment " + variable + "): " + address + " can be reached"),
-                        HasSubstr("listen on tls://" + address + " or mtls://" + address),
+                        HasSubstr("listen on tls://" + address + mutual + ", on 127.0.0.1"),
                         HasSubstr("--allow-insecure (server.allow_insecure: true, "
                                   "LOCKKEEPERD_SERVER_ALLOW_INSECURE=true)")));
 
