@@ -19,8 +19,13 @@ using Words = std::vector<std::string>;
 
 class ArgumentsTest : public testing::Test {
  protected:
-  ArgumentsTest() { unsetenv("LOCKKEEPER_SERVER"); }
-  ~ArgumentsTest() override { unsetenv("LOCKKEEPER_SERVER"); }
+  ArgumentsTest() { ForgetVariables(); }
+  ~ArgumentsTest() override { ForgetVariables(); }
+
+  static void ForgetVariables() {
+    unsetenv("LOCKKEEPER_SERVER");
+    unsetenv("LOCKKEEPER_TOKEN_FILE");
+  }
 
   static Arguments Parsed(const Words& words) {
     const ParsedArguments parsed = ParseArguments(words, "lockkeeper 1.2.3");
@@ -137,6 +142,14 @@ TEST_F(ArgumentsTest, ServerComesFromTheEnvironmentUnlessGiven) {
 
   EXPECT_EQ(Parsed({"health"}).service.servers, (Words{"unix:/run/lk.sock", "db:2"}));
   EXPECT_EQ(Parsed({"health", "--server", "db:1"}).service.servers, Words{"db:1"});
+}
+
+TEST_F(ArgumentsTest, TokenFileComesFromTheEnvironmentUnlessGiven) {
+  EXPECT_EQ(Parsed({"health"}).service.token_file, "");
+  setenv("LOCKKEEPER_TOKEN_FILE", "/run/token", 1);
+
+  EXPECT_EQ(Parsed({"health"}).service.token_file, "/run/token");
+  EXPECT_EQ(Parsed({"health", "--token-file", "mine"}).service.token_file, "mine");
 }
 
 TEST_F(ArgumentsTest, SeveralServersComeWithCommasOrOneByOne) {
