@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -183,6 +184,51 @@ TEST_F(ChangeTest, SessionWhoseTokenIsRemovedOrRenamedIsRejected) {
   tokens_ = before;
   access_.Replace(Rules(kPolicy));
   EXPECT_EQ(FenceIn(session), "");
+}
+
+TEST_F(ChangeTest, HeartbeatsKeepTheLeaseOfWhoMayNothingAnyMore) {
+  const auto lease_of = [](const auto& request, core::Millis remaining) {
+    core::Lease lease;
+    lease.name = request.name;
+    lease.lease_id = request.lease_id;
+    lease.token = core::FencingToken{42};
+    lease.ttl = core::Millis(60'000);
+    lease.remaining_ttl = remaining;
+    return lease;
+  };
+  server_.store().on_acquire = [&](const core::AcquireRequest& request, auto done) {
+    server_.store().AnswerLater<core::AcquireOutcome>(
+        std::move(done), core::AcquireOutcome(lease_of(request, core::Millis(10'000))));
+  };
+  support::Mailbox<std::string> extended;
+  server_.store().on_extend = [&](const core::ExtendRequest& request, auto done) {
+    extended.Put(request.name);
+    server_.store().AnswerLater<core::Lease>(std::move(done),
+                                             lease_of(request, core::Millis(60'000)));
+  };
+  const std::string address = Serve(kPolicy);
+  const std::string before = tokens_;
+  const auto take_the_role = [&] { access_.Replace(Rules("roles: {none: {rules: []}}")); };
+  const auto take_the_token = [&] {
+    tokens_ = "tokens:\n" + Token("operator", "o");
+    access_.Replace(Rules(kPolicy));
+  };
+  for (const std::function<void()>& take : {std::function(take_the_role), {take_the_token}}) {
+    SessionCaller session(support::NewBearerChannel(address, "Bearer w"));
+    session.Open();
+    session.Send({support::AcquireOperation(1, kOwn, kLeaseId)});
+    ASSERT_TRUE(session.ReadResult()->acquire().has_lease());
+    take();
+    EXPECT_NE(FenceIn(session), "");
+
+    session.Heartbeat(7);
+    EXPECT_EQ(extended.Take(), kOwn);
+    const auto beat = session.Read();
+    ASSERT_TRUE(beat);
+    EXPECT_EQ(beat->heartbeat_result().not_extended_size(), 0);
+    tokens_ = before;
+    access_.Replace(Rules(kPolicy));
+  }
 }
 
 TEST_F(ChangeTest, CallThatWaitsKeepsTheRightsItCameWith) {
