@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "text/escape.h"
+
 namespace lockkeeper::redis {
 namespace {
 
@@ -29,12 +31,17 @@ struct ReplyReader::Builder {
     return &static_cast<Reply*>(task->parent->obj)->items.emplace_back();
   }
 
-  static void* String(const redisReadTask* task, char* text, size_t length) {
+  static void* String(const redisReadTask* task, char* bytes, size_t length) {
     Reply* reply = Place(task);
     if (reply == nullptr) return nullptr;
-    reply->type = task->type == REDIS_REPLY_ERROR ? Reply::Type::kError : Reply::Type::kText;
-    std::string_view content(text, length);
+    std::string_view content(bytes, length);
+    if (task->type == REDIS_REPLY_ERROR) {
+      reply->type = Reply::Type::kError;
+      reply->text = text::InOneLine(content);  // People read it, and messages of gRPC carry it.
+      return reply;
+    }
     if (task->type == REDIS_REPLY_VERB) content.remove_prefix(sizeof "txt:" - 1);
+    reply->type = Reply::Type::kText;
     reply->text = content;
     return reply;
   }

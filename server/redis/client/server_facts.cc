@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "redis/node/error_reply.h"
+#include "text/escape.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -167,7 +168,7 @@ void AddInfo(std::string_view text, InfoFields& fields) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos || line.starts_with('#')) continue;
-    fields[std::string(line.substr(0, colon))] = line.substr(colon + 1);
+    fields[std::string(line.substr(0, colon))] = text::InOneLine(line.substr(colon + 1));
   }
 }
 

@@ -21,7 +21,8 @@ namespace lockkeeper::redis {
 // The lines of INFO as name and value.
 using InfoFields = std::map<std::string, std::string, std::less<>>;
 
-// Adds the lines of an INFO reply to `fields`.
+// Adds the lines of an INFO reply to `fields`. Values are text whatever the server sends, since
+// people read them.
 void AddInfo(std::string_view text, InfoFields& fields);
 
 // What the operator vouches for although the server does not show it (store.assume).

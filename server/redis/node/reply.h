@@ -15,8 +15,8 @@ struct Reply {
   enum class Type { kNil, kInteger, kText, kError, kArray };
 
   Type type = Type::kNil;
-  int64_t integer = 0;       // kInteger
-  std::string text;          // kText (bulk and simple strings), kError (the whole message)
+  int64_t integer = 0;  // kInteger
+  std::string text;     // kText (bulk and simple strings: any bytes), kError (one line of text)
   std::vector<Reply> items;  // kArray
 };
 

@@ -68,6 +68,11 @@ TEST(ReplyReaderTest, EveryTypeIsRead) {
   EXPECT_EQ(ReadAll("*3\r\n:1\r\n*2\r\n$1\r\nx\r\n-E\r\n$-1\r\n"), "[1 [\"x\" -E] (nil)] ...");
 }
 
+TEST(ReplyReaderTest, ErrorsAreTextWhateverTheServerSends) {
+  EXPECT_EQ(ReadAll("-ERR \xff\x01\xc3\xa9\r\n"), "-ERR \\xff\\x01\xc3\xa9 ...");
+  EXPECT_EQ(ReadAll("$2\r\n\xff\x01\r\n"), "\"\xff\x01\" ...");
+}
+
 TEST(ReplyReaderTest, TypesOfTheNewerProtocolBecomeTheNearestOfOurs) {
   EXPECT_EQ(ReadAll("_\r\n"), "(nil) ...");
   EXPECT_EQ(ReadAll("#t\r\n#f\r\n"), "1 0 ...");
