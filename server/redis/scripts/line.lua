@@ -99,13 +99,15 @@ local function offer_text(record)
 end
 
 -- The first waiter that may be offered the lock, and its number. One whose lease has ended leaves: the line had
--- been lost when it got the lease, and came back, because the clock was set back past the line's expiry.
+-- been lost when it got the lease, and came back, because the clock was set back past the line's expiry. In a
+-- damaged line it may have no digest, of which a search would never end, or a number under which nobody stands.
 local function first_waiter(line, voids)
   while true do
     local first = redis.call('ZRANGEBYSCORE', line, '(0', WAITING_END, 'WITHSCORES', 'LIMIT', 0, 1)
     local entry = first[1]
-    if not entry or not is_void_for_good(voids, sub(entry, 33, 41)) then return entry, first[2] end
-    remove(line, sub(entry, 1, 32), first[2])
+    local digest = entry and sub(entry, 33, 41)
+    if not digest or digest == '' or not is_void_for_good(voids, digest) then return entry, first[2] end
+    redis.call('ZREM', line, entry, 'i' .. sub(entry, 1, 32))
   end
 end
 

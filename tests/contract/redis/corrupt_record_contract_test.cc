@@ -118,6 +118,21 @@ TEST_P(CorruptRecordContract, RecordWithAnUnknownStateFailsNoNeighbour) {
   EXPECT_TRUE(good.value()->released());
 }
 
+// The first has no digest to look up in the void list, the second a number that `%d` changes.
+TEST_P(CorruptRecordContract, DamagedWaitersEndNoScriptLate) {
+  Grant("a", Id(1));
+  ASSERT_TRUE(Ask(ReleaseOf("a", Id(1))).ok());
+  Grant("a", Id(2));
+  constexpr size_t kLine = 6;
+  std::string record = RecordOf("a");
+  const std::string ended = record.substr(record.rfind(' '), 9);  // The digest of Id(1).
+  PutRecord("a", record.replace(kLine, 1, "L"));
+  world_->Run({"ZADD", redis::KeyLayout::LineKeyOf(KeyOf("a")), "1", "n", "2.5",
+               std::string(32, '0') + ended + std::string(90, '0') + "\n"});
+
+  EXPECT_TRUE(Ask(ReleaseOf("a", Id(2))).ok());
+}
+
 // Method: a good record with a few random bytes changed, or its end cut off, and random operations.
 // Each has to be carried out or refused as corrupt; the good lock beside it is not touched.
 TEST_P(CorruptRecordContract, DamagedRecordNeverDoesMoreThanBeRefused) {
