@@ -141,6 +141,7 @@ TEST_F(StoriesTest, SixtyFourClientsLoseNoUpdateOfAGuardedCounter) {
   const TemporaryDirectory directory;
   const std::string counter_file = directory.Path("counter");
   std::vector<std::thread> clients;
+  clients.reserve(kClients);
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back([&] {
       LockClient caller(daemon->GrpcAddress(), seconds(60));

@@ -10,11 +10,11 @@
 #include "redis/cluster/slot.h"
 #include "redis/sentinel/primary_election.h"
 
+namespace lockkeeper::redis {
 namespace {
 
-using namespace lockkeeper::redis;
-using lockkeeper::fuzz::Require;
-using lockkeeper::fuzz::RequireOneLine;
+using fuzz::Require;
+using fuzz::RequireOneLine;
 
 void ReadAsCluster(std::string_view text) {
   static const RedisUrl kAsked = *ParseRedisUrl("rediss://asked:6379");
@@ -45,7 +45,7 @@ void ReadAsFacts(const ServerFacts& facts) {
     if (const auto problem = Judge(facts, expected)) RequireOneLine(problem->text);
     RequireOneLine(SettingProblem(facts, {}, expected));
   }
-  RequireOneLine(AssuranceProblem(facts, lockkeeper::core::Assurance::kReplicas));
+  RequireOneLine(AssuranceProblem(facts, core::Assurance::kReplicas));
   Require(facts.ConnectedReplicas() >= 0, "replicas can be counted");
   const auto alone = facts.WritesAloneFor();
   Require(!alone || alone->count() >= 0, "a time is not negative");
@@ -61,10 +61,7 @@ void ReadAsSentinel(const Reply& reply) {
   ReadOtherSentinels(reply);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto text = lockkeeper::fuzz::TextOf(data, size);
+void ReadAsAll(std::string_view text) {
   ReadAsCluster(text);
   ServerFacts facts;
   AddInfo(text, facts.info);
@@ -72,10 +69,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ReplyReader reader;
   reader.Feed(text);
   Reply reply;
-  if (reader.Next(reply) != ReplyReader::Result::kReply) return 0;
+  if (reader.Next(reply) != ReplyReader::Result::kReply) return;
   ReadAsSentinel(reply);
   facts.role = reply;
   facts.config = reply;
   ReadAsFacts(facts);
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  lockkeeper::redis::ReadAsAll(lockkeeper::fuzz::TextOf(data, size));
   return 0;
 }
