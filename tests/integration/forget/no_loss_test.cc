@@ -92,7 +92,7 @@ TEST_F(NoLossTest, HoldersGoOnOverNewConnectionsWhileTheEvictionPolicyIsWrong) {
 // The marker never expires, so `volatile-lru` evicts locks only: nothing but the count tells.
 TEST_F(NoLossTest, KeysThatWereEvictedAreALoss) {
   const auto held =
-      service_.clients[0]->Acquire(support::AcquireOf("held", support::NewLeaseId(), seconds(3)));
+      service_.clients[0]->Acquire(support::AcquireOf("held", support::NewLeaseId(), seconds(8)));
   ASSERT_TRUE(held.response.has_lease());
 
   service_.redis.Run({"CONFIG", "SET", "maxmemory-policy", "volatile-lru", "maxmemory", "1"});
@@ -108,7 +108,7 @@ TEST_F(NoLossTest, KeysThatWereEvictedAreALoss) {
 // Before any daemon is connected again, so that none sees the count rise.
 TEST_F(NoLossTest, KeysThatWereEvictedRightAfterADurableRestartAreALoss) {
   const auto held =
-      service_.clients[0]->Acquire(support::AcquireOf("held", support::NewLeaseId(), seconds(3)));
+      service_.clients[0]->Acquire(support::AcquireOf("held", support::NewLeaseId(), seconds(8)));
   ASSERT_TRUE(held.response.has_lease());
 
   service_.redis.Restart(support::Data::kKeep, {"maxmemory-policy volatile-lru", "maxmemory 1"});
