@@ -318,7 +318,6 @@ TEST_F(LockWatchesTest, ALeaseThatHeartbeatsExtendDoesNotExpire) {
   EXPECT_THAT(watcher_.Take(), ElementsAre(Is(Kind::kExpired, "a", "ada")));
 }
 
-// The watch of a name reads the lock first.
 TEST_F(LockWatchesTest, OfMoreLocksThanMayBeFollowedTheExpiryIsNotTold) {
   Watch(*here_, watcher_);
   for (size_t i = 0; i <= limits::kWatchedLocksMax; ++i) {
@@ -337,6 +336,7 @@ TEST_F(LockWatchesTest, OfMoreLocksThanMayBeFollowedTheExpiryIsNotTold) {
   EXPECT_EQ(count(Is(Kind::kExpired, last, "ada")), 0);
 }
 
+// The watch of a name reads the lock first.
 TEST_F(LockWatchesTest, ALeaseFromBeforeTheWatchOfItsNameExpires) {
   there_->Acquire("a", 1, "ada", seconds(5));
   Run();

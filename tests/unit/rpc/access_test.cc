@@ -123,6 +123,19 @@ TEST_F(AccessTest, LeasesBelongToThePrincipal) {
   }
 }
 
+// What the store answers where a request is granted or extended.
+constexpr core::Millis kLong{60'000};
+template <typename Request>
+core::Lease LeaseOf(const Request& request, core::Millis ttl, core::Millis remaining) {
+  core::Lease lease;
+  lease.name = request.name;
+  lease.lease_id = request.lease_id;
+  lease.token = core::FencingToken{42};
+  lease.ttl = ttl;
+  lease.remaining_ttl = remaining;
+  return lease;
+}
+
 // --- what changes -------------------------------------------------------------------------------
 
 class ChangeTest : public AccessTest {
@@ -187,24 +200,14 @@ TEST_F(ChangeTest, SessionWhoseTokenIsRemovedOrRenamedIsRejected) {
 }
 
 TEST_F(ChangeTest, HeartbeatsKeepTheLeaseOfWhoMayNothingAnyMore) {
-  const auto lease_of = [](const auto& request, core::Millis remaining) {
-    core::Lease lease;
-    lease.name = request.name;
-    lease.lease_id = request.lease_id;
-    lease.token = core::FencingToken{42};
-    lease.ttl = core::Millis(60'000);
-    lease.remaining_ttl = remaining;
-    return lease;
-  };
   server_.store().on_acquire = [&](const core::AcquireRequest& request, auto done) {
     server_.store().AnswerLater<core::AcquireOutcome>(
-        std::move(done), core::AcquireOutcome(lease_of(request, core::Millis(10'000))));
+        std::move(done), core::AcquireOutcome(LeaseOf(request, kLong, core::Millis(10'000))));
   };
   support::Mailbox<std::string> extended;
   server_.store().on_extend = [&](const core::ExtendRequest& request, auto done) {
     extended.Put(request.name);
-    server_.store().AnswerLater<core::Lease>(std::move(done),
-                                             lease_of(request, core::Millis(60'000)));
+    server_.store().AnswerLater<core::Lease>(std::move(done), LeaseOf(request, kLong, kLong));
   };
   const std::string address = Serve(kPolicy);
   const std::string before = tokens_;
@@ -386,14 +389,8 @@ class QuotaTest : public AccessTest {
   QuotaTest() {
     server_.store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
       acquired_.Put(request);
-      core::Lease lease;
-      lease.name = request.name;
-      lease.lease_id = request.lease_id;
-      lease.token = core::FencingToken{42};
-      lease.ttl = request.ttl;
-      lease.remaining_ttl = request.ttl;
-      server_.store().AnswerLater<core::AcquireOutcome>(std::move(done),
-                                                        core::AcquireOutcome(lease));
+      server_.store().AnswerLater<core::AcquireOutcome>(
+          std::move(done), core::AcquireOutcome(LeaseOf(request, request.ttl, request.ttl)));
     };
     server_.store().on_release = [this](const core::ReleaseRequest&, auto done) {
       server_.store().AnswerLater<core::ReleaseAnswer>(std::move(done), core::ReleaseAnswer{});
@@ -407,13 +404,7 @@ class QuotaTest : public AccessTest {
   }
   void ExtendsLeases() {
     server_.store().on_extend = [this](const core::ExtendRequest& request, auto done) {
-      core::Lease lease;
-      lease.name = request.name;
-      lease.lease_id = request.lease_id;
-      lease.token = core::FencingToken{42};
-      lease.ttl = core::Millis(60'000);
-      lease.remaining_ttl = lease.ttl;
-      server_.store().AnswerLater<core::Lease>(std::move(done), lease);
+      server_.store().AnswerLater<core::Lease>(std::move(done), LeaseOf(request, kLong, kLong));
     };
   }
   static v1::AcquireRequest Acquire(char id) {
@@ -563,11 +554,7 @@ TEST_F(QuotaTest, OffersCountAsLeases) {
   support::LockClient client = Client("leases: 1");
   ExtendsLeases();
   server_.store().on_acquire = [this](const core::AcquireRequest& request, auto done) {
-    core::Lease lease;
-    lease.name = request.name;
-    lease.lease_id = request.lease_id;
-    lease.ttl = request.ttl;
-    lease.remaining_ttl = request.ttl;
+    core::Lease lease = LeaseOf(request, request.ttl, request.ttl);
     lease.offered = true;
     server_.store().AnswerLater<core::AcquireOutcome>(std::move(done), core::AcquireOutcome(lease));
   };
