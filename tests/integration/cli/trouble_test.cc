@@ -25,6 +25,9 @@ using WordList = std::vector<std::string>;
 
 constexpr char kId[] = "0123456789abcdef0123456789abcdef";
 
+// Nobody listens there, and no test that runs beside this one will: the system chooses other ports.
+const std::string kNobodysAddress = "127.0.0.1:1";
+
 class CliTroubleTest : public CliRunTest {
  protected:
   CliResult Command(const WordList& words) {
@@ -34,9 +37,6 @@ class CliTroubleTest : public CliRunTest {
   static bool WaitForError(const CliProcess& process, const std::string& text) {
     return WaitUntil([&] { return process.err().find(text) != std::string::npos; });
   }
-
-  // An address that nobody listens on.
-  static std::string NobodysAddress() { return FakeLockServer().address(); }
 
   // Why a `run` whose lease was lost says it was.
   static void ExpectLost(const CliResult& result, const std::string& cause,
@@ -48,40 +48,38 @@ class CliTroubleTest : public CliRunTest {
 };
 
 TEST_F(CliTroubleTest, ServiceThatIsAwayIsToldInTheSameWordsByAll) {
-  const std::string address = NobodysAddress();
   for (const WordList& words :
        {WordList{"acquire", "x"}, WordList{"extend", "x", kId}, WordList{"release", "x", kId},
         WordList{"fence", "x", "1"}, WordList{"get", "x"}, WordList{"is-held", "x"},
         WordList{"list"}, WordList{"health"}, WordList{"run", "x", "--", "true"}}) {
     WordList away = words;
-    away.insert(away.begin(), {"--server", address, "--timeout", "200ms"});
+    away.insert(away.begin(), {"--server", kNobodysAddress, "--timeout", "200ms"});
     const CliResult result = Command(away);
 
     EXPECT_EQ(result.exit_code, 69) << testing::PrintToString(words);
-    EXPECT_EQ(result.err, "lockkeeper: cannot reach " + address +
+    EXPECT_EQ(result.err, "lockkeeper: cannot reach " + kNobodysAddress +
                               ": connection refused (UNAVAILABLE)\n  Does lockkeeperd run there? "
                               "--server or LOCKKEEPER_SERVER names another address.\n");
   }
 }
 
 TEST_F(CliTroubleTest, EveryServerThatIsAwayIsNamed) {
-  const std::string first = NobodysAddress();
-  const CliResult result = Command({"get", "x", "--server", first, "--server", "unix:/nowhere"});
+  const CliResult result =
+      Command({"get", "x", "--server", kNobodysAddress, "--server", "unix:/nowhere"});
 
-  EXPECT_THAT(result.err, HasSubstr("cannot reach " + first +
+  EXPECT_THAT(result.err, HasSubstr("cannot reach " + kNobodysAddress +
                                     ": connection refused; cannot reach "
                                     "unix:/nowhere: no such file or directory"));
 }
 
 TEST_F(CliTroubleTest, CauseIsToldWhileItTries) {
-  const std::string address = NobodysAddress();
   for (const WordList& words : {WordList{"acquire", "x"}, WordList{"release", "x", kId}}) {
     WordList away = words;
-    away.insert(away.begin(), {"--server", address, "--timeout", "20s"});
+    away.insert(away.begin(), {"--server", kNobodysAddress, "--timeout", "20s"});
     CliProcess process(LOCKKEEPER_PROGRAM, "", away);
 
-    EXPECT_TRUE(WaitForError(
-        process, "lockkeeper: cannot reach " + address + ": connection refused; trying for 20s\n"));
+    EXPECT_TRUE(WaitForError(process, "lockkeeper: cannot reach " + kNobodysAddress +
+                                          ": connection refused; trying for 20s\n"));
     process.Signal(SIGKILL);
   }
 }

@@ -340,7 +340,8 @@ TEST_F(HttpServerTest, UnknownNameIsAnError) {
 }
 
 TEST_F(HttpServerTest, PortIsFreeAtOnceAfterItStopped) {
-  auto server = Start();
+  // No other test listens on this address, so none can take the port in between.
+  auto server = Start({.listen = {.host = "127.0.0.2"}});
   const config::ListenAddress address = server->address();
   ASSERT_TRUE(IsHealthy(*server));
   server.reset();
