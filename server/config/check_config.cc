@@ -17,8 +17,6 @@
 namespace lockkeeper::config {
 namespace {
 
-constexpr std::string_view kHttpListen = "server.http_listen";
-
 class Checker {
  public:
   explicit Checker(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
@@ -129,7 +127,7 @@ class Checker {
       CheckListener("server.listen", text, seen);
     }
     if (!config_.server.http_listen.empty()) {
-      CheckListener(kHttpListen, config_.server.http_listen, seen);
+      CheckListener("server.http_listen", config_.server.http_listen, seen);
     }
   }
 
@@ -143,10 +141,9 @@ class Checker {
     const bool secured = address->security != Security::kNone;
     if (secured) secured_.emplace_back(Named(key) + ": " + text, address->security);
     if (!address->IsLocal() && !secured && !config_.server.allow_insecure) {
-      const std::string mutual = key == kHttpListen ? "" : " or mtls://" + text;
       problems_.push_back(
           Named(key) + ": " + text + " can be reached from other machines; listen on tls://" +
-          text + mutual +
+          text + " or mtls://" + text +
           ", on 127.0.0.1, [::1], localhost or unix:/path, or say --allow-insecure "
           "(server.allow_insecure: true, LOCKKEEPERD_SERVER_ALLOW_INSECURE=true) if the network "
           "keeps everybody else out");
@@ -184,14 +181,14 @@ class Checker {
     }
     if (has_certificate && secured_.empty()) {
       problems_.push_back(Named("server.tls_certificate_file") +
-                          ": no listener uses it; begin an address of server.listen with tls:// "
-                          "or mtls://, or that of server.http_listen with tls://");
+                          ": no listener uses it; begin an address of server.listen or "
+                          "server.http_listen with tls:// or mtls://");
     }
     // Else somebody who wants mutual TLS would not get it.
     if (has_ca && !any_mutual) {
       problems_.push_back(Named("server.tls_client_ca_file") +
                           ": no listener asks for client certificates; begin an address of "
-                          "server.listen with mtls://");
+                          "server.listen or server.http_listen with mtls://");
     }
   }
 

@@ -22,8 +22,8 @@ struct ServerConfig {
   // Where gRPC listens: host:port, [v6]:port or unix:/path, without TLS; tls://host:port;
   // mtls://host:port, where clients need a certificate. Port 0 lets the system choose.
   std::vector<std::string> listen = {"127.0.0.1:7600"};
-  // Where HTTP (health, metrics) listens: host:port or [v6]:port, or either after tls://. Empty:
-  // nowhere.
+  // Where HTTP (health, metrics) listens: host:port or [v6]:port without TLS, or after
+  // tls:// or mtls://. Empty: nowhere.
   std::string http_listen = "127.0.0.1:7601";
   // PEM files of our certificate (with its chain) and of its key, without a passphrase, for
   // listeners with TLS. Both or neither.

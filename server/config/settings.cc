@@ -38,9 +38,6 @@ text::Problem CheckHttpListen(std::string_view text) {
   const auto address = ParseListenAddress(text);
   if (!address.ok()) return std::string(address.status().message());
   if (address->is_unix()) return "must be host:port or [v6]:port; only gRPC has unix sockets";
-  if (address->security == Security::kMutualTls) {
-    return "asks clients for no certificates: use tls://";
-  }
   return std::nullopt;
 }
 
@@ -108,8 +105,8 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::server, &ServerConfig::http_listen>(),
      .check = CheckHttpListen,
      .flag = "--http-listen",
-     .meaning = "Where HTTP (/healthz, /readyz, /metrics) listens: host:port or [v6]:port, or "
-                "either after tls://. Empty: nowhere."},
+     .meaning = "Where HTTP (/healthz, /readyz, /metrics) listens: host:port or [v6]:port "
+                "without TLS, or after tls:// or mtls://. Empty: nowhere."},
     {.key = "server.tls_certificate_file",
      .field = At<&Config::server, &ServerConfig::tls_certificate_file>(),
      .flag = "--tls-cert",

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "http/tls_certificates.h"
+#include "http/tls_handshakes.h"
 #include "listen/accept_loop.h"
 #include "listen/listener.h"
 #include "telemetry/log_fields.h"
@@ -99,7 +99,7 @@ absl::Status HttpServer::Impl::Start(const core::Clock& clock) {
   if (options_.listen.security != config::Security::kNone) {
     flags |= MHD_USE_TLS;
     more.push_back(
-        {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, reinterpret_cast<void*>(&RetrieveCertificate)});
+        {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, reinterpret_cast<void*>(&PrepareHandshake)});
     more.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsVersions)});
   }
   more.push_back({MHD_OPTION_END, 0, nullptr});
@@ -140,7 +140,7 @@ void HttpServer::Impl::CloseOldest() {
 }
 
 core::Millis HttpServer::Impl::Run() {
-  UseForHandshakes(options_.identity.get());
+  UseForHandshakes(options_.identity.get(), options_.listen.security);
   MHD_run(library_.get());
   MHD_UNSIGNED_LONG_LONG time_max = 0;
   if (MHD_get_timeout(library_.get(), &time_max) != MHD_YES) return core::Millis(-1);

@@ -38,9 +38,9 @@ struct Route {
 };
 
 struct HttpServerOptions {
-  // No unix socket, and no mutual TLS. Port 0 lets the system choose.
+  // No unix socket. Port 0 lets the system choose.
   config::ListenAddress listen = {.host = "127.0.0.1", .port = 0};
-  // Given if the address has TLS.
+  // Given if the address has TLS; with authorities, if it has mutual TLS.
   std::shared_ptr<const tls::ServerIdentity> identity{};
   // A connection on which nothing moves for this long is closed.
   std::chrono::seconds idle_time_max{5};

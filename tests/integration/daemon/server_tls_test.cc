@@ -9,6 +9,7 @@
 
 #include "integration/daemon/fixture.h"
 #include "listen/listener.h"
+#include "support/process/http_get.h"
 #include "support/process/read_text.h"
 #include "support/rpc/lock_requests.h"
 #include "support/rpc/secure_channel.h"
@@ -72,10 +73,22 @@ class ServerTlsTest : public DaemonTest {
   }
 
   static std::string MetricsOf(const DaemonProcess& daemon) {
-    TlsClient client(PortIn(daemon.HttpAddress()), {.alpn = "http/1.1"});
-    EXPECT_EQ(client.problem(), "");
-    client.Write("GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    return AnswerTo("/metrics", daemon, {.alpn = "http/1.1"});
+  }
+
+  // Over HTTP. Empty if the daemon wants nothing to do with the client.
+  static std::string AnswerTo(const std::string& path, const DaemonProcess& daemon,
+                              const support::TlsClientOptions& options) {
+    TlsClient client(PortIn(daemon.HttpAddress()), options);
+    client.Write("GET " + path + " HTTP/1.0\r\nHost: localhost\r\n\r\n");
     return client.ReadAll();
+  }
+
+  // Over HTTP with mutual TLS of either version. 0: refused.
+  static int HttpStatusFor(const TlsFiles& shown, const DaemonProcess& daemon, int version) {
+    const std::string answer =
+        AnswerTo("/healthz", daemon, {.own = shown, .version_max = version, .alpn = "http/1.1"});
+    return support::ParseHttpAnswer(answer).status;
   }
 
   RedisServer redis_;
@@ -163,6 +176,37 @@ TEST_F(ServerTlsTest, ClientThatProvesNothingIsRefused) {
   EXPECT_FALSE(Locks(
       with(authority_.Issue({.common_name = "server only", .extended_key_usage = "serverAuth"}))));
   EXPECT_TRUE(Locks(with(client_)));
+}
+
+TEST_F(ServerTlsTest, HttpRefusesWhoProvesNothing) {
+  CertificateVolume volume(own_, authority_.ca_file());
+  const auto daemon = Launch(Concat({"--listen", "127.0.0.1:0", "--http-listen",
+                                     "mtls://127.0.0.1:0", "--tls-client-ca", volume.ca_file()},
+                                    Tls(volume.files())));
+  daemon->WaitUntilReady();
+  EXPECT_TRUE(daemon->HttpAddress().starts_with("mtls://"));
+  TestAuthority other("other authority");
+  const TlsFiles strange = other.Issue({.common_name = "client"});
+
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    const auto status_for = [&](const TlsFiles& shown) {
+      return HttpStatusFor(shown, *daemon, version);
+    };
+    EXPECT_EQ(status_for(client_), 200);
+    EXPECT_EQ(status_for({}), 0);
+    EXPECT_EQ(status_for(strange), 0);
+    EXPECT_EQ(status_for(authority_.Issue({.valid_from = hours(-48), .valid_until = hours(-24)})),
+              0);
+    EXPECT_EQ(status_for(authority_.Issue({.valid_from = hours(24), .valid_until = hours(48)})), 0);
+    EXPECT_EQ(status_for(authority_.Issue({.extended_key_usage = "serverAuth"})), 0);
+    EXPECT_EQ(status_for(authority_.Issue({.extended_key_usage = "clientAuth"})), 200);
+  }
+
+  // New CAs count at once.
+  volume.Publish(own_, other.ca_file());
+  daemon->WaitForLog("event=files.reloaded");
+  EXPECT_EQ(HttpStatusFor(strange, *daemon, TLS1_3_VERSION), 200);
+  EXPECT_EQ(HttpStatusFor(client_, *daemon, TLS1_3_VERSION), 0);
 }
 
 TEST_F(ServerTlsTest, BadFilesEndTheStartByName) {

@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -57,6 +58,7 @@ TlsClient::TlsClient(uint16_t port, const TlsClientOptions& options)
   }
   ssl_ = SSL_new(context_);
   SSL_set_fd(ssl_, socket_.get());
+  signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to servers that have hung up.
   ERR_clear_error();
   if (SSL_connect(ssl_) != 1) problem_ = LastProblem();
 }
