@@ -48,6 +48,17 @@ local function make_void(key, record, digest, attempt)
   end
 end
 
+-- Nothing is known of the lease id but what is on the list. A later attempt of it may have had a lease that has
+-- ended and fallen out. Then the lease id is void for good, as in acquire.lua: else this entry would let stale
+-- copies of others in.
+local function make_stranger_void(key, record, digest, attempt)
+  local at = record and voids_at(record)
+  if not record or in_quarantine() or not has_forgotten(record, at) or find(record, digest, at, true) then
+    return make_void(key, record, digest, attempt)
+  end
+  write_void(key, record, digest .. 'U')
+end
+
 -- Another call has the lease id's grant. It keeps that, also if this attempt, a later one, comes yet.
 local function keep(key, line, record, attempt)
   if tonumber(attempt) <= attempt_of(record) then return 3 end
@@ -175,7 +186,9 @@ return each({41, 6, 32, 1, 16}, 4, function(key, at, line)
   if line then waiting, position = withdraw_waiter(line, lease_id, keeper) end -- two keys
   if waiting and tonumber(attempt) <= waiting then return 3 end -- two keys
 
-  make_void(key, record, digest, attempt)
+  local void = make_stranger_void -- one key
+  local void = (waiting or position > 0) and make_void or make_stranger_void -- two keys
+  void(key, record, digest, attempt)
   if line then -- two keys
     local waiters = settle(key, line, true) -- two keys
     if waiting then return 3 end -- two keys

@@ -128,6 +128,49 @@ TEST_P(RepeatContract, PlaceOfALeaseThatEndedIsNotTakenAgain) {
   EXPECT_THAT(ReasonOf(again), Optional(ErrorReason::kLeaseEnded));
 }
 
+// Attempts 2 and 3 were cut off, 4 was served, and released. The daemon of 2 takes that one back
+// late, and then comes 3.
+TEST_P(RepeatContract, LateWithdrawalLetsNoStaleAttemptIn) {
+  constexpr int64_t kOldNumber = 1;
+  for (const uint64_t id : {1, 2}) {
+    Grant(Attempt(Id(id), 1));
+    Grant(Attempt(Id(id), 4));
+    Release("a", Id(id));
+    ChangeHands(kMany);
+
+    EXPECT_EQ(Withdraw(Attempt(Id(id), 2)), core::WithdrawResult::kNotGranted);
+
+    const auto again =
+        id == 1 ? Ask(Waiter(Id(id), 3), 0, kOldNumber) : Ask(Now(Attempt(Id(id), 3)));
+    EXPECT_THAT(ReasonOf(again), Optional(ErrorReason::kLeaseEnded));
+  }
+}
+
+TEST_P(RepeatContract, WaiterThatWasWithdrawnIsFollowedByTheNextAttempt) {
+  ChangeHands(kMany);
+  Grant("a", Id(1));
+  ASSERT_TRUE(Ask(Waiter(Id(2), 1)).ok());
+  EXPECT_EQ(Withdraw(Waiter(Id(2), 1)), core::WithdrawResult::kNotGranted);
+
+  EXPECT_TRUE(Ask(Waiter(Id(2), 2)).ok());
+}
+
+// The third attempt has the lease; older data knows of none.
+TEST_P(RepeatContract, WithdrawalInAQuarantineHidesNoProof) {
+  ChangeHands(kMany);
+  const std::string older = world_->Run({"GET", "lk:{a}"}).text;
+  Grant(Attempt(Id(1), 1));
+  const AcquireRequest third = Attempt(Id(1), 3);
+  const core::ExtendRequest proved = ProvedExtendOf(third, Grant(third));
+  world_->Run({"SET", "lk:{a}", older});
+  SetTheClock();
+  EXPECT_THAT(ReasonOf(Ask(ExtendOf("a", Id(1)))), Optional(ErrorReason::kStoreQuarantined));
+
+  Withdraw(Attempt(Id(1), 1));
+
+  EXPECT_TRUE(Extended(proved).ok());
+}
+
 // Older data may be why nothing is known of it. Were it made void, its holder could not prove it.
 TEST_P(RepeatContract, RepeatIsHeldBackByAQuarantine) {
   ChangeHands(kMany);
