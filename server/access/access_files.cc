@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "access/access_files.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -43,28 +42,6 @@ void Append(std::vector<std::string>& to, const std::vector<std::string>& from) 
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Bindings that ask for a proof that nobody can give.
-std::vector<std::string> WarningsOf(const AccessFiles& files, const PolicyFile& policy) {
-  std::vector<std::string> warnings;
-  const auto is_bound_to = [&](Proof proof) {
-    return std::any_of(policy.policy.bindings.begin(), policy.policy.bindings.end(),
-                       [&](const Binding& binding) { return binding.proofs.contains(proof); });
-  };
-  if (files.tokens.empty() && is_bound_to(Proof::kToken)) {
-    warnings.push_back(files.policy +
-                       ": a binding asks for the proof token, and there is no file of tokens");
-  }
-  if (!files.has_mutual_tls && (!policy.certificates.empty() || is_bound_to(Proof::kCertificate))) {
-    warnings.push_back(files.policy +
-                       ": it names certificates, and no listener asks for one (mtls://)");
-  }
-  if (policy.issuers.empty() && is_bound_to(Proof::kJwt)) {
-    warnings.push_back(files.policy +
-                       ": a binding asks for the proof jwt, and the policy has no jwt entry");
-  }
-  return warnings;
-}
-
 }  // namespace
 
 text::Problem AccessFilesReader::Read(os::Contents& contents) {
@@ -94,7 +71,6 @@ LoadedRulebook MakeRulebook(const AccessFiles& files, const os::Contents& conten
   Append(made.problems, policy.problems);
   Append(made.problems, tokens.problems);
   Append(made.warnings, policy.warnings);
-  Append(made.warnings, WarningsOf(files, policy));
   Append(made.warnings, tokens.warnings);
   std::vector<std::pair<JwtIssuer, KeySet>> issuers;
   const std::vector<std::string> paths = PathsOfKeySets(files, policy);
@@ -107,6 +83,11 @@ LoadedRulebook MakeRulebook(const AccessFiles& files, const os::Contents& conten
     issuers.emplace_back(policy.issuers[i], std::move(keys));
   }
   if (!made.problems.empty()) return made;
+  PolicySurroundings around = files.around;
+  around.has_tokens = !files.tokens.empty();
+  for (const std::string& warning : WarningsOf(policy, tokens.tokens, around)) {
+    made.warnings.push_back(files.policy + ": " + warning);
+  }
   made.rulebook = std::make_shared<const Rulebook>(std::move(policy), std::move(tokens.tokens),
                                                    JwtVerifier(std::move(issuers)));
   return made;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "access/policy_warnings.h"
 #include "access/rulebook.h"
 #include "os/file_watch.h"
 #include "text/problem.h"
@@ -19,8 +20,7 @@ namespace lockkeeper::access {
 struct AccessFiles {
   std::string policy;  // Empty: none. The same for the next.
   std::string tokens;
-  // Whether some listener asks clients for certificates. For warnings.
-  bool has_mutual_tls = true;
+  PolicySurroundings around{};  // For warnings; has_tokens is set by `tokens`.
 };
 
 // Reads the files, again and again: a policy that has not changed is not parsed again.

@@ -118,6 +118,12 @@ absl::StatusOr<ProvedIdentity> Tokens::Verify(std::string_view token, absl::Time
                         .until = expires};
 }
 
+std::set<std::string_view> Tokens::names() const {
+  std::set<std::string_view> names;
+  for (const auto& [hash, entry] : by_hash_) names.insert(entry.name);
+  return names;
+}
+
 std::string HashToken(std::string_view token) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());

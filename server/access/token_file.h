@@ -4,6 +4,7 @@
 // whoever reads it cannot use them. `lockkeeper token create` makes a token and its entry.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ class Tokens {
   absl::StatusOr<ProvedIdentity> Verify(std::string_view token, absl::Time now) const;
 
   size_t size() const { return by_hash_.size(); }
+
+  // The principals that some token proves, expired or not.
+  std::set<std::string_view> names() const;
 
   struct Entry {
     std::string name;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "config/listen_address.h"
+#include "config/lock_limits.h"
 #include "core/errors.h"
 #include "telemetry/log_fields.h"
 
@@ -22,6 +23,14 @@ bool HasMutualTls(const config::ServerConfig& config) {
   });
 }
 
+access::PolicySurroundings SurroundingsOf(const config::Config& config) {
+  const core::ConfiguredLimits limits = config::LimitsOf(config);
+  return {.has_mutual_tls = HasMutualTls(config.server),
+          .longest_ttl = limits.LongestTtl(),
+          .max_wait = limits.max_wait,
+          .waiters_max = config.waiters.per_principal_max};
+}
+
 }  // namespace
 
 absl::Time WallTimeNow() { return absl::FromChrono(telemetry::SystemLogTime().wall); }
@@ -30,7 +39,7 @@ absl::StatusOr<AccessRules> AccessRules::Load(const config::Config& config) {
   AccessRules rules;
   rules.files_ = {.policy = config.access.policy_file,
                   .tokens = config.access.tokens_file,
-                  .has_mutual_tls = HasMutualTls(config.server)};
+                  .around = SurroundingsOf(config)};
   access::AccessFilesReader reader(rules.files_);
   if (const text::Problem problem = reader.Read(rules.contents_)) {
     return core::Error(core::ErrorReason::kInvalidField, *problem);

@@ -44,7 +44,8 @@ class RulebookTest : public testing::Test {
     return made.rulebook;
   }
   // From the files that were written.
-  LoadedRulebook Make(AccessFiles files = {}) const {
+  LoadedRulebook Make() const {
+    AccessFiles files;
     files.policy = directory_.Path("policy.yaml");
     files.tokens = directory_.Path("tokens.yaml");
     if (!std::filesystem::exists(files.policy)) files.policy = "";
@@ -191,23 +192,16 @@ TEST_F(RulebookTest, ProblemsOfAllFilesAreTold) {
                                          HasSubstr("keys.json: is no JSON Web Key Set")));
 }
 
-TEST_F(RulebookTest, ProofThatNobodyCanGiveIsAWarning) {
+TEST_F(RulebookTest, WhatHasNoEffectIsAWarningThatNamesTheFile) {
   Write("policy.yaml",
         "roles: {a: {rules: [{verbs: fence, names: x}]}}\n"
-        "bindings: [{roles: a, principals: b, proofs: [token, jwt]}]\n");
-  EXPECT_THAT(Make().warnings,
-              ElementsAre(HasSubstr("no file of tokens"), HasSubstr("no jwt entry")));
-}
-
-TEST_F(RulebookTest, CertificateThatNobodyAsksForIsAWarning) {
-  for (const char* policy : {"certificates: [{from: cn, match: a, principal: a}]\n",
-                             "roles: {a: {rules: [{verbs: fence, names: x}]}}\n"
-                             "bindings: [{roles: a, principals: b, proofs: certificate}]\n"}) {
-    Write("policy.yaml", policy);
-    EXPECT_THAT(Make().warnings, IsEmpty());
-    EXPECT_THAT(Make({.has_mutual_tls = false}).warnings,
-                ElementsAre(HasSubstr("no listener asks for one (mtls://)")));
-  }
+        "bindings: [{roles: a, principals: '*', proofs: [anonymous, token]}]\n");
+  EXPECT_THAT(
+      Make().warnings,
+      ElementsAre(directory_.Path("policy.yaml") +
+                  ": bindings: one asks for the proof token, and there is no file of tokens"));
+  WriteTokens("secret", "ci");
+  EXPECT_THAT(Make().warnings, IsEmpty());
 }
 
 TEST_F(RulebookTest, NewRulebookIsSeenByItsGeneration) {
