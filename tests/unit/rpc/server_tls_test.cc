@@ -3,12 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <fstream>
 #include <future>
 #include <thread>
 #include <vector>
 
 #include "rpc/server.h"
+#include "support/process/read_text.h"
+#include "support/process/temporary_directory.h"
 #include "support/rpc/in_process_server.h"
 #include "support/rpc/lock_client.h"
 #include "support/rpc/secure_channel.h"
@@ -26,17 +30,31 @@ using support::TlsFiles;
 
 class ServerTlsTest : public testing::Test {
  protected:
+  // A file with the certificates of both CAs.
+  std::string Bundle(const TestAuthority& one, const TestAuthority& other) {
+    const std::string path = directory_.Path("ca" + std::to_string(++bundles_) + ".pem");
+    std::ofstream(path) << support::ReadText(one.ca_file()) << support::ReadText(other.ca_file());
+    return path;
+  }
+
+  support::TemporaryDirectory directory_;
+  int bundles_ = 0;
   support::InProcessServer server_;
   TestAuthority authority_;
 };
 
 // Goal: no request fails because of a change, and each change is used. Method: clients that make a
 // new connection for each request, and one that keeps its connection, all the time, while
-// certificate, key and CA are exchanged 100 times, by a watch that looks as often as it can.
+// certificate, key and CAs are exchanged 100 times, by a watch that looks as often as it can. The
+// CA of the clients is among those of each version, and the others and the daemon's own CA change.
 TEST_F(ServerTlsTest, HundredChangesUnderLoadFailNoRequest) {
   const TlsFiles client = authority_.Issue({.common_name = "client"});
-  const support::ClientFiles files{authority_.ca_file(), client.certificate, client.key};
-  CertificateVolume volume(authority_.IssueForLocalhost(), authority_.ca_file());
+  TestAuthority second("second authority");
+  TestAuthority third("third authority");
+  const std::array own = {&second, &third};
+  const support::ClientFiles files{Bundle(second, third), client.certificate, client.key};
+  const std::array bundles = {Bundle(authority_, second), Bundle(third, authority_)};
+  CertificateVolume volume(second.IssueForLocalhost(), bundles[0]);
   const auto identity =
       tls::ServerIdentity::Load({.authorities = {"ca", volume.ca_file()},
                                  .certificate = {"certificate", volume.files().certificate},
@@ -76,10 +94,10 @@ TEST_F(ServerTlsTest, HundredChangesUnderLoadFailNoRequest) {
     });
   }
   calls.wait(0);
-  for (int i = 0; i < 100; ++i) {
+  for (size_t i = 1; i <= 100; ++i) {
     const int before = changes;
     const int calls_before = calls;
-    volume.Publish(authority_.IssueForLocalhost(), authority_.ca_file());
+    volume.Publish(own[i % 2]->IssueForLocalhost(), bundles[i % 2]);
     changes.wait(before);
     calls.wait(calls_before);
   }
