@@ -69,13 +69,14 @@ class AccessTest : public testing::Test {
 
   absl::Time Now() const { return absl::FromUnixSeconds(now_); }
 
+  // With the tokens and the issuer's keys as they are now.
   std::shared_ptr<const access::Rulebook> Rules(const std::string& policy) {
     access::PolicyFile file = access::ParsePolicy(policy, "policy");
     access::TokenFile tokens = access::ParseTokens(tokens_, "tokens", Now());
     EXPECT_THAT(file.problems, testing::IsEmpty());
     EXPECT_THAT(tokens.problems, testing::IsEmpty());
     access::KeySet keys;
-    EXPECT_EQ(access::KeySet::Parse(support::KeySetOf({key_.Jwk("k")}), keys), std::nullopt);
+    EXPECT_EQ(access::KeySet::Parse(issuer_keys_, keys), std::nullopt);
     std::vector<std::pair<access::JwtIssuer, access::KeySet>> issuers;
     issuers.reserve(file.issuers.size());
     for (const access::JwtIssuer& issuer : file.issuers) issuers.emplace_back(issuer, keys);
@@ -111,6 +112,7 @@ class AccessTest : public testing::Test {
   std::atomic<int64_t> now_ = 1'000;  // Unix time.
   bool reflection_ = false;
   support::KeyPair key_{access::Signature::kEdDsa};
+  std::string issuer_keys_ = support::KeySetOf({key_.Jwk("k")});
   support::KeyPair foreign_{access::Signature::kEdDsa};
   support::InProcessServer server_;
   support::TemporaryDirectory directory_;

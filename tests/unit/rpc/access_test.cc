@@ -199,6 +199,21 @@ TEST_F(ChangeTest, SessionWhoseTokenIsRemovedOrRenamedIsRejected) {
   EXPECT_EQ(FenceIn(session), "");
 }
 
+TEST_F(ChangeTest, SessionWhoseKeyIsRemovedIsRejected) {
+  const std::string address = Serve(kPolicy);
+  SessionCaller session(support::NewBearerChannel(address, Jwt(key_)));
+  session.Open();
+  EXPECT_EQ(FenceIn(session), "");
+  const std::string before = issuer_keys_;
+  const support::KeyPair other(access::Signature::kEdDsa);
+  issuer_keys_ = support::KeySetOf({other.Jwk("k")});
+  access_.Replace(Rules(kPolicy));
+  EXPECT_EQ(FenceIn(session), "UNAUTHENTICATED");
+  issuer_keys_ = before;
+  access_.Replace(Rules(kPolicy));
+  EXPECT_EQ(FenceIn(session), "");
+}
+
 TEST_F(ChangeTest, HeartbeatsKeepTheLeaseOfWhoMayNothingAnyMore) {
   server_.store().on_acquire = [&](const core::AcquireRequest& request, auto done) {
     server_.store().AnswerLater<core::AcquireOutcome>(
