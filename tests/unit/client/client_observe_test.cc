@@ -17,6 +17,7 @@
 #include "lockkeeper/client.h"
 #include "support/client/fake_lock_server.h"
 #include "support/mailbox.h"
+#include "support/process/temporary_directory.h"
 
 namespace lockkeeper {
 namespace {
@@ -157,7 +158,8 @@ TEST_F(ClientObserveTest, ServerThatCannotBeWatchedIsStillGoodForLocks) {
 }
 
 TEST_F(ClientObserveTest, TokenIsShownWithTheWatchAndTheLook) {
-  const std::string path = testing::TempDir() + "observer_token";
+  const support::TemporaryDirectory directory;
+  const std::string path = directory.Path("token");
   std::ofstream(path) << "secret\n";
   Client client = *Client::Create({.addresses = {first_.address()}, .token_file = path});
   support::Mailbox<std::string> shown;
