@@ -100,7 +100,13 @@ void Judge::Refused(const Try& what, Instant now) {
 
 void Judge::FoundVoid(const std::string& lock, const std::string& lease_id, Instant now) {
   Lock& state = locks_[lock];
-  state.found_void.try_emplace(lease_id, Void{now, state.void_entries});
+  const auto [found, is_new] = state.found_void.try_emplace(lease_id);
+  const auto released = state.released.find(lease_id);
+  if (!is_new && IsVoid(state, found->second, now)) return;
+  // Else a repeat of which nothing is known: that made it void.
+  found->second = released != state.released.end() && IsVoid(state, released->second, now)
+                      ? released->second
+                      : Void{now, ++state.void_entries};
 }
 
 void Judge::Delivered(const Try& what) { locks_[what.lock].delivered.insert(what.keeper); }
@@ -323,7 +329,6 @@ void Judge::Withdrawn(const Try& what, Instant now) {
   }
   ++state.void_entries;
   state.ends.insert(what.keeper);
-  state.ended.erase(what.lease_id);  // Its newest entry in the void list lets later attempts in.
   // What is forgotten cannot be taken back: it was a place in an older line. Nor what was released.
   if (state.turn.to.lease_id != what.lease_id || state.forgotten || state.end_doubted) return;
   if (state.phase != Phase::kLease && state.phase != Phase::kOffered) return;
