@@ -55,17 +55,48 @@ std::string LossText(const StoreInfo& store) {
 }
 
 // Sorted by key, because the map of a proto has no order.
-std::map<std::string, std::string> SettingsOf(const StoreInfo& store) {
-  return {store.settings().begin(), store.settings().end()};
+template <typename Message>
+std::map<std::string, std::string> SettingsOf(const Message& of) {
+  return {of.settings().begin(), of.settings().end()};
 }
 
-std::string SettingLines(const StoreInfo& store) {
+template <typename Message>
+JsonObject SettingsJson(const Message& of) {
+  JsonObject json;
+  for (const auto& [key, value] : SettingsOf(of)) json.Set(key, value);
+  return json;
+}
+
+template <typename Message>
+std::string SettingLines(const std::string& title, const Message& of) {
   std::string lines;
-  for (const auto& [key, value] : SettingsOf(store)) {
-    absl::StrAppend(&lines, Line(lines.empty() ? "settings" : "",
+  for (const auto& [key, value] : SettingsOf(of)) {
+    absl::StrAppend(&lines, Line(lines.empty() ? title : "",
                                  absl::StrCat(key, " ", value.empty() ? "none" : value)));
   }
   return lines;
+}
+
+// Of a daemon that was started with a configuration file.
+std::string ConfigFileLines(const admin::v1::ConfigFile& file) {
+  std::string lines =
+      Line("config file", absl::StrCat(file.path(), ", read ", TimeUtil::ToString(file.read_time()),
+                                       file.in_use() ? "" : "; what it holds now is not in use"));
+  absl::StrAppend(&lines, SettingLines("changeable", file),
+                  Line("needs restart", absl::StrJoin(file.needs_restart(), ", ")));
+  return lines;
+}
+
+JsonObject ConfigFileJson(const admin::v1::ConfigFile& file) {
+  JsonObject json;
+  json.Set("path", file.path())
+      .Set("read_time", TimeUtil::ToString(file.read_time()))
+      .Set("in_use", file.in_use())
+      .Set("settings", SettingsJson(file))
+      .Set("needs_restart",
+           std::vector<std::string>(file.needs_restart().begin(), file.needs_restart().end()));
+  if (!file.problem().empty()) json.Set("problem", file.problem());
+  return json;
 }
 
 std::string CertificateLines(const GetServerInfoResponse& info) {
@@ -106,7 +137,8 @@ std::string InfoText(const GetServerInfoResponse& info) {
       Line("max ttl", text::InWords(Millis(info.max_ttl()))), Line("store", StoreText(store)),
       Line("", LookText(store)), Line("assurance", AssuranceWord(store.assurance())),
       Line("epoch", absl::StrCat(store.epoch())), Line("quarantine", QuarantineText(store)),
-      Line("last loss", LossText(store)), SettingLines(store));
+      Line("last loss", LossText(store)), SettingLines("settings", store));
+  if (info.has_config_file()) absl::StrAppend(&text, ConfigFileLines(info.config_file()));
   for (const std::string& note : store.notes()) absl::StrAppend(&text, Line("note", note));
   for (const auto& refused : info.refused_files()) {
     absl::StrAppend(&text, Line("not in use", refused.files() + ": " + refused.problem()));
@@ -115,8 +147,6 @@ std::string InfoText(const GetServerInfoResponse& info) {
 }
 
 JsonObject StoreJson(const StoreInfo& store) {
-  JsonObject settings;
-  for (const auto& [key, value] : SettingsOf(store)) settings.Set(key, value);
   JsonObject json;
   json.Set("kind", store.kind())
       .Set("address", store.address())
@@ -124,7 +154,7 @@ JsonObject StoreJson(const StoreInfo& store) {
       .Set("server_version", store.server_version())
       .Set("assurance", AssuranceWord(store.assurance()))
       .Set("epoch", store.epoch())
-      .Set("settings", settings)
+      .Set("settings", SettingsJson(store))
       .Set("notes", std::vector<std::string>(store.notes().begin(), store.notes().end()));
   if (!store.problem().empty()) json.Set("problem", store.problem());
   if (!store.grant_problem().empty()) json.Set("grant_problem", store.grant_problem());
@@ -202,6 +232,7 @@ void SetServerInfo(const GetServerInfoResponse& info, JsonObject& json) {
       .Set("certificates", certificates)
       .Set("policy", PolicyJson(info.policy()))
       .Set("refused_files", refused);
+  if (info.has_config_file()) json.Set("config_file", ConfigFileJson(info.config_file()));
 }
 
 Report Info(AdminConnection& connection) {

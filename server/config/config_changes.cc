@@ -49,6 +49,14 @@ ConfigChanges Compare(const Config& in_use, const Config& next) {
   return changes;
 }
 
+std::vector<std::pair<std::string, std::string>> ShowReloadable(const Config& config) {
+  std::vector<std::pair<std::string, std::string>> shown;
+  for (const Setting& setting : Settings()) {
+    if (setting.reloadable) shown.emplace_back(setting.key, Shown(setting, config));
+  }
+  return shown;
+}
+
 Config WithReloadable(Config in_use, const Config& next) {
   for (const Setting& setting : Settings()) {
     if (!setting.reloadable) continue;

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
@@ -29,5 +30,8 @@ ConfigChanges Compare(const Config& in_use, const Config& next);
 
 // `in_use` with the reloadable settings of `next`.
 Config WithReloadable(Config in_use, const Config& next);
+
+// The reloadable settings of `config`, keys and values. None is a secret.
+std::vector<std::pair<std::string, std::string>> ShowReloadable(const Config& config);
 
 }  // namespace lockkeeper::config

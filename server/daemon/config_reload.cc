@@ -32,7 +32,9 @@ ConfigReload::ConfigReload(config::ConfigSources sources, const config::LoadedCo
       in_use_(loaded.config),
       in_use_text_(loaded.file_text),
       last_text_(loaded.file_text),
-      state_{.path = sources_.file, .read = Now()} {}
+      state_{.path = sources_.file,
+             .read = Now(),
+             .reloadable = config::ShowReloadable(loaded.config)} {}
 
 os::WatchedFiles::Read ConfigReload::Reader() {
   return [this](os::Contents& contents) { return Read(contents); };
@@ -76,16 +78,16 @@ text::Problem ConfigReload::Take(const std::string& text) {
   config::Config now = config::WithReloadable(in_use_, next->config);
   // With the more verbose of the two levels.
   const bool tell_first = now.log.level > in_use_.log.level;
-  if (tell_first) TellChanges(changes);
+  if (tell_first) TellChanges(changes, now);
   if (!changes.reloadable.empty()) apply_(now);
-  if (!tell_first) TellChanges(changes);
+  if (!tell_first) TellChanges(changes, now);
   in_use_ = std::move(now);
   in_use_text_ = text;
   Note(std::nullopt);
   return std::nullopt;
 }
 
-void ConfigReload::TellChanges(const config::ConfigChanges& changes) {
+void ConfigReload::TellChanges(const config::ConfigChanges& changes, const config::Config& now) {
   for (const config::SettingChange& change : changes.reloadable) {
     logger_.Info(
         "config.changed", "A setting was changed while the daemon runs",
@@ -96,6 +98,7 @@ void ConfigReload::TellChanges(const config::ConfigChanges& changes) {
   {
     const std::lock_guard lock(mutex_);
     told = std::exchange(state_.need_restart, need_restart);
+    state_.reloadable = config::ShowReloadable(now);
   }
   std::erase_if(need_restart, [&](const std::string& key) {
     return std::find(told.begin(), told.end(), key) != told.end();

@@ -39,7 +39,7 @@ class ConfigReload {
  private:
   text::Problem Read(os::Contents& contents);
   text::Problem Take(const std::string& text);
-  void TellChanges(const config::ConfigChanges& changes);
+  void TellChanges(const config::ConfigChanges& changes, const config::Config& now);
   void Note(const text::Problem& problem);
 
   config::ConfigSources sources_;

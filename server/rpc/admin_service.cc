@@ -178,6 +178,7 @@ void FillConfigFile(const ConfigFileState& state, admin::v1::ConfigFile& to) {
   to.set_in_use(state.problem.empty());
   to.set_problem(state.problem);
   for (const std::string& key : state.need_restart) to.add_needs_restart(key);
+  to.mutable_settings()->insert(state.reloadable.begin(), state.reloadable.end());
 }
 
 // How the store was when the daemon looked last.

@@ -66,6 +66,8 @@ struct ConfigFileState {
   core::WallTime read;                    // At the start, or when it was found changed last.
   std::string problem;                    // Why it is not in use. Empty if it is.
   std::vector<std::string> need_restart;  // Keys whose values in the file are not in use.
+  // Keys and values in use of those that change while the daemon runs.
+  std::vector<std::pair<std::string, std::string>> reloadable;
 };
 
 // Lifetime: everything that is borrowed here outlives the server.

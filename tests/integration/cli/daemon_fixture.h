@@ -96,11 +96,12 @@ class CliDaemonTest : public testing::Test {
  protected:
   using Words = std::vector<std::string>;
 
-  std::unique_ptr<support::DaemonProcess> StartDaemon() const {
-    auto daemon = std::make_unique<support::DaemonProcess>(support::DaemonProcessOptions{
-        .program = LOCKKEEPERD_PROGRAM,
-        .arguments = {"--redis", redis_.unix_url(), "--listen", "127.0.0.1:0", "--http-listen",
-                      "127.0.0.1:0"}});
+  std::unique_ptr<support::DaemonProcess> StartDaemon(const Words& more = {}) const {
+    Words arguments = {"--redis",     redis_.unix_url(), "--listen",
+                       "127.0.0.1:0", "--http-listen",   "127.0.0.1:0"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    auto daemon = std::make_unique<support::DaemonProcess>(
+        support::DaemonProcessOptions{.program = LOCKKEEPERD_PROGRAM, .arguments = arguments});
     daemon->WaitUntilReady();
     return daemon;
   }

@@ -5,6 +5,8 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstdio>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,6 +68,37 @@ TEST_F(CliOperatorsTest, InfoForPeopleHasALineForEachThing) {
   redis_.Run({"FLUSHALL"});
   ASSERT_TRUE(support::WaitUntil(
       [&] { return Run({"info"}).out.find("\n  quarantine     until 2") != std::string::npos; }));
+}
+
+TEST_F(CliOperatorsTest, InfoTellsWhatBecameOfAChangedConfigurationFile) {
+  const support::TemporaryDirectory directory;
+  const std::string path = directory.Path("lockkeeper.yaml");
+  const auto write = [&](const std::string& text) {
+    std::ofstream(directory.Path("next")) << text;
+    ASSERT_EQ(std::rename(directory.Path("next").c_str(), path.c_str()), 0);
+  };
+  EXPECT_FALSE(Json(RunJson({"info"})).Has("config_file"));
+  write("lease: {default_ttl: 10s}\n");
+  daemon_ = StartDaemon({"--config", path});
+  EXPECT_THAT(Run({"info"}).out, AllOf(HasSubstr("\n  config file    " + path + ", read 2"),
+                                       HasSubstr("\n                 lease.default_ttl 10s\n"),
+                                       testing::Not(HasSubstr("needs restart"))));
+
+  write("lease: {default_ttl: 20s}\nstore: {connections: 3}\n");
+  daemon_->WaitForLog("event=files.reloaded");
+  const Json file = Json(RunJson({"info"})).Object("config_file");
+  EXPECT_EQ(file.Text("path"), path);
+  EXPECT_TRUE(file.Flag("in_use"));
+  EXPECT_EQ(file.Object("settings").Text("lease.default_ttl"), "20s");
+  EXPECT_EQ(file.Texts("needs_restart"), std::vector<std::string>{"store.connections"});
+
+  write("lease: {default_ttl: 2}\n");
+  daemon_->WaitForLog("event=files.refused");
+  const std::string text = Run({"info"}).out;
+  EXPECT_THAT(text, AllOf(HasSubstr("Z; what it holds now is not in use\n"),
+                          HasSubstr("\n                 lease.default_ttl 20s\n"),
+                          HasSubstr("\n  needs restart  store.connections\n"),
+                          HasSubstr("\n  not in use     config: " + path + ":1: ")));
 }
 
 TEST_F(CliOperatorsTest, WhoGroupsTheLocksByTheirHolders) {
