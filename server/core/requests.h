@@ -106,7 +106,9 @@ enum class NotReleasedReason { kNone = 0, kExpired = 1, kNotHolder = 2, kWaiterR
 
 struct ReleaseAnswer {
   NotReleasedReason not_released = NotReleasedReason::kNone;
-  Micros held{};  // How long the lease was held that this released. Zero if an earlier one did.
+  // Of the lease that this released; zero if an earlier one did.
+  Micros held{};  // How long it was held.
+  FencingToken token{};
 
   bool released() const { return not_released == NotReleasedReason::kNone; }
 };

@@ -114,22 +114,23 @@ void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, co
 void Session::Run(uint64_t id, ExtendRequest request) {
   AnsweredOperation operation = OperationOf(id, OperationKind::kExtend, clock_.Now(), request);
   locks_.Extend(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
-                                        absl::StatusOr<Lease> lease) {
-    self->OnExtended(operation, std::move(lease));
+                                        absl::StatusOr<Lease> lease) mutable {
+    self->OnExtended(std::move(operation), std::move(lease));
   });
 }
 
-void Session::OnExtended(const AnsweredOperation& operation, absl::StatusOr<Lease> lease) {
+void Session::OnExtended(AnsweredOperation operation, absl::StatusOr<Lease> lease) {
   const std::string& name = operation.name;
   const LeaseId& lease_id = *operation.lease_id;
+  const SessionLeases::Held* const held = leases_.Find(name, lease_id);
   if (lease.ok()) {
-    const SessionLeases::Held* const held = leases_.Find(name, lease_id);
     const std::optional<Keeper> keeper =
         held != nullptr ? held->keeper : offers_.Take(OfferKey(name, lease_id), clock_.Now());
     if (keeper) Keep(*lease, operation.arrived, *keeper);
     return Answer(operation, SessionAnswer(*std::move(lease)));
   }
   if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) {
+    if (held != nullptr) operation.token = held->token;
     leases_.FoundEnded(name, lease_id);
     offers_.Take(OfferKey(name, lease_id), clock_.Now());
   }
@@ -157,7 +158,7 @@ void Session::Run(uint64_t id, FenceRequest request) {
 }
 
 void Session::Keep(const Lease& lease, Instant asked, const Keeper& keeper) {
-  leases_.Keep(lease.name, lease.lease_id, keeper, lease.ttl, EndOf(lease, asked));
+  leases_.Keep(lease.name, lease.lease_id, lease.token, keeper, lease.ttl, EndOf(lease, asked));
 }
 
 Instant Session::EndOf(const Lease& lease, Instant asked) const {
@@ -238,7 +239,9 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
 void Session::NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status) {
   const ErrorReason reason = ReasonOf(status).value_or(ErrorReason::kInvariantViolated);
   // Dropped: the client has released it meanwhile, or the session keeps it anew.
-  if (!held->dropped) round.answer.not_extended.push_back({held->name, held->lease_id, reason});
+  if (!held->dropped) {
+    round.answer.not_extended.push_back({held->name, held->lease_id, reason, held->token});
+  }
   if (reason == ErrorReason::kLeaseLost) {
     leases_.Ended(held);
   } else {
@@ -258,12 +261,14 @@ void Session::ReleaseNext(const std::shared_ptr<Round>& round) {
     if (!held) break;
     ++round->under_way;
     locks_.ReleaseKept(held->name, held->lease_id, held->keeper,
-                       [self = shared_from_this(), round,
-                        name = held->name](absl::StatusOr<WithdrawResult> result) {
+                       [self = shared_from_this(), round, name = held->name,
+                        token = held->token](absl::StatusOr<WithdrawResult> result) {
                          --round->under_way;
                          if (result.ok() && *result == WithdrawResult::kWithdrawn) {
                            ++round->released;
-                           if (self->listener_ != nullptr) self->listener_->OnKeptReleased(name);
+                           if (self->listener_ != nullptr) {
+                             self->listener_->OnKeptReleased(name, token);
+                           }
                          }
                          self->ReleaseNext(round);
                        });

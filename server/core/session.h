@@ -48,6 +48,7 @@ struct AnsweredOperation {
   std::string name;
   std::optional<LeaseId> lease_id;  // Nothing in a fence.
   std::string owner;                // Of an acquire.
+  FencingToken token{};             // Of the lease, if an extend has found that it has ended.
   std::optional<Keeper> keeper;     // Of an acquire, as it was asked for.
   TraceRef trace{};
 };
@@ -59,6 +60,7 @@ struct NotExtended {
   // LEASE_LOST: the lease has ended. LEASE_LIMIT: it has reached its max_hold. Else only this
   // heartbeat failed.
   ErrorReason reason;
+  FencingToken token;
 };
 
 // The result of a heartbeat. Each lease that it has extended has a new proof.
@@ -80,7 +82,7 @@ class SessionListener {
                         absl::StatusOr<SessionAnswer> answer) = 0;
 
   // Session::ReleaseAll has released this lease.
-  virtual void OnKeptReleased(std::string_view /*lock_name*/) {}
+  virtual void OnKeptReleased(std::string_view /*lock_name*/, FencingToken /*token*/) {}
 };
 
 // Completion: each operation is answered exactly once, unless the session has ended before. An
@@ -153,7 +155,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // The same for an acquire that may have waited.
   void OnWaited(const AnsweredOperation& operation, int32_t attempt,
                 absl::StatusOr<AcquireAnswer> answer);
-  void OnExtended(const AnsweredOperation& operation, absl::StatusOr<Lease> lease);
+  void OnExtended(AnsweredOperation operation, absl::StatusOr<Lease> lease);
   // `asked`: the earliest time at which the store may have been asked for the lease.
   void Keep(const Lease& lease, Instant asked, const Keeper& keeper);
   Instant EndOf(const Lease& lease, Instant asked) const;

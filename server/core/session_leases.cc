@@ -11,13 +11,14 @@ size_t SessionLeases::HashOfKey::operator()(const Key& key) const {
   return hash(key.lease_id.digits()) * kSpread ^ hash(key.name);
 }
 
-void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, const Keeper& keeper,
-                         Millis ttl, Instant end) {
+void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, FencingToken token,
+                         const Keeper& keeper, Millis ttl, Instant end) {
   const auto known = by_key_.find(Key(name, lease_id));
   if (known != by_key_.end()) Remove(known);
   auto held = std::make_unique<Held>();
   held->name = name;
   held->lease_id = lease_id;
+  held->token = token;
   held->keeper = keeper;
   held->ttl = ttl;
   held->end = end;

@@ -25,6 +25,7 @@ class SessionLeases {
   struct Held {
     std::string name;
     LeaseId lease_id;
+    FencingToken token;
     Keeper keeper;  // The one that it had when this session got it.
     Millis ttl{};
     Instant end;             // As the session knows it: at most 10 ms after the real end.
@@ -42,8 +43,8 @@ class SessionLeases {
   using Ref = Held*;
 
   // Adds or replaces a lease.
-  void Keep(const std::string& name, const LeaseId& lease_id, const Keeper& keeper, Millis ttl,
-            Instant end);
+  void Keep(const std::string& name, const LeaseId& lease_id, FencingToken token,
+            const Keeper& keeper, Millis ttl, Instant end);
 
   // Drops a lease. False if it was not kept.
   bool Drop(std::string_view name, const LeaseId& lease_id);

@@ -299,7 +299,7 @@ void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
 
 void RedisLockStore::Release(const core::ReleaseRequest& request,
                              core::Done<core::ReleaseAnswer> done) {
-  constexpr size_t kReleaseReplyWidth = 3;
+  constexpr size_t kReleaseReplyWidth = 4;
   queue_.Submit(
       {.script = &kReleaseScript,
        .lock_name = request.name,
@@ -323,7 +323,9 @@ void RedisLockStore::Release(const core::ReleaseRequest& request,
            proofs_.Ended(reply->route, lease_id, principal);
          switch (outcome) {
            case kReleased:
-             return std::move(done)(core::ReleaseAnswer{.held = Micros(reply->values[2].integer)});
+             return std::move(done)(
+                 core::ReleaseAnswer{.held = Micros(reply->values[2].integer),
+                                     .token = core::FencingToken{reply->values[3].integer}});
            case kExpired:
              return std::move(done)(core::ReleaseAnswer{NotReleasedReason::kExpired});
            case kNotHolder:

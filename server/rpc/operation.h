@@ -127,6 +127,11 @@ struct Subject {
     if (lease != nullptr) token = lease->token;
   }
 
+  void Add(const core::ReleaseAnswer& answer) {
+    not_released = answer.not_released;
+    token = answer.token;
+  }
+
   std::string_view lock_name;  // Empty if it is about no single lock.
   std::string_view owner;
   std::optional<core::LeaseId> lease_id;

@@ -293,10 +293,11 @@ void SessionReactor::Record(const core::AnsweredOperation& operation, const core
                             const absl::StatusOr<core::SessionAnswer>& answer) {
   Subject subject{.lock_name = operation.name,
                   .owner = operation.owner.empty() ? owner_ : operation.owner,
-                  .lease_id = operation.lease_id};
+                  .lease_id = operation.lease_id,
+                  .token = operation.token};
   subject.Add(lease);
   const auto* const release = answer.ok() ? std::get_if<core::ReleaseAnswer>(&*answer) : nullptr;
-  if (release != nullptr) subject.not_released = release->not_released;
+  if (release != nullptr) subject.Add(*release);
   edge_.recorder.Record(
       VerbOf(operation.kind), context_.caller(), subject, OutcomeOf(answer), answer.status(),
       std::chrono::duration_cast<core::Micros>(edge_.recorder.Now() - operation.arrived),
@@ -310,8 +311,8 @@ void SessionReactor::OnAdopted(v1::SessionAdoptResult result) {
   progress_.outbox().AddAdoptResult() = std::move(result);
 }
 
-void SessionReactor::OnKeptReleased(std::string_view lock_name) {
-  Audit(Verb::kRelease, {.lock_name = lock_name}, absl::OkStatus());
+void SessionReactor::OnKeptReleased(std::string_view lock_name, core::FencingToken token) {
+  Audit(Verb::kRelease, {.lock_name = lock_name, .token = token}, absl::OkStatus());
 }
 
 void SessionReactor::Audit(Verb verb, Subject subject, const absl::Status& status) {
@@ -325,7 +326,7 @@ void SessionReactor::Beat() {
   session_->Heartbeat([this](absl::StatusOr<core::HeartbeatAnswer> answer) {
     for (const core::NotExtended& failed : answer->not_extended) {
       if (failed.reason == core::ErrorReason::kLeaseLost) leases_lost_.Increment();
-      Audit(Verb::kExtend, {.lock_name = failed.name},
+      Audit(Verb::kExtend, {.lock_name = failed.name, .token = failed.token},
             core::Error(failed.reason, "a heartbeat did not extend the lease"));
     }
     v1::SessionHeartbeatResult result = ToProto(*std::move(answer));

@@ -98,7 +98,7 @@ class SessionReactor final
   void OnNoteDone();
   void OnAnswer(const core::AnsweredOperation& operation,
                 absl::StatusOr<core::SessionAnswer> answer) override;
-  void OnKeptReleased(std::string_view lock_name) override;
+  void OnKeptReleased(std::string_view lock_name, core::FencingToken token) override;
   void Record(const core::AnsweredOperation& operation, const core::Lease* lease,
               const absl::StatusOr<core::SessionAnswer>& answer);
   void CountOffers(const core::AnsweredOperation& operation, const core::Lease* lease);

@@ -100,7 +100,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor {
     if (!answer.ok()) return Answered(subject, OutcomeOf(answer.status()), answer.status());
     ToProto(*answer, response_);
     if constexpr (requires { LeaseIn(*answer); }) subject.Add(LeaseIn(*answer));
-    if constexpr (requires { answer->not_released; }) subject.not_released = answer->not_released;
+    if constexpr (std::is_same_v<Answer, core::ReleaseAnswer>) subject.Add(*answer);
     const bool cancelled = context_.IsCancelled();
     Answered(subject, cancelled ? telemetry::Outcome::kCancelled : OutcomeOf(*answer),
              absl::OkStatus());

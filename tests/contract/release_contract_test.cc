@@ -30,19 +30,22 @@ TEST_P(ReleaseContract, RepeatAnswersTheSame) {
   EXPECT_TRUE(Ask(ExtendOf("a", Id(2))).ok());
 }
 
-TEST_P(ReleaseContract, FirstReleaseSaysHowLongTheLeaseWasHeld) {
+TEST_P(ReleaseContract, FirstReleaseSaysWhichLeaseItEndedAndHowLongThatWasHeld) {
   for (const Millis hold_at_least : {Millis(0), Millis(1), kTtl}) {
     const LeaseId id = Id(static_cast<uint64_t>(hold_at_least.count()) + 1);
     core::AcquireRequest request = AcquireOf("a" + std::to_string(hold_at_least.count()), id);
     request.hold_at_least = hold_at_least;
-    ASSERT_TRUE(Ask(request).ok());
+    const core::Lease lease = Grant(request);
     StepBy(kTtl / 2);
 
     const auto released = Ask(ReleaseOf(request.name, id));
     ASSERT_TRUE(released.ok());
     EXPECT_GE(released->held, kTtl / 2);
     EXPECT_LT(released->held, kTtl);
-    EXPECT_EQ(Ask(ReleaseOf(request.name, id))->held, Micros(0)) << "counted already";
+    EXPECT_EQ(released->token, lease.token);
+    const auto again = Ask(ReleaseOf(request.name, id));
+    EXPECT_EQ(again->held, Micros(0)) << "counted already";
+    EXPECT_EQ(again->token, core::FencingToken{});
   }
 }
 

@@ -26,7 +26,7 @@ constexpr int64_t kContention = 3;
 constexpr int64_t kVoid = 4;
 constexpr int64_t kCorrupt = 90;
 constexpr size_t kAcquireWidth = 4;
-constexpr size_t kReleaseWidth = 3;
+constexpr size_t kReleaseWidth = 4;
 
 class NeighboursTest : public testing::TestWithParam<std::string> {
  protected:

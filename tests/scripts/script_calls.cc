@@ -33,7 +33,7 @@ std::vector<ScriptShape> ScriptShapes() {
   return {
       {&redis::kAcquireScript, AcquireArguments(ScriptAcquire(ScriptId(1)), 0), 1, 4, false},
       {&redis::kExtendScript, {id, "00030000", "", ""}, 1, 4, true},
-      {&redis::kReleaseScript, {id_and_digest, ""}, 1, 3, true},
+      {&redis::kReleaseScript, {id_and_digest, ""}, 1, 4, true},
       {&redis::kWithdrawScript,
        {id_and_digest, "000001", keeper, "L", redis::Digits(0, 16)},
        1,

@@ -67,7 +67,7 @@ const std::unordered_map<std::string_view, KnownScript>& KnownScripts() {
     know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
     know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
     know(redis::kReassertScript, {Script::kReassert, "reassert", 9, 4});
-    know(redis::kReleaseScript, {Script::kRelease, "release", 2, 3});
+    know(redis::kReleaseScript, {Script::kRelease, "release", 2, 4});
     know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 5, 4});
     return scripts;
   }();

@@ -205,7 +205,7 @@ core::ReleaseAnswer MemoryServer::Release(const core::ReleaseRequest& request) {
     entry.kind = Void::kReleased;
     const Micros held = Now() - record.acquired;
     End(request.name, LeaseEnd::kReleased, HoldEnd(record) - Now());
-    return {.held = held};
+    return {.held = held, .token = record.token};
   } else if (is_last) {
     entry.kind = Void::kExpired;
   } else if (entry.kind == Void::kAttempts) {

@@ -13,13 +13,13 @@
 -- ARGV[7]    time from which on new grants are allowed (16 digits, us)
 -- ARGV[8..9] earliest and latest time that this node's clock may read (16 digits, us)
 -- ARGV[10..] for each lock: lease id (32 digits, a space and its digest: 8 characters), principal
--- Returns    {now (us), then for each lock: outcome, more, held}
+-- Returns    {now (us), then for each lock: outcome, more, held, token}
 --            1 RELEASED, now or by an earlier release of this lease id
 --            2 EXPIRED: the lease had ended without a release; 3 NOT_HOLDER
 --            4 LEFT_LINE: the lease id stood in line and has left it; 3 in a quarantine
 --            80 the line has to be seen; 90 record corrupt; 91 record of a newer format
 --            more: 1 if the hand-over has to go on in another call
---            held: how long the lease was held (us) that was released now, else 0
+--            held: how long the lease was held (us) that was released now, and token: its token; else 0
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        An unknown lease id becomes void too: its acquire may still be on its way, and grants
@@ -66,8 +66,8 @@ local function end_lease(key, line, record)
   else
     write(key, short, token_of(record))
   end
-  if line then return 1, hand_over_ended(key, line), held end -- two keys
-  return 1, 0, held
+  if line then return 1, hand_over_ended(key, line), held, token_of(record) end -- two keys
+  return 1, 0, held, token_of(record)
 end
 
 -- What is answered for a lease id that has left the line, or its offer. Older data may show a place or an
@@ -125,15 +125,15 @@ local function release_any(key, line, record, who, principal)
   if lease_end_of(record) <= now then return end_expired(key) end
   if has_hold(record) then
     if has_line(record) and not line then return LINE end
-    local released = write_released(key, record)
-    if line then return released, hand_over_ended(key, line), now - acquired_of(record) end -- two keys
-    return released, 0, now - acquired_of(record)
+    local released, held, token = write_released(key, record), now - acquired_of(record), token_of(record)
+    if line then return released, hand_over_ended(key, line), held, token end -- two keys
+    return released, 0, held, token
   end
   if not line then return LINE end
   return end_lease(key, line, record) -- two keys
 end
 
-return each({41, 0}, 3, function(key, at, line)
+return each({41, 0}, 4, function(key, at, line)
   local who, principal = ARGV[at], ARGV[at + 1]
   local record = redis.call('GET', key) or ''
   local form, text = sub(record, 1, 8), '\n' .. principal .. '\n'

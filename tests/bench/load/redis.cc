@@ -35,7 +35,7 @@ constexpr int64_t kRetentionMs = 60'000;
 constexpr int64_t kKeysPerLock = 1;
 constexpr std::string_view kDoNotWait = "000000";
 constexpr size_t kAcquireReplyWidth = 4;
-constexpr size_t kReleaseReplyWidth = 3;
+constexpr size_t kReleaseReplyWidth = 4;
 constexpr size_t kLocks = 1024;
 constexpr duration<double> kWarmUp{0.3};
 constexpr timeval kReplyLimit{10, 0};

@@ -43,19 +43,18 @@ Reply Marked(const redis::NodeLife& life, int64_t now) {
           .items = {Integer(now), {.type = Reply::Type::kText, .text = marker.Text() + beat}}};
 }
 
-constexpr size_t kLeaseWidth = 4;
-constexpr size_t kReleaseWidth = 3;
+constexpr size_t kReplyWidth = 4;  // For each lock.
 
 // Outcome 1 is what everybody hopes for; then token, remaining time in us and ttl in ms, or, of a
-// release, that no hand-over has to go on and no time.
-Reply Granted(size_t locks, size_t width, int64_t now) {
+// release, that no hand-over has to go on, no time and no token.
+Reply Granted(size_t locks, bool is_release, int64_t now) {
   Reply reply{.type = Reply::Type::kArray};
-  reply.items.reserve(1 + locks * width);
+  reply.items.reserve(1 + locks * kReplyWidth);
   reply.items.push_back(Integer(now));
   for (size_t i = 0; i < locks; ++i) {
     reply.items.push_back(Integer(1));
-    if (width == kReleaseWidth) {
-      for (int value = 0; value < 2; ++value) reply.items.push_back(Integer(0));
+    if (is_release) {
+      for (size_t value = 1; value < kReplyWidth; ++value) reply.items.push_back(Integer(0));
       continue;
     }
     for (const int64_t value : {now, kTtlMs * 1000, kTtlMs}) reply.items.push_back(Integer(value));
@@ -73,10 +72,10 @@ void PromptNode::Run(redis::Route, const redis::ScriptSource& script, redis::Com
     });
     return;
   }
-  const size_t width = script.name == redis::kReleaseScript.name ? kReleaseWidth : kLeaseWidth;
+  const bool is_release = script.name == redis::kReleaseScript.name;
   const size_t locks = KeysOf(command) - 1;  // The last one is the marker's.
-  calls_.emplace_back([this, locks, width, done = std::move(done)]() mutable {
-    std::move(done)(Granted(locks, width, ++clock_micros_));
+  calls_.emplace_back([this, locks, is_release, done = std::move(done)]() mutable {
+    std::move(done)(Granted(locks, is_release, ++clock_micros_));
   });
 }
 

@@ -204,7 +204,8 @@ TEST_F(AuditTest, UnaryCallsLeaveARecordWithPrincipalAndToken) {
       TheLine(Fields("acquire", "granted", "jobs/1")),
       AllOf(HasSubstr(TokenOf(one)), HasSubstr(R"("principal":"ci","peer":"ipv4:127.0.0.1:)"),
             HasSubstr(R"("request_id":")"), HasSubstr(R"("ttl_ms":30000)")));
-  EXPECT_THAT(TheLine(Fields("release", "released", "jobs/1")), HasSubstr(R"("principal":"ci")"));
+  EXPECT_THAT(TheLine(Fields("release", "released", "jobs/1")),
+              AllOf(HasSubstr(TokenOf(one)), HasSubstr(R"("principal":"ci")")));
   EXPECT_THAT(TheLine(Fields("release", "not_released", "jobs/none")),
               AllOf(HasSubstr(R"("principal":"ci")"), HasSubstr(R"("reason":"NOT_HOLDER")")));
   EXPECT_THAT(TheLine(Fields("expire", "expired", "jobs/2")),
@@ -290,12 +291,15 @@ TEST_F(AuditTest, SessionsLeaveARecordOfEachLease) {
                 AllOf(HasSubstr(TokenOf(lease)), HasSubstr(R"("principal":"ci")"),
                       HasSubstr(R"("owner":"host:17")")));
   }
-  EXPECT_THAT(TheLine(Fields("release", "released", "jobs/1")), HasSubstr(R"("principal":"ci")"));
+  EXPECT_THAT(TheLine(Fields("release", "released", "jobs/1")),
+              AllOf(HasSubstr(TokenOf(leases["jobs/1"])), HasSubstr(R"("principal":"ci")")));
   EXPECT_THAT(TheLine(Fields("extend", "lease_lost", "jobs/1")), HasSubstr(R"("owner":"host:17")"))
       << "it could not be adopted";
-  EXPECT_THAT(TheLine(Fields("extend", "lease_lost", "jobs/2")), HasSubstr(R"("principal":"ci")"));
+  EXPECT_THAT(TheLine(Fields("extend", "lease_lost", "jobs/2")),
+              AllOf(HasSubstr(TokenOf(leases["jobs/2"])), HasSubstr(R"("principal":"ci")")));
   EXPECT_THAT(TheLine(Fields("release", "released", "jobs/3")),
-              AllOf(HasSubstr(R"("principal":"ci")"), HasSubstr(R"("owner":"host:17")")))
+              AllOf(HasSubstr(TokenOf(leases["jobs/3"])), HasSubstr(R"("principal":"ci")"),
+                    HasSubstr(R"("owner":"host:17")")))
       << "as the session was closed";
 }
 
@@ -306,7 +310,7 @@ TEST_F(AuditTest, LeaseThatAHeartbeatDoesNotFindIsALoss) {
   v1::SessionOperation acquire = support::AcquireOperation(1, "jobs/1", NewId());
   acquire.mutable_acquire()->mutable_ttl()->set_nanos(100'000'000);
   session.Send({acquire});
-  EXPECT_TRUE(session.ReadResult()->acquire().has_lease());
+  const v1::Lease lease = session.ReadResult()->acquire().lease();
   EXPECT_TRUE(ForceRelease(ChannelOf("ann"), "jobs/1").ok());
   uint64_t number = 0;
   EXPECT_TRUE(WaitUntil([&] {
@@ -315,7 +319,8 @@ TEST_F(AuditTest, LeaseThatAHeartbeatDoesNotFindIsALoss) {
   }));
 
   EXPECT_THAT(TheLine(Fields("extend", "lease_lost", "jobs/1")),
-              AllOf(HasSubstr(R"("principal":"ci")"), HasSubstr("a heartbeat did not extend")));
+              AllOf(HasSubstr(TokenOf(lease)), HasSubstr(R"("principal":"ci")"),
+                    HasSubstr("a heartbeat did not extend")));
 }
 
 TEST_F(AuditTest, LossOfTheStoreLeavesRecordsOfReassertionAndEndOfQuarantine) {

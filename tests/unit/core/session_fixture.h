@@ -28,12 +28,14 @@ class RecordingListener final : public SessionListener {
   };
   std::vector<Answered> answered;
   std::vector<std::string> kept_released;
+  std::vector<FencingToken> kept_released_tokens;
 
   void OnAnswer(const AnsweredOperation& operation, absl::StatusOr<SessionAnswer> answer) override {
     answered.push_back({operation.id, operation.kind, std::move(answer)});
   }
-  void OnKeptReleased(std::string_view lock_name) override {
+  void OnKeptReleased(std::string_view lock_name, FencingToken token) override {
     kept_released.emplace_back(lock_name);
+    kept_released_tokens.push_back(token);
   }
 };
 

@@ -22,7 +22,7 @@ constexpr Instant kStart{};
 class SessionLeasesTest : public testing::Test {
  protected:
   void Keep(const std::string& name, Instant end, Millis ttl = kTtl) {
-    leases_.Keep(name, kId, Keeper(), ttl, end);
+    leases_.Keep(name, kId, FencingToken{7}, Keeper(), ttl, end);
   }
 
   // Names of the leases that are due; they stay as they are.

@@ -64,6 +64,7 @@ TEST_F(SessionTest, HeartbeatTellsWhatItCouldNotExtend) {
   store_.extends.Answer(Away());
   ASSERT_TRUE(beaten_);
   EXPECT_EQ(beaten_->not_extended[0].reason, ErrorReason::kLeaseLost);
+  EXPECT_EQ(beaten_->not_extended[0].token, Granted("a").token);
   EXPECT_EQ(beaten_->not_extended[1].reason, ErrorReason::kStoreUnavailable);
   EXPECT_EQ(session_->leases(), 1U) << "the lost one is kept no longer";
 
@@ -422,6 +423,7 @@ TEST_F(SessionTest, ReleaseAllReleasesAllAndCountsThem) {
   EXPECT_FALSE(released.came());
   store_.withdrawals.Answer(WithdrawResult::kKept);
   EXPECT_EQ(listener_.kept_released, std::vector<std::string>{ended});
+  EXPECT_EQ(listener_.kept_released_tokens, std::vector{Granted(ended).token});
   EXPECT_EQ(*released.value(), 1) << "the other one had ended, or somebody else has it";
   EXPECT_EQ(session_->leases(), 0U);
 }
