@@ -138,6 +138,7 @@ bool Judge::HasAgain(const Lock& lock, const std::string& lease_id, int64_t numb
 void Judge::Joined(const Try& what, int64_t number, Instant now) {
   Lock& state = locks_[what.lock];
   CheckVoid(state, what, "was let into the line of", now);
+  LetStandInQuarantine(state, what.lease_id, now);
   const auto known = state.places.find(what.lease_id);
   const auto standing = state.line.find(what.lease_id);
   const bool recent = standing == state.line.end() || now - standing->second.since < kPlaceKept;
@@ -329,6 +330,7 @@ void Judge::Withdrawn(const Try& what, Instant now) {
   }
   ++state.void_entries;
   state.ends.insert(what.keeper);
+  LetStandInQuarantine(state, what.lease_id, now);
   // What is forgotten cannot be taken back: it was a place in an older line. Nor what was released.
   if (state.turn.to.lease_id != what.lease_id || state.forgotten || state.end_doubted) return;
   if (state.phase != Phase::kLease && state.phase != Phase::kOffered) return;
@@ -442,6 +444,14 @@ std::optional<bool> Judge::PreviousExpired(const Lock& lock, Instant now) const 
 
 bool Judge::IsVoid(const Lock& lock, const Void& entry, Instant now) const {
   return now - entry.at < retention_ && lock.void_entries - entry.entries < kVoidsKept;
+}
+
+// In a quarantine the data may be older than what a waiter or a withdrawn attempt repeats. So where
+// it may have fallen out of the void list that the lease has ended, later attempts may stand.
+void Judge::LetStandInQuarantine(Lock& lock, const std::string& lease_id, Instant now) const {
+  const auto released = lock.released.find(lease_id);
+  const bool is_void = released != lock.released.end() && IsVoid(lock, released->second, now);
+  if (now < quarantine_end_ + tolerance_ && !is_void) lock.ended.erase(lease_id);
 }
 
 void Judge::CheckVoid(const Lock& lock, const Try& what, const char* event, Instant now) {

@@ -323,6 +323,7 @@ class Judge {
   bool HasAgain(const Lock& lock, const std::string& lease_id, int64_t number) const;
   void CheckPlaceBefore(Lock& lock, const Try& what, int64_t number);
   void CheckBehindPlacesBefore(const Lock& lock, const Try& what, int64_t number);
+  void LetStandInQuarantine(Lock& lock, const std::string& lease_id, Instant now) const;
   void CheckVoid(const Lock& lock, const Try& what, const char* event, Instant now);
   void CheckRepeat(Lock& lock, const Turn& turn, Instant now);
   void CheckOrder(const Lock& lock, const Turn& turn, Instant now);
