@@ -30,6 +30,9 @@ class AdminConnection {
 
   const std::string& address() const { return address_; }
 
+  // Another one to the same server, for calls on another thread.
+  AdminConnection Another() const { return {channel_, address_, token_, timeout_}; }
+
   // Makes one call, with the timeout of the service.
   absl::Status Call(absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call);
 

@@ -83,7 +83,7 @@ struct ContendedCommand {
   int64_t limit = 20;
 };
 
-enum class SortBy { kName, kHolder, kAge, kLeft, kLine };
+enum class SortBy { kName, kHolder, kAge, kLeft, kLine, kRate };
 
 struct TopCommand {
   std::string prefix;

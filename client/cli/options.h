@@ -27,8 +27,8 @@ inline constexpr std::array<std::string_view, 10> kVerbs = {
 inline constexpr std::array<std::string_view, 2> kContendedOrders = {  // In that of ContendedBy.
     "waits", "time"};
 
-inline constexpr std::array<std::string_view, 5> kSortKeys = {  // In the order of SortBy.
-    "name", "holder", "age", "left", "line"};
+inline constexpr std::array<std::string_view, 6> kSortKeys = {  // In the order of SortBy.
+    "name", "holder", "age", "left", "line", "rate"};
 
 inline constexpr std::array<std::string_view, 14> kEventKinds = {
     "started",          "gap",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/lines.h"
 #include "text/utf8.h"
@@ -18,18 +19,19 @@ namespace {
 using admin::v1::Lock;
 using std::chrono::milliseconds;
 
-constexpr size_t kColumns = 6;
-constexpr std::array<std::string_view, kColumns> kTitles = {"LOCK", "HOLDER", "STATE",
-                                                            "AGE",  "LEFT",   "LINE"};
-// Of the last four; the first two share what is left.
-constexpr std::array<size_t, kColumns> kWidths = {0, 0, 8, 7, 7, 6};
+constexpr size_t kColumns = 7;
+constexpr std::array<std::string_view, kColumns> kTitles = {"LOCK", "HOLDER", "STATE", "AGE",
+                                                            "LEFT", "LINE",   "RATE"};
+// Of the last five; the first two share what is left.
+constexpr std::array<size_t, kColumns> kWidths = {0, 0, 8, 7, 7, 6, 7};
 constexpr size_t kNumbers = 3;  // Columns from here on stand to the right.
+constexpr size_t kRate = 6;
 
 constexpr size_t kFilterBytesMax = 64;
 
 constexpr std::string_view kEscape = "\x1b";
 constexpr std::string_view kHelp =
-    "q quit  n name  h holder  a age  l left  w line  again: reverse  / filter";
+    "q quit  n name  h holder  a age  l left  w line  r rate  again: reverse / filter";
 
 // In a few characters: "12s", "5m10s", "3h20m", "12d4h".
 std::string Brief(std::optional<milliseconds> time) {
@@ -41,9 +43,16 @@ std::string Brief(std::optional<milliseconds> time) {
   return absl::StrCat(seconds / 86'400, "d", seconds / 3600 % 24, "h");
 }
 
+// "0.3/s", "41/s".
+std::string PerSecond(std::optional<double> rate) {
+  if (!rate) return "-";
+  return *rate < 9.95 ? absl::StrFormat("%.1f/s", *rate) : absl::StrFormat("%.0f/s", *rate);
+}
+
 std::array<std::string, kColumns> CellsOf(const TableRow& row) {
-  return {row.name,       row.holder,      row.state,
-          Brief(row.age), Brief(row.left), row.waiters == 0 ? "-" : std::to_string(row.waiters)};
+  return {row.name,           row.holder,      row.state,
+          Brief(row.age),     Brief(row.left), row.waiters == 0 ? "-" : std::to_string(row.waiters),
+          PerSecond(row.rate)};
 }
 
 // Characters, each of which counts as one column.
@@ -80,10 +89,12 @@ std::string Printable(std::string_view text) {
   return printable;
 }
 
+// A column without a width is left out.
 template <typename Cells>
 std::string LineOf(const Cells& cells, const std::array<size_t, kColumns>& widths) {
   std::string line;
   for (size_t i = 0; i < kColumns; ++i) {
+    if (widths[i] == 0) continue;
     if (i > 0) line += " ";
     line += Fit(cells[i], widths[i], i >= kNumbers);
   }
@@ -108,6 +119,9 @@ bool IsLess(const TableRow& a, const TableRow& b, SortBy by) {
       break;
     case SortBy::kLine:  // The longest first.
       if (a.waiters != b.waiters) return a.waiters > b.waiters;
+      break;
+    case SortBy::kRate:  // The highest first.
+      if (a.rate != b.rate) return a.rate.value_or(-1) > b.rate.value_or(-1);
       break;
   }
   return a.name < b.name;
@@ -210,6 +224,7 @@ LockTable::Wish LockTable::TypeKey(std::string_view key) {
   if (key == "a") Sort(SortBy::kAge);
   if (key == "l") Sort(SortBy::kLeft);
   if (key == "w") Sort(SortBy::kLine);
+  if (key == "r") Sort(SortBy::kRate);
   if (key == "/") typing_filter_ = true;
   if (key == kEscape) filter_.clear();
   if (key == "\x1b[A" || key == "k") first_ -= std::min<size_t>(first_, 1);
@@ -287,6 +302,9 @@ std::string LockTable::Print() const {
   };
   widen(kTitles);
   for (const size_t at : shown) widen(CellsOf(rows_[at]));
+  const bool has_rates = std::any_of(rows_.begin(), rows_.end(),
+                                     [](const TableRow& row) { return row.rate.has_value(); });
+  if (!has_rates) widths[kRate] = 0;
   std::string text = LineOf(kTitles, widths);
   for (const size_t at : shown) {
     absl::StrAppend(&text, "\n", LineOf(CellsOf(rows_[at]), widths));

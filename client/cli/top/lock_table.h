@@ -27,6 +27,8 @@ struct TableRow {
   // Until the lock can be granted again if nobody does anything. Nothing if that is not known.
   std::optional<std::chrono::milliseconds> left;
   int64_t waiters = 0;
+  // Grants per second. Nothing if that is not known.
+  std::optional<double> rate;
 };
 TableRow RowOf(const admin::v1::Lock& lock);
 

@@ -18,6 +18,7 @@
 #include "cli/lock_listing.h"
 #include "cli/lock_view.h"
 #include "cli/signals/wake_up.h"
+#include "cli/top/grant_rates.h"
 #include "cli/top/lock_table.h"
 #include "cli/top/screen.h"
 #include "os/boot_clock.h"
@@ -36,10 +37,16 @@ absl::StatusOr<Listing> Look(AdminConnection& connection, const TopCommand& comm
   return ListLocks(connection, std::move(request), kLocksMax);
 }
 
-std::vector<TableRow> RowsOf(const Listing& listing) {
+std::vector<TableRow> RowsOf(const Listing& listing,
+                             const std::optional<GrantRates::Rates>& rates = std::nullopt) {
   std::vector<TableRow> rows;
   rows.reserve(listing.locks.size());
-  for (const admin::v1::Lock& lock : listing.locks) rows.push_back(RowOf(lock));
+  for (const admin::v1::Lock& lock : listing.locks) {
+    rows.push_back(RowOf(lock));
+    if (!rates) continue;
+    const auto found = rates->find(lock.name());
+    rows.back().rate = found == rates->end() ? 0 : found->second;
+  }
   return rows;
 }
 
@@ -103,6 +110,7 @@ class Live {
   Live(AdminConnection& connection, const TopCommand& command, SignalQueue& signals)
       : title_("lockkeeper top  " + connection.address()),
         signals_(signals),
+        rates_(connection.Another(), command.prefix),
         looker_(connection, command),
         table_(command.sort, command.filter) {
     table_.SetProblem("asking " + connection.address());
@@ -140,7 +148,7 @@ class Live {
   void TakeLook() {
     const absl::StatusOr<Listing> listing = looker_.Take();
     if (listing.ok()) {
-      table_.SetRows(RowsOf(*listing), ReservationsOf(*listing));
+      table_.SetRows(RowsOf(*listing, rates_.Take()), ReservationsOf(*listing));
     } else {
       table_.SetProblem(std::string(listing.status().message()));
     }
@@ -178,6 +186,7 @@ class Live {
 
   const std::string title_;
   SignalQueue& signals_;
+  GrantRates rates_;
   Looker looker_;
   LockTable table_;
   Screen screen_;  // Given back before a look that is under way is waited for.

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -255,6 +256,22 @@ TEST_F(CliTopTest, ShowsTheLocksUntilItIsQuit) {
   EXPECT_TRUE(terminal_->WaitFor("0 of 1 lock, filter `zz`")) << terminal_->screen();
   terminal_->Type("q");
 
+  ExpectEndWith(0);
+}
+
+TEST_F(CliTopTest, ShowsHowOftenALockIsGranted) {
+  Start();
+  std::string id = Hold("jobs/b");
+  EXPECT_TRUE(support::WaitUntil([&] {
+    EXPECT_EQ(Run({"release", "jobs/b", id}).exit_code, 0);
+    id = Hold("jobs/b");
+    terminal_->Type(" ");
+    EXPECT_TRUE(terminal_->WaitFor("/ filter"));
+    return std::regex_search(terminal_->screen(), std::regex("jobs/b.* [0-9]*[1-9][.0-9]*/s"));
+  })) << terminal_->screen();
+  EXPECT_TRUE(std::regex_search(terminal_->screen(), std::regex("jobs/a.* 0[.]0/s")))
+      << "jobs/a was held before: " << terminal_->screen();
+  terminal_->Type("q");
   ExpectEndWith(0);
 }
 

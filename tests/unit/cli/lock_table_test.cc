@@ -11,6 +11,7 @@ namespace lockkeeper::cli {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -28,10 +29,11 @@ size_t WidthOf(std::string_view text) {
 class LockTableTest : public testing::Test {
  protected:
   LockTableTest() {
-    table_.SetRows({{.name = "b", .state = "held", .holder = "ci", .age = 10s, .left = 5s},
-                    {.name = "c", .state = "closed", .holder = "-", .left = 2s, .waiters = 7},
-                    {.name = "a", .state = "held", .holder = "ann", .age = 90s, .left = 30s}},
-                   "");
+    table_.SetRows(
+        {{.name = "b", .state = "held", .holder = "ci", .age = 10s, .left = 5s, .rate = 12.6},
+         {.name = "c", .state = "closed", .holder = "-", .left = 2s, .waiters = 7, .rate = 0.25},
+         {.name = "a", .state = "held", .holder = "ann", .age = 90s, .left = 30s}},
+        "");
   }
 
   static std::vector<std::string> LinesOf(const std::string& screen) {
@@ -57,7 +59,7 @@ TEST_F(LockTableTest, FillsTheScreenAndNoMore) {
   for (const std::string& line : lines) EXPECT_LE(WidthOf(line), 80U) << line;
   EXPECT_THAT(lines[1], HasSubstr("3 locks"));
   EXPECT_THAT(lines[2], HasSubstr("HOLDER"));
-  EXPECT_THAT(lines[3], testing::MatchesRegex("a +ann +held +1m30s +30s +- *"));
+  EXPECT_THAT(lines[3], testing::MatchesRegex("a +ann +held +1m30s +30s +- +- *"));
   EXPECT_THAT(lines.back(), HasSubstr("q quit"));
   EXPECT_THAT(Screen(5, 3), SizeIs(3)) << "a tiny terminal";
   EXPECT_THAT(Screen(1, 1), SizeIs(1));
@@ -73,8 +75,16 @@ TEST_F(LockTableTest, SortsByEachColumnAndTheOtherWay) {
   EXPECT_EQ(names_after("a"), "abc") << "the oldest first, and what has no age last";
   EXPECT_EQ(names_after("l"), "cba") << "the first to end first";
   EXPECT_EQ(names_after("w"), "cab") << "the longest line first";
+  EXPECT_EQ(names_after("r"), "bca") << "the highest rate first, and what has none last";
   EXPECT_EQ(names_after("h"), "cab");
   EXPECT_EQ(names_after("h"), "bac");
+}
+
+TEST_F(LockTableTest, RateIsShownWhereItIsKnown) {
+  EXPECT_THAT(table_.Print(),
+              AllOf(HasSubstr(" RATE\n"), HasSubstr(" 13/s\n"), HasSubstr(" 0.2/s")));
+  table_.SetRows({{.name = "b", .state = "held", .holder = "ci"}}, "");
+  EXPECT_THAT(table_.Print(), Not(HasSubstr("RATE")));
 }
 
 TEST_F(LockTableTest, FilterIsTypedAndTakenBack) {
