@@ -94,6 +94,8 @@ class Daemon {
   int64_t epoch() const { return guard().trust().epoch; }
   // The longest lease of the store that it knows of. Requires: a guard.
   core::Millis longest_lease() const { return guard().proof_basis().longest_lease; }
+  // Whether a call of it is being sent again, behind its script. False if the store is in memory.
+  bool loads_script() { return world_.memory == nullptr && redis_link().LoadsScript(); }
   // Whether it tells that a store with this life is an older one.
   bool KnowsMoreThan(const Life& older) const;
   // As records name it, 16 digits.

@@ -197,6 +197,15 @@ void StoreLink::DropSubscription(Micros duration) {
   At(clock_.Now() + duration, [this] { Listen(); });
 }
 
+bool StoreLink::LoadsScript() const {
+  return std::any_of(connections_.begin(), connections_.end(), [](const Connection& at) {
+    return std::any_of(at.open.begin(), at.open.end(), [](const RequestPtr& request) {
+      const Sent& call = static_cast<const Sent&>(*request);
+      return call.script == nullptr && call.command.Words()[0] == "EVALSHA";
+    });
+  });
+}
+
 bool StoreLink::HasUnderWay(int64_t beats) const {
   const auto is_believed = [&](const Sent& call) {
     const std::optional<Expected> expected = ExpectedByCall(call.command.Words());

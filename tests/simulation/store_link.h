@@ -58,6 +58,9 @@ class StoreLink final : public redis::Node, public Link {
   // Whether a call may still be executed by a store whose marker has only so many beats.
   bool HasUnderWay(int64_t beats) const;
 
+  // Whether a call is being sent again, behind its script, that the node did not know.
+  bool LoadsScript() const;
+
   // When the node executed the latest call that confirmed a lease to this daemon. The beginning of
   // time if the call only confirmed it again.
   core::Instant lease_confirmed() const { return lease_confirmed_; }

@@ -87,7 +87,14 @@ void World::StrikeStream(const Fault& fault) {
 }
 
 void World::StrikeNode(const Fault& fault) {
-  if (fault.kind == FaultKind::kScriptsForgotten) return server_.ForgetScripts();
+  if (fault.kind == FaultKind::kScriptsForgotten) {
+    for (const auto& daemon : daemons_) {
+      // Its call fails, and it asks about its waiters again a second later.
+      if (daemon && daemon->loads_script())
+        judge_.Disturbed(daemon->id(), clock_.Now() + kNoticedWithin);
+    }
+    return server_.ForgetScripts();
+  }
   if (fault.kind == FaultKind::kNodeClockBack) {
     if (!HasWitness(daemons_.size()) || SomebodyIsNew()) return;
     losing_until_ = misleading_until_ = clock_.Now() + kNoticedWithin;

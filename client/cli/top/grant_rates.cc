@@ -19,9 +19,7 @@ constexpr int kPauseMs = 2'000;
 }  // namespace
 
 GrantRates::GrantRates(AdminConnection connection, std::string prefix)
-    : connection_(std::move(connection)),
-      prefix_(std::move(prefix)),
-      thread_([this] { Run(); }) {}
+    : connection_(std::move(connection)), prefix_(std::move(prefix)), thread_([this] { Run(); }) {}
 
 GrantRates::~GrantRates() {
   stop_.Notify();
