@@ -323,7 +323,10 @@ void SessionReactor::Audit(Verb verb, Subject subject, const absl::Status& statu
 }
 
 void SessionReactor::Beat() {
-  session_->Heartbeat([this](absl::StatusOr<core::HeartbeatAnswer> answer) {
+  const core::Instant began = edge_.deps.clock.Now();
+  session_->Heartbeat([this, began](absl::StatusOr<core::HeartbeatAnswer> answer) {
+    heartbeat_times_.Observe(
+        std::chrono::duration_cast<core::Micros>(edge_.deps.clock.Now() - began));
     for (const core::NotExtended& failed : answer->not_extended) {
       if (failed.reason == core::ErrorReason::kLeaseLost) leases_lost_.Increment();
       Audit(Verb::kExtend, {.lock_name = failed.name, .token = failed.token},

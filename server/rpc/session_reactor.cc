@@ -20,6 +20,7 @@ SessionReactor::SessionReactor(const Edge& edge, SessionRegistry& registry,
       context_(edge, call),
       leases_of_all_(edge.deps.metrics.session_leases()),
       leases_lost_(edge.deps.metrics.session_leases_lost()),
+      heartbeat_times_(edge.deps.metrics.session_heartbeats()),
       request_(google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&request_arena_)),
       progress_(registry) {
   StartRead(request_);

@@ -128,6 +128,7 @@ class SessionReactor final
   CallContext context_;
   const telemetry::Gauge leases_of_all_;
   const telemetry::Counter leases_lost_;
+  const telemetry::Histogram heartbeat_times_;
 
   // Of the thread that reads.
   google::protobuf::Arena request_arena_;

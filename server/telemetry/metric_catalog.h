@@ -81,6 +81,9 @@ inline constexpr MetricInfo kLinePosition{kHistogram, "lockkeeper_line_position"
                                           "Places at which acquires joined the line of a lock"};
 inline constexpr MetricInfo kHoldSeconds{kHistogram, "lockkeeper_hold_seconds", "",
                                          "Time that leases were held until they were released"};
+inline constexpr MetricInfo kSessionHeartbeatSeconds{
+    kHistogram, "lockkeeper_session_heartbeat_seconds", "",
+    "Time from a heartbeat of a session until its leases were extended"};
 inline constexpr MetricInfo kSessionLeaseLostTotal{
     kCounter, "lockkeeper_session_lease_lost_total", "",
     "Leases that the heartbeat of their session found lost"};
@@ -154,6 +157,7 @@ inline constexpr std::array kAll = {
     kSlowWaitTotal,
     kLinePosition,
     kHoldSeconds,
+    kSessionHeartbeatSeconds,
     kSessionLeaseLostTotal,
     kQuotaRefusedTotal,
     kWithdrawalTotal,

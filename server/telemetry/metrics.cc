@@ -225,6 +225,8 @@ struct Metrics::Registered {
   prometheus::Histogram& line_positions =
       Histograms(catalog::kLinePosition, registry).Add({}, PositionBuckets());
   prometheus::Histogram& holds = Histograms(catalog::kHoldSeconds, registry).Add({}, HoldBuckets());
+  prometheus::Histogram& session_heartbeats =
+      Histograms(catalog::kSessionHeartbeatSeconds, registry).Add({}, StoreBuckets());
   prometheus::Counter& session_leases_lost =
       Counters(catalog::kSessionLeaseLostTotal, registry).Add({});
   prometheus::Counter& reconnects = Counters(catalog::kRedisReconnectTotal, registry).Add({});
@@ -339,6 +341,7 @@ Histogram Metrics::waits(core::WaitEnd end) const {
 Counter Metrics::slow_waits() const { return Counter(registered_->slow_waits); }
 Histogram Metrics::line_positions() const { return Histogram(registered_->line_positions); }
 Histogram Metrics::holds() const { return Histogram(registered_->holds); }
+Histogram Metrics::session_heartbeats() const { return Histogram(registered_->session_heartbeats); }
 Counter Metrics::session_leases_lost() const { return Counter(registered_->session_leases_lost); }
 Counter Metrics::withdrawals(core::WithdrawalEnd end) const {
   return Counter(*registered_->withdrawals.at(static_cast<size_t>(end)));

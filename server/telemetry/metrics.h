@@ -125,6 +125,7 @@ class Metrics {
   Counter slow_waits() const;
   Histogram line_positions() const;
   Histogram holds() const;
+  Histogram session_heartbeats() const;
   Counter session_leases_lost() const;
   Counter withdrawals(core::WithdrawalEnd end) const;
   Counter expired_leases_replaced() const;

@@ -306,6 +306,8 @@ TEST_F(SessionTest, HeartbeatTellsOfLostLeases) {
   EXPECT_EQ(message->heartbeat_result().not_extended(0).name(), "a");
   EXPECT_EQ(message->heartbeat_result().not_extended(0).lease_id(), kLeaseId);
   EXPECT_EQ(message->heartbeat_result().not_extended(0).reason(), v1::ERROR_REASON_LEASE_LOST);
+  EXPECT_THAT(server_.metrics().Expose(),
+              HasSubstr("\nlockkeeper_session_heartbeat_seconds_count 1\n"));
 }
 
 TEST_F(SessionTest, HeartbeatIsAnsweredWithTheNewProofs) {
