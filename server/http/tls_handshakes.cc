@@ -58,6 +58,7 @@ std::vector<Certificate> ClientChain(gnutls_session_t session) {
 int VerifyClient(gnutls_session_t session) {
   const std::vector<Certificate> owned = ClientChain(session);
   std::vector<gnutls_x509_crt_t> chain;
+  chain.reserve(owned.size());
   for (const Certificate& one : owned) chain.push_back(one.get());
   gnutls_x509_trust_list_t list = nullptr;
   if (chain.empty() || gnutls_x509_trust_list_init(&list, 0) != GNUTLS_E_SUCCESS) return -1;

@@ -4,8 +4,8 @@
 // while it tries and at the end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
+#include <csignal>
 #include <fstream>
 #include <memory>
 #include <string>

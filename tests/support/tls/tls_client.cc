@@ -4,11 +4,11 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <array>
+#include <csignal>
 #include <memory>
 #include <stdexcept>
 
@@ -58,7 +58,7 @@ TlsClient::TlsClient(uint16_t port, const TlsClientOptions& options)
   }
   ssl_ = SSL_new(context_);
   SSL_set_fd(ssl_, socket_.get());
-  signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to servers that have hung up.
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to servers that have hung up.
   ERR_clear_error();
   if (SSL_connect(ssl_) != 1) problem_ = LastProblem();
 }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ constexpr Instant kStart{};
 class SessionLeasesTest : public testing::Test {
  protected:
   void Keep(const std::string& name, Instant end, Millis ttl = kTtl) {
-    leases_.Keep(name, kId, FencingToken{7}, Keeper(), ttl, end);
+    leases_.Keep(name, id_, FencingToken{7}, Keeper(), ttl, end);
   }
 
   // Names of the leases that are due; they stay as they are.
@@ -33,11 +34,11 @@ class SessionLeasesTest : public testing::Test {
       names.push_back((*due)->name);
       refs.push_back(*due);
     }
-    for (auto ref = refs.rbegin(); ref != refs.rend(); ++ref) leases_.NotExtended(*ref);
+    for (const SessionLeases::Ref ref : std::views::reverse(refs)) leases_.NotExtended(ref);
     return names;
   }
 
-  const LeaseId kId = LeaseId::FromBits(1, 2);
+  const LeaseId id_ = LeaseId::FromBits(1, 2);
   SessionLeases leases_;
 };
 
@@ -121,8 +122,8 @@ TEST_F(SessionLeasesTest, LeaseThatIsBeingExtendedIsNotFoundTwice) {
 TEST_F(SessionLeasesTest, DroppedLeaseIsForgotten) {
   Keep("a", kStart + seconds(30));
   Keep("b", kStart + seconds(30) + Millis(1));
-  EXPECT_TRUE(leases_.Drop("a", kId));
-  EXPECT_FALSE(leases_.Drop("a", kId));
+  EXPECT_TRUE(leases_.Drop("a", id_));
+  EXPECT_FALSE(leases_.Drop("a", id_));
   EXPECT_FALSE(leases_.Drop("b", LeaseId::FromBits(9, 9))) << "another lease of that lock";
   EXPECT_THAT(Due(kStart + seconds(15)), ElementsAre("b"));
 }
@@ -132,7 +133,7 @@ TEST_F(SessionLeasesTest, LeaseMayBeDroppedWhileItIsBeingExtended) {
     Keep("a", kStart + seconds(30));
     const auto a = leases_.NextDue(kStart + seconds(15));
     ASSERT_TRUE(a);
-    EXPECT_TRUE(leases_.Drop("a", kId));
+    EXPECT_TRUE(leases_.Drop("a", id_));
     EXPECT_TRUE((*a)->dropped);
     if (how == 0) leases_.Extended(*a, kTtl, kStart + seconds(45));
     if (how == 1) leases_.Ended(*a);
@@ -147,7 +148,7 @@ TEST_F(SessionLeasesTest, LeaseKeptAnewWhileItIsBeingExtendedStays) {
   const auto a = leases_.NextDue(kStart + seconds(15));
   Keep("a", kStart + seconds(45));
   leases_.Ended(*a);
-  EXPECT_NE(leases_.Find("a", kId), nullptr);
+  EXPECT_NE(leases_.Find("a", id_), nullptr);
   EXPECT_THAT(Due(kStart + seconds(26)), ElementsAre("a"));
 }
 
