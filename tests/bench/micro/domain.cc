@@ -11,7 +11,7 @@
 namespace lockkeeper::bench {
 namespace {
 
-constexpr size_t kReplyWidth = 3;
+constexpr size_t kReplyWidth = 4;
 
 // Of the operation queue alone.
 void QueueTurn(benchmark::State& state) {
