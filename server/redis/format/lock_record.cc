@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/limits.h"
 #include "redis/format/record_columns.h"
 #include "text/utf8.h"
 
@@ -103,9 +104,9 @@ std::optional<core::FormerLease> ReadFormer(std::string_view entry, core::Fencin
   }
   int64_t millis = 0;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), millis);
-  if (error != std::errc() || end == entry.data() + entry.size() || *end != ';') {
-    return std::nullopt;
-  }
+  constexpr int64_t kMillisMax = core::limits::kTokenMax / 1000;  // A damaged record may have more.
+  const bool is_time = error == std::errc() && -kMillisMax <= millis && millis <= kMillisMax;
+  if (!is_time || end == entry.data() + entry.size() || *end != ';') return std::nullopt;
   former.ended.micros = former.token.value + Micros(Millis(millis)).count();
   former.owner = DecodeOwner(entry.substr(static_cast<size_t>(end - entry.data()) + 1));
   return former;

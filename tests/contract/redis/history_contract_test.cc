@@ -183,6 +183,19 @@ TEST_P(HistoryContract, WhateverTheOwnerSaysNothingElseChanges) {
 }
 
 // A version from before the history puts what it voids behind it.
+// Somebody else wrote into Redis.
+TEST_P(HistoryContract, HolderOfATimeThatCannotBeIsLeftOut) {
+  const FormerLease ada = HoldOnce("ada", Id(1));
+  const FormerLease bob = HoldOnce("bob", Id(2));
+  ASSERT_THAT(History(), ElementsAre(bob, ada));
+  std::string record = RecordOf("a");
+  const size_t time = record.rfind(';');
+  record.insert(time, std::string(13, '0'));  // Milliseconds beyond all that is counted.
+  PutRecord("a", record);
+
+  EXPECT_THAT(History(), ElementsAre(ada));
+}
+
 TEST_P(HistoryContract, RecordThatAnOlderVersionWroteOnIsRead) {
   HoldOnce("ada", Id(1));
   const std::string record = RecordOf("a");

@@ -2,6 +2,7 @@
 #include "support/fake_node/lua_values.h"
 
 #include <algorithm>
+#include <limits>
 #include <lua.hpp>
 #include <optional>
 #include <utility>
@@ -79,14 +80,20 @@ Reply ReplyOfTable(lua_State* lua, int depth) {
   return reply;
 }
 
+// What does not fit is the lowest number, as with a server on x86-64.
+int64_t IntegerOf(double number) {
+  constexpr double kLimit = 9223372036854775808.0;
+  const bool fits = number >= -kLimit && number < kLimit;
+  return fits ? static_cast<int64_t>(number) : std::numeric_limits<int64_t>::min();
+}
+
 Reply ReplyOfTop(lua_State* lua, int depth) {
   if (depth > kDepthMax || lua_checkstack(lua, 4) == 0) {
     return {.type = Reply::Type::kError, .text = "ERR reached lua stack limit"};
   }
   switch (lua_type(lua, -1)) {
     case LUA_TNUMBER:
-      return {.type = Reply::Type::kInteger,
-              .integer = static_cast<int64_t>(lua_tonumber(lua, -1))};
+      return {.type = Reply::Type::kInteger, .integer = IntegerOf(lua_tonumber(lua, -1))};
     case LUA_TSTRING: {
       size_t length = 0;
       const char* text = lua_tolstring(lua, -1, &length);
