@@ -52,11 +52,10 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
      "Each daemon counts the waits in line that have ended at it in the last 5 to 10 minutes.\n"
      "Exit codes: 0 listed, 69 unavailable, 77 not allowed (it needs the right list)."},
     {"top",
-     "Keys: n h a l w r sort by name, holder, age, time left, line and grants per second, and "
-     "again "
-     "the\nother way; / filters, Esc shows all; arrows and Page Up and Down move; space asks "
-     "again; q "
-     "ends.\nIf input or output is no terminal, or with --output json, the table is printed once.\n"
+     "Keys: n h a l w r sort by name, holder, age, time left, line and grants per second, and\n"
+     "again the other way; / filters, Esc shows all; arrows and Page Up and Down move; space asks\n"
+     "again; q ends. If input or output is no terminal, or with --output json, the table is\n"
+     "printed once.\n"
      "Exit codes: 0 shown, 69 unavailable, 128 + N ended by signal N other than INT."},
     {"watch",
      "Events: started, gap (something may be missing: look with list), granted, offered, extended, "

@@ -12,7 +12,7 @@ namespace {
 class WarningsReader {
  public:
   WarningsReader(const PolicyFile& policy, const Tokens& tokens, const PolicySurroundings& around)
-      : file_(policy), tokens_(tokens), around_(around) {}
+      : file_(policy), names_(tokens.names()), around_(around) {}
 
   std::vector<std::string> Read() {
     LookForProofs();
@@ -67,8 +67,7 @@ class WarningsReader {
     if (asks_for(Proof::kJwt) && !file_.issuers.empty()) return true;
     if (!binding.issuers.empty()) return false;
     if (asks_for(Proof::kCertificate) && around_.has_mutual_tls) return true;
-    const std::set<std::string_view> names = tokens_.names();
-    return asks_for(Proof::kToken) && std::any_of(names.begin(), names.end(), has);
+    return asks_for(Proof::kToken) && std::any_of(names_.begin(), names_.end(), has);
   }
 
   void LookAtQuotas(const std::string& where, const Quotas& quotas) {
@@ -91,7 +90,7 @@ class WarningsReader {
   }
 
   const PolicyFile& file_;
-  const Tokens& tokens_;
+  const std::set<std::string_view> names_;  // That tokens prove.
   const PolicySurroundings& around_;
   std::vector<std::string> warnings_;
 };

@@ -182,7 +182,6 @@ TEST_P(HistoryContract, WhateverTheOwnerSaysNothingElseChanges) {
   }
 }
 
-// A version from before the history puts what it voids behind it.
 // Somebody else wrote into Redis.
 TEST_P(HistoryContract, HolderOfATimeThatCannotBeIsLeftOut) {
   const FormerLease ada = HoldOnce("ada", Id(1));
@@ -196,6 +195,7 @@ TEST_P(HistoryContract, HolderOfATimeThatCannotBeIsLeftOut) {
   EXPECT_THAT(History(), ElementsAre(ada));
 }
 
+// A version from before the history puts what it voids behind it.
 TEST_P(HistoryContract, RecordThatAnOlderVersionWroteOnIsRead) {
   HoldOnce("ada", Id(1));
   const std::string record = RecordOf("a");

@@ -158,11 +158,11 @@ TEST_P(RepeatContract, WaiterThatWasWithdrawnIsFollowedByTheNextAttempt) {
 // The third attempt has the lease; older data knows of none.
 TEST_P(RepeatContract, WithdrawalInAQuarantineHidesNoProof) {
   ChangeHands(kMany);
-  const std::string older = world_->Run({"GET", "lk:{a}"}).text;
+  const std::string older = RecordOf("a");
   Grant(Attempt(Id(1), 1));
   const AcquireRequest third = Attempt(Id(1), 3);
   const core::ExtendRequest proved = ProvedExtendOf(third, Grant(third));
-  world_->Run({"SET", "lk:{a}", older});
+  PutRecord("a", older);
   SetTheClock();
   EXPECT_THAT(ReasonOf(Ask(ExtendOf("a", Id(1)))), Optional(ErrorReason::kStoreQuarantined));
 

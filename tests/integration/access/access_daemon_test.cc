@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -35,12 +34,7 @@ constexpr char kPolicy[] =
 
 class AccessDaemonTest : public testing::Test {
  protected:
-  // Replaces the file as an editor does.
-  void Write(const std::string& name, const std::string& text) {
-    const std::string next = directory_.Path(name + ".new");
-    std::ofstream(next) << text;
-    ASSERT_EQ(std::rename(next.c_str(), directory_.Path(name).c_str()), 0);
-  }
+  void Write(const std::string& name, const std::string& text) { directory_.Replace(name, text); }
 
   // Makes a token for `name`, keeps it in a file, and returns its entry for the daemon.
   std::string MakeToken(const std::string& name) {

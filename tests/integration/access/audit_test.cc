@@ -70,12 +70,7 @@ class AuditTest : public testing::Test {
  protected:
   static constexpr std::array kNames = {"ci", "few", "ann"};
 
-  // Replaces the file as an editor does.
-  void Write(const std::string& name, const std::string& text) {
-    const std::string next = directory_.Path(name + ".new");
-    std::ofstream(next) << text;
-    ASSERT_EQ(std::rename(next.c_str(), directory_.Path(name).c_str()), 0);
-  }
+  void Write(const std::string& name, const std::string& text) { directory_.Replace(name, text); }
 
   void Start(const std::string& to, const Settings& more = {}) {
     std::string tokens = "tokens:\n";
@@ -310,7 +305,8 @@ TEST_F(AuditTest, LeaseThatAHeartbeatDoesNotFindIsALoss) {
   v1::SessionOperation acquire = support::AcquireOperation(1, "jobs/1", NewId());
   acquire.mutable_acquire()->mutable_ttl()->set_nanos(100'000'000);
   session.Send({acquire});
-  const v1::Lease lease = session.ReadResult()->acquire().lease();
+  const v1::AcquireResponse acquired = session.ReadResult()->acquire();
+  EXPECT_TRUE(acquired.has_lease());
   EXPECT_TRUE(ForceRelease(ChannelOf("ann"), "jobs/1").ok());
   uint64_t number = 0;
   EXPECT_TRUE(WaitUntil([&] {
@@ -319,7 +315,7 @@ TEST_F(AuditTest, LeaseThatAHeartbeatDoesNotFindIsALoss) {
   }));
 
   EXPECT_THAT(TheLine(Fields("extend", "lease_lost", "jobs/1")),
-              AllOf(HasSubstr(TokenOf(lease)), HasSubstr(R"("principal":"ci")"),
+              AllOf(HasSubstr(TokenOf(acquired.lease())), HasSubstr(R"("principal":"ci")"),
                     HasSubstr("a heartbeat did not extend")));
 }
 

@@ -5,8 +5,6 @@
 #include <sys/types.h>
 
 #include <csignal>
-#include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <regex>
@@ -74,10 +72,7 @@ TEST_F(CliOperatorsTest, InfoForPeopleHasALineForEachThing) {
 TEST_F(CliOperatorsTest, InfoTellsWhatBecameOfAChangedConfigurationFile) {
   const support::TemporaryDirectory directory;
   const std::string path = directory.Path("lockkeeper.yaml");
-  const auto write = [&](const std::string& text) {
-    std::ofstream(directory.Path("next")) << text;
-    ASSERT_EQ(std::rename(directory.Path("next").c_str(), path.c_str()), 0);
-  };
+  const auto write = [&](const std::string& text) { directory.Replace("lockkeeper.yaml", text); };
   EXPECT_FALSE(Json(RunJson({"info"})).Has("config_file"));
   write("lease: {default_ttl: 10s}\n");
   daemon_ = StartDaemon({"--config", path});

@@ -73,7 +73,9 @@ class ServerTlsTest : public DaemonTest {
   }
 
   static std::string MetricsOf(const DaemonProcess& daemon) {
-    return AnswerTo("/metrics", daemon, {.alpn = "http/1.1"});
+    const std::string answer = AnswerTo("/metrics", daemon, {.alpn = "http/1.1"});
+    EXPECT_THAT(answer, HasSubstr("200 OK"));
+    return answer;
   }
 
   // Over HTTP. Empty if the daemon wants nothing to do with the client.

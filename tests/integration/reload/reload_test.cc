@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -31,12 +30,7 @@ class ReloadTest : public DaemonTest {
  protected:
   std::string File() const { return directory_.Path("lockkeeper.yaml"); }
 
-  // Replaces the file as an editor does.
-  void Write(const std::string& text) const {
-    const std::string next = directory_.Path("next");
-    std::ofstream(next) << text;
-    ASSERT_EQ(std::rename(next.c_str(), File().c_str()), 0);
-  }
+  void Write(const std::string& text) const { directory_.Replace("lockkeeper.yaml", text); }
 
   void StartWith(const std::string& text, const Environment& environment = {}) {
     Write(text);

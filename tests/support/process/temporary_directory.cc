@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 namespace lockkeeper::support {
@@ -18,6 +19,12 @@ TemporaryDirectory::TemporaryDirectory()
 TemporaryDirectory::~TemporaryDirectory() {
   std::error_code ignored;  // A leftover in the system's folder for such is no reason to fail.
   std::filesystem::remove_all(path_, ignored);
+}
+
+void TemporaryDirectory::Replace(const std::string& name, const std::string& text) const {
+  const std::string next = Path(name + ".new");
+  std::ofstream(next) << text;
+  std::filesystem::rename(next, Path(name));
 }
 
 void TemporaryDirectory::Clear() {

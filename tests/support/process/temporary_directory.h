@@ -21,6 +21,10 @@ class TemporaryDirectory {
   // Path of `name` in it.
   std::string Path(const std::string& name) const { return path_ + "/" + name; }
 
+  // Gives the file `name` this text in one step, as an editor does. Throws
+  // std::filesystem::filesystem_error.
+  void Replace(const std::string& name, const std::string& text) const;
+
   // Removes what is in it and keeps the directory itself.
   void Clear();
 

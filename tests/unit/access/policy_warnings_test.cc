@@ -67,6 +67,7 @@ TEST(PolicyWarningsTest, BindingThatCanMatchNobodyIsNamed) {
 
 TEST(PolicyWarningsTest, BindingThatMayMatchSomebodyIsNotNamed) {
   EXPECT_THAT(WarningsForBinding("principals: bob"), IsEmpty()) << "by a certificate";
+  EXPECT_THAT(WarningsForBinding("principals: bob, proofs: certificate"), IsEmpty());
   EXPECT_THAT(WarningsForBinding("principals: bob", kNoCertificates, kIssuer), IsEmpty())
       << "by a JWT";
   EXPECT_THAT(WarningsForBinding("principals: bob, issuers: here", kNoCertificates, kIssuer),

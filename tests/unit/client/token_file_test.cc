@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "lockkeeper/client.h"
 #include "support/client/fake_lock_server.h"
@@ -29,12 +28,7 @@ class TokenFileTest : public testing::Test {
     });
   }
 
-  // Replaces the file, as whoever renews a token does.
-  void Write(const std::string& text) const {
-    const std::string next = directory_.Path("next");
-    std::ofstream(next) << text;
-    ASSERT_EQ(std::rename(next.c_str(), path().c_str()), 0);
-  }
+  void Write(const std::string& text) const { directory_.Replace("token", text); }
   std::string path() const { return directory_.Path("token"); }
 
   support::TemporaryDirectory directory_;

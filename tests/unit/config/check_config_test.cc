@@ -70,7 +70,8 @@ TEST(CheckConfigTest, ListeningBeyondLoopbackNeedsConsent) {
       Environment environment = {kRedis, {variable, address}};
       EXPECT_THAT(ProblemsOf(From(environment)),
                   AllOf(HasSubstr("(environment " + variable + "): " + address + " can be reached"),
-                        HasSubstr("listen on tls://" + address + " or mtls://" + address + ", on"),
+                        HasSubstr("listen on tls://" + address + " or mtls://" + address +
+                                  ", on 127.0.0.1"),
                         HasSubstr("--allow-insecure (server.allow_insecure: true, "
                                   "LOCKKEEPERD_SERVER_ALLOW_INSECURE=true)")));
 
