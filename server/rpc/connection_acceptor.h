@@ -75,7 +75,7 @@ class ConnectionAcceptor {
   core::Instant room_from_ = core::Instant::min();  // Not before: MakeRoom looks at all of them.
   core::Instant look_from_ = core::Instant::min();  // The same for floods.
   core::Instant return_memory_from_ = core::Instant::min();
-  int memory_returns_left_ = 0;
+  core::Millis memory_interval_{0};
   listen::AcceptLoop loop_;  // Last: its thread uses all of the above.
 };
 

@@ -240,8 +240,8 @@ def memory_allowed(before):
 
 
 def settle(daemon, before):
-    """Waits until the daemon has no more descriptors and hardly more memory than before. The daemon gives memory back to the system 3 s
-    after a flood. What has not come back after a minute, in words."""
+    """Waits until the daemon has no more descriptors and hardly more memory than before. The daemon looks every 10 s whether it can give
+    memory back to the system. What has not come back after a minute, in words."""
     megabytes, descriptors = before
     end = time.monotonic() + SETTLE_SECONDS
     while True:

@@ -17,11 +17,14 @@
 
 namespace lockkeeper {
 
-// What the daemon may take at most, whatever its clients do. The sanitizer takes more by itself.
+// What the daemon may take at most, whatever its clients do, and when they have gone. The sanitizer
+// takes more by itself.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr double kMemoryMax = 4e9;
+inline constexpr double kMemoryAfterwardsMax = kMemoryMax;
 #else
 inline constexpr double kMemoryMax = 300e6;
+inline constexpr double kMemoryAfterwardsMax = 60e6;
 #endif
 
 class MemoryTest : public DaemonTest {
@@ -41,6 +44,16 @@ class MemoryTest : public DaemonTest {
     }
     EXPECT_TRUE(served);
     EXPECT_LT(most_, kMemoryMax);
+  }
+
+  // What clients took that have gone is given back.
+  void ExpectMemoryReturned() {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (support::ResidentBytes(daemon_->pid()) > kMemoryAfterwardsMax) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until)
+          << support::ResidentBytes(daemon_->pid()) << " bytes";
+      EXPECT_EQ(Get(*daemon_, "/healthz").status, 200);
+    }
   }
 
   support::RedisServer redis_;
