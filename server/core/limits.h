@@ -128,8 +128,10 @@ inline constexpr size_t kDescriptorReserve = 128;
 // it the oldest is cancelled.
 inline constexpr size_t kListsMax = 16;
 
-// Calls of WatchLocks at a time.
-inline constexpr size_t kWatchesMax = 64;
+// Calls of WatchLocks at a time, of all principals and of one of them. Without authentication all
+// callers are one principal.
+inline constexpr size_t kWatchesMax = 128;
+inline constexpr size_t kWatchesPerPrincipalMax = 64;
 
 // Events of one watch that its client has not read, up to 1 KiB for each; and those that another
 // daemon has not been sent. Beyond it they are dropped, and the client is told of the gap.

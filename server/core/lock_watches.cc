@@ -22,6 +22,12 @@ constexpr int kBatchesInFlightMax = 4;
 constexpr size_t kBatchMax = 512;
 constexpr Millis kReadTimeout{1'000};
 
+absl::Status TooManyWatches(size_t most, std::string_view whose) {
+  return Error(ErrorReason::kRateLimit, "at most " + std::to_string(most) +
+                                            " calls of WatchLocks" + std::string(whose) +
+                                            " may run at this daemon");
+}
+
 }  // namespace
 
 LockWatches::LockWatches(std::string daemon_id, AdminStore& admin, WatchExchange* exchange,
@@ -85,14 +91,20 @@ void LockWatches::OnQuarantine(Micros left) {
   }
 }
 
-absl::Status LockWatches::Open(const WatchFilter& filter, WatchListener& listener) {
+absl::Status LockWatches::Open(const WatchFilter& filter, std::string principal,
+                               WatchListener& listener) {
   if (draining_) return Draining();
-  if (watches_.size() >= limits::kWatchesMax) {
-    return Error(ErrorReason::kRateLimit, "at most " + std::to_string(limits::kWatchesMax) +
-                                              " calls of WatchLocks may run at this daemon");
+  if (watches_.size() >= limits::kWatchesMax) return TooManyWatches(limits::kWatchesMax, "");
+  const auto of_principal = std::count_if(
+      watches_.begin(), watches_.end(), [&](const Watch& one) { return one.principal == principal; });
+  if (static_cast<size_t>(of_principal) >= limits::kWatchesPerPrincipalMax) {
+    return TooManyWatches(limits::kWatchesPerPrincipalMax, " of one principal");
   }
-  watches_.push_back(
-      {.filter = filter, .listener = &listener, .version = ++version_, .opened = clock_.Now()});
+  watches_.push_back({.filter = filter,
+                      .principal = std::move(principal),
+                      .listener = &listener,
+                      .version = ++version_,
+                      .opened = clock_.Now()});
   if (filter.match == WatchFilter::Match::kName) ReadLease(filter.text);
   daemons_ = 0;
   Beat();

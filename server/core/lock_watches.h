@@ -62,8 +62,8 @@ class LockWatches : private WatchExchangeListener {
 
   // Begins to tell `listener`, who hears kStarted first: in at most two seconds, when all daemons
   // that are known have heard of the watch. `filter` of a name: its lease is known from the
-  // beginning. Errors: RATE_LIMIT, SERVER_DRAINING.
-  absl::Status Open(const WatchFilter& filter, WatchListener& listener);
+  // beginning. `principal`: who is accounted for it. Errors: RATE_LIMIT, SERVER_DRAINING.
+  absl::Status Open(const WatchFilter& filter, std::string principal, WatchListener& listener);
 
   // Does nothing if the listener has no watch.
   void Close(WatchListener& listener);
@@ -77,6 +77,7 @@ class LockWatches : private WatchExchangeListener {
  private:
   struct Watch {
     WatchFilter filter;
+    std::string principal;
     WatchListener* listener;
     uint64_t version = 0;  // Of the interest that it was opened with.
     Instant opened;

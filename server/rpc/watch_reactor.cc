@@ -32,7 +32,9 @@ void WatchReactor::Start() {
   }
   edge_.deps.loop.Post([this] {
     const auto& request = std::get<WatchRequest>(operation_.request);
-    if (auto opened = edge_.deps.watches.Open(request.filter, *this); !opened.ok()) OnEnd(opened);
+    auto opened =
+        edge_.deps.watches.Open(request.filter, context_.caller().principal(), *this);
+    if (!opened.ok()) OnEnd(opened);
   });
 }
 

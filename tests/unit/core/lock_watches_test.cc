@@ -189,7 +189,7 @@ class LockWatchesTest : public testing::Test {
 
   // A watch that has started.
   void Watch(Daemon& daemon, Watcher& watcher, const WatchFilter& filter = {}) {
-    ASSERT_TRUE(daemon.watches().Open(filter, watcher).ok());
+    ASSERT_TRUE(daemon.watches().Open(filter, "ada", watcher).ok());
     Run();
     ASSERT_THAT(watcher.Take(), ElementsAre(Is(Kind::kStarted)));
   }
@@ -566,7 +566,7 @@ TEST_F(LockWatchesTest, WhatTheStoreDoesNotTakeIsBounded) {
 
 TEST_F(LockWatchesTest, AWatchStartsWhenAllDaemonsHaveHeardOfIt) {
   bus_.loses = true;
-  ASSERT_TRUE(here_->watches().Open({}, watcher_).ok());
+  ASSERT_TRUE(here_->watches().Open({}, "ada", watcher_).ok());
   Run();
   EXPECT_THAT(watcher_.Take(), IsEmpty()) << "the other one has not heard of it";
   there_->Acquire("a", 1, "ada");
@@ -583,7 +583,7 @@ TEST_F(LockWatchesTest, ASecondWatchWaitsUntilAllHaveHeardOfItToo) {
   Watch(*here_, watcher_, {.text = "a"});
   bus_.loses = true;
   Watcher second;
-  ASSERT_TRUE(here_->watches().Open({.text = "b"}, second).ok());
+  ASSERT_TRUE(here_->watches().Open({.text = "b"}, "ada", second).ok());
   Run();
   EXPECT_THAT(second.Take(), IsEmpty());
   bus_.loses = false;
@@ -593,7 +593,7 @@ TEST_F(LockWatchesTest, ASecondWatchWaitsUntilAllHaveHeardOfItToo) {
 
 TEST_F(LockWatchesTest, AWatchStartsAfterAWhileAlthoughTheStoreIsAway) {
   bus_.knows_daemons = false;
-  ASSERT_TRUE(here_->watches().Open({}, watcher_).ok());
+  ASSERT_TRUE(here_->watches().Open({}, "ada", watcher_).ok());
   Run();
   executor_.AdvanceBy(milliseconds(1'900));
   EXPECT_THAT(watcher_.Take(), IsEmpty());
@@ -608,18 +608,31 @@ TEST_F(LockWatchesTest, DrainingEndsWatchesAndOthersStillHear) {
   here_->watches().StartDraining();
   ASSERT_TRUE(watcher_.end.has_value());
   EXPECT_EQ(ReasonOf(*watcher_.end), ErrorReason::kServerDraining);
-  EXPECT_EQ(ReasonOf(here_->watches().Open({}, watcher_)), ErrorReason::kServerDraining);
+  EXPECT_EQ(ReasonOf(here_->watches().Open({}, "ada", watcher_)), ErrorReason::kServerDraining);
   here_->Acquire("a", 1, "ada");
   Run();
   EXPECT_THAT(other.Take(), ElementsAre(Is(Kind::kGranted, "a", "ada")));
 }
 
+TEST_F(LockWatchesTest, PrincipalHasOnlySoManyWatchesAndTakesNoneFromOthers) {
+  std::deque<Watcher> watchers(limits::kWatchesPerPrincipalMax);
+  for (Watcher& watcher : watchers) ASSERT_TRUE(here_->watches().Open({}, "ada", watcher).ok());
+  EXPECT_EQ(ReasonOf(here_->watches().Open({}, "ada", watcher_)), ErrorReason::kRateLimit);
+  Watcher other;
+  EXPECT_TRUE(here_->watches().Open({}, "bob", other).ok());
+  here_->watches().Close(watchers.front());
+  EXPECT_TRUE(here_->watches().Open({}, "ada", watcher_).ok());
+}
+
 TEST_F(LockWatchesTest, ThereAreOnlySoManyWatches) {
   std::deque<Watcher> watchers(limits::kWatchesMax);
-  for (Watcher& watcher : watchers) ASSERT_TRUE(here_->watches().Open({}, watcher).ok());
-  EXPECT_EQ(ReasonOf(here_->watches().Open({}, watcher_)), ErrorReason::kRateLimit);
+  int number = 0;
+  for (Watcher& watcher : watchers) {
+    ASSERT_TRUE(here_->watches().Open({}, "principal " + std::to_string(++number), watcher).ok());
+  }
+  EXPECT_EQ(ReasonOf(here_->watches().Open({}, "ada", watcher_)), ErrorReason::kRateLimit);
   here_->watches().Close(watchers.front());
-  EXPECT_TRUE(here_->watches().Open({}, watcher_).ok());
+  EXPECT_TRUE(here_->watches().Open({}, "ada", watcher_).ok());
 }
 
 TEST_F(LockWatchesTest, AQuarantineIsToldWhateverTheFilter) {

@@ -85,6 +85,7 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kDescriptorReserve),
           LOCKKEEPER_LIMIT(kListsMax),
           LOCKKEEPER_LIMIT(kWatchesMax),
+          LOCKKEEPER_LIMIT(kWatchesPerPrincipalMax),
           LOCKKEEPER_LIMIT(kWatchUnreadMax),
           LOCKKEEPER_LIMIT(kWatchedLocksMax),
           LOCKKEEPER_LIMIT(kOperationsOfSessionsMax),

@@ -137,7 +137,7 @@ TEST_F(WatchTest, RejectsWhatCannotBeWatched) {
 
 TEST_F(WatchTest, TooManyWatchesAreRejected) {
   std::deque<WatchStream> watches;
-  for (size_t i = 0; i < core::limits::kWatchesMax; ++i) {
+  for (size_t i = 0; i < core::limits::kWatchesPerPrincipalMax; ++i) {
     watches.emplace_back(server_.NewChannel());
     ASSERT_EQ(watches.back().NextAsText(), "started");
   }
