@@ -23,9 +23,8 @@ constexpr size_t kBatchMax = 512;
 constexpr Millis kReadTimeout{1'000};
 
 absl::Status TooManyWatches(size_t most, std::string_view whose) {
-  return Error(ErrorReason::kRateLimit, "at most " + std::to_string(most) +
-                                            " calls of WatchLocks" + std::string(whose) +
-                                            " may run at this daemon");
+  return Error(ErrorReason::kRateLimit, "at most " + std::to_string(most) + " calls of WatchLocks" +
+                                            std::string(whose) + " may run at this daemon");
 }
 
 }  // namespace
@@ -95,8 +94,9 @@ absl::Status LockWatches::Open(const WatchFilter& filter, std::string principal,
                                WatchListener& listener) {
   if (draining_) return Draining();
   if (watches_.size() >= limits::kWatchesMax) return TooManyWatches(limits::kWatchesMax, "");
-  const auto of_principal = std::count_if(
-      watches_.begin(), watches_.end(), [&](const Watch& one) { return one.principal == principal; });
+  const auto of_principal = std::count_if(watches_.begin(), watches_.end(), [&](const Watch& one) {
+    return one.principal == principal;
+  });
   if (static_cast<size_t>(of_principal) >= limits::kWatchesPerPrincipalMax) {
     return TooManyWatches(limits::kWatchesPerPrincipalMax, " of one principal");
   }

@@ -32,8 +32,7 @@ void WatchReactor::Start() {
   }
   edge_.deps.loop.Post([this] {
     const auto& request = std::get<WatchRequest>(operation_.request);
-    auto opened =
-        edge_.deps.watches.Open(request.filter, context_.caller().principal(), *this);
+    auto opened = edge_.deps.watches.Open(request.filter, context_.caller().principal(), *this);
     if (!opened.ok()) OnEnd(opened);
   });
 }

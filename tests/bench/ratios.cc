@@ -92,6 +92,13 @@ std::vector<Ratio> SessionRatios() {
          return CyclesPerSecond(round, "tls_session_512") /
                 CyclesPerSecond(round, "tcp_session_512");
        }},
+      {"cluster_cpu_vs_one_redis",
+       "the daemon's CPU time for an operation, 512 outstanding, on a Cluster / on one Redis",
+       "<= 1.15",
+       [](const Round& round) {
+         return round.at("cluster_session_512").at("server_cpu_us_per_rpc") /
+                round.at("tcp_session_512").at("server_cpu_us_per_rpc");
+       }},
       Share("confirmed_session_vs_primary",
             "cycles/s of leases that need a replica, 512 outstanding / that do not", ">= 0.60",
             "confirmed_session_512", "replicated_session_512"),

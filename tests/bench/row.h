@@ -31,7 +31,7 @@ std::vector<Row> SessionRows();
 std::vector<Row> NodeRows();
 std::vector<Row> DurableRows();
 std::vector<Row> DurableSessionRows();
-std::vector<Row> TlsRows();
+std::vector<Row> TcpRows();
 std::vector<Row> ReplicatedRows();
 std::vector<Row> SecuredRows();
 std::vector<Row> EtcdRows();

@@ -19,7 +19,7 @@ Servers::Servers() { StartEcho(); }
 
 double Servers::CpuSeconds() const {
   return service_.CpuSeconds() + CpuMicros(echo()) / 1e6 + durable_.CpuSeconds() +
-         tcp_.CpuSeconds() + tls_.CpuSeconds() + replicated_.CpuSeconds() +
+         tcp_.CpuSeconds() + tls_.CpuSeconds() + cluster_.CpuSeconds() + replicated_.CpuSeconds() +
          confirmed_.CpuSeconds() + audited_.CpuSeconds() + traced_.CpuSeconds() +
          fully_traced_.CpuSeconds() + observed_.CpuSeconds() + secured_.CpuSeconds() +
          etcd_.CpuSeconds() + postgres_.CpuSeconds();

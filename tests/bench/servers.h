@@ -34,6 +34,7 @@ class Servers {
   DurableService& durable() { return durable_.Get(); }
   TcpService& tcp() { return tcp_.Get(); }
   TlsService& tls() { return tls_.Get(); }
+  ClusterService& cluster() { return cluster_.Get(); }
   ReplicatedService& replicated() { return replicated_.Get(); }
   ConfirmedService& confirmed() { return confirmed_.Get(); }
   AuditedService& audited() { return audited_.Get(); }
@@ -50,13 +51,14 @@ class Servers {
  private:
   void StartEcho();
 
-  Service service_;
+  RedisService service_;
   support::TemporaryDirectory directory_;
   std::unique_ptr<support::ChildProcess> echo_;
   std::string echo_address_;
   OnDemand<DurableService> durable_;
   OnDemand<TcpService> tcp_;
   OnDemand<TlsService> tls_;
+  OnDemand<ClusterService> cluster_;
   OnDemand<ReplicatedService> replicated_;
   OnDemand<ConfirmedService> confirmed_;
   OnDemand<AuditedService> audited_;

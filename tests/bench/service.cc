@@ -39,26 +39,39 @@ support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& 
   return options;
 }
 
-Service::Service(const support::RedisServerOptions& redis, const Variables& daemon,
-                 const std::string& listen, std::vector<std::string> client_words)
-    : redis_(redis),
-      daemon_(DaemonOn(redis_.url(), daemon, listen)),
-      client_words_(std::move(client_words)) {
+Service::Service(const std::string& url, const Variables& daemon, const std::string& listen,
+                 std::vector<std::string> client_words)
+    : daemon_(DaemonOn(url, daemon, listen)), client_words_(std::move(client_words)) {
   daemon_.WaitUntilReady();
 }
 
+double Service::CpuSeconds() const { return (StoreCpuMicros() + CpuMicros(daemon_.pid())) / 1e6; }
+
+RedisService::RedisService(const support::RedisServerOptions& redis, const Variables& daemon,
+                           const std::string& listen, std::vector<std::string> client_words)
+    : RedisPlace{support::RedisServer(redis)},
+      Service(RedisPlace::redis.url(), daemon, listen, std::move(client_words)) {}
+
+double RedisService::StoreCpuMicros() const { return CpuMicros(redis().pid()); }
+
+double ClusterService::StoreCpuMicros() const {
+  double micros = 0;
+  for (size_t i = 0; i < cluster.servers(); ++i) micros += CpuMicros(cluster.server(i).pid());
+  return micros;
+}
+
 TlsService::TlsService()
-    : Service({.listening = support::Listening::kUnixSocketAndTls,
-               .settings = {"tls-cert-file " + own.certificate, "tls-key-file " + own.key,
-                            "tls-ca-cert-file " + authority.ca_file()}},
-              {{"LOCKKEEPERD_STORE_REDIS_TLS_CA_FILE", authority.ca_file()},
-               {"LOCKKEEPERD_STORE_REDIS_TLS_CERTIFICATE_FILE", own.certificate},
-               {"LOCKKEEPERD_STORE_REDIS_TLS_KEY_FILE", own.key}}) {}
+    : RedisService({.listening = support::Listening::kUnixSocketAndTls,
+                    .settings = {"tls-cert-file " + own.certificate, "tls-key-file " + own.key,
+                                 "tls-ca-cert-file " + authority.ca_file()}},
+                   {{"LOCKKEEPERD_STORE_REDIS_TLS_CA_FILE", authority.ca_file()},
+                    {"LOCKKEEPERD_STORE_REDIS_TLS_CERTIFICATE_FILE", own.certificate},
+                    {"LOCKKEEPERD_STORE_REDIS_TLS_KEY_FILE", own.key}}) {}
 
 ReplicatedService::ReplicatedService(const Variables& daemon)
-    : Service({.listening = support::Listening::kUnixSocketAndTcp,
-               .settings = {"repl-diskless-sync-delay 0"}},
-              daemon),
+    : RedisService({.listening = support::Listening::kUnixSocketAndTcp,
+                    .settings = {"repl-diskless-sync-delay 0"}},
+                   daemon),
       replica_({.settings = {"replicaof 127.0.0.1 " + std::to_string(redis().port())}}) {
   replica_.AwaitInfo("replication", "master_link_status", "up");
 }
@@ -93,12 +106,8 @@ Variables SecuredPlace::Settings() const {
 }
 
 SecuredService::SecuredService()
-    : Service({}, SecuredPlace::Settings(), "mtls://127.0.0.1:0",
-              {"--tls-ca", authority.ca_file(), "--tls-cert", client.certificate, "--tls-key",
-               client.key}) {}
-
-double Service::CpuSeconds() const {
-  return (CpuMicros(redis_.pid()) + CpuMicros(daemon_.pid())) / 1e6;
-}
+    : RedisService({}, SecuredPlace::Settings(), "mtls://127.0.0.1:0",
+                   {"--tls-ca", authority.ca_file(), "--tls-cert", client.certificate, "--tls-key",
+                    client.key}) {}
 
 }  // namespace lockkeeper::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lockkeeper as the rows measure it: a daemon, and a Redis of its own.
+// lockkeeper as the rows measure it: a daemon, and a Redis or a Redis Cluster of its own.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/otlp/fake_collector.h"
+#include "support/process/cluster_set.h"
 #include "support/process/daemon_process.h"
 #include "support/process/redis_server.h"
 #include "support/process/temporary_directory.h"
@@ -32,40 +33,71 @@ support::DaemonProcessOptions DaemonOn(const std::string& url, const Variables& 
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe, see ChildProcess.
 class Service {
  public:
-  // Starts both and waits until they are ready. Redis listens on a unix socket.
-  explicit Service(support::Durability durability = support::Durability::kNone)
-      : Service({.durability = durability}, {}) {}
+  virtual ~Service() = default;
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
-  const support::RedisServer& redis() const { return redis_; }
   const support::DaemonProcess& daemon() const { return daemon_; }
 
-  // Processor time that both have used so far.
+  // Processor time that the servers of the store have used so far.
+  virtual double StoreCpuMicros() const = 0;
+
+  // The same of all processes.
   double CpuSeconds() const;
 
   // What bench_load needs to be let in, besides the address.
   const std::vector<std::string>& client_words() const { return client_words_; }
 
  protected:
-  // The daemon reaches Redis by what it listens on besides the unix socket.
-  Service(const support::RedisServerOptions& redis, const Variables& daemon,
-          const std::string& listen = "127.0.0.1:0", std::vector<std::string> client_words = {});
+  // Starts the daemon on the store at `url` and waits until it is ready.
+  Service(const std::string& url, const Variables& daemon, const std::string& listen,
+          std::vector<std::string> client_words);
 
  private:
-  support::RedisServer redis_;
   support::DaemonProcess daemon_;
   const std::vector<std::string> client_words_;
 };
 
-// Redis writes to disk before it answers.
-class DurableService : public Service {
+// On one Redis, which listens on a unix socket.
+struct RedisPlace {
+  support::RedisServer redis;
+};
+class RedisService : private RedisPlace, public Service {
  public:
-  DurableService() : Service(support::Durability::kDiskAlways) {}
+  explicit RedisService(support::Durability durability = support::Durability::kNone)
+      : RedisService({.durability = durability}, {}) {}
+
+  const support::RedisServer& redis() const { return RedisPlace::redis; }
+  double StoreCpuMicros() const override;
+
+ protected:
+  // The daemon reaches Redis by what it listens on besides the unix socket.
+  RedisService(const support::RedisServerOptions& redis, const Variables& daemon,
+               const std::string& listen = "127.0.0.1:0",
+               std::vector<std::string> client_words = {});
+};
+
+// On a Redis Cluster of three primaries, over TCP in the clear.
+struct ClusterPlace {
+  support::ClusterSet cluster{{.durability = support::Durability::kNone}};
+};
+class ClusterService : private ClusterPlace, public Service {
+ public:
+  ClusterService() : Service(cluster.url(), {}, "127.0.0.1:0", {}) {}
+
+  double StoreCpuMicros() const override;
+};
+
+// Redis writes to disk before it answers.
+class DurableService : public RedisService {
+ public:
+  DurableService() : RedisService(support::Durability::kDiskAlways) {}
 };
 
 // The daemon reaches Redis over TCP, in the clear.
-class TcpService : public Service {
+class TcpService : public RedisService {
  public:
-  TcpService() : Service({.listening = support::Listening::kUnixSocketAndTcp}, {}) {}
+  TcpService() : RedisService({.listening = support::Listening::kUnixSocketAndTcp}, {}) {}
 };
 
 // The same through mutual TLS, whatever version and cipher the two agree on.
@@ -73,13 +105,13 @@ struct TlsIdentity {
   support::TestAuthority authority;
   support::TlsFiles own = authority.IssueForLocalhost();
 };
-class TlsService : private TlsIdentity, public Service {
+class TlsService : private TlsIdentity, public RedisService {
  public:
   TlsService();
 };
 
 // Redis has a replica, which keeps as little as it does.
-class ReplicatedService : public Service {
+class ReplicatedService : public RedisService {
  public:
   ReplicatedService() : ReplicatedService(Variables{}) {}
 
@@ -102,9 +134,9 @@ struct AuditPlace {
   support::TemporaryDirectory directory;
   Variables Settings() const { return {{"LOCKKEEPERD_AUDIT_TO", directory.Path("audit.jsonl")}}; }
 };
-class AuditedService : private AuditPlace, public Service {
+class AuditedService : private AuditPlace, public RedisService {
  public:
-  AuditedService() : Service({}, Settings()) {}
+  AuditedService() : RedisService({}, Settings()) {}
 };
 
 // Spans go to a collector that throws them away.
@@ -115,22 +147,22 @@ struct SpanPlace {
 
   support::FakeCollector collector;
 };
-class TracedService : private SpanPlace, public Service {
+class TracedService : private SpanPlace, public RedisService {
  public:
-  TracedService() : Service({}, Settings("0.01")) {}
+  TracedService() : RedisService({}, Settings("0.01")) {}
 };
-class FullyTracedService : private SpanPlace, public Service {
+class FullyTracedService : private SpanPlace, public RedisService {
  public:
-  FullyTracedService() : Service({}, Settings("1")) {}
+  FullyTracedService() : RedisService({}, Settings("1")) {}
 };
 
 // All that an operator may switch on to look at the daemon: traces of 1 %, and an audit trail.
 struct ObservedPlace : AuditPlace, SpanPlace {
   Variables Settings() const;
 };
-class ObservedService : private ObservedPlace, public Service {
+class ObservedService : private ObservedPlace, public RedisService {
  public:
-  ObservedService() : Service({}, ObservedPlace::Settings()) {}
+  ObservedService() : RedisService({}, ObservedPlace::Settings()) {}
 };
 
 // Clients come by mutual TLS, a policy says what they may do, and the audit trail tells of it.
@@ -140,7 +172,7 @@ struct SecuredPlace : TlsIdentity, AuditPlace {
 
   support::TlsFiles client = authority.Issue({.common_name = "bench"});
 };
-class SecuredService : private SecuredPlace, public Service {
+class SecuredService : private SecuredPlace, public RedisService {
  public:
   SecuredService();
 };

@@ -40,9 +40,9 @@ const std::vector<Thing>& Things() {
 }
 
 // Its records stay, however long it takes.
-class KeepingService : public Service {
+class KeepingService : public RedisService {
  public:
-  KeepingService() : Service({}, {{"LOCKKEEPERD_STORE_RECORD_RETENTION", "1h"}}) {}
+  KeepingService() : RedisService({}, {{"LOCKKEEPERD_STORE_RECORD_RETENTION", "1h"}}) {}
 };
 
 struct Load {
@@ -78,7 +78,7 @@ Figures MediansOf(int rounds, const std::function<Figures()>& measure) {
   return medians;
 }
 
-Figures MeasureThing(const Thing& thing, double count, const Service& service) {
+Figures MeasureThing(const Thing& thing, double count, const RedisService& service) {
   std::vector<std::string> command = WatchedLoad("sizes", service.daemon(), service.redis());
   command.insert(command.end(), {"--thing", thing.name, "--count",
                                  std::to_string(static_cast<int64_t>(std::ceil(count)))});
@@ -121,7 +121,7 @@ void MeasureSizes(const SizesOptions& options) {
          "of Redis |\n|---|---|---|---|\n"
       << std::flush;
   for (const Load& load : Loads()) {
-    const Service service;
+    const RedisService service;
     const Figures medians = MediansOf(
         options.rounds, [&] { return load.measure(service, load.depth, options.seconds); });
     std::cout << "| " << load.what << " | " << Number(medians.at("rpc_per_s"), 0) << " | "

@@ -9,7 +9,7 @@ std::vector<Row> AllRows() {
   std::vector<Row> all;
   for (std::vector<Row> rows :
        {UnaryRows(), RedisRows(), SessionRows(), NodeRows(), PostgresRows(), DurableRows(),
-        DurableSessionRows(), TlsRows(), ReplicatedRows(), SecuredRows(), EtcdRows(), LineRows(),
+        DurableSessionRows(), TcpRows(), ReplicatedRows(), SecuredRows(), EtcdRows(), LineRows(),
         HeldRows(), InstructionRows()}) {
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }

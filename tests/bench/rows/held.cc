@@ -12,7 +12,7 @@ Row HeldRow(const std::string& name, const std::string& what, const std::string&
             const std::vector<std::string>& load) {
   return {
       .name = name, .what = what, .rate = "", .latency = latency, .measure = [=](Servers&, double) {
-        const Service service;
+        const RedisService service;
         std::vector<std::string> command = WatchedLoad("held", service.daemon(), service.redis());
         command.insert(command.end(), load.begin(), load.end());
         return RunProgram(command);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One session, at several depths; the same when Redis writes to disk before it answers, when it is
-// reached over TCP, in the clear and through TLS, and when it has a replica that confirms, or not.
+// reached over TCP, in the clear and through TLS, when it is a Cluster, and when it has a replica
+// that confirms, or not.
 #include "bench/row.h"
 #include "bench/rows/service_load.h"
 
@@ -25,6 +26,12 @@ Row TcpRow(const Depth& depth) {
   return CyclesRow("tcp_session", "acquire and release in a session, Redis over TCP", depth,
                    MeasureSession,
                    [](Servers& servers) -> const Service& { return servers.tcp(); });
+}
+
+Row ClusterRow(const Depth& depth) {
+  return CyclesRow("cluster_session", "the same on a Cluster of three primaries", depth,
+                   MeasureSession,
+                   [](Servers& servers) -> const Service& { return servers.cluster(); });
 }
 
 Row TlsRow(const Depth& depth) {
@@ -52,10 +59,11 @@ std::vector<Row> SessionRows() {
   return rows;
 }
 
-std::vector<Row> TlsRows() {
+std::vector<Row> TcpRows() {
   constexpr Depth kDeep{1, 512};
   constexpr Depth kSingle{1, 1};
-  return {TcpRow(kSingle), TlsRow(kSingle), TcpRow(kDeep), TlsRow(kDeep)};
+  return {TcpRow(kSingle), TlsRow(kSingle), ClusterRow(kSingle),
+          TcpRow(kDeep),   TlsRow(kDeep),   ClusterRow(kDeep)};
 }
 
 std::vector<Row> ReplicatedRows() {

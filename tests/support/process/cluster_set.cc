@@ -25,7 +25,7 @@ ClusterSet::ClusterSet(ClusterSetOptions options) : options_(std::move(options))
     servers_.push_back(
         std::make_unique<RedisServer>(RedisServerOptions{.in_cluster = true,
                                                          .listening = options_.listening,
-                                                         .durability = Durability::kDiskAlways,
+                                                         .durability = options_.durability,
                                                          .settings = settings}));
     ExpectOk(i, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     if (i >= options_.primaries) continue;

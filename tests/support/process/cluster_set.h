@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Redis Cluster of real processes. All have full durability.
+// A Redis Cluster of real processes.
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,7 @@ struct ClusterSetOptions {
   std::chrono::milliseconds node_timeout{50'000};
   std::vector<std::string> settings;  // Further lines of the servers' configuration.
   Listening listening = Listening::kUnixSocketAndTcp;
+  Durability durability = Durability::kDiskAlways;
 };
 
 // Errors: throws std::runtime_error, which fails the test. Thread-safety: as RedisServer.
@@ -35,7 +36,7 @@ class ClusterSet {
 
   // The primaries of the beginning, each with an equal range of slots, then their replicas, by
   // turns.
-  RedisServer& server(size_t i) { return *servers_[i]; }
+  RedisServer& server(size_t i) const { return *servers_[i]; }
   size_t servers() const { return servers_.size(); }
 
   // Who serves the slot, as server `asked` says.
