@@ -51,8 +51,9 @@ absl::StatusOr<Client> Client::Create(ClientOptions options) {
   if (!security.ok()) return security.status();
   const auto token = client::TokenFile::Open(options.token_file);
   if (!token.ok()) return token.status();
-  auto channels = client::Channels::Open(options.addresses, client::Channels::Sessions::kUsed,
-                                         *security, *token);
+  auto channels = client::Channels::Open(
+      options.addresses, client::Channels::Sessions::kUsed, *security, *token,
+      options.spread_calls ? client::Spread::kAllDaemons : client::Spread::kOneDaemon);
   return Client(std::make_shared<client::ClientCore>(std::move(options), std::move(channels)));
 }
 

@@ -60,6 +60,11 @@ TEST(ChannelsTest, CallsAreRepeatedByUsOnlyAndChannelsShareNoConnection) {
                   {GRPC_ARG_ENABLE_RETRIES, 0}, {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}}));
 }
 
+// Daemons that are replaced one after the other have new addresses within seconds.
+TEST(ChannelsTest, NameIsAskedForAgainWithinASecond) {
+  EXPECT_EQ(Settings()[GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS], 1'000);
+}
+
 TEST(ChannelsTest, FailureMovesOnOnceHoweverManyCallsSawIt) {
   const auto channels = Channels::Open({"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"});
 

@@ -44,6 +44,12 @@ struct ClientOptions {
   // addresses.
   std::vector<std::string> addresses = {"127.0.0.1:7600"};
 
+  // Spreads calls and sessions over all daemons that the address in use resolves to (gRPC's
+  // round_robin), instead of staying with one until it is gone. For a name with several daemons
+  // behind it, such as a headless Service of Kubernetes. Each daemon then has up to three
+  // connections of this client.
+  bool spread_calls = false;
+
   // If any of them is given, all hosts are reached over TLS, whether `tls://` is written or not.
   TlsOptions tls{};
 

@@ -29,7 +29,7 @@ bool IsLoopback(std::string_view host) {
 
 }  // namespace
 
-grpc::ChannelArguments ChannelSettings() {
+grpc::ChannelArguments ChannelSettings(Spread spread) {
   grpc::ChannelArguments arguments;
   // A session, or an acquire that waits, is a stream without data: without pings a proxy, or a
   // daemon that has gone, would not be noticed. The daemon allows a ping every 5 s, also without
@@ -46,6 +46,10 @@ grpc::ChannelArguments ChannelSettings() {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2'000);
+  // A name is asked for again when a connection ends. gRPC would wait for 30 s after the last time;
+  // daemons that are replaced one after the other have other addresses by then.
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1'000);
+  if (spread == Spread::kAllDaemons) arguments.SetLoadBalancingPolicyName("round_robin");
   // A lock daemon is a neighbour, never behind the proxy that the environment names for the web.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return arguments;
@@ -88,8 +92,8 @@ absl::Status CheckTokenMayBeShown(const std::string& token_file,
 }
 
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
-                                          const ChannelSecurity& security) {
-  grpc::ChannelArguments settings = ChannelSettings();
+                                          const ChannelSecurity& security, Spread spread) {
+  grpc::ChannelArguments settings = ChannelSettings(spread);
   security.SetArguments(settings);
   return grpc::CreateCustomChannel(ChannelSecurity::TargetOf(address),
                                    security.CredentialsFor(address), settings);
@@ -99,19 +103,20 @@ Channels::Channels(std::vector<Endpoint> daemons) : daemons_(std::move(daemons))
 
 std::unique_ptr<Channels> Channels::Open(const std::vector<std::string>& addresses,
                                          Sessions sessions, const ChannelSecurity& security,
-                                         const std::shared_ptr<TokenFile>& token) {
+                                         const std::shared_ptr<TokenFile>& token, Spread spread) {
   std::vector<Endpoint> daemons;
   for (const std::string& address : addresses) {
-    auto others = NewChannel(address, security);
-    daemons.push_back({.address = address,
-                       .acquires = v1::LockService::NewStub(NewChannel(address, security)),
-                       .others = v1::LockService::NewStub(others),
-                       .others_channel = others,
-                       .sessions = sessions == Sessions::kUsed
-                                       ? v1::LockService::NewStub(NewChannel(address, security))
-                                       : nullptr,
-                       .observers = admin::v1::AdminService::NewStub(NewChannel(address, security)),
-                       .token = token});
+    auto others = NewChannel(address, security, spread);
+    daemons.push_back(
+        {.address = address,
+         .acquires = v1::LockService::NewStub(NewChannel(address, security, spread)),
+         .others = v1::LockService::NewStub(others),
+         .others_channel = others,
+         .sessions = sessions == Sessions::kUsed
+                         ? v1::LockService::NewStub(NewChannel(address, security, spread))
+                         : nullptr,
+         .observers = admin::v1::AdminService::NewStub(NewChannel(address, security)),
+         .token = token});
   }
   return std::make_unique<Channels>(std::move(daemons));
 }

@@ -39,13 +39,17 @@ bool IsOnThisMachine(std::string_view address);
 absl::Status CheckTokenMayBeShown(const std::string& token_file,
                                   const std::vector<std::string>& addresses, const TlsOptions& tls);
 
+// Which of the daemons behind one name a channel uses: one until it is gone, or all in turn.
+enum class Spread { kOneDaemon, kAllDaemons };
+
 // The gRPC settings that the service needs: pings, quick reconnects, no retries by gRPC, a separate
 // connection for each channel.
-grpc::ChannelArguments ChannelSettings();
+grpc::ChannelArguments ChannelSettings(Spread spread = Spread::kOneDaemon);
 
 // A channel with these settings.
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
-                                          const ChannelSecurity& security);
+                                          const ChannelSecurity& security,
+                                          Spread spread = Spread::kOneDaemon);
 
 // Thread-safety: thread-safe.
 class Channels {
@@ -67,11 +71,12 @@ class Channels {
 
   // Requires: not empty.
   explicit Channels(std::vector<Endpoint> daemons);
-  // `token`: shown with each call. May be null.
+  // `token`: shown with each call. May be null. Observers are not spread: one watch is one stream.
   static std::unique_ptr<Channels> Open(const std::vector<std::string>& addresses,
                                         Sessions sessions = Sessions::kUsed,
                                         const ChannelSecurity& security = {},
-                                        const std::shared_ptr<TokenFile>& token = nullptr);
+                                        const std::shared_ptr<TokenFile>& token = nullptr,
+                                        Spread spread = Spread::kOneDaemon);
 
   size_t size() const { return daemons_.size(); }
 

@@ -16,6 +16,8 @@ const SETTINGS = {
   // A daemon that restarts must be found again well within a lease.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
+  // Daemons that are replaced one after the other have other addresses within seconds.
+  'grpc.dns_min_time_between_resolutions_ms': 1_000,
   // A lock daemon is a neighbour, never behind the proxy that the environment names for the web.
   'grpc.enable_http_proxy': 0,
 };

@@ -39,6 +39,8 @@ _SETTINGS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.min_reconnect_backoff_ms", 2_000),
+    # Daemons that are replaced one after the other have other addresses within seconds.
+    ("grpc.dns_min_time_between_resolutions_ms", 1_000),
     # A daemon is never behind the proxy that the environment names for the web.
     ("grpc.enable_http_proxy", 0),
 ]
