@@ -37,6 +37,9 @@ struct ServerConfig {
   int connections_max = core::limits::kConnectionsDefault;
   // MiB that gRPC may take for the calls of all clients together, 64 to 1,048,576.
   int request_memory_max = 1'024;
+  // Age from which a connection to gRPC gets no new calls, so that its client connects again: 1 s
+  // to 24 h. 0: never.
+  Millis max_connection_age{0};
   // Whether clients may ask for the protos by reflection. Auto: unless there is a policy.
   Reflection reflection = Reflection::kAuto;
 };

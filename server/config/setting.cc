@@ -110,8 +110,10 @@ text::Problem Parse(const Setting& setting, const std::string& text, double& out
 text::Problem Parse(const Setting& setting, const std::string& text, Millis& out) {
   Millis duration{0};
   if (text::Problem problem = text::ParseDuration(text, duration)) return problem;
-  if (duration < Millis(setting.low) || duration > Millis(setting.high)) {
-    return "must be from " + text::FormatDuration(Millis(setting.low)) + " to " +
+  const bool in_range = duration >= Millis(setting.low) && duration <= Millis(setting.high);
+  if (!in_range && !(setting.zero_too && duration == Millis(0))) {
+    return "must be " + std::string(setting.zero_too ? "0s, or " : "") + "from " +
+           text::FormatDuration(Millis(setting.low)) + " to " +
            text::FormatDuration(Millis(setting.high)) + ", is " + text;
   }
   out = duration;
@@ -168,7 +170,7 @@ std::string Describe(const Setting& setting, const double*) {
 }
 std::string Describe(const Setting& setting, const Millis*) {
   return "duration, " + text::FormatDuration(Millis(setting.low)) + " to " +
-         text::FormatDuration(Millis(setting.high));
+         text::FormatDuration(Millis(setting.high)) + (setting.zero_too ? ", or 0s" : "");
 }
 template <Enumeration T>
 std::string Describe(const Setting&, const T*) {

@@ -43,8 +43,9 @@ constexpr auto At() {
 struct Setting {
   std::string_view key;  // "store.connect_timeout"
   Field field;
-  int64_t low = 0;   // Range of a number, both ends included;
-  int64_t high = 0;  // of a duration in milliseconds.
+  int64_t low = 0;        // Range of a number, both ends included;
+  int64_t high = 0;       // of a duration in milliseconds.
+  bool zero_too = false;  // Of a duration: 0 is accepted besides the range.
   text::Problem (*check)(std::string_view text) = nullptr;  // Of a text, or of each text of a list.
   bool may_be_empty = false;                                // Of a list.
   bool reloadable = false;     // Takes effect while the daemon runs; see config_changes.h.

@@ -139,6 +139,14 @@ constexpr Setting kSettings[] = {
      .high = 1'048'576,
      .meaning = "MiB that gRPC may take for the calls of all clients together. Near it gRPC reads "
                 "less from clients that send much; at it calls are ended."},
+    {.key = "server.max_connection_age",
+     .field = At<&Config::server, &ServerConfig::max_connection_age>(),
+     .low = kSecond,
+     .high = 24 * kHour,
+     .zero_too = true,
+     .meaning = "Age, give or take a tenth, at which a connection to gRPC gets no new calls, and "
+                "its client connects again, perhaps to another daemon; a session is asked to move. "
+                "What is under way ends in peace. 0s: never."},
     {.key = "server.reflection",
      .field = At<&Config::server, &ServerConfig::reflection>(),
      .meaning = "Whether clients may ask for the protos by gRPC's reflection, without credentials. "

@@ -489,7 +489,8 @@ absl::Status Daemon::Parts::StartRpc() {
        .audit = trail.get(),
        .tracer = tracer(),
        .reflection = daemon::HasReflection(config),
-       .drain_timeout = config.drain.timeout},
+       .drain_timeout = config.drain.timeout,
+       .max_connection_age = config.server.max_connection_age},
       {.connections_max = static_cast<size_t>(config.server.connections_max),
        .request_memory_max = static_cast<size_t>(config.server.request_memory_max) << 20,
        .identity = identity});

@@ -132,6 +132,11 @@ absl::Status Server::Impl::Serve(const ServerOptions& options) {
     builder.SetOption(std::make_unique<WithoutReflection>());
   }
   ApplyServerSettings(builder);
+  if (deps.max_connection_age > core::Millis(0)) {
+    // Without a grace: it would cut acquires that wait, and sessions, which are asked to move.
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                               static_cast<int>(deps.max_connection_age.count()));
+  }
   if (options.request_memory_max > 0) {
     builder.SetResourceQuota(grpc::ResourceQuota("requests").Resize(options.request_memory_max));
   }

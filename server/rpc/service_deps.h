@@ -92,6 +92,8 @@ struct ServiceDeps {
   tracing::Tracer* tracer = nullptr;   // Null: nothing is traced. Thread-safe.
   bool reflection = true;              // Whether clients may ask for the protos.
   core::Millis drain_timeout{20'000};  // What clients are told when the daemon stops.
+  // Age from which a connection gets no new calls, and sessions are asked to move. 0: none.
+  core::Millis max_connection_age{0};
 };
 
 }  // namespace lockkeeper::rpc

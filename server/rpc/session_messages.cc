@@ -3,6 +3,7 @@
 // Handles the messages of a session's client on the thread that reads, and their answers on the
 // loop.
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -13,6 +14,7 @@
 #include "core/errors.h"
 #include "core/limits.h"
 #include "core/validation.h"
+#include "os/random_bits.h"
 #include "rpc/answer.h"
 #include "rpc/call_span.h"
 #include "rpc/session_log.h"
@@ -54,6 +56,13 @@ void Run(core::Session& session, NumberedOperation numbered) {
         if constexpr (kIsOfSession<Request>) session.Run(id, std::move(request));
       },
       numbered.operation.request);
+}
+
+// gRPC closes a connection to new calls at 0.9 to 1.1 of the age. A session moves after that, so
+// that its client finds another connection; and not all sessions move at once.
+core::Micros MovesAfter(core::Millis age) {
+  const core::Micros tenth = core::Micros(age) / 10;
+  return 11 * tenth + core::Micros(os::RandomBits() % static_cast<uint64_t>(tenth.count()));
 }
 
 }  // namespace
@@ -106,8 +115,19 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
     progress_.outbox().SetOpened(std::move(opened));
   }
   if (!registry_.Add(*this)) return core::Draining();
+  if (edge_.deps.max_connection_age > core::Millis(0)) Post([this] { AskToMoveLater(); });
   Advance();
   return absl::OkStatus();
+}
+
+void SessionReactor::AskToMoveLater() {
+  move_timer_ = edge_.deps.loop.After(MovesAfter(edge_.deps.max_connection_age), [this] {
+    {
+      const std::lock_guard lock(mutex_);
+      progress_.AskToMove();
+    }
+    AdvanceAtEndOfTurn();
+  });
 }
 
 // Reserves places for the answers of the batch's first operations. Operations for which no place is

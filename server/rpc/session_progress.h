@@ -75,6 +75,8 @@ class SessionProgress {
   void Closed(int32_t released);
 
   void Drain(v1::SessionDraining message);
+  // Asks the client to go on in a new session. It ends this one itself.
+  void AskToMove() { outbox_.SetDraining({}); }
 
   // False if it is already ending.
   bool End(SessionEnding ending);

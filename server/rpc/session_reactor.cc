@@ -130,6 +130,7 @@ void SessionReactor::End(SessionEnding ending) {
         edge_.fair_share.Run(context_.caller().principal(), [this] {
           session_->Break();
           broken_ = true;
+          move_timer_.reset();
           holds_.clear();
           AdvanceAtEndOfTurn();
         });

@@ -108,6 +108,7 @@ class SessionReactor final
   void Beat();
   void ReleaseAll();
   void OnReleased(int32_t released);
+  void AskToMoveLater();
   void AdvanceAtEndOfTurn();
   void OnEndOfTurn();
   void CountLeases(size_t leases);  // With the mutex held.
@@ -145,6 +146,7 @@ class SessionReactor final
   bool advancing_ = false;  // At the end of this turn.
   bool broken_ = false;     // Nothing more comes from core.
   bool counts_offers_ = false;
+  std::unique_ptr<core::Timer> move_timer_;
   // Of acquires, by their keepers: a client may use a number again that an acquire still has.
   std::unordered_map<core::Keeper, Holds, core::HashOfHexId> holds_;
 

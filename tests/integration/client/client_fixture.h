@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <stop_token>
@@ -27,24 +28,31 @@ class ClientAndDaemons : public testing::Test {
  protected:
   using Sessions = client::Channels::Sessions;
 
-  std::unique_ptr<support::DaemonProcess> StartDaemon(
-      const std::string& listen = "127.0.0.1:0") const {
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+
+  std::unique_ptr<support::DaemonProcess> StartDaemon(const std::string& listen = "127.0.0.1:0",
+                                                      const Environment& environment = {}) const {
     auto daemon = std::make_unique<support::DaemonProcess>(
         support::DaemonProcessOptions{.program = LOCKKEEPERD_PROGRAM,
                                       .arguments = {"--redis", redis_.unix_url(), "--listen",
-                                                    listen, "--http-listen", "127.0.0.1:0"}});
+                                                    listen, "--http-listen", "127.0.0.1:0"},
+                                      .environment = environment});
     daemon->WaitUntilReady();
     return daemon;
   }
 
-  static Client ClientOf(const std::vector<std::string>& addresses,
-                         Sessions sessions = Sessions::kUsed) {
+  // The addresses may be any target of gRPC.
+  static Client ClientOf(
+      const std::vector<std::string>& addresses, Sessions sessions = Sessions::kUsed,
+      client::Spread spread = client::Spread::kOneDaemon,
+      const std::function<void(const absl::Status& why)>& on_unserved = nullptr) {
     return Client(std::make_shared<client::ClientCore>(
         ClientOptions{.addresses = addresses,
                       .owner = "the tests",
                       .call_timeout = std::chrono::seconds(30),
-                      .release_timeout = std::chrono::seconds(20)},
-        client::Channels::Open(addresses, sessions)));
+                      .release_timeout = std::chrono::seconds(20),
+                      .on_unserved = on_unserved},
+        client::Channels::Open(addresses, sessions, {}, nullptr, spread)));
   }
 
   static std::future<AcquireResult> AcquireWaiting(Client& client, std::stop_token cancel = {}) {

@@ -348,13 +348,30 @@ TEST_F(SessionTransportTest, DrainingSessionIsClosedOnceItsOperationsAreAnswered
   EXPECT_FALSE(stream.writes_closed);
   AnswerLast(stream);
   EXPECT_TRUE(stream.writes_closed);
-  Extend("later");
-  EXPECT_EQ(unary_.run.size(), 1u);
-  End(stream, absl::OkStatus());
-
   EXPECT_TRUE(StatusOf("under way").ok());
-  Opened();
-  EXPECT_EQ(streams_.size(), 2u);
+}
+
+// A daemon that asks to move may be the only one, and goes on serving.
+TEST_F(SessionTransportTest, AfterDrainingTheNextOperationOpensANewSession) {
+  ScriptedStream& before = Opened();
+  Acquire("waits");
+  before.FinishWrite();
+  v1::SessionResponse draining;
+  draining.mutable_draining();
+  before.Say(std::move(draining));
+
+  Extend("next");
+
+  ASSERT_EQ(streams_.size(), 2U);
+  ScriptedStream& after = *streams_.back();
+  after.FinishWrite();
+  after.SayOpened(1'000);
+  EXPECT_EQ(NamesOf(after), std::vector<std::string>{"next"});
+  EXPECT_FALSE(before.writes_closed) << "an acquire waits there";
+  AnswerLast(before);
+  EXPECT_TRUE(IsAnswered("waits"));
+  EXPECT_TRUE(before.writes_closed);
+  EXPECT_TRUE(unary_.run.empty());
 }
 
 TEST_F(SessionTransportTest, CloseEndsAnIdleSessionInGoodOrder) {

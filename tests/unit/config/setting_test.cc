@@ -100,26 +100,32 @@ TEST(ValueTest, NumberIsTakenOrRefused) {
 }
 
 TEST(ValueTest, DurationIsTakenOrRefused) {
-  const Case cases[] = {{"store.request_timeout", "10ms"},
-                        {"store.request_timeout", "1m"},
-                        {"store.request_timeout", "9ms", "must be from 10ms to 1m, is 9ms"},
-                        {"store.request_timeout", "61s", "must be from 10ms to 1m, is 61s"},
-                        {"store.request_timeout", "1000", "is a bare number"},
-                        {"store.first_use_wait", "0s"},
-                        {"store.first_use_wait", "1m"},
-                        {"store.first_use_wait", "61s", "must be from 0s to 1m, is 61s"},
-                        {"drain.timeout", "0s"},
-                        {"drain.timeout", "601s", "must be from 0s to 10m, is 601s"},
-                        {"lease.max_ttl", "24h"},
-                        {"lease.max_ttl", "999ms", "must be from 1s to 24h, is 999ms"},
-                        {"lease.max_ttl", "25h", "must be from 1s to 24h, is 25h"},
-                        {"lease.default_ttl", "100ms"},
-                        {"lease.default_ttl", "99ms", "must be from 100ms to 24h, is 99ms"},
-                        {"waiters.max_wait", "0s"},
-                        {"waiters.max_wait", "25h", "must be from 0s to 24h, is 25h"},
-                        {"store.record_retention", "1s"},
-                        {"store.record_retention", "24h"},
-                        {"store.record_retention", "0s", "must be from 1s to 24h, is 0s"}};
+  const Case cases[] = {
+      {"store.request_timeout", "10ms"},
+      {"store.request_timeout", "1m"},
+      {"store.request_timeout", "9ms", "must be from 10ms to 1m, is 9ms"},
+      {"store.request_timeout", "61s", "must be from 10ms to 1m, is 61s"},
+      {"store.request_timeout", "1000", "is a bare number"},
+      {"store.first_use_wait", "0s"},
+      {"store.first_use_wait", "1m"},
+      {"store.first_use_wait", "61s", "must be from 0s to 1m, is 61s"},
+      {"server.max_connection_age", "0s"},
+      {"server.max_connection_age", "1s"},
+      {"server.max_connection_age", "24h"},
+      {"server.max_connection_age", "999ms", "must be 0s, or from 1s to 24h, is 999ms"},
+      {"server.max_connection_age", "25h", "must be 0s, or from 1s to 24h, is 25h"},
+      {"drain.timeout", "0s"},
+      {"drain.timeout", "601s", "must be from 0s to 10m, is 601s"},
+      {"lease.max_ttl", "24h"},
+      {"lease.max_ttl", "999ms", "must be from 1s to 24h, is 999ms"},
+      {"lease.max_ttl", "25h", "must be from 1s to 24h, is 25h"},
+      {"lease.default_ttl", "100ms"},
+      {"lease.default_ttl", "99ms", "must be from 100ms to 24h, is 99ms"},
+      {"waiters.max_wait", "0s"},
+      {"waiters.max_wait", "25h", "must be from 0s to 24h, is 25h"},
+      {"store.record_retention", "1s"},
+      {"store.record_retention", "24h"},
+      {"store.record_retention", "0s", "must be from 1s to 24h, is 0s"}};
   for (const Case& expected : cases) ExpectTakenOrRefused(expected);
 }
 

@@ -93,6 +93,16 @@ TEST_F(SessionProgressTest, DrainingEndsASessionThatHasNothingToTakeElsewhere) {
   EXPECT_EQ(core::ReasonOf(*last.end), core::ErrorReason::kServerDraining);
 }
 
+// An operation may be on its way to it, and nobody stops.
+TEST_F(SessionProgressTest, SessionThatIsAskedToMoveIsEndedByItsClient) {
+  progress_.AskToMove();
+
+  EXPECT_TRUE(IsNothing(SendAll()));
+  EXPECT_EQ(sent_, std::vector{v1::SessionResponse::kDraining});
+  progress_.HalfClose();
+  EXPECT_EQ(SendAll().end, absl::OkStatus());
+}
+
 TEST_F(SessionProgressTest, OfHeartbeatsThatComeTooFastTheNewestIsNext) {
   EXPECT_TRUE(progress_.StartBeat(1));
   EXPECT_FALSE(progress_.StartBeat(2));

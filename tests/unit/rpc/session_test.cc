@@ -3,6 +3,7 @@
 // A session over a real stream: its messages and their order, clients that do not read, streams
 // that break, the end. What it does with leases is in core/session_test.cc.
 #include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
 #include <future>
@@ -626,6 +627,26 @@ TEST_F(SessionTest, DrainingLeavesASessionWithLeasesTimeToMove) {
   session_.Send({ReleaseOperation(2, "a", kLeaseId)});
   EXPECT_TRUE(session_.ReadResult()->release().released());
   EXPECT_EQ(EndReason(), "SERVER_DRAINING") << "now it has none";
+}
+
+TEST_F(SessionTest, SessionOfAnOldConnectionIsAskedToMoveAndIsServedOn) {
+  support::TemporaryDirectory directory;
+  ServiceDeps deps = server_.Deps();
+  deps.max_connection_age = seconds(1);
+  const auto aged = Server::Start({{.path = directory.Path("s")}}, deps);
+  ASSERT_TRUE(aged.ok()) << aged.status();
+  SessionCaller session(grpc::CreateChannel((*aged)->addresses().front().ToString(),
+                                            grpc::InsecureChannelCredentials()));
+  session.Open();
+
+  const auto message = session.Read();
+
+  ASSERT_TRUE(message && message->has_draining());
+  EXPECT_FALSE(message->draining().has_remaining()) << "nobody cuts it";
+  session.Send({AcquireOperation(1, "a", kLeaseId)});
+  EXPECT_TRUE(session.ReadResult()->acquire().has_lease());
+  session.Close();
+  EXPECT_TRUE(session.Read()->has_closed());
 }
 
 TEST_F(SessionTest, SessionsOfAStoppingServerEnd) {

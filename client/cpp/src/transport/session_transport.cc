@@ -100,7 +100,17 @@ void SessionTransport::OnOpened(SessionLink& link) {
   policy_.Opened(ports_.clock.Now());
 }
 
-void SessionTransport::OnDraining(SessionLink& /*link*/) { settings_.on_draining(); }
+void SessionTransport::OnDraining(SessionLink& link) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (link_.get() == &link) {
+      link_ = nullptr;
+      open_ = false;
+    }
+  }
+  link.RetireWhenAnswered();
+  settings_.on_draining();
+}
 
 void SessionTransport::OnLeaseEnded(SessionLink& /*link*/, const std::string& name,
                                     const std::string& lease_id) {

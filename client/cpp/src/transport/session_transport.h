@@ -37,8 +37,10 @@ class SessionTransport final : public Transport, private SessionLinkOwner {
   using LeaseEnded = std::function<void(const std::string& name, const std::string& lease_id)>;
 
   struct Settings {
-    std::string owner;                  // Names the client for people.
-    std::function<void()> on_draining;  // The daemon drains: use another one.
+    std::string owner;  // Names the client for people.
+    // The daemon drains, or asks to move: use another one, if there is. The next operation opens a
+    // new session in any case.
+    std::function<void()> on_draining;
     // The daemon says, without being asked, that a lease has ended.
     LeaseEnded on_lease_ended = [](const auto&, const auto&) {};
     // Changes when a new token must be shown. A session keeps the one that it was opened with, so

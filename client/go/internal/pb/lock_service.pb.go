@@ -1226,7 +1226,7 @@ type SessionResponse_Offer struct {
 }
 
 type SessionResponse_Draining struct {
-	// Says that the daemon is stopping.
+	// Asks the client to go on in another session.
 	Draining *SessionDraining `protobuf:"bytes,7,opt,name=draining,proto3,oneof"`
 }
 
@@ -2426,13 +2426,15 @@ func (x *SessionOffer) GetLease() *Lease {
 	return nil
 }
 
-// Says that the daemon is stopping: open a session elsewhere and adopt the leases there.
+// Asks the client to go on in another session, at another daemon if there is one, and to adopt the
+// leases there: this daemon is stopping, or the connection has reached its largest age.
 type SessionDraining struct {
 	state         protoimpl.MessageState
 	sizeCache     protoimpl.SizeCache
 	unknownFields protoimpl.UnknownFields
 
-	// Time until the daemon cuts the stream.
+	// Time until the daemon cuts the stream, because it is stopping. Not set: it goes on, and cuts
+	// nothing.
 	Remaining *durationpb.Duration `protobuf:"bytes,1,opt,name=remaining,proto3" json:"remaining,omitempty"`
 }
 

@@ -193,7 +193,8 @@ export class Daemon implements SessionEvents {
 
   onDraining(link: SessionLink): void {
     this.#settings.events.onDraining(this);
-    this.#settings.events.onSessionOver(this, link);
+    // The next operation opens a new session, here if there is no other daemon.
+    if (this.#link === link) this.#outdate();
   }
 
   onHeartbeatResult(link: SessionLink, result: NonNullable<SessionResponse['heartbeatResult']>): void {
