@@ -146,6 +146,7 @@ func checkConfig(t *testing.T, config *corev1.ConfigMap) {
 	}
 	files := strings.NewReplacer(
 		"/run/secrets/lockkeeper/redis/password", filepath.Join(place, "password"),
+		"/run/secrets/lockkeeper/password", filepath.Join(place, "password"),
 		"/run/secrets/lockkeeper/redis-ca/ca.crt", certificate,
 		"/run/secrets/lockkeeper/sentinel/password", filepath.Join(place, "password"),
 		"/run/secrets/lockkeeper/tls/tls.crt", certificate,
@@ -157,7 +158,7 @@ func checkConfig(t *testing.T, config *corev1.ConfigMap) {
 }
 
 // Every volume that a container mounts is there, and every volume is mounted.
-func checkVolumes(t *testing.T, pod corev1.PodSpec) {
+func checkVolumes(t testing.TB, pod corev1.PodSpec) {
 	t.Helper()
 	volumes := map[string]bool{}
 	for _, volume := range pod.Volumes {
@@ -181,7 +182,7 @@ func checkVolumes(t *testing.T, pod corev1.PodSpec) {
 	}
 }
 
-func checkDeployment(t *testing.T, deployment *appsv1.Deployment) {
+func checkDeployment(t testing.TB, deployment *appsv1.Deployment) {
 	t.Helper()
 	pod := deployment.Spec.Template.Spec
 	checkVolumes(t, pod)
@@ -192,7 +193,7 @@ func checkDeployment(t *testing.T, deployment *appsv1.Deployment) {
 	checkSelector(t, deployment)
 }
 
-func checkSelector(t *testing.T, deployment *appsv1.Deployment) {
+func checkSelector(t testing.TB, deployment *appsv1.Deployment) {
 	t.Helper()
 	for name, value := range deployment.Spec.Selector.MatchLabels {
 		if deployment.Spec.Template.Labels[name] != value {
@@ -218,6 +219,7 @@ func TestRenderedChartIsWhatKubernetesAndTheDaemonTake(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			var made central
 			for name, text := range rendered {
 				if strings.HasSuffix(name, ".txt") {
 					continue
@@ -233,13 +235,13 @@ func TestRenderedChartIsWhatKubernetesAndTheDaemonTake(t *testing.T) {
 						continue
 					}
 					kinds[kind.Kind] = true
-					switch object := object.(type) {
-					case *corev1.ConfigMap:
-						checkConfig(t, object)
-					case *appsv1.Deployment:
-						checkDeployment(t, object)
-					}
+					made.add(object)
 				}
+			}
+			checkCentral(t, made)
+			checkConfig(t, made.config)
+			if made.budget == nil && file != filepath.Join(chartFolder, "ci", "placement.yaml") {
+				t.Error("no PodDisruptionBudget")
 			}
 		})
 	}

@@ -110,6 +110,7 @@ unix:/run/lockkeeper/lockkeeper.sock
 {{- /* HTTP, for probes and metrics, is without TLS. */}}
 {{- $_ := set $server "http_listen" "0.0.0.0:7601" }}
 {{- $_ := set $server "allow_insecure" true }}
+{{- $_ := set $server "max_connection_age" (printf "%ds" (int .Values.connectionAgeSeconds)) }}
 {{- if .Values.tls.enabled }}
 {{- $scheme := ternary "mtls" "tls" .Values.tls.mutual }}
 {{- $_ := set $server "listen" (list (printf "%s://0.0.0.0:7600" $scheme) (include "lockkeeper.socket" .)) }}
