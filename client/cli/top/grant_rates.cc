@@ -30,28 +30,26 @@ GrantRates::~GrantRates() {
 void GrantRates::Run() {
   pollfd stopped{stop_.descriptor(), POLLIN, 0};
   do {
-    Watch();
+    const absl::Status status = Watch();
     const std::lock_guard lock(mutex_);
     spans_.clear();
+    problem_ = std::string(status.message());
   } while (poll(&stopped, 1, kPauseMs) <= 0);
 }
 
-// A failure is no news: the table says by itself that the service is away.
-void GrantRates::Watch() {
+absl::Status GrantRates::Watch() {
   const auto stub = admin::v1::AdminService::NewStub(connection_.channel());
   admin::v1::WatchLocksRequest request;
   request.set_prefix(prefix_);
-  connection_
-      .CallWithoutEnd([&](grpc::ClientContext& context) {
-        const auto reader = stub->WatchLocks(&context, request);
-        admin::v1::WatchLocksResponse response;
-        while (reader->Read(&response)) {
-          const std::lock_guard lock(mutex_);
-          for (const admin::v1::LockEvent& event : response.events()) Count(event);
-        }
-        return reader->Finish();
-      })
-      .IgnoreError();
+  return connection_.CallWithoutEnd([&](grpc::ClientContext& context) {
+    const auto reader = stub->WatchLocks(&context, request);
+    admin::v1::WatchLocksResponse response;
+    while (reader->Read(&response)) {
+      const std::lock_guard lock(mutex_);
+      for (const admin::v1::LockEvent& event : response.events()) Count(event);
+    }
+    return reader->Finish();
+  });
 }
 
 void GrantRates::Count(const admin::v1::LockEvent& event) {
@@ -60,6 +58,7 @@ void GrantRates::Count(const admin::v1::LockEvent& event) {
     case admin::v1::LOCK_EVENT_KIND_GAP:  // Some may be missing.
       spans_.clear();
       spans_.push_back({os::BootTime(), {}});
+      problem_.clear();
       return;
     case admin::v1::LOCK_EVENT_KIND_GRANTED:
       if (!spans_.empty()) ++spans_.back().grants[event.name()];
@@ -83,6 +82,11 @@ std::optional<GrantRates::Rates> GrantRates::Take() {
   }
   spans_.push_back({now, {}});
   return rates;
+}
+
+std::string GrantRates::Problem() {
+  const std::lock_guard lock(mutex_);
+  return problem_;
 }
 
 }  // namespace lockkeeper::cli

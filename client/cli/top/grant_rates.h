@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "cli/admin_connection.h"
 #include "cli/signals/wake_up.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
@@ -35,6 +36,9 @@ class GrantRates {
   // Nothing if they are not known: it has just begun, or cannot watch.
   std::optional<Rates> Take();
 
+  // Why it cannot watch, for people. Empty: it does, or has just begun.
+  std::string Problem();
+
  private:
   // A part of the last seconds.
   struct Span {
@@ -43,7 +47,7 @@ class GrantRates {
   };
 
   void Run();
-  void Watch();
+  absl::Status Watch();
   void Count(const admin::v1::LockEvent& event);
 
   AdminConnection connection_;
@@ -51,6 +55,7 @@ class GrantRates {
   const WakeUp stop_;
   std::mutex mutex_;
   std::deque<Span> spans_;  // Guarded by mutex_. The newest last; none while nothing is heard.
+  std::string problem_;     // Guarded by mutex_.
   std::thread thread_;
 };
 

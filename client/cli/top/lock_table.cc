@@ -265,7 +265,8 @@ std::string LockTable::StatusLine(size_t shown) const {
   return absl::StrCat(shown, shown == rows_.size() ? "" : absl::StrCat(" of ", rows_.size()),
                       rows_.size() == 1 ? " lock" : " locks",
                       filter_.empty() ? "" : ", filter `" + filter_ + "`",
-                      reservations_.empty() ? "" : "; " + reservations_);
+                      reservations_.empty() ? "" : "; " + reservations_,
+                      rate_problem_.empty() ? "" : "; no rates: " + rate_problem_);
 }
 
 std::string LockTable::Draw(const std::string& title, size_t width, size_t height) {

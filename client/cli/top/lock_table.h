@@ -49,6 +49,9 @@ class LockTable {
   // Why there are no newer rows. Empty: there are.
   void SetProblem(std::string problem) { problem_ = std::move(problem); }
 
+  // Why rows have no rates. Empty: they have, or will have soon.
+  void SetRateProblem(std::string problem) { rate_problem_ = std::move(problem); }
+
   // What was typed. An escape sequence has to be whole.
   Wish Type(std::string_view keys);
 
@@ -76,6 +79,7 @@ class LockTable {
   std::vector<TableRow> rows_;
   std::string reservations_;
   std::string problem_;
+  std::string rate_problem_;
 };
 
 }  // namespace lockkeeper::cli

@@ -149,6 +149,7 @@ class Live {
     const absl::StatusOr<Listing> listing = looker_.Take();
     if (listing.ok()) {
       table_.SetRows(RowsOf(*listing, rates_.Take()), ReservationsOf(*listing));
+      table_.SetRateProblem(rates_.Problem());
     } else {
       table_.SetProblem(std::string(listing.status().message()));
     }

@@ -2,9 +2,11 @@
 //
 // The commands of operators against real daemons: info, who, doctor, top, watch, drain.
 #include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
 #include <sys/types.h>
 
 #include <csignal>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <regex>
@@ -12,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/limits.h"
 #include "daemon_fixture.h"
+#include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
 #include "support/process/terminal_session.h"
 
 namespace lockkeeper {
@@ -268,6 +272,25 @@ TEST_F(CliTopTest, ShowsHowOftenALockIsGranted) {
       << "jobs/a was held before: " << terminal_->screen();
   terminal_->Type("q");
   ExpectEndWith(0);
+}
+
+TEST_F(CliTopTest, SaysWhyThereAreNoRates) {
+  const auto stub = admin::v1::AdminService::NewStub(
+      grpc::CreateChannel(daemon_->GrpcAddress(), grpc::InsecureChannelCredentials()));
+  std::deque<grpc::ClientContext> calls;
+  std::vector<std::unique_ptr<grpc::ClientReader<admin::v1::WatchLocksResponse>>> watches;
+  for (size_t i = 0; i < core::limits::kWatchesMax; ++i) {
+    watches.push_back(stub->WatchLocks(&calls.emplace_back(), admin::v1::WatchLocksRequest()));
+    admin::v1::WatchLocksResponse started;
+    ASSERT_TRUE(watches.back()->Read(&started));
+  }
+
+  Start();
+
+  EXPECT_TRUE(terminal_->WaitFor("1 lock; no rates: ")) << terminal_->screen();
+  terminal_->Type("q");
+  ExpectEndWith(0);
+  for (grpc::ClientContext& call : calls) call.TryCancel();
 }
 
 TEST_F(CliTopTest, GivesTheTerminalBackOnSignals) {

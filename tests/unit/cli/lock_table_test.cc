@@ -80,6 +80,13 @@ TEST_F(LockTableTest, SortsByEachColumnAndTheOtherWay) {
   EXPECT_EQ(names_after("h"), "bac");
 }
 
+TEST_F(LockTableTest, StatusSaysWhyThereAreNoRates) {
+  table_.SetRateProblem("you may not watch these locks");
+  EXPECT_THAT(table_.Draw("top", 200, 10), HasSubstr("; no rates: you may not watch these locks"));
+  table_.SetRateProblem("");
+  EXPECT_THAT(table_.Draw("top", 200, 10), Not(HasSubstr("no rates")));
+}
+
 TEST_F(LockTableTest, RateIsShownWhereItIsKnown) {
   EXPECT_THAT(table_.Print(),
               AllOf(HasSubstr(" RATE\n"), HasSubstr(" 13/s\n"), HasSubstr(" 0.2/s")));
