@@ -6,6 +6,8 @@
 #include <grpcpp/support/channel_arguments.h>
 #include <sys/resource.h>
 
+#include "bench/load/watchers.h"
+
 namespace lockkeeper::bench {
 namespace {
 
@@ -37,7 +39,15 @@ CLI::App& AddLoad(CLI::App& app, const std::string& name, const std::string& wha
   command.add_option("--outstanding", options->outstanding, "Calls at a time on each connection")
       ->check(CLI::Range(1, 8192));
   command.add_option("--seconds", options->seconds)->check(CLI::Range(0.01, 600.0));
-  command.callback([options, run] { run(*options); });
+  command.add_option("--watchers", options->watchers, "Watches of all locks beside it")
+      ->check(CLI::Range(0, 64));
+  command.add_option("--deaf-watchers", options->deaf_watchers, "The same that do not read")
+      ->check(CLI::Range(0, 64));
+  command.callback([options, run] {
+    Watchers watchers(*options);
+    run(*options);
+    watchers.Print();
+  });
   return command;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What it costs to know who calls, and to look at it: the same cycles at a daemon without anything,
-// with an audit trail, with traces, with both, and with mutual TLS, a policy and the trail.
+// with an audit trail, with traces, with both, with a watch besides, and with mutual TLS, a policy
+// and the trail.
 #include "bench/row.h"
 #include "bench/rows/service_load.h"
 
@@ -30,6 +31,10 @@ std::vector<Row> SecuredRows() {
                 FullyTraced),
       CyclesRow("observed_session", "with an audit trail and traces of 1 %", kSession,
                 MeasureSession, Observed),
+      CyclesRow("watched_session", "the same, and a watch of all locks", kSession,
+                MeasureWatchedSession, Observed),
+      CyclesRow("crowded_session", "four watches of all locks, and one that does not read",
+                kSession, MeasureCrowdedSession, Plain),
       CyclesRow("secured_session", "with mutual TLS, policy and audit trail", kSession,
                 MeasureSession, Secured),
       CyclesRow("plain_unary", "unary acquire and release", kUnary, MeasureUnary, Plain),
@@ -38,6 +43,8 @@ std::vector<Row> SecuredRows() {
       CyclesRow("fully_traced_unary", "with traces of all calls", kUnary, MeasureUnary,
                 FullyTraced),
       CyclesRow("observed_unary", "with an audit trail and traces of 1 %", kUnary, MeasureUnary,
+                Observed),
+      CyclesRow("watched_unary", "the same, and a watch of all locks", kUnary, MeasureWatchedUnary,
                 Observed),
       CyclesRow("secured_unary", "with mutual TLS, policy and audit trail", kUnary, MeasureUnary,
                 Secured),

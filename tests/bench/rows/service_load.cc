@@ -39,6 +39,25 @@ Figures MeasureSession(const Service& service, const Depth& depth, double second
   return Measure(service, depth, seconds, {ProgramPath("bench_load"), "session"});
 }
 
+Figures MeasureWatchedUnary(const Service& service, const Depth& depth, double seconds) {
+  return Measure(service, depth, seconds,
+                 {ProgramPath("bench_load"), "unary", "--target", "locks", "--watchers", "1"});
+}
+
+Figures MeasureWatchedSession(const Service& service, const Depth& depth, double seconds) {
+  return Measure(service, depth, seconds,
+                 {ProgramPath("bench_load"), "session", "--watchers", "1"});
+}
+
+Figures MeasureCrowdedSession(const Service& service, const Depth& depth, double seconds) {
+  const double before = ResidentBytes(service.daemon().pid());
+  Figures figures =
+      Measure(service, depth, seconds,
+              {ProgramPath("bench_load"), "session", "--watchers", "4", "--deaf-watchers", "1"});
+  figures["daemon_mib_more"] = (ResidentBytes(service.daemon().pid()) - before) / (1 << 20);
+  return figures;
+}
+
 Row CyclesRow(const std::string& name, const std::string& what, const Depth& depth,
               Figures (*measure)(const Service&, const Depth&, double),
               const Service& (*service)(Servers&)) {

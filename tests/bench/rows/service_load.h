@@ -23,6 +23,12 @@ struct Depth {
 Figures MeasureUnary(const Service& service, const Depth& depth, double seconds);
 Figures MeasureSession(const Service& service, const Depth& depth, double seconds);
 
+// The same with one watch of all locks beside.
+Figures MeasureWatchedUnary(const Service& service, const Depth& depth, double seconds);
+Figures MeasureWatchedSession(const Service& service, const Depth& depth, double seconds);
+// With four, and one that does not read; daemon_mib_more is what the daemon takes then.
+Figures MeasureCrowdedSession(const Service& service, const Depth& depth, double seconds);
+
 // A row of such cycles: `measure` puts its load on what `service` names of the servers.
 Row CyclesRow(const std::string& name, const std::string& what, const Depth& depth,
               Figures (*measure)(const Service&, const Depth&, double),
