@@ -126,6 +126,7 @@ void Confirmations::OnDown(ReconnectingConnection& connection, Before) {
   run_id_.clear();
   Learn("cannot be asked what it confirms: " + connection.problem().text);
   AnswerAll();
+  if (!closed_) listener_.OnConfirmationsBroken();
 }
 
 void Confirmations::MoveTo(const RedisUrl& url, const StoreProblem& why) {

@@ -42,6 +42,8 @@ class Confirmations final : private ReconnectingConnection::Listener {
     virtual ~Listener() = default;
     // problem() or confirms() has changed.
     virtual void OnConfirmationsChanged() = 0;
+    // Its connection broke, or could not be made: the server may be no primary any more.
+    virtual void OnConfirmationsBroken() = 0;
     virtual void OnRoundEnded(bool confirmed, core::Micros elapsed) = 0;
   };
 

@@ -86,7 +86,8 @@ class RedisNode final : public Node,
   // `listener` hears of each change from now on.
   void SetHealthListener(NodeHealthListener listener);
 
-  // `listener` runs whenever a connection broke or could not be made, from now on.
+  // `listener` runs whenever a connection broke or could not be made, from now on: of the pool, or
+  // that of confirmations.
   void SetBrokenListener(std::function<void()> listener);
 
   // Ends all connections because of `why`, and connects to the server at `url`. To none if that has
@@ -103,6 +104,7 @@ class RedisNode final : public Node,
   void OnReady(ReconnectingConnection& connection, const ServerFacts& facts) override;
   void OnDown(ReconnectingConnection& connection, Before before) override;
   void OnConfirmationsChanged() override { UpdateHealth(); }
+  void OnConfirmationsBroken() override { broken_listener_(); }
   void OnRoundEnded(bool confirmed, core::Micros elapsed) override {
     observer_.OnConfirmationEnded(confirmed, elapsed);
   }

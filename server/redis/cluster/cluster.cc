@@ -56,6 +56,7 @@ struct Cluster::Server final : NodeObserver {
     options.seed += number * (kConnectionsMax + 2);
     node = std::make_unique<RedisNode>(of.loop_, options, *this);
     node->SetHealthListener([this](const NodeHealth&) { cluster.UpdateHealth(); });
+    node->SetBrokenListener([this] { cluster.AskAll(); });
     std::vector<std::string> channels;
     channels.reserve(of.by_channel_.size());
     for (const auto& [channel, part] : of.by_channel_) channels.push_back(channel);
@@ -82,7 +83,6 @@ struct Cluster::Server final : NodeObserver {
   }
   void OnConnectionLost(size_t connection, const StoreProblem& problem) override {
     cluster.observer_.OnConnectionLost(first_connection + connection, problem);
-    cluster.AskAll();
   }
   void OnConnectFailed(size_t connection, const StoreProblem& problem) override {
     cluster.observer_.OnConnectFailed(first_connection + connection, problem);
@@ -302,6 +302,7 @@ std::string Cluster::PrefixOfPart(size_t number) const {
 void Cluster::Close() {
   closed_ = true;
   timer_.reset();
+  ask_timer_.reset();
   for (const auto& seed : seeds_) seed->Close();
   for (const auto& [address, server] : servers_) server->Close();
 }
@@ -315,8 +316,9 @@ void Cluster::Tick() {
 }
 
 void Cluster::AskAll() {
+  if (closed_) return;
   const Instant now = loop_.Now();
-  if (closed_ || now < asked_at_ + kAskPause) return;
+  if (now < asked_at_ + kAskPause) return AskAllLater(asked_at_ + kAskPause - now);
   asked_at_ = now;
   for (const auto& seed : seeds_) seed->Ask();
   for (const auto& [address, server] : servers_) {
@@ -327,6 +329,14 @@ void Cluster::AskAll() {
                        if (!closed_) OnSaid(asked.said, asked.url, reply);
                      });
   }
+}
+
+void Cluster::AskAllLater(Instant::duration pause) {
+  if (ask_timer_) return;
+  ask_timer_ = loop_.After(std::chrono::ceil<core::Micros>(pause), [this] {
+    ask_timer_.reset();
+    AskAll();
+  });
 }
 
 void Cluster::OnSaid(Said& said, const RedisUrl& asked, const absl::StatusOr<Reply>& reply) {

@@ -82,6 +82,7 @@ class Cluster {
 
   void Tick();
   void AskAll();
+  void AskAllLater(core::Instant::duration pause);
   void OnSaid(Said& said, const RedisUrl& asked, const absl::StatusOr<Reply>& reply);
   void DecideSoon();
   void Decide();
@@ -108,6 +109,7 @@ class Cluster {
   bool decision_scheduled_ = false;
   bool closed_ = false;
   std::unique_ptr<core::Timer> timer_;
+  std::unique_ptr<core::Timer> ask_timer_;  // Of a question that has to wait; null without one.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "node_harness.h"
 #include "redis/cluster/slot.h"
@@ -22,6 +23,7 @@ using Words = ScriptedServer::Words;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr milliseconds kQuiet{300};
 constexpr ScriptSource kScript{"test", "return 1", "0000000000000000000000000000000000000001"};
 
 // Waits for what changes on other threads.
@@ -60,6 +62,16 @@ class ClusterServer {
   void SayNodes(const std::string& bytes) {
     changing_.Change([&] { nodes_ = bytes; });
   }
+  // Its answers to WAIT.
+  void AnswerWaits(const std::string& bytes) {
+    changing_.Change([&] { wait_ = bytes; });
+  }
+  // How often it was asked for CLUSTER NODES.
+  int Questions() {
+    int questions = 0;
+    changing_.Change([&] { questions = questions_; });
+    return questions;
+  }
   // Its answers to script calls of the test, one each; "+done" to all later ones.
   void AnswerCalls(std::vector<std::string> answers) {
     changing_.Change([&] { answers_ = {answers.rbegin(), answers.rend()}; });
@@ -79,7 +91,11 @@ class ClusterServer {
       if (command[0] == "INFO" && command[1] == "server") {
         answer = {Bulk("redis_version:7.0.15\r\nredis_mode:cluster\r\nrun_id:" + id_ + "\r\n")};
       }
-      if (command[0] == "CLUSTER") answer = {nodes_};
+      if (command[0] == "CLUSTER") {
+        answer = {nodes_};
+        ++questions_;
+      }
+      if (command[0] == "WAIT") answer = {wait_};
       if (command[0] == "ASKING") calls_.push_back(command[0]);
       if (command[0] != "EVALSHA" || command[1] != kScript.sha1) return;
       calls_.push_back(command[0]);
@@ -92,6 +108,8 @@ class ClusterServer {
   const std::string id_;
   Changing changing_;
   std::string nodes_ = Bulk("");
+  std::string wait_ = ":1\r\n";
+  int questions_ = 0;
   std::vector<std::string> answers_;
   std::vector<std::string> calls_;
   ScriptedServer server_{[this](int, const Words& command) { return On(command); }};
@@ -143,10 +161,10 @@ class ClusterTest : public testing::Test {
   }
 
   // Connects, from the first server on.
-  void Connect() {
+  void Connect(milliseconds ask_interval = milliseconds(5)) {
     ClusterOptions options{.servers = {*ParseRedisUrl(one_.url())},
                            .node = {.daemon_id = "test", .connections = 1},
-                           .ask_interval = milliseconds(5)};
+                           .ask_interval = ask_interval};
     options.node.request_timeout = std::chrono::seconds(20);
     options.node.connect_timeout = std::chrono::seconds(20);
     options.node.backoff = {milliseconds(1), milliseconds(20)};
@@ -170,6 +188,26 @@ class ClusterTest : public testing::Test {
     });
     const auto reply = Await(std::move(answered));
     return reply.ok() ? reply->text : std::string(reply.status().message());
+  }
+
+  // Whether a replica of part 0 has confirmed what its server has replied to.
+  core::Assurance Confirm() {
+    std::promise<core::Assurance> confirmed;
+    loop_.RunAndWait([&] {
+      Node& part = cluster_->part(0);
+      part.Confirm(part.AnyRoute(), core::Assurance::kReplicas, loop_.Now() + kPatience,
+                   [&confirmed](core::Assurance as) { confirmed.set_value(as); });
+    });
+    return Await(confirmed.get_future());
+  }
+
+  // Waits until the servers have not been asked for longer than questions are put off.
+  void AwaitNoQuestions() {
+    const auto now = [] { return std::chrono::steady_clock::now(); };
+    for (auto [since, asked] = std::pair(now(), -1); now() < since + kQuiet;) {
+      const int questions = one_.Questions() + two_.Questions();
+      if (std::exchange(asked, questions) != questions) since = now();
+    }
   }
 
   void AwaitProblem(const std::string& text) {
@@ -239,6 +277,43 @@ TEST_F(ClusterTest, AskedCallGoesToTheOtherServerAndNoneThatComesAfter) {
   EXPECT_EQ(Call(), "done");
   EXPECT_THAT(one_.Calls(), ElementsAre("EVALSHA", "EVALSHA", "EVALSHA"));
   EXPECT_THAT(two_.Calls(), ElementsAre("ASKING", "EVALSHA"));
+}
+
+// The connection of confirmations is used by no call that could be sent on. The servers would be
+// asked again only in five minutes.
+TEST_F(ClusterTest, PrimaryThatEndsAWaitForReplicasMakesTheServersAskedAtOnce) {
+  Form({{&one_, "0-16383"}, {&two_, ""}});
+  Connect(std::chrono::minutes(5));
+  watcher_.AwaitPrimaries(2, 2);
+  AwaitNoQuestions();
+  Form({{&one_, ""}, {&two_, "0-16383"}});
+  one_.AnswerWaits(
+      "-UNBLOCKED force unblock from blocking operation, instance state changed "
+      "(master -> replica?)\r\n");
+
+  EXPECT_EQ(Confirm(), core::Assurance::kMemory);
+
+  watcher_.AwaitMoved(kClusterParts);
+}
+
+TEST_F(ClusterTest, QuestionThatComesTooSoonIsPutOffAndNotForgotten) {
+  Form({{&one_, "0-16383"}, {&two_, ""}});
+  Connect(std::chrono::minutes(5));
+  watcher_.AwaitPrimaries(2, 2);
+  AwaitNoQuestions();
+  one_.AnswerCalls(
+      {"-CLUSTERDOWN The cluster is down\r\n", "-CLUSTERDOWN The cluster is down\r\n"});
+  const int asked_one = one_.Questions();
+  const int asked_two = two_.Questions();
+
+  EXPECT_THAT(Call(), HasSubstr("CLUSTERDOWN"));
+  // The first one is asked as a server of the configuration, too.
+  while (one_.Questions() < asked_one + 2 || two_.Questions() == asked_two) {
+  }
+  Form({{&one_, ""}, {&two_, "0-16383"}});
+  EXPECT_THAT(Call(), HasSubstr("CLUSTERDOWN"));
+
+  watcher_.AwaitMoved(kClusterParts);
 }
 
 TEST_F(ClusterTest, ClusterThatNobodyHasMadeIsToldAsThat) {

@@ -214,6 +214,7 @@ class Asking : private Confirmations::Listener {
 
  private:
   void OnConfirmationsChanged() override { problem_.Put(confirmations_->problem()); }
+  void OnConfirmationsBroken() override {}
   void OnRoundEnded(bool, core::Micros) override {}
 
   support::Mailbox<std::string> problem_;

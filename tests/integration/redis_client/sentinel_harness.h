@@ -105,7 +105,11 @@ class SentinelHarness {
 
   // Waits until the node is connected to the server at `address`.
   void AwaitPrimary(const std::string& address) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
     while (observer_.primaries().empty() || observer_.primaries().back() != address) {
+      if (std::chrono::steady_clock::now() > until) {
+        throw std::runtime_error("the node is never moved to " + address);
+      }
       node_.AwaitReachable();
       node_.loop().RunAndWait([] {});
     }

@@ -22,19 +22,37 @@ using ::testing::Not;
 
 std::string PortOf(const std::string& url) { return url.substr(url.rfind(':') + 1); }
 
-// A primary that answers everything.
+// A primary that answers everything, as the test wants. Thread-safety: thread-safe.
 class ScriptedPrimary {
  public:
   std::string port() const { return PortOf(server_.url()); }
   std::string address() const { return "127.0.0.1:" + port(); }
 
+  // Its answers to a command from now on.
+  void Answer(const std::string& command, const std::string& bytes) {
+    const std::lock_guard lock(mutex_);
+    answers_[command] = bytes;
+  }
+
  private:
-  ScriptedServer server_{[](int, const Words& command) {
-    if (!command.empty() && command[0] == "CONFIG") {
-      return ScriptedAnswer{BulkArray({"min-replicas-to-write", "1", "min-replicas-max-lag", "3"})};
+  ScriptedAnswer On(const Words& command) {
+    const std::lock_guard lock(mutex_);
+    if (command.empty()) return {};
+    if (const auto found = answers_.find(command[0]); found != answers_.end()) {
+      return {found->second};
+    }
+    if (command[0] == "INFO" && command[1] == "server") {
+      return {Bulk("redis_version:7.0.15\r\nrun_id:" + std::string(40, 'a') + "\r\n")};
+    }
+    if (command[0] == "CONFIG") {
+      return {BulkArray({"min-replicas-to-write", "1", "min-replicas-max-lag", "3"})};
     }
     return HealthyAnswer(command);
-  }};
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::string> answers_;
+  ScriptedServer server_{[this](int, const Words& command) { return On(command); }};
 };
 
 // A Sentinel that says what the test wants. Thread-safety: thread-safe.
@@ -132,6 +150,29 @@ class SentinelWatchTest : public testing::Test {
   static constexpr milliseconds kSoon{300};
   // Answers soon count no more.
   static void ForgetSoon(SentinelOptions& options) { options.answer_lifetime = kSoon; }
+
+  // Sentinels are asked at the start, and then only for a reason. Returns when all have answered.
+  static std::unique_ptr<SentinelHarness> AskingForAReason(const std::string& url) {
+    auto harness = std::make_unique<SentinelHarness>(url, [](SentinelOptions& options) {
+      options.ask_interval = std::chrono::minutes(5);
+      options.answer_lifetime = std::chrono::minutes(10);
+    });
+    while (harness->said().heard() != std::pair(size_t{3}, size_t{3})) {
+      harness->node().loop().RunAndWait([] {});
+    }
+    return harness;
+  }
+
+  // Asks that a replica confirms what the primary has replied to.
+  static core::Assurance Confirm(NodeHarness& harness) {
+    std::promise<core::Assurance> confirmed;
+    harness.loop().RunAndWait([&] {
+      RedisNode& node = harness.node();
+      node.Confirm(node.AnyRoute(), core::Assurance::kReplicas, harness.loop().Now() + kPatience,
+                   [&confirmed](core::Assurance as) { confirmed.set_value(as); });
+    });
+    return Await(confirmed.get_future());
+  }
 
   ScriptedPrimary a_, b_;
   ScriptedSentinel one_{"1", a_}, two_{"2", a_}, three_{"3", a_};
@@ -310,6 +351,40 @@ TEST_F(SentinelWatchTest, ReplicaThatIsNamedIsAskedAboutAgain) {
     sentinel->Name(a_, 2);
   }
   harness.AwaitPrimary(a_.address());
+}
+
+// Goal: a primary that says it is one no more is not asked again before the Sentinels have said who
+// is. Method: they announce nothing, and would be asked again only in five minutes.
+TEST_F(SentinelWatchTest, ReadOnlyPrimaryMakesTheSentinelsAskedAtOnce) {
+  const auto harness = AskingForAReason(Url());
+  harness->AwaitPrimary(a_.address());
+  AllName(b_, 2);
+  a_.Answer("SET", "-READONLY You can't write against a read only replica.\r\n");
+
+  EXPECT_THAT(harness->node().Ask({"SET", "key", "value"})->text, HasSubstr("READONLY"));
+
+  harness->AwaitPrimary(b_.address());
+}
+
+// The same on the connection of confirmations, which no call of a lock uses.
+TEST_F(SentinelWatchTest, PrimaryThatEndsAWaitForReplicasMakesTheSentinelsAskedAtOnce) {
+  for (const auto& [command, answer] :
+       {std::pair("WAIT",
+                  "-UNBLOCKED force unblock from blocking operation, instance state changed "
+                  "(master -> replica?)\r\n"),
+        std::pair("SET", "-READONLY You can't write against a read only replica.\r\n")}) {
+    SCOPED_TRACE(answer);
+    ScriptedPrimary before;
+    AllName(before, 1);
+    const auto harness = AskingForAReason(Url());
+    harness->AwaitPrimary(before.address());
+    AllName(b_, 2);
+    before.Answer(command, answer);
+
+    EXPECT_EQ(Confirm(harness->node()), core::Assurance::kMemory);
+
+    harness->AwaitPrimary(b_.address());
+  }
 }
 
 // Goal: what is in flight when the primary changes is answered once, and truly.
