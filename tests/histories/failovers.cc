@@ -5,8 +5,9 @@
 #include <thread>
 #include <utility>
 
-#include "histories/holder.h"
 #include "redis/cluster/slot.h"
+#include "redis/format/key_layout.h"
+#include "support/process/redis_connection.h"
 #include "support/rpc/lock_client.h"
 #include "support/rpc/lock_requests.h"
 #include "text/stable_hash.h"
@@ -20,15 +21,35 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds kPatience{60'000};
 constexpr milliseconds kBetweenTries{20};
 constexpr milliseconds kCallLimit{1'000};
-// Writes that the next primary has not got.
+// Leases that the next primary has not got, and the time that it takes if none can be granted.
+constexpr size_t kLostLeases = 50;
 constexpr milliseconds kLostWrites{1'000};
+
+// docs/operating/sentinel.md and cluster.md: the quarantine is the longest ttl and 1 %, and so
+// long.
+constexpr milliseconds kIsolationBehindSentinels{6'000};
+constexpr milliseconds kIsolationBeyondNodeTimeout{2'000};
+// Until daemons have noticed: they ask once a second who is the primary, and wait for a second for
+// the answers of one that stands still.
+constexpr milliseconds kNotice{1'500};
+// The longest time between the sending of two extends of the holder, if all are answered.
+constexpr milliseconds kBetweenExtends{500};
+
+milliseconds Since(Clock::time_point began) {
+  return std::chrono::duration_cast<milliseconds>(Clock::now() - began);
+}
+
+std::string InMillis(milliseconds time) { return std::to_string(time.count()) + " ms"; }
 
 class SentinelFailovers final : public Failovers {
  public:
-  SentinelFailovers(Scene& scene, Journal& journal, uint64_t seed)
-      : Failovers(scene, journal, seed), sentinels_(scene.sentinels()) {}
+  SentinelFailovers(Scene& scene, Journal& journal, size_t confirming, uint64_t seed)
+      : Failovers(scene, journal, confirming, seed), sentinels_(scene.sentinels()) {}
 
  private:
+  size_t Replicas() const override { return sentinels_.servers() - 1; }
+  milliseconds Isolation() const override { return kIsolationBehindSentinels; }
+
   void Choose() override { primary_ = sentinels_.PrimaryOf(0); }
 
   void KillPrimary() override {
@@ -47,7 +68,8 @@ class SentinelFailovers final : public Failovers {
     const size_t late = (primary_ + 1) % sentinels_.servers();
     const size_t other = (primary_ + 2) % sentinels_.servers();
     sentinels_.server(late).Pause();
-    std::this_thread::sleep_for(kLostWrites);
+    sentinels_.server(primary_).CutReplicasOff();
+    AwaitWritesToLose();
     sentinels_.server(primary_).Kill();
     sentinels_.server(other).Kill();
     sentinels_.server(late).Resume();
@@ -61,7 +83,16 @@ class SentinelFailovers final : public Failovers {
 
   void Order() override { sentinels_.FailOver(); }
   void AwaitInStep() override { sentinels_.AwaitInStep(); }
+  support::RedisServer& NextPrimary() override {
+    return sentinels_.server(sentinels_.PrimaryOf(0));
+  }
+  std::string KeyOf(const std::string& lock) const override {
+    return redis::KeyLayout("lk:").RecordKey(lock);
+  }
   bool IsAffected(const std::string&) const override { return true; }
+  std::vector<std::string> AffectedLocks(const std::string& prefix) const override {
+    return {prefix};
+  }
 
   support::SentinelSet& sentinels_;
   size_t primary_ = 0;
@@ -70,14 +101,20 @@ class SentinelFailovers final : public Failovers {
 // Each time another primary of the Cluster, every second time that of the lock that is held.
 class ClusterFailovers final : public Failovers {
  public:
-  ClusterFailovers(Scene& scene, Journal& journal, uint64_t seed)
-      : Failovers(scene, journal, seed), cluster_(scene.cluster()) {}
+  ClusterFailovers(Scene& scene, Journal& journal, size_t confirming, uint64_t seed)
+      : Failovers(scene, journal, confirming, seed), cluster_(scene.cluster()) {}
 
  private:
   static size_t PartOf(const std::string& lock) {
     return text::StableHash(lock) % redis::kClusterParts;
   }
-  static uint16_t SlotOf(size_t part) { return redis::SlotOf("{" + redis::TagOfPart(part) + "}"); }
+  static std::string TagOf(size_t part) { return "{" + redis::TagOfPart(part) + "}"; }
+  static uint16_t SlotOf(size_t part) { return redis::SlotOf(TagOf(part)); }
+
+  size_t Replicas() const override { return 1; }
+  milliseconds Isolation() const override {
+    return cluster_.node_timeout() + kIsolationBeyondNodeTimeout;
+  }
 
   void Choose() override {
     const size_t any = random().Below(redis::kClusterParts);
@@ -104,7 +141,8 @@ class ClusterFailovers final : public Failovers {
   void LoseWrites() override {
     support::RedisServer& replica = cluster_.server(cluster_.ReplicaOf(primary_));
     replica.Pause();
-    std::this_thread::sleep_for(kLostWrites);
+    cluster_.server(primary_).CutReplicasOff();
+    AwaitWritesToLose();
     cluster_.server(primary_).Kill();
     replica.Resume();
     AwaitAnother();
@@ -116,80 +154,185 @@ class ClusterFailovers final : public Failovers {
     AwaitAnother();
   }
 
-  void AwaitAnother() { cluster_.AwaitOwnerOtherThan(primary_, slot_, primary_); }
+  void AwaitAnother() { next_ = cluster_.AwaitOwnerOtherThan(primary_, slot_, primary_); }
   void AwaitInStep() override { cluster_.AwaitInStep(); }
+  support::RedisServer& NextPrimary() override { return cluster_.server(next_); }
+  std::string KeyOf(const std::string& lock) const override {
+    return redis::KeyLayout("lk:" + TagOf(PartOf(lock))).RecordKey(lock);
+  }
   bool IsAffected(const std::string& lock) const override {
     return owner_before_[PartOf(lock)] == primary_;
+  }
+  std::vector<std::string> AffectedLocks(const std::string& prefix) const override {
+    std::vector<std::string> names;
+    for (size_t part = 0; part < redis::kClusterParts; ++part) {
+      if (owner_before_[part] != primary_) continue;
+      int i = 0;
+      while (PartOf(prefix + " " + std::to_string(i)) != part) ++i;
+      names.push_back(prefix + " " + std::to_string(i));
+    }
+    return names;
   }
 
   support::ClusterSet& cluster_;
   uint16_t slot_ = 0;
   size_t primary_ = 0;
+  size_t next_ = 0;
   std::vector<size_t> owner_before_;  // By part.
 };
 
 }  // namespace
 
-Failovers::Failovers(Scene& scene, Journal& journal, uint64_t seed)
-    : scene_(scene), journal_(journal), random_(seed) {}
+// A way to lose a primary.
+struct Failovers::Way {
+  const char* fault;
+  void (Failovers::*happen)();
+  enum class Loses { kMaybe, kSurely } loses = Loses::kMaybe;
+};
 
-FailoverReport Failovers::Run(int count) {
-  FailoverReport report;
-  Holder holder(scene_, scene_.longest_ttl());
-  for (; report.failovers < count; ++report.failovers) {
-    FailOver();
-    report.until_granted.push_back(AwaitGrant());
-    AwaitInStep();
-  }
-  holder.Stop();
-  report.leases_ended = holder.ended();
-  report.holder_problem = holder.problem();
-  return report;
-}
+Failovers::Failovers(Scene& scene, Journal& journal, size_t confirming, uint64_t seed)
+    : scene_(scene),
+      journal_(journal),
+      confirming_(confirming),
+      random_(seed),
+      holder_(scene, scene.longest_ttl()),
+      told_(scene) {}
 
-void Failovers::FailOver() {
-  Choose();
-  switch (random_.Below(4)) {
-    case 0:
-      journal_.Fault("kill the primary", true);
-      return KillPrimary();
-    case 1:
+FailoverReport Failovers::Run(int count, const std::function<void(const Failover&)>& on_each) {
+  static constexpr Way kWays[] = {
+      {"kill the primary", &Failovers::KillPrimary},
       // It goes on as a primary for a moment once it runs again.
-      journal_.Fault("stop the primary", true);
-      return StopPrimary();
-    case 2:
+      {"stop the primary", &Failovers::StopPrimary},
       // A replica stands still while the primary, and another replica if there is one, confirm
       // writes. Then these die, and the first becomes the primary.
-      journal_.Fault("lose what the next primary has not got", true);
-      return LoseWrites();
-    default:
-      journal_.Fault("order a failover", true);
-      return Order();
+      {"lose what the next primary has not got", &Failovers::LoseWrites, Way::Loses::kSurely},
+      {"order a failover", &Failovers::Order}};
+  holder_.AwaitAnswer();
+  for (int i = 0; i < count; ++i) {
+    Choose();
+    const Way& way = random_.Pick(kWays);
+    report_.failovers.push_back(FailOver(way));
+    on_each(report_.failovers.back());
+    Judge(way, report_.failovers.back());
+    AwaitInStep();
   }
+  holder_.Stop();
+  if (!holder_.problem().empty()) {
+    report_.problems.push_back("the lease that is extended all the time: " + holder_.problem());
+  }
+  return report_;
 }
 
-milliseconds Failovers::AwaitGrant() {
-  const auto since = Clock::now();
-  support::LockClient client(scene_.daemon_gate(0).address(), kCallLimit);
+Failover Failovers::FailOver(const Way& way) {
+  Failover failover{.fault = way.fault};
+  const int ended_before = holder_.ended();
+  journal_.Fault(failover.fault, true);
+  struck_ = Clock::now();
+  (this->*way.happen)();
+  AwaitWrite();
+  failover.until_written = Since(struck_);
+  holder_.AwaitAnswer();
+  failover.until_held = Since(struck_);
+  AwaitGrants("granted again " + std::to_string(report_.failovers.size()));
+  failover.until_granted = Since(struck_);
+  holder_.AwaitAnswer();  // If its lease has ended, it knows by now.
+  failover.kept = holder_.ended() == ended_before;
+  failover.bound = failover.until_written + scene_.longest_ttl() + scene_.longest_ttl() / 100 +
+                   Isolation() + kNotice;
+  CountLost(failover);
+  return failover;
+}
+
+void Failovers::AwaitWritesToLose() {
+  if (confirming_ == Replicas()) {
+    std::this_thread::sleep_for(kLostWrites);  // None is granted.
+  } else {
+    told_.AwaitMore(kLostLeases);
+  }
+  struck_ = Clock::now();
+}
+
+void Failovers::AwaitWrite() {
+  const auto until = Clock::now() + kPatience;
+  const std::string key = "written:" + KeyOf(AffectedLocks("any").front());
+  support::RedisServer& primary = NextPrimary();
   for (;;) {
-    const std::string id = support::NewLeaseId();
-    if (!IsAffected("granted again " + id)) continue;
-    const auto answer = client.Acquire(support::AcquireOf("granted again " + id, id, kCallLimit));
-    const auto elapsed = std::chrono::duration_cast<milliseconds>(Clock::now() - since);
-    if (answer.response.has_lease()) return elapsed;
-    if (elapsed > kPatience) {
-      throw std::runtime_error("nothing is granted after a failover: " +
-                               answer.status.error_message());
+    support::RedisConnection connection(primary.socket_path());
+    const redis::Reply written = connection.Run({"SET", key, "", "PX", "1"});
+    if (written.text == "OK") {
+      const redis::Reply confirmed =
+          connection.Run({"WAIT", std::to_string(confirming_), std::to_string(kCallLimit.count())});
+      if (confirmed.integer >= static_cast<int64_t>(confirming_)) return;
+    }
+    if (Clock::now() > until) {
+      throw std::runtime_error("the next primary takes no writes: " + written.text);
     }
     std::this_thread::sleep_for(kBetweenTries);
   }
 }
 
-std::unique_ptr<Failovers> MakeFailovers(Scene& scene, Journal& journal, uint64_t seed) {
-  if (scene.store() == StoreKind::kCluster) {
-    return std::make_unique<ClusterFailovers>(scene, journal, seed);
+void Failovers::AwaitGrants(const std::string& prefix) {
+  const auto until = Clock::now() + kPatience;
+  for (size_t i = 0; i < scene_.daemons(); ++i) {
+    support::LockClient client(scene_.daemon_gate(i).address(), kCallLimit);
+    for (const std::string& name : AffectedLocks(prefix + " by " + std::to_string(i))) {
+      const auto request = support::AcquireOf(name, support::NewLeaseId(), kCallLimit);
+      for (auto answer = client.Acquire(request); !answer.response.has_lease();
+           answer = client.Acquire(request)) {
+        if (Clock::now() > until) {
+          throw std::runtime_error("nothing is granted after a failover: " +
+                                   answer.status.error_message());
+        }
+        std::this_thread::sleep_for(kBetweenTries);
+      }
+    }
   }
-  return std::make_unique<SentinelFailovers>(scene, journal, seed);
+}
+
+void Failovers::CountLost(Failover& failover) {
+  support::RedisConnection connection(NextPrimary().socket_path());
+  for (const std::string& lock : told_.Take()) {
+    if (!IsAffected(lock)) continue;
+    ++failover.told;
+    if (connection.Run({"EXISTS", KeyOf(lock)}).integer == 0) ++failover.lost;
+  }
+}
+
+void Failovers::Judge(const Way& way, const Failover& failover) {
+  const auto note = [&](const std::string& problem) {
+    report_.problems.push_back("failover " + std::to_string(report_.failovers.size()) + " (" +
+                               failover.fault + "): " + problem);
+  };
+  if (failover.until_granted > failover.bound) {
+    note("new locks after " + InMillis(failover.until_granted) + ", more than " +
+         InMillis(failover.bound));
+  }
+  const milliseconds until_extended = failover.until_written + kNotice + kBetweenExtends;
+  if (!failover.kept && !IsAffected(Holder::kLock)) {
+    note("a lease ended whose primary was not lost");
+  } else if (!failover.kept && until_extended < scene_.longest_ttl()) {
+    note("a lease of " + InMillis(scene_.longest_ttl()) +
+         " ended, though writes were taken after " + InMillis(failover.until_written));
+  }
+  if (failover.kept && failover.until_held > until_extended) {
+    note("a lease was extended after " + InMillis(failover.until_held) + ", more than " +
+         InMillis(until_extended));
+  }
+  const bool all_confirm = confirming_ == Replicas();
+  if (all_confirm && failover.lost > 0) {
+    note(std::to_string(failover.lost) + " leases are lost that all replicas had confirmed");
+  }
+  if (!all_confirm && way.loses == Way::Loses::kSurely && failover.lost == 0) {
+    note("nothing was lost, so that it shows nothing");
+  }
+}
+
+std::unique_ptr<Failovers> MakeFailovers(Scene& scene, Journal& journal, size_t confirming,
+                                         uint64_t seed) {
+  if (scene.store() == StoreKind::kCluster) {
+    return std::make_unique<ClusterFailovers>(scene, journal, confirming, seed);
+  }
+  return std::make_unique<SentinelFailovers>(scene, journal, confirming, seed);
 }
 
 }  // namespace lockkeeper::histories

@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -27,7 +29,7 @@ class Holder {
   static constexpr const char* kLock = "held all the time";
 
   // Begins at once, with a lease of `ttl`.
-  Holder(Scene& scene, std::chrono::milliseconds ttl);
+  Holder(Scene& scene, std::chrono::milliseconds ttl, std::string lock = kLock);
   ~Holder() { Stop(); }
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
@@ -35,9 +37,13 @@ class Holder {
   // Ends leases that began before, too.
   void Stop();
 
-  // After Stop(): leases that came to their end because no daemon could extend them, and why one
-  // was lost before its end. Empty: none was.
+  // Waits until a call is answered with its lease that is sent from now on, or a problem has ended
+  // it. Errors: throws std::runtime_error after a minute.
+  void AwaitAnswer();
+
+  // Leases that came to their end because no daemon could extend them.
   int ended() const { return ended_; }
+  // After Stop(): why a lease was lost before its end. Empty: none was.
   const std::string& problem() const { return problem_; }
   // How often a call failed, by code and reason, such as `14 SERVER_DRAINING`.
   const std::map<std::string, int>& failures() const { return failures_; }
@@ -53,15 +59,20 @@ class Holder {
   void NoteFailure(const support::Answer<Response>& answer);
 
   const std::chrono::milliseconds ttl_;
+  const std::string lock_;
   std::string id_ = support::NewLeaseId();
   std::deque<support::LockClient> daemons_;
   int64_t token_ = 0;  // 0: it has no lease.
   int64_t last_token_ = 0;
   std::string proof_;
   Clock::time_point end_;  // As a client counts it.
-  int ended_ = 0;
+  std::atomic<int> ended_ = 0;
   std::string problem_;
   std::map<std::string, int> failures_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Clock::time_point answered_;  // When the last call was sent that was answered. Guarded by mutex_.
+  bool over_ = false;           // The thread has ended. Likewise.
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // histories --checker PROGRAM [--minutes N | --runs N] [--run-seconds N] [--seed S]
-// [--output FOLDER] [--without FAULT...] [--failovers N | --roll] [--keep] [--daemon PROGRAM]
-// [--former-daemon PROGRAM]: runs of a Redis, daemons and clients as processes, with faults; or
-// with so many failovers of a primary with replicas and Sentinels; or with daemons that come, are
-// replaced by those of another build, and go. Each leaves a history that the checker accepts or
-// refuses. Exit code 0 only if all were accepted, the lease that is held through the failovers was
-// kept, and nobody noticed the rolls.
+// [--output FOLDER] [--without FAULT...] [--keep] [--daemon PROGRAM] [--former-daemon PROGRAM]
+// [--assurance A] [--failovers N [--cluster] [--ttl-ceiling N] | --roll]: runs of a
+// Redis, daemons and clients as processes, with faults; or with so many failovers of a primary with
+// replicas and Sentinels, or of a Cluster; or with daemons that come, are replaced by those of
+// another build, and go. Each leaves a history that the checker accepts or refuses. Exit code 0
+// only if all were accepted, failovers went as they are promised to, and nobody noticed the rolls.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -34,6 +34,7 @@ namespace {
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 using lockkeeper::histories::DaemonBuild;
+using lockkeeper::histories::Failover;
 using lockkeeper::histories::FailoverReport;
 using lockkeeper::histories::FaultOptions;
 using lockkeeper::histories::Faults;
@@ -70,6 +71,7 @@ struct Options {
   std::set<std::string> without;
   int failovers = 0;     // 0: faults of one Redis.
   bool cluster = false;  // They are those of a Cluster.
+  int ttl_ceiling = 5;   // Of them, in seconds.
   bool roll = false;
   std::string former_daemon;  // Empty: the same program with kOtherSettings.
   std::string assurance = "primary";
@@ -88,18 +90,40 @@ bool Accepts(const Options& options, const std::string& folder,
   return end && end->exit_code == 0;
 }
 
-// Tells what a run with failovers has measured. Whether its lease was kept.
-bool Tell(FailoverReport report) {
-  std::vector<std::chrono::milliseconds>& times = report.until_granted;
+// The median and the highest of these times.
+std::string InShort(std::vector<std::chrono::milliseconds> times) {
   std::sort(times.begin(), times.end());
-  std::cout << report.failovers << " failovers; locks were granted again after "
-            << times[times.size() / 2].count() << " ms in the median and " << times.back().count()
-            << " ms at most\n";
-  std::cout << "a lease that was extended all the time came to its end in " << report.leases_ended
-            << " of them\n";
-  if (report.holder_problem.empty()) return true;
-  std::cout << "it was lost before its end: " << report.holder_problem << "\n";
-  return false;
+  return std::to_string(times[times.size() / 2].count()) + " ms in the median and " +
+         std::to_string(times.back().count()) + " ms at most";
+}
+
+void TellOf(const Failover& failover) {
+  std::cout << failover.fault << ": writes after " << failover.until_written.count()
+            << " ms, new locks after " << failover.until_granted.count() << " ms of at most "
+            << failover.bound.count() << " ms; the lease that is extended "
+            << (failover.kept ? "went on" : "ended") << ", answered after "
+            << failover.until_held.count() << " ms; " << failover.lost << " of " << failover.told
+            << " leases lost" << std::endl;
+}
+
+// Tells what a run with failovers has measured, and what must not be. Whether there is nothing.
+bool Tell(const FailoverReport& report) {
+  std::vector<std::chrono::milliseconds> written, granted;
+  int ended = 0;
+  size_t told = 0, lost = 0;
+  for (const Failover& failover : report.failovers) {
+    written.push_back(failover.until_written);
+    granted.push_back(failover.until_granted);
+    ended += failover.kept ? 0 : 1;
+    told += failover.told;
+    lost += failover.lost;
+  }
+  std::cout << report.failovers.size() << " failovers: writes after " << InShort(written)
+            << "; new locks after " << InShort(granted)
+            << "; the lease that is extended all the time ended in " << ended << "; " << lost
+            << " of " << told << " leases lost\n";
+  for (const std::string& problem : report.problems) std::cout << "PROBLEM: " << problem << "\n";
+  return report.problems.empty();
 }
 
 // Tells how a roll went, and what failed that nobody had to notice. Whether nobody did.
@@ -142,12 +166,19 @@ SceneOptions SceneOf(const Options& options, const std::string& folder) {
                                : DaemonBuild{std::filesystem::absolute(former), {kMaxTtlOfRolls}});
   } else if (options.failovers > 0) {
     scene.store = options.cluster ? StoreKind::kCluster : StoreKind::kSentinels;
+    scene.longest_ttl = seconds(options.ttl_ceiling);
   }
   if (options.roll) scene.builds[0].settings.push_back(kMaxTtlOfRolls);
   if (options.assurance != "primary") {
     scene.builds[0].settings.emplace_back("LOCKKEEPERD_STORE_ASSURANCE", options.assurance);
   }
   return scene;
+}
+
+// How many replicas confirm a lease before a client is told of it.
+size_t ConfirmingReplicas(const std::string& assurance) {
+  const std::string prefix = "replicas:";
+  return assurance.starts_with(prefix) ? std::stoul(assurance.substr(prefix.size())) : 0;
 }
 
 // What happens to the scene, from its first daemon on. Whether it went as it has to.
@@ -165,7 +196,10 @@ bool LetHappen(const Options& options, bool forgetting, lockkeeper::support::Ran
   const auto end = Clock::now() + seconds(options.run_seconds);
   std::this_thread::sleep_for(kQuietBegin);
   if (options.failovers > 0) {
-    return Tell(MakeFailovers(scene, journal, random.Bits())->Run(options.failovers));
+    const size_t confirming = ConfirmingReplicas(options.assurance);
+    std::cout << std::endl;
+    return Tell(
+        MakeFailovers(scene, journal, confirming, random.Bits())->Run(options.failovers, TellOf));
   }
   Faults faults(scene, journal, {forgetting, options.without}, random.Bits());
   faults.RunUntil(end - kQuietEnd);
@@ -235,6 +269,11 @@ int Main(int argc, char** argv) {
   app.add_flag("--cluster", options.cluster,
                "Failovers of the primaries of a Redis Cluster instead")
       ->needs("--failovers");
+  app.add_option("--ttl-ceiling", options.ttl_ceiling,
+                 "Seconds of the longest lease in a run with failovers")
+      ->needs("--failovers")
+      ->check(CLI::Range(2, 60))
+      ->capture_default_str();
   app.add_flag("--roll", options.roll,
                "Daemons come, are replaced by those of another build, and go, instead")
       ->excludes("--failovers");

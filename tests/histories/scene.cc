@@ -16,9 +16,6 @@
 namespace lockkeeper::histories {
 namespace {
 
-constexpr std::chrono::milliseconds kLongestTtl{2'000};
-constexpr std::chrono::milliseconds kLongestTtlOverFailovers{5'000};
-constexpr std::chrono::milliseconds kPrimarySilence{1'000};
 constexpr std::chrono::milliseconds kPatience{30'000};
 constexpr std::chrono::milliseconds kBetweenTries{50};
 
@@ -40,8 +37,7 @@ Scene::Scene(SceneOptions options, uint64_t seed)
           support::SentinelSetOptions{.down_after = kPrimarySilence});
       break;
     case StoreKind::kCluster:
-      cluster_ = std::make_unique<support::ClusterSet>(
-          support::ClusterSetOptions{.replicas = 1, .node_timeout = kPrimarySilence});
+      cluster_ = std::make_unique<support::ClusterSet>(options_.cluster);
       break;
   }
   for (size_t i = 0; i < daemons_.size(); ++i) {
@@ -54,10 +50,6 @@ Scene::Scene(SceneOptions options, uint64_t seed)
 
 Scene::~Scene() {
   for (size_t i = 0; i < daemons_.size(); ++i) KeepLog(i);
-}
-
-std::chrono::milliseconds Scene::longest_ttl() const {
-  return redis_ ? kLongestTtl : kLongestTtlOverFailovers;
 }
 
 std::string Scene::StoreUrl(size_t i) const {
@@ -74,7 +66,7 @@ void Scene::StartDaemon(size_t i, size_t build) {
   std::map<std::string, std::string> settings = {
       {"LOCKKEEPERD_STORE_RECORD_RETENTION", "24h"},
       {"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "3s"},
-      {"LOCKKEEPERD_LEASE_MAX_TTL", redis_ ? "3s" : "5s"},
+      {"LOCKKEEPERD_LEASE_MAX_TTL", redis_ ? "3s" : std::to_string(longest_ttl().count()) + "ms"},
       {"LOCKKEEPERD_DRAIN_TIMEOUT", "2s"}};
   for (const auto& [variable, value] : chosen.settings) settings[variable] = value;
   daemons_[i].process = std::make_unique<support::DaemonProcess>(

@@ -24,6 +24,8 @@
 
 namespace lockkeeper::histories {
 
+inline constexpr std::chrono::milliseconds kPrimarySilence{1'000};
+
 enum class StoreKind { kOneRedis, kSentinels, kCluster };
 
 // A program that a daemon can be, with settings besides those of the scene, which they overrule.
@@ -34,6 +36,8 @@ struct DaemonBuild {
 
 struct SceneOptions {
   StoreKind store = StoreKind::kOneRedis;
+  // Of kCluster. A primary is silent for so long before another one takes its place.
+  support::ClusterSetOptions cluster{.replicas = 1, .node_timeout = kPrimarySilence};
   std::vector<DaemonBuild> builds;  // At least one.
   std::string client_program;
   std::string output;  // Folder that gets histories and logs.
@@ -42,14 +46,14 @@ struct SceneOptions {
   int actors = 12;  // In each of them.
   int locks = 6;
   std::chrono::milliseconds round{20'000};
+  // No lease is longer, and the first lease of each daemon is as long. At least 2 s, which is what
+  // the actors ask for.
+  std::chrono::milliseconds longest_ttl{2'000};
 };
 
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe; made on the main thread.
 class Scene {
  public:
-  // No lease is longer, and the first lease of each daemon is as long: a failover takes long.
-  std::chrono::milliseconds longest_ttl() const;
-
   Scene(SceneOptions options, uint64_t seed);
   // Writes the logs of the daemons that run.
   ~Scene();
@@ -75,6 +79,7 @@ class Scene {
   support::SentinelSet& sentinels() { return *sentinels_; }
   support::ClusterSet& cluster() { return *cluster_; }
   StoreKind store() const { return options_.store; }
+  std::chrono::milliseconds longest_ttl() const { return options_.longest_ttl; }
   support::ServerClock& clock() { return clock_; }
 
   void StartDaemon(size_t i, size_t build = 0);

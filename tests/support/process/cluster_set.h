@@ -38,6 +38,7 @@ class ClusterSet {
   // turns.
   RedisServer& server(size_t i) const { return *servers_[i]; }
   size_t servers() const { return servers_.size(); }
+  std::chrono::milliseconds node_timeout() const { return options_.node_timeout; }
 
   // Who serves the slot, as server `asked` says.
   size_t OwnerOf(uint16_t slot, size_t asked) const;

@@ -101,6 +101,8 @@ void RedisServer::Pause() { process_->Pause(); }
 
 void RedisServer::Resume() { process_->Resume(); }
 
+void RedisServer::CutReplicasOff() const { Run({"CLIENT", "KILL", "TYPE", "replica"}); }
+
 void RedisServer::Restart(Data data, const std::vector<std::string>& extra_settings,
                           Readiness readiness) {
   process_->Kill();

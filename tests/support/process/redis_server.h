@@ -70,6 +70,9 @@ class RedisServer {
   void Terminate();  // SIGTERM, and waits.
   void Pause();      // Paused; its sockets stay open.
   void Resume();
+  // Ends the connections of its replicas. One that stands still has nothing then of what is written
+  // from now on; otherwise its socket would keep that for it.
+  void CutReplicasOff() const;
 
   // Starts it again, on the same addresses, after ending it with SIGKILL if it runs.
   // `extra_settings` hold for this run only.
