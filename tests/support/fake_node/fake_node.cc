@@ -77,6 +77,7 @@ const redis::NodeLife& FakeNode::life(redis::Route) const {
   if (away_) return kNobody;
   seen_life_ = server_.life();
   seen_life_.durable = seen_life_.durable && sees_durability_;
+  seen_life_.isolation = isolation_;
   return seen_life_;
 }
 

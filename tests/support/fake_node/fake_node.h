@@ -90,6 +90,9 @@ class FakeNode final : public redis::Node {
   void GoAway(InFlight in_flight);
   void ComeBack() { away_ = false; }
 
+  // From now on the server before may have taken writes for so long after this one took its place.
+  void SeeIsolation(core::Millis isolation) { isolation_ = isolation; }
+
   // From now on the node cannot see that the server is durable.
   void SeeAsVolatile() { sees_durability_ = false; }
 
@@ -124,6 +127,7 @@ class FakeNode final : public redis::Node {
   std::deque<Delivery> planned_;
   bool away_ = false;
   bool sees_durability_ = true;
+  core::Millis isolation_{0};
   core::Assurance confirmed_ = core::Assurance::kNone;
   std::string setting_problem_;
   mutable redis::NodeLife seen_life_;
