@@ -7,15 +7,18 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "integration/daemon/fixture.h"
 #include "redis/cluster/slot.h"
 #include "support/process/cluster_set.h"
 #include "support/rpc/lock_requests.h"
+#include "text/stable_hash.h"
 
 namespace lockkeeper {
 namespace {
@@ -43,6 +46,43 @@ class ClusterDaemonTest : public DaemonTest {
 
   static uint16_t SlotOfPart(size_t part) {
     return redis::SlotOf("{" + redis::TagOfPart(part) + "}");
+  }
+
+  // Names of new locks, one for each part of the store that server `primary` serves.
+  static std::vector<std::string> NamesAt(const ClusterSet& cluster, size_t primary,
+                                          const std::string& prefix) {
+    std::vector<std::string> names;
+    for (size_t part = 0; part < redis::kClusterParts; ++part) {
+      if (cluster.OwnerOf(SlotOfPart(part), primary) != primary) continue;
+      std::string name;
+      for (int i = 0; name.empty() || PartOf(name) != part; ++i) {
+        name = prefix + std::to_string(i);
+      }
+      names.push_back(name);
+    }
+    return names;
+  }
+  static size_t PartOf(const std::string& lock) {
+    return text::StableHash(lock) % redis::kClusterParts;
+  }
+
+  // Waits until the server says `state` of the Cluster, "ok" or "fail".
+  static void AwaitState(const support::RedisServer& server, const std::string& state) {
+    while (server.Run({"CLUSTER", "INFO"}).text.find("cluster_state:" + state) ==
+           std::string::npos) {
+      std::this_thread::yield();
+    }
+  }
+
+  // The answer to an acquire, once it is refused.
+  static support::Answer<v1::AcquireResponse> AwaitRefusal(LockClient& client,
+                                                           const std::string& name) {
+    for (;;) {
+      const std::string id = support::NewLeaseId();
+      const auto answer = client.Acquire(AcquireOf(name, id));
+      if (!answer.ok()) return answer;
+      client.Release(support::ReleaseOf(name, id));
+    }
   }
 
   // Tries until it is granted.
@@ -219,6 +259,143 @@ TEST_F(ClusterDaemonTest, PrimaryThatFailsClosesItsLocksForAWhileAndNoOthers) {
   EXPECT_THAT(Get(*daemon, "/metrics").body,
               HasSubstr("\nlockkeeper_store_loss_total{loss=\"promoted\"} 1\n"))
       << "told once, not for each part";
+}
+
+// Goal: a Cluster without one of its primaries says what is wrong, and loses nothing. Method: by
+// default it serves no slot then.
+TEST_F(ClusterDaemonTest, ClusterThatIsDownIsToldAndServesAgainWhenItsPrimaryIsBack) {
+  ClusterSet cluster({.node_timeout = milliseconds(2'000)});
+  const auto daemon = On(cluster);
+  LockClient client(daemon->GrpcAddress());
+  const std::string of_first = NamesAt(cluster, 0, "held ").front();
+  const std::string of_second = NamesAt(cluster, 1, "held ").front();
+  const v1::Lease first = Acquire(client, of_first);
+  const v1::Lease second = Acquire(client, of_second);
+
+  cluster.server(1).Kill();
+  AwaitState(cluster.server(0), "fail");
+  const auto refused = AwaitRefusal(client, NamesAt(cluster, 0, "new ").front());
+  EXPECT_EQ(refused.reason, "STORE_UNAVAILABLE");
+  EXPECT_THAT(refused.status.error_message(), HasSubstr("CLUSTERDOWN"));
+  EXPECT_EQ(AwaitRefusal(client, of_second + " new").reason, "STORE_UNAVAILABLE");
+
+  cluster.server(1).Restart(support::Data::kKeep);
+  for (const size_t primary : {0, 1, 2}) {
+    for (const std::string& name : NamesAt(cluster, primary, "again ")) Acquire(client, name);
+  }
+  for (const auto& [name, lease] : {std::pair(of_first, first), std::pair(of_second, second)}) {
+    const auto taken = client.Acquire(AcquireOf(name, support::NewLeaseId()));
+    EXPECT_TRUE(taken.ok() && !taken.response.has_lease()) << name << " was held";
+    EXPECT_TRUE(client.Extend(support::ExtendOf(name, lease.lease_id())).ok()) << name;
+  }
+}
+
+TEST_F(ClusterDaemonTest, WithoutFullCoverageOnlyLocksOfThePrimaryThatIsAwayWait) {
+  ClusterSet cluster(
+      {.node_timeout = milliseconds(2'000), .settings = {"cluster-require-full-coverage no"}});
+  const auto daemon = On(cluster);
+  LockClient client(daemon->GrpcAddress());
+  const std::vector<std::string> away = NamesAt(cluster, 1, "away ");
+  for (const std::string& name : away) Acquire(client, name + " before");
+
+  cluster.server(1).Kill();
+  // Nobody serves its slots once the others know.
+  while (cluster.server(0).Run({"CLUSTER", "INFO"}).text.find("cluster_slots_fail:0") !=
+         std::string::npos) {
+    std::this_thread::yield();
+  }
+
+  for (const size_t primary : {0, 2}) {
+    for (const std::string& name : NamesAt(cluster, primary, "here ")) {
+      EXPECT_TRUE(client.Acquire(AcquireOf(name)).response.has_lease()) << name;
+    }
+  }
+  EXPECT_EQ(AwaitRefusal(client, away.front()).reason, "STORE_UNAVAILABLE");
+}
+
+TEST_F(ClusterDaemonTest, PrimaryThatIsCutOffFromMostOthersStops) {
+  ClusterSet cluster({.node_timeout = milliseconds(2'000)});
+  const auto daemon = On(cluster);
+  LockClient client(daemon->GrpcAddress());
+  const std::string name = NamesAt(cluster, 0, "lock ").front();
+  Acquire(client, name);
+
+  cluster.server(1).Pause();
+  cluster.server(2).Pause();
+  AwaitState(cluster.server(0), "fail");
+  const auto refused = AwaitRefusal(client, NamesAt(cluster, 0, "new ").front());
+  EXPECT_EQ(refused.reason, "STORE_UNAVAILABLE");
+  EXPECT_THAT(refused.status.error_message(), HasSubstr("CLUSTERDOWN"));
+
+  cluster.server(1).Resume();
+  cluster.server(2).Resume();
+  AwaitState(cluster.server(0), "ok");
+  Acquire(client, NamesAt(cluster, 0, "again ").front());
+}
+
+TEST_F(ClusterDaemonTest, ReplicaThatFailsIsNoticedByNobody) {
+  ClusterSet cluster({.primaries = 1, .replicas = 1, .node_timeout = milliseconds(1'000)});
+  const auto daemon = On(cluster);
+  LockClient client(daemon->GrpcAddress());
+  // Or "slave,fail?", as a primary says that has nobody to ask.
+  const auto has_failed = [&] {
+    return cluster.server(0).Run({"CLUSTER", "NODES"}).text.find("slave,fail") != std::string::npos;
+  };
+
+  cluster.server(1).Kill();
+  for (int i = 0; i < 20 || !has_failed(); ++i) {
+    const std::string id = support::NewLeaseId();
+    const auto granted = client.Acquire(AcquireOf(NameOf(i % 20), id));
+    ASSERT_TRUE(granted.response.has_lease()) << granted.status.error_message();
+    const auto released = client.Release(support::ReleaseOf(NameOf(i % 20), id));
+    ASSERT_TRUE(released.ok()) << released.status.error_message();
+  }
+}
+
+// Goal: a call whose keys are at two servers waits until they are together again. Method: a lock
+// with a waiter has two keys, which leave one after the other; its holder releases it in between.
+TEST_F(ClusterDaemonTest, LockWhoseKeysAreAtTwoServersWaitsForThem) {
+  ClusterSet cluster({.primaries = 2});
+  const auto daemon = On(cluster);
+  LockClient client(daemon->GrpcAddress());
+  const std::string name = NamesAt(cluster, 0, "lock ").front();
+  const uint16_t slot = SlotOfPart(PartOf(name));
+  const v1::Lease held = Acquire(client, name);
+  auto waiting = std::async(std::launch::async, [&] {
+    LockClient waiter(daemon->GrpcAddress(), seconds(80));
+    v1::AcquireRequest request = AcquireOf(name, support::NewLeaseId());
+    request.mutable_wait_timeout()->set_seconds(60);
+    return waiter.Acquire(request);
+  });
+  const auto keys_at = [&](size_t server) {
+    const redis::Reply keys = cluster.server(server).Run({"KEYS", "lk:*{" + name + "}*"});
+    return keys.items.size();
+  };
+  while (keys_at(0) < 2) std::this_thread::yield();
+  for (size_t i = 0; i < cluster.servers(); ++i) {
+    while (std::stoi(cluster.server(i).Info("server", "uptime_in_seconds")) < 5) {
+      std::this_thread::yield();
+    }
+  }
+  std::future<support::Answer<v1::ReleaseResponse>> releasing;
+  const auto asked_to_try_again = [&] {
+    return !cluster.server(0).Info("errorstats", "errorstat_TRYAGAIN").empty() ||
+           !cluster.server(1).Info("errorstats", "errorstat_TRYAGAIN").empty();
+  };
+
+  cluster.MoveSlot(slot, 1, [&] {
+    if (keys_at(0) != 1 || releasing.valid()) return;
+    releasing = std::async(std::launch::async, [&] {
+      return client.Release(support::ReleaseOf(name, held.lease_id()));
+    });
+    while (!asked_to_try_again()) std::this_thread::yield();
+    EXPECT_EQ(releasing.wait_for(seconds(0)), std::future_status::timeout);
+  });
+
+  ASSERT_TRUE(releasing.valid()) << "the keys were never apart";
+  EXPECT_TRUE(releasing.get().response.released());
+  EXPECT_TRUE(waiting.get().response.has_lease());
+  EXPECT_THAT(Get(*daemon, "/metrics").body, HasSubstr("\nlockkeeper_store_epoch 16\n"));
 }
 
 TEST_F(ClusterDaemonTest, WrongKindOfStoreEndsTheStartAndNamesTheRightOne) {
