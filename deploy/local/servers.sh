@@ -52,6 +52,14 @@ run_with() {
   echo "${0##*/}: $1"
   "${@:2}" &
   command=$!
-  trap 'kill -TERM $command 2>/dev/null' TERM INT
-  wait "$command" || { status=$?; wait "$command" 2>/dev/null || status=$?; exit "$status"; }
+  signalled=
+  trap 'signalled=yes; kill -TERM "$command" 2>/dev/null || true' TERM INT
+  status=0
+  wait "$command" || status=$?
+  while [ -n "$signalled" ]; do # The signal ended the wait, not the command.
+    signalled=
+    status=0
+    wait "$command" || status=$?
+  done
+  exit "$status"
 }
