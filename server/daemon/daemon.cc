@@ -377,7 +377,7 @@ redis::RedisNodeOptions Daemon::Parts::NodeOptions(
                                   .seed = os::RandomBits()};
   if (sentinels) {
     options.expected = redis::Expected::kPrimary;
-    options.isolation_min = sentinels->Isolation();
+    options.isolation_min = sentinels->times.Isolation();
   }
   return options;
 }

@@ -9,6 +9,7 @@
 // replicas auto discovery" and "Configuration epochs" of its page on Sentinel.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -57,6 +58,19 @@ struct ElectionRules {
 };
 
 Election Elect(std::span<const SentinelView> views, const ElectionRules& rules);
+
+struct SentinelTimes {
+  core::Millis ask_interval{1'000};
+  // For how long an answer counts.
+  core::Millis answer_lifetime{3'000};
+
+  // For how long a daemon may use a primary after it was replaced: Sentinels tell each other of a
+  // failover every 2 s at least, what they said before counts for a while, and is looked at once
+  // in an interval.
+  constexpr core::Millis Isolation() const {
+    return std::chrono::seconds(2) + answer_lifetime + ask_interval;
+  }
+};
 
 // Readers of what a Sentinel answers. Nothing if it is malformed.
 // The state of the service: config epoch and number of Sentinels.

@@ -111,7 +111,7 @@ class SentinelWatch::Sentinel final : private ReconnectingConnection::Listener {
             .scripts = {},
             .connect_timeout = options.connect_timeout,
             .request_timeout = options.request_timeout,
-            .probe_interval = options.ask_interval};
+            .probe_interval = options.times.ask_interval};
   }
 
   loop::Backoff NextBackoff() const {
@@ -225,7 +225,7 @@ SentinelWatch::~SentinelWatch() {
 
 // Decides even if nobody answers: answers grow old.
 void SentinelWatch::Tick() {
-  timer_ = loop_.After(options_.ask_interval, [this] { Tick(); });
+  timer_ = loop_.After(options_.times.ask_interval, [this] { Tick(); });
   ForgetThoseThatAreGone();
   AskAll();
   Decide();
@@ -277,7 +277,7 @@ void SentinelWatch::Decide() {
   for (const auto& sentinel : sentinels_) {
     if (sentinel->view()) views.push_back(*sentinel->view());
   }
-  const Election election = Elect(views, {.oldest = loop_.Now() - options_.answer_lifetime,
+  const Election election = Elect(views, {.oldest = loop_.Now() - options_.times.answer_lifetime,
                                           .named = options_.sentinels.size(),
                                           .majority = options_.majority,
                                           .current = primary_});

@@ -54,18 +54,9 @@ struct SentinelOptions {
   std::string client_name;  // For CLIENT LIST.
   core::Millis connect_timeout{2'000};
   core::Millis request_timeout{1'000};
-  core::Millis ask_interval{1'000};
-  // For how long an answer counts.
-  core::Millis answer_lifetime{3'000};
+  SentinelTimes times;
   loop::BackoffOptions backoff;  // Between tries to connect.
   uint64_t seed = 0;             // Of the jitter.
-
-  // For how long a daemon may use a primary after it was replaced: Sentinels tell each other of a
-  // failover every 2 s at least, what they said before counts for a while, and is looked at once
-  // in an interval.
-  core::Millis Isolation() const {
-    return std::chrono::seconds(2) + answer_lifetime + ask_interval;
-  }
 };
 
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators; build it and destroy it on

@@ -44,8 +44,8 @@ TEST(SentinelFailoverTest, AnnouncedFailoverIsFollowedAtOnceAndByAllConnections)
   SentinelHarness harness(
       set.url(),
       [](SentinelOptions& options) {
-        options.ask_interval = minutes(5);
-        options.answer_lifetime = minutes(10);
+        options.times.ask_interval = minutes(5);
+        options.times.answer_lifetime = minutes(10);
       },
       [](RedisNodeOptions& options) { options.connections = 3; });
   harness.AwaitPrimary(AddressOf(set.server(0)));

@@ -73,8 +73,8 @@ class SentinelHarness {
                             .client_name = "test",
                             .connect_timeout = std::chrono::seconds(20),
                             .request_timeout = std::chrono::seconds(20),
-                            .ask_interval = std::chrono::milliseconds(20),
-                            .answer_lifetime = std::chrono::minutes(1)};
+                            .times = {.ask_interval = std::chrono::milliseconds(20),
+                                      .answer_lifetime = std::chrono::minutes(1)}};
     options.backoff = {std::chrono::milliseconds(1), std::chrono::milliseconds(20)};
     adjust(options);
     node_.loop().RunAndWait([&] {

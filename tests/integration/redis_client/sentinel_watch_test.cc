@@ -149,7 +149,7 @@ class SentinelWatchTest : public testing::Test {
 
   static constexpr milliseconds kSoon{300};
   // Answers soon count no more.
-  static void ForgetSoon(SentinelOptions& options) { options.answer_lifetime = kSoon; }
+  static void ForgetSoon(SentinelOptions& options) { options.times.answer_lifetime = kSoon; }
 
   // Sentinels are asked at the start, and then only for a reason. Returns when all have answered.
   static std::unique_ptr<SentinelHarness> AskingForAReason(const std::string& url) {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a failover strikes a run: a second server takes the place of the primary, and the one before
+// may go on for daemons that have not heard of that.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "simulation/failover.h"
+#include "simulation/world_parts.h"
+
+namespace lockkeeper::simulation {
+namespace {
+
+// As Redis says it.
+constexpr const char* kNoReplicas = "NOREPLICAS Not enough good replicas to write.";
+constexpr const char* kReadOnly = "READONLY You can't write against a read only replica.";
+
+}  // namespace
+
+// The quarantine is too short if the longest lease was granted after the replica's data ended; so
+// there has been one of that length before. And nobody is new, who would take what it finds for
+// right.
+void World::FailOver(const Fault& fault) {
+  if (!HasWitness(daemons_.size()) || SomebodyIsNew() || TakesKnowledgeAlong(daemons_.size())) {
+    return;
+  }
+  const bool lacks_something = AgeOfData(fault).has_value();
+  if (lacks_something && older_[fault.at].of != &Server()) return;
+  const Life life = lacks_something ? older_[fault.at].life : redis_watch_.LifeInStore();
+  if (life.longest_lease == core::Millis(0)) return;
+  Promote(fault);
+}
+
+void World::Promote(const Fault& fault) {
+  const Failover failover = FailoverOf(fault);
+  support::RedisModel& before = Server();
+  support::Keyspace::Snapshot data =
+      AgeOfData(fault) ? older_[fault.at].data : before.TakeSnapshot();
+  support::RedisModel& promoted = NewServer();
+  promoted.clock().StepBy(Micros(before.clock().Now().micros - promoted.clock().Now().micros) +
+                          failover.clock_ahead);
+  promoted.RestoreSnapshot(std::move(data));
+  promoted.life().durable = false;
+  promoted.life().promoted = true;
+  promoted.life().isolation = kIsolation;
+  promoted.life().primary_since = promoted.clock().Now();
+  if (failover.clock_ahead < Micros(0)) set_back_ -= failover.clock_ahead;
+  watch_.Trace("a replica is promoted, its clock is ahead by " +
+               std::to_string(failover.clock_ahead.count()) + " us; the server before takes " +
+               "writes for " + std::to_string(failover.takes_writes_for.count()) + " us more");
+
+  switch (failover.before) {
+    case Failover::Before::kGone:
+      for (const auto& daemon : daemons_) {
+        if (daemon) daemon->redis_link().MoveNowhere();
+      }
+      before.RefuseWrites(kReadOnly);  // To those that a Sentinel sends there.
+      break;
+    case Failover::Before::kReplica:
+      before.RefuseWrites(kReadOnly);
+      break;
+    case Failover::Before::kGoesOn:
+      executor_.Later(failover.takes_writes_for, [&before] { before.RefuseWrites(kNoReplicas); });
+      break;
+  }
+  redis_watch_.Promoted(promoted);
+  // What it gives from then on, a holder that has proved its lease does not know of.
+  redis_watch_.OnProved([this, &before] {
+    if (!schedule_.grants_beside_proofs) before.RefuseWrites(kNoReplicas);
+  });
+  TellDaemonsOfFailover(fault);
+}
+
+void World::TellDaemonsOfFailover(const Fault& fault) {
+  const Instant now = clock_.Now();
+  moving_until_ = now + kMovedWithin;
+  losing_until_ = misleading_until_ = moving_until_ + kNoticedWithin;
+  judge_.Promoted(FailoverOf(fault).clock_ahead, now, Misled() + daemons_.size());
+  support::Random random(schedule_.seed ^ static_cast<uint64_t>(fault.at.count()));
+  sentinels_.Promoted(random.Fork());
+  for (const auto& daemon : daemons_) {
+    const std::vector<SentinelCut> cuts = CutsOf(random.Fork());
+    const bool hears = !random.OneIn(3);
+    if (!daemon) continue;
+    judge_.Disturbed(daemon->id(), losing_until_);
+    for (const SentinelCut& cut : cuts) {
+      sentinels_.CutOff(daemon->number(), cut.sentinel, now + cut.from, now + cut.until);
+    }
+    for (size_t i = 0; hears && i < kSentinels; ++i) {
+      const auto known = std::chrono::ceil<Micros>(sentinels_.KnownAt(i) - now);
+      executor_.Later(known, [this, i, &daemon = *daemon] {
+        if (sentinels_.IsReached(daemon.number(), i)) daemon.HearOfFailover();
+      });
+    }
+  }
+  for (Instant& from : in_order_from_) from = std::max(from, losing_until_);
+}
+
+}  // namespace lockkeeper::simulation
