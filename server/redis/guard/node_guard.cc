@@ -210,7 +210,11 @@ std::optional<NodeGuard::Found> NodeGuard::TakeReply(Route route, Instant sent,
 void NodeGuard::OnSeen(Route route, Instant sent, int64_t beats, MayImprove may_improve,
                        absl::StatusOr<Reply> reply) {
   const std::optional<Found> found = TakeReply(route, sent, reply);
-  if (!found) return CheckAgainSoon();
+  if (!found) {
+    // Only another look takes the problem away, even if the server known so far is there again.
+    if (!check_problem_.empty()) trusted_ = false;
+    return CheckAgainSoon();
+  }
   const std::string& raw = found->text;
   Sighting sighting{
       .known = known_,

@@ -2,6 +2,8 @@
 //
 // The server changes while the guard is busy with its marker.
 #include <chrono>
+#include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 class NodeGuardChangeTest : public NodeGuardTest {
  protected:
@@ -79,6 +82,24 @@ TEST_F(NodeGuardChangeTest, KeysEvictedBeforeARestartWasNoticedAreALoss) {
 }
 
 // A look that a message led to holds nothing back until it finds something.
+// For a moment the Sentinels named one that had become a replica.
+TEST_F(NodeGuardChangeTest, ProblemOfAServerThatWasLeftAgainIsForgotten) {
+  Guarded& daemon = Another();
+  ASSERT_TRUE(PermitsSoon(daemon));
+  const std::string known = std::exchange(server_.life().run_id, std::string(40, 'f'));
+  server_.RefuseWrites("READONLY You can't write against a read only replica.");
+  EXPECT_FALSE(daemon.guard.Permits({0}, 0ms));
+  executor_.AdvanceBy(50ms);
+  EXPECT_THAT(daemon.observer.last.problem, HasSubstr("READONLY"));
+
+  server_.life().run_id = known;
+  server_.RefuseWrites("");
+  executor_.AdvanceBy(2s);
+
+  EXPECT_EQ(daemon.observer.last.problem, "");
+  EXPECT_THAT(daemon.observer.told, ElementsAre("first use"));
+}
+
 TEST_F(NodeGuardChangeTest, NothingIsPermittedWhileALossThatAMessageLedToIsWritten) {
   Guarded& daemon = Another();
   ASSERT_TRUE(PermitsSoon(daemon, 1s));
