@@ -32,6 +32,7 @@ struct Totals {
   uint64_t executed = 0;
   uint64_t grants = 0;
   uint64_t faults = 0;
+  uint64_t failovers = 0;
   uint64_t failed = 0;
 
   void Add(const Totals& other) {
@@ -40,6 +41,7 @@ struct Totals {
     executed += other.executed;
     grants += other.grants;
     faults += other.faults;
+    failovers += other.failovers;
     failed += other.failed;
   }
 };
@@ -172,6 +174,7 @@ class Campaign {
     totals_.executed += outcome.executed;
     totals_.grants += outcome.grants;
     totals_.faults += outcome.faults;
+    totals_.failovers += outcome.failovers;
     if (totals_.schedules % kSchedulesPerLine == 0) {
       out_ << totals_.schedules << " schedules so far, " << totals_.failed << " violations\n"
            << std::flush;
@@ -244,7 +247,8 @@ uint64_t RunAll(const CampaignOptions& options, std::ostream& out) {
       << " schedules in a second of processor time, " << OneDigit(time.count()) << " s\n";
   out << totals.schedules << " schedules, " << static_cast<uint64_t>(virtual_seconds.count())
       << " s of virtual time, " << totals.executed << " events, " << totals.grants << " grants, "
-      << totals.faults << " faults, " << totals.failed << " violations\n";
+      << totals.faults << " faults, " << totals.failovers << " failovers, " << totals.failed
+      << " violations\n";
   return totals.failed;
 }
 

@@ -76,7 +76,9 @@ Daemon::Daemon(const World& world, uint64_t number, support::Random random)
 void Daemon::UseRedis(support::Random random) {
   auto link = std::make_unique<StoreLink>(
       world_.server, world_.clock, world_.executor, process_, random,
-      [this](const auto& words, const auto& reply) { world_.watch.Executed(id_, words, reply); },
+      [this](const auto& server, const auto& words, const auto& reply) {
+        world_.watch.Executed(server, id_, words, reply);
+      },
       world_.replicas, world_.order);
   redis::RedisStoreOptions options = support::StoreOptionsOf(id_);
   options.record_retention = kRecordRetention;
@@ -92,12 +94,26 @@ void Daemon::UseRedis(support::Random random) {
         std::make_unique<TrustingGuardWithLifetime>(world_.server));
   }
   link_ = std::move(link);
+  if (world_.sentinels != nullptr) WatchSentinels(random.Fork());
   domain_ = std::make_unique<core::Domain>(
       store_->locks(), &store_->line(), world_.clock, process_, *observer_,
       core::LockManagerOptions{.call_lifetime = kCallLifetime,
                                .min_assurance = world_.replicas.must_confirm
                                                     ? core::Assurance::kReplicas
                                                     : core::Assurance::kNone});
+}
+
+void Daemon::WatchSentinels(support::Random random) {
+  primary_watch_ = std::make_unique<PrimaryWatch>(
+      *world_.sentinels, number_, world_.servers->size() - 1, world_.clock, world_.executor,
+      process_, random, [this](std::optional<size_t> server) {
+        if (!server) return redis_link().MoveNowhere();
+        redis_link().MoveTo(*(*world_.servers)[*server]);
+      });
+}
+
+void Daemon::HearOfFailover() {
+  process_.Post([this] { primary_watch_->AskAll(); });
 }
 
 void Daemon::UseMemory(support::Random random) {

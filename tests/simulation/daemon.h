@@ -21,6 +21,7 @@
 #include "simulation/memory_link.h"
 #include "simulation/memory_watch.h"
 #include "simulation/process.h"
+#include "simulation/sentinels.h"
 #include "simulation/session_server.h"
 #include "simulation/store_link.h"
 #include "support/manual_executor.h"
@@ -52,7 +53,7 @@ using Reply = std::function<void(absl::StatusOr<T>)>;
 class Daemon {
  public:
   struct World {
-    support::RedisModel& server;
+    support::RedisModel& server;  // To which it connects first.
     const core::Clock& clock;
     support::ManualExecutor& executor;
     Judge& judge;
@@ -60,6 +61,10 @@ class Daemon {
     bool guarded;
     const Replicas& replicas;
     MessageOrder* order = nullptr;  // Null: as chance has it.
+    // Those who say which server is the primary, and the servers in the order of promotion. Null:
+    // there is only one.
+    const Sentinels* sentinels = nullptr;
+    const std::vector<std::unique_ptr<support::RedisModel>>* servers = nullptr;
     MemoryWatch* memory = nullptr;  // The store, if it is not Redis.
   };
 
@@ -83,6 +88,9 @@ class Daemon {
   // An administrator asks it to end the quarantine of this epoch. Requires: a guard.
   void EndQuarantine(int64_t epoch);
 
+  // A Sentinel announces a failover.
+  void HearOfFailover();
+
   void StartDraining();
   void Kill();
   Process& process() { return process_; }
@@ -100,6 +108,7 @@ class Daemon {
   bool KnowsMoreThan(const Life& older) const;
   // As records name it, 16 digits.
   const std::string& id() const { return id_; }
+  uint64_t number() const { return number_; }
   size_t outstanding() const { return domain_->locks().outstanding() + domain_->locks().waiting(); }
 
  private:
@@ -107,6 +116,7 @@ class Daemon {
 
   void UseRedis(support::Random random);
   void UseMemory(support::Random random);
+  void WatchSentinels(support::Random random);
 
   // Requires: a guard.
   redis::NodeGuard& guard() const { return static_cast<redis::NodeGuard&>(store_->guard()); }
@@ -119,6 +129,7 @@ class Daemon {
   const std::string id_;
   Process process_;
   std::unique_ptr<Link> link_;
+  std::unique_ptr<PrimaryWatch> primary_watch_;  // Null without Sentinels.
   std::unique_ptr<core::LockObserver> observer_;
   support::SilentGuardObserver guard_observer_;  // The judge sees what guards do in the store.
   std::unique_ptr<redis::RedisStore> store_;     // Null: it is in memory.

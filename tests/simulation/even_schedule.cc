@@ -17,6 +17,7 @@ using core::Millis;
 constexpr uint64_t kLossesOneIn = 6;
 constexpr uint64_t kGuardedOneIn = 9;
 constexpr uint64_t kDataReplacedFromSeed = 80'000'000;
+constexpr uint64_t kFailoverFromSeed = 31'000'000'000;
 
 // Mostly few, sometimes many.
 int Skewed(support::Random& random, int low, int high) {
@@ -87,6 +88,11 @@ void AddLosses(support::Random random, Schedule& schedule) {
     if (fault.kind == FaultKind::kRestartOlder && schedule.seed >= kDataReplacedFromSeed &&
         fault.target % 2 == 0) {
       fault.kind = FaultKind::kDataReplaced;
+    }
+    // The rest of the target says what the failover is like.
+    if (schedule.seed >= kFailoverFromSeed && fault.duration.count() % 3 == 0) {
+      fault.kind = fault.duration.count() % 2 == 0 ? FaultKind::kFailoverOrdered
+                                                   : FaultKind::kFailover;
     }
     if (fault.kind == FaultKind::kRestartOlder || fault.kind == FaultKind::kRestartUnproved) {
       schedule.durable = false;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "simulation/sentinels.h"
-
 namespace lockkeeper::simulation {
 namespace {
 
@@ -48,22 +46,38 @@ Failover FailoverOf(const Fault& fault) {
     failover.before = Before::kReplica;
     return failover;
   }
-  if (fault.target / kAges % kBefores == 0) return failover;
-  failover.before = Before::kGoesOn;
-  failover.takes_writes_for = std::min<Micros>(fault.duration, kWritesAloneMax);
-  return failover;
+  switch (fault.target / kAges % kBefores) {
+    case 0:
+      return failover;
+    case 1:
+      failover.before = Before::kGoesOn;
+      failover.takes_writes_for = std::min<Micros>(fault.duration, kWritesAloneMax);
+      return failover;
+    case 2:
+      failover.before = Before::kGoesOn;
+      failover.takes_writes_for = kWritesAloneMax;
+      return failover;
+    default:
+      failover.before = Before::kDoesNotStop;
+      return failover;
+  }
 }
 
-std::vector<SentinelCut> CutsOf(support::Random random) {
-  constexpr int64_t kFromMax = 2'500'000;
+std::array<SentinelCut, kSentinels> CutsOf(const std::array<Micros, kSentinels>& known_after,
+                                           support::Random random) {
   constexpr int64_t kUntilMax = 6'500'000;
-  std::vector<SentinelCut> cuts;
-  const uint64_t way = random.Below(3);
+  constexpr int64_t kJustBefore = 5'000;
+  std::array<SentinelCut, kSentinels> cuts{};
+  const uint64_t way = random.Below(4);
   if (way == 0) return cuts;
-  const Micros from(random.Between(0, kFromMax));
-  const Micros until(random.Between(from.count(), kUntilMax));
+  const Micros until(random.Between(0, kUntilMax));
   for (size_t i = 0; i < kSentinels; ++i) {
-    if (way == 1 || random.OneIn(2)) cuts.push_back({.sentinel = i, .from = from, .until = until});
+    const Micros known = known_after[i];
+    const bool hears = way == 1 && random.OneIn(2);
+    const Micros from(random.Between(0, std::max(known.count(), kJustBefore) - kJustBefore / 2));
+    const bool late = !random.OneIn(4);
+    const Micros last_moment = std::max(known - Micros(kJustBefore), Micros(0));
+    if (!hears) cuts[i] = {.from = late ? last_moment : from, .until = until};
   }
   return cuts;
 }

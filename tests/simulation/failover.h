@@ -4,12 +4,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <vector>
+#include <array>
 
 #include "core/types.h"
 #include "redis/sentinel/primary_election.h"
 #include "simulation/schedule.h"
+#include "simulation/sentinels.h"
 #include "support/random.h"
 
 namespace lockkeeper::simulation {
@@ -23,10 +23,11 @@ inline constexpr core::Millis kIsolation =
 
 struct Failover {
   // What becomes of the server before: it is gone; it becomes a replica at once, which answers
-  // READONLY; or it goes on, and takes writes for a while.
-  enum class Before { kGone, kReplica, kGoesOn };
+  // READONLY; it goes on, and takes writes for a while; or it takes writes for ever, since another
+  // replica was cut off together with it.
+  enum class Before { kGone, kReplica, kGoesOn, kDoesNotStop };
   Before before = Before::kGone;
-  Micros takes_writes_for{};  // After the promotion. Zero unless it goes on.
+  Micros takes_writes_for{};  // After the promotion. Zero unless it goes on for a while.
   Micros clock_ahead{};       // Of the promoted server's clock. Negative: it is behind.
 };
 
@@ -34,13 +35,14 @@ Failover FailoverOf(const Fault& fault);
 
 // From when on until when a daemon cannot reach a Sentinel, after the promotion.
 struct SentinelCut {
-  size_t sentinel = 0;
   Micros from{};
   Micros until{};
 };
 
-// Of one daemon, during this failover.
-std::vector<SentinelCut> CutsOf(support::Random random);
+// Those of one daemon, during this failover. Most begin just before the Sentinel knows of it. Then
+// the daemon goes on with the server before for as long as the answers so far count.
+std::array<SentinelCut, kSentinels> CutsOf(const std::array<Micros, kSentinels>& known_after,
+                                           support::Random random);
 
 // All daemons have found the promoted server by then: the last cut is over, and they have asked.
 inline constexpr Micros kMovedWithin{7'800'000};

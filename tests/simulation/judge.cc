@@ -198,15 +198,6 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   }
   for (const auto& [lease_id, waiter] : state.line) CheckIdle(state, lease_id, waiter, now);
 
-  state.given[state.turn.token].over_at = OverAt(state, state.turn.token);
-  state.given[state.turn.token].told_end = state.told_end;
-  state.previous_expired = PreviousExpired(state, now);
-  state.given[turn.token] = {.lease_id = turn.to.lease_id,
-                             .previous_expired = state.previous_expired,
-                             .over_at = {},
-                             .told_end = {},
-                             .not_before = not_before};
-  state.token = std::max(state.token, turn.token);
   // It has had its turn. If it does not use it, its daemon has to put it back in its place.
   state.line.erase(turn.to.lease_id);
   if (const auto place = state.places.find(turn.to.lease_id); place != state.places.end()) {
@@ -219,6 +210,21 @@ void Judge::TurnGiven(Turn turn, Instant now) {
     place->second.since = now;
   }
   if (!turn.offered) state.places.erase(turn.to.lease_id);
+  BeginTurn(state, std::move(turn), now, not_before);
+  state.taken_over = true;
+  ++state.void_entries;
+}
+
+void Judge::BeginTurn(Lock& state, Turn turn, Instant now, Instant not_before) {
+  state.given[state.turn.token].over_at = OverAt(state, state.turn.token);
+  state.given[state.turn.token].told_end = state.told_end;
+  state.previous_expired = PreviousExpired(state, now);
+  state.given[turn.token] = {.lease_id = turn.to.lease_id,
+                             .previous_expired = state.previous_expired,
+                             .over_at = {},
+                             .told_end = {},
+                             .not_before = not_before};
+  state.token = std::max(state.token, turn.token);
   state.phase = turn.offered ? Phase::kOffered : Phase::kLease;
   state.turn = std::move(turn);
   state.told_before = state.turn.offered && state.delivered.contains(state.turn.to.keeper);
@@ -231,7 +237,6 @@ void Judge::TurnGiven(Turn turn, Instant now) {
   state.doubted = state.forgotten = false;
   state.extends = 0;
   HoldBegins(state, now);
-  ++state.void_entries;
 }
 
 void Judge::Repeated(const Try& what, int32_t attempt, Instant now) {
@@ -307,6 +312,7 @@ void Judge::Released(const std::string& lock, const std::string& lease_id, Insta
   if (state.phase == Phase::kLease || state.phase == Phase::kOffered) {
     state.phase = state.phase == Phase::kLease ? Phase::kReleased : Phase::kWithdrawn;
     state.over_at = now;
+    state.taken_over = true;
   }
 }
 

@@ -20,40 +20,14 @@
 #include <vector>
 
 #include "core/requests.h"
+#include "simulation/store_deeds.h"
 
 namespace lockkeeper::simulation {
-
-using core::Instant;
-using core::Micros;
-
-// One attempt of a call to get a lock.
-struct Try {
-  std::string lock;
-  std::string lease_id;
-  std::string keeper;  // Of the call. Its first half names the daemon.
-  core::Assurance min_assurance = core::Assurance::kNone;
-};
-
-// A grant or an offer: the store gives the lock to an attempt.
-struct Turn {
-  Try to;
-  int32_t attempt = 0;
-  int64_t token = 0;
-  bool offered = false;
-  bool daemon_claims = false;  // The daemon claims the offer, not the client.
-  Instant end;                 // End of the lease or the offer.
-  Micros lock_delay{};         // As its acquire asked.
-  bool max_hold = false;       // Its end is a time of the node's clock too.
-  Micros hold_at_least{};      // As its acquire asked; if it was taken back, what is left of that.
-  std::string given_by;        // The daemon whose script call gave it.
-  Instant sent;                // When that daemon asked. Only of a store without a line.
-  bool asserted = false;  // Proved by its holder after a loss, or adopted: no call can withdraw it.
-};
 
 // Whether a store that can no longer be trusted has forgotten something.
 enum class Forgot { kNothing, kSome };
 
-class Judge {
+class Judge final : public StoreDeeds {
  public:
   // How long the store remembers how a lease ended.
   explicit Judge(Micros retention) : retention_(retention) {}
@@ -104,35 +78,42 @@ class Judge {
   // The caller of a waiting acquire cancels it, and waits for its result.
   void Cancelled(const Try& what, Instant now);
 
-  // The deeds of the store. Withdrawn: nothing of the attempt is left. Released: nothing of the
-  // lease id is left. WithdrawalKept: another call has the grant. Declined: the daemon had no
-  // waiter for the offer.
-  void Joined(const Try& what, int64_t number, Instant now);
-  // A first attempt stands in line, and later attempts find it there. Its lease id may have ended
-  // before: a lock that has forgotten that does not reject first attempts.
-  void FirstAttemptStands(const Try& what) { locks_[what.lock].ended.erase(what.lease_id); }
-  void TurnGiven(Turn turn, Instant now);
-  // An acquire was refused, since its lease id is void.
-  void FoundVoid(const std::string& lock, const std::string& lease_id, Instant now);
-  void Repeated(const Try& what, int32_t attempt, Instant now);
-  void Extended(const std::string& lock, const std::string& lease_id, Instant end, Instant now);
-  void Released(const std::string& lock, const std::string& lease_id, Instant now);
-  // A session has adopted the lease, and is its keeper from now on.
-  void Adopted(const Try& what);
-  // The end of a session has released a lease, because the session believed to be its keeper.
-  void ReleasedByEnd(const Try& what, Instant now);
-  // A release was answered that its lease had expired, or that it stood in line.
-  void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now);
+  // The deeds of the store that counts.
+  void Joined(const Try& what, int64_t number, Instant now) override;
+  void FirstAttemptStands(const Try& what) override {
+    locks_[what.lock].ended.erase(what.lease_id);
+  }
+  void LeftLine(const std::string& lock, const std::string& lease_id, Instant now) override;
+  void InPlace(const std::string& daemon, const std::string& lock, Instant now) override;
+  void TurnGiven(Turn turn, Instant now) override;
+  void FoundVoid(const std::string& lock, const std::string& lease_id, Instant now) override;
+  void Repeated(const Try& what, int32_t attempt, Instant now) override;
+  void Extended(const std::string& lock, const std::string& lease_id, Instant end,
+                Instant now) override;
+  void Adopted(const Try& what) override;
+  void Reasserted(Turn turn, Instant now) override;
+  void Fenced(const std::string& lock, int64_t token, bool admitted) override;
+  void Released(const std::string& lock, const std::string& lease_id, Instant now) override;
+  void ReleasedByEnd(const Try& what, Instant now) override;
+  void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now) override;
+  void ReleaseDoubted(const std::string& lock, const std::string& lease_id, Instant now) override;
+  void Withdrawn(const Try& what, Instant now) override;
+  void WithdrawalKept(const std::string& lock) override;
+  void Declined(const Try& what) override;
+  void SetAside(const Try& what, Instant now) override;
+  void PassedOver(const Try& what, Instant now) override;
+  void PutBack(const Try& what, Instant now) override;
+  void ClaimWithdrawn(const Try& what, Instant now) override;
+  void EpochBegan(Instant quarantine_end) override;
+  void QuarantineLasts(Instant end) override { quarantine_end_ = std::max(quarantine_end_, end); }
+  void QuarantineEnded(Instant now) override { quarantine_end_ = std::min(quarantine_end_, now); }
+
+  // A server that has been replaced, and goes on for daemons that have not heard of that. What it
+  // does, the store that counts has forgotten. But clients hear of it, and believe it.
+  StoreDeeds& server_before() { return server_before_; }
+
   // A client was told that its lease had expired before its release.
   void ToldExpired(const std::string& lock, const std::string& lease_id);
-  // The release that is reported next was answered that its lease id does not hold the lock. If the
-  // lease id did hold it, the store cannot know whether the lease was live until then.
-  void ReleaseDoubted(const std::string& lock, const std::string& lease_id, Instant now);
-  void Withdrawn(const Try& what, Instant now);
-  void WithdrawalKept(const std::string& lock);
-  void Declined(const Try& what);
-  // An offer was ended early, because its client has not claimed an earlier one.
-  void SetAside(const Try& what, Instant now);
 
   // A client was told of an offer. It has tried to claim it, once or more. It was told that it has
   // the lease.
@@ -140,31 +121,9 @@ class Judge {
   void ClaimTried(const std::string& lock, const std::string& lease_id);
   void LeaseTold(const core::Lease& lease);
 
-  // An offer was ended early, because too little was confirmed of it more than once. Its waiter
-  // stands again later.
-  void PassedOver(const Try& what, Instant now);
-  // An offer was ended early, and its waiter is in its place again: too little was confirmed.
-  void PutBack(const Try& what, Instant now);
-  // Of a lease that was claimed just now too little was confirmed.
-  void ClaimWithdrawn(const Try& what, Instant now);
-  void LeftLine(const std::string& lock, const std::string& lease_id, Instant now);
-  void Fenced(const std::string& lock, int64_t token, bool admitted);
-
-  // A daemon has written a new epoch: nothing new may be granted until `quarantine_end`, and leases
-  // from before must be proved.
-  void EpochBegan(Instant quarantine_end);
-  // The quarantine was lengthened.
-  void QuarantineLasts(Instant end) { quarantine_end_ = std::max(quarantine_end_, end); }
   // Whether a quarantine runs that protects nobody: nothing that the store may have forgotten is
   // live, or closes its lock, or is believed in by a client.
   bool QuarantineIsNeedless(Instant now) const;
-  // An administrator has ended it. Requires: it was needless when he asked for that.
-  void QuarantineEnded(Instant now) { quarantine_end_ = std::min(quarantine_end_, now); }
-  // The store has taken a proved lease back.
-  void Reasserted(Turn turn, Instant now);
-
-  // All waiters of a daemon are in their places in the line of a lock.
-  void InPlace(const std::string& daemon, const std::string& lock, Instant now);
 
   // Of a store without a line: an acquire stands in the line of its daemon for a lock, as the last
   // one, or at the place of an earlier attempt that left it just now; and it leaves that line.
@@ -188,6 +147,12 @@ class Judge {
   // sooner or later, even what was over.
   void ClockSet(Micros by, Instant now);
 
+  // Another server takes the place of the one so far, with data that may be older. Its clock is so
+  // far ahead, or behind if negative. From now on what it does are the deeds of the store, and what
+  // the one before does is told to server_before(). Nobody hears of that from `used_until` on.
+  // `misled` daemons may each begin one more quarantine.
+  void Promoted(Micros clock_ahead, Instant now, Instant used_until, uint64_t misled);
+
   // The node's clock is being slewed: times may be wrong by a little.
   void ClockSlewed();
 
@@ -201,6 +166,43 @@ class Judge {
   uint64_t grants() const { return grants_; }
 
  private:
+  class ServerBefore final : public StoreDeeds {
+   public:
+    explicit ServerBefore(Judge& judge) : judge_(judge) {}
+
+    void Joined(const Try& what, int64_t number, Instant now) override;
+    void FirstAttemptStands(const Try&) override {}
+    void LeftLine(const std::string& lock, const std::string& lease_id, Instant now) override;
+    void InPlace(const std::string&, const std::string&, Instant) override {}
+    void TurnGiven(Turn turn, Instant now) override;
+    void FoundVoid(const std::string&, const std::string&, Instant) override {}
+    void Repeated(const Try& what, int32_t attempt, Instant now) override;
+    void Extended(const std::string& lock, const std::string& lease_id, Instant end,
+                  Instant now) override;
+    void Adopted(const Try& what) override { judge_.Adopted(what); }
+    void Reasserted(Turn turn, Instant now) override;
+    void Fenced(const std::string& lock, int64_t token, bool admitted) override;
+    void Released(const std::string& lock, const std::string& lease_id, Instant now) override;
+    void ReleasedByEnd(const Try& what, Instant now) override;
+    void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now) override;
+    void ReleaseDoubted(const std::string&, const std::string&, Instant) override {}
+    void Withdrawn(const Try& what, Instant now) override;
+    void WithdrawalKept(const std::string&) override {}
+    void Declined(const Try& what) override { judge_.Declined(what); }
+    void SetAside(const Try& what, Instant now) override { EndOffer(what, now); }
+    void PassedOver(const Try& what, Instant now) override { EndOffer(what, now); }
+    void PutBack(const Try& what, Instant now) override { EndOffer(what, now); }
+    void ClaimWithdrawn(const Try& what, Instant now) override;
+    void EpochBegan(Instant) override {}
+    void QuarantineLasts(Instant) override {}
+    void QuarantineEnded(Instant) override {}
+
+   private:
+    void EndOffer(const Try& what, Instant now);
+
+    Judge& judge_;
+  };
+
   enum class Phase { kNone, kOffered, kLease, kReleased, kWithdrawn };
 
   struct Waiter {
@@ -255,6 +257,7 @@ class Judge {
     bool doubted = false;    // The store may have forgotten it.
     bool forgotten = false;  // And has forgotten something.
     bool line_from_before = false;           // Older data may have brought places back.
+    bool taken_over = false;                 // The promoted server has ended or given this turn.
     Instant outdone_until = Instant::min();  // What a proof with a lower token took the lock from.
     Phase phase = Phase::kNone;
     bool end_doubted =
@@ -312,6 +315,7 @@ class Judge {
   void CheckHoldTakenBack(const Turn& turn, Instant hold_end, Instant now);
   bool MayHaveExpired(const Lock& lock) const;
   Instant OverAt(const Lock& lock, int64_t token) const;
+  void BeginTurn(Lock& lock, Turn turn, Instant now, Instant not_before);
   Instant EndKnownSince(const Lock& lock) const;
   std::optional<Instant> DisturbedUntil(const Lock& lock, const std::string& daemon) const;
   Instant InOrderSince(const Lock& lock, const std::string& daemon) const;
@@ -355,6 +359,8 @@ class Judge {
   uint64_t grants_ = 0;
   uint64_t losses_ = 0;
   uint64_t epochs_ = 0;
+  uint64_t epochs_before_ = 0;  // When the server before was replaced.
+  Instant before_used_until_ = Instant::min();
   Instant losses_matter_until_ = Instant::min();  // To what heartbeats were answered before.
   Instant quarantine_end_ = Instant::min();
   Micros tolerance_{};
@@ -365,6 +371,7 @@ class Judge {
   Micros clock_nudged_{};      // The same by steps that no answer tells of; they add up.
   bool can_see_step_ = false;  // One forward since the epoch began.
   Micros clock_behind_{};
+  ServerBefore server_before_{*this};
 };
 
 }  // namespace lockkeeper::simulation

@@ -17,8 +17,9 @@ constexpr Micros kHiddenMax{1'200'000};
 
 }  // namespace
 
-void Judge::Promoted(Micros clock_ahead, Instant now, uint64_t misled) {
+void Judge::Promoted(Micros clock_ahead, Instant now, Instant used_until, uint64_t misled) {
   epochs_before_ = epochs_;
+  before_used_until_ = used_until;
   if (clock_ahead != Micros(0)) clock_was_set_ = true;  // Nobody knows by how much.
   for (auto& [name, lock] : locks_) {
     lock.taken_over = false;
@@ -42,6 +43,7 @@ void Judge::ServerBefore::LeftLine(const std::string& lock, const std::string& l
 }
 
 void Judge::ServerBefore::TurnGiven(Turn turn, Instant now) {
+  if (now >= judge_.before_used_until_) return;
   Lock& lock = judge_.locks_[turn.to.lock];
   if (turn.token <= lock.token) {
     judge_.Violation("the server before gave " + turn.to.lock + " the token " +
@@ -79,6 +81,7 @@ void Judge::ServerBefore::Extended(const std::string& lock, const std::string& l
   Lock& state = judge_.locks_[lock];
   state.places_before.erase(lease_id);
   if (state.taken_over || state.turn.to.lease_id != lease_id) return;
+  if (now >= judge_.before_used_until_) return;
   if (state.phase == Phase::kOffered) {
     state.phase = Phase::kLease;
     state.told_end = end;

@@ -202,6 +202,7 @@ void Judge::Reasserted(Turn turn, Instant now) {
   state.phase = Phase::kLease;
   state.turn = std::move(turn);
   state.turn.asserted = true;
+  state.taken_over = true;
   state.over_before = state.end_doubted = state.doubted = state.forgotten = false;
   const Micros hold = state.turn.hold_at_least;
   state.hold_end = hold > Micros(0) ? now + hold : Instant::min();

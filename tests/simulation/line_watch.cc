@@ -50,9 +50,6 @@ Micros HoldAtLeast(std::string_view record) {
   return core::Millis(Number(text.substr(text.rfind('\n', text.size() - 2) + 1)));
 }
 
-// Two digits of its number.
-std::string Shown(const std::string& daemon) { return daemon.substr(daemon.size() - 2); }
-
 // By digest.
 const std::unordered_map<std::string_view, KnownScript>& KnownScripts() {
   static const auto* const kScripts = [] {
@@ -142,16 +139,30 @@ struct LineWatch::Operation {
 };
 
 LineWatch::LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge)
-    : StoreWatch(clock, judge), server_(server) {}
+    : StoreWatch(clock, judge), servers_{{.model = server, .deeds = &judge}}, at_(&servers_.back()) {}
 
-void LineWatch::Executed(const std::string& daemon, const std::vector<std::string_view>& words,
-                         const redis::Reply& reply) {
+void LineWatch::Promoted(support::RedisModel& server) {
+  Server next = {.model = server,
+                 .deeds = &judge_,
+                 .tokens = servers_.back().tokens,
+                 .stamp = servers_.back().stamp,
+                 .epoch = servers_.back().epoch,
+                 .quarantine_end = servers_.back().quarantine_end,
+                 .floor = servers_.back().floor};
+  servers_.back().deeds = &judge_.server_before();
+  servers_.push_back(std::move(next));
+  StoreChanged();
+}
+
+void LineWatch::Executed(const support::RedisModel& server, const std::string& daemon,
+                         const std::vector<std::string_view>& words, const redis::Reply& reply) {
   ++executed_;
+  at_ = &*std::ranges::find_if(servers_, [&server](const Server& s) { return &s.model == &server; });
   if (words[0] != "EVALSHA" || reply.type != redis::Reply::Type::kArray) return;
   if (words[1] == redis::kMarkerScript.sha1) {
     const char* const does =
         words[kReplacementWord].empty() ? " looks at marker: " : " writes marker: ";
-    Trace("daemon " + Shown(daemon) + does + reply.items[1].text);
+    Trace(Who(daemon) + does + reply.items[1].text);
     return OnMarker(reply);
   }
   const KnownScript* const known = OperationsOf(words, reply);
@@ -160,7 +171,7 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   const auto keys = static_cast<size_t>(Number(words[2]));
   const size_t common_at = 3 + keys;
   if (IsRefused(reply)) {
-    return Trace("daemon " + Shown(daemon) + " " + std::string(name) + ": refused by the guard");
+    return Trace(Who(daemon) + " " + std::string(name) + ": refused by the guard");
   }
   const auto keys_per_lock = static_cast<size_t>(Number(words[common_at + kKeysPerLockArgument]));
   const size_t locks = (keys - 1) / keys_per_lock;  // The last one is the marker's.
@@ -197,10 +208,16 @@ void LineWatch::Executed(const std::string& daemon, const std::vector<std::strin
   }
 }
 
+// By two digits of its number.
+std::string LineWatch::Who(const std::string& daemon) const {
+  const char* const where = at_ == &servers_.back() ? "" : " at the server before";
+  return "daemon " + daemon.substr(daemon.size() - 2) + where;
+}
+
 void LineWatch::TraceOperation(const std::string& daemon, std::string_view script,
                                const Operation& operation, const KnownScript& known) {
   std::ostringstream line;
-  line << "daemon " << Shown(daemon) << " " << script << " " << operation.lock << ":";
+  line << Who(daemon) << " " << script << " " << operation.lock << ":";
   for (size_t i = 0; i < known.arguments; ++i) {
     std::string text(operation.arguments[i].substr(0, 72));
     std::replace(text.begin(), text.end(), '\n', '|');
@@ -230,19 +247,19 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
         coverage_.Record(operation.lock, 'H', end);
         coverage_.Ends(Edge::kLease, end);
         coverage_.Ends(Edge::kConfirmed, operation.now);
-        judge_.Extended(operation.lock, operation.lease_id(), end, operation.now);
+        at_->deeds->Extended(operation.lock, operation.lease_id(), end, operation.now);
         if (!operation.arguments[3].empty()) {
-          judge_.Adopted(
+          at_->deeds->Adopted(
               {operation.lock, operation.lease_id(), std::string(operation.arguments[3])});
         }
       }
       return;
     case Script::kFence:
-      judge_.Fenced(operation.lock, Number(operation.arguments[0]), outcome == 1);
+      at_->deeds->Fenced(operation.lock, Number(operation.arguments[0]), outcome == 1);
       return;
     case Script::kPoll:
       if (outcome == 1 && operation.arguments[1] == "W") {
-        judge_.InPlace(std::string(operation.arguments[0]), operation.lock, operation.now);
+        at_->deeds->InPlace(std::string(operation.arguments[0]), operation.lock, operation.now);
       }
       return;
     case Script::kReassert:
@@ -250,13 +267,13 @@ void LineWatch::OnOperation(Script script, const Operation& operation) {
       return;
     case Script::kRelease:
       if (outcome == 2 || outcome == 4) {
-        judge_.ReleaseDenied(operation.lock, operation.lease_id(), operation.now);
+        at_->deeds->ReleaseDenied(operation.lock, operation.lease_id(), operation.now);
       }
       if (outcome == 3) {
-        judge_.ReleaseDoubted(operation.lock, operation.lease_id(), operation.now);
+        at_->deeds->ReleaseDoubted(operation.lock, operation.lease_id(), operation.now);
       }
       if (outcome >= 1 && outcome <= 4) {
-        judge_.Released(operation.lock, operation.lease_id(), operation.now);
+        at_->deeds->Released(operation.lock, operation.lease_id(), operation.now);
       }
       return;
     case Script::kWithdraw:
@@ -279,15 +296,15 @@ void LineWatch::OnAcquire(const Operation& operation) {
     case 2:
     case 6:
     case 7:
-      return judge_.Repeated(what, attempt, operation.now);
+      return at_->deeds->Repeated(what, attempt, operation.now);
     case 3:
     case 10:
-      return judge_.LeftLine(what.lock, what.lease_id, operation.now);
+      return at_->deeds->LeftLine(what.lock, what.lease_id, operation.now);
     case 4:
-      return judge_.FoundVoid(what.lock, what.lease_id, operation.now);
+      return at_->deeds->FoundVoid(what.lock, what.lease_id, operation.now);
     case 5:
-      if (attempt < 2) judge_.FirstAttemptStands(what);
-      return judge_.Joined(what, operation.replies[1].integer, operation.now);
+      if (attempt < 2) at_->deeds->FirstAttemptStands(what);
+      return at_->deeds->Joined(what, operation.replies[1].integer, operation.now);
     default:
       return;
   }
@@ -299,18 +316,18 @@ void LineWatch::OnWithdraw(const Operation& operation) {
   const int64_t outcome = operation.outcome();
   if (scope == "S" || scope == "R" || scope == "B" || scope == "C" || scope == "P" ||
       scope == "T") {
-    if (outcome == 1 && scope == "P") judge_.PassedOver(what, operation.now);
-    if (outcome == 1 && scope == "B") judge_.PutBack(what, operation.now);
-    if (outcome == 1 && scope == "C") judge_.ClaimWithdrawn(what, operation.now);
-    if (outcome == 1 && scope == "S") judge_.SetAside(what, operation.now);
-    if (outcome == 1 && scope == "R") judge_.ReleasedByEnd(what, operation.now);
+    if (outcome == 1 && scope == "P") at_->deeds->PassedOver(what, operation.now);
+    if (outcome == 1 && scope == "B") at_->deeds->PutBack(what, operation.now);
+    if (outcome == 1 && scope == "C") at_->deeds->ClaimWithdrawn(what, operation.now);
+    if (outcome == 1 && scope == "S") at_->deeds->SetAside(what, operation.now);
+    if (outcome == 1 && scope == "R") at_->deeds->ReleasedByEnd(what, operation.now);
     return;
   }
   if (outcome == 1 || outcome == 2) {
-    judge_.Withdrawn(what, operation.now);
-    if (outcome == 1 && scope == "U") judge_.Declined(what);
+    at_->deeds->Withdrawn(what, operation.now);
+    if (outcome == 1 && scope == "U") at_->deeds->Declined(what);
   }
-  if (outcome == 3) judge_.WithdrawalKept(operation.lock);
+  if (outcome == 3) at_->deeds->WithdrawalKept(operation.lock);
 }
 
 void LineWatch::OnReassert(const Operation& operation) {
@@ -325,40 +342,41 @@ void LineWatch::OnReassert(const Operation& operation) {
   const int64_t hold_end = Number(std::string_view(terms).substr(terms.rfind(' ') + 1));
   turn.hold_at_least = std::max(Micros(hold_end - operation.node_now), Micros(0));
   turn.given_by = operation.daemon;
-  tokens_[operation.lock] = turn.token;
+  at_->tokens[operation.lock] = turn.token;
   if (StandsInLine(operation.lock, turn.to.lease_id)) {
     judge_.Violation(turn.to.lease_id.substr(0, 8) + " was given " + operation.lock +
                      " back, but still stands in line");
   }
-  judge_.Reasserted(std::move(turn), operation.now);
+  at_->deeds->Reasserted(std::move(turn), operation.now);
+  if (at_ == &servers_.back()) on_proved_(keys_.RecordKey(operation.lock));
 }
 
 // Epochs of one store rise, of another one they begin again.
 void LineWatch::OnMarker(const redis::Reply& reply) {
   const std::string& text = reply.items[1].text;
-  const bool is_known = !stamp_.empty() && text.starts_with(stamp_);
-  if (is_known && Number(redis::marker_column::kTokenFloor.Of(text)) == floor_) return;
+  const bool is_known = !at_->stamp.empty() && text.starts_with(at_->stamp);
+  if (is_known && Number(redis::marker_column::kTokenFloor.Of(text)) == at_->floor) return;
   const std::optional<redis::SeenMarker> seen = redis::ParseMarker(text);
   if (!seen) return;
   const Instant now = clock_.Now();
   const int64_t node_now = reply.items[0].integer;
   coverage_.Ends(Edge::kBeat, now);
   const int64_t left = seen->marker.quarantine_end.micros - node_now;
-  const bool begins = !stamp_.empty() && seen->marker.epoch > epoch_;
-  const core::NodeTime before = std::exchange(quarantine_end_, seen->marker.quarantine_end);
+  const bool begins = !at_->stamp.empty() && seen->marker.epoch > at_->epoch;
+  const core::NodeTime before = std::exchange(at_->quarantine_end, seen->marker.quarantine_end);
   const bool ended =
-      !begins && to_be_ended_.contains(seen->marker.epoch) && quarantine_end_ < before;
+      !begins && to_be_ended_.contains(seen->marker.epoch) && at_->quarantine_end < before;
   // One that knows less than the others may begin an epoch with the number of theirs.
-  const int64_t floor = std::exchange(floor_, seen->marker.token_floor.value);
-  const bool newest = !stamp_.empty() && seen->marker.epoch >= epoch_;
-  if (newest && floor != floor_) {
-    LookAtFloor(seen->marker, ended ? quarantine_end_.micros : node_now);
+  const int64_t floor = std::exchange(at_->floor, seen->marker.token_floor.value);
+  const bool newest = !at_->stamp.empty() && seen->marker.epoch >= at_->epoch;
+  if (newest && floor != at_->floor) {
+    LookAtFloor(seen->marker, ended ? at_->quarantine_end.micros : node_now);
   }
-  stamp_ = seen->marker.Stamp();
-  epoch_ = std::max(epoch_, seen->marker.epoch);
+  at_->stamp = seen->marker.Stamp();
+  at_->epoch = std::max(at_->epoch, seen->marker.epoch);
   coverage_.Ends(Edge::kQuarantine, now + Micros(left));
-  if (begins) return judge_.EpochBegan(now + Micros(left));
-  ended ? judge_.QuarantineEnded(now) : judge_.QuarantineLasts(now + Micros(left));
+  if (begins) return at_->deeds->EpochBegan(now + Micros(left));
+  ended ? at_->deeds->QuarantineEnded(now) : at_->deeds->QuarantineLasts(now + Micros(left));
 }
 
 // A daemon that has learned the clock from a slow answer takes it for kFloorsAhead further ahead,
@@ -374,7 +392,8 @@ void LineWatch::LookAtFloor(const redis::StoreMarker& marker, int64_t node_now) 
 }
 
 void LineWatch::StoreChanged() {
-  for (auto& [lock, token] : tokens_) {
+  at_ = &servers_.back();
+  for (auto& [lock, token] : at_->tokens) {
     const std::string record = RecordOf(lock);
     token = record.empty() ? 0 : Number(column::kToken.Of(record));
   }
@@ -384,14 +403,14 @@ bool LineWatch::StandsInLine(const std::string& lock, const std::string& lease_i
   const std::string key = redis::KeyLayout::LineKeyOf(keys_.RecordKey(lock));
   const std::string member = "i" + lease_id;
   const std::vector<std::string_view> place = {"ZSCORE", key, member};
-  return server_.Execute(place).type != redis::Reply::Type::kNil;
+  return at_->model.Execute(place).type != redis::Reply::Type::kNil;
 }
 
 // Empty if there is none.
 std::string LineWatch::RecordOf(const std::string& lock) {
   const std::string key = keys_.RecordKey(lock);
   const std::vector<std::string_view> get = {"GET", key};
-  redis::Reply reply = server_.Execute(get);
+  redis::Reply reply = at_->model.Execute(get);
   if (reply.type != redis::Reply::Type::kText || reply.text.size() < column::kClaim.last) return "";
   return std::move(reply.text);
 }
@@ -406,7 +425,7 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
   coverage_.Record(lock, state, end);
   if (state != 'H' && state != 'O') return;
   const int64_t token = Number(column::kToken.Of(record));
-  if (std::exchange(tokens_[lock], token) == token) return;
+  if (std::exchange(at_->tokens[lock], token) == token) return;
   Turn turn;
   turn.to = {lock, std::string(column::kLeaseId.Of(record)),
              std::string(column::kKeeper.Of(record))};
@@ -426,21 +445,26 @@ void LineWatch::LookAtRecord(const std::string& daemon, const std::string& lock,
     coverage_.Ends(Edge::kHold, clock_.Now() + turn.hold_at_least);
   }
   turn.given_by = daemon;
-  judge_.TurnGiven(std::move(turn), clock_.Now());
+  at_->deeds->TurnGiven(std::move(turn), clock_.Now());
 }
 
 Life LineWatch::LifeInStore() {
+  at_ = &servers_.back();
   const std::string marker = keys_.MarkerKey();
   const std::vector<std::string_view> get = {"GET", marker};
-  const auto seen = redis::ParseMarker(server_.Execute(get).text);
-  return seen ? Life{.epoch = seen->marker.epoch, .beats = seen->beat.count} : Life{};
+  const auto seen = redis::ParseMarker(at_->model.Execute(get).text);
+  if (!seen) return {};
+  return {.epoch = seen->marker.epoch,
+          .beats = seen->beat.count,
+          .longest_lease = seen->marker.ttl_ceiling};
 }
 
 int64_t LineWatch::KeysInStore() {
+  at_ = &servers_.back();
   const std::string marker = keys_.MarkerKey();
   const std::vector<std::string_view> size = {"DBSIZE"};
   const std::vector<std::string_view> exists = {"EXISTS", marker};
-  return server_.Execute(size).integer - server_.Execute(exists).integer;
+  return at_->model.Execute(size).integer - at_->model.Execute(exists).integer;
 }
 
 }  // namespace lockkeeper::simulation

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/clock.h"
@@ -40,7 +43,8 @@ Confirmed ConfirmedBy(const std::vector<std::string_view>& words, const redis::R
 // The age of a store: its epoch and its beats.
 struct Life {
   int64_t epoch = 0;
-  int64_t beats = 0;  // In this epoch.
+  int64_t beats = 0;             // In this epoch.
+  core::Millis longest_lease{};  // That was ever asked for.
 };
 
 // What daemons ask of locks.
@@ -57,9 +61,16 @@ class LineWatch final : public StoreWatch {
  public:
   LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge);
 
-  // The node has executed a command of `daemon`.
-  void Executed(const std::string& daemon, const std::vector<std::string_view>& words,
-                const redis::Reply& reply);
+  // `server` takes the place of the one so far. What that one goes on to do is reported as such.
+  void Promoted(support::RedisModel& server);
+
+  // A server has executed a command of `daemon`.
+  void Executed(const support::RedisModel& server, const std::string& daemon,
+                const std::vector<std::string_view>& words, const redis::Reply& reply);
+
+  // `on_proved` runs whenever the newest server has taken back a proved lease of a lock.
+  using OnProved = std::function<void(const std::string& record_key)>;
+  void SetOnProved(OnProved on_proved) { on_proved_ = std::move(on_proved); }
 
   // The records have changed without a command.
   void StoreChanged();
@@ -77,6 +88,7 @@ class LineWatch final : public StoreWatch {
   struct Operation;
 
   void OnOperation(Script script, const Operation& operation);
+  std::string Who(const std::string& daemon) const;
   void TraceOperation(const std::string& daemon, std::string_view script,
                       const Operation& operation, const KnownScript& known);
   static int32_t AttemptOf(const Operation& operation);
@@ -92,13 +104,21 @@ class LineWatch final : public StoreWatch {
   void LookAtRecord(const std::string& daemon, const std::string& lock, int64_t node_now,
                     std::optional<int32_t> attempt = std::nullopt);
 
-  support::RedisModel& server_;
+  // One server, and what is known of it.
+  struct Server {
+    support::RedisModel& model;
+    StoreDeeds* deeds;
+    std::unordered_map<std::string, int64_t> tokens;  // Last seen in each record.
+    std::string stamp;                                // Of the marker, as last seen.
+    int64_t epoch = 0;
+    core::NodeTime quarantine_end;  // As the last marker has it,
+    int64_t floor = 0;              // and of tokens.
+  };
+
   const redis::KeyLayout keys_{"lk:"};
-  std::unordered_map<std::string, int64_t> tokens_;  // Last seen in each record.
-  std::string stamp_;                                // Of the marker, as last seen.
-  int64_t epoch_ = 0;
-  core::NodeTime quarantine_end_;  // As the last marker has it,
-  int64_t floor_ = 0;              // and of tokens.
+  std::deque<Server> servers_;  // The newest one last.
+  Server* at_;                  // The one that has done something.
+  OnProved on_proved_ = [](const std::string&) {};
   std::set<int64_t> to_be_ended_;  // Epochs; a daemon that stands still is asked for an older one.
   core::Micros tokens_raised_{};
 };

@@ -77,6 +77,11 @@ void Link::Cut(Micros duration) {
   for (size_t place = 0; place < connections_.size(); ++place) Break(place);
 }
 
+void Link::ComeBackAfter(Micros duration) {
+  away_until_ = clock_.Now() + duration;
+  for (size_t place = 0; place < connections_.size(); ++place) Break(place);
+}
+
 void Link::Strike(const Fault& fault) {
   switch (fault.kind) {
     case FaultKind::kStoreCut:

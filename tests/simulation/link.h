@@ -81,6 +81,8 @@ class Link {
   virtual void Fail(const RequestPtr& request, const absl::Status& why) = 0;
 
   bool away() const { return clock_.Now() < away_until_; }
+  // All connections break, and new ones come after that, however long it was cut off before.
+  void ComeBackAfter(core::Micros duration);
   core::Micros Delay();
   void At(core::Instant time, core::Task task);
 

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, kAllFaultKinds> kNames = {
     "reader still",      "store flushed",    "restart empty",     "restart older",
     "restart unproved",  "clock forward",    "clock far back",    "clock slewed",
     "clock nudged",      "data replaced",    "log cut",           "replicas away",
-    "confirmations down"};
+    "confirmations down", "failover",        "failover ordered"};
 
 // Shows each field of a schedule, but its faults, with its name to `visit`.
 template <typename Visited, typename Visit>
@@ -57,6 +57,7 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("assured_one_in", schedule.assured_one_in);
   visit("replicas_confirm", schedule.replicas_confirm);
   visit("ends_quarantines", schedule.ends_quarantines);
+  visit("grants_beside_proofs", schedule.grants_beside_proofs);
   visit("faults_end", schedule.faults_end);
   visit("order_from", schedule.order_from);
   visit("order", schedule.order);
@@ -120,8 +121,23 @@ bool ParseField(std::string_view word, Schedule& schedule) {
   return read;
 }
 
+// How much of what the primary had done a server lacks when it is promoted.
+std::optional<Micros> AgeOfPromoted(const Fault& fault) {
+  constexpr int64_t kMillisecond = 1'000;
+  switch (fault.target % 4) {
+    case 0:
+      return std::nullopt;
+    case 1:
+      return Micros(kMillisecond + fault.duration.count() % (10 * kMillisecond));
+    case 2:
+      return fault.duration / 16;
+    default:
+      return fault.duration / 2;
+  }
+}
+
 bool NeedsGuard(FaultKind kind) {
-  return kind == FaultKind::kNodeClockBack ||
+  return kind == FaultKind::kNodeClockBack || IsFailover(kind) ||
          (kind >= FaultKind::kStoreFlushed && kind <= FaultKind::kLogCut);
 }
 
@@ -140,9 +156,17 @@ std::optional<Micros> AgeOfData(const Fault& fault) {
       return fault.duration / 2;
     case FaultKind::kDataReplaced:
       return fault.duration / 2 + kNoticedWithin;
+    case FaultKind::kFailover:
+    case FaultKind::kFailoverOrdered:
+      return AgeOfPromoted(fault);
     default:
       return std::nullopt;
   }
+}
+
+bool HasFailover(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.faults,
+                             [](const Fault& fault) { return IsFailover(fault.kind); });
 }
 
 std::string Describe(const Fault& fault) {

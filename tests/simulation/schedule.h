@@ -52,12 +52,14 @@ enum class FaultKind {
   kLogCut,             // As kRestartOlder, of a node that says that it keeps what it has confirmed.
   kReplicasAway,       // No replica acknowledges anything.
   kConfirmationsDown,  // A daemon cannot ask what replicas acknowledge.
+  kFailover,           // Another server is promoted; the one before may go on (failover.h).
+  kFailoverOrdered,    // The same; the one before becomes a replica at once.
 };
 inline constexpr int kFaultKinds = 17;  // Those before the ones of streams.
 inline constexpr int kStreamFaultKinds = 4;
 inline constexpr int kLossFaultKinds = 7;    // Of which a loss is drawn; then come others.
 inline constexpr int kDaemonFaultKinds = 9;  // The first: of daemons and their links to the store.
-inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 5;
+inline constexpr int kAllFaultKinds = kFaultKinds + kStreamFaultKinds + kLossFaultKinds + 7;
 
 struct Fault {
   FaultKind kind = FaultKind::kDaemonCrash;
@@ -98,6 +100,8 @@ struct Schedule {
   int assured_one_in = 0;      // Acquires that replicas have to confirm. 0: none.
   bool replicas_confirm = false;  // All of them.
   bool ends_quarantines = false;  // An operator ends those that nobody needs any more.
+  // A server that was replaced grants although a lease was proved to the promoted one: see the page.
+  bool grants_beside_proofs = false;
   Micros faults_end{};            // Then everything heals.
   Micros order_from{};            // From then on, how long each message takes (message_order.h):
   std::string order;              // a digit for each; then they take what chance says.
@@ -109,6 +113,12 @@ inline constexpr Micros kNoticedWithin{1'200'000};
 
 // And to find replicas again that were away: a probe, and then a poll.
 inline constexpr Micros kReplicasFoundWithin{2'000'000};
+
+inline bool IsFailover(FaultKind kind) {
+  return kind == FaultKind::kFailover || kind == FaultKind::kFailoverOrdered;
+}
+
+bool HasFailover(const Schedule& schedule);
 
 // The age of the data that the fault brings back. Nothing if the node keeps its data.
 std::optional<Micros> AgeOfData(const Fault& fault);

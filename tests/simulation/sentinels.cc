@@ -24,8 +24,8 @@ void Sentinels::Promoted(support::Random random) {
   ++failovers_;
   const size_t leader = random.Below(kSentinels);
   for (size_t i = 0; i < kSentinels; ++i) {
-    // At once, or with its next message if that one is lost.
-    const int64_t told = random.OneIn(2) ? kDelayMax : kToldWithin;
+    // At once, or with the next message if that one is lost.
+    const int64_t told = random.OneIn(3) ? kDelayMax : kToldWithin;
     known_at_[i] = clock_.Now() + Micros(i == leader ? 0 : random.Between(0, told));
   }
 }

@@ -21,12 +21,21 @@ namespace {
 constexpr Micros kMessageLateMax{7'000'000};
 // As RedisNode.
 constexpr Micros kConfirmMax{500'000};
+// Longer than the Sentinels need to tell of another primary.
+constexpr Micros kUntilMoved{60'000'000};
+// How long new connections take, in microseconds.
+constexpr int64_t kConnectMin = 1'000;
+constexpr int64_t kConnectMax = 20'000;
 
 }  // namespace
 
 struct StoreLink::Sent final : Request {
-  Sent(redis::Command of, const redis::ScriptSource* by, redis::ReplyDone then)
-      : command(std::move(of)), script(by), done(std::move(then)) {}
+  Sent(redis::Command of, const redis::ScriptSource* by, redis::ReplyDone then,
+       support::RedisModel& to)
+      : command(std::move(of)), script(by), done(std::move(then)), server(to), start(to.starts()) {}
+
+  // Whether it would still be executed if it arrived now.
+  bool IsForThisStart() const { return start == server.starts(); }
 
   // The node did not know its script: it is sent again, behind the script.
   bool HasToBeSentAgain() const {
@@ -37,7 +46,8 @@ struct StoreLink::Sent final : Request {
   redis::Command command;
   const redis::ScriptSource* script;  // Null: it is none.
   redis::ReplyDone done;
-  uint64_t start = 0;  // Of the server, to which it was sent.
+  support::RedisModel& server;  // To which it was sent,
+  uint64_t start;               // and to which start of it.
   redis::Reply reply;
   Instant executed_at;
   Confirmed confirms = Confirmed::kNothing;
@@ -47,13 +57,11 @@ StoreLink::StoreLink(support::RedisModel& server, const core::Clock& clock,
                      support::ManualExecutor& world, Process& process, support::Random random,
                      ExecutionListener listener, const Replicas& replicas, MessageOrder* order)
     : Link(clock, world, process, random, order, kConnections),
-      server_(server),
+      server_(&server),
       listener_(std::move(listener)),
       replicas_(replicas) {}
 
-StoreLink::~StoreLink() {
-  if (subscribed_) server_.Unsubscribe(subscription_);
-}
+StoreLink::~StoreLink() { StopListening(); }
 
 redis::Route StoreLink::RouteOf(std::string_view record_key) const {
   return {.connection = text::StableHash(record_key) % kConnections};
@@ -67,7 +75,7 @@ const std::string& StoreLink::setting_problem() const {
 
 const redis::NodeLife& StoreLink::life(redis::Route) const {
   static const redis::NodeLife kNobody;
-  return away() ? kNobody : server_.life();
+  return away() ? kNobody : server_->life();
 }
 
 core::Assurance StoreLink::assurance() const {
@@ -140,17 +148,15 @@ void StoreLink::Send(redis::Route route, redis::Command command, redis::ReplyDon
 
 void StoreLink::Send(size_t place, redis::Command command, const redis::ScriptSource* script,
                      redis::ReplyDone done) {
-  auto request = std::make_shared<Sent>(std::move(command), script, std::move(done));
-  request->start = server_.starts();
-  Submit(place, std::move(request));
+  Submit(place, std::make_shared<Sent>(std::move(command), script, std::move(done), *server_));
 }
 
 bool StoreLink::Execute(Request& request) {
   auto& call = static_cast<Sent&>(request);
-  if (call.start != server_.starts()) return false;
+  if (!call.IsForThisStart()) return false;
   const auto words = call.command.Words();
-  call.reply = server_.Execute(words);
-  listener_(words, call.reply);
+  call.reply = call.server.Execute(words);
+  listener_(call.server, words, call.reply);
   call.executed_at = clock_.Now();
   call.confirms = ConfirmedBy(words, call.reply);
   return true;
@@ -162,7 +168,14 @@ void StoreLink::OnReply(size_t place, const RequestPtr& request) {
     last_confirmed_ = call.executed_at;
     lease_confirmed_ = call.confirms == Confirmed::kLease ? call.executed_at : Instant::min();
   }
-  if (!call.HasToBeSentAgain()) return Finish(request, std::move(call.reply));
+  if (!call.HasToBeSentAgain()) {
+    // As Connection does: the server is no longer what it was when it was connected to.
+    const bool is_replica =
+        call.reply.type == redis::Reply::Type::kError && call.reply.text.starts_with("READONLY");
+    Finish(request, std::move(call.reply));
+    if (is_replica) MoveNowhere();
+    return;
+  }
   redis::Command load(3);
   load.Word("SCRIPT").Word("LOAD").Word(call.script->text);
   Send(place, std::move(load), nullptr, [](auto) {});
@@ -181,19 +194,32 @@ void StoreLink::Finish(const RequestPtr& request, absl::StatusOr<redis::Reply> r
 }
 
 void StoreLink::Orphan() {
-  if (subscribed_) server_.Unsubscribe(subscription_);
-  subscribed_ = false;
+  StopListening();
   Link::Orphan();
 }
+
+void StoreLink::MoveTo(support::RedisModel& server) {
+  StopListening();
+  server_ = &server;
+  const Micros connecting(random_.Between(kConnectMin, kConnectMax));
+  ComeBackAfter(connecting);
+  At(clock_.Now() + connecting, [this] { Listen(); });
+}
+
+void StoreLink::MoveNowhere() { Cut(kUntilMoved); }
 
 void StoreLink::Cut(Micros duration) {
   Link::Cut(duration);
   DropSubscription(duration);
 }
 
-void StoreLink::DropSubscription(Micros duration) {
-  if (subscribed_) server_.Unsubscribe(subscription_);
+void StoreLink::StopListening() {
+  if (subscribed_) server_->Unsubscribe(subscription_);
   subscribed_ = false;
+}
+
+void StoreLink::DropSubscription(Micros duration) {
+  StopListening();
   At(clock_.Now() + duration, [this] { Listen(); });
 }
 
@@ -209,11 +235,11 @@ bool StoreLink::LoadsScript() const {
 bool StoreLink::HasUnderWay(int64_t beats) const {
   const auto is_believed = [&](const Sent& call) {
     const std::optional<Expected> expected = ExpectedByCall(call.command.Words());
-    return expected && expected->beats <= beats && expected->latest >= server_.clock().Now();
+    return expected && expected->beats <= beats && expected->latest >= call.server.clock().Now();
   };
   const auto may_arrive = [&](const RequestPtr& request) {
     const Sent& call = static_cast<const Sent&>(*request);
-    const bool arrives = !call.lost && !call.executed && call.start == server_.starts();
+    const bool arrives = !call.lost && !call.executed && call.IsForThisStart();
     return arrives && is_believed(call);
   };
   const auto may_be_executed = [&](const RequestPtr& request) {
@@ -253,7 +279,7 @@ void StoreLink::Subscribe(const std::string& channel, redis::MessageListener lis
 void StoreLink::Listen() {
   if (subscribed_ || orphan_ || away()) return;
   subscribed_ = true;
-  subscription_ = server_.Subscribe(channel_, [this](std::string_view message) {
+  subscription_ = server_->Subscribe(channel_, [this](std::string_view message) {
     if (clock_.Now() < messages_lost_until_) return;
     At(clock_.Now() + MessageDelay(), [this, message = std::string(message)]() mutable {
       if (orphan_) return;

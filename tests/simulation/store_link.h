@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A simulated daemon's connections to the one simulated Redis node, and the messages that the node
-// publishes to the daemon.
+// A simulated daemon's connections to one simulated Redis node, and the messages that the node
+// publishes to the daemon. After a failover they are moved to another node.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,10 @@
 
 namespace lockkeeper::simulation {
 
-// Called for every command that the node has executed.
+// Called for every command that a node has executed.
 using ExecutionListener =
-    std::function<void(const std::vector<std::string_view>& words, const redis::Reply& reply)>;
+    std::function<void(const support::RedisModel& server,
+                       const std::vector<std::string_view>& words, const redis::Reply& reply)>;
 
 // The node's replicas, as all daemons see them.
 struct Replicas {
@@ -29,7 +30,7 @@ struct Replicas {
   std::function<void()> on_missed = [] {};
 };
 
-// Lifetime: borrows the node and its replicas besides.
+// Lifetime: borrows the nodes and their replicas besides.
 class StoreLink final : public redis::Node, public Link {
  public:
   StoreLink(support::RedisModel& server, const core::Clock& clock, support::ManualExecutor& world,
@@ -55,6 +56,11 @@ class StoreLink final : public redis::Node, public Link {
   void Strike(const Fault& fault) override;
   void Cut(core::Micros duration) override;
 
+  // The Sentinels name this primary, or none: all connections to the one so far break. What was
+  // sent may still arrive where it was sent to.
+  void MoveTo(support::RedisModel& server);
+  void MoveNowhere();
+
   // Whether a call may still be executed by a store whose marker has only so many beats.
   bool HasUnderWay(int64_t beats) const;
 
@@ -77,11 +83,12 @@ class StoreLink final : public redis::Node, public Link {
   void Finish(const RequestPtr& request, absl::StatusOr<redis::Reply> reply);
   void DropSubscription(core::Micros duration);
   void Listen();
+  void StopListening();
   core::Micros MessageDelay();
   void MissReplicas();
   void Probe();
 
-  support::RedisModel& server_;
+  support::RedisModel* server_;  // That the Sentinels name, as far as this daemon knows.
   ExecutionListener listener_;
   std::string channel_;
   redis::MessageListener on_message_;

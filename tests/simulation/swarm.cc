@@ -28,7 +28,8 @@ constexpr uint64_t kHotOneIn = 32;
 constexpr std::array kLossKinds = {
     kStoreFlushed,     kRestartEmpty,     kRestartOlder,    kRestartUnproved,
     kNodeClockForward, kNodeClockFarBack, kNodeClockSlewed, kNodeClockNudged,
-    kNodeClockBack,    kDataReplaced,     kLogCut};
+    kNodeClockBack,    kDataReplaced,     kLogCut,          kFailover,
+    kFailover,         kFailoverOrdered};
 constexpr std::array kDaemonKinds = {kDaemonCrash,  kDaemonPause,  kDaemonDrain,
                                      kStoreCut,     kStoreSlow,    kStoreReplyLost,
                                      kMessagesLost, kMessagesLate, kSubscriptionDown};
@@ -82,8 +83,8 @@ Fault DrawFaultOf(FaultKind kind, const Schedule& schedule, support::Random& ran
 }
 
 bool IsLoss(FaultKind kind) {
-  return kind >= kStoreFlushed && kind <= kLogCut && kind != kNodeClockSlewed &&
-         kind != kNodeClockNudged;
+  return IsFailover(kind) || (kind >= kStoreFlushed && kind <= kLogCut &&
+                              kind != kNodeClockSlewed && kind != kNodeClockNudged);
 }
 
 // Half of the faults follow on another one.
@@ -180,6 +181,8 @@ Schedule DrawSwarm(support::Random& random) {
   LimitLosses(schedule);
   Normalize(schedule);
   if (schedule.guarded && random.OneIn(2)) schedule.ttl = Millis(Spread(random, 500, 2'000));
+  // Much is done in the few seconds for which two servers go on.
+  if (HasFailover(schedule)) schedule.think_max /= 4;
   if (schedule.guarded && random.OneIn(3)) {
     schedule.clinging_one_in = static_cast<int>(random.Between(1, 4));
   }

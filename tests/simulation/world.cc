@@ -34,8 +34,9 @@ void World::StartDaemon(size_t index) {
   }
   in_order_from_[index] = clock_.Now() + kSettled;
   daemons_[index] = std::make_unique<Daemon>(
-      Daemon::World{server_, clock_, executor_, judge_, redis_watch_, schedule_.guarded, replicas_,
-                    &order_, schedule_.in_memory ? &memory_watch_ : nullptr},
+      Daemon::World{Server(), clock_, executor_, judge_, redis_watch_, schedule_.guarded, replicas_,
+                    &order_, has_sentinels_ ? &sentinels_ : nullptr, &servers_,
+                    schedule_.in_memory ? &memory_watch_ : nullptr},
       next_daemon_++, random_.Fork());
   if (clock_.Now() < losing_until_) {  // If the store is empty it waits for those that know more.
     judge_.Disturbed(daemons_[index]->id(), losing_until_ + kFirstUseWait + kNoticedWithin);
@@ -45,6 +46,13 @@ void World::StartDaemon(size_t index) {
     daemons_[index]->link().Cut(std::chrono::ceil<Micros>(node_away_until_ - clock_.Now()));
   }
   rpc_.SetDaemon(index, daemons_[index].get());
+}
+
+support::RedisModel& World::NewServer() {
+  const auto digit = static_cast<char>('0' + servers_.size());
+  servers_.push_back(std::make_unique<support::RedisModel>(lua_, clock_, digit));
+  if (schedule_.scripts_loaded) Server().LoadCompiledScripts();
+  return Server();
 }
 
 void World::StopDaemon(size_t index, Micros away) {
@@ -76,7 +84,7 @@ void World::StartClient(size_t index) {
 // As an operator does who knows what clients do, at one daemon after the other.
 void World::LookAtQuarantine() {
   executor_.Later(kOperatorLooks, [this] { LookAtQuarantine(); });
-  if (!judge_.QuarantineIsNeedless(clock_.Now())) return;
+  if (clock_.Now() < moving_until_ || !judge_.QuarantineIsNeedless(clock_.Now())) return;
   Daemon* const daemon = daemons_[asked_to_end_++ % daemons_.size()].get();
   if (daemon == nullptr || !daemon->knows_store()) return;
   watch_.Trace("an operator ends the quarantine of epoch " + std::to_string(daemon->epoch()));
@@ -87,7 +95,10 @@ void World::LookAtQuarantine() {
 void World::Heal() {
   healed_ = true;
   Micros end = schedule_.faults_end;
-  for (const Fault& fault : schedule_.faults) end = std::max(end, fault.at + fault.duration);
+  for (const Fault& fault : schedule_.faults) {
+    end = std::max(end, fault.at + fault.duration);
+    if (IsFailover(fault.kind)) end = std::max<Micros>(end, fault.at + kMovedWithin);
+  }
   executor_.AdvanceBy(end - schedule_.faults_end + Micros(1'000));
 }
 
@@ -110,8 +121,8 @@ World::Left World::WhatIsLeft() const {
 }
 
 Outcome World::Run() {
-  if (schedule_.scripts_loaded) server_.LoadCompiledScripts();
-  server_.life().durable = schedule_.durable;
+  Server().life().durable = schedule_.durable;
+  if (has_sentinels_) Server().life().isolation = kIsolation;
   if (schedule_.replicas_confirm) judge_.SetMinAssurance(core::Assurance::kReplicas);
   if (schedule_.guarded) losing_until_ = clock_.Now() + 2 * kFirstUseMax;
   daemons_.resize(static_cast<size_t>(schedule_.daemons));
@@ -133,7 +144,8 @@ Outcome World::Run() {
     const std::optional<Micros> age = AgeOfData(fault);
     if (!age) continue;
     executor_.Later(fault.at - std::min(fault.at, *age), [this, &fault] {
-      older_[fault.at] = {server_.TakeSnapshot(), redis_watch_.LifeInStore(), clock_.Now()};
+      older_[fault.at] = {&Server(), Server().TakeSnapshot(), redis_watch_.LifeInStore(),
+                          clock_.Now()};
     });
   }
   if (schedule_.guarded && schedule_.ends_quarantines) LookAtQuarantine();
@@ -166,6 +178,7 @@ Outcome World::Run() {
   outcome.executed = watch_.executed();
   outcome.grants = judge_.grants();
   outcome.faults = faults_;
+  outcome.failovers = servers_.size() - 1;
   outcome.coverage = std::move(watch_.coverage());
   return outcome;
 }
@@ -182,7 +195,7 @@ void World::Check() {
   for (const auto& daemon : daemons_) daemon->Kill();
   executor_.AdvanceBy(kEverythingExpired);
   // Tokens that are ahead of the clock keep their records.
-  server_.clock().StepBy(set_back_ + redis_watch_.tokens_raised());
+  Server().clock().StepBy(set_back_ + redis_watch_.tokens_raised());
   judge_.Remains(watch_.KeysInStore(), left.operations, left.sessions);
 }
 

@@ -22,6 +22,7 @@ struct Outcome {
   uint64_t executed = 0;        // Commands that the node executed.
   uint64_t grants = 0;
   uint64_t faults = 0;
+  uint64_t failovers = 0;  // Of these.
   Coverage coverage;
 };
 

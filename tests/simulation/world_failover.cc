@@ -3,9 +3,9 @@
 // How a failover strikes a run: a second server takes the place of the primary, and the one before
 // may go on for daemons that have not heard of that.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <string>
-#include <vector>
 
 #include "simulation/failover.h"
 #include "simulation/world_parts.h"
@@ -47,9 +47,8 @@ void World::Promote(const Fault& fault) {
   promoted.life().isolation = kIsolation;
   promoted.life().primary_since = promoted.clock().Now();
   if (failover.clock_ahead < Micros(0)) set_back_ -= failover.clock_ahead;
-  watch_.Trace("a replica is promoted, its clock is ahead by " +
-               std::to_string(failover.clock_ahead.count()) + " us; the server before takes " +
-               "writes for " + std::to_string(failover.takes_writes_for.count()) + " us more");
+  watch_.Trace("a replica is promoted, whose clock is ahead by " +
+               std::to_string(failover.clock_ahead.count()) + " us");
 
   switch (failover.before) {
     case Failover::Before::kGone:
@@ -64,11 +63,16 @@ void World::Promote(const Fault& fault) {
     case Failover::Before::kGoesOn:
       executor_.Later(failover.takes_writes_for, [&before] { before.RefuseWrites(kNoReplicas); });
       break;
+    case Failover::Before::kDoesNotStop:
+      // A daemon that stands still asks no Sentinels.
+      if (!AllAreInOrder()) {
+        executor_.Later(kWritesAloneMax, [&before] { before.RefuseWrites(kNoReplicas); });
+      }
+      break;
   }
   redis_watch_.Promoted(promoted);
-  // What it gives from then on, a holder that has proved its lease does not know of.
-  redis_watch_.OnProved([this, &before] {
-    if (!schedule_.grants_beside_proofs) before.RefuseWrites(kNoReplicas);
+  redis_watch_.SetOnProved([this, &before](const std::string& record_key) {
+    if (!schedule_.grants_beside_proofs) before.RefuseScriptsWith(record_key);
   });
   TellDaemonsOfFailover(fault);
 }
@@ -77,20 +81,23 @@ void World::TellDaemonsOfFailover(const Fault& fault) {
   const Instant now = clock_.Now();
   moving_until_ = now + kMovedWithin;
   losing_until_ = misleading_until_ = moving_until_ + kNoticedWithin;
-  judge_.Promoted(FailoverOf(fault).clock_ahead, now, Misled() + daemons_.size());
+  judge_.Promoted(FailoverOf(fault).clock_ahead, now, now + kIsolation,
+                  Misled() + daemons_.size());
   support::Random random(schedule_.seed ^ static_cast<uint64_t>(fault.at.count()));
   sentinels_.Promoted(random.Fork());
+  std::array<Micros, kSentinels> known_after{};
+  for (size_t i = 0; i < kSentinels; ++i) {
+    known_after[i] = std::chrono::ceil<Micros>(sentinels_.KnownAt(i) - now);
+  }
   for (const auto& daemon : daemons_) {
-    const std::vector<SentinelCut> cuts = CutsOf(random.Fork());
+    const auto cuts = CutsOf(known_after, random.Fork());
     const bool hears = !random.OneIn(3);
     if (!daemon) continue;
     judge_.Disturbed(daemon->id(), losing_until_);
-    for (const SentinelCut& cut : cuts) {
-      sentinels_.CutOff(daemon->number(), cut.sentinel, now + cut.from, now + cut.until);
-    }
-    for (size_t i = 0; hears && i < kSentinels; ++i) {
-      const auto known = std::chrono::ceil<Micros>(sentinels_.KnownAt(i) - now);
-      executor_.Later(known, [this, i, &daemon = *daemon] {
+    for (size_t i = 0; i < kSentinels; ++i) {
+      sentinels_.CutOff(daemon->number(), i, now + cuts[i].from, now + cuts[i].until);
+      if (!hears) continue;
+      executor_.Later(known_after[i], [this, i, &daemon = *daemon] {
         if (sentinels_.IsReached(daemon.number(), i)) daemon.HearOfFailover();
       });
     }

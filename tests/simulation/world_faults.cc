@@ -66,6 +66,9 @@ void World::Strike(const Fault& fault) {
       return CutLog(fault);
     case FaultKind::kReplicasAway:
       return TakeReplicasAway(fault.duration);
+    case FaultKind::kFailover:
+    case FaultKind::kFailoverOrdered:
+      return FailOver(fault);
     default:
       if (daemons_[daemon]) StrikeDaemon(fault, *daemons_[daemon], daemon);
   }
@@ -93,14 +96,14 @@ void World::StrikeNode(const Fault& fault) {
       if (daemon && daemon->loads_script())
         judge_.Disturbed(daemon->id(), clock_.Now() + kNoticedWithin);
     }
-    return server_.ForgetScripts();
+    return Server().ForgetScripts();
   }
   if (fault.kind == FaultKind::kNodeClockBack) {
     if (!HasWitness(daemons_.size()) || SomebodyIsNew()) return;
     losing_until_ = misleading_until_ = clock_.Now() + kNoticedWithin;
     return SetClock(-fault.duration / 3);
   }
-  server_.Restart();
+  Server().Restart();
   if (!schedule_.durable) judge_.StoreLost(Forgot::kNothing, clock_.Now());
   RestartNode(fault);
 }
@@ -122,7 +125,9 @@ void World::LinesStandStillUntil(Instant until) {
 // Every connection breaks.
 void World::RestartNode(const Fault& fault) {
   node_away_until_ = std::max<Instant>(node_away_until_, clock_.Now() + fault.duration);
-  executor_.Later(fault.duration, [this] { server_.life().started = server_.clock().Now(); });
+  executor_.Later(fault.duration, [&server = Server()] {
+    server.life().started = server.clock().Now();
+  });
   for (size_t i = 0; i < daemons_.size(); ++i) {
     if (!daemons_[i]) continue;
     const Instant until = clock_.Now() + fault.duration + kNoticedWithin;
@@ -134,7 +139,7 @@ void World::RestartNode(const Fault& fault) {
 
 void World::SetClock(Micros by) {
   watch_.Trace("the node's clock is set by " + std::to_string(by.count()) + " us");
-  server_.clock().StepBy(by);
+  Server().clock().StepBy(by);
   if (by < Micros(0)) set_back_ -= by;
   judge_.ClockSet(by, clock_.Now());
   for (const auto& daemon : daemons_) {
@@ -149,6 +154,11 @@ bool World::HasWitness(size_t besides) const {
     if (i != besides && daemons_[i] && clock_.Now() >= in_order_from_[i]) return true;
   }
   return false;
+}
+
+bool World::AllAreInOrder() const {
+  return std::ranges::all_of(in_order_from_,
+                             [now = clock_.Now()](Instant from) { return now >= from; });
 }
 
 // Whether this daemon has granted longer leases than ever before, and no other daemon in good order
@@ -201,15 +211,13 @@ void World::StrikeStore(const Fault& fault) {
   const Instant now = clock_.Now();
   if (fault.kind == FaultKind::kNodeClockSlewed) {
     constexpr int64_t kSlewPpm = 500;
-    server_.clock().SetRate(fault.target % 2 == 0 ? kSlewPpm : -kSlewPpm);
+    Server().clock().SetRate(fault.target % 2 == 0 ? kSlewPpm : -kSlewPpm);
     judge_.ClockSlewed();
-    return executor_.Later(fault.duration, [this] { server_.clock().SetRate(0); });
+    return executor_.Later(fault.duration, [&server = Server()] { server.clock().SetRate(0); });
   }
   if (fault.kind == FaultKind::kNodeClockNudged) {
     // What is slow cannot tell.
-    const bool in_order = std::all_of(in_order_from_.begin(), in_order_from_.end(),
-                                      [now](Instant from) { return now >= from; });
-    if (!in_order || SomebodyIsNew()) return;
+    if (!AllAreInOrder() || SomebodyIsNew()) return;
     losing_until_ = misleading_until_ = now + kNoticedWithin;
     return SetClock(fault.target % 4 == 0 ? -fault.duration : fault.duration);
   }
@@ -242,18 +250,18 @@ void World::StrikeStore(const Fault& fault) {
     case FaultKind::kNodeClockFarBack:
       return SetClock(-step);
     case FaultKind::kStoreFlushed:
-      server_.Flush();
+      Server().Flush();
       break;
     case FaultKind::kRestartEmpty:
-      server_.RestartEmpty();
+      Server().RestartEmpty();
       break;
     case FaultKind::kRestartOlder:
     case FaultKind::kDataReplaced:
-      server_.RestoreSnapshot(older_[fault.at].data);
-      if (fault.kind == FaultKind::kRestartOlder) server_.Restart();
+      Server().RestoreSnapshot(older_[fault.at].data);
+      if (fault.kind == FaultKind::kRestartOlder) Server().Restart();
       break;
     default:
-      server_.Restart();
+      Server().Restart();
       break;
   }
   redis_watch_.StoreChanged();
@@ -280,8 +288,8 @@ void World::CutLog(const Fault& fault) {
   }
   if (others.size() == daemons_.size()) return;
   losing_until_ = misleading_until_ = clock_.Now() + fault.duration + kNoticedWithin;
-  server_.RestoreSnapshot(older.data);
-  server_.Restart();
+  Server().RestoreSnapshot(older.data);
+  Server().Restart();
   redis_watch_.StoreChanged();
   judge_.StoreLost(Forgot::kSome, clock_.Now(), Misled());
   RestartNode(fault);

@@ -12,12 +12,14 @@
 
 #include "simulation/any_client.h"
 #include "simulation/daemon.h"
+#include "simulation/failover.h"
 #include "simulation/fenced_counter.h"
 #include "simulation/judge.h"
 #include "simulation/line_watch.h"
 #include "simulation/memory_watch.h"
 #include "simulation/message_order.h"
 #include "simulation/rpc.h"
+#include "simulation/sentinels.h"
 #include "simulation/session_client.h"
 #include "simulation/stream.h"
 #include "simulation/world.h"
@@ -34,17 +36,19 @@ class World {
         random_(schedule.seed ^ 0x5bd1e995),
         executor_(clock_),
         judge_(kRecordRetention),
-        server_(lua, clock_),
+        lua_(lua),
         order_(schedule, clock_),
         rpc_(clock_, executor_, judge_, order_, random_.Fork()),
         streams_(clock_, rpc_, support::Random(schedule.seed ^ 0x9e3779b9)),
-        redis_watch_(server_, clock_, judge_),
+        redis_watch_(NewServer(), clock_, judge_),
         memory_watch_(clock_, judge_, kRecordRetention),
         watch_(schedule.in_memory ? static_cast<StoreWatch&>(memory_watch_) : redis_watch_),
         counters_(static_cast<size_t>(schedule.locks)),
         replicas_{.must_confirm = schedule.replicas_confirm, .away_until = {}, .on_missed = [this] {
                     LinesStandStillUntil(clock_.Now());
-                  }} {
+                  }},
+        sentinels_(clock_),
+        has_sentinels_(HasFailover(schedule)) {
     watch_.TraceTo(trace);
   }
 
@@ -52,6 +56,7 @@ class World {
 
  private:
   struct OlderData {
+    const support::RedisModel* of = nullptr;  // The server that had them.
     support::Keyspace::Snapshot data;
     Life life;
     Instant taken;
@@ -74,11 +79,18 @@ class World {
   void SetClock(Micros by);
   void CutLog(const Fault& fault);
   void RestartNode(const Fault& fault);
+  void FailOver(const Fault& fault);
+  void Promote(const Fault& fault);
+  void TellDaemonsOfFailover(const Fault& fault);
+  support::RedisModel& NewServer();
+  // The newest one.
+  support::RedisModel& Server() { return *servers_.back(); }
   void TakeReplicasAway(Micros lasts);
   void LinesStandStillUntil(Instant until);
   void KeepAway(size_t index, Micros lasts);
   uint64_t Misled() const;
   bool HasWitness(size_t besides) const;
+  bool AllAreInOrder() const;
   bool IsAloneWithItsLeases(size_t index) const;
   bool TakesKnowledgeAlong(size_t absent) const;
   bool AllKnowMoreThan(const OlderData& older) const;
@@ -96,7 +108,8 @@ class World {
   support::ManualClock clock_;
   support::ManualExecutor executor_;
   Judge judge_;
-  support::RedisModel server_;
+  support::LuaScripts& lua_;
+  std::vector<std::unique_ptr<support::RedisModel>> servers_;  // The newest one last.
   MessageOrder order_;
   Rpc rpc_;
   Streams streams_;
@@ -105,6 +118,7 @@ class World {
   StoreWatch& watch_;  // Of the two the one whose store daemons use.
   std::vector<FencedCounter> counters_;
   Replicas replicas_;
+  Sentinels sentinels_;
   Instant lines_stand_still_until_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::vector<std::unique_ptr<AnyClient>> clients_;
@@ -116,10 +130,12 @@ class World {
   Instant losing_until_;                // Something was lost, and not everybody knows.
   Instant misleading_until_;  // And a daemon that starts would take what it finds for right.
   Instant node_away_until_;
+  Instant moving_until_;  // Daemons may still use a server that was replaced.
   Micros set_back_{};  // The node's clock, in all.
   uint64_t next_daemon_ = 1;
   uint64_t faults_ = 0;
   size_t asked_to_end_ = 0;  // Daemons, to end a quarantine.
+  bool has_sentinels_ = false;
   bool healed_ = false;
 };
 

@@ -56,8 +56,8 @@ CommandReply CheckKeyCount(Words words, size_t& key_count) {
 
 }  // namespace
 
-RedisModel::RedisModel(LuaScripts& lua, const core::Clock& monotonic)
-    : lua_(lua), clock_(monotonic), keys_(clock_) {
+RedisModel::RedisModel(LuaScripts& lua, const core::Clock& monotonic, char digit)
+    : lua_(lua), clock_(monotonic), digit_(digit), keys_(clock_) {
   const core::Micros up_for = std::chrono::hours(1);
   life_.started.micros = clock_.Now().micros - up_for.count();
 }
@@ -124,7 +124,7 @@ void RedisModel::LoadCompiledScripts() {
 
 void RedisModel::Restart() {
   ForgetScripts();
-  life_.run_id = core::Hex16(++starts_) + std::string(24, '0');
+  life_.run_id = core::Hex16(++starts_) + std::string(24, digit_);
   life_.evicted_keys = 0;
   life_.started = clock_.Now();
 }
@@ -189,6 +189,10 @@ CommandReply RedisModel::RunScript(const CompiledScript& script, Words words, si
         "'maxmemory'");
   }
   const Words keys = words.subspan(kFirstKeyOfEval, key_count);
+  const auto is_refused = [this](std::string_view key) { return refused_keys_.contains(key); };
+  if (script.writes == ScriptWrites::kYes && std::ranges::any_of(keys, is_refused)) {
+    return ErrorReply("NOREPLICAS Not enough good replicas to write.");
+  }
   const Call call{script, keys};
   running_ = &call;
   CommandReply reply{lua_.Run(script, {keys, words.subspan(kFirstKeyOfEval + key_count)}, *this)};

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -26,7 +27,8 @@ enum class MemoryState { kFree, kFull };
 // Thread-safety: not thread-safe. Lifetime: borrows `lua` and `monotonic`.
 class RedisModel final : private ScriptHost {
  public:
-  RedisModel(LuaScripts& lua, const core::Clock& monotonic);
+  // `digit` tells the run ids of several servers apart.
+  RedisModel(LuaScripts& lua, const core::Clock& monotonic, char digit = '0');
 
   // Executes one command atomically, at the clock's current time.
   redis::Reply Execute(Words words);
@@ -62,6 +64,9 @@ class RedisModel final : private ScriptHost {
   // From now on writes and scripts that may write answer `error`, such as "READONLY ...". Empty:
   // no more.
   void RefuseWrites(std::string error) { write_refusal_ = std::move(error); }
+
+  // From now on scripts that may write and name `key` answer that too few replicas are there.
+  void RefuseScriptsWith(std::string key) { refused_keys_.insert(std::move(key)); }
 
   // From now on `command` answers as to a user without the right to it.
   void Forbid(std::string command) { forbidden_ = std::move(command); }
@@ -102,13 +107,15 @@ class RedisModel final : private ScriptHost {
 
   LuaScripts& lua_;
   NodeClock clock_;
-  redis::NodeLife life_{.run_id = std::string(40, '0'), .durable = true};
+  const char digit_;
+  redis::NodeLife life_{.run_id = std::string(40, digit_), .durable = true};
   uint64_t starts_ = 0;
   Keyspace keys_;
   StringMap<const CompiledScript*> known_scripts_;
   const Call* running_ = nullptr;
   MemoryState memory_ = MemoryState::kFree;
   std::string write_refusal_;
+  std::set<std::string, std::less<>> refused_keys_;
   std::string forbidden_;
   uint64_t commands_in_scripts_ = 0;
   uint64_t next_subscription_ = 0;

@@ -15,7 +15,7 @@ class JudgeFailoverTest : public JudgeHistory {
   // A holds the lock, with token 1; then another server is promoted, which knows of that.
   void PromoteWhileHeld() {
     Give(TryOf('a'), 1, 0);
-    judge_.Promoted(Micros(0), At(kPromoted), 0);
+    judge_.Promoted(Micros(0), At(kPromoted), At(kPromoted + kIsolation), 0);
   }
   // The first daemon has moved.
   void Quarantine(int64_t now) { judge_.EpochBegan(At(now + kTtl + kIsolation)); }
@@ -158,6 +158,16 @@ TEST_F(JudgeFailoverTest, ReleaseAtTheServerBeforeIsToldThatALiveLeaseHasExpired
   PromoteWhileHeld();
   judge_.server_before().ReleaseDenied("a", IdOf('a'), At(kTtl - 1));
   ExpectOne("but its lease runs");
+}
+
+TEST_F(JudgeFailoverTest, NobodyHearsOfWhatTheServerBeforeGivesTooLate) {
+  PromoteWhileHeld();
+  Quarantine(200);
+  GiveBefore('b', 2, kPromoted + kIsolation);
+  Give(TryOf('c', 2), 3, 200 + kTtl + kIsolation);
+  ExpectNone();
+  judge_.Granted("a", 2, false, At(200), At(kPromoted + kIsolation + 1));
+  ExpectOne("was never given by the store");
 }
 
 TEST_F(JudgeFailoverTest, QuarantineIsNeedlessOnceWhatTheServerBeforeGaveIsOver) {

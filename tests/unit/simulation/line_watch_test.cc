@@ -150,7 +150,7 @@ TEST_F(LineWatchTest, HolderThatHasItsLeaseBackAndStandsInLineIsAViolation) {
     reply.items.back().integer = number;
   }
 
-  watch_.Executed("0000000000000001", words, reply);
+  watch_.Executed(server_, "0000000000000001", words, reply);
 
   EXPECT_THAT(judge_.violations(), testing::Contains(testing::HasSubstr("still stands in line")));
 }
