@@ -97,9 +97,7 @@ void PrimaryWatch::Decide() {
   for (const auto& view : views_) {
     if (view) views.push_back(*view);
   }
-  const redis::Election election = Elect(views, {.oldest = clock_.Now() - times_.answer_lifetime,
-                                                 .named = kSentinels,
-                                                 .current = primary_});
+  const redis::Election election = elections_.Hold(views, clock_.Now(), primary_);
   if (election.primary == primary_) return;
   primary_ = election.primary;
   on_primary_(primary_ ? std::optional<size_t>(primary_->port) : std::nullopt);

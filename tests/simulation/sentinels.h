@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Sentinels of a run, and a daemon that asks them where the primary is, as SentinelWatch does.
-// What it concludes from their answers is the real PrimaryElection.
+// What it concludes from their answers are the real redis::Elections.
 #pragma once
 
 #include <array>
@@ -82,6 +82,7 @@ class PrimaryWatch {
   support::Random random_;
   OnPrimary on_primary_;
   const redis::SentinelTimes times_;
+  redis::Elections elections_{times_, kSentinels, redis::Majority::kNeeded};
   std::array<std::optional<redis::SentinelView>, kSentinels> views_;
   std::optional<redis::ServerAddress> primary_;
   std::unique_ptr<core::Timer> timer_;

@@ -33,6 +33,7 @@ Election Elect(std::span<const SentinelView> views, const ElectionRules& rules) 
   }
   std::erase_if(newest, [](const auto& entry) { return entry.second == nullptr; });
   Election election{.heard = newest.size(), .known = std::max<size_t>(rules.named, 1)};
+  if (rules.newest) election.config_epoch = rules.newest->config_epoch;
   std::map<ServerAddress, size_t> votes;  // With the highest config epoch.
   for (const auto& [id, view] : newest) {
     election.known = std::max(election.known, view->sentinels);
@@ -41,12 +42,33 @@ Election Elect(std::span<const SentinelView> views, const ElectionRules& rules) 
     if (view->config_epoch == election.config_epoch) ++votes[view->primary];
   }
   election.needed = rules.majority == Majority::kNeeded ? election.known / 2 + 1 : 1;
-  if (votes.empty() || election.heard < election.needed) return election;
+  if (election.heard < election.needed) return election;
+  if (votes.empty()) {
+    if (rules.newest) election.primary = rules.newest->address;
+    return election;
+  }
   const auto most =
       std::ranges::max_element(votes, {}, &std::pair<const ServerAddress, size_t>::second);
   const auto current = rules.current ? votes.find(*rules.current) : votes.end();
   const bool stays = current != votes.end() && current->second == most->second;
   election.primary = stays ? current->first : most->first;
+  return election;
+}
+
+Election Elections::Hold(std::span<const SentinelView> views, core::Instant now,
+                         const std::optional<ServerAddress>& current) {
+  if (newest_ && now >= heard_ + times_.Isolation()) newest_.reset();
+  Election election = Elect(views, {.oldest = now - times_.answer_lifetime,
+                                    .named = named_,
+                                    .majority = majority_,
+                                    .current = current,
+                                    .newest = newest_});
+  if (!election.primary) return election;
+  if (!newest_ || election.config_epoch > newest_->config_epoch) heard_ = core::Instant::min();
+  newest_ = {.address = *election.primary, .config_epoch = election.config_epoch};
+  for (const SentinelView& view : views) {
+    if (view.config_epoch == election.config_epoch) heard_ = std::max(heard_, view.asked);
+  }
   return election;
 }
 

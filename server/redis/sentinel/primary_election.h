@@ -48,6 +48,11 @@ struct Election {
 
 enum class Majority { kNeeded, kNotNeeded };
 
+struct NamedPrimary {
+  ServerAddress address;
+  int64_t config_epoch = 0;
+};
+
 struct ElectionRules {
   core::Instant oldest;  // Views that are older do not count.
   size_t named = 1;      // Sentinels that the configuration names.
@@ -55,6 +60,8 @@ struct ElectionRules {
   // The primary so far. It stays if as many name another one with the same config epoch: one server
   // may be known by several addresses.
   std::optional<ServerAddress> current;
+  // Views with a lower config epoch do not vote: it is the primary if they are all that is heard.
+  std::optional<NamedPrimary> newest;
 };
 
 Election Elect(std::span<const SentinelView> views, const ElectionRules& rules);
@@ -70,6 +77,27 @@ struct SentinelTimes {
   constexpr core::Millis Isolation() const {
     return std::chrono::seconds(2) + answer_lifetime + ask_interval;
   }
+};
+
+// Elections one after the other. A Sentinel that has not heard of a failover yet must not lead back
+// to the primary before, once the answer of another one that has heard of it does not count any
+// more. So a config epoch outdoes lower ones until all Sentinels know it. Not for ever: those that
+// were set up anew begin with the lowest.
+class Elections {
+ public:
+  Elections(SentinelTimes times, size_t named, Majority majority)
+      : times_(times), named_(named), majority_(majority) {}
+
+  // `current`: see ElectionRules.
+  Election Hold(std::span<const SentinelView> views, core::Instant now,
+                const std::optional<ServerAddress>& current);
+
+ private:
+  const SentinelTimes times_;
+  const size_t named_;
+  const Majority majority_;
+  std::optional<NamedPrimary> newest_;
+  core::Instant heard_;  // Of `newest_`, last.
 };
 
 // Readers of what a Sentinel answers. Nothing if it is malformed.

@@ -211,7 +211,8 @@ SentinelWatch::SentinelWatch(loop::EventLoop& loop, SentinelOptions options, Red
       options_(std::move(options)),
       node_(node),
       observer_(observer),
-      next_seed_(options_.seed) {
+      next_seed_(options_.seed),
+      elections_(options_.times, options_.sentinels.size(), options_.majority) {
   for (const RedisUrl& url : options_.sentinels) {
     sentinels_.push_back(std::make_unique<Sentinel>(*this, url, ""));
   }
@@ -277,10 +278,7 @@ void SentinelWatch::Decide() {
   for (const auto& sentinel : sentinels_) {
     if (sentinel->view()) views.push_back(*sentinel->view());
   }
-  const Election election = Elect(views, {.oldest = loop_.Now() - options_.times.answer_lifetime,
-                                          .named = options_.sentinels.size(),
-                                          .majority = options_.majority,
-                                          .current = primary_});
+  const Election election = elections_.Hold(views, loop_.Now(), primary_);
   const std::pair heard(election.heard, election.known);
   if (std::exchange(heard_, heard) != heard) observer_.OnHeard(heard.first, heard.second);
   if (election.primary) {

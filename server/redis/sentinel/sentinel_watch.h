@@ -93,6 +93,7 @@ class SentinelWatch {
   SentinelObserver& observer_;
   uint64_t next_seed_;
   std::vector<std::unique_ptr<Sentinel>> sentinels_;
+  Elections elections_;
   std::optional<ServerAddress> primary_;
   std::optional<StoreProblem> told_;  // Why there is none, as it was told last.
   std::pair<size_t, size_t> heard_;   // As OnHeard() was told last.

@@ -55,6 +55,37 @@ TEST(PrimaryElectionTest, ThoseThatTheConfigurationNamesCount) {
   EXPECT_EQ(ElectAmong(two, {.named = 5}).needed, 3u);
 }
 
+// The one that leads the failover is cut off, after it has told of it.
+TEST(PrimaryElectionTest, FormerPrimaryDoesNotComeBackWhenTheNewestAnswerGrowsOld) {
+  Elections elections({}, 3, Majority::kNeeded);
+  const std::vector<SentinelView> told = {View("1", kB, 2, 10), View("2", kA, 1, 10)};
+  ASSERT_THAT(elections.Hold(told, At(10), kA).primary, Optional(kB));
+  const std::vector<SentinelView> behind = {View("1", kB, 2, 10), View("2", kA, 1, 14),
+                                            View("3", kA, 1, 14)};
+
+  EXPECT_THAT(elections.Hold(behind, At(15), kB).primary, Optional(kB));
+  EXPECT_THAT(elections.Hold(behind, At(15), std::nullopt).primary, Optional(kB));
+  EXPECT_EQ(elections.Hold(behind, At(15), kB).config_epoch, 2);
+}
+
+TEST(PrimaryElectionTest, LowerEpochCountsOnceAllSentinelsWouldKnowTheHigher) {
+  Elections elections({}, 3, Majority::kNeeded);
+  const std::vector<SentinelView> told = {View("1", kB, 2, 10), View("2", kB, 2, 10)};
+  ASSERT_THAT(elections.Hold(told, At(10), kA).primary, Optional(kB));
+
+  // They were all set up anew.
+  const std::vector<SentinelView> anew = {View("4", kA, 0, 15), View("5", kA, 0, 15)};
+  EXPECT_THAT(elections.Hold(anew, At(15), kB).primary, Optional(kB));
+  EXPECT_THAT(elections.Hold(anew, At(16), kB).primary, Optional(kA));
+}
+
+TEST(PrimaryElectionTest, WithoutAMajorityThatIsHeardNowTheNewestDoesNotCount) {
+  Elections elections({}, 3, Majority::kNeeded);
+  const std::vector<SentinelView> told = {View("1", kB, 2, 10), View("2", kB, 2, 10)};
+  ASSERT_THAT(elections.Hold(told, At(10), kA).primary, Optional(kB));
+  EXPECT_EQ(elections.Hold(told, At(14), kB).primary, std::nullopt);
+}
+
 TEST(PrimaryElectionTest, OneSentinelThatIsReachedTwiceHasOneVote) {
   EXPECT_EQ(ElectAmong({View("1", kA, 1), View("1", kA, 1)}).primary, std::nullopt);
 }
