@@ -370,7 +370,7 @@ void LineWatch::OnMarker(const redis::Reply& reply) {
   const int64_t floor = std::exchange(at_->floor, seen->marker.token_floor.value);
   const bool newest = !at_->stamp.empty() && seen->marker.epoch >= at_->epoch;
   if (newest && floor != at_->floor) {
-    LookAtFloor(seen->marker, ended ? at_->quarantine_end.micros : node_now);
+    LookAtFloor(seen->marker, ended ? at_->quarantine_end.micros : node_now, floor);
   }
   at_->stamp = seen->marker.Stamp();
   at_->epoch = std::max(at_->epoch, seen->marker.epoch);
@@ -382,11 +382,15 @@ void LineWatch::OnMarker(const redis::Reply& reply) {
 // A daemon that has learned the clock from a slow answer takes it for kFloorsAhead further ahead,
 // at most, than it is. If the clock may not have come that far when the quarantine ends, or is
 // behind the tokens, a loss raises them.
-void LineWatch::LookAtFloor(const redis::StoreMarker& marker, int64_t node_now) {
+void LineWatch::LookAtFloor(const redis::StoreMarker& marker, int64_t node_now,
+                            int64_t floor_before) {
   const int64_t before = marker.token_floor.value - kTokensUnseen;
   if (before < node_now - kFloorsAhead) return;
   tokens_raised_ += Micros(kTokensUnseen);
-  if (before > marker.quarantine_end.micros - kFloorsAhead) return;
+  if (marker.token_floor.value - floor_before < kTokensUnseen) return;  // It had been before.
+  // A server that was replaced may grant for so long as the quarantine is longer for that.
+  const int64_t isolation = Micros(at_->model.life().isolation).count();
+  if (before > marker.quarantine_end.micros - isolation - kFloorsAhead) return;
   judge_.Violation("a loss raised the tokens " + std::to_string(kTokensUnseen) +
                    " us beyond a clock that was not behind them");
 }

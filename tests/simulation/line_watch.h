@@ -96,7 +96,7 @@ class LineWatch final : public StoreWatch {
   void OnWithdraw(const Operation& operation);
   void OnReassert(const Operation& operation);
   void OnMarker(const redis::Reply& reply);
-  void LookAtFloor(const redis::StoreMarker& marker, int64_t node_now);
+  void LookAtFloor(const redis::StoreMarker& marker, int64_t node_now, int64_t floor_before);
   bool StandsInLine(const std::string& lock, const std::string& lease_id);
   std::string RecordOf(const std::string& lock);
   // `attempt`: that got the lock, if that is known. The record may have a later one of the same

@@ -165,11 +165,12 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
     marker.ttl_ceiling = std::max(marker.ttl_ceiling, policy.ceiling_max);
   }
   marker.token_floor = std::max(marker.token_floor, s.token_floor);
-  // When the quarantine is over, the clock is beyond all tokens, unless it was set back further.
+  // When the quarantine is over, the clock is beyond all tokens, unless it was set back further. But
+  // a server that was replaced goes on with its own clock, as long as it grants.
   const Millis quarantine = policy.quarantine == QuarantineMode::kOff
                                 ? kFloorsAhead
                                 : QuarantineAfterLoss(marker.ttl_ceiling, s.life.isolation);
-  PassOverUnseenTokens(After(s.now, quarantine), marker);
+  PassOverUnseenTokens(After(s.now, quarantine - s.life.isolation), marker);
   if (marker.service_id.empty()) {
     marker.service_id = policy.new_service_id;
     marker.reassertion_key = policy.new_reassertion_key;

@@ -202,6 +202,24 @@ TEST_F(LossJudgeTest, QuarantineOutlastsTheIsolationOfThePrimaryBefore) {
   EXPECT_EQ(Judged().marker.quarantine_end.micros, 0);
 }
 
+// Its clock is ahead of the promoted one's by less than the whole quarantine, and it goes on to give
+// tokens by that clock for as long as the isolation.
+TEST_F(LossJudgeTest, TokensPassOverThoseThatThePrimaryBeforeMayStillGive) {
+  const core::Millis isolation = 6s;
+  const core::Millis quarantine = QuarantineOf(30s) + isolation;
+  sighting_.life.run_id = kLaterRun;
+  sighting_.life.durable = false;
+  sighting_.life.promoted = true;
+  sighting_.life.isolation = isolation;
+  sighting_.token_floor = {kNow + core::Micros(quarantine - 2s).count()};
+
+  const StoreMarker marker = Judged().marker;
+
+  EXPECT_EQ(marker.quarantine_end.micros, kNow + core::Micros(quarantine).count());
+  EXPECT_GT(marker.token_floor.value,
+            sighting_.token_floor.value + core::Micros(isolation).count());
+}
+
 // Another daemon may have seen a server with a longer one.
 TEST_F(LossJudgeTest, QuarantineWithIsolationIsNoClockStep) {
   sighting_.life.isolation = 4s;
