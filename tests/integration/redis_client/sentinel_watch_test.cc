@@ -154,8 +154,8 @@ class SentinelWatchTest : public testing::Test {
   // Sentinels are asked at the start, and then only for a reason. Returns when all have answered.
   static std::unique_ptr<SentinelHarness> AskingForAReason(const std::string& url) {
     auto harness = std::make_unique<SentinelHarness>(url, [](SentinelOptions& options) {
-      options.ask_interval = std::chrono::minutes(5);
-      options.answer_lifetime = std::chrono::minutes(10);
+      options.times.ask_interval = std::chrono::minutes(5);
+      options.times.answer_lifetime = std::chrono::minutes(10);
     });
     while (harness->said().heard() != std::pair(size_t{3}, size_t{3})) {
       harness->node().loop().RunAndWait([] {});
