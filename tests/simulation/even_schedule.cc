@@ -91,8 +91,8 @@ void AddLosses(support::Random random, Schedule& schedule) {
     }
     // The rest of the target says what the failover is like.
     if (schedule.seed >= kFailoverFromSeed && fault.duration.count() % 3 == 0) {
-      fault.kind = fault.duration.count() % 2 == 0 ? FaultKind::kFailoverOrdered
-                                                   : FaultKind::kFailover;
+      fault.kind =
+          fault.duration.count() % 2 == 0 ? FaultKind::kFailoverOrdered : FaultKind::kFailover;
     }
     if (fault.kind == FaultKind::kRestartOlder || fault.kind == FaultKind::kRestartUnproved) {
       schedule.durable = false;

@@ -132,8 +132,8 @@ void Judge::ServerBefore::ReleasedByEnd(const Try& what, Instant now) {
   const Lock& lock = judge_.locks_[what.lock];
   if (!lock.taken_over && lock.turn.to.lease_id == what.lease_id &&
       lock.turn.to.keeper != what.keeper) {
-    judge_.Violation("the end of a session released " + what.lock + " of " +
-                     Shown(what.lease_id) + ", which another one keeps");
+    judge_.Violation("the end of a session released " + what.lock + " of " + Shown(what.lease_id) +
+                     ", which another one keeps");
   }
   Released(what.lock, what.lease_id, now);
 }

@@ -139,7 +139,9 @@ struct LineWatch::Operation {
 };
 
 LineWatch::LineWatch(support::RedisModel& server, const core::Clock& clock, Judge& judge)
-    : StoreWatch(clock, judge), servers_{{.model = server, .deeds = &judge}}, at_(&servers_.back()) {}
+    : StoreWatch(clock, judge),
+      servers_{{.model = server, .deeds = &judge}},
+      at_(&servers_.back()) {}
 
 void LineWatch::Promoted(support::RedisModel& server) {
   Server next = {.model = server,
@@ -157,7 +159,8 @@ void LineWatch::Promoted(support::RedisModel& server) {
 void LineWatch::Executed(const support::RedisModel& server, const std::string& daemon,
                          const std::vector<std::string_view>& words, const redis::Reply& reply) {
   ++executed_;
-  at_ = &*std::ranges::find_if(servers_, [&server](const Server& s) { return &s.model == &server; });
+  at_ =
+      &*std::ranges::find_if(servers_, [&server](const Server& s) { return &s.model == &server; });
   if (words[0] != "EVALSHA" || reply.type != redis::Reply::Type::kArray) return;
   if (words[1] == redis::kMarkerScript.sha1) {
     const char* const does =

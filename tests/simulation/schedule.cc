@@ -14,15 +14,15 @@ namespace lockkeeper::simulation {
 namespace {
 
 constexpr std::array<std::string_view, kAllFaultKinds> kNames = {
-    "daemon crash",      "daemon pause",     "daemon drain",      "store cut",
-    "store slow",        "store reply lost", "messages lost",     "messages late",
-    "subscription down", "network slow",     "network lossy",     "network duplicates",
-    "client death",      "client pause",     "scripts forgotten", "node restart",
-    "node clock back",   "stream broken",    "stream half-open",  "stream dead",
-    "reader still",      "store flushed",    "restart empty",     "restart older",
-    "restart unproved",  "clock forward",    "clock far back",    "clock slewed",
-    "clock nudged",      "data replaced",    "log cut",           "replicas away",
-    "confirmations down", "failover",        "failover ordered"};
+    "daemon crash",       "daemon pause",     "daemon drain",      "store cut",
+    "store slow",         "store reply lost", "messages lost",     "messages late",
+    "subscription down",  "network slow",     "network lossy",     "network duplicates",
+    "client death",       "client pause",     "scripts forgotten", "node restart",
+    "node clock back",    "stream broken",    "stream half-open",  "stream dead",
+    "reader still",       "store flushed",    "restart empty",     "restart older",
+    "restart unproved",   "clock forward",    "clock far back",    "clock slewed",
+    "clock nudged",       "data replaced",    "log cut",           "replicas away",
+    "confirmations down", "failover",         "failover ordered"};
 
 // Shows each field of a schedule, but its faults, with its name to `visit`.
 template <typename Visited, typename Visit>

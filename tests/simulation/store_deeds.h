@@ -69,8 +69,7 @@ class StoreDeeds {
   // The end of a session has released a lease, because the session believed to be its keeper.
   virtual void ReleasedByEnd(const Try& what, Instant now) = 0;
   // A release was answered that its lease had expired, or that it stood in line.
-  virtual void ReleaseDenied(const std::string& lock, const std::string& lease_id,
-                             Instant now) = 0;
+  virtual void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now) = 0;
   // The release that is reported next was answered that its lease id does not hold the lock. If the
   // lease id did hold it, the store cannot know whether the lease was live until then.
   virtual void ReleaseDoubted(const std::string& lock, const std::string& lease_id,

@@ -26,10 +26,9 @@ constexpr uint64_t kHotOneIn = 32;
 
 // Half of the faults are of these: what clocks do is behind most of what was ever found.
 constexpr std::array kLossKinds = {
-    kStoreFlushed,     kRestartEmpty,     kRestartOlder,    kRestartUnproved,
-    kNodeClockForward, kNodeClockFarBack, kNodeClockSlewed, kNodeClockNudged,
-    kNodeClockBack,    kDataReplaced,     kLogCut,          kFailover,
-    kFailover,         kFailoverOrdered};
+    kStoreFlushed,     kRestartEmpty,    kRestartOlder,    kRestartUnproved, kNodeClockForward,
+    kNodeClockFarBack, kNodeClockSlewed, kNodeClockNudged, kNodeClockBack,   kDataReplaced,
+    kLogCut,           kFailover,        kFailover,        kFailoverOrdered};
 constexpr std::array kDaemonKinds = {kDaemonCrash,  kDaemonPause,  kDaemonDrain,
                                      kStoreCut,     kStoreSlow,    kStoreReplyLost,
                                      kMessagesLost, kMessagesLate, kSubscriptionDown};

@@ -81,8 +81,7 @@ void World::TellDaemonsOfFailover(const Fault& fault) {
   const Instant now = clock_.Now();
   moving_until_ = now + kMovedWithin;
   losing_until_ = misleading_until_ = moving_until_ + kNoticedWithin;
-  judge_.Promoted(FailoverOf(fault).clock_ahead, now, now + kIsolation,
-                  Misled() + daemons_.size());
+  judge_.Promoted(FailoverOf(fault).clock_ahead, now, now + kIsolation, Misled() + daemons_.size());
   support::Random random(schedule_.seed ^ static_cast<uint64_t>(fault.at.count()));
   sentinels_.Promoted(random.Fork());
   std::array<Micros, kSentinels> known_after{};

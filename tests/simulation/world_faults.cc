@@ -125,9 +125,8 @@ void World::LinesStandStillUntil(Instant until) {
 // Every connection breaks.
 void World::RestartNode(const Fault& fault) {
   node_away_until_ = std::max<Instant>(node_away_until_, clock_.Now() + fault.duration);
-  executor_.Later(fault.duration, [&server = Server()] {
-    server.life().started = server.clock().Now();
-  });
+  executor_.Later(fault.duration,
+                  [&server = Server()] { server.life().started = server.clock().Now(); });
   for (size_t i = 0; i < daemons_.size(); ++i) {
     if (!daemons_[i]) continue;
     const Instant until = clock_.Now() + fault.duration + kNoticedWithin;

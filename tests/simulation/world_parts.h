@@ -44,9 +44,9 @@ class World {
         memory_watch_(clock_, judge_, kRecordRetention),
         watch_(schedule.in_memory ? static_cast<StoreWatch&>(memory_watch_) : redis_watch_),
         counters_(static_cast<size_t>(schedule.locks)),
-        replicas_{.must_confirm = schedule.replicas_confirm, .away_until = {}, .on_missed = [this] {
-                    LinesStandStillUntil(clock_.Now());
-                  }},
+        replicas_{.must_confirm = schedule.replicas_confirm,
+                  .away_until = {},
+                  .on_missed = [this] { LinesStandStillUntil(clock_.Now()); }},
         sentinels_(clock_),
         has_sentinels_(HasFailover(schedule)) {
     watch_.TraceTo(trace);
@@ -131,7 +131,7 @@ class World {
   Instant misleading_until_;  // And a daemon that starts would take what it finds for right.
   Instant node_away_until_;
   Instant moving_until_;  // Daemons may still use a server that was replaced.
-  Micros set_back_{};  // The node's clock, in all.
+  Micros set_back_{};     // The node's clock, in all.
   uint64_t next_daemon_ = 1;
   uint64_t faults_ = 0;
   size_t asked_to_end_ = 0;  // Daemons, to end a quarantine.

@@ -165,8 +165,8 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
     marker.ttl_ceiling = std::max(marker.ttl_ceiling, policy.ceiling_max);
   }
   marker.token_floor = std::max(marker.token_floor, s.token_floor);
-  // When the quarantine is over, the clock is beyond all tokens, unless it was set back further. But
-  // a server that was replaced goes on with its own clock, as long as it grants.
+  // When the quarantine is over, the clock is beyond all tokens, unless it was set back further.
+  // But a server that was replaced goes on with its own clock, as long as it grants.
   const Millis quarantine = policy.quarantine == QuarantineMode::kOff
                                 ? kFloorsAhead
                                 : QuarantineAfterLoss(marker.ttl_ceiling, s.life.isolation);

@@ -60,8 +60,9 @@ class StoreLinkTest : public testing::Test {
 
   int executed_ = 0;
   Replicas replicas_{.must_confirm = true};
-  StoreLink link_{server_,  clock_,         executor_,
-                  process_, random_.Fork(), [this](const auto&, const auto&, const auto&) { ++executed_; },
+  StoreLink link_{server_,        clock_,
+                  executor_,      process_,
+                  random_.Fork(), [this](const auto&, const auto&, const auto&) { ++executed_; },
                   replicas_};
 };
 

@@ -202,8 +202,8 @@ TEST_F(LossJudgeTest, QuarantineOutlastsTheIsolationOfThePrimaryBefore) {
   EXPECT_EQ(Judged().marker.quarantine_end.micros, 0);
 }
 
-// Its clock is ahead of the promoted one's by less than the whole quarantine, and it goes on to give
-// tokens by that clock for as long as the isolation.
+// Its clock is ahead of the promoted one's by less than the whole quarantine, and it goes on to
+// give tokens by that clock for as long as the isolation.
 TEST_F(LossJudgeTest, TokensPassOverThoseThatThePrimaryBeforeMayStillGive) {
   const core::Millis isolation = 6s;
   const core::Millis quarantine = QuarantineOf(30s) + isolation;
