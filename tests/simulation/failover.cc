@@ -70,14 +70,13 @@ std::array<SentinelCut, kSentinels> CutsOf(const std::array<Micros, kSentinels>&
   std::array<SentinelCut, kSentinels> cuts{};
   const uint64_t way = random.Below(4);
   if (way == 0) return cuts;
-  const Micros until(random.Between(0, kUntilMax));
+  const int64_t until_min = random.OneIn(2) ? 0 : kUntilMax / 2;
+  const Micros until(random.Between(until_min, kUntilMax));
   for (size_t i = 0; i < kSentinels; ++i) {
-    const Micros known = known_after[i];
-    const bool hears = way == 1 && random.OneIn(2);
-    const Micros from(random.Between(0, std::max(known.count(), kJustBefore) - kJustBefore / 2));
-    const bool late = !random.OneIn(4);
-    const Micros last_moment = std::max(known - Micros(kJustBefore), Micros(0));
-    if (!hears) cuts[i] = {.from = late ? last_moment : from, .until = until};
+    const int64_t last_moment = std::max<int64_t>(known_after[i].count() - kJustBefore, 0);
+    if (way == 1 && random.OneIn(2)) continue;
+    cuts[i] = {.from = Micros(way == 1 ? random.Between(0, last_moment) : last_moment),
+               .until = until};
   }
   return cuts;
 }

@@ -23,10 +23,12 @@ redis::ServerAddress AddressOf(size_t server) {
 void Sentinels::Promoted(support::Random random) {
   ++failovers_;
   const size_t leader = random.Below(kSentinels);
+  // The others at once, or with its next message if that one is lost: often as late as can be.
+  const bool at_once = random.OneIn(3);
+  const int64_t earliest = at_once || random.OneIn(2) ? 0 : kToldWithin - kToldWithin / 20;
+  const int64_t latest = at_once ? kDelayMax : kToldWithin;
   for (size_t i = 0; i < kSentinels; ++i) {
-    // At once, or with the next message if that one is lost.
-    const int64_t told = random.OneIn(3) ? kDelayMax : kToldWithin;
-    known_at_[i] = clock_.Now() + Micros(i == leader ? 0 : random.Between(0, told));
+    known_at_[i] = clock_.Now() + Micros(i == leader ? 0 : random.Between(earliest, latest));
   }
 }
 

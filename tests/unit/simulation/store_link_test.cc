@@ -3,8 +3,10 @@
 // Which calls a store may still execute when its data are replaced by older ones.
 #include "simulation/store_link.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +45,7 @@ class StoreLinkTest : public testing::Test {
   support::ManualExecutor executor_{clock_};
   Process process_{executor_};
   support::RedisModel server_{lua_, clock_};
+  support::RedisModel promoted_{lua_, clock_, '1'};
   // What the replicas confirm of what was executed by now.
   core::Assurance Confirm() {
     core::Assurance confirmed = core::Assurance::kNone;
@@ -59,10 +62,17 @@ class StoreLinkTest : public testing::Test {
   }
 
   int executed_ = 0;
+  const support::RedisModel* last_executed_by_ = nullptr;
   Replicas replicas_{.must_confirm = true};
-  StoreLink link_{server_,        clock_,
-                  executor_,      process_,
-                  random_.Fork(), [this](const auto&, const auto&, const auto&) { ++executed_; },
+  StoreLink link_{server_,
+                  clock_,
+                  executor_,
+                  process_,
+                  random_.Fork(),
+                  [this](const support::RedisModel& server, const auto&, const auto&) {
+                    ++executed_;
+                    last_executed_by_ = &server;
+                  },
                   replicas_};
 };
 
@@ -139,6 +149,37 @@ TEST_F(StoreLinkTest, CallOfAConnectionThatBrokeIsUnderWayUntilItIsTooLate) {
   server_.clock().StepBy(kLifetime + Micros(1));
 
   EXPECT_FALSE(link_.HasUnderWay(kBeats));
+}
+
+TEST_F(StoreLinkTest, CallsGoWhereTheSentinelsSay) {
+  std::vector<std::string> heard;
+  link_.Subscribe("news", [&](std::string_view message) { heard.emplace_back(message); });
+  BeSlow();
+  for (int i = 0; i < 50; ++i) Beat();
+
+  link_.MoveTo(promoted_);
+  EXPECT_EQ(link_.life({}).run_id, "") << "it connects";
+  executor_.AdvanceBy(core::Millis(100));
+  EXPECT_EQ(link_.life({}).run_id, promoted_.life().run_id);
+  executor_.AdvanceBy(core::Millis(60'000));
+  EXPECT_GT(executed_, 0) << "some of them had left";
+  EXPECT_EQ(last_executed_by_, &server_);
+
+  Beat();
+  executor_.AdvanceBy(core::Millis(60'000));
+  EXPECT_EQ(last_executed_by_, &promoted_);
+  server_.Execute(std::vector<std::string_view>{"PUBLISH", "news", "from the one before"});
+  promoted_.Execute(std::vector<std::string_view>{"PUBLISH", "news", "from the promoted one"});
+  executor_.AdvanceBy(core::Millis(60'000));
+  EXPECT_THAT(heard, testing::ElementsAre("from the promoted one"));
+}
+
+TEST_F(StoreLinkTest, ServerThatHasBecomeAReplicaIsLeft) {
+  server_.LoadCompiledScripts();
+  server_.RefuseWrites("READONLY You can't write against a read only replica.");
+  Beat();
+  executor_.AdvanceBy(core::Millis(100));
+  EXPECT_EQ(link_.life({}).run_id, "");
 }
 
 TEST_F(StoreLinkTest, RestartEndsWhatWasUnderWay) {
