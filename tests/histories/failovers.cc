@@ -86,6 +86,7 @@ class SentinelFailovers final : public Failovers {
   support::RedisServer& NextPrimary() override {
     return sentinels_.server(sentinels_.PrimaryOf(0));
   }
+  int64_t Epoch() const override { return sentinels_.ConfigEpoch(); }
   std::string KeyOf(const std::string& lock) const override {
     return redis::KeyLayout("lk:").RecordKey(lock);
   }
@@ -113,7 +114,7 @@ class ClusterFailovers final : public Failovers {
 
   size_t Replicas() const override { return 1; }
   milliseconds Isolation() const override {
-    return cluster_.node_timeout() + kIsolationBeyondNodeTimeout;
+    return cluster_.options().node_timeout + kIsolationBeyondNodeTimeout;
   }
 
   void Choose() override {
@@ -157,6 +158,7 @@ class ClusterFailovers final : public Failovers {
   void AwaitAnother() { next_ = cluster_.AwaitOwnerOtherThan(primary_, slot_, primary_); }
   void AwaitInStep() override { cluster_.AwaitInStep(); }
   support::RedisServer& NextPrimary() override { return cluster_.server(next_); }
+  int64_t Epoch() const override { return cluster_.Epoch(next_); }
   std::string KeyOf(const std::string& lock) const override {
     return redis::KeyLayout("lk:" + TagOf(PartOf(lock))).RecordKey(lock);
   }
@@ -229,6 +231,7 @@ Failover Failovers::FailOver(const Way& way) {
   journal_.Fault(failover.fault, true);
   struck_ = Clock::now();
   (this->*way.happen)();
+  const int64_t epoch = Epoch();
   AwaitWrite();
   failover.until_written = Since(struck_);
   holder_.AwaitAnswer();
@@ -237,6 +240,7 @@ Failover Failovers::FailOver(const Way& way) {
   failover.until_granted = Since(struck_);
   holder_.AwaitAnswer();  // If its lease has ended, it knows by now.
   failover.kept = holder_.ended() == ended_before;
+  failover.again = Epoch() != epoch;
   failover.bound = failover.until_written + scene_.longest_ttl() + scene_.longest_ttl() / 100 +
                    Isolation() + kNotice;
   CountLost(failover);
@@ -303,6 +307,11 @@ void Failovers::Judge(const Way& way, const Failover& failover) {
     report_.problems.push_back("failover " + std::to_string(report_.failovers.size()) + " (" +
                                failover.fault + "): " + problem);
   };
+  const bool all_confirm = confirming_ == Replicas();
+  if (all_confirm && failover.lost > 0) {
+    note(std::to_string(failover.lost) + " leases are lost that all replicas had confirmed");
+  }
+  if (failover.again) return;
   if (failover.until_granted > failover.bound) {
     note("new locks after " + InMillis(failover.until_granted) + ", more than " +
          InMillis(failover.bound));
@@ -317,10 +326,6 @@ void Failovers::Judge(const Way& way, const Failover& failover) {
   if (failover.kept && failover.until_held > until_extended) {
     note("a lease was extended after " + InMillis(failover.until_held) + ", more than " +
          InMillis(until_extended));
-  }
-  const bool all_confirm = confirming_ == Replicas();
-  if (all_confirm && failover.lost > 0) {
-    note(std::to_string(failover.lost) + " leases are lost that all replicas had confirmed");
   }
   if (!all_confirm && way.loses == Way::Loses::kSurely && failover.lost == 0) {
     note("nothing was lost, so that it shows nothing");

@@ -37,6 +37,9 @@ struct Failover {
   // its lease has ended.
   std::chrono::milliseconds until_held{};
   bool kept = true;
+  // The store has failed over once more meanwhile, by itself: a server on a busy machine stood
+  // still for too long. Then the times say nothing.
+  bool again = false;
   // Leases that a client was told of, since the failover before, in the parts of the store that
   // were lost, and how many of these the next primary has not got.
   size_t told = 0;
@@ -85,6 +88,8 @@ class Failovers {
   virtual void AwaitInStep() = 0;
   // That took the place of the one that was lost last.
   virtual support::RedisServer& NextPrimary() = 0;
+  // Rises with each failover.
+  virtual int64_t Epoch() const = 0;
   // Of a lock's record.
   virtual std::string KeyOf(const std::string& lock) const = 0;
   // Whether this lock was with the primary that was lost last.

@@ -50,6 +50,18 @@ Scene::Scene(SceneOptions options, uint64_t seed)
 
 Scene::~Scene() {
   for (size_t i = 0; i < daemons_.size(); ++i) KeepLog(i);
+  const auto keep = [this](const std::string& name, const support::RedisServer& server) {
+    std::ofstream(options_.output + "/" + name + ".log") << server.Output();
+  };
+  for (size_t i = 0; sentinels_ && i < sentinels_->servers(); ++i) {
+    keep("redis" + std::to_string(i), sentinels_->server(i));
+  }
+  for (size_t i = 0; sentinels_ && i < sentinels_->sentinels(); ++i) {
+    keep("sentinel" + std::to_string(i), sentinels_->sentinel(i));
+  }
+  for (size_t i = 0; cluster_ && i < cluster_->servers(); ++i) {
+    keep("redis" + std::to_string(i), cluster_->server(i));
+  }
 }
 
 std::string Scene::StoreUrl(size_t i) const {

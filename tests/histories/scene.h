@@ -55,7 +55,7 @@ struct SceneOptions {
 class Scene {
  public:
   Scene(SceneOptions options, uint64_t seed);
-  // Writes the logs of the daemons that run.
+  // Writes the logs of the daemons that run, and of Sentinels and several servers.
   ~Scene();
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;

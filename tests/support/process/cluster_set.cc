@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/process/cluster_set.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace lockkeeper::support {
@@ -165,3 +166,9 @@ void ClusterSet::ExpectOk(size_t server, const std::vector<std::string>& words) 
 }
 
 }  // namespace lockkeeper::support
+int64_t ClusterSet::Epoch(size_t asked) const {
+  const std::string field = "cluster_current_epoch:";
+  const std::string info = servers_[asked]->Run({"CLUSTER", "INFO"}).text;
+  return std::stoll(info.substr(info.find(field) + field.size()));
+}
+

@@ -38,7 +38,7 @@ class ClusterSet {
   // turns.
   RedisServer& server(size_t i) const { return *servers_[i]; }
   size_t servers() const { return servers_.size(); }
-  std::chrono::milliseconds node_timeout() const { return options_.node_timeout; }
+  const ClusterSetOptions& options() const { return options_; }
 
   // Who serves the slot, as server `asked` says.
   size_t OwnerOf(uint16_t slot, size_t asked) const;
@@ -55,6 +55,9 @@ class ClusterSet {
 
   // Waits until another server than `before` serves the slot, for all but the server `except`.
   size_t AwaitOwnerOtherThan(size_t before, uint16_t slot, size_t except) const;
+
+  // As server `asked` says: it rises with each failover.
+  int64_t Epoch(size_t asked) const;
 
  private:
   void Await(const std::string& what, const std::function<bool()>& is_so) const;

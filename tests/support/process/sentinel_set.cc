@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/process/sentinel_set.h"
 
+#include <algorithm>
 #include <functional>
 #include <stdexcept>
 #include <thread>
@@ -77,6 +78,14 @@ std::string SentinelSet::StateOf(size_t sentinel, const std::string& field) cons
     if (reply.items[i].text == field) return reply.items[i + 1].text;
   }
   return "";
+}
+
+int64_t SentinelSet::ConfigEpoch() const {
+  int64_t epoch = 0;
+  for (size_t i = 0; i < sentinels_.size(); ++i) {
+    epoch = std::max<int64_t>(epoch, std::stoll(StateOf(i, "config-epoch")));
+  }
+  return epoch;
 }
 
 void SentinelSet::Await(const std::string& what, const std::function<bool()>& is_so) const {

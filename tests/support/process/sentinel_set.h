@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -45,6 +46,8 @@ class SentinelSet {
 
   // The server that Sentinel `i` names.
   size_t PrimaryOf(size_t sentinel) const;
+  // The highest that a Sentinel knows: it rises with each failover.
+  int64_t ConfigEpoch() const;
   // Waits until all Sentinels name one server, not `before`, and answers which.
   size_t AwaitPrimaryOtherThan(size_t before) const;
   // Waits until all Sentinels and servers are up, and each replica is in step with the primary.
