@@ -2,9 +2,9 @@
 //
 // histories --checker PROGRAM [--minutes N | --runs N] [--run-seconds N] [--seed S]
 // [--output FOLDER] [--without FAULT...] [--keep] [--daemon PROGRAM] [--former-daemon PROGRAM]
-// [--assurance A] [--failovers N [--cluster] [--ttl-ceiling N] | --roll]: runs of a
+// [--assurance A] [--failovers N [--cluster] [--ttl-ceiling N] | --reshard N | --roll]: runs of a
 // Redis, daemons and clients as processes, with faults; or with so many failovers of a primary with
-// replicas and Sentinels, or of a Cluster; or with daemons that
+// replicas and Sentinels, or of a Cluster; or of a Cluster whose slots move; or with daemons that
 // come, are replaced by those of another build, and go. Each leaves a history that the checker
 // accepts or refuses. Exit code 0 only if all were accepted, failovers and moves went as they are
 // promised to, and nobody noticed the rolls.
@@ -15,11 +15,13 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
 #include <map>
 #include <optional>
 #include <random>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,6 +29,7 @@
 
 #include "histories/failovers.h"
 #include "histories/faults.h"
+#include "histories/resharding.h"
 #include "histories/rolls.h"
 #include "histories/scene.h"
 
@@ -40,8 +43,11 @@ using lockkeeper::histories::FailoverReport;
 using lockkeeper::histories::FaultOptions;
 using lockkeeper::histories::Faults;
 using lockkeeper::histories::Journal;
+using lockkeeper::histories::LoadReport;
 using lockkeeper::histories::MakeFailovers;
 using lockkeeper::histories::ReasonsIn;
+using lockkeeper::histories::Resharding;
+using lockkeeper::histories::ReshardingReport;
 using lockkeeper::histories::RollReport;
 using lockkeeper::histories::Rolls;
 using lockkeeper::histories::Scene;
@@ -52,6 +58,7 @@ constexpr seconds kQuietBegin{1};
 constexpr seconds kQuietEnd{4};  // Longer than the longest quarantine.
 constexpr std::chrono::minutes kCheckLimit{10};
 constexpr int kRolledDaemons = 4;
+constexpr seconds kNoFailover{30};  // A busy machine must not look like a primary that fails.
 // Of a former build that is the same program: settings that change what daemons write, and when it
 // is forgotten.
 const std::vector<std::pair<std::string, std::string>> kOtherSettings = {
@@ -73,6 +80,7 @@ struct Options {
   int failovers = 0;     // 0: faults of one Redis.
   bool cluster = false;  // They are those of a Cluster.
   int ttl_ceiling = 5;   // Of them, in seconds.
+  int reshard = 0;       // How often all slots of a Cluster move there and back.
   bool roll = false;
   std::string former_daemon;  // Empty: the same program with kOtherSettings.
   std::string assurance = "primary";
@@ -93,6 +101,7 @@ bool Accepts(const Options& options, const std::string& folder,
 
 // The median and the highest of these times.
 std::string InShort(std::vector<std::chrono::milliseconds> times) {
+  if (times.empty()) return "no time";
   std::sort(times.begin(), times.end());
   return std::to_string(times[times.size() / 2].count()) + " ms in the median and " +
          std::to_string(times.back().count()) + " ms at most";
@@ -101,7 +110,6 @@ std::string InShort(std::vector<std::chrono::milliseconds> times) {
 void TellOf(const Failover& failover) {
   std::cout << failover.fault << ": writes after " << failover.until_written.count()
             << " ms, new locks after " << failover.until_granted.count() << " ms of at most "
-  if (times.empty()) return "no time";
             << failover.bound.count() << " ms; the lease that is extended "
             << (failover.kept ? "went on" : "ended") << ", answered after "
             << failover.until_held.count() << " ms; " << failover.lost << " of " << failover.told
@@ -113,6 +121,7 @@ void TellOf(const Failover& failover) {
 bool Tell(const FailoverReport& report) {
   std::vector<std::chrono::milliseconds> written, granted;
   int ended = 0;
+  int again = 0;
   size_t told = 0, lost = 0;
   for (const Failover& failover : report.failovers) {
     again += failover.again ? 1 : 0;
@@ -122,12 +131,31 @@ bool Tell(const FailoverReport& report) {
     told += failover.told;
     lost += failover.lost;
   }
-  int again = 0;
   std::cout << report.failovers.size() << " failovers: writes after " << InShort(written)
             << "; new locks after " << InShort(granted)
             << "; the lease that is extended all the time ended in " << ended << "; " << lost
             << " of " << told << " leases lost; the store failed over once more, by itself, in "
             << again << "\n";
+  for (const std::string& problem : report.problems) std::cout << "PROBLEM: " << problem << "\n";
+  return report.problems.empty();
+}
+
+std::string InShort(const LoadReport& load) {
+  const auto in_ms = [](std::chrono::microseconds time) {
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(1) << static_cast<double>(time.count()) / 1'000
+         << " ms";
+    return text.str();
+  };
+  return std::to_string(load.calls) + " calls, p50 " + in_ms(load.median) + ", p99 " +
+         in_ms(load.p99) + ", longest " + in_ms(load.longest);
+}
+
+bool Tell(const ReshardingReport& report) {
+  std::cout << "\n"
+            << report.slots << " slots moved in " << report.elapsed.count() << " ms\n"
+            << "before: " << InShort(report.before) << "\n"
+            << "meanwhile: " << InShort(report.during) << "\n";
   for (const std::string& problem : report.problems) std::cout << "PROBLEM: " << problem << "\n";
   return report.problems.empty();
 }
@@ -173,6 +201,12 @@ SceneOptions SceneOf(const Options& options, const std::string& folder) {
   } else if (options.failovers > 0) {
     scene.store = options.cluster ? StoreKind::kCluster : StoreKind::kSentinels;
     scene.longest_ttl = seconds(options.ttl_ceiling);
+  } else if (options.reshard > 0) {
+    scene.store = StoreKind::kCluster;
+    // A primary that has given all its slots away would become a replica.
+    scene.cluster.settings = {"cluster-allow-replica-migration no"};
+    scene.cluster.node_timeout = kNoFailover;
+    scene.longest_ttl = seconds(options.ttl_ceiling);
   }
   if (options.roll) scene.builds[0].settings.push_back(kMaxTtlOfRolls);
   if (options.assurance != "primary") {
@@ -207,6 +241,7 @@ bool LetHappen(const Options& options, bool forgetting, lockkeeper::support::Ran
     return Tell(
         MakeFailovers(scene, journal, confirming, random.Bits())->Run(options.failovers, TellOf));
   }
+  if (options.reshard > 0) return Tell(Resharding(scene).Run(options.reshard));
   Faults faults(scene, journal, {forgetting, options.without}, random.Bits());
   faults.RunUntil(end - kQuietEnd);
   std::this_thread::sleep_until(end);
@@ -224,6 +259,7 @@ bool Run(const Options& options, uint64_t seed) {
   std::cout << "seed " << seed
             << (options.roll            ? ", daemons come and go: "
                 : options.failovers > 0 ? ", the store fails over: "
+                : options.reshard > 0   ? ", all slots move: "
                 : forgetting            ? ", the store forgets: "
                                         : ": ")
             << std::flush;
@@ -280,9 +316,14 @@ int Main(int argc, char** argv) {
       ->needs("--failovers")
       ->check(CLI::Range(2, 60))
       ->capture_default_str();
+  app.add_option("--reshard", options.reshard,
+                 "Moves all slots of a Redis Cluster so often there and back, under load, instead")
+      ->excludes("--failovers")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--roll", options.roll,
                "Daemons come, are replaced by those of another build, and go, instead")
-      ->excludes("--failovers");
+      ->excludes("--failovers")
+      ->excludes("--reshard");
   app.add_option("--former-daemon", options.former_daemon, "The lockkeeperd of that other build")
       ->needs("--roll");
   app.add_option("--assurance", options.assurance, "store.assurance of the daemons");

@@ -4,12 +4,57 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "support/process/redis_connection.h"
+
 namespace lockkeeper::support {
 namespace {
 
 constexpr std::chrono::seconds kLimit{80};
 constexpr std::chrono::milliseconds kBetweenLooks{20};
 constexpr size_t kSlots = 16'384;
+// A server writes its configuration to the disk once for all commands that come together.
+constexpr size_t kSlotsAtATime = 128;
+constexpr const char* kKeysAtATime = "10";
+
+// Sends all, and answers their replies.
+std::vector<redis::Reply> RunTogether(RedisConnection& connection,
+                                      const std::vector<std::vector<std::string>>& commands) {
+  for (const auto& words : commands) connection.Send({words.begin(), words.end()});
+  std::vector<redis::Reply> replies;
+  replies.reserve(commands.size());
+  for (size_t i = 0; i < commands.size(); ++i) replies.push_back(connection.Receive());
+  return replies;
+}
+
+void ExpectAllOk(RedisConnection& connection,
+                 const std::vector<std::vector<std::string>>& commands) {
+  for (const redis::Reply& reply : RunTogether(connection, commands)) {
+    if (reply.text != "OK") throw std::runtime_error("CLUSTER SETSLOT answers " + reply.text);
+  }
+}
+
+// Moves the keys of these slots to the server that listens on `port`.
+void MoveKeys(RedisConnection& from, const std::vector<std::string>& slots, uint16_t port) {
+  std::vector<std::vector<std::string>> questions;
+  for (const std::string& slot : slots) {
+    questions.push_back({"CLUSTER", "GETKEYSINSLOT", slot, kKeysAtATime});
+  }
+  for (;;) {
+    bool any = false;
+    for (const redis::Reply& keys : RunTogether(from, questions)) {
+      if (keys.items.empty()) continue;
+      any = true;
+      std::vector<std::string> words = {"MIGRATE", "127.0.0.1", std::to_string(port), "", "0",
+                                        "10000",   "KEYS"};
+      for (const redis::Reply& key : keys.items) words.push_back(key.text);
+      const redis::Reply moved = RunTogether(from, {words}).front();
+      if (moved.text != "OK" && moved.text != "NOKEY") {
+        throw std::runtime_error("MIGRATE answers " + moved.text);
+      }
+    }
+    if (!any) return;
+  }
+}
 
 }  // namespace
 
@@ -110,6 +155,42 @@ void ClusterSet::MoveSlot(uint16_t slot, size_t to, const std::function<void()>&
   ExpectOk(from, {"CLUSTER", "SETSLOT", number, "NODE", IdOf(to)});
 }
 
+void ClusterSet::MoveSlots(const std::vector<uint16_t>& slots, size_t from, size_t to) {
+  RedisConnection at_from(servers_[from]->socket_path());
+  RedisConnection at_to(servers_[to]->socket_path());
+  const std::string from_id = IdOf(from);
+  const std::string to_id = IdOf(to);
+  for (size_t begin = 0; begin < slots.size(); begin += kSlotsAtATime) {
+    std::vector<std::string> some;
+    for (size_t i = begin; i < std::min(begin + kSlotsAtATime, slots.size()); ++i) {
+      some.push_back(std::to_string(slots[i]));
+    }
+    const auto set = [&some](const std::string& what, const std::string& id) {
+      std::vector<std::vector<std::string>> commands;
+      for (const std::string& slot : some) {
+        commands.push_back({"CLUSTER", "SETSLOT", slot, what, id});
+      }
+      return commands;
+    };
+    ExpectAllOk(at_to, set("IMPORTING", from_id));
+    ExpectAllOk(at_from, set("MIGRATING", to_id));
+    MoveKeys(at_from, some, servers_[to]->port());
+    ExpectAllOk(at_to, set("NODE", to_id));
+    ExpectAllOk(at_from, set("NODE", to_id));
+  }
+}
+
+std::vector<uint16_t> ClusterSet::SlotsOf(size_t primary) const {
+  std::vector<uint16_t> slots;
+  for (const redis::Reply& range : servers_[primary]->Run({"CLUSTER", "SLOTS"}).items) {
+    if (range.items[2].items[1].integer != servers_[primary]->port()) continue;
+    for (int64_t slot = range.items[0].integer; slot <= range.items[1].integer; ++slot) {
+      slots.push_back(static_cast<uint16_t>(slot));
+    }
+  }
+  return slots;
+}
+
 size_t ClusterSet::ReplicaOf(size_t primary) const {
   for (size_t i = 0; i < servers_.size(); ++i) {
     const redis::Reply role = servers_[i]->Run({"ROLE"});
@@ -118,6 +199,12 @@ size_t ClusterSet::ReplicaOf(size_t primary) const {
     if (is_it) return i;
   }
   throw std::runtime_error("a primary has no replica");
+}
+
+int64_t ClusterSet::Epoch(size_t asked) const {
+  const std::string field = "cluster_current_epoch:";
+  const std::string info = servers_[asked]->Run({"CLUSTER", "INFO"}).text;
+  return std::stoll(info.substr(info.find(field) + field.size()));
 }
 
 void ClusterSet::AwaitInStep() const {
@@ -166,9 +253,3 @@ void ClusterSet::ExpectOk(size_t server, const std::vector<std::string>& words) 
 }
 
 }  // namespace lockkeeper::support
-int64_t ClusterSet::Epoch(size_t asked) const {
-  const std::string field = "cluster_current_epoch:";
-  const std::string info = servers_[asked]->Run({"CLUSTER", "INFO"}).text;
-  return std::stoll(info.substr(info.find(field) + field.size()));
-}
-

@@ -47,17 +47,23 @@ class ClusterSet {
   // one by one; `between` runs after each.
   void MoveSlot(uint16_t slot, size_t to, const std::function<void()>& between = [] {});
 
+  // The same for many slots of one primary, so many at a time as it takes to be fast.
+  void MoveSlots(const std::vector<uint16_t>& slots, size_t from, size_t to);
+
+  // Those that a primary serves, as it says itself.
+  std::vector<uint16_t> SlotsOf(size_t primary) const;
+
   // That of a primary; the first one, if it has several.
   size_t ReplicaOf(size_t primary) const;
+
+  // As server `asked` says: it rises with each failover.
+  int64_t Epoch(size_t asked) const;
 
   // Waits until all servers run, agree, and each replica is in step.
   void AwaitInStep() const;
 
   // Waits until another server than `before` serves the slot, for all but the server `except`.
   size_t AwaitOwnerOtherThan(size_t before, uint16_t slot, size_t except) const;
-
-  // As server `asked` says: it rises with each failover.
-  int64_t Epoch(size_t asked) const;
 
  private:
   void Await(const std::string& what, const std::function<bool()>& is_so) const;
