@@ -234,6 +234,17 @@ func (d *daemon) sessionOpened(s *session) {
 	}
 }
 
+// sessionDrains has the next operation open a new session, here if there is no other daemon.
+func (d *daemon) sessionDrains(s *session) {
+	d.draining()
+	d.mu.Lock()
+	if d.link == s {
+		d.link = nil
+	}
+	d.mu.Unlock()
+	s.retire()
+}
+
 func (d *daemon) sessionEnded(s *session, how sessionEnd) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

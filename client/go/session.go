@@ -325,8 +325,7 @@ func (s *session) read(stream pb.LockService_SessionClient) error {
 		case *pb.SessionResponse_LeaseLost:
 			s.onLost(m.LeaseLost)
 		case *pb.SessionResponse_Draining:
-			s.daemon.draining()
-			s.retire()
+			s.daemon.sessionDrains(s)
 		}
 	}
 }

@@ -225,8 +225,13 @@ final class Daemon {
         .getLock(GetLockRequest.newBuilder().setName(name).build(), answer);
   }
 
-  void onDraining() {
+  /** The next operation opens a new session, here if there is no other daemon. */
+  void onDraining(Session session) {
     moveOn.run();
+    synchronized (this) {
+      if (link == session) link = null;
+    }
+    session.retire();
   }
 
   synchronized void onOpened(Session session) {

@@ -247,10 +247,7 @@ final class Session implements ClientResponseObserver<SessionRequest, SessionRes
       case ADOPT_RESULT -> onAdopted(message.getAdoptResult());
       case HEARTBEAT_RESULT -> heartbeats.onResult(message.getHeartbeatResult());
       case LEASE_LOST -> heartbeats.onNamed(message.getLeaseLost());
-      case DRAINING -> {
-        daemon.onDraining();
-        retire();
-      }
+      case DRAINING -> daemon.onDraining(this);
       default -> {}
     }
     write();
