@@ -277,6 +277,14 @@ class KeptLease:
             self.life.ask_again(boot_clock())
             self.schedule()
 
+    def on_beat_lost(self) -> None:
+        """Its session keeps it no longer, and will not say whether the heartbeat extended it."""
+        if self.is_dropped or self.life.cause is not None or self._beat_deadline is None:
+            return
+        self._beat_deadline = None
+        self.life.ask_again(boot_clock())
+        self.schedule()
+
     def on_not_extended(self, reason_name: str) -> None:
         if self.is_dropped or self.life.cause is not None:
             return

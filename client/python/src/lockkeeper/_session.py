@@ -481,7 +481,10 @@ class Link:
         for lease in self._leases.values():
             lease.link = None
         self._leases.clear()
+        asked = [*(self._beating or ()), *self._due]
         self._due, self._beating = [], None
+        for lease in asked:
+            lease.on_beat_lost()
 
     def beat_for(self, lease: KeptLease) -> None:
         """The lease is due: keeps it with the next heartbeat, which soon is sent."""
