@@ -52,10 +52,12 @@ def replaced(message, changes):
 
 
 class Session:
-    def __init__(self, number):
+    def __init__(self, number, address):
         self.number = number
+        self.address = address
         self.out = queue.Queue()
         self.waiting = {}  # operation id -> what ends the wait
+        self.cut = False  # by this side
 
     def say(self, **message):
         self.out.put(pb.SessionResponse(**message))
@@ -77,7 +79,7 @@ class Watch:
         self.out.put(message)
 
 
-class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
+class ScriptedDaemon:
     """`addresses`: at how many it listens, as the daemons of one service do."""
 
     def __init__(self, addresses=1):
@@ -103,7 +105,7 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
         server = grpc.server(futures.ThreadPoolExecutor(48), options=[
             ("grpc.so_reuseport", 0), ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
             ("grpc.http2.min_ping_interval_without_data_ms", 5000), ("grpc.keepalive_permit_without_calls", 1)])
-        lock_service_pb2_grpc.add_LockServiceServicer_to_server(self, server)
+        lock_service_pb2_grpc.add_LockServiceServicer_to_server(ScriptedLocks(self, number), server)
         admin_service_pb2_grpc.add_AdminServiceServicer_to_server(ScriptedAdmin(self, number), server)
         self.addresses.append("127.0.0.1:%d" % server.add_insecure_port("127.0.0.1:0"))
         self._servers.append(server)
@@ -339,7 +341,7 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
 
     # --- unary calls ------------------------------------------------------------------------------------------------------------
 
-    def _unary(self, rpc, request, context):
+    def unary(self, rpc, request, context):
         gone = threading.Event()
         context.add_callback(gone.set)
         outcome = []
@@ -363,18 +365,6 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
             status.details.add().Pack(error_details_pb2.RetryInfo(retry_delay=duration(refused.retry)))
         context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
         context.abort(code, str(refused))
-
-    def Acquire(self, request, context):
-        return self._unary("acquire", request, context)
-
-    def Extend(self, request, context):
-        return self._unary("extend", request, context)
-
-    def Release(self, request, context):
-        return self._unary("release", request, context)
-
-    def Fence(self, request, context):
-        return self._unary("fence", request, context)
 
     # --- who observes a lock ------------------------------------------------------------------------------------------------------
 
@@ -421,14 +411,15 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
 
     # --- sessions ---------------------------------------------------------------------------------------------------------------
 
-    def Session(self, requests, context):
+    def session(self, requests, address, context):
         with self._changed:
-            session = Session(len(self._sessions) + 1)
+            session = Session(len(self._sessions) + 1, address)
             self._sessions.append(session)
         context.add_callback(lambda: session.out.put(None))
         threading.Thread(target=self._read_session, args=(session, requests), daemon=True).start()
         while (message := session.out.get()) is not None:
             if isinstance(message, Refused):
+                session.cut = True
                 self._abort(context, message)
             yield message
 
@@ -455,12 +446,15 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
                     self._record("close", "session", session)
                     session.say(closed=pb.SessionClosed())
                     break
+            else:
+                if not session.cut:
+                    self._record("close", "session", session)
         except grpc.RpcError:
             pass  # the stream broke
         session.out.put(None)
 
     def _open(self, session):
-        self._record("open", "session", session)
+        self._record("open", "session", session, address=session.address)
         rule = self._rule_for({"open"}, "session", None)
         if error := rule.get("error"):
             session.out.put(Refused(error["code"], error.get("reason", "")))
@@ -551,6 +545,28 @@ class ScriptedDaemon(lock_service_pb2_grpc.LockServiceServicer):
         timer = threading.Timer(delay / 1000, session.say, kwargs=message)
         timer.daemon = True
         timer.start()
+
+
+class ScriptedLocks(lock_service_pb2_grpc.LockServiceServicer):
+    """What clients ask it at one of its addresses."""
+
+    def __init__(self, daemon, address):
+        self._daemon, self._address = daemon, address
+
+    def Acquire(self, request, context):
+        return self._daemon.unary("acquire", request, context)
+
+    def Extend(self, request, context):
+        return self._daemon.unary("extend", request, context)
+
+    def Release(self, request, context):
+        return self._daemon.unary("release", request, context)
+
+    def Fence(self, request, context):
+        return self._daemon.unary("fence", request, context)
+
+    def Session(self, requests, context):
+        return self._daemon.session(requests, self._address, context)
 
 
 class ScriptedAdmin(admin_service_pb2_grpc.AdminServiceServicer):
