@@ -43,6 +43,12 @@ std::optional<ProvedTerms> LeaseProofs::Check(Route route, const core::ExtendReq
                              shown.reassertion);
 }
 
+bool LeaseProofs::MayEndElsewhere(Route route, const ProvedTerms& proved) const {
+  const ProofBasis basis = guard_.proof_basis(route);
+  const core::NodeTime end{proved.lease_end.micros + basis.clock_offset.count()};
+  return end < basis.ends_from && end > guard_.Permit(route, {}).earliest;
+}
+
 bool LeaseProofs::Digests::Contains(uint64_t digest) {
   hashed_.insert(added_.begin(), added_.end());
   added_.clear();

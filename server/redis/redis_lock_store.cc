@@ -258,6 +258,12 @@ void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
         ErrorReason::kLeaseLost,
         "the store may have forgotten the lease, and its reassertion does not prove it"));
   }
+  if (proofs_.MayEndElsewhere(route, *proved)) {
+    return std::move(done)(core::Error(
+        ErrorReason::kStoreQuarantined,
+        "after a failover the server before may give the lock to somebody else at the end of this "
+        "lease, which is too soon: it cannot be taken back"));
+  }
   constexpr size_t kMillisDigits = 8;
   constexpr size_t kNumberDigits = 16;
   const Millis ttl = request.ttl > Millis(0) ? request.ttl : proved->ttl;

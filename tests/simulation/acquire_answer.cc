@@ -52,12 +52,13 @@ void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, core::I
   if (reason == ErrorReason::kLeaseLost) {
     judge.ToldLost(request.name, request.token.value, proved_until, now);
   }
-  CheckTakenBack(judge, request.name, answer);
+  CheckTakenBack(judge, request.name, proved_until, answer);
 }
 
-void CheckTakenBack(Judge& judge, const std::string& lock, const absl::Status& answer) {
+void CheckTakenBack(Judge& judge, const std::string& lock, core::Instant proved_until,
+                    const absl::Status& answer) {
   if (core::ReasonOf(answer) == ErrorReason::kStoreQuarantined) {
-    judge.Violation("the holder of " + lock + " could not have it back in a quarantine");
+    judge.ProofRefused(lock, proved_until);
   }
 }
 

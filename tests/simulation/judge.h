@@ -153,6 +153,13 @@ class Judge final : public StoreDeeds {
   // `misled` daemons may each begin one more quarantine.
   void Promoted(Micros clock_ahead, Instant now, Instant used_until, uint64_t misled);
 
+  // A lease that ends before `until` need not be taken back: for all that daemons know, a server
+  // before may give its lock to somebody else then.
+  void Isolated(Instant until) { isolated_until_ = std::max(isolated_until_, until); }
+
+  // The proof of a lease, valid until `proved_until` at least, was refused in a quarantine.
+  void ProofRefused(const std::string& lock, Instant proved_until);
+
   // The node's clock is being slewed: times may be wrong by a little.
   void ClockSlewed();
 
@@ -361,6 +368,7 @@ class Judge final : public StoreDeeds {
   uint64_t epochs_ = 0;
   uint64_t epochs_before_ = 0;  // When the server before was replaced.
   Instant before_used_until_ = Instant::min();
+  Instant isolated_until_ = Instant::min();
   Instant losses_matter_until_ = Instant::min();  // To what heartbeats were answered before.
   Instant quarantine_end_ = Instant::min();
   Micros tolerance_{};

@@ -30,6 +30,12 @@ void Judge::Promoted(Micros clock_ahead, Instant now, Instant used_until, uint64
   StoreLost(Forgot::kSome, now, misled);
 }
 
+void Judge::ProofRefused(const std::string& lock, Instant proved_until) {
+  if (proved_until >= isolated_until_) {
+    Violation("the holder of " + lock + " could not have it back in a quarantine");
+  }
+}
+
 void Judge::ServerBefore::Joined(const Try& what, int64_t number, Instant now) {
   Lock& lock = judge_.locks_[what.lock];
   lock.places_before[what.lease_id] = {number, what.keeper, now};

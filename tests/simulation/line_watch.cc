@@ -351,7 +351,6 @@ void LineWatch::OnReassert(const Operation& operation) {
                      " back, but still stands in line");
   }
   at_->deeds->Reasserted(std::move(turn), operation.now);
-  if (at_ == &servers_.back()) on_proved_(keys_.RecordKey(operation.lock));
 }
 
 // Epochs of one store rise, of another one they begin again.

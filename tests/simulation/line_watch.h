@@ -68,10 +68,6 @@ class LineWatch final : public StoreWatch {
   void Executed(const support::RedisModel& server, const std::string& daemon,
                 const std::vector<std::string_view>& words, const redis::Reply& reply);
 
-  // `on_proved` runs whenever the newest server has taken back a proved lease of a lock.
-  using OnProved = std::function<void(const std::string& record_key)>;
-  void SetOnProved(OnProved on_proved) { on_proved_ = std::move(on_proved); }
-
   // The records have changed without a command.
   void StoreChanged();
 
@@ -116,9 +112,8 @@ class LineWatch final : public StoreWatch {
   };
 
   const redis::KeyLayout keys_{"lk:"};
-  std::deque<Server> servers_;  // The newest one last.
-  Server* at_;                  // The one that has done something.
-  OnProved on_proved_ = [](const std::string&) {};
+  std::deque<Server> servers_;     // The newest one last.
+  Server* at_;                     // The one that has done something.
   std::set<int64_t> to_be_ended_;  // Epochs; a daemon that stands still is asked for an older one.
   core::Micros tokens_raised_{};
 };

@@ -57,7 +57,6 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("assured_one_in", schedule.assured_one_in);
   visit("replicas_confirm", schedule.replicas_confirm);
   visit("ends_quarantines", schedule.ends_quarantines);
-  visit("grants_beside_proofs", schedule.grants_beside_proofs);
   visit("faults_end", schedule.faults_end);
   visit("order_from", schedule.order_from);
   visit("order", schedule.order);

@@ -100,13 +100,10 @@ struct Schedule {
   int assured_one_in = 0;      // Acquires that replicas have to confirm. 0: none.
   bool replicas_confirm = false;  // All of them.
   bool ends_quarantines = false;  // An operator ends those that nobody needs any more.
-  // A server that was replaced grants although a lease was proved to the promoted one: see the
-  // page.
-  bool grants_beside_proofs = false;
-  Micros faults_end{};        // Then everything heals.
-  Micros order_from{};        // From then on, how long each message takes (message_order.h):
-  std::string order;          // a digit for each; then they take what chance says.
-  std::vector<Fault> faults;  // By time.
+  Micros faults_end{};            // Then everything heals.
+  Micros order_from{};            // From then on, how long each message takes (message_order.h):
+  std::string order;              // a digit for each; then they take what chance says.
+  std::vector<Fault> faults;      // By time.
 };
 
 // A daemon in good order notices a loss within this time: by its beat, and a look at the marker.

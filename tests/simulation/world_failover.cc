@@ -71,9 +71,6 @@ void World::Promote(const Fault& fault) {
       break;
   }
   redis_watch_.Promoted(promoted);
-  redis_watch_.SetOnProved([this, &before](const std::string& record_key) {
-    if (!schedule_.grants_beside_proofs) before.RefuseScriptsWith(record_key);
-  });
   TellDaemonsOfFailover(fault);
 }
 
@@ -82,6 +79,8 @@ void World::TellDaemonsOfFailover(const Fault& fault) {
   moving_until_ = now + kMovedWithin;
   losing_until_ = misleading_until_ = moving_until_ + kNoticedWithin;
   judge_.Promoted(FailoverOf(fault).clock_ahead, now, now + kIsolation, Misled() + daemons_.size());
+  isolated_until_ = losing_until_ + kIsolation;
+  judge_.Isolated(isolated_until_);
   support::Random random(schedule_.seed ^ static_cast<uint64_t>(fault.at.count()));
   sentinels_.Promoted(random.Fork());
   std::array<Micros, kSentinels> known_after{};
@@ -102,6 +101,15 @@ void World::TellDaemonsOfFailover(const Fault& fault) {
     }
   }
   for (Instant& from : in_order_from_) from = std::max(from, losing_until_);
+}
+
+// A server that was restarted may be a promoted one, for all that daemons know. Any other loss
+// counts only if it follows a failover at once.
+void World::ExtendIsolation(Micros noticed_within, bool restarted) {
+  const Instant now = clock_.Now();
+  if (!has_sentinels_ || (!restarted && now >= isolated_until_)) return;
+  isolated_until_ = now + noticed_within + kIsolation;
+  judge_.Isolated(isolated_until_);
 }
 
 }  // namespace lockkeeper::simulation

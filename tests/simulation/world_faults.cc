@@ -124,6 +124,7 @@ void World::LinesStandStillUntil(Instant until) {
 
 // Every connection breaks.
 void World::RestartNode(const Fault& fault) {
+  ExtendIsolation(fault.duration + kNoticedWithin, true);
   node_away_until_ = std::max<Instant>(node_away_until_, clock_.Now() + fault.duration);
   executor_.Later(fault.duration,
                   [&server = Server()] { server.life().started = server.clock().Now(); });
@@ -141,6 +142,7 @@ void World::SetClock(Micros by) {
   Server().clock().StepBy(by);
   if (by < Micros(0)) set_back_ -= by;
   judge_.ClockSet(by, clock_.Now());
+  ExtendIsolation(kNoticedWithin, false);
   for (const auto& daemon : daemons_) {
     if (daemon) judge_.Disturbed(daemon->id(), clock_.Now() + kNoticedWithin);
   }
@@ -264,6 +266,7 @@ void World::StrikeStore(const Fault& fault) {
       break;
   }
   redis_watch_.StoreChanged();
+  ExtendIsolation(kNoticedWithin, false);
   const bool all_there = fault.kind == FaultKind::kRestartUnproved;
   judge_.StoreLost(all_there ? Forgot::kNothing : Forgot::kSome, now, Misled());
   if (fault.kind != FaultKind::kStoreFlushed && fault.kind != FaultKind::kDataReplaced) {

@@ -82,6 +82,7 @@ class World {
   void FailOver(const Fault& fault);
   void Promote(const Fault& fault);
   void TellDaemonsOfFailover(const Fault& fault);
+  void ExtendIsolation(Micros noticed_within, bool restarted);
   support::RedisModel& NewServer();
   // The newest one.
   support::RedisModel& Server() { return *servers_.back(); }
@@ -130,8 +131,9 @@ class World {
   Instant losing_until_;                // Something was lost, and not everybody knows.
   Instant misleading_until_;  // And a daemon that starts would take what it finds for right.
   Instant node_away_until_;
-  Instant moving_until_;  // Daemons may still use a server that was replaced.
-  Micros set_back_{};     // The node's clock, in all.
+  Instant moving_until_;    // Daemons may still use a server that was replaced.
+  Instant isolated_until_;  // The same, for all that they know.
+  Micros set_back_{};       // The node's clock, in all.
   uint64_t next_daemon_ = 1;
   uint64_t faults_ = 0;
   size_t asked_to_end_ = 0;  // Daemons, to end a quarantine.

@@ -44,6 +44,16 @@ Millis QuarantineAfterLoss(Millis ceiling, Millis isolation) {
   return std::max(QuarantineOf(ceiling), kPeerNoticeTime) + isolation;
 }
 
+// For how long a server that was replaced may go on. Not if this one is known already, and has
+// outlasted the one before.
+Millis IsolationOf(const Sighting& s) {
+  if (!s.known || s.known->marker.run_id != s.life.run_id) return s.life.isolation;
+  const StoreMarker& known = s.known->marker;
+  const Micros set_since = s.clock_offset - known.clock_offset;
+  const bool is_over = s.now.micros - set_since.count() >= IsolationEnd(known).micros;
+  return is_over ? Millis(0) : s.life.isolation;
+}
+
 // A counter that is lower than before was set to 0 since: by a restart, or by CONFIG RESETSTAT.
 bool HasEvictedSince(const Sighting& s) {
   const bool goes_on =
@@ -167,10 +177,11 @@ StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   marker.token_floor = std::max(marker.token_floor, s.token_floor);
   // When the quarantine is over, the clock is beyond all tokens, unless it was set back further.
   // But a server that was replaced goes on with its own clock, as long as it grants.
+  const Millis isolation = IsolationOf(s);
   const Millis quarantine = policy.quarantine == QuarantineMode::kOff
                                 ? kFloorsAhead
-                                : QuarantineAfterLoss(marker.ttl_ceiling, s.life.isolation);
-  PassOverUnseenTokens(After(s.now, quarantine - s.life.isolation), marker);
+                                : QuarantineAfterLoss(marker.ttl_ceiling, isolation);
+  PassOverUnseenTokens(After(s.now, quarantine - isolation), marker);
   if (marker.service_id.empty()) {
     marker.service_id = policy.new_service_id;
     marker.reassertion_key = policy.new_reassertion_key;
@@ -275,6 +286,10 @@ StoreMarker WithQuarantineEnded(StoreMarker marker, NodeTime now) {
   marker.token_floor.value = std::max(marker.token_floor.value, marker.quarantine_end.micros);
   marker.quarantine_end = now;
   return marker;
+}
+
+NodeTime IsolationEnd(const StoreMarker& marker) {
+  return After(marker.quarantine_end, -QuarantineAfterLoss(marker.ttl_ceiling, Millis(0)));
 }
 
 Millis QuarantineOf(Millis ceiling) {

@@ -119,6 +119,10 @@ Judgement Judge(const Sighting& sighting, const JudgePolicy& policy);
 // The marker, once an administrator has ended its quarantine at `now`.
 StoreMarker WithQuarantineEnded(StoreMarker marker, core::NodeTime now);
 
+// The end of the isolation after which the marker's quarantine began. If the quarantine began
+// without one: when it began, or before.
+core::NodeTime IsolationEnd(const StoreMarker& marker);
+
 // The length of the quarantine if no lease was longer than `ceiling`. The clocks of holders may be
 // up to 1 % slow.
 core::Millis QuarantineOf(core::Millis ceiling);

@@ -49,7 +49,8 @@ ProofBasis NodeGuard::proof_basis(Route) const {
   if (!known_) return {};
   return {.key = reassertion_key_,
           .clock_offset = known_->marker.clock_offset,
-          .longest_lease = known_->marker.ttl_ceiling};
+          .longest_lease = known_->marker.ttl_ceiling,
+          .ends_from = isolation_ > Millis(0) ? IsolationEnd(known_->marker) : NodeTime()};
 }
 
 NodeTime NodeGuard::NodeNow() const {

@@ -189,10 +189,6 @@ CommandReply RedisModel::RunScript(const CompiledScript& script, Words words, si
         "'maxmemory'");
   }
   const Words keys = words.subspan(kFirstKeyOfEval, key_count);
-  const auto is_refused = [this](std::string_view key) { return refused_keys_.contains(key); };
-  if (script.writes == ScriptWrites::kYes && std::ranges::any_of(keys, is_refused)) {
-    return ErrorReply("NOREPLICAS Not enough good replicas to write.");
-  }
   const Call call{script, keys};
   running_ = &call;
   CommandReply reply{lua_.Run(script, {keys, words.subspan(kFirstKeyOfEval + key_count)}, *this)};

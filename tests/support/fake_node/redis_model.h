@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -65,9 +64,6 @@ class RedisModel final : private ScriptHost {
   // no more.
   void RefuseWrites(std::string error) { write_refusal_ = std::move(error); }
 
-  // From now on scripts that may write and name `key` answer that too few replicas are there.
-  void RefuseScriptsWith(std::string key) { refused_keys_.insert(std::move(key)); }
-
   // From now on `command` answers as to a user without the right to it.
   void Forbid(std::string command) { forbidden_ = std::move(command); }
 
@@ -115,7 +111,6 @@ class RedisModel final : private ScriptHost {
   const Call* running_ = nullptr;
   MemoryState memory_ = MemoryState::kFree;
   std::string write_refusal_;
-  std::set<std::string, std::less<>> refused_keys_;
   std::string forbidden_;
   uint64_t commands_in_scripts_ = 0;
   uint64_t next_subscription_ = 0;

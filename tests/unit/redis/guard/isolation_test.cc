@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <utility>
+#include <variant>
 
+#include "core/errors.h"
 #include "redis/guard/node_guard.h"
+#include "unit/redis/guard/guarded_store_fixture.h"
 #include "unit/redis/guard/node_guard_fixture.h"
 
 namespace lockkeeper::redis {
@@ -56,6 +60,78 @@ TEST_F(IsolationTest, LaterServerWithALongerOneCounts) {
   ASSERT_TRUE(PermitsSoon(daemon, 5s));
 
   EXPECT_GE(QuarantineAfterAnother(daemon, 9s), QuarantineOf(5s) + 9s);
+}
+
+class IsolatedHolderTest : public GuardedStoreTest {
+ protected:
+  static constexpr core::Millis kIsolation = 6s;
+
+  IsolatedHolderTest() { daemon_.node.SeeIsolation(kIsolation); }
+
+  core::Lease Grant(core::Millis ttl) {
+    ttl_ = ttl;
+    return std::get<core::Lease>(*Acquire(1));
+  }
+
+  absl::StatusOr<core::Lease> TakeBack(const core::Lease& lease) {
+    return Await<core::Lease>([&](core::Done<core::Lease> done) {
+      store_.Extend({.name = lock_,
+                     .lease_id = lease.lease_id,
+                     .token = lease.token,
+                     .reassertion = lease.reassertion,
+                     .principal = "someone",
+                     .deadline = Deadline()},
+                    std::move(done));
+    });
+  }
+
+  void MoveToAnotherServer() {
+    server_.Restart();
+    server_.LoadCompiledScripts();
+    daemon_.node.SeeAsVolatile();  // It may have lost something.
+  }
+
+  core::Micros QuarantineLeft() { return daemon_.guard.trust().quarantine_left; }
+};
+
+// The server before may give the lock to somebody else when the lease ends there.
+TEST_F(IsolatedHolderTest, LeaseThatEndsWhileTheServerBeforeMayGrantIsNotTakenBack) {
+  const core::Lease lease = Grant(5s);
+  MoveToAnotherServer();
+  EXPECT_EQ(core::ReasonOf(TakeBack(lease).status()), core::ErrorReason::kStoreQuarantined);
+  executor_.AdvanceBy(kIsolation);
+  EXPECT_EQ(core::ReasonOf(TakeBack(lease).status()), core::ErrorReason::kLeaseLost);
+}
+
+TEST_F(IsolatedHolderTest, LeaseThatEndsLaterIsTakenBackAtOnce) {
+  const core::Lease lease = Grant(7s);
+  MoveToAnotherServer();
+  EXPECT_TRUE(TakeBack(lease).ok());
+}
+
+TEST_F(IsolatedHolderTest, NobodyGoesOnBesideAServerThatForgetsWhileItRuns) {
+  const core::Lease lease = Grant(5s);
+  server_.Flush();
+  server_.LoadCompiledScripts();
+  EXPECT_TRUE(TakeBack(lease).ok());
+  EXPECT_LT(QuarantineLeft(), QuarantineOf(5s) + 1s);
+}
+
+TEST_F(IsolatedHolderTest, ServerThatForgetsRightAfterItWasPromotedIsNotAlone) {
+  Grant(20s);
+  MoveToAnotherServer();
+  EXPECT_FALSE(Acquire(2).ok());
+  executor_.AdvanceBy(kIsolation / 2);
+  server_.Flush();
+  server_.LoadCompiledScripts();
+  EXPECT_FALSE(Acquire(2).ok());
+  EXPECT_GT(QuarantineLeft(), QuarantineOf(20s) + kIsolation - 1s);
+
+  executor_.AdvanceBy(kIsolation);
+  server_.Flush();
+  server_.LoadCompiledScripts();
+  EXPECT_FALSE(Acquire(2).ok());
+  EXPECT_LT(QuarantineLeft(), QuarantineOf(20s) + 1s) << "it has outlasted the one before";
 }
 
 }  // namespace
