@@ -50,6 +50,7 @@ void World::Promote(const Fault& fault) {
   watch_.Trace("a replica is promoted, whose clock is ahead by " +
                std::to_string(failover.clock_ahead.count()) + " us");
 
+  before_does_not_stop_ = false;
   switch (failover.before) {
     case Failover::Before::kGone:
       for (const auto& daemon : daemons_) {
@@ -64,14 +65,19 @@ void World::Promote(const Fault& fault) {
       executor_.Later(failover.takes_writes_for, [&before] { before.RefuseWrites(kNoReplicas); });
       break;
     case Failover::Before::kDoesNotStop:
-      // A daemon that stands still asks no Sentinels.
-      if (!AllAreInOrder()) {
+      before_does_not_stop_ = AllAreInOrder();
+      if (!before_does_not_stop_) {
         executor_.Later(kWritesAloneMax, [&before] { before.RefuseWrites(kNoReplicas); });
       }
       break;
   }
   redis_watch_.Promoted(promoted);
   TellDaemonsOfFailover(fault);
+}
+
+// One that stands still asks no Sentinels. So it goes on with a server that does not stop.
+bool World::MayStrikeWhileMoving(const Fault& fault) const {
+  return fault.kind != FaultKind::kDaemonPause || !before_does_not_stop_;
 }
 
 void World::TellDaemonsOfFailover(const Fault& fault) {

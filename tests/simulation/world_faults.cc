@@ -21,7 +21,12 @@ void World::Strike(const Fault& fault) {
       fault.kind >= FaultKind::kNetworkSlow && fault.kind < FaultKind::kStoreFlushed &&
       fault.kind != FaultKind::kScriptsForgotten && fault.kind != FaultKind::kNodeRestart &&
       fault.kind != FaultKind::kNodeClockBack;
-  if (clock_.Now() < losing_until_ && !at_stream_or_client) return;
+  const bool at_daemon =
+      fault.kind < FaultKind::kNetworkSlow || fault.kind == FaultKind::kConfirmationsDown;
+  if (clock_.Now() < losing_until_ && !at_stream_or_client &&
+      !(at_daemon && clock_.Now() < moving_until_ && MayStrikeWhileMoving(fault))) {
+    return;
+  }
   ++faults_;
   watch_.Trace("fault: " + Describe(fault));
   watch_.coverage().Struck(static_cast<int>(fault.kind), clock_.Now());

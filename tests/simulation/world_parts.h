@@ -83,6 +83,7 @@ class World {
   void Promote(const Fault& fault);
   void TellDaemonsOfFailover(const Fault& fault);
   void ExtendIsolation(Micros noticed_within, bool restarted);
+  bool MayStrikeWhileMoving(const Fault& fault) const;
   support::RedisModel& NewServer();
   // The newest one.
   support::RedisModel& Server() { return *servers_.back(); }
@@ -138,6 +139,7 @@ class World {
   uint64_t faults_ = 0;
   size_t asked_to_end_ = 0;  // Daemons, to end a quarantine.
   bool has_sentinels_ = false;
+  bool before_does_not_stop_ = false;  // The server that was replaced last.
   bool healed_ = false;
 };
 
