@@ -181,7 +181,9 @@ Schedule DrawSwarm(support::Random& random) {
   Normalize(schedule);
   if (schedule.guarded && random.OneIn(2)) schedule.ttl = Millis(Spread(random, 500, 2'000));
   // Much is done in the few seconds for which two servers go on.
-  if (HasFailover(schedule)) schedule.think_max /= 4;
+  if (HasFailover(schedule)) {
+    schedule.think_max = std::min(schedule.think_max, Micros(Spread(random, 50'000, 1'000'000)));
+  }
   if (schedule.guarded && random.OneIn(3)) {
     schedule.clinging_one_in = static_cast<int>(random.Between(1, 4));
   }
