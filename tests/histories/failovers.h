@@ -26,9 +26,10 @@ namespace lockkeeper::histories {
 // All times are since the fault.
 struct Failover {
   std::string fault;
-  // Until the next primary took a write, with all servers running, and as many replicas as the
-  // daemons ask for had confirmed it.
+  // Until the next primary took a write, with all servers running, and until as many replicas as
+  // the daemons ask for had confirmed one.
   std::chrono::milliseconds until_written{};
+  std::chrono::milliseconds until_confirmed{};
   // Until each daemon had granted new locks of all parts of the store that were lost, and how long
   // that may take.
   std::chrono::milliseconds until_granted{};
@@ -98,7 +99,8 @@ class Failovers {
   virtual std::vector<std::string> AffectedLocks(const std::string& prefix) const = 0;
 
   Failover FailOver(const Way& way);
-  void AwaitWrite();
+  // Until the next primary takes a write, which so many replicas confirm.
+  void AwaitWrite(size_t replicas);
   void AwaitGrants(const std::string& prefix);
   void CountLost(Failover& failover);
   void Judge(const Way& way, const Failover& failover);

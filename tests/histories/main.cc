@@ -109,6 +109,7 @@ std::string InShort(std::vector<std::chrono::milliseconds> times) {
 
 void TellOf(const Failover& failover) {
   std::cout << failover.fault << ": writes after " << failover.until_written.count()
+            << " ms, confirmed after " << failover.until_confirmed.count()
             << " ms, new locks after " << failover.until_granted.count() << " ms of at most "
             << failover.bound.count() << " ms; the lease that is extended "
             << (failover.kept ? "went on" : "ended") << ", answered after "

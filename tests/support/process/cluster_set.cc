@@ -201,9 +201,9 @@ size_t ClusterSet::ReplicaOf(size_t primary) const {
   throw std::runtime_error("a primary has no replica");
 }
 
-int64_t ClusterSet::Epoch(size_t asked) const {
-  const std::string field = "cluster_current_epoch:";
-  const std::string info = servers_[asked]->Run({"CLUSTER", "INFO"}).text;
+int64_t ClusterSet::ConfigEpoch(size_t primary) const {
+  const std::string field = "cluster_my_epoch:";
+  const std::string info = servers_[primary]->Run({"CLUSTER", "INFO"}).text;
   return std::stoll(info.substr(info.find(field) + field.size()));
 }
 

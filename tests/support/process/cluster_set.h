@@ -56,8 +56,8 @@ class ClusterSet {
   // That of a primary; the first one, if it has several.
   size_t ReplicaOf(size_t primary) const;
 
-  // As server `asked` says: it rises with each failover.
-  int64_t Epoch(size_t asked) const;
+  // Of the configuration of a primary: it rises when the primary is promoted.
+  int64_t ConfigEpoch(size_t primary) const;
 
   // Waits until all servers run, agree, and each replica is in step.
   void AwaitInStep() const;

@@ -135,9 +135,13 @@ size_t SentinelSet::AwaitPrimaryOtherThan(size_t before) const {
 
 size_t SentinelSet::FailOver() {
   const size_t before = PrimaryOf(0);
-  // It is refused while a failover is under way, and until its replicas are known to be good.
-  Await("a Sentinel accepts the order to fail over",
-        [this] { return sentinels_[0]->Run({"SENTINEL", "FAILOVER", kService}).text == "OK"; });
+  // The order is refused while a failover is under way, and until its replicas are known to be
+  // good. It is aborted if another Sentinel, which takes the chosen server for a primary of before,
+  // makes it a replica again.
+  Await("a Sentinel fails over", [&] {
+    if (PrimaryOf(0) == before) sentinels_[0]->Run({"SENTINEL", "FAILOVER", kService});
+    return PrimaryOf(0) != before;
+  });
   return AwaitPrimaryOtherThan(before);
 }
 
