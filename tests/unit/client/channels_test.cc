@@ -60,6 +60,20 @@ TEST(ChannelsTest, CallsAreRepeatedByUsOnlyAndChannelsShareNoConnection) {
                   {GRPC_ARG_ENABLE_RETRIES, 0}, {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}}));
 }
 
+std::string PolicyOf(const grpc::ChannelArguments& settings) {
+  const grpc_channel_args all = settings.c_channel_args();
+  for (size_t i = 0; i < all.num_args; ++i) {
+    const grpc_arg& argument = all.args[i];
+    if (argument.key == std::string(GRPC_ARG_LB_POLICY_NAME)) return argument.value.string;
+  }
+  return "";
+}
+
+TEST(ChannelsTest, OnlyThoseThatAreSpreadTakeTheDaemonsOfANameInTurn) {
+  EXPECT_EQ(PolicyOf(ChannelSettings(Spread::kAllDaemons)), "round_robin");
+  EXPECT_EQ(PolicyOf(ChannelSettings()), "");
+}
+
 // Daemons that are replaced one after the other have new addresses within seconds.
 TEST(ChannelsTest, NameIsAskedForAgainWithinASecond) {
   EXPECT_EQ(Settings()[GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS], 1'000);
