@@ -193,8 +193,8 @@ func TestPackagesOfTheImageAreInTheArchive(t *testing.T) {
 	}
 }
 
-// daemon starts one with mutual TLS for gRPC, and returns where its HTTP listens.
-func daemon(t *testing.T, redis string) string {
+// daemon starts one with mutual TLS for gRPC, and returns where its HTTP listens: on this host.
+func daemon(t *testing.T, redis, host string) string {
 	t.Helper()
 	place := t.TempDir()
 	certificate, key := filepath.Join(place, "tls.crt"), filepath.Join(place, "tls.key")
@@ -207,7 +207,7 @@ func daemon(t *testing.T, redis string) string {
 	if redis == "" {
 		store = []string{"--embedded", "--data-dir", filepath.Join(place, "data")}
 	}
-	command := exec.Command(os.Getenv("LOCKKEEPERD"), append(store, "--listen", "mtls://127.0.0.1:0", "--http-listen", "127.0.0.1:0",
+	command := exec.Command(os.Getenv("LOCKKEEPERD"), append(store, "--listen", "mtls://127.0.0.1:0", "--http-listen", host+":0",
 		"--tls-cert", certificate, "--tls-key", key, "--tls-client-ca", certificate)...)
 	stdout, err := command.StdoutPipe()
 	if err != nil {
@@ -237,13 +237,15 @@ func healthy(address string) bool {
 }
 
 func TestHealthCheckWorksBesideTls(t *testing.T) {
-	address := daemon(t, "")
-	for until := time.Now().Add(time.Minute); !healthy(address); {
-		if time.Now().After(until) {
-			t.Fatal("a daemon that is ready is not healthy")
+	for _, host := range []string{"127.0.0.1", "[::1]"} {
+		address := daemon(t, "", host)
+		for until := time.Now().Add(time.Minute); !healthy(address); {
+			if time.Now().After(until) {
+				t.Fatalf("a daemon that is ready is not healthy: %s", address)
+			}
 		}
 	}
-	if healthy(daemon(t, "unix:///nowhere/redis.sock")) || healthy("127.0.0.1:1") {
+	if healthy(daemon(t, "unix:///nowhere/redis.sock", "127.0.0.1")) || healthy("127.0.0.1:1") {
 		t.Error("a daemon without its store is healthy, or none")
 	}
 }
