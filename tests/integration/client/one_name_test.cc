@@ -5,9 +5,9 @@
 // `server.max_connection_age` makes clients connect again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <array>
+#include <csignal>
 #include <memory>
 #include <regex>
 #include <string>
