@@ -28,7 +28,8 @@ void NodeGuard::NoteRefusal(const std::string& answer) {
 }
 
 std::string NodeGuard::HeldBackBecause(Route) const {
-  return waiting_.empty() ? "" : "the store " + waiting_;
+  if (!waiting_.empty()) return "the store " + waiting_;
+  return trusted_ || check_problem_.empty() ? "" : "the store " + check_problem_;
 }
 
 absl::Status NodeGuard::Refusal(Route) const {

@@ -38,10 +38,12 @@ TEST_F(NodeGuardTest, ErrorThatABeatWasAnsweredWithLastsNoLongerThanItsCause) {
   };
   ASSERT_TRUE(executor_.AdvanceUntil(forget_and_look, 5s));
   EXPECT_THAT(daemon.observer.last.problem, HasSubstr("NOSCRIPT"));
+  EXPECT_THAT(daemon.guard.HeldBackBecause(), HasSubstr("NOSCRIPT"));
 
   executor_.AdvanceBy(2s);
 
   EXPECT_EQ(daemon.observer.last.problem, "");
+  EXPECT_EQ(daemon.guard.HeldBackBecause(), "");
   EXPECT_TRUE(daemon.guard.Permits({0}, 0ms));
   EXPECT_EQ(daemon.guard.Permit().grants_from.micros, 0);
 }
