@@ -48,6 +48,7 @@ TEST_F(IsolationTest, QuarantineOutlastsTheLongestOneOfAllServersThatWereSeen) {
 TEST_F(IsolationTest, SettingThatIsChangedWhileTheServerRunsCounts) {
   Guarded& daemon = Another();
   ASSERT_TRUE(PermitsSoon(daemon, 5s));
+  executor_.AdvanceBy(2s);  // Nothing is on its way any more that would make it look.
   daemon.node.SeeIsolation(9s);
   executor_.AdvanceBy(2s);  // It beats once a second.
 
