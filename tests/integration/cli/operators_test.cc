@@ -279,7 +279,7 @@ TEST_F(CliTopTest, SaysWhyThereAreNoRates) {
       grpc::CreateChannel(daemon_->GrpcAddress(), grpc::InsecureChannelCredentials()));
   std::deque<grpc::ClientContext> calls;
   std::vector<std::unique_ptr<grpc::ClientReader<admin::v1::WatchLocksResponse>>> watches;
-  for (size_t i = 0; i < core::limits::kWatchesMax; ++i) {
+  for (size_t i = 0; i < core::limits::kWatchesPerPrincipalMax; ++i) {
     watches.push_back(stub->WatchLocks(&calls.emplace_back(), admin::v1::WatchLocksRequest()));
     admin::v1::WatchLocksResponse started;
     ASSERT_TRUE(watches.back()->Read(&started));
