@@ -100,7 +100,9 @@ void SessionTransport::OnOpened(SessionLink& link) {
   policy_.Opened(ports_.clock.Now());
 }
 
+// Who sees that the session has ended must find the next daemon in use already.
 void SessionTransport::OnDraining(SessionLink& link) {
+  settings_.on_draining();
   {
     const std::lock_guard lock(mutex_);
     if (link_.get() == &link) {
@@ -109,7 +111,6 @@ void SessionTransport::OnDraining(SessionLink& link) {
     }
   }
   link.RetireWhenAnswered();
-  settings_.on_draining();
 }
 
 void SessionTransport::OnLeaseEnded(SessionLink& /*link*/, const std::string& name,
