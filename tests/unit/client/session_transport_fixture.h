@@ -120,6 +120,7 @@ class SessionTransportTest : public testing::Test {
   FixedJitter jitter_;
   QueueingTransport unary_;
   int drains_ = 0;
+  bool closed_before_draining_ = false;    // The session, when its draining was last heard of.
   std::vector<std::string> ended_leases_;  // As the daemon has told, with their names.
   uint64_t token_version_ = 1;
   std::vector<std::shared_ptr<ScriptedStream>> streams_;
@@ -133,7 +134,11 @@ class SessionTransportTest : public testing::Test {
         return streams_.back();
       },
       {.owner = "the tests",
-       .on_draining = [this] { ++drains_; },
+       .on_draining =
+           [this] {
+             ++drains_;
+             closed_before_draining_ = streams_.back()->writes_closed;
+           },
        .on_lease_ended =
            [this](const std::string& name, const std::string& lease_id) {
              ended_leases_.push_back(name + ": " + lease_id);

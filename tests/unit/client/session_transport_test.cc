@@ -351,6 +351,19 @@ TEST_F(SessionTransportTest, DrainingSessionIsClosedOnceItsOperationsAreAnswered
   EXPECT_TRUE(StatusOf("under way").ok());
 }
 
+// Who sees the session end must not find its daemon in use.
+TEST_F(SessionTransportTest, IdleSessionIsClosedAfterItsDrainingWasHeardOf) {
+  ScriptedStream& stream = Opened();
+  v1::SessionResponse draining;
+  draining.mutable_draining();
+
+  stream.Say(std::move(draining));
+
+  EXPECT_EQ(drains_, 1);
+  EXPECT_FALSE(closed_before_draining_);
+  EXPECT_TRUE(stream.writes_closed);
+}
+
 // A daemon that asks to move may be the only one, and goes on serving.
 TEST_F(SessionTransportTest, AfterDrainingTheNextOperationOpensANewSession) {
   ScriptedStream& before = Opened();
