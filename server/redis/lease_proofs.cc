@@ -43,10 +43,11 @@ std::optional<ProvedTerms> LeaseProofs::Check(Route route, const core::ExtendReq
                              shown.reassertion);
 }
 
-bool LeaseProofs::MayEndElsewhere(Route route, const ProvedTerms& proved) const {
+core::Micros LeaseProofs::TooEarlyBy(Route route, const ProvedTerms& proved) const {
   const ProofBasis basis = guard_.proof_basis(route);
+  const core::NodeTime now = guard_.Permit(route, {}).earliest;
   const core::NodeTime end{proved.lease_end.micros + basis.clock_offset.count()};
-  return end < basis.ends_from && end > guard_.Permit(route, {}).earliest;
+  return now < end ? basis.isolation_left : core::Micros(0);
 }
 
 bool LeaseProofs::Digests::Contains(uint64_t digest) {

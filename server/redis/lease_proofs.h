@@ -34,9 +34,9 @@ class LeaseProofs {
   // The terms of the lease by its proof. Nothing if the proof is not valid for this request.
   std::optional<ProvedTerms> Check(Route route, const core::ExtendRequest& shown);
 
-  // Whether the proved lease is not over, and ends while a server that was replaced may give its
-  // lock away.
-  bool MayEndElsewhere(Route route, const ProvedTerms& proved) const;
+  // How long it takes until the proved lease may be taken back, see ProofBasis. 0: it
+  // may now, or is over.
+  core::Micros TooEarlyBy(Route route, const ProvedTerms& proved) const;
 
   // The lease was released by `principal`, or forced out (no principal). From now on this daemon
   // rejects its proofs, for as long as one can be valid, unless more than kEndedLeasesMax leases

@@ -258,11 +258,12 @@ void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
         ErrorReason::kLeaseLost,
         "the store may have forgotten the lease, and its reassertion does not prove it"));
   }
-  if (proofs_.MayEndElsewhere(route, *proved)) {
-    return std::move(done)(core::Error(
+  if (const core::Micros left = proofs_.TooEarlyBy(route, *proved); left > core::Micros(0)) {
+    return std::move(done)(core::ErrorWithDelay(
         ErrorReason::kStoreQuarantined,
-        "after a failover the server before may give the lock to somebody else at the end of this "
-        "lease, which is too soon: it cannot be taken back"));
+        "after a failover the server before may still give the lock to somebody else: no lease is "
+        "taken back yet",
+        std::chrono::ceil<Millis>(left)));
   }
   constexpr size_t kMillisDigits = 8;
   constexpr size_t kNumberDigits = 16;

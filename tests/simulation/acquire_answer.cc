@@ -52,13 +52,13 @@ void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, core::I
   if (reason == ErrorReason::kLeaseLost) {
     judge.ToldLost(request.name, request.token.value, proved_until, now);
   }
-  CheckTakenBack(judge, request.name, proved_until, answer);
+  CheckTakenBack(judge, request.name, answer, now);
 }
 
-void CheckTakenBack(Judge& judge, const std::string& lock, core::Instant proved_until,
-                    const absl::Status& answer) {
+void CheckTakenBack(Judge& judge, const std::string& lock, const absl::Status& answer,
+                    core::Instant now) {
   if (core::ReasonOf(answer) == ErrorReason::kStoreQuarantined) {
-    judge.ProofRefused(lock, proved_until);
+    judge.ProofRefused(lock, now);
   }
 }
 

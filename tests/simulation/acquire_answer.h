@@ -24,7 +24,7 @@ void TellJudgeOfExtend(Judge& judge, const core::ExtendRequest& request, core::I
 
 // The same for a client with a session, which itself reports a lost lease to the judge. Every
 // answer with a lease has brought its holder a proof, which takes the lease back.
-void CheckTakenBack(Judge& judge, const std::string& lock, core::Instant proved_until,
-                    const absl::Status& answer);
+void CheckTakenBack(Judge& judge, const std::string& lock, const absl::Status& answer,
+                    core::Instant now);
 
 }  // namespace lockkeeper::simulation

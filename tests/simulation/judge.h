@@ -153,12 +153,12 @@ class Judge final : public StoreDeeds {
   // `misled` daemons may each begin one more quarantine.
   void Promoted(Micros clock_ahead, Instant now, Instant used_until, uint64_t misled);
 
-  // A lease that ends before `until` need not be taken back: for all that daemons know, a server
-  // before may give its lock to somebody else then.
+  // Until then no lease need be taken back: for all that daemons know, a server before may still
+  // give its lock to somebody else.
   void Isolated(Instant until) { isolated_until_ = std::max(isolated_until_, until); }
 
-  // The proof of a lease, valid until `proved_until` at least, was refused in a quarantine.
-  void ProofRefused(const std::string& lock, Instant proved_until);
+  // A valid proof of a lease was refused in a quarantine.
+  void ProofRefused(const std::string& lock, Instant now);
 
   // The node's clock is being slewed: times may be wrong by a little.
   void ClockSlewed();

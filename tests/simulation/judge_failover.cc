@@ -30,8 +30,8 @@ void Judge::Promoted(Micros clock_ahead, Instant now, Instant used_until, uint64
   StoreLost(Forgot::kSome, now, misled);
 }
 
-void Judge::ProofRefused(const std::string& lock, Instant proved_until) {
-  if (proved_until >= isolated_until_) {
+void Judge::ProofRefused(const std::string& lock, Instant now) {
+  if (now >= isolated_until_) {
     Violation("the holder of " + lock + " could not have it back in a quarantine");
   }
 }

@@ -225,8 +225,8 @@ void SessionClient::Extend(const RoundPtr& round) {
                if (round->releasing || round->over || round->lost) return;
                if (core::ReasonOf(answer.status()) == core::ErrorReason::kLeaseLost) Lost(*round);
                if (!Believes(*round)) return;
-               CheckTakenBack(world_.judge, round->request.name, round->believed_end,
-                              answer.status());
+               CheckTakenBack(world_.judge, round->request.name, answer.status(),
+                              world_.clock.Now());
                if (!answer.ok()) return;
                round->reassertion = std::get<Lease>(*answer).reassertion;
                Prolong(*round, sent + Trusted(std::get<Lease>(*answer).remaining_ttl));

@@ -243,8 +243,8 @@ void SessionClient::Adopt(const RoundPtr& round) {
                  Lost(*round);
                } else {
                  if (Believes(*round)) {
-                   CheckTakenBack(world_.judge, round->request.name, round->believed_end,
-                                  answer.status());
+                   CheckTakenBack(world_.judge, round->request.name, answer.status(),
+                                  world_.clock.Now());
                  }
                  process_.Later(Micros(random_.Between(5'000, 100'000)), [this] { AdoptAll(); });
                }

@@ -48,10 +48,15 @@ absl::Status NodeGuard::Refusal(Route) const {
 
 ProofBasis NodeGuard::proof_basis(Route) const {
   if (!known_) return {};
+  Micros isolated{0};
+  if (isolation_ > Millis(0) && node_clock_.known()) {
+    const NodeTime now = node_clock_.Latest(clock_.Now());
+    isolated = std::max(Micros(IsolationEnd(known_->marker).micros - now.micros), Micros(0));
+  }
   return {.key = reassertion_key_,
           .clock_offset = known_->marker.clock_offset,
           .longest_lease = known_->marker.ttl_ceiling,
-          .ends_from = isolation_ > Millis(0) ? IsolationEnd(known_->marker) : NodeTime()};
+          .isolation_left = isolated};
 }
 
 NodeTime NodeGuard::NodeNow() const {

@@ -39,9 +39,9 @@ struct ProofBasis {
   std::string_view key;          // Empty as long as none can be made.
   core::Micros clock_offset{};   // How far the node's clock is ahead of service time.
   core::Millis longest_lease{};  // With its lock_delay, of those that this store has granted.
-  // A lease that ends before cannot be taken back: a server that was replaced may have given the
-  // lock to somebody else then.
-  core::NodeTime ends_from;
+  // Until then no lease is taken back: a server that was replaced may still end it, and give its
+  // lock to somebody else.
+  core::Micros isolation_left{0};
 };
 
 // What a script found when it refused a call.
