@@ -340,11 +340,12 @@ void Failovers::Judge(const Way& way, const Failover& failover) {
     note("new locks after " + InMillis(failover.until_granted) + ", more than " +
          InMillis(failover.bound));
   }
-  const milliseconds until_extended = failover.until_written + kNotice + kBetweenExtends;
+  // Until then the primary before may end it.
+  const milliseconds until_extended =
+      failover.until_written + Isolation() + kNotice + kBetweenExtends;
   if (!failover.kept && !IsAffected(Holder::kLock)) {
     note("a lease ended whose primary was not lost");
-  } else if (!failover.kept && until_extended + Isolation() < scene_.longest_ttl()) {
-    // One that ends sooner may have been ended by the primary before.
+  } else if (!failover.kept && until_extended < scene_.longest_ttl()) {
     note("a lease of " + InMillis(scene_.longest_ttl()) +
          " ended, though writes were taken after " + InMillis(failover.until_written));
   }

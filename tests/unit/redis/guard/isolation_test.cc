@@ -104,9 +104,12 @@ TEST_F(IsolatedHolderTest, LeaseThatEndsWhileTheServerBeforeMayGrantIsNotTakenBa
   EXPECT_EQ(core::ReasonOf(TakeBack(lease).status()), core::ErrorReason::kLeaseLost);
 }
 
-TEST_F(IsolatedHolderTest, LeaseThatEndsLaterIsTakenBackAtOnce) {
-  const core::Lease lease = Grant(7s);
+// A session that ends there may release it, too.
+TEST_F(IsolatedHolderTest, LeaseThatEndsLaterIsTakenBackOnceTheServerBeforeGrantsNoMore) {
+  const core::Lease lease = Grant(8s);
   MoveToAnotherServer();
+  EXPECT_EQ(core::ReasonOf(TakeBack(lease).status()), core::ErrorReason::kStoreQuarantined);
+  executor_.AdvanceBy(kIsolation);
   EXPECT_TRUE(TakeBack(lease).ok());
 }
 
