@@ -50,6 +50,8 @@ void World::Promote(const Fault& fault) {
   watch_.Trace("a replica is promoted, whose clock is ahead by " +
                std::to_string(failover.clock_ahead.count()) + " us");
 
+  witness_ = 0;
+  while (!daemons_[witness_] || clock_.Now() < in_order_from_[witness_]) ++witness_;
   before_does_not_stop_ = false;
   switch (failover.before) {
     case Failover::Before::kGone:
@@ -75,8 +77,11 @@ void World::Promote(const Fault& fault) {
   TellDaemonsOfFailover(fault);
 }
 
-// One that stands still asks no Sentinels. So it goes on with a server that does not stop.
+// One that stands still asks no Sentinels. So it goes on with a server that does not stop. And if
+// all that knew the store were gone, nobody could notice what the promoted one lacks.
 bool World::MayStrikeWhileMoving(const Fault& fault) const {
+  const bool ends = fault.kind == FaultKind::kDaemonCrash || fault.kind == FaultKind::kDaemonDrain;
+  if (ends && fault.target % daemons_.size() == witness_) return false;
   return fault.kind != FaultKind::kDaemonPause || !before_does_not_stop_;
 }
 

@@ -109,7 +109,7 @@ void World::StrikeNode(const Fault& fault) {
     return SetClock(-fault.duration / 3);
   }
   Server().Restart();
-  if (!schedule_.durable) judge_.StoreLost(Forgot::kNothing, clock_.Now());
+  if (!Server().life().durable) judge_.StoreLost(Forgot::kNothing, clock_.Now());
   RestartNode(fault);
 }
 

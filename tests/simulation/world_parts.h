@@ -139,6 +139,7 @@ class World {
   uint64_t faults_ = 0;
   size_t asked_to_end_ = 0;  // Daemons, to end a quarantine.
   bool has_sentinels_ = false;
+  size_t witness_ = 0;  // A daemon that lives until all have noticed the newest failover.
   bool before_does_not_stop_ = false;  // The server that was replaced last.
   bool healed_ = false;
 };
