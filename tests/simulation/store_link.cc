@@ -200,15 +200,22 @@ void StoreLink::Orphan() {
 
 void StoreLink::MoveTo(support::RedisModel& server) {
   StopListening();
+  Micros connecting(random_.Between(kConnectMin, kConnectMax));
+  if (server_ == &server) {  // It may be away itself.
+    connecting = std::max(connecting, std::chrono::ceil<Micros>(cut_until_ - clock_.Now()));
+  }
   server_ = &server;
-  const Micros connecting(random_.Between(kConnectMin, kConnectMax));
   ComeBackAfter(connecting);
   At(clock_.Now() + connecting, [this] { Listen(); });
 }
 
-void StoreLink::MoveNowhere() { Cut(kUntilMoved); }
+void StoreLink::MoveNowhere() {
+  Link::Cut(kUntilMoved);
+  DropSubscription(kUntilMoved);
+}
 
 void StoreLink::Cut(Micros duration) {
+  cut_until_ = std::max<Instant>(cut_until_, clock_.Now() + duration);
   Link::Cut(duration);
   DropSubscription(duration);
 }

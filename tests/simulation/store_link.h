@@ -100,6 +100,7 @@ class StoreLink final : public redis::Node, public Link {
   const Replicas& replicas_;
   bool replicas_missing_ = false;  // As the daemon has seen last.
   core::Instant confirmations_down_until_;
+  core::Instant cut_until_;  // Not because of a failover.
   core::Instant messages_lost_until_;
   core::Instant messages_late_until_;
 };
