@@ -83,6 +83,22 @@ class SessionTransportTest : public testing::Test {
     return stream;
   }
 
+  // The next operation opens a new session, while an acquire waits in the one before; that one is
+  // closed once the acquire is answered.
+  void ExpectNextInANewSession(ScriptedStream& before) {
+    Extend("next");
+
+    ASSERT_EQ(streams_.size(), 2U);
+    ScriptedStream& after = *streams_.back();
+    after.FinishWrite();
+    after.SayOpened(1'000);
+    EXPECT_EQ(NamesOf(after), std::vector<std::string>{"next"});
+    EXPECT_FALSE(before.writes_closed) << "an acquire waits there";
+    AnswerLast(before);
+    EXPECT_TRUE(IsAnswered("waits"));
+    EXPECT_TRUE(before.writes_closed);
+  }
+
   // Answers the operations of the stream's last message.
   static void AnswerLast(ScriptedStream& stream) {
     v1::SessionResponse message;

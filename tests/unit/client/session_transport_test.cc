@@ -25,17 +25,7 @@ TEST_F(SessionTransportTest, NewTokenIsShownByANewSession) {
   before.FinishWrite();
   token_version_ = 2;
 
-  Extend("next");
-
-  ASSERT_EQ(streams_.size(), 2U);
-  ScriptedStream& after = *streams_.back();
-  after.FinishWrite();
-  after.SayOpened(1'000);
-  EXPECT_EQ(NamesOf(after), std::vector<std::string>{"next"});
-  EXPECT_FALSE(before.writes_closed) << "an acquire waits there";
-  AnswerLast(before);
-  EXPECT_TRUE(IsAnswered("waits"));
-  EXPECT_TRUE(before.writes_closed);
+  ExpectNextInANewSession(before);
   Extend("more");
   EXPECT_EQ(streams_.size(), 2U);
 }
@@ -373,17 +363,7 @@ TEST_F(SessionTransportTest, AfterDrainingTheNextOperationOpensANewSession) {
   draining.mutable_draining();
   before.Say(std::move(draining));
 
-  Extend("next");
-
-  ASSERT_EQ(streams_.size(), 2U);
-  ScriptedStream& after = *streams_.back();
-  after.FinishWrite();
-  after.SayOpened(1'000);
-  EXPECT_EQ(NamesOf(after), std::vector<std::string>{"next"});
-  EXPECT_FALSE(before.writes_closed) << "an acquire waits there";
-  AnswerLast(before);
-  EXPECT_TRUE(IsAnswered("waits"));
-  EXPECT_TRUE(before.writes_closed);
+  ExpectNextInANewSession(before);
   EXPECT_TRUE(unary_.run.empty());
 }
 

@@ -57,6 +57,18 @@ class GuardedStoreTest : public NodeGuardTest {
     });
   }
 
+  absl::StatusOr<core::Lease> TakeBack(const core::Lease& lease) {
+    return Await<core::Lease>([&](core::Done<core::Lease> done) {
+      store_.Extend({.name = lock_,
+                     .lease_id = lease.lease_id,
+                     .token = lease.token,
+                     .reassertion = lease.reassertion,
+                     .principal = "someone",
+                     .deadline = Deadline()},
+                    std::move(done));
+    });
+  }
+
   absl::StatusOr<core::ReleaseAnswer> Release(uint64_t id) {
     return Await<core::ReleaseAnswer>([this, id](core::Done<core::ReleaseAnswer> done) {
       store_.Release(

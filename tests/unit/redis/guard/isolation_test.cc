@@ -74,18 +74,6 @@ class IsolatedHolderTest : public GuardedStoreTest {
     return std::get<core::Lease>(*Acquire(1));
   }
 
-  absl::StatusOr<core::Lease> TakeBack(const core::Lease& lease) {
-    return Await<core::Lease>([&](core::Done<core::Lease> done) {
-      store_.Extend({.name = lock_,
-                     .lease_id = lease.lease_id,
-                     .token = lease.token,
-                     .reassertion = lease.reassertion,
-                     .principal = "someone",
-                     .deadline = Deadline()},
-                    std::move(done));
-    });
-  }
-
   void MoveToAnotherServer() {
     server_.Restart();
     server_.LoadCompiledScripts();

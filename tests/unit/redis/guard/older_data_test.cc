@@ -277,16 +277,7 @@ TEST_F(OlderDataTest, ServerThatLostAReassertionInARestartIsNotBelieved) {
   const std::string record = Run({"GET", "lk:{a}"}).text;
   server_.clock().StepBy(-5s);
   executor_.AdvanceBy(1500ms);
-  const auto& lease = std::get<core::Lease>(*granted);
-  const auto proved = Await<core::Lease>([&](core::Done<core::Lease> done) {
-    store_.Extend({.name = lock_,
-                   .lease_id = lease.lease_id,
-                   .token = lease.token,
-                   .reassertion = lease.reassertion,
-                   .principal = "someone",
-                   .deadline = Deadline()},
-                  std::move(done));
-  });
+  const auto proved = TakeBack(std::get<core::Lease>(*granted));
   ASSERT_TRUE(proved.ok()) << proved.status();
   Run({"SET", "lk:{a}", record});
   Restart();
