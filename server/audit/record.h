@@ -59,10 +59,12 @@ class RecordWriter {
   void Append(const Record& record, std::string& out);
 
  private:
-  void AppendTime(std::chrono::system_clock::time_point time, std::string& out);
+  // "2026-01-02T03:04:05"
+  std::string_view SecondOf(std::chrono::sys_seconds time);
 
-  int64_t second_ = -1;      // Unix time of `second_text_`.
-  std::string second_text_;  // "2026-01-02T03:04:05", made once for all records of a second.
+  std::chrono::sys_seconds second_{std::chrono::seconds(-1)};  // Of `second_text_`.
+  std::string second_text_;                                    // Made once for all of a second.
+  std::string room_;  // Where a line is put together: as long as the longest may be.
 };
 
 }  // namespace lockkeeper::audit

@@ -148,7 +148,7 @@ class SyslogSink final : public Sink {
   static std::string Header() {
     constexpr int kPriority = LOG_AUTHPRIV | LOG_INFO;
     return "<" + std::to_string(kPriority) + ">" +
-           absl::FormatTime("%b %e %H:%M:%S", absl::FromChrono(telemetry::SystemLogTime().wall),
+           absl::FormatTime("%b %e %H:%M:%S", absl::FromChrono(telemetry::SystemWallTime()),
                             absl::LocalTimeZone()) +
            " lockkeeperd[" + std::to_string(getpid()) + "]: ";
   }

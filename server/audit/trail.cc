@@ -73,8 +73,8 @@ size_t Trail::LimitFor(Room room) const {
 }
 
 // Lines take less time to be made than records to be handed to another thread.
-void Trail::Put(Record record, Room room) {
-  record.time = options_.clock().wall;
+void Trail::Put(Record&& record, Room room) {
+  record.time = options_.wall_clock();
   bool fits = false;
   bool wakes = false;
   {
@@ -115,7 +115,7 @@ void Trail::Run() {
     if (stop_ && gathered_ == 0 && dropped_ == 0) return;
     if (const int64_t dropped = std::exchange(dropped_, 0); dropped > 0) {
       writer_.Append(
-          {.time = options_.clock().wall, .verb = "drop", .details = {{"dropped", dropped}}},
+          {.time = options_.wall_clock(), .verb = "drop", .details = {{"dropped", dropped}}},
           lines_);
       waiting_.store(waiting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,7 +30,9 @@ struct TrailOptions {
   size_t queue_max = core::limits::kAuditQueueDefault;
   core::Millis retry_after{500};     // After a write that failed.
   core::Millis end_patience{2'000};  // Time for what is left when the trail ends.
-  telemetry::LogClock clock = telemetry::SystemLogTime;
+  telemetry::LogClock clock = telemetry::SystemLogTime;  // Of `end_patience`.
+  // Of the records. For each of them, to read one clock is cheaper than both.
+  std::function<std::chrono::system_clock::time_point()> wall_clock = telemetry::SystemWallTime;
 };
 
 // What happens to a record while too many wait.
@@ -51,7 +55,7 @@ class Trail {
 
   // Puts the line of a record, with the time of now, behind those that wait. A record that is
   // dropped is counted; a record in the trail says how many were.
-  void Put(Record record, Room room = Room::kOrdinary);
+  void Put(Record&& record, Room room = Room::kOrdinary);
 
   // Whether acquires have to be refused now: records are required, and the queue is full or the
   // last write failed. Failed writes are repeated until they succeed.

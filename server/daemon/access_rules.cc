@@ -33,7 +33,7 @@ access::PolicySurroundings SurroundingsOf(const config::Config& config) {
 
 }  // namespace
 
-absl::Time WallTimeNow() { return absl::FromChrono(telemetry::SystemLogTime().wall); }
+absl::Time WallTimeNow() { return absl::FromChrono(telemetry::SystemWallTime()); }
 
 absl::StatusOr<AccessRules> AccessRules::Load(const config::Config& config) {
   AccessRules rules;

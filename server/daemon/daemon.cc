@@ -109,7 +109,7 @@ std::vector<std::pair<std::string, std::string>> ShownSettings(const config::Con
 }
 
 core::WallTime WallClock() {
-  const auto since_epoch = telemetry::SystemLogTime().wall.time_since_epoch();
+  const auto since_epoch = telemetry::SystemWallTime().time_since_epoch();
   return {std::chrono::duration_cast<core::Micros>(since_epoch).count()};
 }
 

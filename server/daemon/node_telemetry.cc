@@ -31,8 +31,7 @@ CommandOutcome OutcomeOf(redis::ScriptCallEnd end) {
 
 // Since 1970.
 core::Micros WallClock() {
-  return std::chrono::duration_cast<core::Micros>(
-      telemetry::SystemLogTime().wall.time_since_epoch());
+  return std::chrono::duration_cast<core::Micros>(telemetry::SystemWallTime().time_since_epoch());
 }
 
 }  // namespace

@@ -18,8 +18,10 @@ std::vector<LogField> With(LogFields fields, LogField field) {
 }  // namespace
 
 LogTime SystemLogTime() {
-  return {.wall = std::chrono::system_clock::now(), .monotonic = std::chrono::steady_clock::now()};
+  return {.wall = SystemWallTime(), .monotonic = std::chrono::steady_clock::now()};
 }
+
+std::chrono::system_clock::time_point SystemWallTime() { return std::chrono::system_clock::now(); }
 
 Log::Log(LogOptions options, LogOutput& output, LogClock clock)
     : format_(options.format), level_(options.level), output_(output), clock_(std::move(clock)) {}

@@ -54,6 +54,9 @@ using LogClock = std::function<LogTime()>;
 
 LogTime SystemLogTime();
 
+// The wall clock alone.
+std::chrono::system_clock::time_point SystemWallTime();
+
 using LogFields = absl::Span<const LogField>;
 
 // The one log of the daemon. Records are written through Loggers.

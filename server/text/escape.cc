@@ -2,6 +2,7 @@
 #include "text/escape.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "text/utf8.h"
@@ -13,7 +14,7 @@ constexpr char kHexDigits[] = "0123456789abcdef";
 constexpr int kContinuationBytesMax = 3;
 
 // The letter after the backslash for characters that have a short escape; 0 for others.
-char ShortEscape(char character) {
+constexpr char ShortEscape(char character) {
   switch (character) {
     case '"':
     case '\\':
@@ -29,10 +30,16 @@ char ShortEscape(char character) {
   }
 }
 
-bool IsPlain(char character) {
-  const auto byte = static_cast<uint8_t>(character);
-  return byte >= 0x20 && byte < 0x7f && ShortEscape(character) == 0;
-}
+// By a table: all but a few of the characters that are written are plain.
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (char character = ' '; character <= '~'; ++character) {
+    plain[static_cast<uint8_t>(character)] = ShortEscape(character) == 0;
+  }
+  return plain;
+}();
+
+bool IsPlainCharacter(char character) { return kPlain[static_cast<uint8_t>(character)]; }
 
 void AppendHexByte(char byte, std::string& out) {
   out += kHexDigits[static_cast<uint8_t>(byte) >> 4];
@@ -43,8 +50,8 @@ void AppendHexByte(char byte, std::string& out) {
 template <typename AppendOdd>
 void AppendEscaped(std::string_view text, std::string& out, AppendOdd append_odd) {
   for (;;) {
-    const auto plain =
-        static_cast<size_t>(std::find_if_not(text.begin(), text.end(), IsPlain) - text.begin());
+    const auto plain = static_cast<size_t>(
+        std::find_if_not(text.begin(), text.end(), IsPlainCharacter) - text.begin());
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) return;
@@ -79,6 +86,12 @@ void AppendOddAsText(const Character& character, std::string& out) {
 }
 
 }  // namespace
+
+bool IsPlain(std::string_view text) {
+  bool plain = true;
+  for (const char character : text) plain &= IsPlainCharacter(character);
+  return plain;
+}
 
 void AppendJsonString(std::string_view text, std::string& out) {
   out += '"';

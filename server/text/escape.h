@@ -8,6 +8,9 @@
 
 namespace lockkeeper::text {
 
+// Whether `text` is printable ASCII without quotes and backslashes: nothing of it is escaped.
+bool IsPlain(std::string_view text);
+
 // Appends `text` as a JSON string, with its quotes. Malformed UTF-8 becomes U+FFFD.
 void AppendJsonString(std::string_view text, std::string& out);
 

@@ -191,10 +191,8 @@ TEST_F(TrailTest, RecordsOfManyThreadsAreAllThere) {
 }
 
 TEST_F(TrailTest, HasTheTimeOfThePut) {
-  Trail& trail = Start({.clock = [] {
-    return telemetry::LogTime{
-        .wall = std::chrono::system_clock::time_point(milliseconds(1'767'323'045'678)),
-        .monotonic = {}};
+  Trail& trail = Start({.wall_clock = [] {
+    return std::chrono::system_clock::time_point(milliseconds(1'767'323'045'678));
   }});
   trail.Put(Named("a"));
   trail_.reset();
