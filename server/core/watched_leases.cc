@@ -32,22 +32,22 @@ void WatchedLeases::Take(LockEvent event) {
   switch (event.kind) {
     case LockEventKind::kGranted:
     case LockEventKind::kOffered:
-      return TakeGrant(std::move(event));
+      return TakeGrant(event);
     case LockEventKind::kExtended:
-      return TakeExtend(std::move(event));
+      return TakeExtend(event);
     case LockEventKind::kReleased:
     case LockEventKind::kForced:
     case LockEventKind::kTakenBack:
-      return TakeEnd(std::move(event));
+      return TakeEnd(event);
     default:
       tell_(event);
   }
 }
 
-void WatchedLeases::TakeGrant(LockEvent event) {
-  Locks::value_type* const found = FindOrAdd(event.name);
+void WatchedLeases::TakeGrant(LockEvent& event) {
+  Lock* const found = FindOrAdd(event.name);
   if (found == nullptr) return tell_(event);
-  Lock& lock = found->second;
+  Lock& lock = *found;
   if (event.token < lock.newest.token) return tell_(event);
   if (event.token > lock.newest.token) {
     if (event.previous_lease_expired) TellExpired(event.name, lock.newest);
@@ -61,14 +61,14 @@ void WatchedLeases::TakeGrant(LockEvent event) {
     lock.newest.principal = event.principal;
     if (event.kind == LockEventKind::kGranted) lock.newest.is_offer = false;
   }
-  Prolong(*found, event.remaining);
+  Prolong(lock, event.remaining);
   tell_(event);
 }
 
-void WatchedLeases::TakeExtend(LockEvent event) {
-  Locks::value_type* const found = FindOrAdd(event.name);
+void WatchedLeases::TakeExtend(LockEvent& event) {
+  Lock* const found = FindOrAdd(event.name);
   if (found == nullptr) return tell_(event);
-  Lock& lock = found->second;
+  Lock& lock = *found;
   if (event.token < lock.newest.token) return tell_(event);
   const bool is_new = event.token > lock.newest.token;
   if (!is_new && lock.newest.is_offer) event.waited = lock.newest.waited;
@@ -84,11 +84,11 @@ void WatchedLeases::TakeExtend(LockEvent event) {
     lock.newest.number = event.lease;
     lock.newest.is_offer = false;
   }
-  Prolong(*found, event.remaining);
+  Prolong(lock, event.remaining);
   tell_(event);
 }
 
-void WatchedLeases::TakeEnd(LockEvent event) {
+void WatchedLeases::TakeEnd(LockEvent& event) {
   const auto found = locks_.find(event.name);
   if (found == locks_.end()) return tell_(event);
   Lock& lock = found->second;
@@ -109,9 +109,9 @@ void WatchedLeases::TakeEnd(LockEvent event) {
 
 void WatchedLeases::Learn(const LockInfo& info) {
   if (!HasLease(info.state)) return;
-  Locks::value_type* const found = FindOrAdd(info.name);
-  if (found == nullptr || found->second.newest.token >= info.token) return;
-  Lease& newest = found->second.newest;
+  Lock* const found = FindOrAdd(info.name);
+  if (found == nullptr || found->newest.token >= info.token) return;
+  Lease& newest = found->newest;
   newest = {.token = info.token, .owner = info.owner, .principal = info.principal};
   newest.is_offer = info.state == LockState::kOffered;
   Prolong(*found, info.remaining_ttl);
@@ -152,30 +152,33 @@ void WatchedLeases::Replace(Lock& lock, const LockEvent& event) {
                                             .is_offer = event.kind == LockEventKind::kOffered});
 }
 
-void WatchedLeases::Prolong(Locks::value_type& lock, Micros remaining) {
-  Lease& lease = lock.second.newest;
+void WatchedLeases::Prolong(Lock& lock, Micros remaining) {
+  Lease& lease = lock.newest;
   lease.end = std::max(lease.end, clock_.Now() + remaining + kEndMargin);
   // A later end is looked up when it is due.
   if (lease.has_ended) return;
-  if (lock.second.due == Instant::max() || lock.second.due > lease.end) LookAt(lock, lease.end);
+  if (lock.due > lease.end) LookAt(lock, lease.end);
 }
 
-WatchedLeases::Locks::value_type* WatchedLeases::FindOrAdd(const std::string& name) {
-  const auto found = locks_.find(name);
-  if (found != locks_.end()) return &*found;
-  if (locks_.size() >= limits::kWatchedLocksMax) return nullptr;
-  return &*locks_.emplace(name, Lock{.due = Instant::max()}).first;
+WatchedLeases::Lock* WatchedLeases::FindOrAdd(const std::string& name) {
+  if (locks_.size() >= limits::kWatchedLocksMax) {
+    const auto found = locks_.find(name);
+    return found != locks_.end() ? &found->second : nullptr;
+  }
+  const auto [lock, is_new] = locks_.try_emplace(name);
+  if (is_new) lock->second.name = &lock->first;
+  return &lock->second;
 }
 
-void WatchedLeases::LookAt(Locks::value_type& lock, Instant due) {
-  due_.erase({lock.second.due, &lock});
-  lock.second.due = due;
-  due_.emplace(due, &lock);
+void WatchedLeases::LookAt(Lock& lock, Instant due) {
+  if (lock.is_looked_at()) by_due_.Remove(lock);
+  lock.due = due;
+  by_due_.Add(lock);
   SetTimer();
 }
 
 void WatchedLeases::Forget(Locks::iterator lock) {
-  due_.erase({lock->second.due, &*lock});
+  if (lock->second.is_looked_at()) by_due_.Remove(lock->second);
   locks_.erase(lock);
 }
 
@@ -188,8 +191,8 @@ void WatchedLeases::KeepOnly(const WatchFilters& filters) {
 }
 
 void WatchedLeases::SetTimer() {
-  if (due_.empty()) return;
-  const Instant at = std::max(due_.begin()->first, look_from_);
+  if (by_due_.empty()) return;
+  const Instant at = std::max(by_due_.First().due, look_from_);
   if (at >= timer_at_) return;
   timer_at_ = at;
   const auto left = std::chrono::ceil<Micros>(timer_at_ - clock_.Now());
@@ -199,30 +202,30 @@ void WatchedLeases::SetTimer() {
 void WatchedLeases::OnTimer() {
   timer_at_ = Instant::max();
   const Instant now = clock_.Now();
-  while (!due_.empty() && due_.begin()->first <= now) {
+  while (!by_due_.empty() && by_due_.First().due <= now) {
     if (reads_ >= kReadsMax) {
       look_from_ = now + kReadSoon;
       break;
     }
-    Look(*due_.begin()->second);
+    Look(by_due_.First());
   }
   SetTimer();
 }
 
-void WatchedLeases::Look(Locks::value_type& lock) {
-  const Lease& lease = lock.second.newest;
+void WatchedLeases::Look(Lock& lock) {
+  const Lease& lease = lock.newest;
   const Instant now = clock_.Now();
-  if (lease.has_ended) return Forget(locks_.find(lock.first));
+  if (lease.has_ended) return Forget(locks_.find(*lock.name));
   if (lease.end > now) return LookAt(lock, lease.end);
   LookAt(lock, now + kReadTimeout + kReadAgain);  // If there is no answer.
   Read(lock);
 }
 
-void WatchedLeases::Read(Locks::value_type& lock) {
+void WatchedLeases::Read(Lock& lock) {
   ++reads_;
-  admin_.Get(lock.first, clock_.Now() + kReadTimeout,
-             [this, alive = alive_, name = lock.first,
-              token = lock.second.newest.token](absl::StatusOr<std::optional<LockInfo>> read) {
+  admin_.Get(*lock.name, clock_.Now() + kReadTimeout,
+             [this, alive = alive_, name = *lock.name,
+              token = lock.newest.token](absl::StatusOr<std::optional<LockInfo>> read) {
                if (*alive) OnRead(name, token, read);
              });
 }
@@ -242,7 +245,7 @@ void WatchedLeases::OnRead(const std::string& name, FencingToken token,
   }
   if (info != nullptr && info->token == token && HasLease(info->state)) {
     lease.end = clock_.Now() + info->remaining_ttl + kEndMargin;
-    return LookAt(*found, lease.end);
+    return LookAt(found->second, lease.end);
   }
   // An offer that lapsed was no lease. A release was told by who did it, unless it had no answer.
   const LeaseEnd how =
@@ -250,7 +253,7 @@ void WatchedLeases::OnRead(const std::string& name, FencingToken token,
   if (how == LeaseEnd::kExpired) TellExpired(name, lease);
   if (how == LeaseEnd::kReleased) TellReleased(name, lease);
   lease.has_ended = true;
-  LookAt(*found, clock_.Now() + kKeptAfterEnd);
+  LookAt(found->second, clock_.Now() + kKeptAfterEnd);
 }
 
 }  // namespace lockkeeper::core

@@ -9,13 +9,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
-#include <utility>
 
 #include "core/clock.h"
 #include "core/executor.h"
+#include "core/indexed_heap.h"
 #include "core/lock_event.h"
 #include "core/lock_store.h"
 
@@ -53,28 +52,36 @@ class WatchedLeases {
     Instant end;  // At the earliest: heartbeats extend it unheard.
   };
   struct Lock {
+    bool IsDueBefore(const Lock& other) const {
+      return due != other.due ? due < other.due : *name < *other.name;
+    }
+    // Whether it is in `by_due_`.
+    bool is_looked_at() const { return due != Instant::max(); }
+
+    const std::string* name = nullptr;  // Its key in `locks_`.
     Lease newest;
-    Lease former;  // The one before, whose last news may come late.
-    Instant due;   // When to look at it, as in `due_`.
+    Lease former;                  // The one before, whose last news may come late.
+    Instant due = Instant::max();  // When to look at it.
+    size_t heap_place = 0;
   };
   using Locks = std::unordered_map<std::string, Lock>;
 
-  void TakeGrant(LockEvent event);
-  void TakeExtend(LockEvent event);
-  void TakeEnd(LockEvent event);
+  void TakeGrant(LockEvent& event);
+  void TakeExtend(LockEvent& event);
+  void TakeEnd(LockEvent& event);
   void Complete(LockEvent& event, const Lease& lease) const;
   void TellExpired(const std::string& name, Lease& lease);
   void TellReleased(const std::string& name, const Lease& lease);
   void Replace(Lock& lock, const LockEvent& event);
-  void Prolong(Locks::value_type& lock, Micros remaining);
+  void Prolong(Lock& lock, Micros remaining);
   // Null if there are too many locks already.
-  Locks::value_type* FindOrAdd(const std::string& name);
-  void LookAt(Locks::value_type& lock, Instant due);
+  Lock* FindOrAdd(const std::string& name);
+  void LookAt(Lock& lock, Instant due);
   void Forget(Locks::iterator lock);
   void SetTimer();
   void OnTimer();
-  void Look(Locks::value_type& lock);
-  void Read(Locks::value_type& lock);
+  void Look(Lock& lock);
+  void Read(Lock& lock);
   void OnRead(const std::string& name, FencingToken token,
               const absl::StatusOr<std::optional<LockInfo>>& read);
 
@@ -83,7 +90,7 @@ class WatchedLeases {
   Executor& executor_;
   const std::function<void(const LockEvent&)> tell_;
   Locks locks_;
-  std::set<std::pair<Instant, Locks::value_type*>> due_;
+  IndexedHeap<Lock> by_due_;
   std::unique_ptr<Timer> timer_;
   Instant timer_at_ = Instant::max();
   Instant look_from_ = Instant::min();  // At what is due.
