@@ -12,7 +12,13 @@ namespace {
 
 constexpr int kEventsPerPage = 256;
 
+// Between two messages, unless there is more than one page: a message costs as much as dozens of
+// events. What happens once in a while is told at once.
+constexpr core::Millis kGather{5};
+
 }  // namespace
+
+bool WatchReactor::Page::is_full() const { return message->events_size() >= kEventsPerPage; }
 
 WatchReactor::WatchReactor(const Edge& edge, const grpc::CallbackServerContext& call,
                            const admin::v1::WatchLocksRequest& message)
@@ -50,6 +56,7 @@ bool WatchReactor::MaySee(const core::LockEvent& event) {
 
 void WatchReactor::OnEvent(const core::LockEvent& event) {
   if (!rights_.ok()) return;
+  if (!advancing_) turn_ = Now();
   if (MaySee(event)) {
     const std::lock_guard lock(mutex_);
     Add(event);
@@ -61,19 +68,19 @@ void WatchReactor::Add(const core::LockEvent& event) {
   if (dropped_ > 0 || unread_ >= core::limits::kWatchUnreadMax) {
     ++dropped_;
   } else {
-    Append(event);
+    Append(event, turn_);
   }
 }
 
-void WatchReactor::Append(const core::LockEvent& event) {
+core::WallTime WatchReactor::Now() const { return {absl::ToUnixMicros(edge_.deps.access.Now())}; }
+
+void WatchReactor::Append(const core::LockEvent& event, core::WallTime heard) {
   const bool last_is_in_flight = writing_ && pages_.size() == 1;
-  if (pages_.empty() || last_is_in_flight ||
-      pages_.back()->message->events_size() >= kEventsPerPage) {
+  if (pages_.empty() || last_is_in_flight || pages_.back()->is_full()) {
     pages_.push_back(std::make_unique<Page>());
   }
   ++unread_;
-  ToProto(event, core::WallTime{absl::ToUnixMicros(edge_.deps.access.Now())},
-          *pages_.back()->message->add_events());
+  ToProto(event, heard, *pages_.back()->message->add_events());
 }
 
 void WatchReactor::OnEnd(const absl::Status& why) {
@@ -97,9 +104,19 @@ void WatchReactor::OnEndOfTurn() {
   std::unique_lock lock(mutex_);
   advancing_ = false;
   if (!rights_.ok() && !end_) end_ = rights_;
-  if (end_ && !cancel_posted_) left_loop_ = true;
+  if (end_ && !cancel_posted_) {
+    gathered_ = nullptr;
+    left_loop_ = true;
+  }
   const Step step = TakeStep();
+  const bool gathers = !left_loop_ && pages_.size() > (writing_ ? 1U : 0U);
   lock.unlock();
+  if (gathers && gathered_ == nullptr) {
+    gathered_ = edge_.deps.loop.After(kGather, [this] {
+      gathered_ = nullptr;
+      AdvanceAtEndOfTurn();
+    });
+  }
   Do(step);
 }
 
@@ -112,7 +129,9 @@ void WatchReactor::OnWriteDone(bool ok) {
     if (pages_.empty() && dropped_ > 0) {
       Append({.kind = core::LockEventKind::kGap,
               .gap = core::GapReason::kSlowWatcher,
-              .missed = std::exchange(dropped_, 0)});
+              .missed = std::exchange(dropped_, 0)},
+             Now());
+      may_write_ = core::Instant::min();  // The loop does not know of it.
     }
   }
   if (!ok) OnCancel();
@@ -145,6 +164,9 @@ void WatchReactor::Advance() {
 WatchReactor::Step WatchReactor::TakeStep() {
   if (writing_ || finished_) return {};
   if (!pages_.empty() && !caller_is_gone_) {
+    const core::Instant now = edge_.deps.clock.Now();
+    if (!end_ && !pages_.front()->is_full() && now < may_write_) return {};
+    may_write_ = now + kGather;
     writing_ = true;
     return {.page = pages_.front()->message};
   }

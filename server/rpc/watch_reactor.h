@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "core/lock_watches.h"
+#include "core/wall_time.h"
 #include "google/protobuf/arena.h"
 #include "grpcpp/support/server_callback.h"
 #include "lockkeeper/admin/v1/admin_service.pb.h"
@@ -39,6 +40,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocks
 
  private:
   struct Page {
+    bool is_full() const;
+
     google::protobuf::Arena arena;
     admin::v1::WatchLocksResponse* message =
         google::protobuf::Arena::CreateMessage<admin::v1::WatchLocksResponse>(&arena);
@@ -49,6 +52,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocks
   void OnEnd(const absl::Status& why) override;
   void OnCallerGone();
   bool MaySee(const core::LockEvent& event);
+  core::WallTime Now() const;
   void AdvanceAtEndOfTurn();
   void OnEndOfTurn();
 
@@ -60,7 +64,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocks
 
   // With the mutex held.
   void Add(const core::LockEvent& event);
-  void Append(const core::LockEvent& event);
+  void Append(const core::LockEvent& event, core::WallTime heard);
   Step TakeStep();
   // Take a step, and do it. Call them without the mutex. Afterwards this object may be gone.
   void Advance();
@@ -73,7 +77,9 @@ class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocks
 
   // Of the loop.
   bool advancing_ = false;  // At the end of this turn.
+  core::WallTime turn_;     // When it heard of this turn's first event: of all of them.
   absl::Status rights_;     // Why the caller may see nothing any more.
+  std::unique_ptr<core::Timer> gathered_;  // Runs if there are events that are not written yet.
 
   std::mutex mutex_;
   // Guarded by it.
@@ -82,7 +88,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<admin::v1::WatchLocks
   size_t unread_ = 0;    // Events of `pages_`.
   int64_t dropped_ = 0;  // Since `pages_` was full, until all of it has been read.
   bool writing_ = false;
-  bool cancel_posted_ = false;  // The loop will hear of it.
+  core::Instant may_write_ = core::Instant::min();  // A page that is not full, from then on.
+  bool cancel_posted_ = false;                      // The loop will hear of it.
   bool caller_is_gone_ = false;
   std::optional<absl::Status> end_;  // The watch is over. OK: because the caller is gone.
   bool left_loop_ = false;           // Nothing on the loop refers to this object any more.

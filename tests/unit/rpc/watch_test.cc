@@ -75,6 +75,18 @@ TEST_F(WatchTest, TellsAnEventWithAllItsFields) {
   EXPECT_TRUE(WaitUntilNobodyWatches());
 }
 
+// The later ones wait a moment, for others of their message.
+TEST_F(WatchTest, EventsThatComeCloseUponOneAnotherAreAllTold) {
+  WatchStream watch(server_.NewChannel());
+  ASSERT_EQ(watch.NextAsText(), "started");
+  for (int64_t token = 1; token <= 3; ++token) Happen("n", token);
+  for (int64_t token = 1; token <= 3; ++token) {
+    const auto event = watch.Next();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->fencing_token(), token);
+  }
+}
+
 TEST_F(WatchTest, TheNumbersOfTheProtoAreThoseOfTheDomain) {
   EXPECT_EQ(admin::v1::LockEventKind_MAX, static_cast<int>(core::LockEventKind::kQuarantineEnded));
   EXPECT_EQ(admin::v1::LOCK_EVENT_KIND_STARTED, static_cast<int>(core::LockEventKind::kStarted));
