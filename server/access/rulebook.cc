@@ -17,6 +17,9 @@ namespace {
 // as one that is remembered.
 constexpr size_t kRememberedMax = 4'096;
 
+// What the key of most certificates takes.
+constexpr size_t kKeyBytesReserved = 128;
+
 constexpr std::string_view kBearer = "Bearer ";
 
 absl::Status Unauthenticated(std::string_view why) {
@@ -37,25 +40,31 @@ std::optional<std::string_view> BearerIn(const std::vector<std::string_view>& au
   return token;
 }
 
+// As bytes: for each call of a client with a certificate a key is made.
+void AddNumber(std::string& key, size_t number) {
+  key.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
 void AddPart(std::string& key, std::string_view text) {
-  key += std::to_string(text.size());
-  key += ':';
+  AddNumber(key, text.size());
   key += text;
 }
 
 // Different for credentials that may give different identities.
 std::string KeyOf(const Credentials& shown) {
-  std::string key;
   if (!shown.authorization.empty()) {
+    std::string key = "b";
     for (const std::string_view value : shown.authorization) AddPart(key, HashToken(value));
-    return "b" + key;
+    return key;
   }
+  std::string key = "c";
+  key.reserve(kKeyBytesReserved);
   for (const auto* names : {&shown.certificate->spiffe_ids, &shown.certificate->dns_names}) {
-    key += std::to_string(names->size()) + "/";
+    AddNumber(key, names->size());
     for (const std::string_view name : *names) AddPart(key, name);
   }
   AddPart(key, shown.certificate->common_name);
-  return "c" + key;
+  return key;
 }
 
 ProvedIdentity OfCertificate(std::string principal) {

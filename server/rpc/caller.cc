@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "core/errors.h"
 #include "core/types.h"
 #include "rpc/credentials.h"
@@ -28,8 +29,7 @@ std::string_view RequestIdOf(const grpc::CallbackServerContext& call) {
 }  // namespace
 
 std::string RequestIds::New() {
-  const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
-  return core::Hex16(daemon_id_) + "-" + std::to_string(number);
+  return absl::StrCat(begin_, next_.fetch_add(1, std::memory_order_relaxed));
 }
 
 absl::Status Caller::Identify(const access::AccessControl& access) {

@@ -29,12 +29,12 @@ inline constexpr size_t kRequestIdBytesMax = 128;
 class RequestIds {
  public:
   // `daemon_id` is new at each start of a daemon.
-  explicit RequestIds(uint64_t daemon_id) : daemon_id_(daemon_id) {}
+  explicit RequestIds(uint64_t daemon_id) : begin_(core::Hex16(daemon_id) + "-") {}
 
   std::string New();
 
  private:
-  const uint64_t daemon_id_;
+  const std::string begin_;  // Of all of them.
   std::atomic<uint64_t> next_{0};
 };
 

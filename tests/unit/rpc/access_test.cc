@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -647,39 +646,14 @@ TEST_F(QuotaTest, OperationsBeyondTheRateSayWhenToComeAgain) {
 
 // --- certificates -------------------------------------------------------------------------------
 
-using Properties = std::multimap<std::string, std::string>;
-
-class FakeAuthContext final : public grpc::AuthContext {
- public:
-  explicit FakeAuthContext(Properties properties) : properties_(std::move(properties)) {}
-
-  bool IsPeerAuthenticated() const override { return false; }
-  std::vector<grpc::string_ref> GetPeerIdentity() const override { return {}; }
-  std::string GetPeerIdentityPropertyName() const override { return ""; }
-  std::vector<grpc::string_ref> FindPropertyValues(const std::string& name) const override {
-    std::vector<grpc::string_ref> values;
-    const auto [begin, end] = properties_.equal_range(name);
-    for (auto each = begin; each != end; ++each) values.emplace_back(each->second);
-    return values;
-  }
-  grpc::AuthPropertyIterator begin() const override { return NoProperty(); }
-  grpc::AuthPropertyIterator end() const override { return NoProperty(); }
-  void AddProperty(const std::string&, const grpc::string_ref&) override {}
-  bool SetPeerIdentityPropertyName(const std::string&) override { return false; }
-
- private:
-  class NoProperty : public grpc::AuthPropertyIterator {};
-
-  const Properties properties_;
-};
+using Properties = std::vector<grpc::AuthProperty>;
 
 TEST(CredentialsTest, NamesAreThoseOfTheVerifiedCertificate) {
-  const FakeAuthContext context(Properties{{"x509_pem_cert", "-----BEGIN"},
-                                           {"x509_common_name", "cn"},
-                                           {"peer_dns", "a.example"},
-                                           {"peer_dns", "b.example"},
-                                           {"peer_spiffe_id", "spiffe://a/b"}});
-  const auto names = CertificateIn(context);
+  const auto names = CertificateIn(Properties{{"peer_dns", "a.example"},
+                                              {"x509_pem_cert", "-----BEGIN"},
+                                              {"x509_common_name", "cn"},
+                                              {"peer_dns", "b.example"},
+                                              {"peer_spiffe_id", "spiffe://a/b"}});
   ASSERT_TRUE(names);
   EXPECT_EQ(names->common_name, "cn");
   EXPECT_THAT(names->dns_names, ElementsAre("a.example", "b.example"));
@@ -688,10 +662,10 @@ TEST(CredentialsTest, NamesAreThoseOfTheVerifiedCertificate) {
 
 // It has to be rejected for having no name, not taken for a caller without a certificate.
 TEST(CredentialsTest, CertificateWithoutNamesIsACertificate) {
-  const auto names = CertificateIn(FakeAuthContext(Properties{{"x509_pem_cert", "-----BEGIN"}}));
+  const auto names = CertificateIn(Properties{{"x509_pem_cert", "-----BEGIN"}});
   ASSERT_TRUE(names);
   EXPECT_EQ(names->common_name, "");
-  EXPECT_FALSE(CertificateIn(FakeAuthContext(Properties{{"transport_security_type", "insecure"}})));
+  EXPECT_FALSE(CertificateIn(Properties{{"transport_security_type", "insecure"}}));
 }
 
 }  // namespace
