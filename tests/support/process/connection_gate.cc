@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -52,6 +53,38 @@ bool WriteAll(int fd, const char* data, size_t size) {
   return true;
 }
 
+bool ReadAll(int fd, char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t got = read(fd, data, size);
+    if (got <= 0) return false;
+    data += got;
+    size -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+// Frames of HTTP/2: 3 bytes of length, type, flags, 4 bytes of stream; then the payload.
+using namespace std::string_view_literals;
+constexpr auto kSettings = "\0\0\0\4\0\0\0\0\0"sv;
+constexpr auto kGoaway =
+    "\0\0\10\7\0\0\0\0\0"
+    "\0\0\0\0\0\0\0\0"sv;  // The last stream is 0. No error.
+
+// Reads what a client says first, and its frames, until the first one of a call. False if it
+// closes.
+bool ReadUntilCall(int fd) {
+  constexpr char kHeaders = 1;
+  std::array<char, 24> greeting{};
+  if (!ReadAll(fd, greeting.data(), greeting.size())) return false;
+  while (true) {
+    std::array<unsigned char, 9> head{};
+    if (!ReadAll(fd, reinterpret_cast<char*>(head.data()), head.size())) return false;
+    std::string payload((head[0] << 16) + (head[1] << 8) + head[2], '\0');
+    if (!ReadAll(fd, payload.data(), payload.size())) return false;
+    if (head[3] == kHeaders) return true;
+  }
+}
+
 }  // namespace
 
 ConnectionGate::ConnectionGate(std::string target)
@@ -74,6 +107,14 @@ void ConnectionGate::Accept() {
   while (true) {
     const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) return;
+    if (turning_away_.exchange(false)) {
+      const std::lock_guard lock(mutex_);
+      Connection& connection = connections_.emplace_back();
+      connection.client = client;
+      connection.passing = 1;
+      connection.up = std::thread([&connection] { TurnAway(connection); });
+      continue;
+    }
     const int service = NewSocket();
     if (!Connect(service, target_)) {
       close(client);
@@ -95,17 +136,29 @@ void ConnectionGate::Accept() {
   }
 }
 
+void ConnectionGate::TurnAway(Connection& connection) {
+  if (WriteAll(connection.client, kSettings.data(), kSettings.size()) &&
+      ReadUntilCall(connection.client)) {
+    WriteAll(connection.client, kGoaway.data(), kGoaway.size());
+    std::array<char, 1024> data{};  // Until the client has read what was written, and closes.
+    while (read(connection.client, data.data(), data.size()) > 0) continue;
+  }
+  shutdown(connection.client, SHUT_RDWR);
+  --connection.passing;
+}
+
 void ConnectionGate::Pass(Connection& connection, int from, int to, const std::atomic<bool>& lost) {
   std::array<char, 16 * 1024> data{};
+  bool taken = true;  // False: who reads has gone. What it said before still comes through.
   while (true) {
     const ssize_t size = read(from, data.data(), data.size());
     if (size <= 0) break;
     WaitForDelay();
-    if (lost) continue;
-    if (!WriteAll(to, data.data(), static_cast<size_t>(size))) break;
+    if (!lost && taken) taken = WriteAll(to, data.data(), static_cast<size_t>(size));
   }
-  shutdown(from, SHUT_RDWR);
-  if (!lost) shutdown(to, SHUT_RDWR);
+  // As in a network: that nothing more comes, one side learns after all that did come, and when it
+  // reads. Until then it may write. On a unix socket without a gate it could not.
+  if (!lost) shutdown(to, SHUT_WR);
   --connection.passing;
 }
 
@@ -126,9 +179,9 @@ void ConnectionGate::Reap() {
 
 void ConnectionGate::End(Connection& connection) {
   connection.up.join();
-  connection.down.join();
+  if (connection.down.joinable()) connection.down.join();
   close(connection.client);
-  close(connection.service);
+  if (connection.service >= 0) close(connection.service);
 }
 
 void ConnectionGate::Hold() {
@@ -148,7 +201,7 @@ void ConnectionGate::Cut() {
   const std::lock_guard lock(mutex_);
   for (Connection& connection : connections_) {
     shutdown(connection.client, SHUT_RDWR);
-    shutdown(connection.service, SHUT_RDWR);
+    if (connection.service >= 0) shutdown(connection.service, SHUT_RDWR);
   }
 }
 

@@ -40,6 +40,9 @@ class ConnectionGate {
   void LoseReplies();
   // Closes the existing connections.
   void Cut();
+  // The next connection is not passed on: its first call is answered that the connection ends
+  // without it, in the words of HTTP/2: GOAWAY, the last stream that was taken is 0.
+  void TurnAwayNext() { turning_away_ = true; }
   // From now on forwards everything so much later, in both directions. Zero: at once.
   void Delay(std::chrono::milliseconds delay) { delay_ = delay; }
 
@@ -49,7 +52,7 @@ class ConnectionGate {
  private:
   struct Connection {
     int client = -1;
-    int service = -1;
+    int service = -1;  // None if it is turned away.
     std::atomic<bool> requests_lost = false;
     std::atomic<bool> replies_lost = false;
     std::atomic<int> passing = 2;  // Threads that have not ended yet.
@@ -58,6 +61,7 @@ class ConnectionGate {
   };
 
   void Accept();
+  static void TurnAway(Connection& connection);
   void Pass(Connection& connection, int from, int to, const std::atomic<bool>& lost);
   void WaitForDelay();
   // Forgets those that have ended. Requires: mutex_ is held.
@@ -70,6 +74,7 @@ class ConnectionGate {
   const int listener_;
   std::atomic<std::chrono::milliseconds> delay_{};
   std::atomic<size_t> passed_on_ = 0;
+  std::atomic<bool> turning_away_ = false;
   mutable std::mutex mutex_;
   std::condition_variable closed_;
   bool closing_ = false;               // Guarded by mutex_.

@@ -73,11 +73,16 @@ class ConnectionGateTest : public testing::Test {
     Socket service;
   };
 
-  Ends Connect() {
+  Socket Dial() {
     Socket client(socket(AF_UNIX, SOCK_STREAM, 0));
     const sockaddr_un address = AddressOf(gate_.path());
     EXPECT_EQ(connect(client.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
               0);
+    return client;
+  }
+
+  Ends Connect() {
+    Socket client = Dial();
     EXPECT_TRUE(listener_.HasNews(kPatience));
     Socket service(accept(listener_.fd(), nullptr, nullptr));
     // The gate knows of the connection once something has come through.
@@ -132,6 +137,30 @@ TEST_F(ConnectionGateTest, DelayMakesBothDirectionsLate) {
   ends.service.Say("reply");
   EXPECT_EQ(ends.client.Hear(), "reply");
   EXPECT_GE(BootNanos(), begin + 2 * kDelay);
+}
+
+TEST_F(ConnectionGateTest, EndIsHeardAfterAllThatWasSaidBeforeAndMaySpeakTillThen) {
+  Ends ends = Connect();
+  ends.service.Say("answer");
+  ends.service.Close();
+  EXPECT_EQ(ends.client.Hear(), "answer");
+  EXPECT_EQ(ends.client.Hear(), "");
+  ends.client.Say("late");
+}
+
+TEST_F(ConnectionGateTest, ConnectionThatIsTurnedAwayEndsWithoutItsFirstCall) {
+  using namespace std::string_literals;
+  gate_.TurnAwayNext();
+  Socket client = Dial();
+  EXPECT_EQ(client.Hear(), "\0\0\0\4\0\0\0\0\0"s) << "SETTINGS";
+  client.Say("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"s);
+  EXPECT_FALSE(client.HasNews(kMoment));
+  client.Say("\0\0\1\1\4\0\0\0\1\x88"s);  // HEADERS of stream 1.
+  EXPECT_EQ(client.Hear(), "\0\0\10\7\0\0\0\0\0\0\0\0\0\0\0\0\0"s) << "GOAWAY";
+
+  EXPECT_EQ(gate_.connections(), 0u);
+  Connect();
+  EXPECT_EQ(gate_.connections(), 1u);
 }
 
 TEST_F(ConnectionGateTest, CountsConnectionsThatHaveEnded) {
