@@ -89,7 +89,7 @@ func settingsFor(address string, tls TLS, secure credentials.TransportCredential
 			},
 			MinConnectTimeout: 2 * time.Second,
 		}),
-		grpc.WithDisableRetry(), // each of our attempts has a number
+		grpc.WithDisableRetry(), // each of our attempts has a number; a call that no server has seen is still sent again, as the same one
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(), // a lock daemon is never behind the proxy for the web
 	}

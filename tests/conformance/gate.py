@@ -4,6 +4,12 @@
 import socket
 import threading
 
+# Frames of HTTP/2: 3 bytes of length, type, flags, 4 bytes of stream; then the payload.
+GREETING_BYTES = 24
+HEADERS = 1
+SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+GOAWAY = bytes([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])  # the last stream that was taken is 0; no error
+
 
 class Gate:
     """Modes: `pass`; `hold` keeps all bytes back; `hold answers` only those of the daemon; `refuse`
@@ -15,6 +21,7 @@ class Gate:
         self._mode = "pass"
         self._sockets = set()
         self._closed = False
+        self._turning_away = False
         self.connections = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
@@ -40,6 +47,10 @@ class Gate:
         self._listener = socket.socket()
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind(address)
+
+    def turn_away_next(self):
+        """The next connection ends without its first call, as HTTP/2 says it: with a GOAWAY that has not taken it."""
+        self._turning_away = True
 
     def lead_to(self, upstream):
         self._upstream = upstream
@@ -71,6 +82,12 @@ class Gate:
                 client, _ = listener.accept()
             except OSError:
                 return
+            if self._turning_away:
+                self._turning_away = False
+                with self._changed:
+                    self._sockets.add(client)
+                threading.Thread(target=self._turn_away, args=(client,), daemon=True).start()
+                continue
             try:
                 if self._mode == "refuse":
                     raise OSError("refused")
@@ -87,6 +104,21 @@ class Gate:
                 self._sockets |= {client, daemon}
             threading.Thread(target=self._pump, args=(client, daemon, ("hold",)), daemon=True).start()
             threading.Thread(target=self._pump, args=(daemon, client, ("hold", "hold answers")), daemon=True).start()
+
+    def _turn_away(self, client):
+        try:
+            client.sendall(SETTINGS)
+            with client.makefile("rb") as heard:
+                heard.read(GREETING_BYTES)
+                while head := heard.read(9):
+                    heard.read(int.from_bytes(head[:3], "big"))
+                    if head[3] == HEADERS:
+                        client.sendall(GOAWAY)
+        except (OSError, IndexError):
+            pass
+        with self._changed:
+            self._sockets.discard(client)
+        client.close()
 
     def _pump(self, source, target, held_in):
         try:

@@ -363,6 +363,8 @@ class Player:
         gate = self._gates[step.get("number", 1) - 1]
         if mode == "cut":
             gate.cut()
+        elif mode == "turn away":
+            gate.turn_away_next()
         elif mode == "connections":
             if "save" in step:
                 self._variables[step["save"]] = gate.connections

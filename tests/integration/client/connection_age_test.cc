@@ -80,6 +80,19 @@ TEST_P(ConnectionAgeTest, LeasesLiveOnAndNoCallFailsOverManyConnections) {
   EXPECT_EQ(Unserved(), std::vector<std::string>());
 }
 
+// What meets the end of a connection on its way has not reached anybody.
+TEST_P(ConnectionAgeTest, CallThatAnEndingConnectionDidNotTakeIsServedOverTheNextOne) {
+  Client client = NewClient();
+
+  gate_.TurnAwayNext();
+  AcquireResult result = client.Acquire("report", {.ttl = 6s});
+  ASSERT_TRUE(result) << result.status();
+  gate_.TurnAwayNext();
+  EXPECT_EQ(result->Release().value(), ReleaseOutcome::kReleased);
+
+  EXPECT_EQ(Unserved(), std::vector<std::string>());
+}
+
 // gRPC would end it with the grace of the connection.
 TEST_P(ConnectionAgeTest, WaitIsNotEndedByTheAgeOfItsConnection) {
   Client holding = NewClient();

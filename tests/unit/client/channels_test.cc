@@ -55,9 +55,11 @@ TEST(ChannelsTest, SilentCallIsKeptAliveByPingsAsTheContractSays) {
 }
 
 TEST(ChannelsTest, CallsAreRepeatedByUsOnlyAndChannelsShareNoConnection) {
-  EXPECT_THAT(Settings(),
-              testing::IsSupersetOf(std::map<std::string, int>{
-                  {GRPC_ARG_ENABLE_RETRIES, 0}, {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}}));
+  EXPECT_THAT(Settings(), testing::IsSupersetOf(std::map<std::string, int>{
+                              // Without a policy: only calls that nobody has seen.
+                              {GRPC_ARG_ENABLE_RETRIES, 1},
+                              {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
+                              {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}}));
 }
 
 std::string PolicyOf(const grpc::ChannelArguments& settings) {

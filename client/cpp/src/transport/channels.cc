@@ -37,8 +37,10 @@ grpc::ChannelArguments ChannelSettings(Spread spread) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // gRPC may replay a call by itself; ours carry an attempt number and are repeated by us only.
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // A call that no server has seen, because its connection was just ending, gRPC sends again: it is
+  // still the same attempt. It repeats no other, since nobody gives it a policy, DNS included.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 1);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   // Without this, channels to one address share one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // A daemon that restarts must be found again well within a lease: gRPC's own values are 1 s

@@ -42,8 +42,8 @@ absl::Status CheckTokenMayBeShown(const std::string& token_file,
 // Which of the daemons behind one name a channel uses: one until it is gone, or all in turn.
 enum class Spread { kOneDaemon, kAllDaemons };
 
-// The gRPC settings that the service needs: pings, quick reconnects, no retries by gRPC, a separate
-// connection for each channel.
+// The gRPC settings that the service needs: pings, quick reconnects, no retries by gRPC of calls
+// that a server may have seen, a separate connection for each channel.
 grpc::ChannelArguments ChannelSettings(Spread spread = Spread::kOneDaemon);
 
 // A channel with these settings.

@@ -10,8 +10,10 @@ const SETTINGS = {
   // allows a ping every 5 s.
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
-  // gRPC may replay a call by itself; ours carry an attempt number and are repeated by us only.
-  'grpc.enable_retries': 0,
+  // A call that no server has seen, because its connection was just ending, gRPC sends again: it is still the same attempt. It repeats no
+  // other, since nobody gives it a policy, DNS included.
+  'grpc.enable_retries': 1,
+  'grpc.service_config_disable_resolution': 1,
   'grpc.use_local_subchannel_pool': 1,
   // A daemon that restarts must be found again well within a lease.
   'grpc.initial_reconnect_backoff_ms': 100,

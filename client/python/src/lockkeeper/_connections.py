@@ -31,8 +31,10 @@ _SETTINGS = [
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.max_pings_without_data", 0),
-    # Calls carry an attempt number, and are repeated by us only.
-    ("grpc.enable_retries", 0),
+    # A call that no server has seen, because its connection was just ending, gRPC sends again: it
+    # is still the same attempt. It repeats no other, since nobody gives it a policy, DNS included.
+    ("grpc.enable_retries", 1),
+    ("grpc.service_config_disable_resolution", 1),
     # Else channels to one address share one connection.
     ("grpc.use_local_subchannel_pool", 1),
     # gRPC's own, up to 120 s, outlast every lease.

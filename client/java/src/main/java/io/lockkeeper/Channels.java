@@ -52,7 +52,9 @@ final class Channels {
         Grpc.newChannelBuilder(
             ClientOptions.target(address), options.usesTls(address) ? secure : InsecureChannelCredentials.create());
     builder.keepAliveTime(10, TimeUnit.SECONDS).keepAliveTimeout(5, TimeUnit.SECONDS);
-    builder.disableRetry(); // each of our attempts has a number
+    // A call that no server has seen, because its connection was just ending, gRPC sends again: it is still the same attempt. It repeats
+    // no other, since nobody gives it a policy, DNS included.
+    builder.enableRetry();
     builder.disableServiceConfigLookUp();
     builder.proxyDetector(target -> null); // a lock daemon is never behind the proxy for the web
     builder.directExecutor(); // what runs there never blocks
