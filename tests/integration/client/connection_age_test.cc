@@ -42,8 +42,11 @@ class ConnectionAgeTest : public ClientAndDaemons, public testing::WithParamInte
   const support::TemporaryDirectory directory_;
   const std::string path_ = directory_.Path("d.sock");
   support::ConnectionGate gate_{path_};
-  std::unique_ptr<support::DaemonProcess> daemon_ =
-      StartDaemon("unix:" + path_, {{"LOCKKEEPERD_SERVER_MAX_CONNECTION_AGE", "1s"}});
+  std::unique_ptr<support::DaemonProcess> daemon_ = StartDaemon(
+      "unix:" + path_, {{"LOCKKEEPERD_SERVER_MAX_CONNECTION_AGE", "1s"},
+                        // A Redis that a busy machine holds up is not what is asked here.
+                        {"LOCKKEEPERD_STORE_CONNECT_TIMEOUT", "20s"},
+                        {"LOCKKEEPERD_STORE_REQUEST_TIMEOUT", "20s"}});
 
  private:
   std::mutex mutex_;
