@@ -114,8 +114,8 @@ void TellOf(const Failover& failover) {
             << failover.bound.count() << " ms; the lease that is extended "
             << (failover.kept ? "went on" : "ended") << ", answered after "
             << failover.until_held.count() << " ms; " << failover.lost << " of " << failover.told
-            << " leases lost" << (failover.again ? "; the store failed over once more" : "")
-            << std::endl;
+            << " leases lost" << (failover.again ? "; the store failed over once more" : "") << "\n"
+            << std::flush;
 }
 
 // Tells what a run with failovers has measured, and what must not be. Whether there is nothing.
@@ -238,7 +238,7 @@ bool LetHappen(const Options& options, bool forgetting, lockkeeper::support::Ran
   std::this_thread::sleep_for(kQuietBegin);
   if (options.failovers > 0) {
     const size_t confirming = ConfirmingReplicas(options.assurance);
-    std::cout << std::endl;
+    std::cout << "\n" << std::flush;
     return Tell(
         MakeFailovers(scene, journal, confirming, random.Bits())->Run(options.failovers, TellOf));
   }
