@@ -83,6 +83,7 @@ TEST_F(HeavyClientTest, ManySessionsOnOneConnection) {
   open.mutable_open();
   RawHttp2 client(port_, kWindow);
   std::vector<uint32_t> streams;
+  streams.reserve(kSessions);
   for (int i = 0; i < kSessions; ++i) {
     streams.push_back(client.Call("/lockkeeper.v1.LockService/Session", open.SerializeAsString(),
                                   RawHttp2::Body::kGoesOn));
