@@ -26,6 +26,7 @@ class Checker {
     CheckPassword();
     CheckTls();
     CheckSentinels();
+    CheckQuarantine();
     CheckListeners();
     CheckServerTls();
     CheckAudit();
@@ -198,6 +199,16 @@ class Checker {
       problems_.push_back(Named("audit.required") +
                           ": needs --audit-to (audit.to), the place where audit records go");
     }
+  }
+
+  // Else somebody would count on short outages and not get them.
+  void CheckQuarantine() {
+    const StoreConfig& store = config_.store;
+    if (store.quarantine != Quarantine::kUntilRestored) return;
+    if (store.redis.reveal().find("+sentinel://") != std::string::npos) return;
+    problems_.push_back(Named("store.quarantine") +
+                        ": until_restored is for a Redis behind Sentinels, a store.redis that "
+                        "begins with redis+sentinel:// or rediss+sentinel://");
   }
 
   void CheckTraces() {

@@ -46,7 +46,7 @@ struct ServerConfig {
 
 // What to do with a store that has no marker and no locks.
 enum class FirstUse { kGrant, kQuarantine };
-enum class Quarantine { kOn, kOff };
+enum class Quarantine { kOn, kUntilRestored, kOff };
 
 struct StoreConfig {
   // redis://[user:password@]host:port[/db], rediss://... (the same through TLS),
@@ -98,7 +98,8 @@ struct StoreConfig {
   FirstUse first_use = FirstUse::kGrant;
   // How long to wait for other daemons to show that they know an empty store, 0 to 1 min.
   Millis first_use_wait{3'000};
-  // Grant nothing new after a loss until all leases that may have been forgotten are over.
+  // Grant nothing new after a loss until all leases that may have been forgotten are over; or,
+  // after a failover, until all daemons have restored what they had told their clients.
   Quarantine quarantine = Quarantine::kOn;
   // What the operator guarantees although Redis does not show it: no_eviction, durable,
   // no_split_brain.

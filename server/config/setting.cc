@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 2> kLogFormats = {"text", "json"};
 constexpr std::array<std::string_view, 4> kLogLevels = {"debug", "info", "warn", "error"};
 
 constexpr std::array<std::string_view, 2> kFirstUses = {"grant", "quarantine"};
-constexpr std::array<std::string_view, 2> kQuarantines = {"on", "off"};
+constexpr std::array<std::string_view, 3> kQuarantines = {"on", "until_restored", "off"};
 
 constexpr std::array<std::string_view, 3> kReflections = {"auto", "on", "off"};
 

@@ -249,7 +249,9 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::store, &StoreConfig::quarantine>(),
      .meaning =
          "After a loss grant nothing new until all leases that may have been forgotten are "
-         "over. Off: a lock may then have two holders; only fencing tokens tell them apart."},
+         "over. until_restored: the same, but a failover of Sentinels costs less, if all daemons "
+         "have this setting: until they have restored what they told their clients. Off: a lock "
+         "may then have two holders; only fencing tokens tell them apart."},
     {.key = "store.assume",
      .field = At<&Config::store, &StoreConfig::assume>(),
      .check = CheckAssumption,

@@ -104,6 +104,10 @@ inline constexpr size_t kLeasesPerSessionMax = 1'000'000;
 // it the older half is forgotten.
 inline constexpr size_t kEndedLeasesMax = 1'000'000;
 
+// Leases that a daemon remembers to have told of, to restore them after a failover; about 300 bytes
+// for each. While there are more, no quarantine ends early.
+inline constexpr size_t kToldLeasesMax = 65'536;
+
 // Connections to gRPC, by default. One that does nothing takes about 30 KiB.
 inline constexpr int kConnectionsDefault = 4'096;
 inline constexpr int kConnectionsMax = 1'000'000;

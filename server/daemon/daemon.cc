@@ -323,9 +323,9 @@ redis::JudgePolicy Daemon::Parts::LossPolicy() const {
       .first_use = config.store.first_use == config::FirstUse::kGrant
                        ? redis::FirstUse::kGrant
                        : redis::FirstUse::kQuarantine,
-      .quarantine = config.store.quarantine == config::Quarantine::kOn
-                        ? redis::QuarantineMode::kOn
-                        : redis::QuarantineMode::kOff,
+      .quarantine = config.store.quarantine == config::Quarantine::kOff
+                        ? redis::QuarantineMode::kOff
+                        : redis::QuarantineMode::kOn,
       .ceiling_max = daemon::LoopSettingsOf(config).longest_lease,
       .assume_durable = AssumptionsOf(config.store).durable,
       .new_service_id = core::Hex16(os::RandomBits()),
@@ -345,6 +345,7 @@ redis::RedisStoreOptions Daemon::Parts::StoreOptions() const {
           .waiters_per_lock_max = daemon::LoopSettingsOf(config).waiters_per_lock_max,
           // No other daemon knows the embedded store.
           .first_use_wait = embedded_store ? core::Millis(0) : config.store.first_use_wait,
+          .restores = config.store.quarantine == config::Quarantine::kUntilRestored,
           .policy = LossPolicy()};
 }
 

@@ -41,7 +41,8 @@ std::string EndOf(const StoreTrust& trust) {
 }
 
 bool Grants(const StoreTrust& trust) {
-  return trust.problem.empty() && trust.waiting.empty() && trust.quarantine_left == core::Micros(0);
+  return trust.problem.empty() && trust.waiting.empty() && trust.joining.empty() &&
+         trust.quarantine_left == core::Micros(0);
 }
 
 }  // namespace
@@ -108,7 +109,8 @@ void GuardTelemetry::Report(const StoreTrust& trust) {
     status.epoch = trust.epoch;
     status.quarantine_end = trust.quarantine_end;
     status.quarantine_over = clock_.Now() + trust.quarantine_left;
-    status.setting_problem = trust.problem.empty() ? trust.waiting : trust.problem;
+    const std::string& holds_up = trust.waiting.empty() ? trust.joining : trust.waiting;
+    status.setting_problem = trust.problem.empty() ? holds_up : trust.problem;
     status.loss = trust.loss ? redis::NameOf(*trust.loss) : "";
     status.loss_detail = trust.loss ? redis::ExplanationOf(*trust.loss) : first_use_;
     status.noticed = trust.noticed;
@@ -125,7 +127,7 @@ void GuardTelemetry::LogGrants(const StoreTrust& trust) {
                  "The store has no marker: other daemons that may know it are given time",
                  {field::Problem(trust.waiting)});
   }
-  if (waits_) return;
+  if (waits_ || !trust.joining.empty()) return;
   const bool grants = Grants(trust);
   if (!trust.problem.empty() && trust.problem != problem_) {
     logger_.Error(

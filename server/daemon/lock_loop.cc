@@ -94,7 +94,10 @@ void LockLoop::OpenDomain(const LockLoopOptions& options, const LockLoopDeps& de
 }
 
 LockLoop::~LockLoop() {
-  loop_.RunAndWait([this] { watches_->Stop(); });  // Sent at the end of that turn.
+  loop_.RunAndWait([this] {  // What they send goes out at the end of that turn.
+    watches_->Stop();
+    store_->LeaveRoll();
+  });
   loop_.RunAndWait([this] {
     lag_timer_.reset();
     beat_timer_.reset();

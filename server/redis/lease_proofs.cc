@@ -11,16 +11,19 @@
 namespace lockkeeper::redis {
 namespace {
 
+// A call that was given up is carried out no later than so long after that: see
+// RedisStoreOptions::call_lifetime.
+constexpr core::Millis kCarriedOutLate{10'000};
+
 uint64_t DigestOf(const core::LeaseId& lease_id, std::string_view principal) {
   return absl::HashOf(lease_id.digits(), principal);
 }
 
 }  // namespace
 
-std::string LeaseProofs::Make(Route route, const core::Lease& lease, const std::string& principal,
-                              const LeaseTerms& terms) {
+ProvedTerms LeaseProofs::TermsOf(Route route, const core::Lease& lease,
+                                 const LeaseTerms& terms) const {
   const ProofBasis basis = guard_.proof_basis(route);
-  reassertions_.SetKey(basis.key);
   ProvedTerms proved{.ttl = terms.ttl,
                      .lock_delay = terms.lock_delay,
                      .lease_end = {lease.lease_end.micros - basis.clock_offset.count()}};
@@ -30,6 +33,12 @@ std::string LeaseProofs::Make(Route route, const core::Lease& lease, const std::
   if (terms.hold_end.micros > 0) {
     proved.hold_end = {terms.hold_end.micros - basis.clock_offset.count()};
   }
+  return proved;
+}
+
+std::string LeaseProofs::Make(Route route, const core::Lease& lease, const std::string& principal,
+                              const ProvedTerms& proved) {
+  reassertions_.SetKey(guard_.proof_basis(route).key);
   return reassertions_.Make({lease.name, lease.lease_id, lease.token, principal}, proved);
 }
 
@@ -64,6 +73,13 @@ bool LeaseProofs::HasEnded(const core::LeaseId& lease_id, std::string_view princ
 void LeaseProofs::Ended(Route route, const core::LeaseId& lease_id, std::string_view principal) {
   ForgetOld(route, 1);
   ended_.Add(DigestOf(lease_id, principal));
+  if (told_ != nullptr) told_->Ended(lease_id, principal, clock_.Now());
+}
+
+// The longest lease is known by now: a call that was sent with a shorter one was refused.
+void LeaseProofs::ForcedOut() {
+  if (told_ == nullptr) return;
+  told_->ForcedOut(clock_.Now() + kCarriedOutLate + guard_.proof_basis({}).longest_lease);
 }
 
 void LeaseProofs::ForgetOld(Route route, size_t more) {

@@ -19,17 +19,23 @@
 #include "redis/format/reassertion.h"
 #include "redis/guard/store_guard.h"
 #include "redis/script_reply.h"
+#include "redis/told_leases.h"
 
 namespace lockkeeper::redis {
 
 // Thread-safety: loop-thread only. Lifetime: borrows its collaborators.
 class LeaseProofs {
  public:
-  LeaseProofs(const core::Clock& clock, const StoreGuard& guard) : clock_(clock), guard_(guard) {}
+  // `told`: hears of leases that have ended, too. May be null.
+  LeaseProofs(const core::Clock& clock, const StoreGuard& guard, ToldLeases* told = nullptr)
+      : clock_(clock), guard_(guard), told_(told) {}
 
-  // Proof of a lease with these terms that the store has just answered.
+  // What a proof says of a lease that the store has just answered.
+  ProvedTerms TermsOf(Route route, const core::Lease& lease, const LeaseTerms& terms) const;
+
+  // The proof.
   std::string Make(Route route, const core::Lease& lease, const std::string& principal,
-                   const LeaseTerms& terms);
+                   const ProvedTerms& proved);
 
   // The terms of the lease by its proof. Nothing if the proof is not valid for this request.
   std::optional<ProvedTerms> Check(Route route, const core::ExtendRequest& shown);
@@ -42,6 +48,10 @@ class LeaseProofs {
   // rejects its proofs, for as long as one can be valid, unless more than kEndedLeasesMax leases
   // have ended.
   void Ended(Route route, const core::LeaseId& lease_id, std::string_view principal = "");
+
+  // A lease was forced out, or may have been, by a call that was answered now. Its client, and the
+  // daemon that told it, may not hear of that.
+  void ForcedOut();
 
  private:
   // Every release adds one, and only who re-asserts after a loss looks for one: then they are
@@ -64,6 +74,7 @@ class LeaseProofs {
 
   const core::Clock& clock_;
   const StoreGuard& guard_;
+  ToldLeases* const told_;
   Reassertions reassertions_;
   Digests ended_;         // Those since `half_end_` was set,
   Digests ended_before_;  // and in the time before.

@@ -210,6 +210,7 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
                  .deadline = request.deadline,
                  .done = [this, name = request.name,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+                   proofs_.ForcedOut();  // An error does not tell that it was not.
                    if (!reply.ok()) return std::move(done)(reply.status());
                    using enum ForceReleaseScriptOutcome;
                    const ForceReleaseScriptOutcome outcome{OutcomeOf(*reply)};

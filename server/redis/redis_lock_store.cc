@@ -58,20 +58,37 @@ constexpr Millis kHandOverTimeout{1000};
 }  // namespace
 
 RedisLockStore::RedisLockStore(Node& node, StoreGuard& guard, OperationQueue& queue,
-                               LeaseProofs& proofs, const core::Clock& clock,
+                               LeaseProofs& proofs, ToldLeases* told, const core::Clock& clock,
                                GuardObserver& observer, RedisLockStoreOptions options)
     : node_(node),
       guard_(guard),
       queue_(queue),
       proofs_(proofs),
+      told_(told),
       clock_(clock),
       observer_(observer),
       options_(std::move(options)) {}
 
 Lease RedisLockStore::ReadLease(const OperationReply& reply, const LeaseId& lease_id,
-                                const std::string& principal) {
+                                const std::string& principal, const core::Keeper& keeper,
+                                const std::optional<core::Keeper>& adopter) {
   Lease lease = redis::ReadLease(reply, lease_id, node_.assurance());
-  lease.reassertion = proofs_.Make(reply.route, lease, principal, ReadTerms(reply));
+  const LeaseTerms terms = ReadTerms(reply);
+  const ProvedTerms proved = proofs_.TermsOf(reply.route, lease, terms);
+  lease.reassertion = proofs_.Make(reply.route, lease, principal, proved);
+  if (told_ == nullptr) return lease;
+  const core::Instant now = clock_.Now();
+  const Micros held_for(terms.hold_end.micros - reply.now.micros);
+  told_->Told({.name = lease.name,
+               .lease_id = lease_id,
+               .token = lease.token,
+               .principal = principal,
+               .terms = proved,
+               .end = now + lease.remaining_ttl,
+               .hold_end = now + std::max(held_for, Micros(0)),
+               .keeper = keeper,
+               .adopter = adopter},
+              now);
   return lease;
 }
 
@@ -133,6 +150,7 @@ void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::str
        .granting = Granting::kAnew,
        .deadline = request.deadline,
        .done = [this, lease_id = request.lease_id, principal = request.principal,
+                keeper = request.keeper,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
          using enum AcquireScriptOutcome;
@@ -144,7 +162,7 @@ void RedisLockStore::SubmitAcquire(const core::AcquireRequest& request, std::str
              const bool offered = outcome == kOffered || outcome == kOfferedAfterExpired;
              // An offer is no lease: its claim is answered with a proof.
              Lease lease = offered ? ReadOffered(*reply, lease_id, node_.assurance())
-                                   : ReadLease(*reply, lease_id, principal);
+                                   : ReadLease(*reply, lease_id, principal, keeper, {});
              lease.previous_lease_expired =
                  outcome == kGrantedAfterExpired || outcome == kOfferedAfterExpired;
              guard_.OnToken(reply->route, lease.token);
@@ -223,7 +241,7 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
            case kExtendedForDiskAfterExpired:
            case kExtendedForReplicas:
            case kExtendedForReplicasAfterExpired: {
-             Lease lease = ReadLease(*reply, again.lease_id, again.principal);
+             Lease lease = ReadLease(*reply, again.lease_id, again.principal, {}, again.keeper);
              lease.asked = AskedBy(outcome);
              lease.previous_lease_expired = outcome == kExtendedAfterExpired ||
                                             outcome == kExtendedForDiskAfterExpired ||
@@ -277,7 +295,7 @@ void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
             Digits(proved->max_hold_end.micros, kNumberDigits),
             Digits(proved->lease_end.micros, kNumberDigits),
             Digits(proved->hold_end.micros, kNumberDigits), request.principal,
-            DigitsOf(request.keeper)}),
+            DigitsOf(request.keeper), ""}),
        .reply_width = kReplyWidth,
        .rank = Rank::kContinuation,
        .lease_id = request.lease_id,
@@ -285,12 +303,13 @@ void RedisLockStore::Reassert(Route route, const core::ExtendRequest& request,
        .closes_for = ttl + proved->lock_delay,
        .deadline = request.deadline,
        .done = [this, lease_id = request.lease_id, principal = request.principal,
+                keeper = request.keeper,
                 done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
          if (!reply.ok()) return std::move(done)(reply.status());
          const ReassertScriptOutcome outcome{OutcomeOf(*reply)};
          if (outcome == ReassertScriptOutcome::kHeldAgain) {
            observer_.OnReassertion(ReassertionEnd::kTakenBack);
-           Lease lease = ReadLease(*reply, lease_id, principal);
+           Lease lease = ReadLease(*reply, lease_id, principal, {}, keeper);
            lease.reasserted = true;
            guard_.OnToken(reply->route, lease.token);
            guard_.OnConfirmed(reply->route, reply->sent, lease);
@@ -352,6 +371,7 @@ void RedisLockStore::Confirm(const std::string& name, core::Assurance wanted,
 
 void RedisLockStore::Withdraw(const core::WithdrawRequest& request,
                               core::Done<core::WithdrawResult> done) {
+  if (told_ != nullptr) told_->Withdrawn(request);
   constexpr size_t kAttemptDigits = 6;
   constexpr size_t kTokenDigits = 16;
   queue_.Submit(

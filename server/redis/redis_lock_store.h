@@ -19,6 +19,7 @@
 #include "redis/lease_proofs.h"
 #include "redis/node/node.h"
 #include "redis/operation_queue.h"
+#include "redis/told_leases.h"
 
 namespace lockkeeper::redis {
 
@@ -33,8 +34,10 @@ struct RedisLockStoreOptions {
 class RedisLockStore : public core::LockStore, public core::WaitingLine {
  public:
   // `guard`: the queue's.
+  // `told`: null if nothing of it is to be restored.
   RedisLockStore(Node& node, StoreGuard& guard, OperationQueue& queue, LeaseProofs& proofs,
-                 const core::Clock& clock, GuardObserver& observer, RedisLockStoreOptions options);
+                 ToldLeases* told, const core::Clock& clock, GuardObserver& observer,
+                 RedisLockStoreOptions options);
 
   // Of acquires that come from now on; those that stand in line stay.
   void SetWaitersPerLockMax(int32_t most) { options_.waiters_per_lock_max = most; }
@@ -78,9 +81,11 @@ class RedisLockStore : public core::LockStore, public core::WaitingLine {
                     core::Done<core::Lease> done);
   // The store may have forgotten the lease: takes it back if the request proves it.
   void Reassert(Route route, const core::ExtendRequest& request, core::Done<core::Lease> done);
-  // Reads the lease in a reply, and adds its proof.
+  // Reads the lease in a reply, of which a client is told, and adds its proof. `keeper` and
+  // `adopter`: see ToldLease.
   core::Lease ReadLease(const OperationReply& reply, const core::LeaseId& lease_id,
-                        const std::string& principal);
+                        const std::string& principal, const core::Keeper& keeper,
+                        const std::optional<core::Keeper>& adopter);
 
   // Counts that a script granted nothing because the store may have forgotten leases, and returns
   // the error for it.
@@ -96,6 +101,7 @@ class RedisLockStore : public core::LockStore, public core::WaitingLine {
   StoreGuard& guard_;
   OperationQueue& queue_;
   LeaseProofs& proofs_;
+  ToldLeases* const told_;
   const core::Clock& clock_;
   GuardObserver& observer_;
   RedisLockStoreOptions options_;

@@ -16,6 +16,7 @@ std::unique_ptr<NodeGuard> MakeGuard(Node& node, const core::Clock& clock, core:
       NodeGuardOptions{
           .keys = options.keys,
           .marker_key = options.keys.MarkerKey(),
+          .roll_id = options.restores ? options.daemon_id : "",
           .call_lifetime = options.call_lifetime,
           .policy = options.policy,
           .new_store = {.record_pattern = options.keys.RecordPattern(""),
@@ -31,6 +32,12 @@ RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& exe
     : RedisStore(node, clock, executor, observer, options,
                  MakeGuard(node, clock, executor, observer, options)) {
   node_guard_ = static_cast<NodeGuard*>(guard_.get());
+  if (!told_) return;
+  restorer_.emplace(*told_, *queue_, clock, executor,
+                    [this](int64_t epoch) { node_guard_->OnRestored(epoch); });
+  node_guard_->RestoreBy([this](int64_t epoch) {
+    if (restorer_) restorer_->Restore(epoch);
+  });
 }
 
 RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& executor,
@@ -40,9 +47,10 @@ RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& exe
       guard_(std::move(guard)),
       queue_(std::in_place, node, *guard_, clock, executor,
              OperationQueueOptions{.keys = keys_, .record_retention = options.record_retention}),
-      proofs_(clock, *guard_),
+      told_(options.restores ? std::optional<ToldLeases>(std::in_place) : std::nullopt),
+      proofs_(clock, *guard_, told_ ? &*told_ : nullptr),
       locks_(
-          node, *guard_, *queue_, proofs_, clock, observer,
+          node, *guard_, *queue_, proofs_, told_ ? &*told_ : nullptr, clock, observer,
           {.daemon_id = options.daemon_id, .waiters_per_lock_max = options.waiters_per_lock_max}),
       admin_(node, *guard_, *queue_, proofs_, clock, executor),
       watches_(node, keys_) {
@@ -50,13 +58,20 @@ RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& exe
                  [this](std::string_view message) { OnMessage(message); });
 }
 
-RedisStore::~RedisStore() = default;
+RedisStore::~RedisStore() { Close(); }
 
 void RedisStore::CoverLeases(core::Millis longest_lease) {
   if (node_guard_ != nullptr) node_guard_->CoverLeases(longest_lease);
 }
 
-void RedisStore::Close() { queue_.reset(); }
+void RedisStore::LeaveRoll() {
+  if (node_guard_ != nullptr) node_guard_->Leave();
+}
+
+void RedisStore::Close() {
+  queue_.reset();
+  restorer_.reset();
+}
 
 // Ignores messages that no script and no daemon writes.
 void RedisStore::OnMessage(std::string_view message) {

@@ -21,10 +21,12 @@
 #include "redis/guard/node_guard.h"
 #include "redis/guard/store_guard.h"
 #include "redis/lease_proofs.h"
+#include "redis/lease_restorer.h"
 #include "redis/node/node.h"
 #include "redis/operation_queue.h"
 #include "redis/redis_admin_store.h"
 #include "redis/redis_lock_store.h"
+#include "redis/told_leases.h"
 #include "redis/watch_channels.h"
 
 namespace lockkeeper::redis {
@@ -40,6 +42,9 @@ struct RedisStoreOptions {
   int32_t waiters_per_lock_max = core::limits::kWaitersPerLockDefault;
   // How long other daemons that may know an empty store have to say so before it counts as new.
   core::Millis first_use_wait{0};
+  // Restores what clients were told when a replica was promoted, and ends the quarantine when all
+  // daemons have.
+  bool restores = false;
   JudgePolicy policy;
 };
 
@@ -61,6 +66,10 @@ class Store {
 
   // Of acquires that come from now on; those that stand in line stay.
   virtual void SetWaitersPerLockMax(int32_t most) = 0;
+
+  // All calls have ended: others need not reckon with this daemon any more. Sent at the end of the
+  // turn.
+  virtual void LeaveRoll() {}
 
   // Ends the operations that are open, inside this call: with OUTCOME_UNKNOWN if they were sent,
   // otherwise with STORE_UNAVAILABLE. Nothing may be asked of the store afterwards. Whoever waits
@@ -90,6 +99,7 @@ class RedisStore final : public Store {
   OperationQueue& queue() { return *queue_; }
   void CoverLeases(core::Millis longest_lease) override;
   void SetWaitersPerLockMax(int32_t most) override { locks_.SetWaitersPerLockMax(most); }
+  void LeaveRoll() override;
   void Close() override;
 
  private:
@@ -99,10 +109,12 @@ class RedisStore final : public Store {
   const std::unique_ptr<StoreGuard> guard_;
   NodeGuard* node_guard_ = nullptr;      // The same. Null if it is another guard.
   std::optional<OperationQueue> queue_;  // Until Close().
+  std::optional<ToldLeases> told_;       // Nothing if nothing of it is to be restored.
   LeaseProofs proofs_;
   RedisLockStore locks_;
   RedisAdminStore admin_;
   WatchChannels watches_;
+  std::optional<LeaseRestorer> restorer_;  // With `told_`, until Close().
 };
 
 }  // namespace lockkeeper::redis

@@ -32,7 +32,7 @@ class ReassertScriptTest : public testing::TestWithParam<std::string> {
     constexpr char kNever[] = "0000000000000000";
     return Call(redis::kReassertScript,
                 {redis::EncodeLeaseId(request_.lease_id), redis::Digits(token, 16), "00030000",
-                 "00000000", kNever, kNever, kNever, "", keeper})
+                 "00000000", kNever, kNever, kNever, "", keeper, ""})
         .items.at(1)
         .integer;
   }

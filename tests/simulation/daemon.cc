@@ -85,6 +85,7 @@ void Daemon::UseRedis(support::Random random) {
   options.call_lifetime = kCallLifetime;
   options.first_use_wait = kFirstUseWait;
   options.policy.ceiling_max = kCeilingMax;
+  options.restores = world_.restores;
   if (world_.guarded) {
     store_ = std::make_unique<redis::RedisStore>(*link, world_.clock, process_, guard_observer_,
                                                  options);
@@ -137,6 +138,11 @@ bool Daemon::KnowsMoreThan(const Life& older) const {
   int64_t known = 0;
   std::from_chars(marker.data() + marker.rfind(' ') + 1, marker.data() + marker.size(), known);
   return known > older.beats;
+}
+
+void Daemon::Leave() {
+  if (store_ == nullptr) return;
+  process_.Post([this] { store_->LeaveRoll(); });
 }
 
 void Daemon::Kill() {

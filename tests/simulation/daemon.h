@@ -59,6 +59,7 @@ class Daemon {
     Judge& judge;
     LineWatch& watch;
     bool guarded;
+    bool restores;
     const Replicas& replicas;
     MessageOrder* order = nullptr;  // Null: as chance has it.
     // Those who say which server is the primary, and the servers in the order of promotion. Null:
@@ -92,6 +93,8 @@ class Daemon {
   void HearOfFailover();
 
   void StartDraining();
+  // It ends in order, and answers nobody any more.
+  void Leave();
   void Kill();
   Process& process() { return process_; }
   Link& link() { return *link_; }

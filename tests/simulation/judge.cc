@@ -236,6 +236,8 @@ void Judge::BeginTurn(Lock& state, Turn turn, Instant now, Instant not_before) {
   state.proof_short = ProofShort();
   state.doubted = state.forgotten = false;
   state.extends = 0;
+  state.only_restored = false;
+  state.closed_by_ended_until = Instant::min();
   HoldBegins(state, now);
 }
 
@@ -267,12 +269,19 @@ void Judge::Extended(const std::string& lock, const std::string& lease_id, Insta
   Lock& state = locks_[lock];
   const bool own = state.turn.to.lease_id == lease_id &&
                    (state.phase == Phase::kLease || state.phase == Phase::kOffered);
+  if (!own && state.ended_restored == lease_id && now < state.closed_by_ended_until) {
+    state.closed_by_ended_until = end + state.turn.lock_delay;  // A late call of its client.
+    return;
+  }
   if (!own || now >= state.turn.end + tolerance_) {
     Violation(Shown(lease_id) + " extended a lease of " + lock + " that it does not have");
     return;
   }
   if (state.epoch != epochs_ || state.forgotten) {
     Violation(Shown(lease_id) + " extended a lease of " + lock + " without a proof");
+  }
+  if (std::exchange(state.only_restored, false) && now + tolerance_ < quarantine_end_) {
+    Violation(Shown(lease_id) + " extended a lease of " + lock + " that was only restored");
   }
   CheckHowOften(state, lease_id, now);
   if (state.phase == Phase::kLease && end + tolerance_ < state.turn.end) {
@@ -367,6 +376,10 @@ void Judge::Fenced(const std::string& lock, int64_t token, bool admitted) {
   if (admitted && state.epoch != epochs_) {
     Violation("token " + std::to_string(token) + " of " + lock + " was admitted without a proof");
   }
+  if (admitted && state.only_restored) {
+    Violation("token " + std::to_string(token) + " of " + lock +
+              " was only restored, and admitted");
+  }
   if (admitted && token != state.turn.token) {
     Violation("token " + std::to_string(token) + " of " + lock + " was admitted, the newest is " +
               std::to_string(state.turn.token));
@@ -440,6 +453,7 @@ bool Judge::MayHaveExpired(const Lock& lock) const {
 
 std::optional<bool> Judge::PreviousExpired(const Lock& lock, Instant now) const {
   if (lock.doubted && !lock.end_doubted) return std::nullopt;
+  if (lock.closed_by_ended_until != Instant::min()) return std::nullopt;
   if (lock.phase == Phase::kNone) return false;
   if (now - FreeSince(lock) >= retention_) return std::nullopt;
   if (lock.phase == Phase::kLease || lock.end_doubted) return true;

@@ -92,6 +92,7 @@ class Judge final : public StoreDeeds {
                 Instant now) override;
   void Adopted(const Try& what) override;
   void Reasserted(Turn turn, Instant now) override;
+  void Restored(Turn turn, Instant now) override;
   void Fenced(const std::string& lock, int64_t token, bool admitted) override;
   void Released(const std::string& lock, const std::string& lease_id, Instant now) override;
   void ReleasedByEnd(const Try& what, Instant now) override;
@@ -107,6 +108,7 @@ class Judge final : public StoreDeeds {
   void EpochBegan(Instant quarantine_end) override;
   void QuarantineLasts(Instant end) override { quarantine_end_ = std::max(quarantine_end_, end); }
   void QuarantineEnded(Instant now) override { quarantine_end_ = std::min(quarantine_end_, now); }
+  void QuarantineEndedEarly(Instant now) override;
 
   // A server that has been replaced, and goes on for daemons that have not heard of that. What it
   // does, the store that counts has forgotten. But clients hear of it, and believe it.
@@ -188,6 +190,7 @@ class Judge final : public StoreDeeds {
                   Instant now) override;
     void Adopted(const Try& what) override { judge_.Adopted(what); }
     void Reasserted(Turn turn, Instant now) override;
+    void Restored(Turn, Instant) override {}
     void Fenced(const std::string& lock, int64_t token, bool admitted) override;
     void Released(const std::string& lock, const std::string& lease_id, Instant now) override;
     void ReleasedByEnd(const Try& what, Instant now) override;
@@ -203,6 +206,7 @@ class Judge final : public StoreDeeds {
     void EpochBegan(Instant) override {}
     void QuarantineLasts(Instant) override {}
     void QuarantineEnded(Instant) override {}
+    void QuarantineEndedEarly(Instant) override {}
 
    private:
     void EndOffer(const Try& what, Instant now);
@@ -258,11 +262,15 @@ class Judge final : public StoreDeeds {
     Turn turn;                          // The last one.
     Instant end_set_at;                 // Its end.
     Instant hold_end = Instant::min();  // Until then hold_at_least keeps it closed.
-    Instant told_end;        // As its holder was told last, whatever became of the node's clock.
-    uint64_t epoch = 0;      // In which it was given or taken back.
-    Micros proof_short{};    // By so much its proof ends too early.
-    bool doubted = false;    // The store may have forgotten it.
-    bool forgotten = false;  // And has forgotten something.
+    Instant told_end;      // As its holder was told last, whatever became of the node's clock.
+    uint64_t epoch = 0;    // In which it was given or taken back.
+    Micros proof_short{};  // By so much its proof ends too early.
+    bool only_restored = false;  // Its holder has not been heard of since.
+    // Until then a restored lease that had ended keeps it closed.
+    Instant closed_by_ended_until = Instant::min();
+    std::string ended_restored;              // Its lease id.
+    bool doubted = false;                    // The store may have forgotten it.
+    bool forgotten = false;                  // And has forgotten something.
     bool line_from_before = false;           // Older data may have brought places back.
     bool taken_over = false;                 // The promoted server has ended or given this turn.
     Instant outdone_until = Instant::min();  // What a proof with a lower token took the lock from.
@@ -320,6 +328,7 @@ class Judge final : public StoreDeeds {
   bool IsClosedByHold(const Lock& lock) const;
   void HoldBegins(Lock& lock, Instant now);
   void CheckHoldTakenBack(const Turn& turn, Instant hold_end, Instant now);
+  void TakeBack(Lock& lock, Turn turn, Instant now);
   bool MayHaveExpired(const Lock& lock) const;
   Instant OverAt(const Lock& lock, int64_t token) const;
   void BeginTurn(Lock& lock, Turn turn, Instant now, Instant not_before);

@@ -199,9 +199,15 @@ void Judge::Reasserted(Turn turn, Instant now) {
     state.outdone_until = std::max<Instant>(state.outdone_until, end + state.turn.lock_delay);
   }
   state.told_end = same ? std::max(state.told_end, turn.end) : turn.end;
+  TakeBack(state, std::move(turn), now);
+  state.only_restored = false;
+}
+
+void Judge::TakeBack(Lock& state, Turn turn, Instant now) {
   state.phase = Phase::kLease;
   state.turn = std::move(turn);
   state.turn.asserted = true;
+  state.closed_by_ended_until = Instant::min();
   state.taken_over = true;
   state.over_before = state.end_doubted = state.doubted = state.forgotten = false;
   const Micros hold = state.turn.hold_at_least;
@@ -209,6 +215,58 @@ void Judge::Reasserted(Turn turn, Instant now) {
   state.end_set_at = now;
   state.epoch = epochs_;
   state.proof_short = ProofShort();
+}
+
+// Its daemon may not have heard that the lease has ended, or of a newer one.
+void Judge::Restored(Turn turn, Instant now) {
+  Lock& state = locks_[turn.to.lock];
+  const std::string shown = turn.to.lease_id.substr(0, 8);
+  const auto given = state.given.find(turn.token);
+  if (given == state.given.end() || given->second.lease_id != turn.to.lease_id) {
+    Violation(shown + " has " + turn.to.lock + " restored, which it never had");
+  }
+  const bool runs = turn.end > now;  // Else only its lock_delay or its hold_at_least do.
+  if (runs && state.released_by.contains({turn.to.lease_id, turn.given_by})) {
+    Violation(shown + " has " + turn.to.lock + " restored by the daemon that had released it");
+  }
+  if (now >= quarantine_end_ + tolerance_) {
+    Violation(shown + " has " + turn.to.lock + " restored without a quarantine");
+  }
+  Leave(state, turn.to.lease_id, now);
+  const bool has_ended = state.turn.token > turn.token ||
+                         (state.turn.token == turn.token && state.phase != Phase::kLease);
+  if (has_ended) {
+    const Instant hold_end = now + turn.hold_at_least;
+    const Instant closed_until = std::max<Instant>(turn.end + turn.lock_delay, hold_end);
+    state.closed_by_ended_until = std::max(state.closed_by_ended_until, closed_until);
+    state.ended_restored = turn.to.lease_id;
+    return;
+  }
+  const bool is_proved = state.epoch == epochs_ && !state.doubted && !state.only_restored;
+  if (state.turn.token < turn.token) {
+    state.given[state.turn.token].told_end = state.told_end;
+    state.told_end = turn.end;
+  } else {
+    turn.end = is_proved ? std::max(turn.end, state.turn.end) : turn.end;
+    state.told_end = std::max(state.told_end, turn.end);
+  }
+  TakeBack(state, std::move(turn), now);
+  state.only_restored = !is_proved;
+}
+
+// What was not restored then, nobody was told of, or its end.
+void Judge::QuarantineEndedEarly(Instant now) {
+  for (auto& [name, lock] : locks_) {
+    const bool unproved = lock.doubted || lock.forgotten || lock.epoch != epochs_;
+    if (!unproved || lock.phase == Phase::kNone) continue;
+    if (lock.believer >= 0) {
+      Violation("a quarantine ended early, but client " + std::to_string(lock.believer) +
+                " believes in its lease of " + name + ", which was not restored");
+    }
+    lock.phase = Phase::kWithdrawn;
+    lock.over_at = now;
+  }
+  QuarantineEnded(now);
 }
 
 }  // namespace lockkeeper::simulation

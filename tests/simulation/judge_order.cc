@@ -111,8 +111,9 @@ Instant Judge::EndKnownSince(const Lock& lock) const {
 
 void Judge::CheckIdle(const Lock& lock, const std::string& lease_id, const Waiter& waiter,
                       Instant now) {
-  Instant since = std::max({FreeSince(lock), EndKnownSince(lock), quarantine_end_ + kPollMax,
-                            waiter.since, InOrderSince(lock, DaemonOf(waiter.keeper))});
+  Instant since = std::max({FreeSince(lock), lock.closed_by_ended_until, EndKnownSince(lock),
+                            quarantine_end_ + kPollMax, waiter.since,
+                            InOrderSince(lock, DaemonOf(waiter.keeper))});
   if (lock.doubted || MayHaveExpired(lock)) {
     since = std::max<Instant>(since, lock.turn.end + lock.turn.lock_delay);
   }

@@ -63,7 +63,7 @@ const std::unordered_map<std::string_view, KnownScript>& KnownScripts() {
     know(redis::kExtendScript, {Script::kExtend, "extend", 4, 4});
     know(redis::kFenceScript, {Script::kFence, "fence", 2, 2});
     know(redis::kPollScript, {Script::kPoll, "poll", 4, 4});
-    know(redis::kReassertScript, {Script::kReassert, "reassert", 9, 4});
+    know(redis::kReassertScript, {Script::kReassert, "reassert", 10, 4});
     know(redis::kReleaseScript, {Script::kRelease, "release", 2, 4});
     know(redis::kWithdrawScript, {Script::kWithdraw, "withdraw", 5, 4});
     return scripts;
@@ -350,6 +350,9 @@ void LineWatch::OnReassert(const Operation& operation) {
     judge_.Violation(turn.to.lease_id.substr(0, 8) + " was given " + operation.lock +
                      " back, but still stands in line");
   }
+  if (!operation.arguments[9].empty()) {
+    return at_->deeds->Restored(std::move(turn), operation.now);
+  }
   at_->deeds->Reasserted(std::move(turn), operation.now);
 }
 
@@ -366,8 +369,9 @@ void LineWatch::OnMarker(const redis::Reply& reply) {
   const int64_t left = seen->marker.quarantine_end.micros - node_now;
   const bool begins = !at_->stamp.empty() && seen->marker.epoch > at_->epoch;
   const core::NodeTime before = std::exchange(at_->quarantine_end, seen->marker.quarantine_end);
-  const bool ended =
-      !begins && to_be_ended_.contains(seen->marker.epoch) && at_->quarantine_end < before;
+  const bool by_operator = to_be_ended_.contains(seen->marker.epoch);
+  const bool by_daemons = restores_ && seen->marker.epoch == at_->epoch;
+  const bool ended = !begins && (by_operator || by_daemons) && at_->quarantine_end < before;
   // One that knows less than the others may begin an epoch with the number of theirs.
   const int64_t floor = std::exchange(at_->floor, seen->marker.token_floor.value);
   const bool newest = !at_->stamp.empty() && seen->marker.epoch >= at_->epoch;
@@ -378,6 +382,7 @@ void LineWatch::OnMarker(const redis::Reply& reply) {
   at_->epoch = std::max(at_->epoch, seen->marker.epoch);
   coverage_.Ends(Edge::kQuarantine, now + Micros(left));
   if (begins) return at_->deeds->EpochBegan(now + Micros(left));
+  if (ended && !by_operator) return at_->deeds->QuarantineEndedEarly(now);
   ended ? at_->deeds->QuarantineEnded(now) : at_->deeds->QuarantineLasts(now + Micros(left));
 }
 
@@ -469,7 +474,8 @@ int64_t LineWatch::KeysInStore() {
   at_ = &servers_.back();
   const std::string marker = keys_.MarkerKey();
   const std::vector<std::string_view> size = {"DBSIZE"};
-  const std::vector<std::string_view> exists = {"EXISTS", marker};
+  const std::string roll = keys_.RollKey();
+  const std::vector<std::string_view> exists = {"EXISTS", marker, roll};
   return at_->model.Execute(size).integer - at_->model.Execute(exists).integer;
 }
 

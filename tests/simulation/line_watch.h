@@ -73,6 +73,8 @@ class LineWatch final : public StoreWatch {
 
   // An administrator has asked a daemon to end the quarantine of this epoch.
   void QuarantineIsToEnd(int64_t epoch) { to_be_ended_.insert(epoch); }
+  // Daemons restore what they told, and end quarantines when all have.
+  void DaemonsRestore() { restores_ = true; }
 
   int64_t KeysInStore() override;
   // How far losses have raised the tokens ahead of the clock.
@@ -112,8 +114,9 @@ class LineWatch final : public StoreWatch {
   };
 
   const redis::KeyLayout keys_{"lk:"};
-  std::deque<Server> servers_;     // The newest one last.
-  Server* at_;                     // The one that has done something.
+  std::deque<Server> servers_;  // The newest one last.
+  Server* at_;                  // The one that has done something.
+  bool restores_ = false;
   std::set<int64_t> to_be_ended_;  // Epochs; a daemon that stands still is asked for an older one.
   core::Micros tokens_raised_{};
 };

@@ -57,6 +57,7 @@ void ForFields(Visited& schedule, Visit visit) {
   visit("assured_one_in", schedule.assured_one_in);
   visit("replicas_confirm", schedule.replicas_confirm);
   visit("ends_quarantines", schedule.ends_quarantines);
+  visit("restores", schedule.restores);
   visit("faults_end", schedule.faults_end);
   visit("order_from", schedule.order_from);
   visit("order", schedule.order);
@@ -211,6 +212,7 @@ void PutInMemory(Schedule& schedule) {
   schedule.clinging_one_in = 0;  // There are no proofs.
   schedule.prove_ended_one_in = 0;
   schedule.ends_quarantines = false;
+  schedule.restores = false;
   schedule.assured_one_in = 0;  // It has no replicas.
   schedule.replicas_confirm = false;
   std::erase_if(schedule.faults, [](const Fault& fault) { return IsOfRedis(fault.kind); });

@@ -100,6 +100,7 @@ struct Schedule {
   int assured_one_in = 0;      // Acquires that replicas have to confirm. 0: none.
   bool replicas_confirm = false;  // All of them.
   bool ends_quarantines = false;  // An operator ends those that nobody needs any more.
+  bool restores = false;          // Daemons restore what they told, and end quarantines early.
   Micros faults_end{};            // Then everything heals.
   Micros order_from{};            // From then on, how long each message takes (message_order.h):
   std::string order;              // a digit for each; then they take what chance says.

@@ -63,6 +63,8 @@ class StoreDeeds {
   virtual void Adopted(const Try& what) = 0;
   // The store has taken a proved lease back.
   virtual void Reasserted(Turn turn, Instant now) = 0;
+  // A daemon has restored what it had told of a lease; nobody has proved it.
+  virtual void Restored(Turn turn, Instant now) = 0;
   virtual void Fenced(const std::string& lock, int64_t token, bool admitted) = 0;
 
   virtual void Released(const std::string& lock, const std::string& lease_id, Instant now) = 0;
@@ -95,6 +97,8 @@ class StoreDeeds {
   virtual void QuarantineLasts(Instant end) = 0;
   // An administrator has ended it. Requires: it was needless when he asked for that.
   virtual void QuarantineEnded(Instant now) = 0;
+  // All daemons have restored what they had told.
+  virtual void QuarantineEndedEarly(Instant now) = 0;
 };
 
 }  // namespace lockkeeper::simulation

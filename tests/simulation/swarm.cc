@@ -196,6 +196,7 @@ Schedule DrawSwarm(support::Random& random) {
   schedule.ends_quarantines = schedule.guarded && random.OneIn(4);
   if (random.OneIn(4)) schedule.hold_at_least = Millis(Spread(random, 1, 6'000));
   if (random.OneIn(4)) AddReplicas(schedule, random);
+  schedule.restores = HasFailover(schedule) && !schedule.ends_quarantines && random.OneIn(2);
   return schedule;
 }
 

@@ -34,14 +34,21 @@ void World::StartDaemon(size_t index) {
   }
   in_order_from_[index] = clock_.Now() + kSettled;
   daemons_[index] = std::make_unique<Daemon>(
-      Daemon::World{Server(), clock_, executor_, judge_, redis_watch_, schedule_.guarded, replicas_,
-                    &order_, has_sentinels_ ? &sentinels_ : nullptr, &servers_,
-                    schedule_.in_memory ? &memory_watch_ : nullptr},
+      Daemon::World{Server(), clock_, executor_, judge_, redis_watch_, schedule_.guarded,
+                    schedule_.restores, replicas_, &order_, has_sentinels_ ? &sentinels_ : nullptr,
+                    &servers_, schedule_.in_memory ? &memory_watch_ : nullptr},
       next_daemon_++, random_.Fork());
   if (clock_.Now() < losing_until_) {  // If the store is empty it waits for those that know more.
     judge_.Disturbed(daemons_[index]->id(), losing_until_ + kFirstUseWait + kNoticedWithin);
   }
   judge_.Disturbed(daemons_[index]->id(), lines_stand_still_until_);
+  // It begins when another one has heard of it, or all others have been silent for long.
+  if (schedule_.restores) {
+    const bool is_heard = HasWitness(index);
+    judge_.Disturbed(daemons_[index]->id(),
+                     is_heard ? in_order_from_[index]
+                              : clock_.Now() + redis::SilentAfter(kIsolation) + kSettled);
+  }
   if (clock_.Now() < node_away_until_) {
     daemons_[index]->link().Cut(std::chrono::ceil<Micros>(node_away_until_ - clock_.Now()));
   }
@@ -123,6 +130,7 @@ World::Left World::WhatIsLeft() const {
 Outcome World::Run() {
   Server().life().durable = schedule_.durable;
   if (has_sentinels_) Server().life().isolation = kIsolation;
+  if (schedule_.restores) redis_watch_.DaemonsRestore();
   if (schedule_.replicas_confirm) judge_.SetMinAssurance(core::Assurance::kReplicas);
   if (schedule_.guarded) losing_until_ = clock_.Now() + 2 * kFirstUseMax;
   daemons_.resize(static_cast<size_t>(schedule_.daemons));

@@ -13,6 +13,9 @@ namespace {
 
 constexpr Micros kRestartMax{20'000};  // A daemon that is ended has a successor.
 
+// Between the last message of a daemon and its end.
+constexpr Micros kLeaves{2'000};
+
 }  // namespace
 
 void World::Strike(const Fault& fault) {
@@ -338,7 +341,11 @@ void World::StrikeDaemon(const Fault& fault, Daemon& daemon, size_t index) {
     case FaultKind::kDaemonDrain:
       daemon.StartDraining();
       return executor_.Later(fault.duration, [this, index, &daemon] {
-        if (daemons_[index].get() == &daemon) StopDaemon(index, Micros(1000));
+        if (daemons_[index].get() != &daemon) return;
+        daemon.Leave();
+        executor_.Later(kLeaves, [this, index, &daemon] {
+          if (daemons_[index].get() == &daemon) StopDaemon(index, Micros(1000));
+        });
       });
     default:
       return daemon.link().Strike(fault);

@@ -34,6 +34,8 @@ std::string KeyLayout::RecordKey(std::string_view lock_name) const {
 
 std::string KeyLayout::MarkerKey() const { return prefix_ + "store"; }
 
+std::string KeyLayout::RollKey() const { return prefix_ + "daemons"; }
+
 std::string KeyLayout::ChannelPattern() const { return EscapeGlob(channel_prefix_) + "*"; }
 
 std::optional<std::string> KeyLayout::LockName(std::string_view key) const {

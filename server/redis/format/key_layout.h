@@ -5,6 +5,7 @@
 //   <prefix>{<lock name>}        record of the lock (string), see scripts/record.lua
 //   <prefix>{<lock name>}:line   its line of waiters (sorted set), see scripts/line.lua
 //   <prefix>store                marker of the store (string), see store_marker.h
+//   <prefix>daemons              roll of the daemons (string), see daemon_roll.h
 //   <prefix>daemon:<daemon id>   channel on which a daemon hears of its waiters
 //
 // In a Cluster the prefix begins with the hash tag of the lock's part, and all keys of a part are
@@ -27,6 +28,8 @@ class KeyLayout {
 
   // The marker of the store, see store_marker.h.
   std::string MarkerKey() const;
+  // The roll of the daemons, see daemon_roll.h.
+  std::string RollKey() const;
 
   // What a daemon's channel begins with; its id, 16 hex digits, follows.
   const std::string& ChannelPrefix() const { return channel_prefix_; }

@@ -24,6 +24,8 @@ struct StoreTrust {
   std::string problem;
   // Why an empty store is not judged yet: other daemons may know it. Passes by itself.
   std::string waiting;
+  // Why this daemon does not begin yet: others have to hear of it. Passes by itself.
+  std::string joining;
 
   bool operator==(const StoreTrust&) const = default;
 };

@@ -151,6 +151,25 @@ void RestoreTokenFloor(const Sighting& s, const JudgePolicy& policy, StoreMarker
   marker.quarantine_end = std::max(marker.quarantine_end, After(s.now, kPeerNoticeTime));
 }
 
+// A point on the node's clock, as service time.
+int64_t ServiceMicros(NodeTime time, Micros clock_offset) {
+  return time.micros - clock_offset.count();
+}
+
+// Whether a quarantine may still have run, in which not all had been restored.
+bool WasInQuarantine(const Sighting& s, const StoreMarker& marker) {
+  const int64_t end = ServiceMicros(marker.quarantine_end, marker.clock_offset);
+  return end + kClocksApartMax.count() > ServiceMicros(s.now, s.clock_offset);
+}
+
+bool IsEarlierState(const Sighting& s, LossKind loss) {
+  const bool is_older = loss == LossKind::kPromoted || loss == LossKind::kOlderData;
+  if (!is_older || !s.known || !s.seen || !s.life.promoted || HasEvictedSince(s)) return false;
+  if (s.seen->marker.epoch != s.known->marker.epoch) return false;
+  return s.known->marker.run_id != s.life.run_id && !WasInQuarantine(s, s.seen->marker) &&
+         !WasInQuarantine(s, s.known->marker);
+}
+
 StoreMarker AfterLoss(const Sighting& s, const JudgePolicy& policy) {
   StoreMarker marker;
   const auto take = [&marker](const StoreMarker& from) {
@@ -307,6 +326,7 @@ Judgement Judge(const Sighting& s, const JudgePolicy& policy) {
   if (loss) {
     judgement.kind = Judgement::Kind::kLoss;
     judgement.loss = *loss;
+    judgement.is_earlier_state = IsEarlierState(s, *loss);
     judgement.marker = AfterLoss(s, policy);
   } else if (!s.seen) {
     judgement.kind = Judgement::Kind::kFirstUse;

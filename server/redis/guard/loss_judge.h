@@ -109,8 +109,11 @@ struct Judgement {
     kLoss,
   };
   Kind kind = Kind::kTrusted;
-  StoreMarker marker;        // The right one; to be written unless kTrusted.
-  LossKind loss{};           // Of kLoss.
+  StoreMarker marker;  // The right one; to be written unless kTrusted.
+  LossKind loss{};     // Of kLoss.
+  // Of kLoss: the data is that of a moment before, all of it, at a server that was a replica. So
+  // its quarantine may end once all daemons have restored what they had told their clients.
+  bool is_earlier_state = false;
   int64_t evicted_keys = 0;  // Of the server, as it was judged.
 };
 

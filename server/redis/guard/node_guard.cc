@@ -25,6 +25,8 @@ using core::NodeTime;
 constexpr Millis kBeatInterval{1'000};
 // Between looks at a store that nothing has been confirmed of.
 constexpr Millis kRetryInterval{50};
+// The same of a daemon that others have to hear of before it may begin.
+constexpr Millis kJoinInterval{100};
 // Grants are refused for so long at a time because of a setting.
 constexpr Micros kProblemLasts = std::chrono::seconds(5);
 
@@ -32,7 +34,7 @@ constexpr Micros kProblemLasts = std::chrono::seconds(5);
 absl::Status StatusOfReplacement(const absl::StatusOr<Reply>& reply, std::string_view text) {
   if (!reply.ok()) return reply.status();
   if (reply->type == Reply::Type::kError) return StatusOfErrorReply(reply->text);
-  if (reply->items.size() == 2 && WithoutBeat(reply->items[1].text) == text) {
+  if (reply->items.size() >= 2 && WithoutBeat(reply->items[1].text) == text) {
     return absl::OkStatus();
   }
   return core::Error(core::ErrorReason::kStoreUnavailable,
@@ -51,6 +53,7 @@ NodeGuard::NodeGuard(Node& node, const core::Clock& clock, core::Executor& execu
       observer_(observer),
       options_(std::move(options)),
       new_store_(node, clock, options_.new_store) {
+  if (!options_.roll_id.empty()) roll_.emplace(options_.roll_id);
   BeatLater();
 }
 
@@ -71,6 +74,8 @@ bool NodeGuard::Permits(Route route, Millis closes_for, Granting granting) {
     Check(route);
     return false;
   }
+  if (granting == Granting::kWhatWasTold) return true;
+  if (!IsOnRoll()) return false;
   if (node_.setting_problem() != told_.problem) UpdateTrust();
   if (closes_for > known_->marker.ttl_ceiling) {
     // Nothing is granted now anyway. And a ceiling that rises in a quarantine would hide from other
@@ -103,6 +108,7 @@ CallPermit NodeGuard::Permit(Route, Millis closes_for) const {
                     .grants_from = marker.quarantine_end,
                     .earliest = node_clock_.Earliest(now),
                     .latest = node_clock_.Latest(now + options_.call_lifetime)};
+  if (roll_) permit.latest = std::min(permit.latest, node_clock_.Latest(CallsUntil()));
   if (!told_.problem.empty()) {
     permit.grants_from = std::max(permit.grants_from,
                                   NodeTime{node_clock_.Latest(now).micros + kProblemLasts.count()});
@@ -141,17 +147,21 @@ bool NodeGuard::OnAnswered(Route route, Instant sent, NodeTime node) {
 }
 
 void NodeGuard::RunMarkerScript(Route route, const std::string& expected,
-                                const std::string& replacement, int64_t beats,
-                                absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done) {
+                                const StoreMarker* replacement, int64_t beats,
+                                Quarantine quarantine, ReplyDone done) {
   // Before the clock is known it only looks.
   const Instant now = clock_.Now();
   const bool known = node_clock_.known();
   const NodeTime earliest = known ? node_clock_.Earliest(now) : NodeTime();
   const NodeTime latest = known ? node_clock_.Latest(now + options_.call_lifetime) : NodeTime();
-  Command command(9);
-  command.Word("EVALSHA").Word(kMarkerScript.sha1).Number(1).Word(options_.marker_key);
-  command.Word(expected).Word(replacement).Number(beats);
+  constexpr size_t kWords = 9;
+  constexpr size_t kWordsOfRoll = 9;
+  Command command(kWords + (roll_ ? kWordsOfRoll : 0));
+  command.Word("EVALSHA").Word(kMarkerScript.sha1).Number(roll_ ? 2 : 1).Word(options_.marker_key);
+  if (roll_) command.Word(options_.keys.RollKey());
+  command.Word(expected).Word(replacement == nullptr ? "" : replacement->Text()).Number(beats);
   command.Number(earliest.micros).Number(latest.micros);
+  if (roll_) AddRoll(replacement, quarantine == Quarantine::kMayEndEarly, command);
   node_.Run(route, kMarkerScript, std::move(command),
             [alive = alive_, done = std::move(done)](absl::StatusOr<Reply> reply) mutable {
               if (*alive) std::move(done)(std::move(reply));
@@ -164,7 +174,7 @@ void NodeGuard::Check(Route route, MayImprove may_improve) {
   checking_ = true;
   const Instant sent = clock_.Now();
   const int64_t beats = known_ ? known_->beat.count : 0;
-  RunMarkerScript(route, "", "", 0,
+  RunMarkerScript(route, "", nullptr, 0, Quarantine::kAsLong,
                   [this, route, sent, beats, may_improve](absl::StatusOr<Reply> reply) {
                     OnSeen(route, sent, beats, may_improve, std::move(reply));
                   });
@@ -174,6 +184,7 @@ void NodeGuard::EndCheck() {
   checking_ = false;
   UpdateTrust();
   on_change_();
+  if (beat_soon_) BeatSoon();
 }
 
 void NodeGuard::CheckAgainSoon() {
@@ -190,7 +201,7 @@ void NodeGuard::CheckAgainSoon() {
 std::optional<NodeGuard::Found> NodeGuard::TakeReply(Route route, Instant sent,
                                                      const absl::StatusOr<Reply>& reply,
                                                      std::string_view written) {
-  if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != 2 ||
+  if (!reply.ok() || reply->type != Reply::Type::kArray || reply->items.size() != (roll_ ? 3 : 2) ||
       node_.life(route).run_id.empty()) {
     const bool is_refusal = reply.ok() && reply->type == Reply::Type::kError;
     if (is_refusal && !IsOfMovedKeys(reply->text)) NoteRefusal(reply->text);
@@ -199,6 +210,9 @@ std::optional<NodeGuard::Found> NodeGuard::TakeReply(Route route, Instant sent,
   if (sent < clock_learned_) return std::nullopt;  // See OnAnswered.
   Found found{reply->items[1].text, ParseMarker(reply->items[1].text)};
   const NodeTime node{reply->items[0].integer};
+  const bool wrote = !written.empty() && WithoutBeat(found.text) == written && found.marker &&
+                     found.marker->beat.at == node;
+  if (roll_) ReadRoll(*reply, wrote, node);
   if (found.marker && IsNewer(found.marker->marker) && WithoutBeat(found.text) != written) {
     LearnClockOfNewEpoch(sent, node, *found.marker);
   } else if (LearnClock(sent, node, found.marker ? found.marker->marker.epoch : 0)) {
@@ -306,10 +320,12 @@ void NodeGuard::Replace(Route route, const std::string& expected, int64_t beats,
     service_clock_ = node_clock_.AheadBy(-judgement.marker.clock_offset);
     service_clock_since_ = clock_.Now();
   }
-  std::string text = judgement.marker.Text();
+  const StoreMarker marker = judgement.marker;
+  const std::string text = marker.Text();
   const Instant sent = clock_.Now();
   RunMarkerScript(
-      route, expected, text, beats,
+      route, expected, &marker, beats,
+      judgement.is_earlier_state ? Quarantine::kMayEndEarly : Quarantine::kAsLong,
       [this, route, sent, text, beats, judged = clock_steps_, judgement = std::move(judgement),
        written = std::move(written)](absl::StatusOr<Reply> reply) mutable {
         OnReplaced(route, sent, text, beats, judged, judgement, reply);
@@ -375,6 +391,7 @@ void NodeGuard::Confirm(const SeenMarker& seen, const Judgement& judgement) {
       break;
   }
   WatchQuarantine();
+  if (roll_) NoteEpochOfRoll(seen.marker.epoch);
 }
 
 void NodeGuard::CarryBeats(int64_t count) {
@@ -406,20 +423,25 @@ void NodeGuard::EndQuarantine(int64_t epoch, core::Done<core::EndQuarantineAnswe
   core::EndQuarantineAnswer found{.epoch = known_->marker.epoch, .left = trust().quarantine_left};
   if (found.epoch != epoch || !InQuarantine()) return answer(found);
   found.ended = true;
+  EndQuarantineNow(*route, [found, done = std::move(done)](const absl::Status& written) mutable {
+    if (!written.ok()) return std::move(done)(written);
+    std::move(done)(found);
+  });
+}
+
+void NodeGuard::EndQuarantineNow(Route route, Written written) {
   checking_ = true;
   const NodeTime now = node_clock_.Earliest(clock_.Now());
   Judgement judgement{.kind = Judgement::Kind::kRewrite,
                       .marker = WithQuarantineEnded(known_->marker, now),
                       .evicted_keys = evicted_};
-  Replace(*route, known_->marker.Text(), known_->beat.count, std::move(judgement),
-          [found, done = std::move(done)](const absl::Status& written) mutable {
-            if (!written.ok()) return std::move(done)(written);
-            std::move(done)(found);
-          });
+  Replace(route, known_->marker.Text(), known_->beat.count, std::move(judgement),
+          std::move(written));
 }
 
 void NodeGuard::BeatLater() {
-  beat_timer_ = executor_.After(trusted_ ? kBeatInterval : kRetryInterval, [this] { Beat(); });
+  const Millis beat_interval = IsOnRoll() ? kBeatInterval : kJoinInterval;
+  beat_timer_ = executor_.After(trusted_ ? beat_interval : kRetryInterval, [this] { Beat(); });
 }
 
 std::optional<Route> NodeGuard::ConnectedRoute() const {
@@ -450,25 +472,30 @@ void NodeGuard::Beat() {
   const Instant sent = clock_.Now();
   const std::string text = known_->marker.Text();
   const int64_t beats = known_->beat.count;
-  RunMarkerScript(
-      route, text, text, beats, [this, route, sent, text, beats](absl::StatusOr<Reply> reply) {
-        beating_ = false;
-        const std::optional<Found> found = TakeReply(route, sent, reply);
-        const SeenMarker* const seen = found && found->marker ? &*found->marker : nullptr;
-        const bool as_known = seen != nullptr && WithoutBeat(found->text) == text;
-        if (as_known && seen->beat.count < beats)
-          return OnRefused(route, sent, RefusedFor::kOlderData);
-        if (!trusted_) return;
-        if (!found) {
-          if (!check_problem_.empty()) Doubt(route);  // Another look tells whether that lasts.
-          return;
-        }
-        if (!as_known || clock_steps_.count > 0) return Doubt(route);
-        if (seen->beat.count < known_->beat.count) return;
-        known_->beat = seen->beat;
-        service_clock_ = node_clock_.AheadBy(-known_->marker.clock_offset);
-        CarryBeats(seen->beat.count);
-      });
+  RunMarkerScript(route, text, &known_->marker, beats, Quarantine::kAsLong,
+                  [this, route, sent, text, beats](absl::StatusOr<Reply> reply) {
+                    beating_ = false;
+                    OnBeatAnswered(route, sent, text, beats, TakeReply(route, sent, reply, text));
+                    if (beat_soon_) BeatSoon();
+                  });
+}
+
+void NodeGuard::OnBeatAnswered(Route route, Instant sent, const std::string& text, int64_t beats,
+                               const std::optional<Found>& found) {
+  const SeenMarker* const seen = found && found->marker ? &*found->marker : nullptr;
+  const bool as_known = seen != nullptr && WithoutBeat(found->text) == text;
+  if (as_known && seen->beat.count < beats) return OnRefused(route, sent, RefusedFor::kOlderData);
+  if (!trusted_) return;
+  if (!found) {
+    if (!check_problem_.empty()) Doubt(route);  // Another look tells whether that lasts.
+    return;
+  }
+  if (!as_known || clock_steps_.count > 0) return Doubt(route);
+  if (seen->beat.count < known_->beat.count) return;
+  known_->beat = seen->beat;
+  service_clock_ = node_clock_.AheadBy(-known_->marker.clock_offset);
+  CarryBeats(seen->beat.count);
+  if (roll_) OnBeatOfRoll(route, sent);
 }
 
 }  // namespace lockkeeper::redis

@@ -25,6 +25,7 @@
 #include "redis/guard/loss_judge.h"
 #include "redis/guard/new_store_check.h"
 #include "redis/guard/node_clock.h"
+#include "redis/guard/roll_member.h"
 #include "redis/guard/store_guard.h"
 #include "redis/guard/token_floor.h"
 #include "redis/node/node.h"
@@ -34,6 +35,8 @@ namespace lockkeeper::redis {
 struct NodeGuardOptions {
   KeyLayout keys{"lk:"};
   std::string marker_key = keys.MarkerKey();
+  // Of the daemon: then it is on the roll, and may end quarantines early. Empty: there is no roll.
+  std::string roll_id;
   // Longest time between a call and its execution: later it is not executed any more.
   core::Millis call_lifetime{2'000};
   JudgePolicy policy;
@@ -64,6 +67,14 @@ class NodeGuard final : public StoreGuard {
   void EndQuarantine(int64_t epoch, core::Done<core::EndQuarantineAnswer> done) override;
   ProofBasis proof_basis(Route route = {}) const override;
 
+  // `on_epoch` runs when an epoch begins, in which what this daemon has told its clients has to be
+  // restored. Requires: there is a roll.
+  void RestoreBy(std::function<void(int64_t epoch)> on_epoch) { on_epoch_ = std::move(on_epoch); }
+  // All of it is restored.
+  void OnRestored(int64_t epoch);
+  // The daemon has ended all its calls, and leaves the roll, so that its successor need not wait.
+  void Leave();
+
   // A lease may last this long from now on, with its lock_delay: what a store is assumed to have
   // granted that no daemon knows. Never falls, because leases may run that were granted before. A
   // store that this daemon knows has the longest lease in its marker, which rises before a lease
@@ -81,6 +92,12 @@ class NodeGuard final : public StoreGuard {
 
  private:
   enum class MayImprove { kNo, kYes };  // See Sighting.
+
+  // What the key of the marker holds: its text, and the marker if it is one.
+  struct Found {
+    std::string text;
+    std::optional<SeenMarker> marker;
+  };
 
   bool IsConfirmed(Route route) const;
   bool InQuarantine() const;
@@ -109,22 +126,31 @@ class NodeGuard final : public StoreGuard {
                   const absl::StatusOr<Reply>& reply);
   void Confirm(const SeenMarker& seen, const Judgement& judgement);
   void RaiseCeiling(Route route);
+  void EndQuarantineNow(Route route, Written written);
   std::optional<Route> ConnectedRoute() const;
   void Doubt(Route route);
   void Beat();
   void BeatLater();
+  void BeatSoon();
+  void OnBeatAnswered(Route route, core::Instant sent, const std::string& text, int64_t beats,
+                      const std::optional<Found>& found);
+  bool IsOnRoll() const;
+  void AddRoll(const StoreMarker* replacement, bool may_end_early, Command& command) const;
+  void ReadRoll(const Reply& reply, bool wrote, core::NodeTime node);
+  void NoteEpochOfRoll(int64_t epoch);
+  void OnBeatOfRoll(Route route, core::Instant sent);
+  core::Instant CallsUntil() const;
   void WatchQuarantine();
   void UpdateTrust();
-  void RunMarkerScript(Route route, const std::string& expected, const std::string& replacement,
-                       int64_t beats, absl::AnyInvocable<void(absl::StatusOr<Reply>) &&> done);
+  // Of a marker that is to be written.
+  enum class Quarantine { kAsLong, kMayEndEarly };
+  // `replacement`: null to look only.
+  void RunMarkerScript(Route route, const std::string& expected, const StoreMarker* replacement,
+                       int64_t beats, Quarantine quarantine, ReplyDone done);
   void EndCheck();
   void CarryBeats(int64_t count);
   void NoteRefusal(const std::string& answer);
-  // What the key of the marker holds: its text, and the marker if it is one.
-  struct Found {
-    std::string text;
-    std::optional<SeenMarker> marker;
-  };
+  std::string Joining() const;
   std::optional<Found> TakeReply(Route route, core::Instant sent,
                                  const absl::StatusOr<Reply>& reply, std::string_view written = "");
 
@@ -158,6 +184,13 @@ class NodeGuard final : public StoreGuard {
   std::string marker_;  // `stamp_`, a space and the beats of `known_`: see CallPermit::marker.
   std::string epoch_;   // Of `known_`: see CallPermit::epoch.
   LastLease last_lease_;
+  std::optional<RollMember> roll_;
+  std::function<void(int64_t)> on_epoch_ = [](int64_t) {};
+  core::Instant last_beat_;  // When the last one that was answered was sent.
+  bool beat_soon_ = false;   // As soon as the one that is under way is answered.
+  bool leaves_ = false;
+  int64_t roll_epoch_ = 0;   // In which the daemon is on the roll.
+  int64_t restores_in_ = 0;  // The epoch in which what it had told has yet to be restored; or 0.
   std::string reassertion_key_;
   std::optional<LossKind> last_loss_;
   core::NodeTime noticed_;

@@ -27,8 +27,15 @@ void NodeGuard::NoteRefusal(const std::string& answer) {
   }
 }
 
+// See StoreTrust.
+std::string NodeGuard::Joining() const {
+  const bool joins = roll_ && trusted_ && !roll_->admitted();
+  return joins ? "is used by other daemons, which have yet to hear of this one" : "";
+}
+
 std::string NodeGuard::HeldBackBecause(Route) const {
   if (!waiting_.empty()) return "the store " + waiting_;
+  if (const std::string joining = Joining(); !joining.empty()) return "the store " + joining;
   return trusted_ || check_problem_.empty() ? "" : "the store " + check_problem_;
 }
 
@@ -66,8 +73,11 @@ NodeTime NodeGuard::NodeNow() const {
 }
 
 StoreTrust NodeGuard::trust() const {
-  StoreTrust trust{
-      .loss = last_loss_, .noticed = noticed_, .problem = told_.problem, .waiting = waiting_};
+  StoreTrust trust{.loss = last_loss_,
+                   .noticed = noticed_,
+                   .problem = told_.problem,
+                   .waiting = waiting_,
+                   .joining = Joining()};
   if (!known_) return trust;
   trust.epoch = known_->marker.epoch;
   trust.quarantine_end = known_->marker.quarantine_end;

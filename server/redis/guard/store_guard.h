@@ -16,8 +16,8 @@
 
 namespace lockkeeper::redis {
 
-// Whether a call may give a lock to somebody new.
-enum class Granting { kNothingNew, kAnew };
+// Whether a call may give a lock to somebody new. kWhatWasTold: it restores what clients were told.
+enum class Granting { kNothingNew, kAnew, kWhatWasTold };
 
 // What a script call must find in the store, see scripts/frame.lua. Valid until the guard is called
 // again.

@@ -234,6 +234,7 @@ return each({{115, 124}, 0, 0}, 4, function(key, at, line)
   if record and not released and lease_id_of(record) == sub(request, 1, 32) then
     local principal = sub(text, 1, find(text, '\n', 1, true) - 1)
     local state = state_of(record)
+    if is_restored(record) and in_quarantine() then return 9 end
     if (is_live(record) or runs(record, 'O')) and principal_is(record, principal) then
       return repeated(key, line, record, request, text)
     end

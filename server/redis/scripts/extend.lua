@@ -99,7 +99,7 @@ local function extend(key, record, old_lease_end, ttl, keeper, is_plain)
     local closed_until = max(lease_end + lock_delay * 1000, hold_end)
     if lock_delay > 0 and is_beyond_ceiling(ttl, lock_delay) then return 5, ttl + lock_delay end
     only_claimed = is_only_claimed(record)
-    if only_claimed then set_told(key, record) end
+    if only_claimed or is_restored(record) then set_told(key, record) end
     columns = format('%016d %016d', lease_end, closed_until)
     kept = collect_at(max(token, closed_until))
     told = terms_text(ttl, lock_delay, max_hold_end, hold_end)
@@ -123,6 +123,7 @@ return each({32, 8, 0, 0}, 4, function(key, at, line)
     return in_quarantine() and 4 or 3
   end
   if not principal_is(record, principal) then return 3 end
+  if not is_plain and is_restored(record) and in_quarantine() then return 4 end
 
   local state, lease_end = state_of(record), lease_end_of(record)
   if lease_end <= now then return 3 end

@@ -22,9 +22,10 @@
 --            have been granted further, which was forgotten too. Not declared as no-writes: a replica or an isolated primary must refuse it. The token
 --            of a forced release is nobody's: it only makes the older ones stale.
 
--- Whether the newest lease was granted, or asserted, in this epoch.
+-- Whether the newest lease was granted, or asserted, in this epoch. One that was only restored may have been
+-- released, and its lock granted further.
 local function is_of_epoch(record)
-  if not is_short(record) then return is_current(record) end
+  if not is_short(record) then return is_current(record) and not is_restored(record) end
   return sub(record, 33, (find(record, ' ', 33, true) or 0) - 1) + 0 == epoch + 0
 end
 

@@ -25,6 +25,8 @@
 return each({}, 2, function(key)
   local record, fault = read(key)
   if not record then return fault or '' end
-  if is_short(record) or is_current(record) then return record end
+  if is_short(record) then return record end
+  local doubted = is_restored(record) and in_quarantine()
+  if is_current(record) and not doubted then return record end
   return record, in_quarantine() and 1 or 2
 end)

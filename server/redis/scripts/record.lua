@@ -20,7 +20,8 @@
 --   digest    of the lease id, made by the daemon (lock_record.cc)
 --   claim     how an offer is claimed: D by the daemon; by the client C, or with min_assurance K (DISK) or
 --             R (REPLICAS). K and R become L and S by the claim, and C when the holder is told next. In
---             lower case if hold_at_least is asked
+--             lower case if hold_at_least is asked. U: a daemon has restored the lease after a loss, and
+--             its holder has not extended it since
 --   closed until: nobody is granted the lock before this time
 --
 -- Format 3 is format 1 of a lease or an offer with hold_at_least: its text has a fourth line, hold_at_least
@@ -161,6 +162,10 @@ local function asks_hold(claim) return find('cdkr', claim, 1, true) end
 -- Whether the lease's client has claimed it with min_assurance, and nobody else was told of it since.
 local function is_only_claimed(record) return find('LSls', claim_of(record), 1, true) end
 
+-- Whether a daemon has restored the lease, and its holder has not extended it since. Such a lease keeps its
+-- lock closed, and no more: it may have been released, and its lock granted further.
+local function is_restored(record) return claim_of(record) == 'U' end
+
 -- Its holder is told of the lease now.
 local function set_told(key, record) redis.call('SETRANGE', key, CLAIM_AT, has_hold(record) and 'c' or 'C') end
 
@@ -274,7 +279,9 @@ local function write_ended(key, record, state, previous, void)
   local at = long_voids_at(record)
   local former = state == 'R' and previous == '-' and released_holder(record, at)
   local voids = add_void(record, at, digest_of(record) .. void, former)
-  write(key, short_record(record, state, previous, epoch_of(record), voids), token_of(record))
+  -- Nothing says that the token of a restored lease is the newest.
+  local known_in = is_restored(record) and 0 or epoch_of(record)
+  write(key, short_record(record, state, previous, known_in, voids), token_of(record))
 end
 
 -- Writes that the lease in `record` was released. Its hold_at_least may keep the lock closed: then the

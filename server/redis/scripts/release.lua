@@ -123,7 +123,7 @@ local function release_any(key, line, record, who, principal)
   if state ~= 'H' then return outcome_of(state) end
   if not is_current(record) then return end_forgotten(key, record) end
   if lease_end_of(record) <= now then return end_expired(key) end
-  if has_hold(record) then
+  if has_hold(record) or is_restored(record) then
     if has_line(record) and not line then return LINE end
     local released, held, token = write_released(key, record), now - acquired_of(record), token_of(record)
     if line then return released, hand_over_ended(key, line), held, token end -- two keys
@@ -138,7 +138,8 @@ return each({41, 0}, 4, function(key, at, line)
   local record = redis.call('GET', key) or ''
   local form, text = sub(record, 1, 8), '\n' .. principal .. '\n'
   if form ~= HELD and form ~= HELD_AFTER_EXPIRED or not is_of(record, who) or
-    not is_current(record) or sub(record, 227, 228 + #principal) ~= text or lease_end_of(record) <= now then
+    not is_current(record) or sub(record, 227, 228 + #principal) ~= text or lease_end_of(record) <= now or
+    is_restored(record) then
     return release_any(key, line, record, who, principal)
   end
   return end_lease(key, line, record)

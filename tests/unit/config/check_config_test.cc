@@ -224,6 +224,22 @@ TEST(CheckConfigTest, SettingsOfSentinelsBelongToThem) {
               HasSubstr("is for a store.redis that begins with rediss+sentinel:// (TLS)"));
 }
 
+// Somebody would count on short outages and not get them.
+TEST(CheckConfigTest, QuarantineUntilRestoredIsForSentinels) {
+  const std::pair<std::string, std::string> restored = {"LOCKKEEPERD_STORE_QUARANTINE",
+                                                        "until_restored"};
+  for (const auto& store : {kRedis, kEmbedded}) {
+    EXPECT_EQ(ProblemsOf(From({store, restored})),
+              "store.quarantine (environment LOCKKEEPERD_STORE_QUARANTINE): until_restored is for "
+              "a Redis behind Sentinels, a store.redis that begins with redis+sentinel:// or "
+              "rediss+sentinel://");
+  }
+  for (const std::string url : {"redis+sentinel://a,b/m", "rediss+sentinel://a,b/m"}) {
+    EXPECT_EQ(ProblemsOf(From({{"LOCKKEEPERD_STORE_REDIS", url}, restored})), "none");
+  }
+  EXPECT_EQ(ProblemsOf(From({kRedis, {"LOCKKEEPERD_STORE_QUARANTINE", "off"}})), "none");
+}
+
 TEST(CheckConfigTest, TlsSettingsBelongToRediss) {
   for (const std::string setting : {"CA_FILE", "CERTIFICATE_FILE", "KEY_FILE", "SERVER_NAME"}) {
     const std::string variable = "LOCKKEEPERD_STORE_REDIS_TLS_" + setting;

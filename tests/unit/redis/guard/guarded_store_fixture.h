@@ -89,13 +89,9 @@ class GuardedStoreTest : public NodeGuardTest {
                         executor_,
                         {.record_retention = std::chrono::seconds(60)}};
   LeaseProofs proofs_{clock_, daemon_.guard};
-  RedisLockStore store_{daemon_.node,
-                        daemon_.guard,
-                        queue_,
-                        proofs_,
-                        clock_,
-                        daemon_.observer,
-                        {.daemon_id = std::string(16, '1')}};
+  RedisLockStore store_{
+      daemon_.node,     daemon_.guard, queue_,           proofs_,
+      /*told=*/nullptr, clock_,        daemon_.observer, {.daemon_id = std::string(16, '1')}};
 };
 
 }  // namespace lockkeeper::redis

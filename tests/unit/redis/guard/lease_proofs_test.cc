@@ -25,10 +25,11 @@ class LeaseProofsTest : public NodeGuardTest {
                             core::NodeTime hold_end = {}) {
     core::Lease lease{.name = "a", .lease_id = Id(number), .token = {7}, .ttl = kTtl};
     lease.lease_end = {server_.clock().Now().micros + core::Micros(kTtl).count()};
+    const ProvedTerms terms = proofs_.TermsOf({}, lease, {kTtl, 500ms, max_hold_end, hold_end});
     return {.name = "a",
             .lease_id = Id(number),
             .token = {7},
-            .reassertion = proofs_.Make({}, lease, "", {kTtl, 500ms, max_hold_end, hold_end})};
+            .reassertion = proofs_.Make({}, lease, "", terms)};
   }
 
   Guarded& daemon_ = Another();
