@@ -270,7 +270,9 @@ Failover Failovers::FailOver(const Way& way) {
   holder_.AwaitAnswer();  // If its lease has ended, it knows by now.
   failover.kept = holder_.ended() == ended_before;
   failover.again = Epoch() != epoch;
-  const milliseconds quarantine = scene_.longest_ttl() + scene_.longest_ttl() / 100 + Isolation();
+  const milliseconds quarantine =
+      scene_.until_restored() ? milliseconds(0)
+                              : scene_.longest_ttl() + scene_.longest_ttl() / 100 + Isolation();
   failover.bound =
       std::max(failover.until_written + quarantine, failover.until_confirmed) + kNotice;
   CountLost(failover);
@@ -353,6 +355,7 @@ void Failovers::Judge(const Way& way, const Failover& failover) {
     note("a lease was extended after " + InMillis(failover.until_held) + ", more than " +
          InMillis(until_extended));
   }
+  if (scene_.until_restored()) return;  // What was lost has been restored by now.
   if (!all_confirm && way.loses == Way::Loses::kSurely && failover.lost == 0) {
     note("nothing was lost, so that it shows nothing");
   }

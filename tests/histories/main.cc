@@ -84,6 +84,7 @@ struct Options {
   bool roll = false;
   std::string former_daemon;  // Empty: the same program with kOtherSettings.
   std::string assurance = "primary";
+  bool until_restored = false;
   bool keep = false;
 };
 
@@ -202,6 +203,7 @@ SceneOptions SceneOf(const Options& options, const std::string& folder) {
   } else if (options.failovers > 0) {
     scene.store = options.cluster ? StoreKind::kCluster : StoreKind::kSentinels;
     scene.longest_ttl = seconds(options.ttl_ceiling);
+    scene.until_restored = options.until_restored;
   } else if (options.reshard > 0) {
     scene.store = StoreKind::kCluster;
     // A primary that has given all its slots away would become a replica.
@@ -210,6 +212,9 @@ SceneOptions SceneOf(const Options& options, const std::string& folder) {
     scene.longest_ttl = seconds(options.ttl_ceiling);
   }
   if (options.roll) scene.builds[0].settings.push_back(kMaxTtlOfRolls);
+  if (options.until_restored) {
+    scene.builds[0].settings.emplace_back("LOCKKEEPERD_STORE_QUARANTINE", "until_restored");
+  }
   if (options.assurance != "primary") {
     scene.builds[0].settings.emplace_back("LOCKKEEPERD_STORE_ASSURANCE", options.assurance);
   }
@@ -328,6 +333,10 @@ int Main(int argc, char** argv) {
   app.add_option("--former-daemon", options.former_daemon, "The lockkeeperd of that other build")
       ->needs("--roll");
   app.add_option("--assurance", options.assurance, "store.assurance of the daemons");
+  app.add_flag("--until-restored", options.until_restored,
+               "store.quarantine of the daemons is until_restored")
+      ->needs("--failovers")
+      ->excludes("--cluster");
   app.add_flag("--keep", options.keep, "Keep histories that were accepted");
   CLI11_PARSE(app, argc, argv);
   return RunAll(options);

@@ -49,6 +49,8 @@ struct SceneOptions {
   // No lease is longer, and the first lease of each daemon is as long. At least 2 s, which is what
   // the actors ask for.
   std::chrono::milliseconds longest_ttl{2'000};
+  // Daemons restore what they told after a failover: store.quarantine is until_restored.
+  bool until_restored = false;
 };
 
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe; made on the main thread.
@@ -80,6 +82,7 @@ class Scene {
   support::ClusterSet& cluster() { return *cluster_; }
   StoreKind store() const { return options_.store; }
   std::chrono::milliseconds longest_ttl() const { return options_.longest_ttl; }
+  bool until_restored() const { return options_.until_restored; }
   support::ServerClock& clock() { return clock_; }
 
   void StartDaemon(size_t i, size_t build = 0);
