@@ -26,7 +26,7 @@ class LineWatchTest : public testing::Test {
 
   std::unique_ptr<Daemon> NewDaemon(uint64_t number) {
     return std::make_unique<Daemon>(
-        Daemon::World{server_, clock_, executor_, judge_, watch_, false, replicas_}, number,
+        Daemon::World{server_, clock_, executor_, judge_, watch_, false, false, replicas_}, number,
         random_.Fork());
   }
 
@@ -66,7 +66,8 @@ class LineWatchTest : public testing::Test {
 
 // Of two daemons one stood still, and knows only the epoch before. Both are asked.
 TEST_F(LineWatchTest, QuarantineEndsThoughSomebodyElseWasAskedToEndAnOlderOne) {
-  Daemon daemon({server_, clock_, executor_, judge_, watch_, true, replicas_}, 1, random_.Fork());
+  Daemon daemon({server_, clock_, executor_, judge_, watch_, true, false, replicas_}, 1,
+                random_.Fork());
   executor_.AdvanceBy(core::Millis(3'000));
   Acquire(daemon, 1);
   Run();
