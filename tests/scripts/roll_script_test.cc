@@ -234,7 +234,8 @@ TEST_P(RollScriptTest, DaemonLeavesAndIsKnownToHaveLeftInTheNextEpoch) {
   EXPECT_EQ(EntryOf(Write({.daemon = '1', .leaves = true}), '1').state, RollEntry::State::kLeft);
 
   EXPECT_EQ(EntryOf(Write({.daemon = '2', .epoch = 2}), '1').state, RollEntry::State::kLeft);
-  EXPECT_EQ(EntryOf(Write({.daemon = '2', .epoch = 2, .known = IdOf('1')}), '1').state, RollEntry::State::kLeft);
+  EXPECT_EQ(EntryOf(Write({.daemon = '2', .epoch = 2, .known = IdOf('1')}), '1').state,
+            RollEntry::State::kLeft);
 }
 
 TEST_P(RollScriptTest, RollOfAnotherTypeIsReplaced) {
