@@ -24,7 +24,8 @@ DaemonRoll ParseRoll(std::string_view text) {
   while (in >> entry.id >> entry.beat.micros >> entry.seen >> entry.joined >> entry.restored >>
          state) {
     using enum RollEntry::State;
-    entry.state = state == "L" ? kLeft : state == "A" ? kActive : kJoins;
+    const RollEntry::State stays = state == "A" ? kActive : kJoins;
+    entry.state = state == "L" ? kLeft : stays;
     roll.entries.push_back(entry);
   }
   return roll;

@@ -36,7 +36,8 @@ void NodeGuard::AddRoll(const StoreMarker* replacement, bool may_end_early,
   command.Word(Digits(roll_->restored(), kDigits)).Word(Digits(epoch, kDigits));
   command.Word(may_end_early ? "E" : "-").Word(roll_->KnownIn(epoch));
   command.Word(Digits(std::max<int64_t>(now - core::Micros(kept).count(), 0), kTimeDigits));
-  command.Word(leaves_ ? "L" : roll_->admitted() ? "A" : "J");
+  const std::string_view stays = roll_->admitted() ? "A" : "J";
+  command.Word(leaves_ ? "L" : stays);
 }
 
 void NodeGuard::Leave() {
