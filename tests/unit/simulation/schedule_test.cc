@@ -136,7 +136,7 @@ TEST(ScheduleTest, EvenDrawingStaysAsItWas) {
       "guarded=0 think_max=5916593 hold_max=1216664 wait_max=9026 cancel_one_in=8 confirm_one_in=4 "
       "careless_one_in=6 clinging_one_in=0 impatient_one_in=0 slow_claim_one_in=0 hand_on_one_in=0 "
       "prove_ended_one_in=0 assured_one_in=0 replicas_confirm=0 ends_quarantines=0 "
-      "faults_end=19500000 "
+      "restores=0 faults_end=19500000 "
       "order_from=0 order= "
       "store_slow@1594637+4795218/0 daemon_pause@5989804+28199/0 "
       "stream_broken@13807644+314996/23");
