@@ -68,6 +68,7 @@ class RollScriptTest : public testing::TestWithParam<std::string> {
 
   static std::vector<std::string> IdsOf(const DaemonRoll& roll) {
     std::vector<std::string> ids;
+    ids.reserve(roll.entries.size());
     for (const RollEntry& entry : roll.entries) ids.push_back(entry.id);
     return ids;
   }

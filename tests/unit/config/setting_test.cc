@@ -59,10 +59,12 @@ TEST(ValueTest, TruthValueIsTakenOrRefused) {
 }
 
 TEST(ValueTest, WordOfTheStoreIsTakenOrRefused) {
-  const Case cases[] = {{"store.quarantine", "off"},
-                        {"store.quarantine", "maybe", R"(must be on or off, is "maybe")"},
-                        {"store.first_use", "quarantine"},
-                        {"store.first_use", "deny", R"(must be grant or quarantine, is "deny")"}};
+  const Case cases[] = {
+      {"store.quarantine", "off"},
+      {"store.quarantine", "until_restored"},
+      {"store.quarantine", "maybe", R"(must be on, until_restored or off, is "maybe")"},
+      {"store.first_use", "quarantine"},
+      {"store.first_use", "deny", R"(must be grant or quarantine, is "deny")"}};
   for (const Case& expected : cases) ExpectTakenOrRefused(expected);
 }
 

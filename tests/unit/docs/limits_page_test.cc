@@ -77,6 +77,7 @@ std::vector<Row> Limits() {
           LOCKKEEPER_LIMIT(kSessionNotesMax),
           LOCKKEEPER_LIMIT(kLeasesPerSessionMax),
           LOCKKEEPER_LIMIT(kEndedLeasesMax),
+          LOCKKEEPER_LIMIT(kToldLeasesMax),
           LOCKKEEPER_LIMIT(kConnectionsDefault),
           LOCKKEEPER_LIMIT(kConnectionsMax),
           LOCKKEEPER_LIMIT(kCallsPerConnectionMax),
