@@ -250,5 +250,13 @@ TEST_F(RollMemberTest, RollThatWasEmptiedDoesNotEndAQuarantine) {
   EXPECT_FALSE(member_.admitted());
 }
 
+TEST_F(RollMemberTest, WhoIsNotAdmittedEndsNoQuarantine) {
+  DaemonRoll roll = RestoredRoll();
+  roll.entries[1].seen = 4;
+  WriteRoll(roll);
+  ASSERT_FALSE(member_.admitted());
+  EXPECT_FALSE(member_.AllRestored(kEpoch));
+}
+
 }  // namespace
 }  // namespace lockkeeper::redis
