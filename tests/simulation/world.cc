@@ -46,7 +46,7 @@ void World::StartDaemon(size_t index) {
   if (schedule_.restores) {
     const bool is_heard = HasWitness(index);
     judge_.Disturbed(daemons_[index]->id(),
-                     is_heard ? in_order_from_[index]
+                     is_heard ? in_order_from_[index] + kSettled
                               : clock_.Now() + redis::SilentAfter(kIsolation) + kSettled);
   }
   if (clock_.Now() < node_away_until_) {

@@ -13,6 +13,9 @@ namespace {
 
 constexpr Micros kRestartMax{20'000};  // A daemon that is ended has a successor.
 
+// Until a daemon that is silent holds up nobody, and a beat.
+constexpr Micros kJoinedWithin{4'000'000};
+
 // Between the last message of a daemon and its end.
 constexpr Micros kLeaves{2'000};
 
@@ -245,6 +248,13 @@ void World::StrikeStore(const Fault& fault) {
     KeepAway(absent, fault.duration + Micros(500'000));
   }
   losing_until_ = now + kNoticedWithin;
+  // The roll is lost too: daemons join anew, and one that is known and dead holds them up.
+  if (schedule_.restores && emptied) {
+    losing_until_ += kJoinedWithin;
+    for (const auto& daemon : daemons_) {
+      if (daemon) judge_.Disturbed(daemon->id(), losing_until_ + fault.duration);
+    }
+  }
   // An empty store tells by itself, and so does another start of its server.
   const bool misleading = !emptied && fault.kind != FaultKind::kRestartUnproved;
   if (misleading) misleading_until_ = losing_until_;
