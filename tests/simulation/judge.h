@@ -328,6 +328,7 @@ class Judge final : public StoreDeeds {
   bool IsClosedByHold(const Lock& lock) const;
   void HoldBegins(Lock& lock, Instant now);
   void CheckHoldTakenBack(const Turn& turn, Instant hold_end, Instant now);
+  void CheckWasGiven(const Lock& lock, const Turn& turn, const std::string& deed);
   void TakeBack(Lock& lock, Turn turn, Instant now);
   bool MayHaveExpired(const Lock& lock) const;
   Instant OverAt(const Lock& lock, int64_t token) const;

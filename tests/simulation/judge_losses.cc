@@ -162,13 +162,18 @@ void Judge::CheckHoldTakenBack(const Turn& turn, Instant hold_end, Instant now) 
             " are left");
 }
 
+// `deed`: what the store did with the lease.
+void Judge::CheckWasGiven(const Lock& lock, const Turn& turn, const std::string& deed) {
+  const auto given = lock.given.find(turn.token);
+  if (given != lock.given.end() && given->second.lease_id == turn.to.lease_id) return;
+  Violation(deed + ", which it never had");
+}
+
 void Judge::Reasserted(Turn turn, Instant now) {
   Lock& state = locks_[turn.to.lock];
   const std::string shown = turn.to.lease_id.substr(0, 8);
   const auto given = state.given.find(turn.token);
-  if (given == state.given.end() || given->second.lease_id != turn.to.lease_id) {
-    Violation(shown + " was given " + turn.to.lock + " back, which it never had");
-  }
+  CheckWasGiven(state, turn, shown + " was given " + turn.to.lock + " back");
   const auto released = state.released.find(turn.to.lease_id);
   if (released != state.released.end() && IsVoid(state, released->second, now)) {
     Violation(shown + " was given " + turn.to.lock + " back after it was released");
@@ -220,17 +225,14 @@ void Judge::TakeBack(Lock& state, Turn turn, Instant now) {
 // Its daemon may not have heard that the lease has ended, or of a newer one.
 void Judge::Restored(Turn turn, Instant now) {
   Lock& state = locks_[turn.to.lock];
-  const std::string shown = turn.to.lease_id.substr(0, 8);
-  const auto given = state.given.find(turn.token);
-  if (given == state.given.end() || given->second.lease_id != turn.to.lease_id) {
-    Violation(shown + " has " + turn.to.lock + " restored, which it never had");
-  }
+  const std::string deed = turn.to.lease_id.substr(0, 8) + " has " + turn.to.lock + " restored";
+  CheckWasGiven(state, turn, deed);
   const bool runs = turn.end > now;  // Else only its lock_delay or its hold_at_least do.
   if (runs && state.released_by.contains({turn.to.lease_id, turn.given_by})) {
-    Violation(shown + " has " + turn.to.lock + " restored by the daemon that had released it");
+    Violation(deed + " by the daemon that had released it");
   }
   if (now >= quarantine_end_ + tolerance_) {
-    Violation(shown + " has " + turn.to.lock + " restored without a quarantine");
+    Violation(deed + " without a quarantine");
   }
   Leave(state, turn.to.lease_id, now);
   const bool has_ended = state.turn.token > turn.token ||
