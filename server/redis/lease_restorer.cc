@@ -63,14 +63,12 @@ void LeaseRestorer::Submit(int64_t epoch, std::vector<ToldLease> leases) {
   under_way_ = leases.size() + 1;
   const core::Instant now = clock_.Now();
   for (ToldLease& lease : leases) {
-    const std::string name = lease.name;
-    const core::LeaseId lease_id = lease.lease_id;
     queue_.Submit({.script = &kReassertScript,
-                   .lock_name = name,
+                   .lock_name = lease.name,
                    .arguments = RestoringArguments(lease, now),
                    .reply_width = kReplyWidth,
                    .rank = Rank::kContinuation,
-                   .lease_id = lease_id,
+                   .lease_id = lease.lease_id,
                    .line_key = LineKey::kAlways,
                    .granting = Granting::kWhatWasTold,
                    .survives_clock_step = true,

@@ -50,7 +50,9 @@ void NodeGuard::Leave() {
 
 bool NodeGuard::IsOnRoll() const {
   if (!roll_) return true;
-  return !leaves_ && roll_->admitted() && clock_.Now() < CallsUntil() - options_.call_lifetime;
+  // A call is not begun that would have to be carried out in a hurry.
+  const Millis needed = std::min(options_.call_lifetime, kCallsAfterBeat / 2);
+  return !leaves_ && roll_->admitted() && clock_.Now() < CallsUntil() - needed;
 }
 
 void NodeGuard::ReadRoll(const Reply& reply, bool wrote, NodeTime node) {
@@ -102,8 +104,7 @@ void NodeGuard::OnBeatOfRoll(Route route, Instant sent) {
     on_epoch_(epoch);
   }
   if (roll_->HasNewsFor(epoch)) beat_soon_ = true;
-  const bool all_restored = roll_->restored() == epoch && roll_->AllRestored(epoch);
-  if (all_restored && InQuarantine() && !checking_) {
+  if (roll_->AllRestored(epoch) && InQuarantine() && !checking_) {
     EndQuarantineNow(route, [](const absl::Status&) {});
   }
 }

@@ -57,6 +57,7 @@ class RestoringTest : public NodeGuardTest {
     const std::string id(16, static_cast<char>('1' + restoring_.size()));
     RedisStoreOptions options = support::StoreOptionsOf(id);
     options.restores = true;
+    options.call_lifetime = call_lifetime_;
     restoring_.push_back(std::make_unique<RestoringDaemon>(server_, clock_, executor_, options));
     return *restoring_.back();
   }
@@ -153,6 +154,7 @@ class RestoringTest : public NodeGuardTest {
 
   DaemonRoll Roll() { return ParseRoll(Run({"GET", "lk:daemons"}).text); }
 
+  Millis call_lifetime_ = 2s;
   std::vector<std::unique_ptr<RestoringDaemon>> restoring_;
 };
 
@@ -458,6 +460,14 @@ TEST_F(RestoringTest, DaemonGrantsNothingBeforeOneOfTwoSilentOnesIsStale) {
 }
 
 // Whatever it was told since may be missing where it is not known.
+// store.request_timeout may be a minute: longer than calls are carried out after a beat.
+TEST_F(RestoringTest, DaemonWhoseCallsMayTakeLongGrants) {
+  call_lifetime_ = 60s;
+  RestoringDaemon& one = Start();
+  Settle();
+  EXPECT_TRUE(IsGranted(one, "a", 1));
+}
+
 TEST_F(RestoringTest, DaemonWhoseBeatsAreNotAnsweredGrantsNothingMore) {
   RestoringDaemon& one = Start();
   Settle();
