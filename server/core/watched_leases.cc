@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "core/limits.h"
-
 namespace lockkeeper::core {
 namespace {
 
@@ -23,8 +21,12 @@ bool HasLease(LockState state) { return state == LockState::kHeld || state == Lo
 }  // namespace
 
 WatchedLeases::WatchedLeases(AdminStore& admin, const Clock& clock, Executor& executor,
-                             std::function<void(const LockEvent&)> tell)
-    : admin_(admin), clock_(clock), executor_(executor), tell_(std::move(tell)) {}
+                             std::function<void(const LockEvent&)> tell, size_t locks_max)
+    : admin_(admin),
+      clock_(clock),
+      executor_(executor),
+      tell_(std::move(tell)),
+      locks_max_(locks_max) {}
 
 WatchedLeases::~WatchedLeases() { *alive_ = false; }
 
@@ -161,7 +163,7 @@ void WatchedLeases::Prolong(Lock& lock, Micros remaining) {
 }
 
 WatchedLeases::Lock* WatchedLeases::FindOrAdd(const std::string& name) {
-  if (locks_.size() >= limits::kWatchedLocksMax) {
+  if (locks_.size() >= locks_max_) {
     const auto found = locks_.find(name);
     return found != locks_.end() ? &found->second : nullptr;
   }

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/executor.h"
 #include "core/indexed_heap.h"
+#include "core/limits.h"
 #include "core/lock_event.h"
 #include "core/lock_store.h"
 
@@ -24,8 +25,10 @@ namespace lockkeeper::core {
 class WatchedLeases {
  public:
   // `tell` hears of each event, completed as far as that is possible; it must not call this object.
+  // Of more locks than `locks_max` no leases are followed.
   WatchedLeases(AdminStore& admin, const Clock& clock, Executor& executor,
-                std::function<void(const LockEvent&)> tell);
+                std::function<void(const LockEvent&)> tell,
+                size_t locks_max = limits::kWatchedLocksMax);
   ~WatchedLeases();
   WatchedLeases(const WatchedLeases&) = delete;
   WatchedLeases& operator=(const WatchedLeases&) = delete;
@@ -89,6 +92,7 @@ class WatchedLeases {
   const Clock& clock_;
   Executor& executor_;
   const std::function<void(const LockEvent&)> tell_;
+  const size_t locks_max_;
   Locks locks_;
   IndexedHeap<Lock> by_due_;
   std::unique_ptr<Timer> timer_;

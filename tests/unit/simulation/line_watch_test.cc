@@ -142,6 +142,7 @@ TEST_F(LineWatchTest, HolderThatHasItsLeaseBackAndStandsInLineIsAViolation) {
                                                "0000000000000009",
                                                "0000000000000000",
                                                "",
+                                               "",
                                                ""};
   redis::Reply reply;
   reply.type = redis::Reply::Type::kArray;
