@@ -35,17 +35,19 @@
 -- A point in service time by this node's clock.
 local function by_node(time) return time + clock_offset_of(marker) end
 
--- Whether the record speaks against a lease with this token.
+-- Whether the record speaks against a lease with this token. That a lease of this acquire expired, or was forced,
+-- says nothing of a later one: the record may be older data, and another attempt got a lease after a loss.
 local function is_against(record, who, token)
-  local state, void_kind = state_of(record), void_in(record, sub(who, 33))
-  if void_kind and void_kind ~= 'W' and void_kind ~= 'P' then return true end
+  local known, void_kind = token_of(record), void_in(record, sub(who, 33))
+  if void_kind and not find('WPXF', void_kind, 1, true) then return true end
   if sub(record, 112, 152) ~= who then
-    return token_of(record) > token or token_of(record) == token and void_kind ~= 'P'
+    return known > token or known == token and void_kind ~= 'P'
   end
   if sub(record, 154, 159) == FOR_GOOD then return true end
   -- Another attempt of this acquire: one that was withdrawn, before this one or after.
-  if token_of(record) ~= token then return token_of(record) > token end
+  if known ~= token then return known > token end
   if is_current(record) and not is_restored(record) then return not runs(record, 'H') end
+  local state = state_of(record)
   return state ~= 'H' and state ~= 'O'
 end
 

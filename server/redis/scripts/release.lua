@@ -34,8 +34,7 @@ local HELD, HELD_AFTER_EXPIRED = '1 H - - ', '1 H X - '
 
 -- What is answered for a lease id that has ended before, by how it ended. False if nobody writes that.
 local function lost_by(how) return (how == 'X' or how == 'F') and 2 end
-local function void_by(how) return (how == 'U' or how == 'W' or how == 'P') and 3 end
-local function outcome_of(how) return how == 'R' and 1 or lost_by(how) or void_by(how) end
+local function outcome_of(how) return how == 'R' and 1 or lost_by(how) or how == 'U' and 3 end
 
 -- Ends the lease in `record`, of an earlier epoch. It may be over: the clock that its end was told by may
 -- have been set since, or the record may be older data.
@@ -98,6 +97,13 @@ local function release_waiter(key, line, record, who, principal)
   return true
 end
 
+-- Makes a lease id void of which no lease is known. In a quarantine that is also one whose lease expired, or was
+-- forced, by data that may be older: a later attempt may have a lease since (reassert.lua).
+local function release_unknown(key, record, who)
+  write_void(key, record, sub(who, 33) .. 'U')
+  return 3
+end
+
 -- The lease id does not hold the lock.
 local function release_other(key, line, who, principal)
   local record = read(key)
@@ -106,7 +112,7 @@ local function release_other(key, line, who, principal)
     return left_line() -- two keys
   end -- two keys
   local kind = record and void_in(record, sub(who, 33)) or 'W'
-  if kind == 'W' or kind == 'P' then write_void(key, record, sub(who, 33) .. 'U') end
+  if kind == 'W' or kind == 'P' or lost_by(kind) and in_quarantine() then return release_unknown(key, record, who) end
   return outcome_of(kind)
 end
 
@@ -120,6 +126,7 @@ local function release_any(key, line, record, who, principal)
     if not line then return LINE end
     return release_offered(key, line, record) -- two keys
   end
+  if state == 'F' and in_quarantine() then return release_unknown(key, record, who) end
   if state ~= 'H' then return outcome_of(state) end
   if not is_current(record) then return end_forgotten(key, record) end
   if lease_end_of(record) <= now then return end_expired(key) end

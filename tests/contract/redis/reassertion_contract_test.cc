@@ -554,5 +554,104 @@ TEST_P(ReassertionContract, LongerTtlThanGrantedRaisesTheCeiling) {
 
 LOCKKEEPER_GUARDED_SUITE(ReassertionContract);
 
+// A store that is empty, and then has its data from before that again. Another attempt of the same acquire got the
+// lock in between.
+class OlderLeaseContract : public ReassertionContract {
+ protected:
+  // Ends the lease of the first attempt, and answers with the proof of the second's.
+  template <typename End>
+  ExtendRequest SecondAfter(End end) {
+    Meet(1);
+    const AcquireRequest first = AcquireOf("a", Id(1));
+    of_first_ = ProvedExtendOf(first, Grant(first));
+    end();
+    const std::string record = RecordOf("a");
+    ForgetEverything();
+    EXPECT_FALSE(Ask(AcquireOf("b", Id(2))).ok()) << "the loss is noticed";
+    Pass(kQuarantine);
+    AcquireRequest second = Now(first);
+    second.attempt = 2;
+    second.keeper = KeeperOf(2);
+    const ExtendRequest of_second = ProvedExtendOf(second, Grant(second));
+    PutRecord("a", record);
+    SetTheClock();
+    EXPECT_THAT(ReasonOf(Ask(ExtendOf("a", Id(1)))), Optional(ErrorReason::kStoreQuarantined));
+    return of_second;
+  }
+  void Expire() {
+    Pass(kTtl);
+    Grant("a", Id(3));
+  }
+  void ForceElsewhere() {
+    const auto forced = AskOnLoop<core::ForceReleaseAnswer>([&](auto done) {
+      core::ForceReleaseRequest request{.name = "a", .delay = core::ReleaseDelay::kNone};
+      world_->daemon(1).admin.ForceRelease(Now(request), std::move(done));
+    });
+    EXPECT_TRUE(forced.ok() && forced->token.value > 0) << forced.status();
+  }
+  // In a quarantine nobody knows whether it was in time.
+  void ReleaseElsewhere() {
+    for (const char* const which : {"first", "again"}) {
+      const auto released = AskOnLoop<core::ReleaseAnswer>([&](auto done) {
+        world_->daemon(1).locks.Release(Now(ReleaseOf("a", Id(1))), std::move(done));
+      });
+      EXPECT_TRUE(released.ok() && released->not_released == core::NotReleasedReason::kNotHolder)
+          << which << ": " << released.status();
+    }
+  }
+
+  ExtendRequest of_first_;
+};
+
+TEST_P(OlderLeaseContract, ThatExpiredSaysNothingOfALaterAttempt) {
+  const ExtendRequest extend = SecondAfter([&] { Expire(); });
+
+  ExpectLost(of_first_, "expired");
+  EXPECT_EQ(Extend(Now(extend)).token, extend.token);
+  EXPECT_TRUE(Extended(extend).ok()) << "shown again";
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNone);
+  ExpectLost(extend, "released");
+}
+
+TEST_P(OlderLeaseContract, ThatExpiredSaysNothingAfterTheNextLossEither) {
+  const ExtendRequest extend = SecondAfter([&] { Expire(); });
+  EXPECT_EQ(Extend(Now(extend)).token, extend.token);
+  SetTheClock();
+
+  EXPECT_EQ(Extend(Now(extend)).token, extend.token);
+}
+
+// Another daemon ends it: the one that is asked later remembers nothing of that.
+TEST_P(OlderLeaseContract, ThatWasForcedSaysNothingOfALaterAttempt) {
+  const ExtendRequest extend = SecondAfter([&] { ForceElsewhere(); });
+
+  EXPECT_EQ(Extend(Now(extend)).token, extend.token);
+}
+
+TEST_P(OlderLeaseContract, ThatWasForcedBeforeAnotherSaysNothingOfALaterAttempt) {
+  const ExtendRequest extend = SecondAfter([&] {
+    ForceElsewhere();
+    Grant("a", Id(3));
+  });
+
+  EXPECT_EQ(Extend(Now(extend)).token, extend.token);
+}
+
+TEST_P(OlderLeaseContract, ReleaseVoidsTheProofOfALaterAttemptThanExpired) {
+  const ExtendRequest extend = SecondAfter([&] { Expire(); });
+
+  ReleaseElsewhere();
+  ExpectLost(extend, "released");
+}
+
+TEST_P(OlderLeaseContract, ReleaseVoidsTheProofOfALaterAttemptThanWasForced) {
+  const ExtendRequest extend = SecondAfter([&] { ForceElsewhere(); });
+
+  ReleaseElsewhere();
+  ExpectLost(extend, "released");
+}
+
+LOCKKEEPER_GUARDED_SUITE(OlderLeaseContract);
+
 }  // namespace
 }  // namespace lockkeeper::support
