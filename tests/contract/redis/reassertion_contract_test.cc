@@ -554,8 +554,8 @@ TEST_P(ReassertionContract, LongerTtlThanGrantedRaisesTheCeiling) {
 
 LOCKKEEPER_GUARDED_SUITE(ReassertionContract);
 
-// A store that is empty, and then has its data from before that again. Another attempt of the same acquire got the
-// lock in between.
+// A store that is empty, and then has its data from before that again. Another attempt of the same
+// acquire got the lock in between.
 class OlderLeaseContract : public ReassertionContract {
  protected:
   // Ends the lease of the first attempt, and answers with the proof of the second's.
