@@ -49,7 +49,9 @@ std::vector<Ratio> SecuredRatios() {
             "traced_session_512", "plain_session_512"),
       Share("observed_session_vs_plain", "with an audit trail and traces of 1 %", ">= 0.95",
             "observed_session_512", "plain_session_512"),
-      Share("watched_session_vs_plain", "the same, and a watch of all locks", ">= 0.95",
+      Share("watched_elsewhere_vs_plain", "the same, and a watch of other locks", ">= 0.95",
+            "watched_elsewhere_session_512", "plain_session_512"),
+      Share("watched_session_vs_plain", "the same, but a watch of all locks", ">= 0.95",
             "watched_session_512", "plain_session_512"),
       Plain("watched_events_per_s", "events that each of four watches is told", ">= 50000",
             "crowded_session_512", "watched_events_per_s"),
@@ -139,6 +141,10 @@ std::vector<Ratio> UnaryAndLineRatios() {
       {"unary_vs_echo", "unary rpc/s / echo rpc/s, 64 outstanding", ">= 0.80",
        [](const Round& round) {
          return round.at("unary_64").at("rpc_per_s") / round.at("echo_64").at("rpc_per_s");
+       }},
+      {"secured_echo_vs_echo", "the same echo with mutual TLS / without", "-",
+       [](const Round& round) {
+         return round.at("secured_echo_64").at("rpc_per_s") / round.at("echo_64").at("rpc_per_s");
        }},
       {"unary_overhead_us", "acquire p50 - echo p50 - Redis round trip p50, one at a time", "<= 40",
        [](const Round& round) {

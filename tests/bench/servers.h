@@ -5,32 +5,24 @@
 // take turns.
 #pragma once
 
-#include <sys/types.h>
-
-#include <memory>
-#include <string>
-
+#include "bench/echo_server.h"
 #include "bench/on_demand.h"
 #include "bench/peers/etcd.h"
 #include "bench/peers/postgres.h"
 #include "bench/service.h"
-#include "support/process/child_process.h"
 #include "support/process/redis_server.h"
-#include "support/process/temporary_directory.h"
 
 namespace lockkeeper::bench {
 
 // Errors: throws std::runtime_error. Thread-safety: not thread-safe, see ChildProcess.
 class Servers {
  public:
-  // Starts the service, on a Redis without persistence, and an echo.
-  Servers();
-
+  // A service on a Redis without persistence.
   const Service& service() const { return service_; }
   const support::RedisServer& redis() const { return service_.redis(); }
-  pid_t echo() const { return echo_->pid(); }
-  const std::string& echo_address() const { return echo_address_; }
+  const EchoServer& echo() const { return echo_; }
 
+  SecuredEchoServer& secured_echo() { return secured_echo_.Get(); }
   DurableService& durable() { return durable_.Get(); }
   TcpService& tcp() { return tcp_.Get(); }
   TlsService& tls() { return tls_.Get(); }
@@ -49,12 +41,9 @@ class Servers {
   double CpuSeconds() const;
 
  private:
-  void StartEcho();
-
   RedisService service_;
-  support::TemporaryDirectory directory_;
-  std::unique_ptr<support::ChildProcess> echo_;
-  std::string echo_address_;
+  EchoServer echo_;
+  OnDemand<SecuredEchoServer> secured_echo_;
   OnDemand<DurableService> durable_;
   OnDemand<TcpService> tcp_;
   OnDemand<TlsService> tls_;

@@ -15,6 +15,7 @@
 #include "echo/echo.grpc.pb.h"
 #include "loop/event_loop.h"
 #include "rpc/server_settings.h"
+#include "support/process/read_text.h"
 
 namespace lockkeeper::bench {
 namespace {
@@ -40,6 +41,23 @@ class EchoServer final : public EchoService::CallbackService {
   loop::EventLoop loop_{"echo"};
 };
 
+struct TlsFiles {
+  std::string ca;
+  std::string certificate;
+  std::string key;
+};
+
+// Mutual TLS, or nothing without files.
+std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const TlsFiles& files) {
+  if (files.ca.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = support::ReadText(files.ca);
+  options.pem_key_cert_pairs = {
+      {support::ReadText(files.key), support::ReadText(files.certificate)}};
+  return grpc::SslServerCredentials(options);
+}
+
 }  // namespace
 }  // namespace lockkeeper::bench
 
@@ -47,6 +65,10 @@ int main(int argc, char** argv) {
   std::string host = "127.0.0.1";
   CLI::App app("Echoes payloads over gRPC");
   app.add_option("--host", host, "Where to listen, on a port that the system chooses");
+  lockkeeper::bench::TlsFiles tls;
+  app.add_option("--tls-ca", tls.ca, "PEM file: clients show a certificate of this CA");
+  app.add_option("--tls-cert", tls.certificate);
+  app.add_option("--tls-key", tls.key);
   CLI11_PARSE(app, argc, argv);
 
   // Before gRPC makes its threads, which inherit it.
@@ -60,7 +82,7 @@ int main(int argc, char** argv) {
   lockkeeper::rpc::ApplyServerSettings(builder);
   builder.RegisterService(&service);
   int port = 0;
-  builder.AddListeningPort(host + ":0", grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(host + ":0", lockkeeper::bench::CredentialsOf(tls), &port);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     std::cerr << "bench_echo_server: cannot listen on " << host << "\n";

@@ -39,8 +39,10 @@ CLI::App& AddLoad(CLI::App& app, const std::string& name, const std::string& wha
   command.add_option("--outstanding", options->outstanding, "Calls at a time on each connection")
       ->check(CLI::Range(1, 8192));
   command.add_option("--seconds", options->seconds)->check(CLI::Range(0.01, 600.0));
-  command.add_option("--watchers", options->watchers, "Watches of all locks beside it")
+  command.add_option("--watchers", options->watchers, "Watches beside it")
       ->check(CLI::Range(0, 64));
+  command.add_option("--watch-prefix", options->watch_prefix,
+                     "Names that they hear of; default: all");
   command.add_option("--deaf-watchers", options->deaf_watchers, "The same that do not read")
       ->check(CLI::Range(0, 64));
   command.callback([options, run] {

@@ -82,7 +82,8 @@ struct LoadOptions {
   size_t connections = 1;
   size_t outstanding = 1;  // Of each connection.
   double seconds = 1;
-  size_t watchers = 0;       // Watches of all locks beside the load.
+  size_t watchers = 0;       // Watches beside the load.
+  std::string watch_prefix;  // Of the names that they hear of. Empty: all locks.
   size_t deaf_watchers = 0;  // The same that do not read.
 };
 

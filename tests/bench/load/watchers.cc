@@ -35,7 +35,9 @@ class Watchers::One {
     const std::chrono::duration<double> limit(options.seconds);
     context_.set_deadline(std::chrono::system_clock::now() +
                           std::chrono::ceil<std::chrono::seconds>(limit + kPatience));
-    reader_ = stub_->WatchLocks(&context_, admin::v1::WatchLocksRequest());
+    admin::v1::WatchLocksRequest request;
+    request.set_prefix(options.watch_prefix);
+    reader_ = stub_->WatchLocks(&context_, request);
     admin::v1::WatchLocksResponse started;
     if (!reader_->Read(&started)) throw std::runtime_error(reader_->Finish().error_message());
   }

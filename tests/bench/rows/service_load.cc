@@ -49,6 +49,12 @@ Figures MeasureWatchedSession(const Service& service, const Depth& depth, double
                  {ProgramPath("bench_load"), "session", "--watchers", "1"});
 }
 
+Figures MeasureSessionWatchedElsewhere(const Service& service, const Depth& depth, double seconds) {
+  return Measure(
+      service, depth, seconds,
+      {ProgramPath("bench_load"), "session", "--watchers", "1", "--watch-prefix", "elsewhere/"});
+}
+
 Figures MeasureCrowdedSession(const Service& service, const Depth& depth, double seconds) {
   const double before = ResidentBytes(service.daemon().pid());
   Figures figures =

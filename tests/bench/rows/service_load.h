@@ -26,6 +26,8 @@ Figures MeasureSession(const Service& service, const Depth& depth, double second
 // The same with one watch of all locks beside.
 Figures MeasureWatchedUnary(const Service& service, const Depth& depth, double seconds);
 Figures MeasureWatchedSession(const Service& service, const Depth& depth, double seconds);
+// With one watch, of other locks.
+Figures MeasureSessionWatchedElsewhere(const Service& service, const Depth& depth, double seconds);
 // With four, and one that does not read; daemon_mib_more is what the daemon takes then.
 Figures MeasureCrowdedSession(const Service& service, const Depth& depth, double seconds);
 
