@@ -166,6 +166,7 @@ Schedule DrawEvenWithAll(uint64_t seed) {
   support::Random random(~seed);
   if (random.OneIn(5)) schedule.hold_at_least = Millis(random.Between(1, 6'000));
   if (random.OneIn(8)) AddReplicas(schedule, random);
+  schedule.restores = HasFailover(schedule) && random.OneIn(2);
   return schedule;
 }
 
