@@ -162,7 +162,7 @@ func (a *acquisition) try(ctx context.Context, d *daemon, attempt int32, wait, t
 	request.Attempt = attempt
 	request.WaitTimeout = toProto(wait)
 	sent := now()
-	said := a.client.runOnce(ctx, d, newOperation(&pb.SessionOperation{
+	said := a.client.runOnce(ctx, d, a.client.operationOf(ctx, &pb.SessionOperation{
 		Operation: &pb.SessionOperation_Acquire{Acquire: request},
 	}), wait+timeout)
 	if said.err != nil {
@@ -199,7 +199,8 @@ func (a *acquisition) claim(ctx context.Context, d *daemon, offer *pb.Lease, tim
 		timeout = atLeast(time.Millisecond, left)
 	}
 	sent := now()
-	said := a.client.runOnce(ctx, d, newOperation(extendOperation(offer.Name, a.request.LeaseId, 0, "", 0)), timeout)
+	request := extendOperation(offer.Name, a.request.LeaseId, 0, "", 0)
+	said := a.client.runOnce(ctx, d, a.client.operationOf(ctx, request), timeout)
 	if said.err != nil {
 		return nil, said.err
 	}

@@ -93,13 +93,13 @@ func (c *Client) Acquire(ctx context.Context, name string, options AcquireOption
 	g, err := a.run(ctx)
 	if err != nil {
 		if a.unresolved && a.ownID {
-			c.releaseInBackground(name, a.request.LeaseId, now().add(expiresIn), nil)
+			c.releaseInBackground(ctx, name, a.request.LeaseId, now().add(expiresIn), nil)
 		}
 		return nil, err
 	}
 	lease, err := c.hold(ctx, g, terms{maxHold: options.MaxHold, stopMargin: options.StopMargin}, 0)
 	if err != nil {
-		c.releaseInBackground(name, a.request.LeaseId, now().add(expiresIn), nil)
+		c.releaseInBackground(ctx, name, a.request.LeaseId, now().add(expiresIn), nil)
 		return nil, err
 	}
 	return lease, nil
@@ -142,7 +142,7 @@ func (c *Client) With(
 	work, end := withCause(ctx)
 	defer func() {
 		end(ErrReleased)
-		wait, stop := context.WithCancel(context.Background())
+		wait, stop := context.WithCancel(valuesOf{ctx})
 		defer stop()
 		if !lease.Held() {
 			stop() // the caller has to hear of the loss, and not to wait
@@ -209,7 +209,7 @@ func (c *Client) Release(ctx context.Context, name, leaseID string) (ReleaseResu
 		return ReleaseResult{}, ErrClosed
 	}
 	timeout := c.options.CallTimeout
-	return c.releaseInBackground(name, leaseID, now().add(timeout), nil).wait(ctx, timeout+releaseTryTimeout)
+	return c.releaseInBackground(ctx, name, leaseID, now().add(timeout), nil).wait(ctx, timeout+releaseTryTimeout)
 }
 
 // Verdict is what a Fence found. Everything but Admitted means: reject the access.
@@ -347,7 +347,7 @@ func (c *Client) runUntilAnswered(ctx context.Context, request func() *pb.Sessio
 	for {
 		d, number := c.daemons.current()
 		sent := now()
-		said := c.runOnce(ctx, d, newOperation(request()), rule.timeout(sent))
+		said := c.runOnce(ctx, d, c.operationOf(ctx, request()), rule.timeout(sent))
 		if said.err == nil {
 			return sent, said
 		}

@@ -162,6 +162,7 @@ func (d *daemon) run(ctx context.Context, o *operation) answer {
 }
 
 func (d *daemon) unary(ctx context.Context, o *operation) answer {
+	ctx = withTrace(ctx, o.request)
 	result := &pb.SessionResult{}
 	var err error
 	switch request := o.request.Operation.(type) {

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"lockkeeper/client/go/internal/pb"
 )
 
 const fakeToken = 7
 
-// fakeDaemon opens sessions, watches and looks, and leaves to the test what it answers there. It knows no other calls.
+// fakeDaemon opens sessions, watches and looks, and leaves to the test what it answers there. It answers a unary Fence, and knows no other
+// calls.
 type fakeDaemon struct {
 	pb.UnimplementedLockServiceServer
 	pb.UnimplementedAdminServiceServer
@@ -24,6 +26,7 @@ type fakeDaemon struct {
 	answers chan *pb.SessionResponse
 	watches chan *fakeWatch
 	looks   chan *fakeLook
+	fences  chan metadata.MD
 }
 
 // fakeWatch is a call of WatchLocks.
@@ -54,6 +57,7 @@ func startFakeDaemon(t *testing.T) *fakeDaemon {
 		answers: make(chan *pb.SessionResponse, 100),
 		watches: make(chan *fakeWatch, 100),
 		looks:   make(chan *fakeLook, 100),
+		fences:  make(chan metadata.MD, 100),
 	}
 	server := grpc.NewServer()
 	pb.RegisterLockServiceServer(server, d)
@@ -118,6 +122,12 @@ func (d *fakeDaemon) GetLock(ctx context.Context, request *pb.GetLockRequest) (*
 	case <-l.gone:
 		return nil, ctx.Err()
 	}
+}
+
+func (d *fakeDaemon) Fence(ctx context.Context, _ *pb.FenceRequest) (*pb.FenceResponse, error) {
+	headers, _ := metadata.FromIncomingContext(ctx)
+	d.fences <- headers
+	return &pb.FenceResponse{}, nil
 }
 
 // tell sends events in one message.

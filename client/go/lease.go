@@ -211,7 +211,7 @@ func (l *Lease) Release(ctx context.Context) (ReleaseResult, error) {
 			l.release = finishedRelease(ReleaseResult{}, ErrReleased) // it was detached
 		default:
 			until := atLeast(l.client.options.ReleaseTimeout, left+marginOf(left))
-			l.release = l.client.releaseInBackground(l.name, l.id, now().add(until), home)
+			l.release = l.client.releaseInBackground(ctx, l.name, l.id, now().add(until), home)
 		}
 	}
 	pending := l.release

@@ -3,6 +3,7 @@
 package lockkeeper
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -50,6 +51,16 @@ type Options struct {
 	ReleaseTimeout time.Duration
 	// NoSessions uses unary calls only.
 	NoSessions bool
+	// TraceContext gives the W3C trace context of a call: the values of the headers traceparent and tracestate, "" for none. With it the
+	// daemon's spans are part of the caller's trace. It is called with the context of the call, or one that has its values, on any
+	// goroutine. Default: no trace context is sent. With OpenTelemetry:
+	//
+	//	func(ctx context.Context) (traceparent, tracestate string) {
+	//		carrier := propagation.MapCarrier{}
+	//		otel.GetTextMapPropagator().Inject(ctx, carrier)
+	//		return carrier["traceparent"], carrier["tracestate"]
+	//	}
+	TraceContext func(ctx context.Context) (traceparent, tracestate string)
 	// OnUnserved is called with each error of a daemon that the client retries. It runs on any goroutine, and must return soon.
 	OnUnserved func(error)
 }

@@ -64,9 +64,9 @@ func (p *pendingRelease) wait(ctx context.Context, timeout time.Duration) (Relea
 	}
 }
 
-// releaseInBackground retries until there is an answer, or giveUpAt has passed. home is the session that keeps the lease, or nil: if the
-// release fails, its heartbeats leave the lease alone.
-func (c *Client) releaseInBackground(name, id string, giveUpAt instant, home *session) *pendingRelease {
+// releaseInBackground retries until there is an answer, or giveUpAt has passed, also when the caller's ctx has ended. home is the session
+// that keeps the lease, or nil: if the release fails, its heartbeats leave the lease alone.
+func (c *Client) releaseInBackground(ctx context.Context, name, id string, giveUpAt instant, home *session) *pendingRelease {
 	p := &pendingRelease{done: make(chan struct{})}
 	c.mu.Lock()
 	c.releases++
@@ -75,7 +75,7 @@ func (c *Client) releaseInBackground(name, id string, giveUpAt instant, home *se
 	}
 	c.mu.Unlock()
 	go func() {
-		p.result, p.err = c.releaseUntil(name, id, giveUpAt)
+		p.result, p.err = c.releaseUntil(ctx, name, id, giveUpAt)
 		if p.err != nil && home != nil {
 			home.forget(name, id)
 		}
@@ -88,10 +88,10 @@ func (c *Client) releaseInBackground(name, id string, giveUpAt instant, home *se
 	return p
 }
 
-func (c *Client) releaseUntil(name, id string, giveUpAt instant) (ReleaseResult, error) {
+func (c *Client) releaseUntil(ctx context.Context, name, id string, giveUpAt instant) (ReleaseResult, error) {
 	for failures := 0; ; {
 		d, number := c.daemons.current()
-		said := c.runOnce(c.ctx, d, newOperation(&pb.SessionOperation{
+		said := c.runOnce(c.ctx, d, c.operationOf(ctx, &pb.SessionOperation{
 			Operation: &pb.SessionOperation_Release{Release: &pb.ReleaseRequest{Name: name, LeaseId: id}},
 		}), releaseTryTimeout)
 		if said.err == nil {
