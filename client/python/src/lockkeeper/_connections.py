@@ -17,6 +17,7 @@ import grpc
 
 from . import _messages as messages
 from ._rules import boot_clock
+from ._tracing import TraceContext
 from .errors import ServiceError, invalid, service_error
 from .options import Tls
 
@@ -269,12 +270,16 @@ class Operation:
         "on_done",
         "request",
         "sent_at",
+        "trace",
         "waits",
     )
 
-    def __init__(self, kind: str, request: Any, timeout: float) -> None:
+    def __init__(
+        self, kind: str, request: Any, timeout: float, trace: TraceContext = ()
+    ) -> None:
         self.kind = kind  # acquire, extend, release, fence, adopt
         self.request = request
+        self.trace = trace  # Of the caller. A renewal has none.
         self.sent_at = boot_clock()  # Until it is sent: when it was made.
         self.deadline = self.sent_at + timeout
         self.waits = kind == "acquire" and request.HasField("wait_timeout")
@@ -312,7 +317,8 @@ class UnaryCalls:
         operation.sent_at = boot_clock()
         try:
             method = connection.call(_METHODS[operation.kind])
-            call = method.future(operation.request, timeout, connection.metadata or None)
+            metadata = [*connection.metadata, *operation.trace]
+            call = method.future(operation.request, timeout, metadata or None)
         except ValueError as error:  # The channel is closed, or the request has no bytes.
             operation.finish(service_error("CANCELLED", str(error)))
             return

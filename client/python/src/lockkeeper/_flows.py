@@ -18,6 +18,7 @@ from ._leases import KeptLease, Release
 from ._messages import Granted
 from ._rules import RetryRule, boot_clock, stop_margin_max
 from ._threads import Timer
+from ._tracing import active_trace_context
 from .errors import (
     Contention,
     ContentionReason,
@@ -57,7 +58,7 @@ class Call:
     def __init__(self, core: Core, index: int, kind: str, request: Any, timeout: float) -> None:
         self._core = core
         self._index = index
-        self.operation = Operation(kind, request, timeout)
+        self.operation = Operation(kind, request, timeout, active_trace_context())
 
     def start(self, done: Done) -> None:
         self.operation.on_done = lambda _: done()

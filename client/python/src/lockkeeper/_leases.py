@@ -11,6 +11,7 @@ from ._connections import Operation
 from ._messages import Granted
 from ._rules import BACKOFF_MAX, Due, Extended, LeaseLife, backoff, boot_clock
 from ._threads import Timer, Work
+from ._tracing import active_trace_context
 from .errors import LossCause, Reason, ServiceError, service_error
 from .options import ReleaseResult
 
@@ -339,6 +340,7 @@ class Release:
         "_give_up_at",
         "_listeners",
         "_request",
+        "_trace",
         "_wait_until",
         "outcome",
     )
@@ -350,6 +352,7 @@ class Release:
         self._request = messages.ReleaseRequest()
         messages.set_text(self._request, "name", name)
         messages.set_text(self._request, "lease_id", lease_id)
+        self._trace = active_trace_context()  # Later attempts are made by another thread.
         self._give_up_at = give_up_at
         self._wait_until = wait_until  # So long its caller waits.
         self._failures = 0
@@ -381,7 +384,7 @@ class Release:
         timeout = _RELEASE_TRY_TIMEOUT
         if self._failures == 0:  # No timer is needed for a caller who waits for this one.
             timeout = max(min(timeout, self._wait_until - boot_clock()), 0.001)
-        operation = Operation("release", self._request, timeout)
+        operation = Operation("release", self._request, timeout, self._trace)
         self._core.run_for_lease(operation, self._on_answer)
 
     def _on_answer(self, operation: Operation) -> None:

@@ -21,6 +21,7 @@ from . import _messages as messages
 from ._connections import Answer, Connection, Operation, UnaryCalls
 from ._rules import Jitter, SessionEnd, SessionPolicy, boot_clock
 from ._threads import Timer, TimerThread, Work
+from ._tracing import bytes_of_trace
 from .errors import service_error
 
 if TYPE_CHECKING:
@@ -278,6 +279,7 @@ class Link:
                 self._queue.popleft()  # It was cancelled.
                 continue
             size += operation.request.ByteSize() + _OPERATION_HEAD_BYTES
+            size += bytes_of_trace(operation.trace)
             if size > _BATCH_BYTES_MAX:
                 break
             self._queue.popleft()
@@ -286,6 +288,8 @@ class Link:
             sent = add()
             sent.id = number
             getattr(sent, operation.kind).CopyFrom(operation.request)
+            for field, value in operation.trace:
+                setattr(sent, field, value)
             count += 1
         return message if count else None
 
