@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/synchronization/mutex.h"
 #include "echo/echo.grpc.pb.h"
 #include "loop/event_loop.h"
 #include "rpc/server_settings.h"
@@ -70,6 +71,8 @@ int main(int argc, char** argv) {
   app.add_option("--tls-cert", tls.certificate);
   app.add_option("--tls-key", tls.key);
   CLI11_PARSE(app, argc, argv);
+
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // As the daemon.
 
   // Before gRPC makes its threads, which inherit it.
   sigset_t stop;
