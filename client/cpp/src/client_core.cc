@@ -8,6 +8,7 @@
 #include "status_payloads.h"
 #include "transport/acquire_operations.h"
 #include "transport/convert.h"
+#include "transport/tracing.h"
 
 namespace lockkeeper::client {
 namespace {
@@ -89,9 +90,12 @@ AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& o
   Duration expires_in = options.ttl.value_or(kTtlDefault);
   if (options.wait_timeout > milliseconds(0)) expires_in += kPlaceKept;
 
-  v1::AcquireRequest request =
+  const TraceContext trace = CallersTrace(options_);
+  v1::SessionOperation request;
+  *request.mutable_acquire() =
       ToProto(name, options, options.owner.empty() ? options_.owner : options.owner);
-  request.set_lease_id(options.lease_id);
+  request.mutable_acquire()->set_lease_id(options.lease_id);
+  SetTrace(trace, request);
   AcquireOperations calls(call_ports(), std::move(request), options.cancel);
   AcquireEnd end = RunAcquire(calls,
                               {.wait_timeout = options.wait_timeout,
@@ -109,10 +113,10 @@ AcquireResult ClientCore::Acquire(std::string_view name, const AcquireOptions& o
                                                  .stop_margin = options.stop_margin},
                                        .extend_ttl = std::nullopt});
     if (held.ok()) return AcquireResult(*std::move(held));
-    ReleaseInBackground(lease, expires_in);
+    ReleaseInBackground(lease, trace, expires_in);
     return AcquireResult(held.status());
   }
-  if (end.unresolved && options.lease_id.empty()) ReleaseInBackground(lease, expires_in);
+  if (end.unresolved && options.lease_id.empty()) ReleaseInBackground(lease, trace, expires_in);
   if (!end.answer.ok()) return AcquireResult(end.answer.status());
   return NotAcquired(name, std::get<Contention>(*end.answer));
 }
@@ -143,6 +147,7 @@ absl::StatusOr<Lease> ClientCore::Adopt(std::string_view name, std::string_view 
   request.mutable_extend()->set_fencing_token(options.fencing_token);
   request.mutable_extend()->set_reassertion(options.reassertion);
   if (options.ttl) *request.mutable_extend()->mutable_ttl() = ToProto(*options.ttl);
+  SetTrace(CallersTrace(options_), request);
   const AnsweredRequest answered = RunUntilAnswered(call_ports(), options_.call_timeout, request);
   absl::StatusOr<Granted> extended = ExtendedFrom(answered.answer);
   if (!extended.ok()) return extended.status();
@@ -155,8 +160,8 @@ absl::StatusOr<Lease> ClientCore::Adopt(std::string_view name, std::string_view 
 absl::StatusOr<ReleaseOutcome> ClientCore::Release(std::string_view name,
                                                    std::string_view lease_id) {
   const Duration timeout = options_.call_timeout;
-  const auto pending =
-      releaser_.Release({std::string(name), std::string(lease_id)}, clock_.Now() + timeout);
+  const auto pending = releaser_.Release({std::string(name), std::string(lease_id)},
+                                         CallersTrace(options_), clock_.Now() + timeout);
   const auto outcome = pending->Wait(timeout + kReleaseTryTimeout);
   if (outcome) return *outcome;
   return absl::DeadlineExceededError("the release was not answered in time");
@@ -168,21 +173,23 @@ absl::StatusOr<FenceResult> ClientCore::Fence(std::string_view name, int64_t fen
   request.mutable_fence()->set_name(std::string(name));
   request.mutable_fence()->set_fencing_token(fencing_token);
   request.mutable_fence()->set_require_live_lease(options.require_live_lease);
+  SetTrace(CallersTrace(options_), request);
   return FencedFrom(RunUntilAnswered(call_ports(), options_.call_timeout, request).answer);
 }
 
 absl::StatusOr<ReleaseOutcome> ClientCore::ReleaseHeld(const LeaseRef& lease, Duration remaining) {
   const Duration timeout = options_.release_timeout;
-  const auto pending = releaser_.Release(
-      lease, clock_.Now() + std::max(remaining + LeaseMargin(remaining), timeout));
+  const auto pending =
+      releaser_.Release(lease, CallersTrace(options_),
+                        clock_.Now() + std::max(remaining + LeaseMargin(remaining), timeout));
   const auto outcome = pending->Wait(timeout);
   if (outcome) return *outcome;
   return absl::DeadlineExceededError(
       "the release was not answered in time; the client retries it in the background");
 }
 
-void ClientCore::ReleaseInBackground(LeaseRef lease, Duration expires_in) {
-  releaser_.Release(std::move(lease), clock_.Now() + expires_in);
+void ClientCore::ReleaseInBackground(LeaseRef lease, TraceContext trace, Duration expires_in) {
+  releaser_.Release(std::move(lease), std::move(trace), clock_.Now() + expires_in);
 }
 
 }  // namespace lockkeeper::client

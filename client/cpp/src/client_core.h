@@ -83,7 +83,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   absl::StatusOr<Lease> Hold(Holding holding);
   // Releases a lease id in the background, because its acquire was given up. Retries until the
   // lease or the place in line must have expired, `expires_in` from now.
-  void ReleaseInBackground(LeaseRef lease, Duration expires_in);
+  void ReleaseInBackground(LeaseRef lease, TraceContext trace, Duration expires_in);
 
   const ClientOptions options_;
   const BootClock clock_;

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string>
 
+#include "lockkeeper/options.h"
+
 namespace lockkeeper::support {
 
 // The content of a daemon's error. The details are encoded here by hand, independently of the
@@ -27,6 +29,7 @@ grpc::Status StatusOf(const FakeError& error);
 struct FakeCall {
   grpc::ServerContext& context;               // In a session: of its stream.
   const std::atomic<bool>* cancel = nullptr;  // In a session: set when the client cancels the call.
+  TraceContext trace{};                       // Of the metadata; in a session: of the operation.
 
   bool IsCancelled() const { return context.IsCancelled() || (cancel != nullptr && *cancel); }
 };

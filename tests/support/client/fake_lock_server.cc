@@ -26,6 +26,21 @@ void AddDetail(const std::string& type, const UnknownFieldSet& value, UnknownFie
   status.AddLengthDelimited(3, Bytes(any));
 }
 
+// All values that the caller has sent by this name: more than one are a mistake.
+std::string MetadataOf(const grpc::ServerContext& context, const std::string& name) {
+  std::string values;
+  const auto [begin, end] = context.client_metadata().equal_range(name);
+  for (auto each = begin; each != end; ++each) {
+    values.append(each->second.data(), each->second.size());
+  }
+  return values;
+}
+
+FakeCall UnaryCall(grpc::ServerContext& context) {
+  return {
+      context, nullptr, {MetadataOf(context, "traceparent"), MetadataOf(context, "tracestate")}};
+}
+
 }  // namespace
 
 grpc::Status StatusOf(const FakeError& error) {
@@ -61,22 +76,22 @@ class FakeLockServer::Service final : public v1::LockService::Service {
 
   grpc::Status Acquire(grpc::ServerContext* context, const v1::AcquireRequest* request,
                        v1::AcquireResponse* response) override {
-    return Acquire(FakeCall{*context}, *request, response);
+    return Acquire(UnaryCall(*context), *request, response);
   }
 
   grpc::Status Extend(grpc::ServerContext* context, const v1::ExtendRequest* request,
                       v1::ExtendResponse* response) override {
-    return Extend(FakeCall{*context}, *request, response);
+    return Extend(UnaryCall(*context), *request, response);
   }
 
   grpc::Status Release(grpc::ServerContext* context, const v1::ReleaseRequest* request,
                        v1::ReleaseResponse* response) override {
-    return Release(FakeCall{*context}, *request, response);
+    return Release(UnaryCall(*context), *request, response);
   }
 
   grpc::Status Fence(grpc::ServerContext* context, const v1::FenceRequest* request,
                      v1::FenceResponse* response) override {
-    return Fence(FakeCall{*context}, *request, response);
+    return Fence(UnaryCall(*context), *request, response);
   }
 
   grpc::Status Session(grpc::ServerContext* context, FakeSessions::Stream* stream) override {

@@ -45,6 +45,8 @@ class FakeRpc {
   std::vector<Request> seen() const;
   // Over which connections they came, in the same order.
   std::vector<std::string> peers() const;
+  // The trace contexts that they carried, in the same order.
+  std::vector<TraceContext> traces() const;
   // Waits until `count` calls were received; their handlers may not have ended, or begun. False
   // after a minute.
   bool WaitForCalls(size_t count) const;
@@ -60,6 +62,7 @@ class FakeRpc {
   Handler always_;
   std::vector<Request> seen_;
   std::vector<std::string> peers_;
+  std::vector<TraceContext> traces_;
 };
 
 // Thread-safety: thread-safe, but for destroying.
@@ -155,6 +158,12 @@ std::vector<std::string> FakeRpc<Request, Response>::peers() const {
 }
 
 template <typename Request, typename Response>
+std::vector<TraceContext> FakeRpc<Request, Response>::traces() const {
+  const std::lock_guard lock(mutex_);
+  return traces_;
+}
+
+template <typename Request, typename Response>
 bool FakeRpc<Request, Response>::WaitForCalls(size_t count) const {
   std::unique_lock lock(mutex_);
   return came_.wait_for(lock, std::chrono::minutes(1), [&] { return seen_.size() >= count; });
@@ -168,6 +177,7 @@ grpc::Status FakeRpc<Request, Response>::Serve(const FakeCall& call, const Reque
     const std::lock_guard lock(mutex_);
     seen_.push_back(request);
     peers_.push_back(call.context.peer());
+    traces_.push_back(call.trace);
     came_.notify_all();
     if (!next_.empty()) {
       handler = std::move(next_.front());

@@ -85,7 +85,9 @@ class FakeSessions::One {
 
   void Run(const v1::SessionOperation& operation, const std::atomic<bool>& cancelled) {
     v1::SessionResult result;
-    const grpc::Status status = answer_(FakeCall{context_, &cancelled}, operation, &result);
+    const grpc::Status status =
+        answer_(FakeCall{context_, &cancelled, {operation.traceparent(), operation.tracestate()}},
+                operation, &result);
     if (!status.ok()) *result.mutable_error() = ErrorOf(status);
     if (operation.has_release()) Forget(operation.release().lease_id());
     if (result.acquire().has_lease() && !result.acquire().lease().offered()) {

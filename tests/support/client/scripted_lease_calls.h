@@ -26,6 +26,7 @@ class ScriptedLeaseCalls final : public LeaseCalls {
   };
   struct ReleaseCall {
     LeaseRef lease;
+    TraceContext trace;
     Duration timeout;
     absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done;
   };
@@ -36,10 +37,10 @@ class ScriptedLeaseCalls final : public LeaseCalls {
     extends_.push_back({lease, ttl, timeout, std::move(done)});
   }
 
-  void Release(const LeaseRef& lease, Duration timeout,
+  void Release(const LeaseRef& lease, const TraceContext& trace, Duration timeout,
                absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) override {
     const std::lock_guard lock(mutex_);
-    releases_.push_back({lease, timeout, std::move(done)});
+    releases_.push_back({lease, trace, timeout, std::move(done)});
   }
 
   void Forget(const LeaseRef& lease) override {

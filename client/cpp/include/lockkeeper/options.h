@@ -37,6 +37,18 @@ struct TlsOptions {
   std::string server_name{};
 };
 
+// The trace that a call belongs to: W3C's headers of these names.
+struct TraceContext {
+  // At most 64 printable bytes of ASCII; another one counts as none. Empty: no trace.
+  std::string traceparent{};
+
+  // At most 512 printable bytes of ASCII, else it is left out. Without a traceparent it means
+  // nothing.
+  std::string tracestate{};
+
+  friend bool operator==(const TraceContext&, const TraceContext&) = default;
+};
+
 // How to reach the service.
 struct ClientOptions {
   // Daemons of one service: `host:port`, `[v6]:port`, `unix:/path`, or `tls://host:port`. The first
@@ -72,6 +84,14 @@ struct ClientOptions {
   // retries, there or at the next address. For people who wonder what takes so long. Runs on any
   // thread, so return soon. May be empty.
   std::function<void(const absl::Status& why)> on_unserved{};
+
+  // Returns the trace context of the caller, which makes the spans of the daemon part of the
+  // caller's trace. docs/guides/cpp.md shows how to fill it with opentelemetry-cpp. Runs once for
+  // each Acquire, Adopt, Release (of a lease, too, also by its destructor) and Fence, on the thread
+  // that calls it, before anything is sent; those of a campaign on its thread. All attempts of the
+  // call carry the same context. Renewals belong to no caller, and have none; neither has an Adopt
+  // by token in a session. Must not throw, and must be thread-safe. Empty: no call has one.
+  std::function<TraceContext()> trace_context{};
 };
 
 // How to acquire a lock.

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "lockkeeper/lease.h"
+#include "lockkeeper/options.h"
 #include "renewal/lease_life.h"
 #include "renewal/time.h"
 
@@ -42,8 +43,8 @@ class LeaseCalls {
   virtual void Extend(const LeaseRef& lease, std::optional<Duration> ttl, Duration timeout,
                       absl::AnyInvocable<void(ExtendAnswer) &&> done) = 0;
 
-  // UNAVAILABLE and DEADLINE_EXCEEDED are retryable.
-  virtual void Release(const LeaseRef& lease, Duration timeout,
+  // As a part of `trace`. UNAVAILABLE and DEADLINE_EXCEEDED are retryable.
+  virtual void Release(const LeaseRef& lease, const TraceContext& trace, Duration timeout,
                        absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) = 0;
 
   // Nobody holds the lease any more, and it is not released: it is to run out. A heartbeat for

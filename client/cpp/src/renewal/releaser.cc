@@ -27,6 +27,7 @@ void PendingRelease::Finish(absl::StatusOr<ReleaseOutcome> outcome) {
 
 struct Releaser::Effort {
   LeaseRef lease;
+  TraceContext trace;
   Instant give_up_at;
   int failures = 0;
   std::shared_ptr<PendingRelease> pending = std::make_shared<PendingRelease>();
@@ -35,9 +36,11 @@ struct Releaser::Effort {
 Releaser::Releaser(const Clock& clock, Scheduler& scheduler, LeaseCalls& calls, Jitter& jitter)
     : clock_(clock), scheduler_(scheduler), calls_(calls), jitter_(jitter) {}
 
-std::shared_ptr<PendingRelease> Releaser::Release(LeaseRef lease, Instant give_up_at) {
+std::shared_ptr<PendingRelease> Releaser::Release(LeaseRef lease, TraceContext trace,
+                                                  Instant give_up_at) {
   auto effort = std::make_shared<Effort>();
   effort->lease = std::move(lease);
+  effort->trace = std::move(trace);
   effort->give_up_at = give_up_at;
   {
     const std::lock_guard lock(mutex_);
@@ -50,7 +53,7 @@ std::shared_ptr<PendingRelease> Releaser::Release(LeaseRef lease, Instant give_u
 
 void Releaser::Try(std::shared_ptr<Effort> effort) {
   // A copy: the answer may come, and end the effort, before the call returns.
-  calls_.Release(effort->lease, kReleaseTryTimeout,
+  calls_.Release(effort->lease, effort->trace, kReleaseTryTimeout,
                  [this, effort](absl::StatusOr<ReleaseOutcome> outcome) mutable {
                    OnAnswer(std::move(effort), std::move(outcome));
                  });

@@ -45,10 +45,10 @@ class Releaser {
  public:
   Releaser(const Clock& clock, Scheduler& scheduler, LeaseCalls& calls, Jitter& jitter);
 
-  // Releases `lease`. Retries until there is an answer or `give_up_at` has passed. NOT_HOLDER
-  // counts as released if an earlier attempt of this release had no answer: that attempt has
-  // released it.
-  std::shared_ptr<PendingRelease> Release(LeaseRef lease, Instant give_up_at);
+  // Releases `lease`, as a part of `trace`. Retries until there is an answer or `give_up_at` has
+  // passed. NOT_HOLDER counts as released if an earlier attempt of this release had no answer: that
+  // attempt has released it.
+  std::shared_ptr<PendingRelease> Release(LeaseRef lease, TraceContext trace, Instant give_up_at);
 
   // Waits until no release is in flight, but no longer than `timeout`.
   void WaitUntilIdle(Duration timeout);

@@ -9,10 +9,12 @@
 
 namespace lockkeeper::client {
 
-AcquireOperations::AcquireOperations(const CallPorts& ports, v1::AcquireRequest request,
+AcquireOperations::AcquireOperations(const CallPorts& ports, v1::SessionOperation request,
                                      std::stop_token cancel)
-    : ports_(ports), is_our_id_(request.lease_id().empty()), cancel_(std::move(cancel)) {
-  *request_.mutable_acquire() = std::move(request);
+    : ports_(ports),
+      request_(std::move(request)),
+      is_our_id_(request_.acquire().lease_id().empty()),
+      cancel_(std::move(cancel)) {
   AcquireOperations::TakeNewLeaseId();
 }
 
@@ -33,6 +35,8 @@ absl::StatusOr<Granted> AcquireOperations::Claim(Duration timeout) {
   v1::SessionOperation request;
   request.mutable_extend()->set_name(request_.acquire().name());
   request.mutable_extend()->set_lease_id(request_.acquire().lease_id());
+  request.set_traceparent(request_.traceparent());
+  request.set_tracestate(request_.tracestate());
   return ExtendedFrom(RunOnce(ports_, daemon_, std::move(request), timeout, cancel_));
 }
 

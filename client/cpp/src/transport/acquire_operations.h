@@ -15,9 +15,9 @@ namespace lockkeeper::client {
 // Thread-safety: thread-compatible.
 class AcquireOperations final : public AcquireCalls {
  public:
-  // `request` has the name, and the lease id if the caller chose it. Lifetime: borrows what `ports`
-  // borrows.
-  AcquireOperations(const CallPorts& ports, v1::AcquireRequest request, std::stop_token cancel);
+  // `request` has the name, and the lease id if the caller chose it. The claim has its trace, too.
+  // Lifetime: borrows what `ports` borrows. Requires: `request` is an acquire.
+  AcquireOperations(const CallPorts& ports, v1::SessionOperation request, std::stop_token cancel);
 
   const std::string& lease_id() const { return request_.acquire().lease_id(); }
 

@@ -5,6 +5,7 @@
 
 #include "lockkeeper/error.h"
 #include "transport/convert.h"
+#include "transport/tracing.h"
 
 namespace lockkeeper::client {
 namespace {
@@ -56,11 +57,12 @@ void LeaseOperations::Extend(const LeaseRef& lease, std::optional<Duration> ttl,
   });
 }
 
-void LeaseOperations::Release(const LeaseRef& lease, Duration timeout,
+void LeaseOperations::Release(const LeaseRef& lease, const TraceContext& trace, Duration timeout,
                               absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) {
   v1::SessionOperation request;
   request.mutable_release()->set_name(lease.name);
   request.mutable_release()->set_lease_id(lease.lease_id);
+  SetTrace(trace, request);
   Run(std::move(request), timeout, [done = std::move(done)](const OperationAnswer& answer) mutable {
     std::move(done)(ReleasedFrom(answer));
   });

@@ -15,7 +15,7 @@ class LeaseOperations final : public LeaseCalls {
 
   void Extend(const LeaseRef& lease, std::optional<Duration> ttl, Duration timeout,
               absl::AnyInvocable<void(ExtendAnswer) &&> done) override;
-  void Release(const LeaseRef& lease, Duration timeout,
+  void Release(const LeaseRef& lease, const TraceContext& trace, Duration timeout,
                absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) override;
   void Forget(const LeaseRef& lease) override { daemons_.Forget(lease.name, lease.lease_id); }
 

@@ -7,6 +7,7 @@
 
 #include "transport/call_options.h"
 #include "transport/status_details.h"
+#include "transport/tracing.h"
 
 namespace lockkeeper::client {
 
@@ -55,6 +56,7 @@ void UnaryTransport::Run(PendingOperationPtr operation) {
   SetTimeout(*context, std::max<Duration>(call->operation->deadline - clock_.Now(),
                                           std::chrono::milliseconds(1)));
   if (daemon_.token != nullptr) daemon_.token->AddTo(*context);
+  AddTrace(request, *context);
   Begin(*call);
   const auto answered = [this, call](const grpc::Status& status) {
     auto done = std::move(call->operation->done);

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 class ReleaserTest : public testing::Test {
  protected:
   std::shared_ptr<PendingRelease> Release(Duration effort = 30s) {
-    return releaser_.Release({"report", "id"}, time_.Now() + effort);
+    return releaser_.Release({"report", "id"}, {"parent", "state"}, time_.Now() + effort);
   }
 
   ManualTime time_;
@@ -42,7 +42,7 @@ TEST_F(ReleaserTest, LeaseStaysUntilACallReturnsThatWasAnsweredBefore) {
    public:
     void Extend(const LeaseRef&, std::optional<Duration>, Duration,
                 absl::AnyInvocable<void(ExtendAnswer) &&>) override {}
-    void Release(const LeaseRef& lease, Duration,
+    void Release(const LeaseRef& lease, const TraceContext&, Duration,
                  absl::AnyInvocable<void(absl::StatusOr<ReleaseOutcome>) &&> done) override {
       std::move(done)(ReleaseOutcome::kReleased);
       released = lease.lease_id;
@@ -54,12 +54,12 @@ TEST_F(ReleaserTest, LeaseStaysUntilACallReturnsThatWasAnsweredBefore) {
   AnsweringCalls calls;
   Releaser releaser(time_, time_, calls, jitter_);
 
-  releaser.Release({"report", "id"}, time_.Now() + 30s);
+  releaser.Release({"report", "id"}, {}, time_.Now() + 30s);
 
   EXPECT_EQ(calls.released, "id");
 }
 
-TEST_F(ReleaserTest, UnansweredReleaseIsTriedAgainWithTheSameLeaseId) {
+TEST_F(ReleaserTest, UnansweredReleaseIsTriedAgainWithTheSameLeaseIdAndTrace) {
   const auto pending = Release();
   for (const absl::Status& failure :
        {absl::UnavailableError(""), absl::DeadlineExceededError("")}) {
@@ -73,6 +73,7 @@ TEST_F(ReleaserTest, UnansweredReleaseIsTriedAgainWithTheSameLeaseId) {
   auto call = calls_.TakeRelease();
   EXPECT_EQ(call.lease.name, "report");
   EXPECT_EQ(call.lease.lease_id, "id");
+  EXPECT_EQ(call.trace, (TraceContext{"parent", "state"}));
   std::move(call.done)(ReleaseOutcome::kReleased);
 
   EXPECT_EQ(pending->Wait(0s)->value(), ReleaseOutcome::kReleased);
