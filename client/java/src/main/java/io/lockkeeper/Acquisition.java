@@ -10,7 +10,7 @@ import java.util.HexFormat;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** One acquire, from the first attempt to a definite answer, or until the caller's time is up. For one thread. */
+/** One acquire, from the first attempt to a definite answer, or until the caller's time is up. For one thread, which also makes it. */
 final class Acquisition {
   private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -27,6 +27,7 @@ final class Acquisition {
   }
 
   private final Daemons daemons;
+  private final TraceContext trace = TraceContext.current();
   private final AcquireRequest.Builder request;
   private final long waitTimeout;
   private final long callTimeout;
@@ -103,7 +104,7 @@ final class Acquisition {
     } else {
       request.clearWaitTimeout();
     }
-    final SessionOperation operation = SessionOperation.newBuilder().setAcquire(request).build();
+    final SessionOperation operation = trace.of(SessionOperation.newBuilder().setAcquire(request).build());
     final Operation.Answer said = daemon.await(() -> new Operation(operation), wait + timeout);
     final AcquireResponse answer = said.get().getAcquire();
     if (answer.hasContention()) {
@@ -120,7 +121,7 @@ final class Acquisition {
   /** The lease counts from the sending of the claim. */
   private Grant claim(Daemon daemon, Lease offer, long timeout) throws InterruptedException {
     final long most = Math.max(Ticks.MILLISECOND, Math.min(timeout, Protos.nanos(offer.getRemainingTtl())));
-    final SessionOperation operation = Protos.extend(offer.getName(), leaseId(), 0, "", null);
+    final SessionOperation operation = trace.of(Protos.extend(offer.getName(), leaseId(), 0, "", null));
     final Operation.Answer said = daemon.await(() -> new Operation(operation), most);
     if (said.error() != null && said.error().reason().equals("LEASE_LOST")) throw new Lapsed();
     final Lease lease = said.get().getExtend().getLease();

@@ -139,18 +139,19 @@ final class Daemon {
     switch (request.getOperationCase()) {
       case ACQUIRE -> {
         if (request.getAcquire().getConfirm()) others.getState(true); // an offer has to be claimed soon
-        call(operation, stub(acquires, timeout).acquire(request.getAcquire()), result::setAcquire, result);
+        call(operation, stub(acquires, timeout, request).acquire(request.getAcquire()), result::setAcquire, result);
       }
-      case EXTEND -> call(operation, stub(others, timeout).extend(request.getExtend()), result::setExtend, result);
-      case RELEASE -> call(operation, stub(others, timeout).release(request.getRelease()), result::setRelease, result);
-      case FENCE -> call(operation, stub(others, timeout).fence(request.getFence()), result::setFence, result);
+      case EXTEND -> call(operation, stub(others, timeout, request).extend(request.getExtend()), result::setExtend, result);
+      case RELEASE -> call(operation, stub(others, timeout, request).release(request.getRelease()), result::setRelease, result);
+      case FENCE -> call(operation, stub(others, timeout, request).fence(request.getFence()), result::setFence, result);
       default -> throw new IllegalStateException("an empty operation");
     }
   }
 
-  private LockServiceFutureStub stub(ManagedChannel channel, long timeout) {
+  private LockServiceFutureStub stub(ManagedChannel channel, long timeout, SessionOperation request) {
     connectNow(channel);
-    return withToken(LockServiceGrpc.newFutureStub(channel).withDeadlineAfter(timeout, TimeUnit.NANOSECONDS));
+    final LockServiceFutureStub stub = withToken(LockServiceGrpc.newFutureStub(channel));
+    return TraceContext.pass(request, stub).withDeadlineAfter(timeout, TimeUnit.NANOSECONDS);
   }
 
   private <S extends AbstractStub<S>> S withToken(S stub) {

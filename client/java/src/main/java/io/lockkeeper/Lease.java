@@ -149,8 +149,9 @@ public final class Lease implements AutoCloseable {
     // The service extends by heartbeats with the ttl that was asked for last; a shorter one would not last for the regular one.
     final Duration regular = Ticks.duration(ttlNanos());
     final Duration asked = ttl.compareTo(regular) < 0 ? regular : ttl;
+    final TraceContext trace = TraceContext.current();
     final Operation.Answer said =
-        client.runUntilAnswered(() -> new Operation(Protos.extend(name, leaseId, token, reassertion(), asked)));
+        client.runUntilAnswered(() -> new Operation(trace.of(Protos.extend(name, leaseId, token, reassertion(), asked))));
     final Renewal renewal = renewalOf(said);
     synchronized (this) {
       if (state == State.HELD && renewal.outcome() == LeaseLife.Outcome.EXTENDED) {

@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
  * The client of one service: its connections, and the renewal of its leases. Use one per process. Thread-safe.
  *
  * <p>A thread that is interrupted while it waits gives the call up; what it may have been granted is released in the background.
+ *
+ * <p>If the program has OpenTelemetry's API (io.opentelemetry:opentelemetry-api), each call passes on the trace context that is current on the
+ * thread that makes it, in W3C's format, so that the spans of the daemon become part of that trace. Renewals belong to no caller, and have none.
  */
 public final class LockClient implements AutoCloseable {
   /** Of the server, for an acquire whose grant is not known. */
@@ -178,8 +181,9 @@ public final class LockClient implements AutoCloseable {
   /** Takes over a live lease that another client detached: extends it, and renews it from now on. */
   public Lease adopt(String name, String leaseId, AdoptOptions how) throws InterruptedException {
     if (how.stopMargin.isNegative()) throw LockException.invalid("stop_margin", "must not be negative");
-    final Operation.Answer said =
-        runUntilAnswered(() -> new Operation(Protos.extend(name, leaseId, how.fencingToken, how.reassertion, how.ttl)));
+    final SessionOperation request =
+        TraceContext.current().of(Protos.extend(name, leaseId, how.fencingToken, how.reassertion, how.ttl));
+    final Operation.Answer said = runUntilAnswered(() -> new Operation(request));
     final io.lockkeeper.v1.Lease extended = said.get().getExtend().getLease();
     Protos.check(extended, name, leaseId);
     return hold(new Acquisition.Grant(extended, said.sent(), null), Duration.ZERO, how.stopMargin, how.ttl);
@@ -209,7 +213,8 @@ public final class LockClient implements AutoCloseable {
             .setFence(
                 FenceRequest.newBuilder().setName(name).setFencingToken(fencingToken).setRequireLiveLease(requireLiveLease))
             .build();
-    return Fenced.of(runUntilAnswered(() -> new Operation(request)).get().getFence());
+    final SessionOperation traced = TraceContext.current().of(request);
+    return Fenced.of(runUntilAnswered(() -> new Operation(traced)).get().getFence());
   }
 
   /** Ends campaigns and observers, releases all leases and ends the connections. Takes about the release timeout at most. */
@@ -259,7 +264,7 @@ public final class LockClient implements AutoCloseable {
     observers.remove(observer);
   }
 
-  /** Retries until there is an answer, or `giveUpAt` has passed. */
+  /** Retries until there is an answer, or `giveUpAt` has passed. Called on the thread of whoever asks for it. */
   CompletableFuture<ReleaseOutcome> releaseInBackground(String name, String leaseId, long giveUpAt) {
     final CompletableFuture<ReleaseOutcome> done = new CompletableFuture<>();
     final boolean tooMany;
@@ -275,7 +280,7 @@ public final class LockClient implements AutoCloseable {
         });
     final SessionOperation request =
         SessionOperation.newBuilder().setRelease(ReleaseRequest.newBuilder().setName(name).setLeaseId(leaseId)).build();
-    tryRelease(request, tooMany ? Ticks.now() : giveUpAt, 0, done);
+    tryRelease(TraceContext.current().of(request), tooMany ? Ticks.now() : giveUpAt, 0, done);
     return done;
   }
 

@@ -7,7 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.grpc.Grpc;
 import io.grpc.InsecureServerCredentials;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.Server;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptors;
+import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.lockkeeper.admin.v1.AdminServiceGrpc;
@@ -16,6 +22,8 @@ import io.lockkeeper.admin.v1.GetLockResponse;
 import io.lockkeeper.admin.v1.WatchLocksRequest;
 import io.lockkeeper.admin.v1.WatchLocksResponse;
 import io.lockkeeper.v1.ExtendResponse;
+import io.lockkeeper.v1.FenceRequest;
+import io.lockkeeper.v1.FenceResponse;
 import io.lockkeeper.v1.LockServiceGrpc;
 import io.lockkeeper.v1.SessionOpened;
 import io.lockkeeper.v1.SessionOperation;
@@ -23,6 +31,7 @@ import io.lockkeeper.v1.SessionRequest;
 import io.lockkeeper.v1.SessionResponse;
 import io.lockkeeper.v1.SessionResult;
 import io.lockkeeper.v1.SessionResults;
+import io.lockkeeper.v1.Verdict;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
@@ -30,7 +39,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Opens sessions, watches and looks, and leaves to the test what it answers there. It knows no other calls. */
+/** Opens sessions, watches and looks, and leaves to the test what it answers there. A fence is admitted. It knows no other calls. */
 final class FakeDaemon extends LockServiceGrpc.LockServiceImplBase implements AutoCloseable {
   static final String LEASE_ID = "0123456789abcdef0123456789abcdef";
   static final long TOKEN = 7;
@@ -79,16 +88,29 @@ final class FakeDaemon extends LockServiceGrpc.LockServiceImplBase implements Au
   private final Server server;
   final BlockingQueue<Call<WatchLocksResponse>> watches = new LinkedBlockingQueue<>();
   final BlockingQueue<Call<GetLockResponse>> looks = new LinkedBlockingQueue<>();
+  final BlockingQueue<Metadata> unary = new LinkedBlockingQueue<>(); // of the unary calls of LockService
   private final BlockingQueue<SessionRequest> said = new LinkedBlockingQueue<>();
   private volatile StreamObserver<SessionResponse> answers;
 
   FakeDaemon() throws IOException {
     server =
-        Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create()).addService(this).addService(new Admin()).build().start();
+        Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create())
+            .addService(ServerInterceptors.intercept(this, this::recordUnary)).addService(new Admin()).build().start();
+  }
+
+  private <A, B> ServerCall.Listener<A> recordUnary(ServerCall<A, B> call, Metadata headers, ServerCallHandler<A, B> next) {
+    if (call.getMethodDescriptor().getType() == MethodType.UNARY) unary.add(headers);
+    return next.startCall(call, headers);
   }
 
   String address() {
     return "127.0.0.1:" + server.getPort();
+  }
+
+  @Override
+  public void fence(FenceRequest request, StreamObserver<FenceResponse> stream) {
+    stream.onNext(FenceResponse.newBuilder().setVerdict(Verdict.VERDICT_ADMITTED).build());
+    stream.onCompleted();
   }
 
   @Override
@@ -146,6 +168,11 @@ final class FakeDaemon extends LockServiceGrpc.LockServiceImplBase implements Au
   static io.lockkeeper.v1.Lease lease(Duration ttl) {
     return io.lockkeeper.v1.Lease.newBuilder()
         .setName("job").setLeaseId(LEASE_ID).setFencingToken(TOKEN).setTtl(Protos.proto(ttl)).setRemainingTtl(Protos.proto(ttl)).build();
+  }
+
+  /** Ends the session, as a proxy does that cuts streams. */
+  void cut() {
+    answers.onError(Status.UNAVAILABLE.asRuntimeException());
   }
 
   @Override
