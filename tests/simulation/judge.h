@@ -92,7 +92,7 @@ class Judge final : public StoreDeeds {
                 Instant now) override;
   void Adopted(const Try& what) override;
   void Reasserted(Turn turn, Instant now) override;
-  void Restored(Turn turn, Instant now) override;
+  void Restored(Turn turn, bool runs, Instant now) override;
   void Fenced(const std::string& lock, int64_t token, bool admitted) override;
   void Released(const std::string& lock, const std::string& lease_id, Instant now) override;
   void ReleasedByEnd(const Try& what, Instant now) override;
@@ -190,7 +190,7 @@ class Judge final : public StoreDeeds {
                   Instant now) override;
     void Adopted(const Try& what) override { judge_.Adopted(what); }
     void Reasserted(Turn turn, Instant now) override;
-    void Restored(Turn, Instant) override {}
+    void Restored(Turn, bool, Instant) override {}
     void Fenced(const std::string& lock, int64_t token, bool admitted) override;
     void Released(const std::string& lock, const std::string& lease_id, Instant now) override;
     void ReleasedByEnd(const Try& what, Instant now) override;

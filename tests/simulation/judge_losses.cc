@@ -223,11 +223,10 @@ void Judge::TakeBack(Lock& state, Turn turn, Instant now) {
 }
 
 // Its daemon may not have heard that the lease has ended, or of a newer one.
-void Judge::Restored(Turn turn, Instant now) {
+void Judge::Restored(Turn turn, bool runs, Instant now) {
   Lock& state = locks_[turn.to.lock];
   const std::string deed = turn.to.lease_id.substr(0, 8) + " has " + turn.to.lock + " restored";
   CheckWasGiven(state, turn, deed);
-  const bool runs = turn.end > now;  // Else only its lock_delay or its hold_at_least do.
   if (runs && state.released_by.contains({turn.to.lease_id, turn.given_by})) {
     Violation(deed + " by the daemon that had released it");
   }

@@ -350,8 +350,8 @@ void LineWatch::OnReassert(const Operation& operation) {
     judge_.Violation(turn.to.lease_id.substr(0, 8) + " was given " + operation.lock +
                      " back, but still stands in line");
   }
-  if (!operation.arguments[9].empty()) {
-    return at_->deeds->Restored(std::move(turn), operation.now);
+  if (const std::string_view left = operation.arguments[9]; !left.empty()) {
+    return at_->deeds->Restored(std::move(turn), Number(left) > 0, operation.now);
   }
   at_->deeds->Reasserted(std::move(turn), operation.now);
 }

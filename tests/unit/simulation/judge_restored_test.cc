@@ -23,20 +23,19 @@ class JudgeRestoredTest : public JudgeHistory {
   }
 
   void Restore(char id, int64_t token, int64_t now, int daemon = 1, int64_t end = kTold) {
-    judge_.Restored(TurnFor(id, token, daemon, end), At(now));
+    judge_.Restored(TurnFor(id, token, daemon, end), end > now, At(now));
   }
   // With a lock_delay.
   void RestoreClosed(char id, int64_t token, int64_t now, int64_t end, int lock_delay) {
     Turn turn = TurnFor(id, token, 1, end);
     turn.lock_delay = core::Millis(lock_delay);
-    judge_.Restored(turn, At(now));
+    judge_.Restored(turn, end > now, At(now));
   }
   void Prove(char id, int64_t token, int64_t now) {
     judge_.Reasserted(TurnFor(id, token, 2, now + kTtl), At(now));
   }
   void EndEarly(int64_t now) { judge_.QuarantineEndedEarly(At(now)); }
 
- private:
   static Turn TurnFor(char id, int64_t token, int daemon, int64_t end) {
     Turn turn;
     turn.to = {"a", IdOf(id), ""};
@@ -113,6 +112,17 @@ TEST_F(JudgeRestoredTest, DaemonRestoresHowLongALeaseThatItHadReleasedKeepsItsLo
   judge_.ToldReleased("a", IdOf('a'), DaemonId(1));
   Lose(10);
   RestoreClosed('a', 1, 20, 5, 100);
+  ExpectNone();
+}
+
+// Another daemon, which has not heard of the release, had restored it before: it runs on.
+TEST_F(JudgeRestoredTest, DaemonRestoresHowLongALeaseIsClosedThatRunsByAnotherDaemon) {
+  Give(TryOf('a'), 1, 0);
+  Release('a', 5);
+  judge_.ToldReleased("a", IdOf('a'), DaemonId(2));
+  Lose(10);
+  Restore('a', 1, 20);
+  judge_.Restored(TurnFor('a', 1, 2, kTold), false, At(21));
   ExpectNone();
 }
 
