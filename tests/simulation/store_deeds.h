@@ -63,8 +63,8 @@ class StoreDeeds {
   virtual void Adopted(const Try& what) = 0;
   // The store has taken a proved lease back.
   virtual void Reasserted(Turn turn, Instant now) = 0;
-  // A daemon has restored what it had told of a lease; nobody has proved it. `runs`: by this daemon,
-  // else it restored only how long the lock stays closed.
+  // A daemon has restored what it had told of a lease; nobody has proved it. `runs`: by this
+  // daemon, else it restored only how long the lock stays closed.
   virtual void Restored(Turn turn, bool runs, Instant now) = 0;
   virtual void Fenced(const std::string& lock, int64_t token, bool admitted) = 0;
 

@@ -331,7 +331,9 @@ local function retire(record)
   local how = state == 'H' and 'X' or state
   if how ~= 'R' then previous = 'X' end
   local former = former_holder(record, how, lease_end_of(record))
-  local rest = add_void(record, at, how ~= 'R' and digest_of(record) .. how or '', former)
+  -- A release that found it expired, by the clock of an earlier epoch, may have been in time.
+  local void = how == 'X' and sub(record, 154, 159) == FOR_GOOD and not is_current(record) and 'U' or how
+  local rest = add_void(record, at, void ~= 'R' and digest_of(record) .. void or '', former)
   return previous, rest
 end
 

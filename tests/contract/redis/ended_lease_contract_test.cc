@@ -44,6 +44,20 @@ TEST_P(EndedLeaseContract, LeaseWhoseReleaseMetASmallStepIsNotTakenBackByAnother
   EXPECT_THAT(Noticed(), ElementsAre(redis::LossKind::kClockStep));
 }
 
+// Nobody knows any more whether the first release was in time.
+TEST_P(EndedLeaseContract, RepeatedReleaseDoesNotSayExpiredByAClockThatHadBeenSet) {
+  Grant("a", Id(1));
+  Pass(kTtl - Millis(200));
+  StepBy(Millis(500));
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
+  EXPECT_FALSE(Ask(AcquireOf("b", Id(2))).ok()) << "the step is noticed";
+  EXPECT_THAT(Noticed(), ElementsAre(redis::LossKind::kClockStep));
+  Pass(kQuarantine);
+  Grant("a", Id(3));
+
+  EXPECT_EQ(Release("a", Id(1)), core::NotReleasedReason::kNotHolder);
+}
+
 LOCKKEEPER_GUARDED_SUITE(EndedLeaseContract);
 
 }  // namespace
