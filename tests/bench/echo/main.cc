@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     std::cerr << "bench_echo_server: cannot listen on " << host << "\n";
     return 1;
   }
-  std::cout << "ready " << host << ":" << port << std::endl;
+  std::cout << "ready " << host << ":" << port << "\n" << std::flush;
   int signal = 0;
   sigwait(&stop, &signal);
   server->Shutdown();

@@ -165,6 +165,7 @@ class FakeSessions::One {
   std::vector<v1::Lease> Kept() {
     const std::lock_guard lock(mutex_);
     std::vector<v1::Lease> leases;
+    leases.reserve(kept_.size());
     for (const auto& [id, lease] : kept_) leases.push_back(lease);
     return leases;
   }
