@@ -209,6 +209,10 @@ void Judge::Reasserted(Turn turn, Instant now) {
 }
 
 void Judge::TakeBack(Lock& state, Turn turn, Instant now) {
+  const bool is_back = state.phase == Phase::kLease && state.epoch == epochs_ &&
+                       state.turn.token == turn.token && state.turn.end > now;
+  // A session that had adopted it stays its keeper.
+  if (is_back && turn.to.keeper.empty()) turn.to.keeper = state.turn.to.keeper;
   state.phase = Phase::kLease;
   state.turn = std::move(turn);
   state.turn.asserted = true;

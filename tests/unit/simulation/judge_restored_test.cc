@@ -126,6 +126,27 @@ TEST_F(JudgeRestoredTest, DaemonRestoresHowLongALeaseIsClosedThatRunsByAnotherDa
   ExpectNone();
 }
 
+TEST_F(JudgeRestoredTest, SessionThatAdoptedARestoredLeaseReleasesItByItsEndThoughItIsProvedToo) {
+  LoseWhileHeld();
+  Turn adopted = TurnFor('a', 1, 2, kTold);
+  adopted.to.keeper = "session";
+  judge_.Restored(adopted, true, At(20));
+  Prove('a', 1, 30);
+  judge_.ReleasedByEnd(adopted.to, At(40));
+  ExpectNone();
+}
+
+TEST_F(JudgeRestoredTest, AnotherSessionReleasesARestoredLeaseByItsEnd) {
+  LoseWhileHeld();
+  Turn adopted = TurnFor('a', 1, 2, kTold);
+  adopted.to.keeper = "session";
+  judge_.Restored(adopted, true, At(20));
+  Prove('a', 1, 30);
+  adopted.to.keeper = "another session";
+  judge_.ReleasedByEnd(adopted.to, At(40));
+  ExpectOne("which another one keeps");
+}
+
 TEST_F(JudgeRestoredTest, LeaseIsRestoredWithoutAQuarantine) {
   LoseWhileHeld();
   Restore('a', 1, 10 + kQuarantine, 1, 4 * kTtl);
