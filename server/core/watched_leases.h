@@ -25,7 +25,7 @@ namespace lockkeeper::core {
 class WatchedLeases {
  public:
   // `tell` hears of each event, completed as far as that is possible; it must not call this object.
-  // Of more locks than `locks_max` no leases are followed.
+  // The leases of at most `locks_max` locks are followed.
   WatchedLeases(AdminStore& admin, const Clock& clock, Executor& executor,
                 std::function<void(const LockEvent&)> tell,
                 size_t locks_max = limits::kWatchedLocksMax);

@@ -13,11 +13,6 @@ namespace {
 constexpr std::chrono::seconds kStartLimit{10};
 constexpr std::chrono::milliseconds kPollInterval{5};
 
-std::vector<std::string> TlsWords(const support::TestAuthority& authority,
-                                  const support::TlsFiles& files) {
-  return {"--tls-ca", authority.ca_file(), "--tls-cert", files.certificate, "--tls-key", files.key};
-}
-
 }  // namespace
 
 EchoServer::EchoServer(const std::vector<std::string>& words, std::vector<std::string> client_words)

@@ -37,10 +37,7 @@ class EchoServer {
   const std::vector<std::string> client_words_;
 };
 
-struct SecuredEchoPlace : TlsIdentity {
-  support::TlsFiles client = authority.Issue({.common_name = "bench"});
-};
-class SecuredEchoServer : private SecuredEchoPlace, public EchoServer {
+class SecuredEchoServer : private MutualTlsPlace, public EchoServer {
  public:
   SecuredEchoServer();
 };

@@ -60,6 +60,11 @@ double ClusterService::StoreCpuMicros() const {
   return micros;
 }
 
+std::vector<std::string> TlsWords(const support::TestAuthority& authority,
+                                  const support::TlsFiles& files) {
+  return {"--tls-ca", authority.ca_file(), "--tls-cert", files.certificate, "--tls-key", files.key};
+}
+
 TlsService::TlsService()
     : RedisService({.listening = support::Listening::kUnixSocketAndTls,
                     .settings = {"tls-cert-file " + own.certificate, "tls-key-file " + own.key,
@@ -107,7 +112,6 @@ Variables SecuredPlace::Settings() const {
 
 SecuredService::SecuredService()
     : RedisService({}, SecuredPlace::Settings(), "mtls://127.0.0.1:0",
-                   {"--tls-ca", authority.ca_file(), "--tls-cert", client.certificate, "--tls-key",
-                    client.key}) {}
+                   TlsWords(authority, client)) {}
 
 }  // namespace lockkeeper::bench

@@ -105,6 +105,9 @@ struct TlsIdentity {
   support::TestAuthority authority;
   support::TlsFiles own = authority.IssueForLocalhost();
 };
+// What a program needs to show `files`, as bench_load and the echo server have it.
+std::vector<std::string> TlsWords(const support::TestAuthority& authority,
+                                  const support::TlsFiles& files);
 class TlsService : private TlsIdentity, public RedisService {
  public:
   TlsService();
@@ -165,12 +168,15 @@ class ObservedService : private ObservedPlace, public RedisService {
   ObservedService() : RedisService({}, ObservedPlace::Settings()) {}
 };
 
-// Clients come by mutual TLS, a policy says what they may do, and the audit trail tells of it.
-struct SecuredPlace : TlsIdentity, AuditPlace {
+// Clients come by mutual TLS.
+struct MutualTlsPlace : TlsIdentity {
+  support::TlsFiles client = authority.Issue({.common_name = "bench"});
+};
+
+// A policy says what they may do, too, and the audit trail tells of it.
+struct SecuredPlace : MutualTlsPlace, AuditPlace {
   SecuredPlace();
   Variables Settings() const;
-
-  support::TlsFiles client = authority.Issue({.common_name = "bench"});
 };
 class SecuredService : private SecuredPlace, public RedisService {
  public:
