@@ -59,12 +59,28 @@ local function make_stranger_void(key, record, digest, attempt)
   write_void(key, record, digest .. 'U')
 end
 
--- Another call has the lease id's grant. It keeps that, also if this attempt, a later one, comes yet.
-local function keep(key, line, record, attempt)
-  if tonumber(attempt) <= attempt_of(record) then return 3 end
+-- The lease id may stand in line. Answers the attempt of another call if that waits there now, else
+-- nil; and the place that was left, 0 if there was none.
+local function withdraw_waiter(line, lease_id, keeper)
+  local number = number_of(line, lease_id)
+  local entry = number and entry_at(line, number)
+  if not entry then return nil, 0 end
+  if sub(entry, 50, 81) ~= keeper then return number_at(entry, 43, 48), 0 end
+  remove(line, lease_id, number)
+  return nil, redis.call('ZCOUNT', line, '(0', format('(%d', number)) + 1
+end
+
+-- Another call has the lease id's grant. It keeps that, also if this attempt, a later one, comes yet. An offer that
+-- two calls of one attempt were given has no keeper, but its place in line is that of the last one: it is left.
+local function keep(key, line, record, attempt, keeper)
+  local is_later = tonumber(attempt) > attempt_of(record)
+  if not is_later and state_of(record) ~= 'O' then return 3 end
   if has_line(record) and not line then return LINE end
-  make_void(key, record, digest_of(record), attempt)
-  if line then settle(key, line, true) end -- two keys
+  if is_later then make_void(key, record, digest_of(record), attempt) end
+  if line then -- two keys
+    withdraw_waiter(line, lease_id_of(record), keeper) -- two keys
+    settle(key, line, true) -- two keys
+  end -- two keys
   return 3
 end
 
@@ -131,7 +147,7 @@ local function withdraw_holder(key, line, record, attempt, keeper, scope)
   local state = state_of(record)
   if state == 'H' or state == 'O' then
     if keeper_of(record) ~= keeper or keeper == NOBODY then
-      return keep(key, line, record, attempt)
+      return keep(key, line, record, attempt, keeper)
     end
     if state == 'H' and scope == 'U' then return 3 end
     if not line and (state == 'O' or has_line(record)) then return LINE end
@@ -148,17 +164,6 @@ local function withdraw_holder(key, line, record, attempt, keeper, scope)
     return 1
   end
   return 2
-end
-
--- The lease id may stand in line. Answers the attempt of another call if that waits there now, else
--- nil; and the place that was left, 0 if there was none.
-local function withdraw_waiter(line, lease_id, keeper)
-  local number = number_of(line, lease_id)
-  local entry = number and entry_at(line, number)
-  if not entry then return nil, 0 end
-  if sub(entry, 50, 81) ~= keeper then return number_at(entry, 43, 48), 0 end
-  remove(line, lease_id, number)
-  return nil, redis.call('ZCOUNT', line, '(0', format('(%d', number)) + 1
 end
 
 -- What there is to see of the lock for one that leaves its line.

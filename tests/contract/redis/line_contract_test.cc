@@ -564,6 +564,25 @@ TEST_P(LineContract, AttemptThatTakesAnOfferOverTakesThePlaceOverToo) {
   EXPECT_EQ(again.offer->keeper, WaiterOf(Id(1), 2).keeper);
 }
 
+// A network had delivered an acquire twice. Neither call is the keeper of the offer, and when its
+// client had given up, its place was offered the lock once more.
+TEST_P(LineContract, CallThatLeavesAnOfferOfTwoCallsLeavesItsPlace) {
+  AcquireRequest copy = WaiterOf(Id(1));
+  copy.keeper = core::Keeper(1, 7);
+  Offer(WaiterOf(Id(1)), Id(2));
+  ASSERT_TRUE(Grant(copy).offered);
+
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1))), WithdrawResult::kKept);
+  EXPECT_EQ(OfferedNext(), Id(1)) << "the place is that of the later call";
+  ASSERT_TRUE(Grant(WaiterOf(Id(1))).offered);
+  Stand(WaiterOf(Id(3)));
+  EXPECT_EQ(Withdraw(WaiterOf(Id(1))), WithdrawResult::kKept);
+
+  EXPECT_EQ(OfferedNext(), Id(3));
+  Extend(ExtendOf("a", Id(3)));
+  EXPECT_EQ(RecordOf("a")[6], '-') << "nobody else stands there";
+}
+
 TEST_P(LineContract, EarlierAttemptTakesNoPlaceOverFromTheOneThatHasTheOffer) {
   Offer(WaiterOf(Id(1), 2), Id(2));
   ASSERT_TRUE(Grant(WaiterOf(Id(1), 1)).offered);
