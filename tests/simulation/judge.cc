@@ -339,10 +339,7 @@ void Judge::Withdrawn(const Try& what, Instant now) {
   CheckTurnOfGivenUp(state, now);
   CheckTurnOfTold(state, now);
   Leave(state, what.lease_id, now);
-  const auto before = state.places_before.find(what.lease_id);
-  if (before != state.places_before.end() && before->second.keeper == what.keeper) {
-    state.places_before.erase(before);
-  }
+  LeavePlaceBefore(state, what);
   ++state.void_entries;
   state.ends.insert(what.keeper);
   LetStandInQuarantine(state, what.lease_id, now);
@@ -365,7 +362,22 @@ void Judge::Withdrawn(const Try& what, Instant now) {
 }
 
 // What a later attempt withdraws is void all the same.
-void Judge::WithdrawalKept(const std::string& lock) { ++locks_[lock].void_entries; }
+void Judge::WithdrawalKept(const Try& what, Instant now) {
+  Lock& state = locks_[what.lock];
+  ++state.void_entries;
+  LeavePlaceBefore(state, what);
+  const auto place = state.places.find(what.lease_id);
+  if (place != state.places.end() && place->second.keeper == what.keeper) {
+    Leave(state, what.lease_id, now);
+  }
+}
+
+void Judge::LeavePlaceBefore(Lock& lock, const Try& what) {
+  const auto before = lock.places_before.find(what.lease_id);
+  if (before != lock.places_before.end() && before->second.keeper == what.keeper) {
+    lock.places_before.erase(before);
+  }
+}
 
 void Judge::LeftLine(const std::string& lock, const std::string& lease_id, Instant now) {
   Leave(locks_[lock], lease_id, now);

@@ -99,7 +99,7 @@ class Judge final : public StoreDeeds {
   void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now) override;
   void ReleaseDoubted(const std::string& lock, const std::string& lease_id, Instant now) override;
   void Withdrawn(const Try& what, Instant now) override;
-  void WithdrawalKept(const std::string& lock) override;
+  void WithdrawalKept(const Try& what, Instant now) override;
   void Declined(const Try& what) override;
   void SetAside(const Try& what, Instant now) override;
   void PassedOver(const Try& what, Instant now) override;
@@ -197,7 +197,7 @@ class Judge final : public StoreDeeds {
     void ReleaseDenied(const std::string& lock, const std::string& lease_id, Instant now) override;
     void ReleaseDoubted(const std::string&, const std::string&, Instant) override {}
     void Withdrawn(const Try& what, Instant now) override;
-    void WithdrawalKept(const std::string&) override {}
+    void WithdrawalKept(const Try& what, Instant now) override;
     void Declined(const Try& what) override { judge_.Declined(what); }
     void SetAside(const Try& what, Instant now) override { EndOffer(what, now); }
     void PassedOver(const Try& what, Instant now) override { EndOffer(what, now); }
@@ -365,6 +365,7 @@ class Judge final : public StoreDeeds {
   void CheckPlaceOfGivenUp(Lock& lock, const std::string& lease_id, const Place& place,
                            Instant now);
   void Leave(Lock& lock, const std::string& lease_id, Instant now);
+  static void LeavePlaceBefore(Lock& lock, const Try& what);
 
   const Micros retention_;
   core::Assurance min_assurance_ = core::Assurance::kNone;

@@ -62,7 +62,9 @@ void Judge::ServerBefore::TurnGiven(Turn turn, Instant now) {
     lock.token = turn.token;
     return;
   }
+  const Instant closed_until = lock.closed_by_ended_until;  // At the promoted server.
   judge_.BeginTurn(lock, std::move(turn), now, Instant::min());
+  lock.closed_by_ended_until = closed_until;
   lock.given[lock.turn.token].previous_expired.reset();
   lock.doubted = lock.forgotten = true;
   lock.epoch = judge_.epochs_before_;
@@ -86,8 +88,14 @@ void Judge::ServerBefore::Extended(const std::string& lock, const std::string& l
                                    Instant end, Instant now) {
   Lock& state = judge_.locks_[lock];
   state.places_before.erase(lease_id);
-  if (state.taken_over || state.turn.to.lease_id != lease_id) return;
   if (now >= judge_.before_used_until_) return;
+  if (state.taken_over || state.turn.to.lease_id != lease_id) {
+    // It was given while the promoted server had another lease taken back.
+    for (auto& [token, given] : state.given) {
+      if (given.lease_id == lease_id) given.told_end = std::max(given.told_end, end);
+    }
+    return;
+  }
   if (state.phase == Phase::kOffered) {
     state.phase = Phase::kLease;
     state.told_end = end;
@@ -152,10 +160,7 @@ void Judge::ServerBefore::ReleaseDenied(const std::string& lock, const std::stri
 void Judge::ServerBefore::Withdrawn(const Try& what, Instant now) {
   Lock& lock = judge_.locks_[what.lock];
   lock.forgotten_ends.insert(what.keeper);
-  const auto before = lock.places_before.find(what.lease_id);
-  if (before != lock.places_before.end() && before->second.keeper == what.keeper) {
-    lock.places_before.erase(before);
-  }
+  LeavePlaceBefore(lock, what);
   if (lock.taken_over || lock.turn.to.lease_id != what.lease_id ||
       lock.turn.to.keeper != what.keeper) {
     return;
@@ -163,6 +168,10 @@ void Judge::ServerBefore::Withdrawn(const Try& what, Instant now) {
   if (lock.phase != Phase::kLease && lock.phase != Phase::kOffered) return;
   lock.over_at = now;
   lock.phase = Phase::kWithdrawn;
+}
+
+void Judge::ServerBefore::WithdrawalKept(const Try& what, Instant) {
+  LeavePlaceBefore(judge_.locks_[what.lock], what);
 }
 
 void Judge::ServerBefore::ClaimWithdrawn(const Try& what, Instant now) {

@@ -330,7 +330,7 @@ void LineWatch::OnWithdraw(const Operation& operation) {
     at_->deeds->Withdrawn(what, operation.now);
     if (outcome == 1 && scope == "U") at_->deeds->Declined(what);
   }
-  if (outcome == 3) at_->deeds->WithdrawalKept(operation.lock);
+  if (outcome == 3) at_->deeds->WithdrawalKept(what, operation.now);
 }
 
 void LineWatch::OnReassert(const Operation& operation) {

@@ -134,7 +134,7 @@ core::WithdrawResult MemoryWatch::Withdraw(const std::string& daemon,
     case core::WithdrawScope::kUnclaimedOnly:
     case core::WithdrawScope::kLeaseToo:
       if (result == core::WithdrawResult::kKept) {
-        judge_.WithdrawalKept(request.name);
+        judge_.WithdrawalKept(what, clock_.Now());
       } else {
         judge_.Withdrawn(what, clock_.Now());
       }

@@ -40,7 +40,8 @@ struct Turn {
 };
 
 // Withdrawn: nothing of the attempt is left. Released: nothing of the lease id is left.
-// WithdrawalKept: another call has the grant. Declined: the daemon had no waiter for the offer.
+// WithdrawalKept: another call has the grant; the place in line is left all the same if it is this
+// call's. Declined: the daemon had no waiter for the offer.
 class StoreDeeds {
  public:
   virtual ~StoreDeeds() = default;
@@ -78,7 +79,7 @@ class StoreDeeds {
   virtual void ReleaseDoubted(const std::string& lock, const std::string& lease_id,
                               Instant now) = 0;
   virtual void Withdrawn(const Try& what, Instant now) = 0;
-  virtual void WithdrawalKept(const std::string& lock) = 0;
+  virtual void WithdrawalKept(const Try& what, Instant now) = 0;
 
   virtual void Declined(const Try& what) = 0;
   // An offer was ended early, because its client has not claimed an earlier one.

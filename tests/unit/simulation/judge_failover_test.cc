@@ -42,6 +42,29 @@ TEST_F(JudgeFailoverTest, ServerBeforeMayGoOn) {
   ExpectNone();
 }
 
+TEST_F(JudgeFailoverTest, EndedLeaseThatWasRestoredIsStillThereWhenTheServerBeforeGoesOn) {
+  PromoteWhileHeld();
+  judge_.server_before().Released("a", IdOf('a'), At(110));
+  GiveBefore('b', 2, 110);
+  Quarantine(200);
+  Turn ended = TurnOf({"a", IdOf('a'), ""}, 1, 200);
+  judge_.Restored(ended, /*runs=*/true, At(200));
+  GiveBefore('c', 3, 300);
+  judge_.Extended("a", IdOf('a'), At(400 + kTtl), At(400));
+  ExpectNone();
+}
+
+TEST_F(JudgeFailoverTest, LeaseThatWasExtendedAtTheServerBeforeIsTakenBackOverAnother) {
+  PromoteWhileHeld();
+  Quarantine(200);
+  TakeBack('a', 1, 210);
+  GiveBefore('b', 2, 300, 2);
+  judge_.server_before().Extended("a", IdOf('b'), At(4'000 + kTtl), At(4'000));
+  judge_.server_before().Released("a", IdOf('b'), At(4'100));
+  TakeBack('b', 2, 4'000 + kTtl - 10);
+  ExpectNone();
+}
+
 TEST_F(JudgeFailoverTest, PromotedServerGivesWhatWasExtendedAtTheOneBefore) {
   PromoteWhileHeld();
   judge_.server_before().Extended("a", IdOf('a'), At(800 + kTtl), At(800));

@@ -441,9 +441,27 @@ TEST_F(JudgeLineTest, ShortVoidListMayForget) {
   ExpectNone();
 }
 
+TEST_F(JudgeLineTest, CallThatLeavesAnOfferOfTwoCallsLeavesItsPlace) {
+  OfferToTheFirstWaiter();
+  judge_.Repeated(TryOf('b', 2, 3), 1, At(25));
+  judge_.GivenUp(TryOf('b', 2, 3), At(30));
+  judge_.WithdrawalKept(TryOf('b', 2, 3), At(40));
+  Offer(TryOf('c', 2, 2), 3, 1'100);
+  ExpectNone();
+}
+
+TEST_F(JudgeLineTest, CallThatLeavesAnOfferOfTwoCallsLeavesNoPlaceOfTheOther) {
+  OfferToTheFirstWaiter();
+  judge_.Repeated(TryOf('b', 2, 3), 1, At(25));
+  judge_.GivenUp(TryOf('b', 2, 3), At(30));
+  judge_.WithdrawalKept(TryOf('b', 2, 1), At(40));
+  Offer(TryOf('c', 2, 2), 3, 1'100);
+  ExpectOne("bbbbbbbb kept its place in line for 1070 ms after it had been given up");
+}
+
 TEST_F(JudgeLineTest, WithdrawalsOfWhatOthersKeepFillTheVoidListToo) {
   Release('z', 0);
-  for (int i = 0; i < 12; ++i) judge_.WithdrawalKept("a");
+  for (int i = 0; i < 12; ++i) judge_.WithdrawalKept(TryOf('y'), At(20));
   Give(TryOf('z'), 1, 50);
   ExpectNone();
 }
