@@ -34,6 +34,7 @@ struct LockLoop::IdleWatch {
 LockLoop::LockLoop(const LockLoopOptions& options, const LockLoopDeps& deps)
     : health_(deps.health),
       lag_(deps.metrics.event_loop_lag()),
+      watch_(deps.health),
       loop_("loop"),
       node_telemetry_({deps.log, "redis"}, deps.metrics, deps.health),
       guard_telemetry_({deps.log, "guard"}, deps.metrics, deps.health, loop_),
@@ -190,6 +191,7 @@ void LockLoop::CheckIdle(std::shared_ptr<IdleWatch> watch) {
 void LockLoop::MeasureLag(core::Instant due) {
   const auto lag = std::chrono::duration_cast<core::Micros>(loop_.Now() - due);
   lag_.Observe(std::max(lag, core::Micros(0)));
+  watch_.Turned();
   const core::Instant next = loop_.Now() + kLagInterval;
   lag_timer_ = loop_.After(kLagInterval, [this, next] { MeasureLag(next); });
 }

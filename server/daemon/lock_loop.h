@@ -14,6 +14,7 @@
 #include "core/lock_watches.h"
 #include "core/watched_lock_observer.h"
 #include "daemon/guard_telemetry.h"
+#include "daemon/loop_watch.h"
 #include "daemon/node_telemetry.h"
 #include "loop/event_loop.h"
 #include "redis/client/redis_node.h"
@@ -96,6 +97,7 @@ class LockLoop {
 
   telemetry::HealthBoard& health_;
   const telemetry::Histogram lag_;
+  LoopWatch watch_;
   loop::EventLoop loop_;
   std::future<redis::NodeHealth> first_contact_;
 

@@ -17,12 +17,18 @@ std::string OneLine(std::string text) {
   return text + "\n";
 }
 
+Page Liveness(const telemetry::Health& health) {
+  if (health.loop_turns) return {.body = "ok\n"};
+  return {.status = 503, .body = OneLine(health.problem())};
+}
+
 Page Readiness(const telemetry::Health& health, core::Instant now) {
   if (!health.serving()) {
     return {.status = 503, .body = OneLine(health.problem())};
   }
   std::string body =
       health.granting() ? "ready\n" : OneLine("ready; " + health.store.GrantProblem(now));
+  if (!health.audit_problem.empty()) body += OneLine(health.audit_problem);
   for (const std::string& note : health.notes()) body += OneLine("note: " + note);
   return {.body = std::move(body)};
 }
@@ -32,7 +38,7 @@ Page Readiness(const telemetry::Health& health, core::Instant now) {
 std::vector<Route> OperatingPages(const telemetry::HealthBoard& health,
                                   const telemetry::Metrics& metrics, const core::Clock& clock) {
   return {
-      {.path = "/healthz", .page = [] { return Page{.body = "ok\n"}; }},
+      {.path = "/healthz", .page = [&health] { return Liveness(health.Current()); }},
       {.path = "/readyz",
        .page = [&health, &clock] { return Readiness(health.Current(), clock.Now()); }},
       {.path = "/metrics",

@@ -39,6 +39,7 @@ constexpr char kNotDurable[] =
 }  // namespace
 
 std::string Health::problem() const {
+  if (!loop_turns) return "stuck: the daemon's loop stands still, and no request is answered";
   if (draining) return "draining: the daemon is about to stop";
   if (!store.reachable) return "store away: " + store.problem;
   if (!store.looked) return "the guard has not looked at the store yet";
@@ -56,12 +57,14 @@ HealthBoard::HealthBoard(Logger logger, Metrics& metrics)
     : logger_(logger),
       store_up_(metrics.store_up()),
       draining_gauge_(metrics.draining()),
+      loop_stuck_(metrics.loop_stuck()),
       granting_(metrics.store_granting()),
       epoch_(metrics.store_epoch()),
       quarantine_end_(metrics.quarantine_end()),
       problem_limit_(kProblemInterval) {
   store_up_.Set(0);
   draining_gauge_.Set(0);
+  loop_stuck_.Set(0);
 }
 
 template <typename Change>
@@ -78,6 +81,14 @@ void HealthBoard::ReportStore(absl::FunctionRef<void(StoreStatus&)> change) {
 
 void HealthBoard::ReportGivenUp(std::vector<std::string> given_up) {
   Make([&](Health& after) { after.given_up = std::move(given_up); });
+}
+
+void HealthBoard::ReportLoop(bool turns) {
+  Make([turns](Health& after) { after.loop_turns = turns; });
+}
+
+void HealthBoard::ReportAudit(std::string problem) {
+  Make([&](Health& after) { after.audit_problem = std::move(problem); });
 }
 
 void HealthBoard::StartDraining() {
@@ -125,8 +136,10 @@ void HealthBoard::Update(Health after) {
     if (!after.store.reachable) look_.reset();
   }
   LogStore(before.store, after.store);
+  if (before.loop_turns != after.loop_turns) LogLoop(after.loop_turns);
   store_up_.Set(after.store.reachable ? 1 : 0);
   draining_gauge_.Set(after.draining ? 1 : 0);
+  loop_stuck_.Set(after.loop_turns ? 0 : 1);
   granting_.Set(after.granting() ? 1 : 0);
   epoch_.Set(static_cast<double>(after.store.epoch));
   quarantine_end_.Set(static_cast<double>(after.store.quarantine_end.micros) / kMicrosPerSecond);
@@ -151,6 +164,15 @@ void HealthBoard::LogStore(const StoreStatus& before, const StoreStatus& after) 
     logger_.WriteLimited(problem_limit_, LogLevel::kWarn, "store.still_down",
                          "The store is away for another reason than before",
                          {field::Problem(after.problem)});
+  }
+}
+
+void HealthBoard::LogLoop(bool turns) {
+  if (turns) {
+    logger_.Info("loop.turns_again", "The daemon's loop turns again, and requests are answered");
+  } else {
+    logger_.Error("loop.stuck",
+                  "The daemon's loop stands still: no request is answered, and no lease extended");
   }
 }
 

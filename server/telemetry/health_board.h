@@ -26,14 +26,17 @@ namespace lockkeeper::telemetry {
 struct Health {
   StoreStatus store;
   bool draining = false;
+  bool loop_turns = true;             // Else requests get no answer.
   std::vector<std::string> given_up;  // The promises that settings give up, one sentence each.
+  // Why audit records cannot be written, and what that means, in one line. Empty if they can.
+  std::string audit_problem;
 
   // What an operator should know even while the daemon is ready: the promises that are given up,
   // and a store that is not durable.
   std::vector<std::string> notes() const;
 
   // Ready for requests.
-  bool serving() const { return store.reachable && store.looked && !draining; }
+  bool serving() const { return store.reachable && store.looked && loop_turns && !draining; }
   // Why it is not serving, in one line; empty if it is.
   std::string problem() const;
 
@@ -83,6 +86,12 @@ class HealthBoard {
   // The daemon has looked at the store, which it does about once a second. That is no change.
   void ReportLook(const StoreLook& look);
 
+  // Sets Health::loop_turns.
+  void ReportLoop(bool turns);
+
+  // Sets Health::audit_problem.
+  void ReportAudit(std::string problem);
+
   // The daemon is about to stop. This cannot be undone.
   void StartDraining();
 
@@ -109,10 +118,12 @@ class HealthBoard {
   void Update(Health after);
   void LogStore(const StoreStatus& before, const StoreStatus& after);
   void WarnIfNotDurable(core::Assurance assurance);
+  void LogLoop(bool turns);
 
   const Logger logger_;
   const Gauge store_up_;
   const Gauge draining_gauge_;
+  const Gauge loop_stuck_;
   const Gauge granting_;
   const Gauge epoch_;
   const Gauge quarantine_end_;

@@ -98,12 +98,19 @@ inline constexpr MetricInfo kInvariantViolatedTotal{
     "States found that should be impossible; always a defect"};
 inline constexpr MetricInfo kEventLoopLagSeconds{kHistogram, "lockkeeper_event_loop_lag_seconds",
                                                  "", "How late the event loop ran a timer"};
+inline constexpr MetricInfo kEventLoopStuck{kGauge, "lockkeeper_event_loop_stuck", "",
+                                            "1 if the event loop has stood still for 5 s"};
 inline constexpr MetricInfo kConnectionsClosedTotal{
     kCounter, "lockkeeper_connections_closed_total", "reason",
     "Connections of clients that the daemon closed to protect itself"};
 inline constexpr MetricInfo kFileReloadTotal{
     kCounter, "lockkeeper_file_reload_total", "files,outcome",
     "Changes of files that the daemon noticed, and whether it uses them"};
+inline constexpr MetricInfo kFilesRefused{kGauge, "lockkeeper_files_refused", "files",
+                                          "1 while changed files cannot be used"};
+inline constexpr MetricInfo kSettingsNeedRestart{
+    kGauge, "lockkeeper_settings_need_restart", "",
+    "Settings of the configuration file that wait for a restart"};
 inline constexpr MetricInfo kCertificateExpiry{
     kGauge, "lockkeeper_certificate_expiry_seconds", "certificate",
     "When a certificate of this daemon expires, Unix time"};
@@ -163,9 +170,12 @@ inline constexpr std::array kAll = {
     kWithdrawalTotal,
     kLeaseExpiredTotal,
     kInvariantViolatedTotal,
+    kEventLoopStuck,
     kEventLoopLagSeconds,
     kConnectionsClosedTotal,
     kFileReloadTotal,
+    kFilesRefused,
+    kSettingsNeedRestart,
     kCertificateExpiry,
     kAuditDroppedTotal,
     kAuditWriteFailedTotal,

@@ -201,6 +201,7 @@ struct Metrics::Registered {
   Family<prometheus::Counter>& connections_closed =
       Counters(catalog::kConnectionsClosedTotal, registry);
   Family<prometheus::Counter>& file_reloads = Counters(catalog::kFileReloadTotal, registry);
+  Family<prometheus::Gauge>& files_refused = Gauges(catalog::kFilesRefused, registry);
   Family<prometheus::Gauge>& certificate_expiry = Gauges(catalog::kCertificateExpiry, registry);
   Family<prometheus::Counter>& quota_refused = Counters(catalog::kQuotaRefusedTotal, registry);
   Family<prometheus::Histogram>& confirmations =
@@ -216,6 +217,9 @@ struct Metrics::Registered {
   prometheus::Gauge& quarantine_end = Gauges(catalog::kQuarantineEnd, registry).Add({});
   prometheus::Counter& grants_refused = Counters(catalog::kGrantRefusedTotal, registry).Add({});
   prometheus::Gauge& draining = Gauges(catalog::kDraining, registry).Add({});
+  prometheus::Gauge& settings_need_restart =
+      Gauges(catalog::kSettingsNeedRestart, registry).Add({});
+  prometheus::Gauge& loop_stuck = Gauges(catalog::kEventLoopStuck, registry).Add({});
   prometheus::Gauge& sessions = Gauges(catalog::kSessions, registry).Add({});
   prometheus::Gauge& session_leases = Gauges(catalog::kSessionLeases, registry).Add({});
   prometheus::Gauge& waiters = Gauges(catalog::kWaiters, registry).Add({});
@@ -295,6 +299,12 @@ Counter Metrics::FileReloads(std::string_view files, std::string_view outcome) {
       {{"files", std::string(files)}, {"outcome", std::string(outcome)}}));
 }
 
+Gauge Metrics::FilesRefused(std::string_view files) {
+  return Gauge(registered_->files_refused.Add({{"files", std::string(files)}}));
+}
+
+Gauge Metrics::settings_need_restart() const { return Gauge(registered_->settings_need_restart); }
+
 Counter Metrics::QuotaRefusals(std::string_view quota) {
   return Counter(registered_->quota_refused.Add({{"quota", std::string(quota)}}));
 }
@@ -324,6 +334,7 @@ Counter Metrics::Reassertions(std::string_view end) {
 
 Gauge Metrics::store_up() const { return Gauge(registered_->store_up); }
 Gauge Metrics::draining() const { return Gauge(registered_->draining); }
+Gauge Metrics::loop_stuck() const { return Gauge(registered_->loop_stuck); }
 Gauge Metrics::store_granting() const { return Gauge(registered_->granting); }
 Gauge Metrics::store_epoch() const { return Gauge(registered_->epoch); }
 Gauge Metrics::quarantine_end() const { return Gauge(registered_->quarantine_end); }

@@ -96,6 +96,8 @@ class Metrics {
   Counter ConnectionsClosed(std::string_view reason);
   // The counter for one set of files ("server_tls") and one outcome: "used" or "refused".
   Counter FileReloads(std::string_view files, std::string_view outcome);
+  // Whether changed files of one set cannot be used.
+  Gauge FilesRefused(std::string_view files);
   // The counter for one quota ("leases").
   Counter QuotaRefusals(std::string_view quota);
   // The times of rounds with one outcome: "confirmed" or "not_confirmed".
@@ -110,6 +112,8 @@ class Metrics {
 
   Gauge store_up() const;
   Gauge draining() const;
+  Gauge loop_stuck() const;
+  Gauge settings_need_restart() const;
   Gauge store_granting() const;
   Gauge store_epoch() const;
   Gauge quarantine_end() const;

@@ -22,7 +22,9 @@ struct StoreStatus {
   // What the guard says, also of a store that is away for a while.
   bool looked = true;  // The guard has looked at the store. Calls wait until it has.
   bool grants = true;
-  int64_t epoch = 0;  // Of the store. 0: not known yet.
+  std::string id;      // Of the store, random. Empty: not known yet.
+  std::string run_id;  // Of this start of its server. Empty: the same.
+  int64_t epoch = 0;   // Of the store. 0: not known yet.
   core::NodeTime
       quarantine_end;  // By the store's clock, also of one that is over. 0: there was none.
   core::Instant quarantine_over;  // The same by the daemon's clock.

@@ -55,8 +55,8 @@ is_cxx && file !~ /clock/ && file !~ /^server\/telemetry\/(log|process_metrics)\
 # (The storm's workers hold a lock for a while, histories let time pass between faults: that is their work, they wait for nothing.)
 is_cxx && file !~ /^tests\/(integration\/storm\/worker|histories)\// && code ~ /(^|[^a-zA-Z_])(sleep|usleep|nanosleep)\(|sleep_for\(|sleep_until\(|SleepFor\(/ { breach(FNR, "no sleeps: wait for what you wait for") }
 is_cxx && (code ~ /(^|[^a-zA-Z_])s?rand\(/ || (file ~ /^server\/core\// && code ~ /random_device|BitGen/)) { breach(FNR, "randomness is injected") }
-is_cxx && file ~ /^server\// && file !~ /^server\/(audit\/trail|loop\/event_loop|embedded\/embedded_store|listen\/accept_loop|os\/file_watch|rpc\/list_queue|tracing\/exporter|main)\./ && code ~ /std::j?thread[^:]/ \
-  { breach(FNR, "threads are made in audit/trail, loop/event_loop, embedded/embedded_store, listen/accept_loop, os/file_watch, rpc/list_queue and tracing/exporter") }
+is_cxx && file ~ /^server\// && file !~ /^server\/(audit\/trail|daemon\/loop_watch|loop\/event_loop|embedded\/embedded_store|listen\/accept_loop|os\/file_watch|rpc\/list_queue|tracing\/exporter|main)\./ && code ~ /std::j?thread[^:]/ \
+  { breach(FNR, "threads are made in audit/trail, daemon/loop_watch, loop/event_loop, embedded/embedded_store, listen/accept_loop, os/file_watch, rpc/list_queue and tracing/exporter") }
 is_cxx && file ~ /^server\// && file !~ /^server\/core\/errors\.cc$/ \
   && code ~ /absl::(Aborted|AlreadyExists|Cancelled|DataLoss|DeadlineExceeded|FailedPrecondition|Internal|InvalidArgument|NotFound|OutOfRange|PermissionDenied|ResourceExhausted|Unauthenticated|Unavailable|Unimplemented|Unknown)Error\(/ \
   { breach(FNR, "errors are made in core/errors") }

@@ -2,9 +2,13 @@
 // A store that is away: the daemon says so, answers in time, and recovers by itself.
 #include <gmock/gmock.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include "integration/daemon/fixture.h"
+#include "support/process/cli_process.h"
+#include "support/process/stopped_thread.h"
 #include "support/rpc/lock_requests.h"
 
 namespace lockkeeper {
@@ -78,6 +82,34 @@ TEST_F(HealthTest, StoreThatDiesAndComesBackIsFoundAgain) {
   redis_.Restart(Data::kLose);
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
   EXPECT_EQ(client.Acquire(AcquireOf("n")).reason, "STORE_QUARANTINED") << "it answers again";
+}
+
+// Everything else that tells of the daemon's health hears it from the loop.
+TEST_F(HealthTest, DaemonWhoseLoopStandsStillIsUnhealthyUntilItTurnsAgain) {
+  const auto daemon = Start({"--redis", redis_.url()});
+  const auto loop = support::ThreadCalled("loop", daemon->pid());
+  ASSERT_TRUE(loop);
+  {
+    const support::StoppedThread stopped(*loop);
+    if (!stopped.is_stopped()) GTEST_SKIP() << "ptrace is not allowed here: " << strerror(errno);
+
+    ASSERT_TRUE(support::WaitUntil([&] { return Get(*daemon, "/healthz").status == 503; }));
+    ASSERT_TRUE(WaitForHealth(*daemon, Serving::kNotServing));
+    for (const std::string page : {"/healthz", "/readyz"}) {
+      EXPECT_EQ(Get(*daemon, page).status, 503) << page;
+      EXPECT_THAT(Get(*daemon, page).body, HasSubstr("the daemon's loop stands still")) << page;
+    }
+    EXPECT_THAT(Get(*daemon, "/metrics").body, HasSubstr("\nlockkeeper_event_loop_stuck 1\n"));
+    EXPECT_THAT(Get(*daemon, "/metrics").body, HasSubstr("\nlockkeeper_store_granting 0\n"));
+    LockClient client(daemon->GrpcAddress());
+    EXPECT_THAT(client.GetServerInfo().response.problem(), HasSubstr("loop stands still"));
+    daemon->WaitForLog("event=loop.stuck");
+  }
+
+  ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
+  daemon->WaitForLog("event=loop.turns_again");
+  EXPECT_EQ(Get(*daemon, "/healthz").status, 200);
+  EXPECT_THAT(Get(*daemon, "/metrics").body, HasSubstr("\nlockkeeper_event_loop_stuck 0\n"));
 }
 
 TEST_F(HealthTest, StoreThatIsOutOfMemoryIsListedLikeAnyOther) {

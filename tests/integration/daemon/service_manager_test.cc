@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a service manager hears of the daemon, and that a stuck loop is noticed.
 #include <gmock/gmock.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 
 #include "integration/daemon/fixture.h"
 #include "support/process/notify_socket.h"
+#include "support/process/stopped_thread.h"
 
 namespace lockkeeper {
 namespace {
 
 using std::chrono::milliseconds;
 using support::NotifySocket;
+using support::StoppedThread;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Optional;
@@ -35,39 +33,6 @@ class ServiceManagerDaemonTest : public DaemonTest {
   support::RedisServer redis_;
   NotifySocket socket_;
 };
-
-// Stops one thread of another process, until this object is gone.
-class StoppedThread {
- public:
-  explicit StoppedThread(pid_t thread) : thread_(thread) {
-    if (ptrace(PTRACE_SEIZE, thread_, nullptr, nullptr) != 0) return;
-    is_traced_ = true;
-    if (ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr) != 0) return;
-    is_stopped_ = waitpid(thread_, nullptr, __WALL) == thread_;
-  }
-  ~StoppedThread() {
-    if (is_traced_) ptrace(PTRACE_DETACH, thread_, nullptr, nullptr);
-  }
-  StoppedThread(const StoppedThread&) = delete;
-  StoppedThread& operator=(const StoppedThread&) = delete;
-
-  bool is_stopped() const { return is_stopped_; }
-
- private:
-  const pid_t thread_;
-  bool is_traced_ = false;
-  bool is_stopped_ = false;
-};
-
-std::optional<pid_t> ThreadCalled(const std::string& name, pid_t process) {
-  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
-  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-    std::string found;
-    std::getline(std::ifstream(task.path() / "comm"), found);
-    if (found == name) return std::stoi(task.path().filename());
-  }
-  return std::nullopt;
-}
 
 TEST_F(ServiceManagerDaemonTest, HearsOfStartReloadAndStop) {
   const auto daemon = StartService({});
@@ -94,7 +59,7 @@ TEST_F(ServiceManagerDaemonTest, StuckLoopIsNoLongerKeptAlive) {
   }
 
   {
-    const auto loop = ThreadCalled("loop", daemon->pid());
+    const auto loop = support::ThreadCalled("loop", daemon->pid());
     ASSERT_TRUE(loop);
     const StoppedThread stopped(*loop);
     if (!stopped.is_stopped()) GTEST_SKIP() << "ptrace is not allowed here: " << strerror(errno);

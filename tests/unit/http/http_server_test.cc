@@ -147,6 +147,8 @@ TEST_F(HttpServerTest, ReadinessIsThatOfStoreAndDaemon) {
   expect(200, "ready\n");
   health_.ReportGivenUp({"store.quarantine\nis off"});
   expect(200, "ready\nnote: store.quarantine is off\n");
+  health_.ReportAudit("records cannot be written:\tdisk full");
+  expect(200, "ready\nrecords cannot be written: disk full\nnote: store.quarantine is off\n");
   health_.StartDraining();
   expect(503, "draining: the daemon is about to stop\n");
 }

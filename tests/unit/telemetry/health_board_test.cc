@@ -183,6 +183,28 @@ TEST_F(HealthBoardTest, DrainingEndsServing) {
   EXPECT_TRUE(board.Current().draining);
 }
 
+TEST_F(HealthBoardTest, LoopThatStandsStillServesAndGrantsNothing) {
+  HealthBoard board(log_.logger(), metrics_);
+  board.ReportStore(Up());
+  log_.Take();
+
+  board.ReportLoop(false);
+  board.ReportLoop(false);
+
+  EXPECT_FALSE(board.Current().serving());
+  EXPECT_FALSE(board.Current().granting());
+  EXPECT_THAT(board.Current().problem(), HasSubstr("loop stands still"));
+  EXPECT_TRUE(Exposes("lockkeeper_event_loop_stuck 1"));
+  EXPECT_TRUE(Exposes("lockkeeper_store_up 1"));
+  EXPECT_THAT(log_.Take(), ElementsAre(AllOf(HasSubstr("level=error"), HasSubstr("loop.stuck"))));
+
+  board.ReportLoop(true);
+
+  EXPECT_TRUE(board.Current().serving());
+  EXPECT_TRUE(Exposes("lockkeeper_event_loop_stuck 0"));
+  EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("event=loop.turns_again")));
+}
+
 TEST_F(HealthBoardTest, StoreThatGrantsNothingNewServesHolders) {
   HealthBoard board(log_.logger(), metrics_);
   board.ReportStore(Up());
@@ -274,6 +296,7 @@ TEST_F(HealthBoardTest, ListenersHearChangesOfManyThreadsInOrder) {
       board.Subscribe([&last](const Health& health) { last = health; });
 
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (size_t thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&board] {
       for (int i = 0; i < 500; ++i)

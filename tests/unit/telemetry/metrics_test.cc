@@ -199,6 +199,7 @@ TEST_F(MetricsTest, CatalogListsWhatIsExposed) {
   metrics_.Reassertions("taken_back").Increment();
   metrics_.ConnectionsClosed("too_many").Increment();
   metrics_.FileReloads("server_tls", "used").Increment();
+  metrics_.FilesRefused("server_tls").Set(0);
   metrics_.CertificateExpiry("server").Set(1);
   metrics_.QuotaRefusals("leases").Increment();
   metrics_.Confirmations("confirmed").Observe(Micros(1));
