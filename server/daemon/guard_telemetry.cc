@@ -106,6 +106,8 @@ void GuardTelemetry::Report(const StoreTrust& trust) {
   health_.ReportStore([&](telemetry::StoreStatus& status) {
     status.looked = true;
     status.grants = Grants(trust);
+    status.id = trust.store_id;
+    status.run_id = trust.run_id;
     status.epoch = trust.epoch;
     status.quarantine_end = trust.quarantine_end;
     status.quarantine_over = clock_.Now() + trust.quarantine_left;

@@ -63,7 +63,8 @@ GuardObserver& PartsTrust::part(size_t number) { return *parts_[number]; }
 StoreTrust PartsTrust::Of(size_t number) const { return parts_[number]->Now(); }
 
 StoreTrust PartsTrust::Together() const {
-  StoreTrust together;
+  const StoreTrust first = parts_.front()->Now();
+  StoreTrust together{.store_id = first.store_id, .run_id = first.run_id};
   for (const std::unique_ptr<Part>& part : parts_) {
     const StoreTrust trust = part->Now();
     together.epoch += trust.epoch;

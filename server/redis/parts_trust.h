@@ -30,7 +30,7 @@ class PartsTrust {
   StoreTrust Of(size_t number) const;
 
   // Of all. Its epoch is the sum of theirs, so that it rises whenever one of them does; its
-  // quarantine is the one that ends last.
+  // quarantine is the one that ends last; its ids are those of the first part.
   StoreTrust Together() const;
 
  private:

@@ -160,6 +160,8 @@ void FillStore(const telemetry::StoreStatus& store, const ServerFacts& facts, co
   to.set_problem(store.problem);
   to.set_server_version(store.server_version);
   to.set_assurance(ToProto(store.assurance));
+  to.set_id(store.id);
+  to.set_run_id(store.run_id);
   to.set_epoch(store.epoch);
   to.set_grant_problem(store.GrantProblem(now));
   if (store.quarantine_end.micros > 0) {
@@ -224,6 +226,8 @@ void FillServerInfo(const ServiceDeps& deps, const std::vector<config::ListenAdd
   to.set_daemon_id(core::Hex16(deps.facts.daemon_id));
   ToProto(deps.facts.started, *to.mutable_start_time());
   to.set_draining(health.draining);
+  to.set_problem(health.problem());
+  to.set_audit_problem(health.audit_problem);
   FillStore(health.store, deps.facts, deps.clock.Now(), *to.mutable_store());
   for (std::string& note : health.notes()) to.mutable_store()->add_notes(std::move(note));
   FillLook(deps.health.LastLook(), *to.mutable_store());

@@ -16,6 +16,8 @@ namespace lockkeeper::redis {
 // What a guard thinks of its store.
 struct StoreTrust {
   int64_t epoch = 0;               // 0: the store has not been looked at yet.
+  std::string store_id;            // Random, from its first use. Empty: as epoch 0.
+  std::string run_id;              // Of this start of its server. Empty: the same.
   core::NodeTime quarantine_end;   // No new grants before; in the past if there is no quarantine.
   core::Micros quarantine_left{};  // 0 if there is none.
   std::optional<LossKind> loss;    // How this epoch began, if this daemon has noticed it.

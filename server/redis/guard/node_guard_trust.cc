@@ -80,6 +80,8 @@ StoreTrust NodeGuard::trust() const {
                    .joining = Joining()};
   if (!known_) return trust;
   trust.epoch = known_->marker.epoch;
+  trust.store_id = known_->marker.service_id;
+  trust.run_id = known_->marker.run_id;
   trust.quarantine_end = known_->marker.quarantine_end;
   if (!node_clock_.known()) return trust;
   trust.quarantine_left =

@@ -142,6 +142,11 @@ TEST_F(ClusterDaemonTest, WaiterAtAnotherDaemonIsServedOnEachPrimary) {
   const auto other = On(cluster);
   LockClient holder(one->GrpcAddress());
   LockClient waiter(other->GrpcAddress());
+  const admin::v1::StoreInfo store = holder.GetServerInfo().response.store();
+  const admin::v1::StoreInfo of_other = waiter.GetServerInfo().response.store();
+  EXPECT_EQ(of_other.id(), store.id());
+  EXPECT_EQ(of_other.run_id(), store.run_id());
+  EXPECT_EQ(store.id().size() + store.run_id().size(), 16U + 40U);
   for (int i = 0; i < 12; ++i) {
     const v1::Lease held = Acquire(holder, NameOf(i));
     std::atomic<bool> granted = false;
