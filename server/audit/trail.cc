@@ -10,8 +10,9 @@ namespace {
 
 namespace field = telemetry::field;
 
-// The writer lets records gather for so long: to wake it for each would cost more than the record.
-constexpr core::Millis kGather{5};
+// The writer lets records gather for so long. To wake it costs as much as hundreds of records
+// (ADR 0025).
+constexpr core::Millis kGather{50};
 // Bytes that are written in one call, about.
 constexpr size_t kChunkBytes = size_t{64} * 1024;
 constexpr core::Millis kTellInterval{10'000};
@@ -35,10 +36,11 @@ size_t LinesIn(std::string_view lines) {
 }  // namespace
 
 Trail::Trail(std::unique_ptr<Sink> sink, TrailOptions options, telemetry::Logger logger,
-             telemetry::Metrics& metrics)
+             telemetry::Metrics& metrics, TrailListener listener)
     : sink_(std::move(sink)),
       options_(std::move(options)),
       logger_(logger),
+      listener_(std::move(listener)),
       dropped_total_(metrics.audit_dropped()),
       write_failures_(metrics.audit_write_failures()),
       drop_limit_(kTellInterval),
@@ -122,7 +124,8 @@ void Trail::Run() {
     lines.swap(lines_);
     gathered_ = 0;
     lock.unlock();
-    ReopenSink();
+    const Reopening reopening = ReopenSink();
+    if (lines.empty()) AfterReopening(reopening);
     Write(lines);
     lines.clear();
     lock.lock();
@@ -140,8 +143,10 @@ void Trail::Write(std::string_view lines) {
       WaitForRetry();
     } else if (written.bytes > 0) {
       OnWritten();
+    } else if (waiting_.load(std::memory_order_relaxed) >= options_.queue_max) {
+      Tell(Consequence() + ": whoever reads them does not, and audit.queue_max of them wait");
     }
-    if (at < lines.size() && ReopenSink()) at = LineBeginAt(lines, at);
+    if (at < lines.size() && ReopenSink() != Reopening::kNotAsked) at = LineBeginAt(lines, at);
   }
   if (at == lines.size()) return;
   const std::string_view rest = lines.substr(LineBeginAt(lines, at));
@@ -155,20 +160,29 @@ void Trail::NoteWritten(std::string_view lines) {
   waiting_.store(waiting_.load(std::memory_order_relaxed) - records, std::memory_order_relaxed);
 }
 
-bool Trail::ReopenSink() {
+Trail::Reopening Trail::ReopenSink() {
   {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(reopen_, false)) return false;
+    if (!std::exchange(reopen_, false)) return Reopening::kNotAsked;
   }
   if (const text::Problem problem = sink_->Reopen()) {
     OnFailed(*problem);
-  } else {
-    logger_.Info("audit.reopened", "The file of the audit trail was opened again");
+    return Reopening::kFailed;
   }
-  return true;
+  logger_.Info("audit.reopened", "The file of the audit trail was opened again");
+  return Reopening::kDone;
+}
+
+void Trail::AfterReopening(Reopening reopening) {
+  if (reopening == Reopening::kDone) OnWritten();
+  if (reopening != Reopening::kFailed) return;
+  WaitForRetry();
+  const std::lock_guard lock(mutex_);
+  reopen_ = true;
 }
 
 void Trail::OnWritten() {
+  Tell("");
   if (!failing_.load(std::memory_order_relaxed)) return;
   failing_.store(false, std::memory_order_relaxed);
   logger_.Info("audit.written_again",
@@ -178,12 +192,21 @@ void Trail::OnWritten() {
 void Trail::OnFailed(const std::string& problem) {
   write_failures_.Increment();
   failing_.store(true, std::memory_order_relaxed);
+  Tell(Consequence() + ": " + problem);
   logger_.WriteLimited(failure_limit_, telemetry::LogLevel::kError, "audit.write_failed",
-                       options_.required
-                           ? "Audit records cannot be written: acquires are refused until they can"
+                       Consequence(), {field::Problem(problem)});
+}
+
+void Trail::Tell(const std::string& problem) {
+  if (told_ == problem) return;
+  told_ = problem;
+  if (listener_) listener_(problem);
+}
+
+std::string Trail::Consequence() const {
+  return options_.required ? "Audit records cannot be written: acquires are refused until they can"
                            : "Audit records cannot be written: they wait, and are dropped when too "
-                             "many wait",
-                       {field::Problem(problem)});
+                             "many wait";
 }
 
 void Trail::WaitForRetry() {

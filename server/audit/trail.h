@@ -43,11 +43,15 @@ enum class Room {
               // the queue no more wait than there were acquires under way or in line.
 };
 
+// Hears why records cannot be written, and what that means, in one line; nothing when they can
+// again. Thread-safety: called on the writer's thread.
+using TrailListener = std::function<void(const std::string& problem)>;
+
 // Thread-safety: thread-safe. Lifetime: borrows the logger's log and `metrics`.
 class Trail {
  public:
   Trail(std::unique_ptr<Sink> sink, TrailOptions options, telemetry::Logger logger,
-        telemetry::Metrics& metrics);
+        telemetry::Metrics& metrics, TrailListener listener = {});
   // Writes what waits, for at most `end_patience`, and logs how many records are lost.
   ~Trail();
   Trail(const Trail&) = delete;
@@ -74,10 +78,16 @@ class Trail {
   // Writes `lines`, however often that fails.
   void Write(std::string_view lines);
   void NoteWritten(std::string_view lines);
-  // Whether somebody has asked for it.
-  bool ReopenSink();
+  enum class Reopening { kNotAsked, kDone, kFailed };
+  Reopening ReopenSink();
+  // With nothing to write that would show whether the file can be used.
+  void AfterReopening(Reopening reopening);
   void OnWritten();
   void OnFailed(const std::string& problem);
+  // Tells the listener, if that is news.
+  void Tell(const std::string& problem);
+  // What it means that records cannot be written.
+  std::string Consequence() const;
   // Waits until a failed write is worth repeating.
   void WaitForRetry();
   bool IsOutOfTime();
@@ -85,6 +95,7 @@ class Trail {
   const std::unique_ptr<Sink> sink_;
   const TrailOptions options_;
   const telemetry::Logger logger_;
+  const TrailListener listener_;
   const telemetry::Counter dropped_total_;
   const telemetry::Counter write_failures_;
   telemetry::LogLimit drop_limit_;
@@ -104,7 +115,8 @@ class Trail {
   bool stop_ = false;
   core::Instant stop_by_;
 
-  int64_t lost_ = 0;    // Of the writer.
+  int64_t lost_ = 0;    // Of the writer, as the next one.
+  std::string told_;    // To the listener.
   std::thread thread_;  // Last: it uses all of the above.
 };
 

@@ -245,7 +245,8 @@ absl::Status Daemon::Parts::OpenAudit() {
         *std::move(sink),
         audit::TrailOptions{.required = config.audit.required,
                             .queue_max = static_cast<size_t>(config.audit.queue_max)},
-        telemetry::Logger{log, "audit"}, metrics);
+        telemetry::Logger{log, "audit"}, metrics,
+        [this](const std::string& problem) { health.ReportAudit(problem); });
     lock_observer = std::make_unique<audit::AuditedLockObserver>(core_logger, metrics,
                                                                  config.waiters.slow_wait, *trail);
   }

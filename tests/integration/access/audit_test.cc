@@ -464,6 +464,10 @@ TEST_F(AuditTest, DiskThatIsFullRefusesGrantsAndNothingElseIfRecordsAreRequired)
   EXPECT_TRUE(ci.Release(ReleaseOf("jobs/1", lease.lease_id())).response.released());
   EXPECT_THAT(daemon_->Stderr(), HasSubstr("problem=\"No space left on device\""));
   EXPECT_THAT(Metrics(), Not(HasSubstr("\nlockkeeper_audit_write_failed_total 0\n")));
+  const std::string cause = "acquires are refused until they can: No space left on device\n";
+  EXPECT_THAT(support::HttpGet(daemon_->HttpAddress(), "/readyz").body,
+              AllOf(testing::StartsWith("ready\n"), HasSubstr(cause)))
+      << "holders go on, so it is ready";
 }
 
 TEST_F(AuditTest, DiskThatIsFullDoesNotMatterIfRecordsAreNotRequired) {

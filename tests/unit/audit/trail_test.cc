@@ -48,6 +48,7 @@ class FakeDisk {
 
   text::Problem Reopen() {
     const std::lock_guard lock(mutex_);
+    if (!problem_.empty()) return problem_;
     files_.emplace_back();
     changed_.notify_all();
     return std::nullopt;
@@ -60,7 +61,7 @@ class FakeDisk {
     changed_.notify_all();
   }
   void TakeAll() { Take(SIZE_MAX); }
-  // Each write fails so. Empty: none.
+  // Each write and each opening fails so. Empty: none.
   void Fail(const std::string& problem) {
     const std::lock_guard lock(mutex_);
     problem_ = problem;
@@ -116,8 +117,15 @@ class TrailTest : public testing::Test {
  protected:
   Trail& Start(TrailOptions options) {
     trail_.emplace(std::make_unique<FakeSink>(disk_), std::move(options),
-                   telemetry::Logger(log_, "audit"), metrics_);
+                   telemetry::Logger(log_, "audit"), metrics_, [this](const std::string& problem) {
+                     const std::lock_guard lock(heard_mutex_);
+                     heard_.push_back(problem);
+                   });
     return *trail_;
+  }
+  std::vector<std::string> Heard() {
+    const std::lock_guard lock(heard_mutex_);
+    return heard_;
   }
   Trail& Start(bool required, size_t queue_max) {
     return Start({.required = required, .queue_max = queue_max, .retry_after = milliseconds(1)});
@@ -154,6 +162,8 @@ class TrailTest : public testing::Test {
   }
   double Dropped() const { return Metric("lockkeeper_audit_dropped_total"); }
 
+  std::mutex heard_mutex_;
+  std::vector<std::string> heard_;  // Guarded by it.
   FakeDisk disk_;
   support::CapturedLog output_;
   telemetry::Log log_{{}, output_};
@@ -290,6 +300,39 @@ TEST_F(TrailTest, FailedWriteRefusesGrantsUntilItSucceeds) {
   EXPECT_THAT(LocksIn(0), ElementsAre("a"));
   EXPECT_THAT(output_.LinesWith("event=audit.written_again"), SizeIs(1));
   EXPECT_EQ(Dropped(), 0);
+
+  const std::vector<std::string> heard = Heard();
+  EXPECT_THAT(heard.front(), HasSubstr("acquires are refused until they can: No space left"));
+  EXPECT_EQ(heard.back(), "") << "the listener knows that it goes on";
+}
+
+// Nothing is granted, so there is no record whose write would show that it goes on.
+TEST_F(TrailTest, FailedReopenIsRepeatedWithoutARecord) {
+  disk_.Fail("No such file or directory");
+  Trail& trail = Start(/*required=*/true, 100);
+  trail.Reopen();
+  while (!trail.RefusesGrants()) std::this_thread::yield();
+
+  disk_.Fail("");
+  while (trail.RefusesGrants()) std::this_thread::yield();
+  trail_.reset();
+  EXPECT_THAT(Heard(), ElementsAre(HasSubstr("No such file or directory"), ""));
+  EXPECT_THAT(output_.LinesWith("event=audit.reopened"), SizeIs(1));
+}
+
+TEST_F(TrailTest, ReaderThatStandsStillIsToldOnceTheQueueIsFull) {
+  disk_.Take(0);
+  Trail& trail = Start(/*required=*/true, 100);
+  Fill(trail, 99);
+  for (int i = 0; i < 3; ++i) disk_.WaitForWrite();
+  EXPECT_THAT(Heard(), testing::IsEmpty()) << "it may only be slow";
+  Fill(trail, 1);
+  while (Heard().empty()) std::this_thread::yield();
+
+  disk_.TakeAll();
+  while (trail.RefusesGrants()) std::this_thread::yield();
+  trail_.reset();
+  EXPECT_THAT(Heard(), ElementsAre(HasSubstr("whoever reads them does not"), ""));
 }
 
 TEST_F(TrailTest, ReopenGoesOnInTheNewFile) {
