@@ -25,10 +25,11 @@ std::string InOneLine(const absl::Status& problems) {
 }  // namespace
 
 ConfigReload::ConfigReload(config::ConfigSources sources, const config::LoadedConfig& loaded,
-                           Apply apply, telemetry::Logger logger)
+                           Apply apply, telemetry::Logger logger, telemetry::Gauge need_restart)
     : sources_(std::move(sources)),
       apply_(std::move(apply)),
       logger_(logger),
+      need_restart_(need_restart),
       in_use_(loaded.config),
       in_use_text_(loaded.file_text),
       last_text_(loaded.file_text),
@@ -94,6 +95,7 @@ void ConfigReload::TellChanges(const config::ConfigChanges& changes, const confi
         {field::Setting(change.key), field::Before(change.before), field::After(change.after)});
   }
   std::vector<std::string> need_restart(changes.need_restart.begin(), changes.need_restart.end());
+  need_restart_.Set(static_cast<double>(need_restart.size()));
   std::vector<std::string> told;
   {
     const std::lock_guard lock(mutex_);

@@ -13,12 +13,13 @@
 #include "os/file_watch.h"
 #include "rpc/service_deps.h"
 #include "telemetry/log.h"
+#include "telemetry/metrics.h"
 #include "text/problem.h"
 
 namespace lockkeeper::daemon {
 
 // Thread-safety: state() is thread-safe, all else is of the thread of the watch. Lifetime: borrows
-// the logger's log.
+// the logger's log and the metrics.
 class ConfigReload {
  public:
   // Takes the reloadable settings of a configuration into use.
@@ -26,7 +27,7 @@ class ConfigReload {
 
   // `loaded`: what was read from `sources` at the start.
   ConfigReload(config::ConfigSources sources, const config::LoadedConfig& loaded, Apply apply,
-               telemetry::Logger logger);
+               telemetry::Logger logger, telemetry::Gauge need_restart);
 
   // For the watch: what was read, how it is read again, and how it is taken into use. Lifetime: the
   // results borrow this object.
@@ -45,6 +46,7 @@ class ConfigReload {
   config::ConfigSources sources_;
   const Apply apply_;
   const telemetry::Logger logger_;
+  const telemetry::Gauge need_restart_;
   config::Config in_use_;
   std::string in_use_text_;  // Of the file.
   std::string last_text_;    // That was read last, whether it could be used or not.

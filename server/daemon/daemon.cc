@@ -505,7 +505,8 @@ void Daemon::Parts::WatchConfig() {
   if (!CanReadAgain(sources.file)) return;
   config_reload.emplace(
       sources, at_start,
-      [this](const config::Config& now) { live.Apply(now, *locks, *lock_observer); }, logger);
+      [this](const config::Config& now) { live.Apply(now, *locks, *lock_observer); }, logger,
+      metrics.settings_need_restart());
   reloads->Add("config", config_reload->Reader(), config_reload->contents(),
                config_reload->Taker());
 }

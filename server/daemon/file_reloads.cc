@@ -23,7 +23,9 @@ void AuditReload(audit::Trail& trail, const std::string& what, const text::Probl
 
 os::WatchedFiles::Tell FileReloads::TellerOf(const std::string& what) {
   return [this, logger = logger_, trail = trail_, what, used = metrics_.FileReloads(what, "used"),
-          refused = metrics_.FileReloads(what, "refused")](const text::Problem& problem) {
+          refused = metrics_.FileReloads(what, "refused"),
+          is_refused = metrics_.FilesRefused(what)](const text::Problem& problem) {
+    is_refused.Set(problem ? 1 : 0);
     Remember(what, problem);
     if (trail != nullptr) AuditReload(*trail, what, problem);
     if (problem) {

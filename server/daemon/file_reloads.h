@@ -37,7 +37,8 @@ class FileReloads {
   void Add(const std::string& what, os::WatchedFiles::Read read, os::Contents in_use,
            os::WatchedFiles::Take take);
 
-  // The same for credentials that know their files: a tls::ServerIdentity or a redis::TlsContext.
+  // The same for credentials that know their files: a tls::ServerIdentity, a redis::TlsContext or a
+  // redis::PasswordFile.
   // Calls `tell` now, and after each change.
   template <typename Credentials>
   void AddCredentials(const std::string& what, const std::shared_ptr<Credentials>& credentials,

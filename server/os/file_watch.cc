@@ -48,6 +48,7 @@ void WatchedFiles::Look() {
   if (!problem && contents == in_use_) {
     last_problem_.reset();
     told_ = false;
+    if (std::exchange(is_refused_, false)) tell_(std::nullopt);
     return;
   }
   if (!problem) problem = take_(contents);
@@ -59,11 +60,12 @@ void WatchedFiles::Found(const text::Problem& problem) {
   const bool again = problem == last_problem_;
   last_problem_ = problem;
   if (!problem) {
-    told_ = false;
+    told_ = is_refused_ = false;
     tell_(problem);
   } else if (!again) {
     told_ = false;
   } else if (!std::exchange(told_, true)) {
+    is_refused_ = true;
     tell_(problem);
   }
 }

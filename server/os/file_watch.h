@@ -49,7 +49,8 @@ class WatchedFiles {
   using Read = std::function<text::Problem(Contents&)>;
   // Takes new contents into use, or says why they cannot be used; then the old ones stay.
   using Take = std::function<text::Problem(const Contents&)>;
-  // Changed files were taken into use, or, with a problem, cannot be used.
+  // Changed files were taken into use, or, with a problem, cannot be used. Also of files that were
+  // changed back to what is in use, after such a problem.
   using Tell = std::function<void(const text::Problem&)>;
 
   // `in_use`: what `read` has read and the owner uses already.
@@ -79,7 +80,8 @@ class WatchedFiles {
   Take take_;
   Tell tell_;
   text::Problem last_problem_;
-  bool told_ = false;  // Of the last problem.
+  bool told_ = false;        // Of the last problem.
+  bool is_refused_ = false;  // Whoever was told last was told of a problem.
 };
 
 // Looks at each set once per interval, on a thread of its own, on which it calls `take` and `tell`.

@@ -129,7 +129,9 @@ TEST_F(FileWatchTest, ProblemThatStaysIsToldAgainToWhoAsks) {
   files.Look();
   files.TellAgain();
   files.Look();
-  EXPECT_THAT(told_, ElementsAre("setting.a: bad", "setting.a: bad")) << "it is gone";
+  files.Look();
+  EXPECT_THAT(told_, ElementsAre("setting.a: bad", "setting.a: bad", "taken")) << "it is gone";
+  EXPECT_THAT(taken_, IsEmpty()) << "they are what is in use";
 }
 
 // Goal: who asks does not wait for the interval. Method: that is an hour.
