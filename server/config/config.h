@@ -55,8 +55,6 @@ struct StoreConfig {
   text::Secret redis;
   // File that holds the password of the store, its last newline left out. Empty: none.
   std::string redis_password_file;
-  // The content of that file, which config_loader reads. Not a setting.
-  text::Secret redis_password;
   // PEM file of the CAs that may sign the certificate of a rediss:// server. Empty: the system's.
   std::string redis_tls_ca_file;
   // PEM files of our own certificate (with its chain) and of its key, without a passphrase, for a
@@ -70,8 +68,6 @@ struct StoreConfig {
   // Empty: none.
   std::string sentinel_user;
   std::string sentinel_password_file;
-  // The content of that file. Not a setting.
-  text::Secret sentinel_password;
   // PEM file of the CAs that may sign the certificates of rediss+sentinel:// Sentinels. Empty:
   // redis_tls_ca_file.
   std::string sentinel_tls_ca_file;

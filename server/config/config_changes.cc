@@ -16,16 +16,7 @@ bool IsEqual(const T& a, const T& b) {
   return a == b;
 }
 
-// The content of the file that the setting names.
-const text::Secret* PasswordOf(const Setting& setting, const Config& config) {
-  if (setting.key == "store.redis_password_file") return &config.store.redis_password;
-  if (setting.key == "store.sentinel_password_file") return &config.store.sentinel_password;
-  return nullptr;
-}
-
 bool Differs(const Setting& setting, const Config& a, const Config& b) {
-  const text::Secret* const password = PasswordOf(setting, a);
-  if (password != nullptr && !IsEqual(*password, *PasswordOf(setting, b))) return true;
   return std::visit([&](const auto& field) { return !IsEqual(field.read(a), field.read(b)); },
                     setting.field);
 }

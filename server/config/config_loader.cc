@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/config_loader.h"
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -68,7 +70,7 @@ class Loader {
     if (!sources_.file.empty()) ApplyFile();
     ApplyEnvironment();
     ApplyFlags();
-    ReadPasswords();
+    CheckPasswords();
     StoreConfig& store = loaded_.config.store;
     if (store.data_dir.empty()) store.data_dir = DefaultDataDir(sources_);
     if (problems_.empty()) return std::move(loaded_);
@@ -127,21 +129,23 @@ class Loader {
     }
   }
 
-  void ReadPasswords() {
-    StoreConfig& store = loaded_.config.store;
-    ReadPassword("store.redis_password_file", store.redis_password_file, store.redis_password);
-    ReadPassword("store.sentinel_password_file", store.sentinel_password_file,
-                 store.sentinel_password);
+  // Only to find out whether they can be used: whoever needs a password reads its file.
+  void CheckPasswords() {
+    const StoreConfig& store = loaded_.config.store;
+    CheckPassword("store.redis_password_file", store.redis_password_file);
+    CheckPassword("store.sentinel_password_file", store.sentinel_password_file);
   }
 
-  void ReadPassword(const std::string& key, const std::string& file, text::Secret& secret) {
+  void CheckPassword(const std::string& key, const std::string& file) {
     if (file.empty()) return;
     std::string password;
-    if (const text::Problem problem = os::ReadPasswordFile(file, password)) {
-      loaded_.password_problems[key] = text::Quoted(file) + " " + *problem;
-      return;
-    }
-    secret = text::Secret(std::move(password));
+    std::error_code ignored;
+    // A pipe could be read once only, and would not end.
+    const bool is_other =
+        std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored);
+    const text::Problem problem = is_other ? "is no regular file, and is read again when it changes"
+                                           : os::ReadPasswordFile(file, password);
+    if (problem) loaded_.password_problems[key] = text::Quoted(file) + " " + *problem;
   }
 
   const ConfigSources& sources_;

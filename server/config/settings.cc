@@ -164,8 +164,8 @@ constexpr Setting kSettings[] = {
      .field = At<&Config::store, &StoreConfig::redis_password_file>(),
      .environment_alias = "LOCKKEEPERD_REDIS_PASSWORD_FILE",
      .meaning =
-         "File that holds the password of store.redis, its last newline left out; read once, "
-         "at start."},
+         "File that holds the password of store.redis, its last newline left out; read again when "
+         "it changes."},
     {.key = "store.redis_tls_ca_file",
      .field = At<&Config::store, &StoreConfig::redis_tls_ca_file>(),
      .meaning = "PEM file of the CAs that may sign the certificate of a rediss:// server; read "
@@ -190,7 +190,7 @@ constexpr Setting kSettings[] = {
     {.key = "store.sentinel_password_file",
      .field = At<&Config::store, &StoreConfig::sentinel_password_file>(),
      .meaning = "File that holds the password of the Sentinels, which is not that of Redis; read "
-                "once, at start. Empty: none."},
+                "again when it changes. Empty: none."},
     {.key = "store.sentinel_tls_ca_file",
      .field = At<&Config::store, &StoreConfig::sentinel_tls_ca_file>(),
      .meaning = "PEM file of the CAs that may sign the certificates of rediss+sentinel:// "

@@ -172,7 +172,7 @@ struct Daemon::Parts final : rpc::DaemonView {
   absl::Status LoadAccess();
   absl::StatusOr<daemon::StoreAccess> FindStore();
   absl::StatusOr<daemon::StoreAccess> StartEmbedded();
-  void WatchStoreTls(const daemon::StoreAccess& access);
+  void WatchStoreCredentials(const daemon::StoreAccess& access);
   redis::RedisNodeOptions NodeOptions(const daemon::StoreAccess& access,
                                       const std::optional<redis::SentinelOptions>& sentinels) const;
   std::optional<redis::SentinelOptions> SentinelOptionsFor(const daemon::StoreAccess& access) const;
@@ -305,10 +305,14 @@ absl::StatusOr<daemon::StoreAccess> Daemon::Parts::StartEmbedded() {
               {field::Path(config.store.data_dir)});
   absl::StatusOr<redis::StoreUrl> url = redis::ParseStoreUrl(embedded_store->url());
   if (!url.ok()) return url.status();
-  return daemon::StoreAccess{.url = *std::move(url), .tls = nullptr, .sentinel_tls = nullptr};
+  return daemon::StoreAccess{.url = *std::move(url)};
 }
 
-void Daemon::Parts::WatchStoreTls(const daemon::StoreAccess& access) {
+void Daemon::Parts::WatchStoreCredentials(const daemon::StoreAccess& access) {
+  for (const auto& [what, file] : {std::pair("redis_password", access.password),
+                                   std::pair("sentinel_password", access.sentinel_password)}) {
+    if (file) reloads->AddCredentials(what, file, [] {});
+  }
   if (access.tls) {
     reloads->AddCredentials("redis_tls", access.tls, [this, context = access.tls] {
       const auto end = context->valid_until();
@@ -405,7 +409,7 @@ absl::Status Daemon::Parts::StartLocks() {
   if (!access.ok()) return access.status();
   store_url = access->url;
   store_tls = access->tls;
-  WatchStoreTls(*access);
+  WatchStoreCredentials(*access);
   TellGivenUp();
   const std::optional<redis::SentinelOptions> sentinels = SentinelOptionsFor(*access);
   const daemon::LockLoopOptions options{

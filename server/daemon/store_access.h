@@ -15,8 +15,10 @@ namespace lockkeeper::daemon {
 
 struct StoreAccess {
   redis::StoreUrl url;
-  std::shared_ptr<redis::TlsContext> tls;           // Null unless the URL asks for TLS.
-  std::shared_ptr<redis::TlsContext> sentinel_tls;  // Likewise, and null without Sentinels.
+  std::shared_ptr<redis::PasswordFile> password;           // Null unless a file has it.
+  std::shared_ptr<redis::PasswordFile> sentinel_password;  // Likewise.
+  std::shared_ptr<redis::TlsContext> tls;                  // Null unless the URL asks for TLS.
+  std::shared_ptr<redis::TlsContext> sentinel_tls;         // Likewise, and null without Sentinels.
 };
 
 // Reads the files of the settings. Errors: INVALID_FIELD that names the setting, the file and what

@@ -10,8 +10,6 @@
 namespace lockkeeper::os {
 namespace {
 
-constexpr size_t kPasswordBytesMax = 4096;
-
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -34,15 +32,19 @@ text::Problem ReadFile(const std::string& path, size_t bytes_max, std::string& t
   return std::nullopt;
 }
 
-text::Problem ReadPasswordFile(const std::string& path, std::string& password) {
-  std::string text;
-  if (text::Problem problem = ReadFile(path, kPasswordBytesMax, text)) return problem;
+text::Problem ParsePassword(std::string text, std::string& password) {
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   if (text.empty()) return "is empty";
   if (text.find('\n') != std::string::npos) return "has more than one line";
   password = std::move(text);
   return std::nullopt;
+}
+
+text::Problem ReadPasswordFile(const std::string& path, std::string& password) {
+  std::string text;
+  if (text::Problem problem = ReadFile(path, kPasswordBytesMax, text)) return problem;
+  return ParsePassword(std::move(text), password);
 }
 
 }  // namespace lockkeeper::os

@@ -3,6 +3,7 @@
 // Reads small files as a whole.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "text/problem.h"
@@ -13,8 +14,14 @@ namespace lockkeeper::os {
 // than `bytes_max` bytes.
 text::Problem ReadFile(const std::string& path, size_t bytes_max, std::string& text);
 
-// Reads a password: the whole file, without one newline at its end. Returns a problem if the file
-// cannot be read, is empty, or has more than one line.
+// Of a file with a password.
+inline constexpr size_t kPasswordBytesMax = 4096;
+
+// The password in the text of its file: the whole, without one newline at its end. Returns a
+// problem if it is empty, or has more than one line.
+text::Problem ParsePassword(std::string text, std::string& password);
+
+// Reads a password from its file. Returns a problem also if the file cannot be read.
 text::Problem ReadPasswordFile(const std::string& path, std::string& password);
 
 }  // namespace lockkeeper::os

@@ -46,7 +46,8 @@ std::vector<Command> Handshake::NextPipeline() {
 
 std::vector<Command> Handshake::Identify() {
   std::vector<Command> pipeline;
-  const std::string& password = url_.password.reveal();
+  const text::Secret secret = url_.password_file ? url_.password_file->Current() : url_.password;
+  const std::string& password = secret.reveal();
   if (!url_.user.empty()) {
     Add(pipeline, Step::kMustSucceed, "AUTH", Command::Of({"AUTH", url_.user, password}));
   } else if (!password.empty()) {

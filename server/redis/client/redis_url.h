@@ -17,11 +17,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "redis/client/password_file.h"
 #include "text/secret.h"
 
 namespace lockkeeper::redis {
@@ -34,6 +36,7 @@ struct RedisUrl {
   int database = 0;
   std::string user;  // Empty: Redis' default user.
   text::Secret password;
+  std::shared_ptr<const PasswordFile> password_file;  // Counts instead. Null: there is none.
 
   // False for the primary of Sentinels, as long as they have not told where it is.
   bool has_address() const { return !host.empty() || !socket_path.empty(); }

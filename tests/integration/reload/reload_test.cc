@@ -39,12 +39,16 @@ class ReloadTest : public DaemonTest {
 
   LockClient Client() const { return LockClient(daemon_->GrpcAddress()); }
   admin::v1::GetServerInfoResponse Info() const { return Client().GetServerInfo().response; }
-  std::string Metric(const std::string& outcome) const {
-    const std::string name = R"(lockkeeper_file_reload_total{files="config",outcome=")" + outcome;
+  // The value of a metric, of one digit.
+  std::string Value(const std::string& metric) const {
     const std::string metrics = Get(*daemon_, "/metrics").body;
-    const size_t at = metrics.find(name + "\"} ");
-    return at == std::string::npos ? "none" : metrics.substr(at + name.size() + 3, 1);
+    const size_t at = metrics.find("\n" + metric + " ");
+    return at == std::string::npos ? "none" : metrics.substr(at + metric.size() + 2, 1);
   }
+  std::string Metric(const std::string& outcome) const {
+    return Value(R"(lockkeeper_file_reload_total{files="config",outcome=")" + outcome + "\"}");
+  }
+  std::string IsRefused() const { return Value(R"(lockkeeper_files_refused{files="config"})"); }
 
   // The ttl that a lock gets whose client asks for none.
   int64_t DefaultTtl(const std::string& name) const {
@@ -183,6 +187,8 @@ TEST_F(ReloadTest, FileWithAnErrorChangesNothing) {
   EXPECT_EQ(DefaultTtl("a"), 10);
   EXPECT_EQ(Get(*daemon_, "/readyz").status, 200);
   EXPECT_EQ(Metric("refused"), "1");
+  EXPECT_EQ(IsRefused(), "1");
+  EXPECT_EQ(Info().refused_files_size(), 1);
   EXPECT_FALSE(Info().config_file().in_use());
   EXPECT_THAT(Info().config_file().problem(), HasSubstr("lease.max_ttl: must be from 1s to 24h"));
 
@@ -197,7 +203,8 @@ TEST_F(ReloadTest, FileWithAnErrorChangesNothing) {
   Write(good);
   EXPECT_TRUE(support::WaitUntil([&] { return Info().config_file().in_use(); }));
   EXPECT_EQ(Info().config_file().problem(), "");
-  EXPECT_EQ(Metric("used"), "0") << "nothing has changed";
+  EXPECT_TRUE(support::WaitUntil([&] { return IsRefused() == "0"; })) << "it is as before";
+  EXPECT_EQ(Info().refused_files_size(), 0);
 }
 
 // Only somebody who asks hears of the same problem again.
@@ -238,9 +245,11 @@ TEST_F(ReloadTest, SettingsThatNeedARestartAreToldOnceByName) {
   daemon_->WaitForLog("before=15s after=16s");
   daemon_->WaitForLog("settings=drain.timeout");
   EXPECT_EQ(Info().config_file().needs_restart_size(), 4);
+  EXPECT_EQ(Value("lockkeeper_settings_need_restart"), "4");
 
   Write(store);
   EXPECT_TRUE(support::WaitUntil([&] { return Info().config_file().needs_restart_size() == 0; }));
+  EXPECT_EQ(Value("lockkeeper_settings_need_restart"), "0");
   EXPECT_EQ(DefaultTtl("b"), 30);
 }
 
@@ -281,6 +290,29 @@ TEST_F(ReloadTest, DaemonWithoutAFileHasNone) {
 
   EXPECT_FALSE(Info().has_config_file());
   EXPECT_EQ(Metric("used"), "none");
+}
+
+TEST_F(ReloadTest, PasswordOfRedisIsChangedWhileTheDaemonRuns) {
+  redis_.Run({"ACL", "SETUSER", "lockkeeper", "on", ">old-secret", "~*", "&*", "+@all"});
+  directory_.Replace("password", "old-secret\n");
+  std::string url = redis_.url();
+  url.insert(url.find("//") + 2, "lockkeeper@");
+  daemon_ = Start({"--redis", url},
+                  {{"LOCKKEEPERD_STORE_REDIS_PASSWORD_FILE", directory_.Path("password")}});
+  LockClient client = Client();
+  ASSERT_TRUE(client.Acquire(AcquireOf("a")).response.has_lease());
+
+  redis_.Run({"ACL", "SETUSER", "lockkeeper", "resetpass", ">new-secret"});
+  EXPECT_TRUE(client.Acquire(AcquireOf("b")).response.has_lease()) << "open connections stay";
+  redis_.Run({"CLIENT", "KILL", "USER", "lockkeeper"});
+  daemon_->WaitForLog("WRONGPASS");
+
+  directory_.Replace("password", "new-secret\n");
+  daemon_->WaitForLog("event=files.reloaded");
+  EXPECT_THAT(daemon_->Stderr(), HasSubstr("files=redis_password"));
+  EXPECT_TRUE(
+      support::WaitUntil([&] { return client.Acquire(AcquireOf("c")).response.has_lease(); }));
+  EXPECT_THAT(daemon_->Stderr(), Not(HasSubstr("-secret")));
 }
 
 }  // namespace

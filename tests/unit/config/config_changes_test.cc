@@ -60,15 +60,6 @@ TEST(ConfigChangesTest, OthersAreNamedOnly) {
                           "store.first_use", "drain.timeout"));
 }
 
-TEST(ConfigChangesTest, FileWithAnotherPasswordNeedsARestart) {
-  Config next;
-  next.store.redis_password = text::Secret("other");
-  next.store.sentinel_password = text::Secret("other");
-
-  EXPECT_THAT(Compare(Config(), next).need_restart,
-              ElementsAre("store.redis_password_file", "store.sentinel_password_file"));
-}
-
 TEST(ConfigChangesTest, OnlyReloadableSettingsAreTakenOver) {
   Config in_use;
   in_use.store.connections = 5;

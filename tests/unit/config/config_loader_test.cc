@@ -188,24 +188,18 @@ TEST_F(ReadConfigTest, RefusedValueThatIsOverriddenIsStillTold) {
 
 // --- the password file ------------------------------------------------------------------------
 
-TEST_F(ReadConfigTest, PasswordFileIsReadWithoutItsLastNewline) {
-  for (const std::string text : {"se same", "se same\n", "se same\r\n"}) {
-    const std::string path = Write("password", text);
-    sources_.environment = {{"LOCKKEEPERD_REDIS_PASSWORD_FILE", path}};
+TEST_F(ReadConfigTest, PasswordFileHasTwoNames) {
+  const std::string path = Write("password", "se same\r\n");
+  for (const std::string name :
+       {"LOCKKEEPERD_REDIS_PASSWORD_FILE", "LOCKKEEPERD_STORE_REDIS_PASSWORD_FILE"}) {
+    sources_.environment = {{name, path}};
 
     const LoadedConfig loaded = Load();
 
-    EXPECT_EQ(loaded.config.store.redis_password.reveal(), "se same");
     EXPECT_EQ(loaded.config.store.redis_password_file, path);
-    EXPECT_EQ(loaded.origins.at("store.redis_password_file"),
-              "environment LOCKKEEPERD_REDIS_PASSWORD_FILE");
+    EXPECT_EQ(loaded.origins.at("store.redis_password_file"), "environment " + name);
+    EXPECT_EQ(loaded.password_problems.size(), 0U);
   }
-}
-
-TEST_F(ReadConfigTest, PasswordFileUnderItsSystematicNameIsReadToo) {
-  sources_.environment = {{"LOCKKEEPERD_STORE_REDIS_PASSWORD_FILE", Write("password", "sesame")}};
-
-  EXPECT_EQ(Load().config.store.redis_password.reveal(), "sesame");
 }
 
 TEST_F(ReadConfigTest, PasswordFileUnderBothNamesIsRefused) {
@@ -224,13 +218,13 @@ TEST_F(ReadConfigTest, UnusablePasswordFileIsToldWithoutShowingIt) {
       {missing, "cannot be opened: No such file or directory"},
       {Write("empty", ""), "is empty"},
       {Write("newline", "\n"), "is empty"},
+      {"/dev/null", "is no regular file, and is read again when it changes"},
       {Write("two_lines", "sesame\nopen\n"), "has more than one line"},
       {Write("long", std::string(4097, 's')), "has more than 4096 bytes"}};
   for (const auto& [path, problem] : cases) {
     sources_.environment = {{"LOCKKEEPERD_REDIS_PASSWORD_FILE", path}};
 
     EXPECT_EQ(Load().password_problems["store.redis_password_file"], "\"" + path + "\" " + problem);
-    EXPECT_EQ(Load().config.store.redis_password.reveal(), "");
   }
 }
 
