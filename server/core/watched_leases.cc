@@ -6,8 +6,9 @@
 namespace lockkeeper::core {
 namespace {
 
-// A lease that has expired is kept for so long: the grant that follows tells of it again.
-constexpr Millis kKeptAfterEnd{5'000};
+// A lease that has ended without a release is kept for so long: the grant that follows tells of it
+// again.
+constexpr Millis kKeptAfterEnd{60'000};
 // After a lease's end, so that the store has seen it end, too.
 constexpr Millis kEndMargin{20};
 constexpr Millis kReadTimeout{1'000};
@@ -101,12 +102,17 @@ void WatchedLeases::TakeEnd(LockEvent& event) {
   };
   if (is_of(lock.newest)) {
     Complete(event, lock.newest);
-    Forget(found);
+    event.kind == LockEventKind::kReleased ? Forget(found) : KeepEnded(lock);
   } else if (is_of(lock.former)) {
     Complete(event, lock.former);
     lock.former.has_ended = true;
   }
   tell_(event);
+}
+
+void WatchedLeases::KeepEnded(Lock& lock) {
+  lock.newest.has_ended = true;
+  LookAt(lock, std::max(lock.newest.end, clock_.Now()) + kKeptAfterEnd);
 }
 
 void WatchedLeases::Learn(const LockInfo& info) {
@@ -254,8 +260,7 @@ void WatchedLeases::OnRead(const std::string& name, FencingToken token,
       info != nullptr && info->token == token && !lease.is_offer ? info->last_end : LeaseEnd::kNone;
   if (how == LeaseEnd::kExpired) TellExpired(name, lease);
   if (how == LeaseEnd::kReleased) TellReleased(name, lease);
-  lease.has_ended = true;
-  LookAt(found->second, clock_.Now() + kKeptAfterEnd);
+  KeepEnded(found->second);
 }
 
 }  // namespace lockkeeper::core

@@ -81,6 +81,8 @@ class WatchedLeases {
   Lock* FindOrAdd(const std::string& name);
   void LookAt(Lock& lock, Instant due);
   void Forget(Locks::iterator lock);
+  // Of a lease that was not released.
+  void KeepEnded(Lock& lock);
   void SetTimer();
   void OnTimer();
   void Look(Lock& lock);

@@ -341,6 +341,32 @@ TEST_F(LockWatchesTest, OfMoreLocksThanMayBeFollowedTheExpiryIsNotTold) {
                                 Is(Kind::kExpired, "b", "ada")));
 }
 
+// The grant after a forced end says that the lease before expired, and so does the one after a
+// grant that was taken back.
+TEST_F(LockWatchesTest, AnEndThatWasToldIsNotToldAsAnExpiryToo) {
+  for (const Kind end : {Kind::kForced, Kind::kTakenBack}) {
+    std::vector<LockEvent> told;
+    WatchedLeases leases(here_->store(), clock_, executor_,
+                         [&](const LockEvent& event) { told.push_back(event); });
+    LockEvent grant{.kind = Kind::kGranted,
+                    .name = "a",
+                    .token = {1},
+                    .owner = "ada",
+                    .remaining = seconds(30),
+                    .lease = 1};
+    leases.Take(grant);
+    leases.Take({.kind = end, .name = "a", .token = {2}, .lease = 1});
+    executor_.AdvanceBy(seconds(80));  // The lock stays closed until the lease would have ended.
+    grant.token = {3};
+    grant.owner = "bob";
+    grant.previous_lease_expired = true;
+    leases.Take(grant);
+
+    EXPECT_THAT(told, ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(end, "a", "ada"),
+                                  Is(Kind::kGranted, "a", "bob")));
+  }
+}
+
 // The watch of a name reads the lock first.
 TEST_F(LockWatchesTest, ALeaseFromBeforeTheWatchOfItsNameExpires) {
   there_->Acquire("a", 1, "ada", seconds(5));
