@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 namespace lockkeeper::access {
 
@@ -54,58 +55,97 @@ Usage::Hold Usage::TakeLease(const std::shared_ptr<Usage>& usage, const std::str
   const std::lock_guard lock(usage->mutex_);
   usage->Forget(now);
   int64_t& asked_for = usage->CountOf(Kind::kAcquire);
-  const int64_t held = static_cast<int64_t>(usage->leases_.size()) + usage->leases_of_sessions_;
-  const bool is_repeat = usage->leases_.contains(Key(name, lease_id));
-  if (held + asked_for >= most && !is_repeat) return {};
+  const Lease* const known = usage->Find(name, lease_id);
+  const bool is_repeat = known != nullptr && !known->has_ended;
+  if (usage->live_ + asked_for >= most && !is_repeat) return {};
   ++asked_for;
   return {usage, Kind::kAcquire};
 }
 
-void Usage::Granted(const std::string& name, const core::LeaseId& lease_id, core::Instant end) {
+bool Usage::Kept(const std::string& name, const core::LeaseId& lease_id, core::Instant end) {
+  if (!counts_leases_.load(std::memory_order_relaxed)) return false;
   const std::lock_guard lock(mutex_);
-  const auto [lease, is_new] = leases_.try_emplace(Key(name, lease_id));
-  if (!is_new) return SetEnd(lease->second, end);
-  lease->second = {.key = &lease->first, .end = end};
-  by_end_.Add(lease->second);
+  const auto [lease, is_new] = FindOrAdd(name, lease_id, end);
+  if (lease->keepers++ == 0 && !is_new) by_end_.Remove(*lease);
+  return true;
 }
 
-void Usage::Extended(const std::string& name, const core::LeaseId& lease_id, core::Instant end) {
+void Usage::Left(const std::string& name, const core::LeaseId& lease_id, core::Instant end) {
   const std::lock_guard lock(mutex_);
-  const auto lease = leases_.find(Key(name, lease_id));
-  if (lease != leases_.end()) SetEnd(lease->second, end);
-}
-
-void Usage::Ended(const std::string& name, const core::LeaseId& lease_id) {
-  const std::lock_guard lock(mutex_);
-  const auto lease = leases_.find(Key(name, lease_id));
-  if (lease == leases_.end()) return;
-  by_end_.Remove(lease->second);
-  leases_.erase(lease);
-}
-
-void Usage::AddLeasesOfSessions(int64_t change) {
-  const std::lock_guard lock(mutex_);
-  leases_of_sessions_ += change;
-}
-
-void Usage::SetEnd(Lease& lease, core::Instant end) {
-  by_end_.Remove(lease);
-  lease.end = end;
+  Lease& lease = *Find(name, lease_id);
+  lease.end = std::max(lease.end, end);
+  if (--lease.keepers > 0) return;
+  if (lease.has_ended) return Erase(lease);
   by_end_.Add(lease);
 }
 
-void Usage::Forget(core::Instant now) {
-  while (!by_end_.empty() && by_end_.First().end <= now) {
-    Lease& first = by_end_.First();
-    by_end_.Remove(first);
-    leases_.erase(leases_.find(*first.key));
-  }
+void Usage::Granted(const std::string& name, const core::LeaseId& lease_id, core::Instant end,
+                    core::Instant now) {
+  if (!counts_leases_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  Forget(now);  // The quota may be gone, and nothing else asks.
+  const auto [lease, is_new] = FindOrAdd(name, lease_id, end);
+  if (is_new) by_end_.Add(*lease);
 }
+
+void Usage::Extended(const std::string& name, const core::LeaseId& lease_id, core::Instant end) {
+  if (!counts_leases_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  if (Lease* const lease = Find(name, lease_id)) Prolong(*lease, end);
+}
+
+void Usage::Ended(const std::string& name, const core::LeaseId& lease_id) {
+  if (!counts_leases_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  Lease* const lease = Find(name, lease_id);
+  if (lease == nullptr) return;
+  if (lease->keepers == 0) return Forget(*lease);
+  if (!std::exchange(lease->has_ended, true)) --live_;
+}
+
+std::pair<Usage::Lease*, bool> Usage::FindOrAdd(const std::string& name,
+                                                const core::LeaseId& lease_id, core::Instant end) {
+  const auto [found, is_new] = leases_.try_emplace(Key(name, lease_id));
+  Lease& lease = found->second;
+  if (is_new) {
+    lease.key = &found->first;
+    lease.end = end;
+    ++live_;
+  } else {
+    Prolong(lease, end);
+  }
+  return {&lease, is_new};
+}
+
+Usage::Lease* Usage::Find(const std::string& name, const core::LeaseId& lease_id) {
+  const auto found = leases_.find(Key(name, lease_id));
+  return found == leases_.end() ? nullptr : &found->second;
+}
+
+void Usage::Prolong(Lease& lease, core::Instant end) {
+  if (std::exchange(lease.has_ended, false)) ++live_;
+  if (end <= lease.end) return;
+  if (lease.keepers == 0) by_end_.Remove(lease);
+  lease.end = end;
+  if (lease.keepers == 0) by_end_.Add(lease);
+}
+
+void Usage::Forget(core::Instant now) {
+  while (!by_end_.empty() && by_end_.First().end <= now) Forget(by_end_.First());
+}
+
+void Usage::Forget(Lease& lease) {
+  by_end_.Remove(lease);
+  --live_;
+  Erase(lease);
+}
+
+void Usage::Erase(Lease& lease) { leases_.erase(leases_.find(*lease.key)); }
 
 bool Usage::IsIdle(core::Instant now) {
   const std::lock_guard lock(mutex_);
   Forget(now);
-  return leases_.empty() && leases_of_sessions_ == 0 &&
+  return leases_.empty() &&
          std::all_of(counts_.begin(), counts_.end(), [](int64_t count) { return count == 0; });
 }
 

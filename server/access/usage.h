@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,12 +16,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "core/indexed_heap.h"
+#include "core/lease_count.h"
 #include "core/types.h"
 
 namespace lockkeeper::access {
 
 // Of one principal. Thread-safety: thread-safe.
-class Usage {
+class Usage final : public core::LeaseCount {
  public:
   // What counts for as long as it lasts.
   enum class Kind { kWaiter, kSession, kAcquire };
@@ -61,14 +63,15 @@ class Usage {
   static Hold TakeLease(const std::shared_ptr<Usage>& usage, const std::string& name,
                         const core::LeaseId& lease_id, int64_t most, core::Instant now);
 
-  // A unary call was granted the lease until `end`.
-  void Granted(const std::string& name, const core::LeaseId& lease_id, core::Instant end);
-  // The lease was extended, or has ended. Does nothing if no unary call was granted it.
-  void Extended(const std::string& name, const core::LeaseId& lease_id, core::Instant end);
-  void Ended(const std::string& name, const core::LeaseId& lease_id);
+  // A quota of leases applies: they are counted from now on. Without one, nothing is remembered.
+  void CountLeases() { counts_leases_.store(true, std::memory_order_relaxed); }
 
-  // A session keeps `change` more leases than before.
-  void AddLeasesOfSessions(int64_t change);
+  bool Kept(const std::string& name, const core::LeaseId& lease_id, core::Instant end) override;
+  void Left(const std::string& name, const core::LeaseId& lease_id, core::Instant end) override;
+  void Granted(const std::string& name, const core::LeaseId& lease_id, core::Instant end,
+               core::Instant now) override;
+  void Extended(const std::string& name, const core::LeaseId& lease_id, core::Instant end) override;
+  void Ended(const std::string& name, const core::LeaseId& lease_id) override;
 
   // Whether nothing is in use.
   bool IsIdle(core::Instant now);
@@ -79,7 +82,9 @@ class Usage {
     bool IsDueBefore(const Lease& other) const { return end < other.end; }
 
     const Key* key = nullptr;
-    core::Instant end;
+    core::Instant end;       // Counts at least until then, unless it has ended.
+    int64_t keepers = 0;     // Sessions.
+    bool has_ended = false;  // Though a session still keeps it.
     size_t heap_place = 0;
   };
   struct HashOfKey {
@@ -87,17 +92,25 @@ class Usage {
   };
 
   // With the mutex held.
-  void SetEnd(Lease& lease, core::Instant end);
+  // The second: it is new, and not in `by_end_` yet.
+  std::pair<Lease*, bool> FindOrAdd(const std::string& name, const core::LeaseId& lease_id,
+                                    core::Instant end);
+  // Null if it is not known.
+  Lease* Find(const std::string& name, const core::LeaseId& lease_id);
+  void Prolong(Lease& lease, core::Instant end);
   void Forget(core::Instant now);
+  void Forget(Lease& lease);  // That no session keeps.
+  void Erase(Lease& lease);   // That is not in `by_end_`.
   int64_t& CountOf(Kind kind) { return counts_[static_cast<size_t>(kind)]; }
 
   std::mutex mutex_;
   std::array<int64_t, 3> counts_{};  // By kind. Guarded by the mutex, as all below.
   double operations_ = 0;            // That may come at `filled_`.
   std::optional<core::Instant> filled_;
-  int64_t leases_of_sessions_ = 0;
-  absl::node_hash_map<Key, Lease, HashOfKey> leases_;  // Of unary calls.
-  core::IndexedHeap<Lease> by_end_;                    // All of them.
+  absl::node_hash_map<Key, Lease, HashOfKey> leases_;
+  int64_t live_ = 0;                 // Of them, those that have not ended.
+  core::IndexedHeap<Lease> by_end_;  // Those that no session keeps.
+  std::atomic<bool> counts_leases_ = false;
 };
 
 // Of all principals. Thread-safety: thread-safe.

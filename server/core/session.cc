@@ -103,6 +103,8 @@ void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, co
   if (Lease* lease = std::get_if<Lease>(&*answer)) {
     if (listener_ == nullptr) return locks_.Withdraw(*lease, attempt, keeper);
     if (lease->offered) {
+      const Instant now = clock_.Now();
+      if (count_) count_->Granted(lease->name, lease->lease_id, now + lease->remaining_ttl, now);
       offers_.Put(OfferKey(lease->name, lease->lease_id), keeper, clock_.Now());
     } else {
       Keep(*lease, operation.arrived, keeper);
@@ -126,12 +128,17 @@ void Session::OnExtended(AnsweredOperation operation, absl::StatusOr<Lease> leas
   if (lease.ok()) {
     const std::optional<Keeper> keeper =
         held != nullptr ? held->keeper : offers_.Take(OfferKey(name, lease_id), clock_.Now());
-    if (keeper) Keep(*lease, operation.arrived, *keeper);
+    if (keeper && listener_ != nullptr) {
+      Keep(*lease, operation.arrived, *keeper);
+    } else {
+      CountExtended(name, lease_id, EndOf(*lease, operation.arrived));
+    }
     return Answer(operation, SessionAnswer(*std::move(lease)));
   }
   if (ReasonOf(lease.status()) == ErrorReason::kLeaseLost) {
     if (held != nullptr) operation.token = held->token;
-    leases_.FoundEnded(name, lease_id);
+    const auto dropped = leases_.FoundEnded(name, lease_id);
+    CountEnded(name, lease_id, listener_ != nullptr ? dropped : std::nullopt);
     offers_.Take(OfferKey(name, lease_id), clock_.Now());
   }
   Answer(operation, lease.status());
@@ -140,9 +147,16 @@ void Session::OnExtended(AnsweredOperation operation, absl::StatusOr<Lease> leas
 void Session::Run(uint64_t id, ReleaseRequest request) {
   AnsweredOperation operation = OperationOf(id, OperationKind::kRelease, clock_.Now(), request);
   // At once: its client gives the lease or the offer up, whatever comes of the release.
-  Forget(request.name, request.lease_id);
-  locks_.Release(std::move(request), [self = shared_from_this(), operation = std::move(operation)](
-                                         absl::StatusOr<ReleaseAnswer> answer) {
+  const std::optional<SessionLeases::Dropped> dropped = Drop(request.name, request.lease_id);
+  locks_.Release(std::move(request), [self = shared_from_this(), operation = std::move(operation),
+                                      dropped](absl::StatusOr<ReleaseAnswer> answer) {
+    const std::string& name = operation.name;
+    const LeaseId& lease_id = *operation.lease_id;
+    if (answer.ok()) {
+      self->CountEnded(name, lease_id, dropped);
+    } else if (dropped) {
+      self->CountLeft(name, lease_id, *dropped);
+    }
     if (!answer.ok()) return self->Answer(operation, answer.status());
     self->Answer(operation, SessionAnswer(*answer));
   });
@@ -158,7 +172,9 @@ void Session::Run(uint64_t id, FenceRequest request) {
 }
 
 void Session::Keep(const Lease& lease, Instant asked, const Keeper& keeper) {
-  leases_.Keep(lease.name, lease.lease_id, lease.token, keeper, lease.ttl, EndOf(lease, asked));
+  const SessionLeases::Ref held =
+      leases_.Keep(lease.name, lease.lease_id, lease.token, keeper, lease.ttl, EndOf(lease, asked));
+  CountKept(*held);
 }
 
 Instant Session::EndOf(const Lease& lease, Instant asked) const {
@@ -181,6 +197,7 @@ void Session::Adopt(ExtendRequest request, Done<Lease> done) {
   locks_.Extend(std::move(request), [self = shared_from_this(), token, keeper, asked = clock_.Now(),
                                      done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
     --self->asked_for_;
+    if (lease.ok()) self->CountExtended(lease->name, lease->lease_id, self->EndOf(*lease, asked));
     if (self->listener_ == nullptr) return;
     if (lease.ok() && lease->token != token) {
       lease = Error(ErrorReason::kLeaseLost, "this lease id has another fencing token");
@@ -191,7 +208,42 @@ void Session::Adopt(ExtendRequest request, Done<Lease> done) {
 }
 
 void Session::Forget(const std::string& name, const LeaseId& lease_id) {
-  if (!leases_.Drop(name, lease_id)) offers_.Take(OfferKey(name, lease_id), clock_.Now());
+  const std::optional<SessionLeases::Dropped> dropped = Drop(name, lease_id);
+  if (dropped) CountLeft(name, lease_id, *dropped);
+}
+
+std::optional<SessionLeases::Dropped> Session::Drop(const std::string& name,
+                                                    const LeaseId& lease_id) {
+  const std::optional<SessionLeases::Dropped> dropped = leases_.Drop(name, lease_id);
+  if (!dropped) offers_.Take(OfferKey(name, lease_id), clock_.Now());
+  return dropped;
+}
+
+void Session::CountKept(SessionLeases::Held& held) {
+  if (count_ != nullptr && !held.counts) {
+    held.counts = count_->Kept(held.name, held.lease_id, held.end);
+  }
+}
+
+void Session::CountLeft(const std::string& name, const LeaseId& lease_id,
+                        const SessionLeases::Dropped& dropped) {
+  if (count_ == nullptr) return;
+  if (dropped.counts) {
+    count_->Left(name, lease_id, dropped.end);
+  } else {
+    count_->Granted(name, lease_id, dropped.end, clock_.Now());
+  }
+}
+
+void Session::CountExtended(const std::string& name, const LeaseId& lease_id, Instant end) {
+  if (count_ != nullptr) count_->Extended(name, lease_id, end);
+}
+
+void Session::CountEnded(const std::string& name, const LeaseId& lease_id,
+                         const std::optional<SessionLeases::Dropped>& dropped) {
+  if (count_ == nullptr) return;
+  count_->Ended(name, lease_id);
+  if (dropped && dropped->counts) count_->Left(name, lease_id, dropped->end);
 }
 
 void Session::Heartbeat(Done<HeartbeatAnswer> done) {
@@ -223,7 +275,7 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
         lease = Error(ErrorReason::kLeaseLimit, "it is at its max_hold");
       }
       if (lease.ok()) {
-        self->leases_.Extended(held, lease->ttl, self->EndOf(*lease, asked));
+        self->ExtendedNow(held, *lease, asked);
       } else {
         self->NotExtendedNow(*round, held, lease.status());
       }
@@ -236,6 +288,14 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
   if (listener_ != nullptr) std::move(done)(std::move(round->answer));
 }
 
+void Session::ExtendedNow(SessionLeases::Ref held, const Lease& lease, Instant asked) {
+  const Instant end = EndOf(lease, asked);
+  const bool is_kept = !held->dropped && listener_ != nullptr;
+  if (!is_kept) CountExtended(held->name, held->lease_id, end);
+  leases_.Extended(held, lease.ttl, end);
+  if (is_kept) CountKept(*held);
+}
+
 void Session::NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status) {
   const ErrorReason reason = ReasonOf(status).value_or(ErrorReason::kInvariantViolated);
   // Dropped: the client has released it meanwhile, or the session keeps it anew.
@@ -243,6 +303,9 @@ void Session::NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::
     round.answer.not_extended.push_back({held->name, held->lease_id, reason, held->token});
   }
   if (reason == ErrorReason::kLeaseLost) {
+    const bool is_kept = !held->dropped && listener_ != nullptr;
+    CountEnded(held->name, held->lease_id,
+               is_kept ? std::optional(SessionLeases::Dropped(*held)) : std::nullopt);
     leases_.Ended(held);
   } else {
     round.put_back.push_back(held);
@@ -260,18 +323,24 @@ void Session::ReleaseNext(const std::shared_ptr<Round>& round) {
     std::optional<SessionLeases::Held> held = leases_.TakeAny();
     if (!held) break;
     ++round->under_way;
-    locks_.ReleaseKept(held->name, held->lease_id, held->keeper,
-                       [self = shared_from_this(), round, name = held->name,
-                        token = held->token](absl::StatusOr<WithdrawResult> result) {
-                         --round->under_way;
-                         if (result.ok() && *result == WithdrawResult::kWithdrawn) {
-                           ++round->released;
-                           if (self->listener_ != nullptr) {
-                             self->listener_->OnKeptReleased(name, token);
-                           }
-                         }
-                         self->ReleaseNext(round);
-                       });
+    locks_.ReleaseKept(
+        held->name, held->lease_id, held->keeper,
+        [self = shared_from_this(), round, held = *held](absl::StatusOr<WithdrawResult> result) {
+          --round->under_way;
+          const SessionLeases::Dropped dropped(held);
+          if (result.ok() && *result != WithdrawResult::kKept) {
+            self->CountEnded(held.name, held.lease_id, dropped);
+          } else {
+            self->CountLeft(held.name, held.lease_id, dropped);
+          }
+          if (result.ok() && *result == WithdrawResult::kWithdrawn) {
+            ++round->released;
+            if (self->listener_ != nullptr) {
+              self->listener_->OnKeptReleased(held.name, held.token);
+            }
+          }
+          self->ReleaseNext(round);
+        });
   }
   if (round->under_way > 0 || !round->all_released) return;
   auto done = std::exchange(round->all_released, nullptr);
@@ -279,6 +348,9 @@ void Session::ReleaseNext(const std::shared_ptr<Round>& round) {
 }
 
 void Session::Break() {
+  leases_.ForEach([this](const SessionLeases::Held& held) {
+    CountLeft(held.name, held.lease_id, SessionLeases::Dropped(held));
+  });
   listener_ = nullptr;
   LeaveLines();
 }

@@ -23,6 +23,7 @@
 #include "core/clock.h"
 #include "core/errors.h"
 #include "core/expiring_map.h"
+#include "core/lease_count.h"
 #include "core/limits.h"
 #include "core/lock_manager.h"
 #include "core/requests.h"
@@ -91,13 +92,15 @@ class SessionListener {
 // Break(); also owned by its operations in flight.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // `principal` is the client's. At most `leases_max` leases and offers, including those that
-  // operations in flight may bring.
+  // `principal` is the client's, and `count` counts its leases; null: nobody does. At most
+  // `leases_max` leases and offers, including those that operations in flight may bring.
   Session(LockManager& locks, const Clock& clock, std::string principal, SessionListener& listener,
+          std::shared_ptr<LeaseCount> count = nullptr,
           size_t leases_max = limits::kLeasesPerSessionMax)
       : locks_(locks),
         clock_(clock),
         principal_(std::move(principal)),
+        count_(std::move(count)),
         leases_max_(leases_max),
         listener_(&listener) {}
 
@@ -159,13 +162,24 @@ class Session : public std::enable_shared_from_this<Session> {
   // `asked`: the earliest time at which the store may have been asked for the lease.
   void Keep(const Lease& lease, Instant asked, const Keeper& keeper);
   Instant EndOf(const Lease& lease, Instant asked) const;
+  // Neither the lease nor an offer of it is kept any more. Nothing if the lease was not kept.
+  std::optional<SessionLeases::Dropped> Drop(const std::string& name, const LeaseId& lease_id);
+  // What follows tells `count_`. `dropped`: this session kept the lease, and does so no longer.
+  void CountKept(SessionLeases::Held& held);
+  void CountLeft(const std::string& name, const LeaseId& lease_id,
+                 const SessionLeases::Dropped& dropped);
+  void CountExtended(const std::string& name, const LeaseId& lease_id, Instant end);
+  void CountEnded(const std::string& name, const LeaseId& lease_id,
+                  const std::optional<SessionLeases::Dropped>& dropped = std::nullopt);
   void ExtendNext(const std::shared_ptr<Round>& round);
+  void ExtendedNow(SessionLeases::Ref held, const Lease& lease, Instant asked);
   void NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status);
   void ReleaseNext(const std::shared_ptr<Round>& round);
 
   LockManager& locks_;
   const Clock& clock_;
   const std::string principal_;
+  const std::shared_ptr<LeaseCount> count_;
   const size_t leases_max_;
   SessionListener* listener_;  // Null once the stream is gone.
   SessionLeases leases_;

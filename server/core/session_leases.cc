@@ -11,11 +11,15 @@ size_t SessionLeases::HashOfKey::operator()(const Key& key) const {
   return hash(key.lease_id.digits()) * kSpread ^ hash(key.name);
 }
 
-void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, FencingToken token,
-                         const Keeper& keeper, Millis ttl, Instant end) {
-  const auto known = by_key_.find(Key(name, lease_id));
-  if (known != by_key_.end()) Remove(known);
+SessionLeases::Ref SessionLeases::Keep(const std::string& name, const LeaseId& lease_id,
+                                       FencingToken token, const Keeper& keeper, Millis ttl,
+                                       Instant end) {
   auto held = std::make_unique<Held>();
+  const auto known = by_key_.find(Key(name, lease_id));
+  if (known != by_key_.end()) {
+    held->counts = (*known)->counts;
+    Remove(known);
+  }
   held->name = name;
   held->lease_id = lease_id;
   held->token = token;
@@ -23,19 +27,27 @@ void SessionLeases::Keep(const std::string& name, const LeaseId& lease_id, Fenci
   held->ttl = ttl;
   held->end = end;
   InsertByDueTime(*held);
+  const Ref ref = held.get();
   by_key_.insert(std::move(held));
+  return ref;
 }
 
-bool SessionLeases::Drop(std::string_view name, const LeaseId& lease_id) {
+std::optional<SessionLeases::Dropped> SessionLeases::Drop(std::string_view name,
+                                                          const LeaseId& lease_id) {
   const auto known = by_key_.find(Key(name, lease_id));
-  if (known == by_key_.end()) return false;
+  if (known == by_key_.end()) return std::nullopt;
+  const Dropped dropped(**known);
   Remove(known);
-  return true;
+  return dropped;
 }
 
-void SessionLeases::FoundEnded(std::string_view name, const LeaseId& lease_id) {
+std::optional<SessionLeases::Dropped> SessionLeases::FoundEnded(std::string_view name,
+                                                                const LeaseId& lease_id) {
   const auto known = by_key_.find(Key(name, lease_id));
-  if (known != by_key_.end() && !(*known)->extending) Remove(known);
+  if (known == by_key_.end() || (*known)->extending) return std::nullopt;
+  const Dropped dropped(**known);
+  Remove(known);
+  return dropped;
 }
 
 const SessionLeases::Held* SessionLeases::Find(std::string_view name,

@@ -29,6 +29,7 @@ class SessionLeases {
     Keeper keeper;  // The one that it had when this session got it.
     Millis ttl{};
     Instant end;             // As the session knows it: at most 10 ms after the real end.
+    bool counts = false;     // Whether LeaseCount::Kept has counted it.
     bool extending = false;  // From NextDue to Extended, Ended or NotExtended.
     bool dropped = false;    // While it was being extended.
     Instant due;             // When 2/3 of its ttl are left.
@@ -42,16 +43,23 @@ class SessionLeases {
   // Valid until the lease is dropped, or while it is being extended.
   using Ref = Held*;
 
-  // Adds or replaces a lease.
-  void Keep(const std::string& name, const LeaseId& lease_id, FencingToken token,
-            const Keeper& keeper, Millis ttl, Instant end);
+  // What is left of a lease that is not kept any more.
+  struct Dropped {
+    explicit Dropped(const Held& held) : end(held.end), counts(held.counts) {}
+    Instant end;
+    bool counts;
+  };
 
-  // Drops a lease. False if it was not kept.
-  bool Drop(std::string_view name, const LeaseId& lease_id);
+  // Adds or replaces a lease.
+  Ref Keep(const std::string& name, const LeaseId& lease_id, FencingToken token,
+           const Keeper& keeper, Millis ttl, Instant end);
+
+  // Drops a lease. Nothing if it was not kept.
+  std::optional<Dropped> Drop(std::string_view name, const LeaseId& lease_id);
 
   // An operation has found that the lease has ended. A lease that is being extended stays, so that
-  // the heartbeat in progress reports it.
-  void FoundEnded(std::string_view name, const LeaseId& lease_id);
+  // the heartbeat in progress reports it. Nothing if it stays, or was not kept.
+  std::optional<Dropped> FoundEnded(std::string_view name, const LeaseId& lease_id);
 
   // Null if the lease is not kept. Valid until it is replaced, dropped or found ended.
   const Held* Find(std::string_view name, const LeaseId& lease_id) const;
@@ -72,6 +80,12 @@ class SessionLeases {
 
   // Removes any one lease, to end it. Nothing if none is left.
   std::optional<Held> TakeAny();
+
+  // In no order. `visit` must not change the leases.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (const Owned& held : by_key_) visit(*held);
+  }
 
   size_t size() const { return by_key_.size(); }
 

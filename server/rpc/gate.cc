@@ -80,8 +80,9 @@ void Gate::Leave() {
 int64_t Gate::Close(core::Millis limit) {
   closed_.store(true);
   std::unique_lock lock(mutex_);
-  empty_.wait_for(lock, limit, [this] { return calls_.load() == 0; });
-  return calls_.load();
+  const bool is_empty = empty_.wait_for(lock, limit, [this] { return calls_.load() == 0; });
+  // Not asked again: a call that comes late counts for a moment.
+  return is_empty ? 0 : calls_.load();
 }
 
 absl::Status Gate::Check(Caller& caller, Operation& operation, Rejection& rejection) {

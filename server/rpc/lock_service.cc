@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/errors.h"
 #include "rpc/session_reactor.h"
 #include "rpc/unary_reactor.h"
 
@@ -47,7 +48,8 @@ class AcquireReactor final : public UnaryReactor<Verb::kAcquire, v1::AcquireRequ
     if (lease == nullptr) return;
     granted_for_ = lease->remaining_ttl;
     if (const auto& usage = context().caller().usage()) {
-      usage->Granted(lease->name, lease->lease_id, deps().clock.Now() + lease->remaining_ttl);
+      const core::Instant now = deps().clock.Now();
+      usage->Granted(lease->name, lease->lease_id, now + lease->remaining_ttl, now);
     }
   }
 
@@ -71,8 +73,12 @@ class ExtendReactor final
   }
   void OnAnswered(const absl::StatusOr<core::Lease>& answer) override {
     const auto& usage = context().caller().usage();
-    if (usage == nullptr || !answer.ok()) return;
-    usage->Extended(answer->name, answer->lease_id, deps().clock.Now() + answer->remaining_ttl);
+    if (usage == nullptr) return;
+    if (answer.ok()) {
+      usage->Extended(answer->name, answer->lease_id, deps().clock.Now() + answer->remaining_ttl);
+    } else if (core::ReasonOf(answer.status()) == core::ErrorReason::kLeaseLost) {
+      usage->Ended(message().name(), request().lease_id);
+    }
   }
 };
 

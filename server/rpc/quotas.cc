@@ -128,6 +128,7 @@ absl::Status ApplyQuotas(Caller& caller, access::UsageBook& book, core::Instant 
   if (has_quotas || is_session) caller.FindUsage(book, now);
   if (!has_quotas) return absl::OkStatus();
   const access::Quotas& quotas = caller.rights().quotas();
+  if (quotas.leases) caller.usage()->CountLeases();
   if (quotas.operations_per_second) {
     const std::optional<Millis> early =
         caller.usage()->TakeOperation(*quotas.operations_per_second, UrgencyOf(operation), now);

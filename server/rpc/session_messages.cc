@@ -111,7 +111,8 @@ absl::Status SessionReactor::Open(const v1::SessionOpen& open) {
     const std::lock_guard lock(mutex_);
     if (!progress_.EnterLoop()) return absl::OkStatus();  // The client left meanwhile.
     session_ = std::make_shared<core::Session>(edge_.deps.locks, edge_.deps.clock,
-                                               context_.caller().principal(), *this);
+                                               context_.caller().principal(), *this,
+                                               context_.caller().usage());
     progress_.outbox().SetOpened(std::move(opened));
   }
   if (!registry_.Add(*this)) return core::Draining();
@@ -234,8 +235,6 @@ absl::Status SessionReactor::Adopt(const v1::SessionAdopt& adopt) {
                       subject.Add(lease.ok() ? &*lease : nullptr);
                       Audit(Verb::kExtend, subject, lease.status());
                       if (lease.ok()) {
-                        // It counts as the session's from now on.
-                        context_.caller().usage()->Ended(lease->name, lease->lease_id);
                         ToProto(*lease, *result.mutable_lease());
                       } else {
                         ToProto(lease.status(), *result.mutable_error());
@@ -279,7 +278,6 @@ void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
   {
     const std::lock_guard lock(mutex_);
     CountLeases(session_->leases());
-    CountOffers(operation, lease);
     if (operation.keeper) holds_.erase(*operation.keeper);
     if (lease != nullptr && lease->offered) {
       v1::SessionOffer& offer = progress_.outbox().AddOffer();
@@ -292,21 +290,6 @@ void SessionReactor::OnAnswer(const core::AnsweredOperation& operation,
     }
   }
   AdvanceAtEndOfTurn();
-}
-
-// Where the principal has a quota of leases, an offer counts until it is claimed or has lapsed: no
-// quota is asked when it is claimed.
-void SessionReactor::CountOffers(const core::AnsweredOperation& operation,
-                                 const core::Lease* lease) {
-  access::Usage& usage = *context_.caller().usage();
-  if (lease != nullptr && lease->offered && operation.keeper) {
-    const auto held = holds_.find(*operation.keeper);
-    if (held == holds_.end() || !held->second.lease) return;
-    usage.Granted(lease->name, lease->lease_id, edge_.deps.clock.Now() + lease->remaining_ttl);
-    counts_offers_ = true;
-  } else if (counts_offers_ && operation.lease_id) {
-    usage.Ended(operation.name, *operation.lease_id);
-  }
 }
 
 void SessionReactor::Record(const core::AnsweredOperation& operation, const core::Lease* lease,
@@ -389,7 +372,6 @@ void SessionReactor::CountLeases(size_t leases) {
   if (leases == before) return;
   const auto change = static_cast<int64_t>(leases) - static_cast<int64_t>(before);
   leases_of_all_.Add(static_cast<double>(change));
-  context_.caller().usage()->AddLeasesOfSessions(change);
 }
 
 }  // namespace lockkeeper::rpc

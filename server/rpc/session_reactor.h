@@ -101,7 +101,6 @@ class SessionReactor final
   void OnKeptReleased(std::string_view lock_name, core::FencingToken token) override;
   void Record(const core::AnsweredOperation& operation, const core::Lease* lease,
               const absl::StatusOr<core::SessionAnswer>& answer);
-  void CountOffers(const core::AnsweredOperation& operation, const core::Lease* lease);
   // For what is answered by other messages than the result of an operation.
   void Audit(Verb verb, Subject subject, const absl::Status& status);
   void OnAdopted(v1::SessionAdoptResult result);
@@ -145,7 +144,6 @@ class SessionReactor final
   // Of the loop.
   bool advancing_ = false;  // At the end of this turn.
   bool broken_ = false;     // Nothing more comes from core.
-  bool counts_offers_ = false;
   std::unique_ptr<core::Timer> move_timer_;
   // Of acquires, by their keepers: a client may use a number again that an acquire still has.
   std::unordered_map<core::Keeper, Holds, core::HashOfHexId> holds_;

@@ -32,6 +32,16 @@ class UsageTest : public testing::Test {
     return static_cast<bool>(Usage::TakeLease(usage_, name, Id(id), most, now));
   }
 
+  void Granted(const std::string& name, uint64_t id, Instant end, Instant now = kNow) {
+    usage_->Granted(name, Id(id), end, now);
+  }
+  // How many leases count.
+  int64_t Count(Instant now = kNow) {
+    for (int64_t most = 1;; ++most) {
+      if (CanAcquire("another", 1'000, most, now)) return most - 1;
+    }
+  }
+
   const std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
 };
 
@@ -72,28 +82,82 @@ TEST_F(UsageTest, WhatIsHeldIsGivenBackOnce) {
   EXPECT_TRUE(usage_->IsIdle(kNow));
 }
 
-TEST_F(UsageTest, LeasesCountUntilTheyEnd) {
-  usage_->Granted("a", Id(1), kNow + seconds(10));
-  usage_->Granted("b", Id(1), kNow + seconds(20));
-  EXPECT_FALSE(CanAcquire("c", 2, 2)) << "the same id on two locks is two leases";
-  EXPECT_TRUE(CanAcquire("c", 2, 2, kNow + seconds(10)));
+class LeaseCountTest : public UsageTest {
+ protected:
+  LeaseCountTest() { usage_->CountLeases(); }
+};
+
+TEST_F(LeaseCountTest, LeasesCountUntilTheyEnd) {
+  Granted("a", 1, kNow + seconds(10));
+  Granted("b", 1, kNow + seconds(20));
+  EXPECT_EQ(Count(), 2) << "the same id on two locks is two leases";
+  EXPECT_EQ(Count(kNow + seconds(10)), 1);
   usage_->Extended("b", Id(1), kNow + seconds(30));
-  usage_->Extended("x", Id(9), kNow + hours(1));  // Not granted to it here.
-  EXPECT_FALSE(CanAcquire("c", 2, 1, kNow + seconds(20)));
+  usage_->Extended("b", Id(1), kNow + seconds(25));  // Says no more than what is known.
+  usage_->Extended("x", Id(9), kNow + hours(1));     // Not granted to it here.
+  EXPECT_EQ(Count(kNow + seconds(29)), 1);
   usage_->Ended("b", Id(1));
-  EXPECT_TRUE(CanAcquire("c", 2, 1, kNow + seconds(20)));
+  EXPECT_EQ(Count(kNow + seconds(29)), 0);
 }
 
-TEST_F(UsageTest, LeasesThatAreAskedForCountToo) {
+TEST_F(LeaseCountTest, LeaseCountsWhileASessionKeepsItAndThenUntilItsEnd) {
+  EXPECT_TRUE(usage_->Kept("a", Id(1), kNow + seconds(10)));
+  EXPECT_EQ(Count(kNow + hours(1)), 1) << "heartbeats extend it unheard";
+  usage_->Extended("a", Id(1), kNow + hours(3));  // By another call.
+  usage_->Left("a", Id(1), kNow + hours(2));
+  EXPECT_EQ(Count(kNow + hours(2)), 1);
+  EXPECT_EQ(Count(kNow + hours(3)), 0);
+  EXPECT_TRUE(usage_->IsIdle(kNow));
+}
+
+TEST_F(LeaseCountTest, LeaseThatTwoSessionsKeepCountsOnce) {
+  usage_->Kept("a", Id(1), kNow + seconds(10));
+  usage_->Kept("a", Id(1), kNow + seconds(20));
+  usage_->Left("a", Id(1), kNow + seconds(10));
+  EXPECT_EQ(Count(), 1);
+  EXPECT_EQ(Count(kNow + seconds(30)), 1) << "the other one keeps it";
+  usage_->Left("a", Id(1), kNow + seconds(40));
+  EXPECT_EQ(Count(kNow + seconds(39)), 1);
+  EXPECT_EQ(Count(kNow + seconds(40)), 0);
+}
+
+TEST_F(LeaseCountTest, LeaseThatHasEndedDoesNotCountThoughASessionKeepsIt) {
+  usage_->Kept("a", Id(1), kNow + seconds(10));
+  usage_->Ended("a", Id(1));
+  usage_->Ended("a", Id(1));
+  EXPECT_EQ(Count(), 0);
+  EXPECT_FALSE(usage_->IsIdle(kNow));
+  usage_->Extended("a", Id(1), kNow + seconds(10));
+  EXPECT_EQ(Count(), 1) << "so it had not";
+  usage_->Ended("a", Id(1));
+  usage_->Left("a", Id(1), kNow + seconds(10));
+  EXPECT_EQ(Count(), 0);
+  EXPECT_TRUE(usage_->IsIdle(kNow));
+}
+
+// Nothing would forget them: who has no quota of leases is never asked what it has.
+TEST_F(UsageTest, WithoutAQuotaNoLeaseIsRemembered) {
+  Granted("a", 1, kNow + hours(1));
+  EXPECT_FALSE(usage_->Kept("b", Id(2), kNow + hours(1)));
+  EXPECT_TRUE(usage_->IsIdle(kNow));
+
+  usage_->CountLeases();
+  Granted("a", 1, kNow + seconds(10));
+  Granted("b", 2, kNow + seconds(20), kNow + seconds(10));
+  usage_->Ended("b", Id(2));
+  EXPECT_TRUE(usage_->IsIdle(kNow)) << "the first one was forgotten: the quota may be gone";
+}
+
+TEST_F(LeaseCountTest, LeasesThatAreAskedForCountToo) {
   const Usage::Hold asked = Usage::TakeLease(usage_, "a", Id(1), 2, kNow);
-  usage_->AddLeasesOfSessions(1);
+  usage_->Kept("x", Id(5), kNow + seconds(10));
   EXPECT_FALSE(CanAcquire("b", 2, 2));
-  usage_->AddLeasesOfSessions(-1);
+  usage_->Ended("x", Id(5));
   EXPECT_TRUE(CanAcquire("b", 2, 2));
 }
 
-TEST_F(UsageTest, RepeatOfAHeldLeaseIsAllowedAtTheLimit) {
-  usage_->Granted("a", Id(1), kNow + seconds(10));
+TEST_F(LeaseCountTest, RepeatOfAHeldLeaseIsAllowedAtTheLimit) {
+  Granted("a", 1, kNow + seconds(10));
   EXPECT_TRUE(CanAcquire("a", 1, 1));
   EXPECT_FALSE(CanAcquire("a", 2, 1));
   EXPECT_FALSE(CanAcquire("b", 1, 1));
@@ -102,7 +166,8 @@ TEST_F(UsageTest, RepeatOfAHeldLeaseIsAllowedAtTheLimit) {
 TEST(UsageBookTest, PrincipalsThatUseNothingAreForgotten) {
   UsageBook book;
   const auto kept = book.Of("kept", kNow);
-  book.Of("holder", kNow)->Granted("a", Id(1), kNow + hours(1));
+  book.Of("holder", kNow)->CountLeases();
+  book.Of("holder", kNow)->Granted("a", Id(1), kNow + hours(1), kNow);
   for (int i = 0; i < 5'000; ++i) book.Of(std::to_string(i), kNow);
   EXPECT_EQ(book.Of("kept", kNow), kept);
   EXPECT_FALSE(book.Of("holder", kNow)->IsIdle(kNow));

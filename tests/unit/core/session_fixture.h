@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +40,40 @@ class RecordingListener final : public SessionListener {
     kept_released.emplace_back(lock_name);
     kept_released_tokens.push_back(token);
   }
+};
+
+// What counts, by the names of the locks.
+class RecordingCount final : public LeaseCount {
+ public:
+  bool is_on = true;
+  std::set<std::string> kept;
+  std::map<std::string, Instant>
+      left;  // Or granted or extended without a session, with their ends.
+
+  bool Kept(const std::string& name, const LeaseId& /*lease_id*/, Instant /*end*/) override {
+    if (!is_on) return false;
+    EXPECT_TRUE(kept.insert(name).second) << name << " is kept already";
+    ended_.erase(name);
+    return true;
+  }
+  void Left(const std::string& name, const LeaseId& lease_id, Instant end) override {
+    EXPECT_EQ(kept.erase(name), 1U) << name << " was not kept";
+    if (!ended_.contains(name)) Granted(name, lease_id, end, end);
+  }
+  void Granted(const std::string& name, const LeaseId& /*lease_id*/, Instant end,
+               Instant /*now*/) override {
+    left[name] = std::max(left[name], end);
+  }
+  void Extended(const std::string& name, const LeaseId& /*lease_id*/, Instant end) override {
+    left[name] = std::max(left[name], end);
+  }
+  void Ended(const std::string& name, const LeaseId& /*lease_id*/) override {
+    ended_.insert(name);
+    left.erase(name);
+  }
+
+ private:
+  std::set<std::string> ended_;
 };
 
 class SessionTest : public testing::Test {
@@ -100,7 +137,7 @@ class SessionTest : public testing::Test {
 
   // One that may have so many leases.
   void OpenSession(size_t leases_max) {
-    session_ = std::make_shared<Session>(locks_, clock_, "someone", listener_, leases_max);
+    session_ = std::make_shared<Session>(locks_, clock_, "someone", listener_, count_, leases_max);
   }
 
   void Hold(const std::string& name) {
@@ -143,8 +180,9 @@ class SessionTest : public testing::Test {
   Domain domain_{store_, &store_, clock_, executor_, observer_, {}};
   LockManager& locks_ = domain_.locks();
   RecordingListener listener_;
+  const std::shared_ptr<RecordingCount> count_ = std::make_shared<RecordingCount>();
   std::shared_ptr<Session> session_ =
-      std::make_shared<Session>(locks_, clock_, "someone", listener_);
+      std::make_shared<Session>(locks_, clock_, "someone", listener_, count_);
   std::optional<HeartbeatAnswer> beaten_;
 };
 

@@ -421,6 +421,14 @@ class QuotaTest : public AccessTest {
       server_.store().AnswerLater<core::Lease>(std::move(done), LeaseOf(request, kLong, kLong));
     };
   }
+  static void Adopt(SessionCaller& session, const std::string& lease_id) {
+    v1::SessionRequest request;
+    request.mutable_adopt()->set_name(kOwn);
+    request.mutable_adopt()->set_lease_id(lease_id);
+    request.mutable_adopt()->set_fencing_token(42);
+    session.Send(request);
+    ASSERT_TRUE(session.Read()->adopt_result().has_lease());
+  }
   static v1::AcquireRequest Acquire(char id) {
     return support::AcquireOf(kOwn, std::string(core::HexId::kLength, id));
   }
@@ -547,19 +555,73 @@ TEST_F(QuotaTest, LeasesOfSessionsCountToo) {
   EXPECT_TRUE(client.Acquire(Acquire('b')).ok());
 }
 
+// `lockkeeper acquire` forgets its lease; a session that breaks leaves all.
+TEST_F(QuotaTest, LeasesThatASessionLeavesCountUntilTheyEnd) {
+  support::LockClient client = Client("leases: 2");
+  ExtendsLeases();
+  SessionCaller session(channel_);
+  session.Open();
+  session.Send({support::AcquireOperation(1, kOwn, kLeaseId)});
+  EXPECT_TRUE(session.ReadResult()->acquire().has_lease());
+  v1::SessionRequest forget;
+  forget.mutable_forget()->set_name(kOwn);
+  forget.mutable_forget()->set_lease_id(kLeaseId);
+  session.Send(forget);
+  {
+    SessionCaller breaking(channel_);
+    breaking.Open();
+    breaking.Send({support::AcquireOperation(1, kOther, kLeaseId)});
+    EXPECT_TRUE(breaking.ReadResult()->acquire().has_lease());
+  }
+  const auto extend_and_look = [&](const char* when) {
+    SCOPED_TRACE(when);
+    session.Send({support::ExtendOperation(2, kOwn, kLeaseId)});
+    EXPECT_TRUE(session.ReadResult()->extend().has_lease());
+    EXPECT_EQ(client.Acquire(Acquire('c')).reason, "LEASE_LIMIT");
+  };
+  extend_and_look("forgotten and broken off");
+  session.Send({support::ReleaseOperation(3, kOther, kLeaseId)});
+  ASSERT_TRUE(session.ReadResult()->has_release());
+  EXPECT_TRUE(client.Acquire(Acquire('b')).ok()) << "one is released";
+  extend_and_look("one is released, and another one granted");
+
+  // A session keeps it once more.
+  Adopt(session, kLeaseId);
+  extend_and_look("adopted");
+  session.Send({support::ReleaseOperation(4, kOwn, kLeaseId)});
+  ASSERT_TRUE(session.ReadResult()->has_release());
+  EXPECT_TRUE(client.Acquire(Acquire('c')).ok());
+}
+
+// As a client does that moves to another daemon, or back.
+TEST_F(QuotaTest, LeaseThatMovesToAnotherSessionCountsOnce) {
+  support::LockClient client = Client("leases: 2");
+  ExtendsLeases();
+  SessionCaller next(channel_);
+  next.Open();
+  {
+    SessionCaller session(channel_);
+    session.Open();
+    session.Send({support::AcquireOperation(1, kOwn, kLeaseId)});
+    EXPECT_TRUE(session.ReadResult()->acquire().has_lease());
+    Adopt(next, kLeaseId);
+    session.Close();
+    while (session.Read()) {
+    }
+    session.Finish();
+  }
+  server_.loop().RunAndWait([] {});
+  EXPECT_TRUE(client.Acquire(Acquire('b')).ok());
+  EXPECT_EQ(client.Acquire(Acquire('c')).reason, "LEASE_LIMIT");
+}
+
 TEST_F(QuotaTest, LeaseThatASessionAdoptsCountsOnce) {
   support::LockClient client = Client("leases: 2");
   ExtendsLeases();
   ASSERT_TRUE(client.Acquire(Acquire('a')).ok());
   SessionCaller session(channel_);
   session.Open();
-  v1::SessionRequest request;
-  request.mutable_adopt()->set_name(kOwn);
-  request.mutable_adopt()->set_lease_id(std::string(32, 'a'));
-  request.mutable_adopt()->set_fencing_token(42);
-  session.Send(request);
-  ASSERT_TRUE(session.Read()->adopt_result().has_lease());
-
+  Adopt(session, std::string(32, 'a'));
   EXPECT_TRUE(client.Acquire(Acquire('b')).ok());
   EXPECT_EQ(client.Acquire(Acquire('c')).reason, "LEASE_LIMIT");
 }
