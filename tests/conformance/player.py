@@ -70,17 +70,20 @@ def matches(expected, actual, variables):
 
 
 class ClockFile:
-    """What the preloaded clock shim (tests/support/clock) reads: how far the wall clock is ahead."""
+    """What the preloaded clock shim (tests/support/clock) reads: how far the wall clock is ahead, and how long the machine has slept."""
 
     def __init__(self, folder):
         self.path = os.path.join(folder, "clock")
         with open(self.path, "wb") as file:
-            file.write(bytes(16))
+            file.write(bytes(24))
         self._file = open(self.path, "r+b")
-        self._memory = mmap.mmap(self._file.fileno(), 16)
+        self._memory = mmap.mmap(self._file.fileno(), 24)
 
     def set_ahead(self, millis):
         self._memory[8:16] = struct.pack("=q", millis * 1000)
+
+    def set_slept(self, millis):
+        self._memory[16:24] = struct.pack("=q", millis * 1000)
 
     def close(self):
         self._memory.close()
@@ -181,7 +184,7 @@ class Player:
 
     def _step(self, step):
         for kind in ("do", "finish", "event", "no event", "seen", "other", "until", "script", "forget rules", "push", "tell",
-                     "cut streams", "end watches", "hold lock", "free lock", "daemon", "gate", "process", "redis", "clock", "wait", "mark", "end"):
+                     "cut streams", "end watches", "hold lock", "free lock", "daemon", "gate", "process", "redis", "clock", "sleep", "wait", "mark", "end"):
             if kind in step:
                 argument = step.pop(kind)
                 getattr(self, "_step_" + kind.replace(" ", "_"))(argument, step)
@@ -382,6 +385,9 @@ class Player:
 
     def _step_clock(self, ahead, _):
         self._clock.set_ahead(value_of(ahead.lstrip("-"), {}) * (-1 if ahead.startswith("-") else 1))
+
+    def _step_sleep(self, how_long, _):
+        self._clock.set_slept(value_of(how_long, {}))
 
     def _step_wait(self, how_long, _):
         """Lets time pass, for what has to last that long."""

@@ -15,6 +15,7 @@ inline constexpr char kClockFileVariable[] = "LOCKKEEPER_CLOCK_FILE";
 struct ClockControl {
   std::atomic<int64_t> stands_at_us;  // Time of a clock that stands still; 0: it runs.
   std::atomic<int64_t> offset_us;     // How far a clock that runs is ahead of the machine's.
+  std::atomic<int64_t> slept_us;      // How long the machine seems to have slept.
 };
 
 static_assert(std::atomic<int64_t>::is_always_lock_free);

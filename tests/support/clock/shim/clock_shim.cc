@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preloaded into a process, gives it the wall clock that a test wants, changed while it runs.
-// Only the wall clock: monotonic clocks and timers stay as they are. It is linked with nothing, so
-// that it can be preloaded into any program.
+// Preloaded into a process, gives it the wall clock that a test wants, changed while it runs, and
+// lets CLOCK_BOOTTIME tell that the machine has slept. CLOCK_MONOTONIC and timers stay as they are.
+// It is linked with nothing, so that it can be preloaded into any program.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -19,6 +19,7 @@ namespace {
 using lockkeeper::support::ClockControl;
 
 constexpr int64_t kMicrosPerSecond = 1'000'000;
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
 
 const ClockControl* control = nullptr;
 
@@ -47,6 +48,14 @@ timespec Now(clockid_t clock) {
   return now;
 }
 
+void AddSleep(timespec& boot_time) {
+  if (control == nullptr) return;
+  const int64_t slept = control->slept_us.load(std::memory_order_acquire);
+  const int64_t nanos = boot_time.tv_nsec + slept % kMicrosPerSecond * 1000;
+  boot_time.tv_sec += slept / kMicrosPerSecond + nanos / kNanosPerSecond;
+  boot_time.tv_nsec = nanos % kNanosPerSecond;
+}
+
 }  // namespace
 
 extern "C" {
@@ -60,7 +69,9 @@ int gettimeofday(timeval* __restrict time, void* __restrict /*zone*/) noexcept {
 
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
   if (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE) {
-    return static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+    const auto status = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+    if (status == 0 && clock == CLOCK_BOOTTIME) AddSleep(*time);
+    return status;
   }
   *time = Now(clock);
   return 0;

@@ -4,10 +4,7 @@ package io.lockkeeper;
 import java.time.Duration;
 import java.util.concurrent.ThreadLocalRandom;
 
-/**
- * Time as nanoseconds since this class was loaded. It is CLOCK_MONOTONIC, the only steady clock that Java has: it may stand still while the
- * machine sleeps, which the README tells.
- */
+/** Time as nanoseconds since this class was loaded. Nobody can set it; on Linux it goes on while the machine sleeps. */
 final class Ticks {
   static final long MILLISECOND = 1_000_000L;
   static final long SECOND = 1_000 * MILLISECOND;
@@ -16,11 +13,13 @@ final class Ticks {
   static final long BACKOFF_MAX = SECOND;
 
   private static final long ORIGIN = System.nanoTime();
+  private static final SleptTime SLEPT = SleptTime.ofThisMachine();
 
   private Ticks() {}
 
   static long now() {
-    return System.nanoTime() - ORIGIN;
+    final long monotonic = System.nanoTime();
+    return monotonic - ORIGIN + SLEPT.nanos(monotonic);
   }
 
   static Duration duration(long nanos) {
