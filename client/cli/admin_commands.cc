@@ -25,10 +25,7 @@ using admin::v1::AdminService;
 
 // Why the daemon does not serve, or grants nothing new, for people.
 std::string ProblemOf(const admin::v1::GetServerInfoResponse& info, bool is_serving) {
-  if (is_serving) return info.store().grant_problem();
-  if (info.draining()) return "the daemon is stopping";
-  if (!info.store().problem().empty()) return info.store().problem();
-  return info.store().reachable() ? "" : "the store cannot be reached";
+  return is_serving ? info.store().grant_problem() : info.problem();
 }
 
 Report NotKnown(const admin::v1::GetLockResponse& response, const std::string& name) {
@@ -185,6 +182,7 @@ Report Health(AdminConnection& connection) {
   if (info.ok()) {
     report.text += Line("daemon", info->version()) + Line("store", StoreText(info->store())) +
                    Line("epoch", std::to_string(info->store().epoch()));
+    report.text += Line("audit", info->audit_problem());
     for (const std::string& note : info->store().notes()) report.text += Line("note", note);
     report.json.Set("version", info->version())
         .Set("draining", info->draining())
@@ -197,6 +195,7 @@ Report Health(AdminConnection& connection) {
     }
     report.json.Set("notes", std::vector<std::string>(info->store().notes().begin(),
                                                       info->store().notes().end()));
+    if (!info->audit_problem().empty()) report.json.Set("audit_problem", info->audit_problem());
     if (!info->store().last_loss().empty()) report.json.Set("last_loss", info->store().last_loss());
   }
   if (!problem.empty()) report.json.Set("message", problem);

@@ -9,6 +9,7 @@
 
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/http_health.h"
 #include "cli/man_page.h"
 #include "cli/options.h"
 #include "text/near_miss.h"
@@ -17,6 +18,8 @@
 namespace lockkeeper::cli {
 namespace {
 
+// It is known to the grammar for help, man page and completion only: ReplaceHelp() takes its place.
+constexpr char kHelpCommand[] = "help";
 constexpr char kServerVariable[] = "LOCKKEEPER_SERVER";
 constexpr char kTokenVariable[] = "LOCKKEEPER_TOKEN_FILE";
 constexpr char kDefaultServer[] = "127.0.0.1:7600";
@@ -35,12 +38,11 @@ size_t FindCommand(const std::vector<std::string>& words) {
   return std::min(at, words.size());
 }
 
-// Makes `help COMMAND` the same as `COMMAND --help`.
+// Makes `help COMMAND` the same as `--help COMMAND`. `help --help` is about help itself.
 void ReplaceHelp(std::vector<std::string>& words) {
   const size_t at = FindCommand(words);
-  if (at == words.size() || words[at] != "help") return;
-  words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
-  words.emplace_back("--help");
+  const bool asks_twice = at + 1 < words.size() && words[at + 1] == "--help";
+  if (at < words.size() && words[at] == kHelpCommand && !asks_twice) words[at] = "--help";
 }
 
 // Splits the words of `run` at the first `--`; the words after it are the command's. Returns
@@ -74,6 +76,7 @@ struct Grammar {
   void AddRun();
   void AddCompletion();
   void AddMan();
+  void AddHelp();
   Command Used(CLI::App& command) const;
 
   CLI::App app{"Takes, keeps and shows locks of the lockkeeper service.", "lockkeeper"};
@@ -94,11 +97,13 @@ struct Grammar {
   ForceReleaseCommand force_release;
   EndQuarantineCommand end_quarantine;
   DrainCommand drain;
+  HealthCommand health;
   BackupCheckCommand backup_check;
   CanCommand can;
   TokenCommand make_token;
   RunCommand run;
   std::string shell;  // Of `completion`.
+  std::string topic;  // Of `help`.
 };
 
 Grammar::Grammar(const std::string& version) {
@@ -139,6 +144,7 @@ Grammar::Grammar(const std::string& version) {
   AddRun();
   AddCompletion();
   AddMan();
+  AddHelp();
   app.footer(
       "\nDurations: 500ms 30s 5m 1h. More about a command: lockkeeper COMMAND --help.\n"
       "Exit codes: 0 done, 64 usage, 65 bad field, 69 unavailable or outcome unknown, 70 lease "
@@ -240,8 +246,7 @@ void Grammar::AddLookCommands() {
 
   command = AddCommand("top", "show a live table of the locks");
   AddPrefix(*command, top.prefix);
-  AddChoice(*command, "--sort", "name, holder, age, left or line (default name)", kSortKeys,
-            top.sort);
+  AddChoice(*command, "--sort", Listed(kSortKeys) + " (default name)", kSortKeys, top.sort);
   command->add_option("--filter", top.filter, "show only locks with this in their name or holder")
       ->type_name("TEXT");
   command->add_flag("--once", top.once, "print the table once and end");
@@ -295,7 +300,12 @@ void Grammar::AddOperatorCommands() {
       ->type_name("TEXT");
   command->add_flag("--wait", drain.wait, "end only when the daemon is gone");
 
-  AddCommand("health", "show whether the daemon serves");
+  command = AddCommand("health", "show whether the daemon serves");
+  command
+      ->add_option("--http", health.http,
+                   "ask the daemon's HTTP port instead of gRPC, which may need a certificate")
+      ->type_name("HOST:PORT")
+      ->check(ProblemOfHttpAddress);
   AddCommand("info", "show what the daemon is, does and is set to");
   AddCommand("doctor", "look at each server, and say what is wrong and what to do");
 
@@ -316,13 +326,7 @@ void Grammar::AddAccessCommands() {
 
   CLI::App* command =
       AddCommand("can", "tell by the exit code whether the daemon allows something");
-  command
-      ->add_option(
-          "VERB", can.verb,
-          "acquire, extend, release, fence, inspect, list, force-release, end-quarantine, drain "
-          "or admin")
-      ->required()
-      ->type_name("");
+  command->add_option("VERB", can.verb, Listed(kVerbs))->required()->type_name("");
   command->add_option("NAME", can.name, "name of the lock; for list the prefix of the names")
       ->type_name("");
 
@@ -351,13 +355,17 @@ void Grammar::AddAccessCommands() {
 
 void Grammar::AddCompletion() {
   CLI::App* command = AddCommand("completion", "print a script that completes this command line");
-  OneOf(command->add_option("SHELL", shell, "bash, zsh or fish"), kShells)
-      ->required()
-      ->type_name("");
+  OneOf(command->add_option("SHELL", shell, Listed(kShells)), kShells)->required()->type_name("");
 }
 
 void Grammar::AddMan() {
   AddCommand("man", "print the manual page of this program, to be read by `man -l`");
+}
+
+void Grammar::AddHelp() {
+  CLI::App* command = AddCommand(kHelpCommand, "print the help of a command");
+  command->add_option("COMMAND", topic, "whose help; without it, all commands are listed")
+      ->type_name("");
 }
 
 void Grammar::AddRun() {
@@ -404,7 +412,7 @@ Command Grammar::Used(CLI::App& command) const {
   if (name == "can") return can;
   if (name == "token") return make_token;
   if (name == "run") return run;
-  return HealthCommand();
+  return health;
 }
 
 OutputFormat FormatOf(std::string_view name) {
@@ -471,6 +479,11 @@ std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::st
   try {
     grammar.app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
+    std::vector<std::string> unknown = grammar.app.remaining();
+    std::erase(unknown, "--");
+    if (used() == nullptr && !unknown.empty()) {
+      return WithHint(Unexpected(unknown[0], grammar.app, nullptr), nullptr);
+    }
     std::string help = grammar.app.help();
     help.erase(help.find_last_not_of('\n') + 1);
     return HelpText{std::move(help)};

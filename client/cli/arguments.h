@@ -116,7 +116,9 @@ struct DrainCommand {
   bool wait = false;  // Until the daemon is gone.
 };
 
-struct HealthCommand {};
+struct HealthCommand {
+  std::string http;  // Ask there over HTTP. Empty: ask by gRPC.
+};
 
 struct InfoCommand {};
 

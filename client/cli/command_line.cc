@@ -17,6 +17,7 @@
 #include "cli/contended_command.h"
 #include "cli/doctor.h"
 #include "cli/drain_command.h"
+#include "cli/http_health.h"
 #include "cli/lock_commands.h"
 #include "cli/lock_listing.h"
 #include "cli/progress.h"
@@ -121,7 +122,8 @@ struct Runner {
     return WithAdmin(
         "", [&](AdminConnection& connection) { return Drain(connection, service, command); });
   }
-  Report operator()(const HealthCommand&) const {
+  Report operator()(const HealthCommand& command) const {
+    if (!command.http.empty()) return HttpHealth(command.http, service.timeout);
     return WithAdmin("", [&](AdminConnection& connection) { return Health(connection); });
   }
   Report operator()(const InfoCommand&) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/completion.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,13 +12,15 @@
 namespace lockkeeper::cli {
 namespace {
 
+using Words = std::vector<std::string>;
+
 // What may stand for a value.
 enum class Value { kNone, kFile, kChoice, kOther };
 
 struct Word {
   std::string name;  // "--ttl"
   Value value = Value::kNone;
-  std::vector<std::string> choices;
+  Words choices;
   std::string meaning;
 };
 
@@ -27,7 +28,7 @@ struct CommandWords {
   std::string name;
   std::string meaning;
   std::vector<Word> options;
-  std::vector<std::string> choices;  // For its first argument.
+  Words choices;  // For its first argument.
 };
 
 // Up to what explains more than a line can show.
@@ -37,13 +38,12 @@ std::string FirstPart(const std::string& text) {
   return part;
 }
 
-std::vector<std::string> ChoicesOf(const CLI::Option& option) {
+Words ChoicesOf(const CLI::Option& option) {
   const std::string name = option.get_name(/*positional=*/option.get_lnames().empty());
-  const auto list = [](const auto& words) {
-    return std::vector<std::string>(words.begin(), words.end());
-  };
+  const auto list = [](const auto& words) { return Words(words.begin(), words.end()); };
   if (name == "--output") return list(kOutputFormats);
   if (name == "--sort") return list(kSortKeys);
+  if (name == "--by") return list(kContendedOrders);
   if (name == "--event") return list(kEventKinds);
   if (name == "ACTION") return list(kTokenActions);
   if (name == "SHELL") return list(kShells);
@@ -66,6 +66,12 @@ std::vector<Word> OptionsOf(const CLI::App& app) {
   return words;
 }
 
+Words NamesOf(const std::vector<CommandWords>& commands) {
+  Words names;
+  for (const CommandWords& command : commands) names.push_back(command.name);
+  return names;
+}
+
 std::vector<CommandWords> CommandsOf(const CLI::App& app) {
   std::vector<CommandWords> commands;
   for (const CLI::App* each : app.get_subcommands({})) {
@@ -79,133 +85,246 @@ std::vector<CommandWords> CommandsOf(const CLI::App& app) {
     }
     commands.push_back(std::move(command));
   }
+  for (CommandWords& command : commands) {
+    if (command.name == "help") command.choices = NamesOf(commands);
+  }
   return commands;
 }
 
-std::string NamesOf(const std::vector<Word>& options, const char* between) {
-  return absl::StrJoin(options, between,
-                       [](std::string* out, const Word& word) { out->append(word.name); });
+// Each of `items` as `format` writes it.
+template <typename Items, typename Format>
+std::string Each(const Items& items, const Format& format) {
+  return absl::StrJoin(
+      items, "", [&](std::string* out, const auto& item) { absl::StrAppend(out, format(item)); });
 }
 
-// All options of one kind of value, of all commands.
-std::vector<Word> WithValue(const std::vector<Word>& common,
-                            const std::vector<CommandWords>& commands, Value value) {
-  std::vector<Word> found;
-  const auto take = [&](const std::vector<Word>& options) {
-    for (const Word& word : options) {
-      const bool is_known = std::any_of(found.begin(), found.end(),
-                                        [&](const Word& other) { return other.name == word.name; });
-      if (word.value == value && !is_known) found.push_back(word);
-    }
-  };
-  take(common);
-  for (const CommandWords& command : commands) take(command.options);
-  return found;
-}
+std::string Spaced(const Words& words) { return absl::StrJoin(words, " "); }
 
-// Behind `--` stands the command of `run`, which the shell completes as it does any other.
-std::string BashScript(const std::vector<Word>& common, const std::vector<CommandWords>& commands) {
-  const std::vector<Word> files = WithValue(common, commands, Value::kFile);
-  const std::vector<Word> choices = WithValue(common, commands, Value::kChoice);
-  const std::vector<Word> others = WithValue(common, commands, Value::kOther);
-  std::vector<Word> with_value = files;
-  with_value.insert(with_value.end(), choices.begin(), choices.end());
-  with_value.insert(with_value.end(), others.begin(), others.end());
-
-  std::string script =
-      "# bash completion for lockkeeper: source <(lockkeeper completion bash)\n"
-      "_lockkeeper() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} "
-      "command='' given=0 i\n"
-      "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
-      "    case ${COMP_WORDS[i]} in\n";
-  absl::StrAppend(&script, "      ", NamesOf(with_value, " | "), ") ((++i)) ;;\n");
-  absl::StrAppend(&script,
-                  "      --)\n"
-                  "        COMPREPLY=($(compgen -c -f -- \"$word\"))\n"
-                  "        return\n"
-                  "        ;;\n"
-                  "      -*) ;;\n"
-                  "      *)\n"
-                  "        [ -n \"$command\" ] && ((++given))\n"
-                  "        command=${command:-${COMP_WORDS[i]}}\n"
-                  "        ;;\n"
-                  "    esac\n"
-                  "  done\n"
-                  "  case $before in\n");
-  absl::StrAppend(&script, "    ", NamesOf(files, " | "),
-                  ")\n      COMPREPLY=($(compgen -f -- \"$word\"))\n      return\n      ;;\n");
-  for (const Word& choice : choices) {
-    absl::StrAppend(&script, "    ", choice.name, ")\n      COMPREPLY=($(compgen -W \"",
-                    absl::StrJoin(choice.choices, " "),
-                    "\" -- \"$word\"))\n      return\n      ;;\n");
-  }
-  absl::StrAppend(&script, "    ", NamesOf(others, " | "), ") return ;;\n  esac\n",
-                  "  local options=\"", NamesOf(common, " "),
-                  "\" words=''\n  case $command in\n    '') words=\"");
-  for (const CommandWords& command : commands) absl::StrAppend(&script, command.name, " ");
-  absl::StrAppend(&script, "\" ;;\n");
-  for (const CommandWords& command : commands) {
-    absl::StrAppend(&script, "    ", command.name, ")\n");
-    if (!command.options.empty()) {
-      absl::StrAppend(&script, "      options+=\" ", NamesOf(command.options, " "), "\"\n");
-    }
-    if (!command.choices.empty()) {
-      absl::StrAppend(&script, "      ((given > 0)) || words=\"",
-                      absl::StrJoin(command.choices, " "), "\"\n");
-    }
-    absl::StrAppend(&script, "      ;;\n");
-  }
-  absl::StrAppend(&script,
-                  "  esac\n"
-                  "  [[ $word != -* ]] || words=$options\n"
-                  "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-                  "}\n"
-                  "complete -F _lockkeeper lockkeeper\n");
-  return script;
-}
-
-// zsh runs the functions of bash.
-std::string ZshScript(const std::vector<Word>& common, const std::vector<CommandWords>& commands) {
-  return absl::StrCat(
-      "#compdef lockkeeper\n# zsh completion for lockkeeper: source <(lockkeeper completion zsh)\n"
-      "autoload -U +X bashcompinit && bashcompinit\n",
-      BashScript(common, commands));
-}
-
+// `text` as one word of bash and zsh.
 std::string Quoted(const std::string& text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", R"('\'')"}}), "'");
+}
+
+constexpr char kBashScript[] =
+    R"(# bash completion for lockkeeper: source <(lockkeeper completion bash)
+
+# Adds the options of the command, with a = behind those that take a value, and sets the choices
+# for its first argument.
+_lockkeeper_command() {
+  command=$1
+  case $command in
+@COMMANDS@  esac
+}
+
+# Sets the choices for the value of an option. Readline completes files itself.
+_lockkeeper_value() {
+  choices=''
+  case "$command $1" in
+@VALUES@  esac
+}
+
+_lockkeeper() {
+  local options=' @OPTIONS@ ' choices='@NAMES@'
+  local command='' prefix='' line=$COMP_LINE words=() i
+  # Bash parts words at = and : too: what no blank parts is one word.
+  for ((i = 0; i <= COMP_CWORD; ++i)); do
+    ((i > 0)) && [[ $line != [[:blank:]]* ]] || words+=('')
+    words[-1]+=${COMP_WORDS[i]}
+    line=${line#*"${COMP_WORDS[i]}"}
+  done
+
+  local last=$((${#words[@]} - 1)) word=${words[-1]}
+  for ((i = 1; i < last; ++i)); do
+    if [[ $command == run && ${words[i]} == -- ]]; then
+      compopt -o default
+      [[ $i -lt $((last - 1)) || $word == */* ]] || mapfile -t COMPREPLY < <(compgen -c -- "$word")
+      return
+    elif [[ ${words[i]} == -* ]]; then
+      [[ $options != *" ${words[i]}= "* ]] || ((++i))
+    else
+      choices=''
+      [ -n "$command" ] || _lockkeeper_command "${words[i]}"
+    fi
+  done
+
+  if ((i > last)); then
+    _lockkeeper_value "${words[last - 1]}"
+  elif [[ $word == -*=* ]]; then
+    _lockkeeper_value "${word%%=*}"
+    # Readline replaces only what stands behind the =, where that parts words.
+    [[ $COMP_WORDBREAKS == *=* ]] || prefix=${word%%=*}=
+    word=${word#*=}
+  elif [[ $word == -* ]]; then
+    choices=${options//=/}
+  fi
+  mapfile -t COMPREPLY < <(compgen -P "$prefix" -W "$choices" -- "$word")
+}
+complete -F _lockkeeper lockkeeper
+)";
+
+std::string BashOptions(const std::vector<Word>& options) {
+  return absl::StrJoin(options, " ", [](std::string* out, const Word& word) {
+    absl::StrAppend(out, word.name, word.value == Value::kNone ? "" : "=");
+  });
+}
+
+std::string BashCommand(const CommandWords& command) {
+  if (command.options.empty() && command.choices.empty()) return "";
+  std::string line = absl::StrCat("    ", command.name, ")");
+  if (!command.options.empty()) {
+    absl::StrAppend(&line, " options+='", BashOptions(command.options), " '");
+  }
+  if (!command.choices.empty()) {
+    absl::StrAppend(&line, " choices='", Spaced(command.choices), "'");
+  }
+  return line + " ;;\n";
+}
+
+// What completes the values of `options`. `begin`: what stands before them in the pattern.
+std::string BashValues(const std::string& begin, const std::vector<Word>& options) {
+  return Each(options, [&](const Word& word) -> std::string {
+    const std::string pattern = absl::StrCat("    ", begin, " ", word.name, "') ");
+    if (word.value == Value::kFile) return pattern + "compopt -o default ;;\n";
+    if (word.value != Value::kChoice) return "";
+    return absl::StrCat(pattern, "choices='", Spaced(word.choices), "' ;;\n");
+  });
+}
+
+std::string BashScript(const std::vector<Word>& common, const std::vector<CommandWords>& commands) {
+  const auto values = [](const CommandWords& each) {
+    return BashValues("'" + each.name, each.options);
+  };
+  return absl::StrReplaceAll(kBashScript,
+                             {{"@COMMANDS@", Each(commands, BashCommand)},
+                              {"@VALUES@", BashValues("*'", common) + Each(commands, values)},
+                              {"@OPTIONS@", BashOptions(common)},
+                              {"@NAMES@", Spaced(NamesOf(commands))}});
+}
+
+// A package has it as a file, which zsh runs when the function is first called.
+constexpr char kZshScript[] = R"(#compdef lockkeeper
+# zsh completion for lockkeeper: source <(lockkeeper completion zsh)
+
+_lockkeeper() {
+  local curcontext=$curcontext state state_descr line
+  local -A opt_args
+  local -a names=(
+@NAMES@  )
+  local -a specs=(
+@OPTIONS@  )
+  _arguments -C -S -A '-*' : $specs '1: :->command' '*:: :->argument'
+  case $state in
+    command) _describe command names ;;
+    argument)
+      local -i dashes=$words[(i)--]
+      if [[ $words[1] == run ]] && ((dashes < CURRENT)); then
+        shift $dashes words
+        ((CURRENT -= dashes))
+        _normal
+        return
+      fi
+      case $words[1] in
+@COMMANDS@      esac
+      _arguments -S : $specs '*: :()'
+      ;;
+  esac
+}
+
+if [[ $funcstack[1] == _lockkeeper ]]; then
+  _lockkeeper "$@"
+else
+  compdef _lockkeeper lockkeeper
+fi
+)";
+
+std::string ZshOption(const Word& word) {
+  const bool has_value = word.value != Value::kNone;
+  const std::string meaning = absl::StrReplaceAll(word.meaning, {{"[", "\\["}, {"]", "\\]"}});
+  std::string spec = absl::StrCat("*", word.name, has_value ? "=[" : "[", meaning, "]");
+  if (has_value) absl::StrAppend(&spec, ": :");
+  if (word.value == Value::kFile) spec += "_files";
+  if (word.value == Value::kChoice) absl::StrAppend(&spec, "(", Spaced(word.choices), ")");
+  return Quoted(spec);
+}
+
+std::string ZshCommand(const CommandWords& command) {
+  if (command.options.empty() && command.choices.empty()) return "";
+  std::string specs = Each(command.options, [](const Word& word) {
+    return absl::StrCat("            ", ZshOption(word), "\n");
+  });
+  if (!command.choices.empty()) {
+    absl::StrAppend(&specs, "            '1: :(", Spaced(command.choices), ")'\n");
+  }
+  return absl::StrCat("        ", command.name, ")\n          specs+=(\n", specs,
+                      "          )\n          ;;\n");
+}
+
+std::string ZshScript(const std::vector<Word>& common, const std::vector<CommandWords>& commands) {
+  const auto name = [](const CommandWords& each) {
+    return absl::StrCat("    ", Quoted(absl::StrCat(each.name, ":", each.meaning)), "\n");
+  };
+  const auto option = [](const Word& word) { return absl::StrCat("    ", ZshOption(word), "\n"); };
+  return absl::StrReplaceAll(kZshScript, {{"@NAMES@", Each(commands, name)},
+                                          {"@OPTIONS@", Each(common, option)},
+                                          {"@COMMANDS@", Each(commands, ZshCommand)}});
+}
+
+constexpr char kFishScript[] =
+    R"(# fish completion for lockkeeper: lockkeeper completion fish | source
+
+# Whether the line has this command: the first word that is neither an option nor its value.
+function __lockkeeper_is
+    set --local words (commandline -opc)
+    set words $words[2..]
+    while string match -q -- '-*' "$words[1]"
+        if contains -- $words[1] @WITH_VALUE@
+            set words $words[2..]
+        end
+        set words $words[2..]
+    end
+    test "$words[1]" = "$argv"
+end
+
+complete -c lockkeeper -f
+)";
+
+std::string FishQuoted(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
 }
 
-std::string FishScript(const std::vector<Word>& common, const std::vector<CommandWords>& commands) {
-  std::string script =
-      "# fish completion for lockkeeper: lockkeeper completion fish | source\n"
-      "complete -c lockkeeper -f\n";
-  const auto add_options = [&script](const std::string& condition,
-                                     const std::vector<Word>& options) {
-    for (const Word& word : options) {
-      absl::StrAppend(&script, "complete -c lockkeeper", condition, " -l ", word.name.substr(2));
-      if (word.value == Value::kFile) absl::StrAppend(&script, " -rF");
-      if (word.value == Value::kOther) absl::StrAppend(&script, " -x");
-      if (word.value == Value::kChoice) {
-        absl::StrAppend(&script, " -xa ", Quoted(absl::StrJoin(word.choices, " ")));
-      }
-      absl::StrAppend(&script, " -d ", Quoted(word.meaning), "\n");
+// The options, for when `condition` holds.
+std::string FishOptions(const std::string& condition, const std::vector<Word>& options) {
+  return Each(options, [&](const Word& word) {
+    std::string line =
+        absl::StrCat("complete -c lockkeeper", condition, " -l ", word.name.substr(2));
+    if (word.value == Value::kFile) line += " -rF";
+    if (word.value == Value::kOther) line += " -x";
+    if (word.value == Value::kChoice) {
+      absl::StrAppend(&line, " -xa ", FishQuoted(Spaced(word.choices)));
     }
-  };
-  add_options("", common);
-  for (const CommandWords& command : commands) {
-    absl::StrAppend(&script, "complete -c lockkeeper -n __fish_use_subcommand -a ", command.name,
-                    " -d ", Quoted(command.meaning), "\n");
-    const std::string condition =
-        absl::StrCat(" -n '__fish_seen_subcommand_from ", command.name, "'");
-    add_options(condition, command.options);
-    if (!command.choices.empty()) {
-      absl::StrAppend(&script, "complete -c lockkeeper", condition, " -a ",
-                      Quoted(absl::StrJoin(command.choices, " ")), "\n");
-    }
+    return absl::StrCat(line, " -d ", FishQuoted(word.meaning), "\n");
+  });
+}
+
+std::string FishCommand(const CommandWords& command) {
+  const std::string condition = absl::StrCat(" -n '__lockkeeper_is ", command.name, "'");
+  std::string lines =
+      absl::StrCat("complete -c lockkeeper -n __lockkeeper_is -a ", command.name, " -d ",
+                   FishQuoted(command.meaning), "\n", FishOptions(condition, command.options));
+  if (!command.choices.empty()) {
+    absl::StrAppend(&lines, "complete -c lockkeeper", condition, " -a ",
+                    FishQuoted(Spaced(command.choices)), "\n");
   }
-  return script;
+  return lines;
+}
+
+std::string FishScript(const std::vector<Word>& common, const std::vector<CommandWords>& commands) {
+  Words with_value;
+  for (const Word& word : common) {
+    if (word.value != Value::kNone) with_value.push_back(word.name);
+  }
+  return absl::StrCat(absl::StrReplaceAll(kFishScript, {{"@WITH_VALUE@", Spaced(with_value)}}),
+                      FishOptions("", common), Each(commands, FishCommand));
 }
 
 }  // namespace

@@ -70,15 +70,13 @@ void JudgeConnection(const Examination& examined, Chart& chart) {
 
 void JudgeReadiness(const Examination& examined, Chart& chart) {
   const bool is_told = examined.told.ok();
-  const StoreInfo& store = examined.info.store();
   if (is_told && examined.info.draining()) {
     return chart.Warn("ready", "it drains and is about to stop: use another server");
   }
   if (examined.is_serving) return chart.Ok("ready", "it serves");
-  if (!is_told) return chart.Fail("ready", "it does not serve: look at its log");
-  chart.Fail("ready", absl::StrCat("it does not serve: ", store.problem().empty()
-                                                              ? "the store was not looked at yet"
-                                                              : store.problem()));
+  const std::string problem = is_told ? examined.info.problem() : "";
+  chart.Fail("ready",
+             absl::StrCat("it does not serve: ", problem.empty() ? "look at its log" : problem));
 }
 
 void JudgeVersions(const GetServerInfoResponse& info, const std::string& version, Chart& chart) {
@@ -158,22 +156,89 @@ void JudgePolicy(const GetServerInfoResponse& info, Chart& chart) {
   }
 }
 
-// The different values of `value_of`, with the first server that has each: "lk: (a:1), x: (b:1)".
-// Empty if there is only one.
-template <typename ValueOf>
-std::string Differences(const std::vector<const Examination*>& told, ValueOf value_of) {
-  std::set<std::string> seen;
-  std::vector<std::string> shown;
-  for (const Examination* each : told) {
-    const std::string value = value_of(each->info);
-    if (seen.insert(value).second) shown.push_back(value + " (" + each->server + ")");
-  }
-  return shown.size() < 2 ? "" : absl::StrJoin(shown, ", ");
+void JudgeAudit(const GetServerInfoResponse& info, Chart& chart) {
+  if (!info.audit_problem().empty()) chart.Fail("audit", info.audit_problem());
 }
+
+// What waits for a restart. A file that cannot be used is a warning of `files`; this says what it
+// means for a restart.
+void JudgeRestart(const GetServerInfoResponse& info, Chart& chart) {
+  if (!info.has_config_file()) return;
+  const admin::v1::ConfigFile& file = info.config_file();
+  if (!file.in_use()) {
+    return chart.Note("restart", absl::StrCat(file.path(),
+                                              " is refused (see `files`): mend it before the "
+                                              "daemon is restarted, since it may not start"));
+  }
+  if (file.needs_restart().empty()) {
+    return chart.Ok("restart", "no setting of the configuration file waits for a restart");
+  }
+  chart.Warn("restart",
+             absl::StrCat("settings in ", file.path(), " wait for a restart of the daemon: ",
+                          absl::StrJoin(file.needs_restart(), ", ")));
+}
+
+// What daemons tell, beside each other.
+class Comparison {
+ public:
+  explicit Comparison(std::vector<const Examination*> told) : told_(std::move(told)) {}
+
+  // Adds a finding if `value_of` differs, with the first server that has each value: "lk: (a:1),
+  // x: (b:1)". A daemon that does not know its value has an empty one, and is left out.
+  template <typename ValueOf>
+  bool Differs(Severity severity, const std::string& what, const std::string& remedy,
+               ValueOf value_of) {
+    std::set<std::string> seen;
+    std::vector<std::string> shown;
+    for (const Examination* each : told_) {
+      const std::string value = value_of(each->info);
+      if (!value.empty() && seen.insert(value).second)
+        shown.push_back(value + " (" + each->server + ")");
+    }
+    if (shown.size() < 2) return false;
+    chart_.Add(severity, "servers", what + ": " + absl::StrJoin(shown, ", ") + "; " + remedy);
+    return true;
+  }
+
+  Chart& chart() { return chart_; }
+
+ private:
+  const std::vector<const Examination*> told_;
+  Chart chart_{""};
+};
 
 std::string SettingOf(const GetServerInfoResponse& info, const std::string& key) {
   const auto found = info.store().settings().find(key);
   return found == info.store().settings().end() ? "" : found->second;
+}
+
+// Whether they share their locks. Says the first cause only: each brings the ones below it.
+void CompareStores(const std::vector<const Examination*>& told, Comparison& compared) {
+  constexpr char kNotShared[] = "the servers do not share their locks";
+  if (std::any_of(told.begin(), told.end(), [](const Examination* each) {
+        return each->info.store().kind() == "embedded";
+      })) {
+    return compared.chart().Fail("servers",
+                                 absl::StrCat(kNotShared,
+                                              ", since an embedded store is known to its daemon "
+                                              "only: give all of them one Redis (--redis)"));
+  }
+  if (compared.Differs(Severity::kError, absl::StrCat(kNotShared, ", store.key_prefix differs"),
+                       "set the same one",
+                       [](const auto& info) { return SettingOf(info, "store.key_prefix"); }) ||
+      compared.Differs(Severity::kError, absl::StrCat(kNotShared, ", their stores are different"),
+                       "give all of them one Redis and one database of it (--redis)",
+                       [](const auto& info) { return info.store().id(); }) ||
+      compared.Differs(Severity::kError,
+                       absl::StrCat(kNotShared, ", each sees another server of Redis"),
+                       "unless Redis was replaced or started again just now, give all of them the "
+                       "same one (--redis)",
+                       [](const auto& info) { return info.store().run_id(); })) {
+    return;
+  }
+  compared.Differs(Severity::kWarning, "the servers see different epochs of the store",
+                   "if that lasts, look at the log of the one that is behind",
+                   [](const auto& info) { return absl::StrCat("epoch ", info.store().epoch()); });
 }
 
 Examination Examine(const Service& service, const std::string& server) {
@@ -227,13 +292,17 @@ void JudgeStore(const StoreInfo& store, Chart& chart) {
                                                              : store.last_loss_detail(),
                             "; holders go on; if you know that nobody works: lockkeeper "
                             "end-quarantine --epoch ",
-                            store.epoch()));
-  } else if (!store.grant_problem().empty()) {
-    chart.Fail("store", store.grant_problem());
+                            store.epoch(), " --reason TEXT --accept-two-holders"));
   } else {
     chart.Ok("quarantine", "none");
   }
-  chart.Ok("store", absl::StrCat(StoreText(store), ", epoch ", store.epoch()));
+  // The daemon names a quarantine only if nothing else keeps it from granting.
+  if (const std::string& why = store.grant_problem();
+      !why.empty() && !why.starts_with("quarantined ")) {
+    chart.Fail("store", why);
+  } else {
+    chart.Ok("store", absl::StrCat(StoreText(store), ", epoch ", store.epoch()));
+  }
   if (store.has_latency()) {
     const std::string latency = absl::StrCat(
         "the store answers in ", TimeUtil::DurationToMicroseconds(store.latency()), " us");
@@ -269,6 +338,8 @@ std::vector<Finding> Judge(const Examination& examined, const std::string& versi
   JudgeStore(examined.info.store(), chart);
   JudgeCertificates(examined.info, chart);
   JudgePolicy(examined.info, chart);
+  JudgeAudit(examined.info, chart);
+  JudgeRestart(examined.info, chart);
   return std::move(chart).Take();
 }
 
@@ -278,35 +349,24 @@ std::vector<Finding> Compare(const std::vector<Examination>& examined) {
     if (each.reached.ok() && each.told.ok()) told.push_back(&each);
   }
   if (told.size() < 2) return {};
-  Chart chart("");
-  const auto is_embedded = [](const Examination* each) {
-    return each->info.store().kind() == "embedded";
-  };
-  if (std::any_of(told.begin(), told.end(), is_embedded)) {
-    chart.Fail("servers",
-               "an embedded store is known to its daemon only, so the servers do not share their "
-               "locks: give all of them one Redis (--redis)");
-  }
-  const auto compare = [&](Severity severity, const std::string& what, const std::string& remedy,
-                           auto value_of) {
-    const std::string found = Differences(told, value_of);
-    if (!found.empty()) chart.Add(severity, "servers", what + ": " + found + "; " + remedy);
-  };
-  compare(Severity::kError, "the servers do not share their locks, store.key_prefix differs",
-          "set the same one", [](const auto& info) { return SettingOf(info, "store.key_prefix"); });
-  compare(Severity::kWarning, "the servers see different epochs of the store",
-          "do they use one store?",
-          [](const auto& info) { return absl::StrCat("epoch ", info.store().epoch()); });
-  compare(Severity::kWarning, "the daemons have different versions", "finish the upgrade",
-          [](const auto& info) { return info.version(); });
-  compare(Severity::kWarning, "store.assurance differs", "set the same one",
-          [](const auto& info) { return SettingOf(info, "store.assurance"); });
-  compare(Severity::kWarning, "lease.max_ttl differs", "set the same one",
-          [](const auto& info) { return text::InWords(Millis(info.max_ttl())); });
-  std::vector<Finding> findings = std::move(chart).Take();
+  Comparison compared(told);
+  CompareStores(told, compared);
+  compared.Differs(Severity::kWarning, "the daemons have different versions", "finish the upgrade",
+                   [](const auto& info) { return info.version(); });
+  compared.Differs(Severity::kWarning, "store.assurance differs", "set the same one",
+                   [](const auto& info) { return SettingOf(info, "store.assurance"); });
+  compared.Differs(Severity::kWarning, "lease.max_ttl differs", "set the same one",
+                   [](const auto& info) { return text::InWords(Millis(info.max_ttl())); });
+  std::vector<Finding> findings = std::move(compared.chart()).Take();
   if (findings.empty()) {
-    findings.push_back(
-        {Severity::kOk, "", "servers", "they agree about store, versions and settings"});
+    // A daemon that has not reached its store yet, or of an earlier version.
+    const bool is_known = std::none_of(told.begin(), told.end(), [](const Examination* each) {
+      return each->info.store().run_id().empty();
+    });
+    findings.push_back({Severity::kOk, "", "servers",
+                        absl::StrCat("their versions and settings agree, and ",
+                                     is_known ? "they use one store"
+                                              : "whether they use one store is not known")});
   }
   return findings;
 }

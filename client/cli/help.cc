@@ -43,7 +43,11 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"history",
      "The last three to eight leases that have ended, the newest first, as long as the lock's "
      "record is kept:\n"
-     "a minute after the last one. Released within 100 ms: left out.\n"
+     "a minute after the last one. A lease that was released within 100 ms is left out. Of owners "
+     "the first\n"
+     "32 bytes are kept, of the first holder of a lock about 10. A lease that was\n"
+     "ended by force has the token of the forced release, which is higher than the one its holder "
+     "had.\n"
      "Exit codes: 0 shown, 69 unavailable, 76 there is no record of the lock."},
     {"is-held", "Exit codes: 0 held, 69 unavailable, 76 not held."},
     {"list", "Exit codes: 0 listed, 69 unavailable."},
@@ -53,9 +57,10 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
      "Exit codes: 0 listed, 69 unavailable, 77 not allowed (it needs the right list)."},
     {"top",
      "Keys: n h a l w r sort by name, holder, age, time left, line and grants per second, and\n"
-     "again the other way; / filters, Esc shows all; arrows and Page Up and Down move; space asks\n"
-     "again; q ends. If input or output is no terminal, or with --output json, the table is\n"
-     "printed once.\n"
+     "again the other way; / filters, Esc shows all; arrows and Page Up and Down select a lock, "
+     "whose\n"
+     "whole name and holder stand at the foot; space asks again; q ends. If input or output is no\n"
+     "terminal, or with --output json, the table is printed once.\n"
      "Exit codes: 0 shown, 69 unavailable, 128 + N ended by signal N other than INT."},
     {"watch",
      "Events: started, gap (something may be missing: look with list), granted, offered, extended, "
@@ -71,7 +76,10 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
      "Whoever keeps the daemon running, such as systemd or Kubernetes, may start it again.\n"
      "Exit codes: 0 it drains, or with --wait it is gone; 69 unavailable, or still there after\n"
      "drain.timeout; 77 not allowed (it needs the right drain)."},
-    {"health", "Exit codes: 0 serving, 69 not serving or unavailable."},
+    {"health",
+     "With --http it says no more than whether the daemon serves: for health checks of "
+     "containers.\n"
+     "Exit codes: 0 serving, 69 not serving or unavailable."},
     {"info", "Exit codes: 0 shown, 69 unavailable, 77 not allowed (it needs the right admin)."},
     {"doctor", "Exit codes: 0 all is well, 1 there are warnings, 2 there are errors."},
     {"backup-check",
@@ -94,6 +102,7 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"man",
      "lockkeeper man >lockkeeper.1 && man -l lockkeeper.1 shows it. The daemon has its own: "
      "lockkeeperd\n--man-page.\nExit codes: 0 printed."},
+    {"help", "Exit codes: 0 printed, 64 there is no such command."},
     {"run",
      "COMMAND gets LOCKKEEPER_LOCK, LOCKKEEPER_FENCING_TOKEN and LOCKKEEPER_LEASE_ID in its "
      "environment.\n"

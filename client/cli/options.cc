@@ -37,6 +37,15 @@ void AddLabels(CLI::App& app, std::map<std::string, std::string>& labels) {
 
 }  // namespace
 
+std::string Listed(std::span<const std::string_view> words) {
+  std::string listed;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) listed += i + 1 < words.size() ? ", " : " or ";
+    listed += words[i];
+  }
+  return listed;
+}
+
 void AddDuration(CLI::App& app, const std::string& option, const std::string& text,
                  const std::function<void(milliseconds)>& set) {
   app.add_option_function<std::string>(

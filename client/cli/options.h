@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,9 @@ inline constexpr std::array<std::string_view, 14> kEventKinds = {
     "forced",           "taken_back",
     "waiting",          "left",
     "quarantine_began", "quarantine_ended"};
+
+// "text, json or shell", for a help text.
+std::string Listed(std::span<const std::string_view> words);
 
 // Lets the option be one of `words`.
 template <size_t kCount>

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/printable.h"
 #include "cli/standard_streams.h"
 
 namespace lockkeeper::cli {
@@ -56,7 +57,7 @@ void Progress::TellTrouble() {
 }
 
 void Progress::Say(const std::string& text) const {
-  if (!quiet_) WriteLine(stderr, "lockkeeper: " + text).IgnoreError();
+  if (!quiet_) WriteLine(stderr, "lockkeeper: " + Printable(text)).IgnoreError();
 }
 
 }  // namespace lockkeeper::cli

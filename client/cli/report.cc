@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/printable.h"
 #include "cli/standard_streams.h"
 #include "lockkeeper/error.h"
 
@@ -53,7 +54,7 @@ std::string OnStdout(const Report& report, OutputFormat format) {
     case OutputFormat::kText:
       break;
   }
-  return report.is_error ? "" : report.text;
+  return report.is_error ? "" : PrintableLines(report.text);
 }
 
 }  // namespace
@@ -112,7 +113,8 @@ int Print(Report report, OutputFormat format) {
   const bool has_failed = format == OutputFormat::kShell && report.exit_code != 0;
   const bool is_for_stderr = has_failed || (format == OutputFormat::kText && report.is_error);
   if (is_for_stderr && !report.text.empty()) {
-    WriteLine(stderr, report.text).IgnoreError();  // An error here cannot be reported anywhere.
+    // An error here cannot be reported anywhere.
+    WriteLine(stderr, PrintableLines(report.text)).IgnoreError();
   }
   const std::string text = OnStdout(report, format);
   if (text.empty()) return report.exit_code;

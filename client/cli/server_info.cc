@@ -25,6 +25,8 @@ std::string AssuranceWord(v1::Assurance assurance) {
 }
 
 std::string StateText(const GetServerInfoResponse& info) {
+  if (!info.problem().empty()) return "not serving: " + info.problem();
+  // These two of a daemon of a version before `problem`.
   if (info.draining()) return "draining: it is about to stop";
   if (!info.store().reachable()) return "not serving: the store cannot be reached";
   if (!info.store().grant_problem().empty()) return info.store().grant_problem();
@@ -82,8 +84,11 @@ std::string ConfigFileLines(const admin::v1::ConfigFile& file) {
   std::string lines =
       Line("config file", absl::StrCat(file.path(), ", read ", TimeUtil::ToString(file.read_time()),
                                        file.in_use() ? "" : "; what it holds now is not in use"));
-  absl::StrAppend(&lines, SettingLines("changeable", file),
-                  Line("needs restart", absl::StrJoin(file.needs_restart(), ", ")));
+  std::string needs_restart = absl::StrJoin(file.needs_restart(), ", ");
+  if (!file.in_use() && !needs_restart.empty()) {
+    needs_restart += ", by the file as it was in use last";
+  }
+  absl::StrAppend(&lines, SettingLines("changeable", file), Line("needs restart", needs_restart));
   return lines;
 }
 
@@ -132,14 +137,16 @@ std::string InfoText(const GetServerInfoResponse& info) {
       Line("sessions",
            absl::StrCat(info.sessions(), ", which keep ", info.session_leases(), " leases")),
       Line("waiters", absl::StrCat(info.waiters())), CertificateLines(info));
-  absl::StrAppend(
-      &text, Line("policy", PolicyText(info.policy())),
-      Line("max ttl", text::InWords(Millis(info.max_ttl()))), Line("store", StoreText(store)),
-      Line("", LookText(store)), Line("assurance", AssuranceWord(store.assurance())),
-      Line("epoch", absl::StrCat(store.epoch())), Line("quarantine", QuarantineText(store)),
-      Line("last loss", LossText(store)), SettingLines("settings", store));
+  absl::StrAppend(&text, Line("policy", PolicyText(info.policy())),
+                  Line("max ttl", text::InWords(Millis(info.max_ttl()))),
+                  Line("store", StoreText(store)), Line("", LookText(store)),
+                  Line("assurance", AssuranceWord(store.assurance())), Line("store id", store.id()),
+                  Line("run id", store.run_id()), Line("epoch", absl::StrCat(store.epoch())),
+                  Line("quarantine", QuarantineText(store)), Line("last loss", LossText(store)),
+                  SettingLines("settings", store));
   if (info.has_config_file()) absl::StrAppend(&text, ConfigFileLines(info.config_file()));
   for (const std::string& note : store.notes()) absl::StrAppend(&text, Line("note", note));
+  absl::StrAppend(&text, Line("audit", info.audit_problem()));
   for (const auto& refused : info.refused_files()) {
     absl::StrAppend(&text, Line("not in use", refused.files() + ": " + refused.problem()));
   }
@@ -150,6 +157,8 @@ JsonObject StoreJson(const StoreInfo& store) {
   JsonObject json;
   json.Set("kind", store.kind())
       .Set("address", store.address())
+      .Set("id", store.id())
+      .Set("run_id", store.run_id())
       .Set("reachable", store.reachable())
       .Set("server_version", store.server_version())
       .Set("assurance", AssuranceWord(store.assurance()))
@@ -232,6 +241,8 @@ void SetServerInfo(const GetServerInfoResponse& info, JsonObject& json) {
       .Set("certificates", certificates)
       .Set("policy", PolicyJson(info.policy()))
       .Set("refused_files", refused);
+  if (!info.problem().empty()) json.Set("problem", info.problem());
+  if (!info.audit_problem().empty()) json.Set("audit_problem", info.audit_problem());
   if (info.has_config_file()) json.Set("config_file", ConfigFileJson(info.config_file()));
 }
 

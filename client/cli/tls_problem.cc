@@ -2,19 +2,19 @@
 #include "cli/tls_problem.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <string_view>
 #include <utility>
 
+#include "cli/tcp_connection.h"
 #include "os/descriptor.h"
 #include "tls/certificate_text.h"
 #include "transport/channel_security.h"
@@ -23,7 +23,7 @@ namespace lockkeeper::cli {
 namespace {
 
 // For each step with the server.
-constexpr timeval kPatience{.tv_sec = 2, .tv_usec = 0};
+constexpr std::chrono::seconds kPatience{2};
 
 struct FreeContext {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
@@ -31,38 +31,6 @@ struct FreeContext {
 struct FreeSession {
   void operator()(SSL* session) const { SSL_free(session); }
 };
-struct FreeAddresses {
-  void operator()(addrinfo* list) const { freeaddrinfo(list); }
-};
-
-struct HostPort {
-  std::string host;
-  std::string port;
-};
-
-HostPort Split(const std::string& address) {
-  const std::string target = client::ChannelSecurity::TargetOf(address);
-  const size_t colon = target.rfind(':');
-  std::string host = target.substr(0, colon);
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  return {std::move(host), target.substr(colon + 1)};
-}
-
-// Not valid if nobody answers.
-os::Descriptor ConnectTo(const HostPort& where) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(where.host.c_str(), where.port.c_str(), &hints, &found) != 0) return {};
-  const std::unique_ptr<addrinfo, FreeAddresses> list(found);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    os::Descriptor connection(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
-    setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
-    if (connect(connection.get(), one->ai_addr, one->ai_addrlen) == 0) return connection;
-  }
-  return {};
-}
 
 bool IsIpAddress(const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
@@ -76,7 +44,7 @@ class Probe {
   // Without `tls` nothing is checked and nothing shown.
   Probe(const HostPort& where, const TlsOptions* tls)
       : tls_(tls),
-        socket_(ConnectTo(where)),
+        socket_(ConnectTo(where, kPatience)),
         context_(SSL_CTX_new(TLS_client_method())),
         name_(tls == nullptr || tls->server_name.empty() ? where.host : tls->server_name) {
     if (!socket_.valid() || context_ == nullptr) return;
@@ -206,7 +174,7 @@ std::string Probe::Problem() const {
 std::optional<std::string> FindTlsProblem(const std::string& address, const TlsOptions& tls) {
   if (address.starts_with("unix:")) return std::nullopt;
   std::signal(SIGPIPE, SIG_IGN);
-  const HostPort where = Split(address);
+  const HostPort where = SplitHostPort(client::ChannelSecurity::TargetOf(address));
   if (!client::UsesTls(address, tls)) {
     if (!Probe(where, nullptr).speaks_tls()) return std::nullopt;
     return "it speaks TLS: give its CA by --tls-ca, or write tls:// before the address";

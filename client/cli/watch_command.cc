@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/admin_connection.h"
 #include "cli/lines.h"
+#include "cli/printable.h"
 #include "cli/signals/wake_up.h"
 #include "cli/standard_streams.h"
 #include "lockkeeper/admin/v1/admin_service.grpc.pb.h"
@@ -167,7 +168,8 @@ class Watcher {
     if (!is_wanted || IsEnough()) return absl::OkStatus();
     if (left_) --*left_;
     pause_ms_ = kFirstPauseMs;
-    return WriteLine(stdout, format_ == OutputFormat::kJson ? JsonOf(event) : LineOf(event));
+    return WriteLine(stdout,
+                     format_ == OutputFormat::kJson ? JsonOf(event) : Printable(LineOf(event)));
   }
 
   // True if it was stopped meanwhile.

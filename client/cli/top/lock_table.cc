@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/columns.h"
 #include "cli/lines.h"
+#include "cli/printable.h"
 #include "text/utf8.h"
 
 namespace lockkeeper::cli {
@@ -50,43 +53,17 @@ std::string PerSecond(std::optional<double> rate) {
 }
 
 std::array<std::string, kColumns> CellsOf(const TableRow& row) {
-  return {row.name,           row.holder,      row.state,
-          Brief(row.age),     Brief(row.left), row.waiters == 0 ? "-" : std::to_string(row.waiters),
+  return {Printable(row.name), Printable(row.holder),
+          row.state,           Brief(row.age),
+          Brief(row.left),     row.waiters == 0 ? "-" : std::to_string(row.waiters),
           PerSecond(row.rate)};
 }
 
-// Characters, each of which counts as one column.
-size_t WidthOf(std::string_view text) {
-  size_t width = 0;
-  for (; !text.empty(); ++width) text.remove_prefix(text::FirstCharacter(text).bytes.size());
-  return width;
-}
-
-// Exactly `width` columns; what is cut off is marked.
+// Exactly `width` columns; what is cut out is marked.
 std::string Fit(std::string_view text, size_t width, bool to_the_right) {
-  const size_t has = WidthOf(text);
-  if (has <= width) {
-    const std::string space(width - has, ' ');
-    return to_the_right ? space + std::string(text) : std::string(text) + space;
-  }
-  std::string cut;
-  for (size_t i = 0; i + 1 < width; ++i) {
-    const std::string_view first = text::FirstCharacter(text).bytes;
-    cut += first;
-    text.remove_prefix(first.size());
-  }
-  return width == 0 ? "" : cut + "~";
-}
-
-// Nothing that a lock is called may move the cursor.
-std::string Printable(std::string_view text) {
-  std::string printable;
-  while (!text.empty()) {
-    const text::Character first = text::FirstCharacter(text);
-    printable += first.fault == text::TextFault::kNone ? first.bytes : "?";
-    text.remove_prefix(first.bytes.size());
-  }
-  return printable;
+  std::string cut = CutMiddle(text, width);
+  const std::string space(width - ColumnsOf(cut), ' ');
+  return to_the_right ? space + cut : cut + space;
 }
 
 // A column without a width is left out.
@@ -100,6 +77,25 @@ std::string LineOf(const Cells& cells, const std::array<size_t, kColumns>& width
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
+}
+
+// The cells that the table may have cut, whole.
+std::vector<std::string> DetailsOf(const TableRow& row, size_t width) {
+  std::vector<std::string> lines = InLines("LOCK    " + Printable(row.name), width);
+  for (std::string& line : InLines("HOLDER  " + Printable(row.holder), width)) {
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::array<size_t, kColumns> WidthsFor(size_t width) {
+  std::array<size_t, kColumns> widths = kWidths;
+  size_t fixed = kColumns - 1;
+  for (const size_t each : widths) fixed += each;
+  const size_t left = width > fixed ? width - fixed : 0;
+  widths[0] = left / 2;
+  widths[1] = left - widths[0];
+  return widths;
 }
 
 // Less: further up. What is not known stands last.
@@ -169,9 +165,9 @@ std::string_view FirstKey(std::string_view keys) {
 }  // namespace
 
 TableRow RowOf(const Lock& lock) {
-  return {.name = Printable(lock.name()),
+  return {.name = lock.name(),
           .state = StateOf(lock),
-          .holder = Printable(HolderOf(lock)),
+          .holder = HolderOf(lock),
           .age = AgeOf(lock),
           .left = LeftOf(lock),
           .waiters = lock.waiters()};
@@ -182,9 +178,15 @@ void SetAge(const Lock& lock, JsonObject& json) {
 }
 
 void LockTable::SetRows(std::vector<TableRow> rows, std::string reservations) {
+  std::string followed;
+  if (has_moved_ && selected_ < Shown().size()) followed = rows_[Shown()[selected_]].name;
   rows_ = std::move(rows);
   reservations_ = std::move(reservations);
   problem_.clear();
+  const std::vector<size_t> shown = Shown();
+  const auto found = std::find_if(shown.begin(), shown.end(),
+                                  [&](size_t at) { return rows_[at].name == followed; });
+  if (has_moved_ && found != shown.end()) selected_ = static_cast<size_t>(found - shown.begin());
 }
 
 std::vector<size_t> LockTable::Shown() const {
@@ -226,16 +228,44 @@ LockTable::Wish LockTable::TypeKey(std::string_view key) {
   if (key == "w") Sort(SortBy::kLine);
   if (key == "r") Sort(SortBy::kRate);
   if (key == "/") typing_filter_ = true;
-  if (key == kEscape) filter_.clear();
-  if (key == "\x1b[A" || key == "k") first_ -= std::min<size_t>(first_, 1);
-  if (key == "\x1b[B" || key == "j") first_ += 1;
-  if (key == "\x1b[5~") first_ -= std::min(first_, page_);
-  if (key == "\x1b[6~") first_ += page_;
+  if (key == kEscape && !filter_.empty()) {
+    filter_.clear();
+    SelectFirst();
+  }
+  if (key == "\x1b[A" || key == "k") Move(-1);
+  if (key == "\x1b[B" || key == "j") Move(1);
+  if (key == "\x1b[5~") {
+    first_ -= std::min(first_, page_);
+    Move(-static_cast<std::ptrdiff_t>(page_));
+  }
+  if (key == "\x1b[6~") {
+    first_ += page_;
+    Move(static_cast<std::ptrdiff_t>(page_));
+  }
   return Wish::kNothing;
 }
 
-void LockTable::TypeIntoFilter(std::string_view key) {
+void LockTable::Move(std::ptrdiff_t by) {
+  const auto last = std::max<std::ptrdiff_t>(std::ssize(Shown()), 1) - 1;
+  const auto next = static_cast<std::ptrdiff_t>(selected_) + by;
+  selected_ = static_cast<size_t>(std::clamp<std::ptrdiff_t>(next, 0, last));
+  has_moved_ = true;
+}
+
+void LockTable::SelectFirst() {
   first_ = 0;
+  selected_ = 0;
+  has_moved_ = false;
+}
+
+void LockTable::Scroll(size_t rows) {
+  first_ = std::min(first_, rows > page_ ? rows - page_ : 0);
+  first_ = std::min(first_, selected_);
+  if (selected_ >= first_ + page_) first_ = selected_ - page_ + 1;
+}
+
+void LockTable::TypeIntoFilter(std::string_view key) {
+  SelectFirst();
   if (key == "\r" || key == "\n") {
     typing_filter_ = false;
   } else if (key == kEscape) {
@@ -256,7 +286,7 @@ void LockTable::TypeIntoFilter(std::string_view key) {
 void LockTable::Sort(SortBy by) {
   reversed_ = sort_ == by && !reversed_;
   sort_ = by;
-  first_ = 0;
+  SelectFirst();
 }
 
 std::string LockTable::StatusLine(size_t shown) const {
@@ -269,37 +299,40 @@ std::string LockTable::StatusLine(size_t shown) const {
                       rate_problem_.empty() ? "" : "; no rates: " + rate_problem_);
 }
 
-std::string LockTable::Draw(const std::string& title, size_t width, size_t height) {
-  constexpr size_t kOtherLines = 4;  // Title, status, heads, help.
+TableImage LockTable::Draw(const std::string& title, size_t width, size_t height) {
+  constexpr size_t kHeadLines = 3;                // Title, status, heads.
+  constexpr size_t kOtherLines = kHeadLines + 1;  // And help.
   const std::vector<size_t> shown = Shown();
-  page_ = height > kOtherLines ? height - kOtherLines : 1;
-  const size_t last_first = shown.size() > page_ ? shown.size() - page_ : 0;
-  first_ = std::min(first_, last_first);
+  selected_ = std::min(selected_, shown.empty() ? 0 : shown.size() - 1);
+  std::vector<std::string> details;
+  if (!shown.empty()) details = DetailsOf(rows_[shown[selected_]], width);
+  const size_t room = height > kOtherLines ? height - kOtherLines : 1;
+  details.resize(std::min(details.size(), room - 1));
+  page_ = room - details.size();
+  Scroll(shown.size());
 
-  std::array<size_t, kColumns> widths = kWidths;
-  size_t fixed = kColumns - 1;
-  for (const size_t each : widths) fixed += each;
-  const size_t left = width > fixed ? width - fixed : 0;
-  widths[0] = left / 2;
-  widths[1] = left - widths[0];
-
-  std::vector<std::string> lines = {Fit(title, width, false),
-                                    Fit(Printable(StatusLine(shown.size())), width, false),
-                                    Fit(LineOf(kTitles, widths), width, false)};
+  const std::array<size_t, kColumns> widths = WidthsFor(width);
+  TableImage image;
+  std::vector<std::string>& lines = image.lines;
+  lines = {title, Printable(StatusLine(shown.size())), LineOf(kTitles, widths)};
   for (size_t i = first_; i < std::min(first_ + page_, shown.size()); ++i) {
-    lines.push_back(Fit(LineOf(CellsOf(rows_[shown[i]]), widths), width, false));
+    lines.push_back(LineOf(CellsOf(rows_[shown[i]]), widths));
   }
-  lines.resize(std::max(lines.size(), height - std::min<size_t>(height, 1)));
-  lines.push_back(Fit(kHelp, width, false));
+  lines.resize(kHeadLines + page_);
+  std::move(details.begin(), details.end(), std::back_inserter(lines));
+  lines.emplace_back(kHelp);
   lines.resize(std::min(lines.size(), height));
-  return absl::StrJoin(lines, "\n");
+  for (std::string& line : lines) line = CutEnd(line, width);
+  const size_t selected = kHeadLines + selected_ - first_;
+  if (!shown.empty() && selected < lines.size()) image.selected = selected;
+  return image;
 }
 
 std::string LockTable::Print() const {
   const std::vector<size_t> shown = Shown();
   std::array<size_t, kColumns> widths{};
   const auto widen = [&](const auto& cells) {
-    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], WidthOf(cells[i]));
+    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], ColumnsOf(cells[i]));
   };
   widen(kTitles);
   for (const size_t at : shown) widen(CellsOf(rows_[at]));

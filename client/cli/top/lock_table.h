@@ -18,6 +18,7 @@
 
 namespace lockkeeper::cli {
 
+// Its texts are as the daemon told them: the table escapes them when it shows them.
 struct TableRow {
   std::string name;
   std::string state;   // "held", "closed", ...
@@ -35,7 +36,12 @@ TableRow RowOf(const admin::v1::Lock& lock);
 // Adds the age of the lock to what SetLock() tells of it, if it is known.
 void SetAge(const admin::v1::Lock& lock, JsonObject& json);
 
-// Thread-safety: thread-compatible.
+struct TableImage {
+  std::vector<std::string> lines;
+  std::optional<size_t> selected;  // The number of the line of the selected lock.
+};
+
+// One of the locks is selected, at first the topmost. Thread-safety: thread-compatible.
 class LockTable {
  public:
   // What a key asks for besides another look of the table.
@@ -55,8 +61,9 @@ class LockTable {
   // What was typed. An escape sequence has to be whole.
   Wish Type(std::string_view keys);
 
-  // Of at most `height` lines and `width` columns, joined by line breaks. `title` stands first.
-  std::string Draw(const std::string& title, size_t width, size_t height);
+  // At most `height` lines of at most `width` columns. `title` stands first. Names and holders may
+  // be cut; those of the selected lock stand whole at the foot, if there is room.
+  TableImage Draw(const std::string& title, size_t width, size_t height);
 
   // All rows, each column as wide as its longest text, for programs that read lines.
   std::string Print() const;
@@ -68,14 +75,21 @@ class LockTable {
   Wish TypeKey(std::string_view key);
   void TypeIntoFilter(std::string_view key);
   void Sort(SortBy by);
+  // Selects another lock, so many further down; above if below 0.
+  void Move(std::ptrdiff_t by);
+  void SelectFirst();
+  // Brings the selected one of so many rows onto the page.
+  void Scroll(size_t rows);
   std::string StatusLine(size_t shown) const;
 
   SortBy sort_;
   bool reversed_ = false;
   std::string filter_;  // Part of the name or holder of the rows that are shown.
   bool typing_filter_ = false;
-  size_t first_ = 0;  // Row at the top of the screen.
-  size_t page_ = 1;   // Rows on the screen that was drawn last.
+  size_t first_ = 0;        // Row at the top of the screen.
+  size_t page_ = 1;         // Rows on the screen that was drawn last.
+  size_t selected_ = 0;     // Row.
+  bool has_moved_ = false;  // The selection: it stays with its lock when there are new rows.
   std::vector<TableRow> rows_;
   std::string reservations_;
   std::string problem_;

@@ -5,9 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 #include <utility>
-
-#include "absl/strings/str_replace.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -17,6 +16,8 @@ constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";
 constexpr std::string_view kLeave = "\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kToTopLeft = "\x1b[H";
 constexpr std::string_view kEraseLineAndGoOn = "\x1b[K\n";
+constexpr std::string_view kReverse = "\x1b[7m";
+constexpr std::string_view kNormal = "\x1b[0m";
 constexpr std::string_view kEraseRest = "\x1b[K\x1b[J";
 
 bool Write(std::string_view text) {
@@ -59,10 +60,15 @@ Screen::Size Screen::SizeNow() {
   return {size.ws_col, size.ws_row};
 }
 
-bool Screen::Show(std::string_view text) {
-  const std::string lines = absl::StrReplaceAll(absl::string_view(text.data(), text.size()),
-                                                {{"\n", kEraseLineAndGoOn.data()}});
-  return Write(std::string(kToTopLeft) + lines + std::string(kEraseRest));
+bool Screen::Show(const std::vector<std::string>& lines, std::optional<size_t> highlighted) {
+  std::string text(kToTopLeft);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0) text += kEraseLineAndGoOn;
+    if (i == highlighted) text += kReverse;
+    text += lines[i];
+    if (i == highlighted) text += kNormal;
+  }
+  return Write(text + std::string(kEraseRest));
 }
 
 }  // namespace lockkeeper::cli

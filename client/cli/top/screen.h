@@ -6,8 +6,9 @@
 #include <termios.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace lockkeeper::cli {
 
@@ -32,8 +33,8 @@ class Screen {
   };
   static Size SizeNow();
 
-  // Shows `text`, the lines of a whole screen. False if it cannot be written.
-  bool Show(std::string_view text);
+  // Shows `lines`, a whole screen, and highlights one of them. False if it cannot be written.
+  bool Show(const std::vector<std::string>& lines, std::optional<size_t> highlighted);
 
  private:
   bool entered_ = false;

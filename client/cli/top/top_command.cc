@@ -123,7 +123,8 @@ class Live {
         looker_.Begin();
       }
       const Screen::Size size = Screen::SizeNow();
-      if (!screen_.Show(table_.Draw(title_, size.columns, size.rows))) {
+      const TableImage image = table_.Draw(title_, size.columns, size.rows);
+      if (!screen_.Show(image.lines, image.selected)) {
         return Ended(ExitCode::kNotPrinted);
       }
       if (auto end = WaitAndTake()) return *std::move(end);

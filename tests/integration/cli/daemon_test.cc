@@ -400,6 +400,7 @@ TEST_F(CliDaemonTest, HealthSaysWhetherTheDaemonServes) {
   EXPECT_EQ(away.exit_code, 69);
   EXPECT_EQ(Json(away).Text("outcome"), "not_serving");
   EXPECT_FALSE(Json(away).Flag("store_reachable"));
+  EXPECT_THAT(Json(away).Text("message"), testing::StartsWith("store away: "));
 }
 
 TEST_F(CliDaemonTest, StoreThatIsAwayIs69) {

@@ -50,6 +50,8 @@ TEST_F(CliOperatorsTest, InfoTellsTheDaemonItsStoreAndItsSettings) {
   EXPECT_THAT(store.Text("address"), HasSubstr(redis_.socket_path()));
   EXPECT_THAT(store.Text("server_version"), StartsWith("Redis "));
   EXPECT_EQ(store.Text("assurance"), "memory");
+  EXPECT_EQ(store.Text("id").size(), 16U);
+  EXPECT_EQ(store.Text("run_id").size(), 40U);
   EXPECT_EQ(store.Number("epoch"), 1);
   EXPECT_EQ(store.Object("settings").Text("store.key_prefix"), "lk:");
   EXPECT_EQ(store.Object("settings").Text("store.first_use_wait"), "0s");
@@ -73,6 +75,48 @@ TEST_F(CliOperatorsTest, InfoForPeopleHasALineForEachThing) {
       [&] { return Run({"info"}).out.find("\n  quarantine     until 2") != std::string::npos; }));
 }
 
+TEST_F(CliOperatorsTest, HealthOverHttpNeedsNeitherGrpcNorAProxy) {
+  const auto run = [](const std::string& address) {
+    return support::RunCli("/usr/bin/env", "127.0.0.1:1",
+                           {"http_proxy=http://127.0.0.1:1", LOCKKEEPER_PROGRAM, "health", "--http",
+                            address, "--timeout", "1s"});
+  };
+  const std::string address = daemon_->HttpAddress();
+  ASSERT_TRUE(support::WaitUntil([&] { return run(address).exit_code == 0; }));
+  EXPECT_THAT(run(address).out, StartsWith("serving: note: store.first_use_wait is 0s"));
+  redis_.Run({"CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru"});
+  CliResult refusing;
+  ASSERT_TRUE(support::WaitUntil([&] {
+    return (refusing = run(address)).out.starts_with("serving: nothing new is granted: ");
+  }));
+  EXPECT_EQ(refusing.exit_code, 0) << "holders go on";
+  EXPECT_THAT(refusing.out, HasSubstr("\n  note: store.first_use_wait is 0s"));
+
+  redis_.Kill();
+  CliResult looked;
+  ASSERT_TRUE(support::WaitUntil([&] { return (looked = run(address)).exit_code == 69; }));
+  EXPECT_THAT(looked.out, HasSubstr("not serving: store away: "));
+
+  const CliResult nobody = run("127.0.0.1:1");
+  EXPECT_EQ(nobody.exit_code, 69);
+  EXPECT_THAT(nobody.err, HasSubstr("127.0.0.1:1: Connection refused"));
+  for (const char* wrong :
+       {"", "tls://127.0.0.1:1", "127.0.0.1", "127.0.0.1:x", "h:1/readyz", ":1", "::1"}) {
+    const CliResult rejected = run(wrong);
+    EXPECT_EQ(rejected.exit_code, 64) << wrong;
+    EXPECT_THAT(rejected.err, HasSubstr("--http: must be HOST:PORT")) << wrong;
+  }
+}
+
+TEST_F(CliOperatorsTest, InfoTellsWhyTheDaemonDoesNotServe) {
+  EXPECT_FALSE(Json(RunJson({"info"})).Has("problem"));
+  redis_.Kill();
+  CliResult looked;
+  ASSERT_TRUE(support::WaitUntil([&] { return Json(looked = RunJson({"info"})).Has("problem"); }));
+  EXPECT_THAT(Json(looked).Text("problem"), StartsWith("store away: "));
+  EXPECT_THAT(Run({"info"}).out, HasSubstr("\n  state          not serving: store away: "));
+}
+
 TEST_F(CliOperatorsTest, InfoTellsWhatBecameOfAChangedConfigurationFile) {
   const support::TemporaryDirectory directory;
   const std::string path = directory.Path("lockkeeper.yaml");
@@ -91,14 +135,44 @@ TEST_F(CliOperatorsTest, InfoTellsWhatBecameOfAChangedConfigurationFile) {
   EXPECT_TRUE(file.Flag("in_use"));
   EXPECT_EQ(file.Object("settings").Text("lease.default_ttl"), "20s");
   EXPECT_EQ(file.Texts("needs_restart"), std::vector<std::string>{"store.connections"});
+  EXPECT_THAT(Run({"info"}).out, HasSubstr("\n  needs restart  store.connections\n"));
+  const CliResult doctor = Run({"doctor"});
+  EXPECT_EQ(doctor.exit_code, 1);
+  EXPECT_THAT(doctor.out, HasSubstr("\n  warning restart: settings in " + path +
+                                    " wait for a restart of the daemon: store.connections\n"));
 
   write("lease: {default_ttl: 2}\n");
   daemon_->WaitForLog("event=files.refused");
   const std::string text = Run({"info"}).out;
-  EXPECT_THAT(text, AllOf(HasSubstr("Z; what it holds now is not in use\n"),
-                          HasSubstr("\n                 lease.default_ttl 20s\n"),
-                          HasSubstr("\n  needs restart  store.connections\n"),
-                          HasSubstr("\n  not in use     config: " + path + ":1: ")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("Z; what it holds now is not in use\n"),
+                    HasSubstr("\n                 lease.default_ttl 20s\n"),
+                    HasSubstr("\n  needs restart  store.connections, by the file as it was in use "
+                              "last\n"),
+                    HasSubstr("\n  not in use     config: " + path + ":1: ")));
+  EXPECT_THAT(Run({"doctor"}).out,
+              AllOf(HasSubstr("\n  warning files: changed files of config cannot be used"),
+                    HasSubstr("\n  note    restart: " + path + " is refused (see `files`): ")));
+}
+
+TEST_F(CliOperatorsTest, TextShowsWhatATerminalWouldHideOrTurnAround) {
+  const std::string name = "a\u202eb";
+  const auto watch = Start({"watch", "--count", "2"});
+  ASSERT_TRUE(watch->WaitForOutput("started"));
+  ASSERT_EQ(Run({"acquire", name, "--ttl", "1m", "--owner", "o\u2066"}).exit_code, 0);
+
+  const std::string watched = watch->Wait().out;
+  EXPECT_THAT(watched, AllOf(HasSubstr("a\\u202eb"), HasSubstr("o\\u2066")));
+  for (const Words& words : {Words{"get", name}, Words{"is-held", name}, Words{"history", name},
+                             Words{"list"}, Words{"who"}, Words{"top"}, Words{"acquire", name}}) {
+    const CliResult result = Run(words);
+    const std::string text = result.out + result.err;
+    EXPECT_THAT(text, AllOf(HasSubstr("a\\u202eb"), HasSubstr("o\\u2066"))) << words[0];
+    EXPECT_EQ(text.find("\u202e"), std::string::npos) << words[0];
+  }
+  const Json json(RunJson({"get", name}));
+  EXPECT_EQ(json.Text("name"), name) << "programs get it as it is";
+  EXPECT_EQ(json.Text("holder_owner"), "o\u2066");
 }
 
 TEST_F(CliOperatorsTest, WhoGroupsTheLocksByTheirHolders) {
@@ -128,10 +202,11 @@ TEST_F(CliOperatorsTest, WhoGroupsTheLocksByTheirHolders) {
 
 TEST_F(CliOperatorsTest, DoctorEndsWithTheWorstThatItFinds) {
   // The daemon of this test gives a promise up by its setting; the other one does not.
-  const auto careful = std::make_unique<support::DaemonProcess>(support::DaemonProcessOptions{
-      .program = LOCKKEEPERD_PROGRAM,
-      .arguments = {"--redis", redis_.unix_url(), "--listen", "127.0.0.1:0"},
-      .environment = {{"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "1ms"}}});
+  const auto careful = std::make_unique<support::DaemonProcess>(
+      support::DaemonProcessOptions{.program = LOCKKEEPERD_PROGRAM,
+                                    .arguments = {"--redis", redis_.unix_url(), "--listen",
+                                                  "127.0.0.1:0", "--http-listen", "127.0.0.1:0"},
+                                    .environment = {{"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "1ms"}}});
   careful->WaitUntilReady();
   const auto examine = [](const std::string& servers) {
     return support::RunCli(LOCKKEEPER_PROGRAM, servers, {"--output", "json", "doctor"});
@@ -152,7 +227,18 @@ TEST_F(CliOperatorsTest, DoctorEndsWithTheWorstThatItFinds) {
   })) << warned.out;
   EXPECT_EQ(warned.exit_code, 1);
   EXPECT_THAT(warned.out, HasSubstr("store.first_use_wait is 0s"));
-  EXPECT_THAT(warned.out, HasSubstr("they agree about store, versions and settings"));
+  EXPECT_THAT(warned.out, HasSubstr("they use one store"));
+
+  const support::RedisServer other;
+  support::DaemonProcess stray({.program = LOCKKEEPERD_PROGRAM,
+                                .arguments = {"--redis", other.unix_url(), "--listen",
+                                              "127.0.0.1:0", "--http-listen", "127.0.0.1:0"},
+                                .environment = {{"LOCKKEEPERD_STORE_FIRST_USE_WAIT", "0s"}}});
+  stray.WaitUntilReady();
+  const std::string both = careful->GrpcAddress() + "," + stray.GrpcAddress();
+  CliResult apart;
+  ASSERT_TRUE(support::WaitUntil([&] { return (apart = examine(both)).exit_code == 2; }));
+  EXPECT_THAT(apart.out, HasSubstr("their stores are different"));
 
   const CliResult failed = examine(careful->GrpcAddress() + ",unix:/nowhere/at/all");
   EXPECT_EQ(failed.exit_code, 2) << failed.out;
@@ -255,6 +341,22 @@ TEST_F(CliTopTest, ShowsTheLocksUntilItIsQuit) {
   EXPECT_TRUE(terminal_->WaitFor("0 of 1 lock, filter `zz`")) << terminal_->screen();
   terminal_->Type("q");
 
+  ExpectEndWith(0);
+}
+
+TEST_F(CliTopTest, HighlightsTheSelectedLockAndShowsItsWholeName) {
+  const std::string name = "jobs/b/" + std::string(60, 'n') + "/end";
+  Hold(name);
+  Start();
+  EXPECT_TRUE(terminal_->WaitFor("\x1b[7mjobs/a ")) << terminal_->screen();
+  EXPECT_TRUE(terminal_->WaitFor("\nLOCK    jobs/a\x1b")) << terminal_->screen();
+
+  terminal_->Type("\x1b[B");
+
+  EXPECT_TRUE(terminal_->WaitFor("\x1b[7mjobs/b/nn~nnnnn/end ")) << terminal_->screen();
+  EXPECT_TRUE(terminal_->WaitFor("\nLOCK    " + name + "\x1b")) << terminal_->screen();
+  EXPECT_TRUE(terminal_->WaitFor("\nHOLDER  ")) << terminal_->screen();
+  terminal_->Type("q");
   ExpectEndWith(0);
 }
 

@@ -219,6 +219,10 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
            Case{{}, "a command is missing"},
            Case{{"aquire", "x"}, "did you mean `acquire`?"},
            Case{{"frobnicate"}, "unknown command `frobnicate` ("},
+           Case{{"help", "frobnicate"}, "unknown command `frobnicate` (see `lockkeeper --help`)"},
+           Case{{"help", "aquire"}, "did you mean `acquire`?"},
+           Case{{"aquire", "--help"}, "did you mean `acquire`?"},
+           Case{{"--help", "aquire"}, "did you mean `acquire`?"},
            Case{{"aquire", "x", "--ttl", "3s"},
                 "unknown command `aquire`; did you mean `acquire`?"},
            Case{{"acquire", "x", "--ttl"}, "`--ttl` needs a value"},
@@ -285,6 +289,23 @@ TEST_F(ArgumentsTest, TopAndWhoTakeTheirOptions) {
   EXPECT_EQ(who.principal, "ci");
   EXPECT_EQ(who.prefix, "jobs/");
   EXPECT_EQ(CommandOf<WhoCommand>({"who"}).principal, "");
+}
+
+TEST_F(ArgumentsTest, HelpAndPageNameEachKeyThatTopSortsBy) {
+  const std::string help = HelpOf({"top", "--help"});
+  EXPECT_NE(help.find("name, holder, age, left, line or rate (default name)"), std::string::npos)
+      << help;
+  EXPECT_NE(support::ReadSourceFile("docs/reference/cli.md")
+                .find("[--sort name|holder|age|left|line|rate]"),
+            std::string::npos);
+  EXPECT_EQ(CommandOf<TopCommand>({"top", "--sort", "rate"}).sort, SortBy::kRate);
+  EXPECT_NE(HelpOf({"can", "--help"}).find("drain or admin"), std::string::npos);
+}
+
+TEST_F(ArgumentsTest, HelpOfHistorySaysWhatTheListLacks) {
+  const std::string help = HelpOf({"history", "--help"});
+  EXPECT_NE(help.find("released within 100 ms is left out"), std::string::npos) << help;
+  EXPECT_NE(help.find("the token of the forced release"), std::string::npos) << help;
 }
 
 TEST_F(ArgumentsTest, ContendedTakesItsOptions) {
@@ -358,6 +379,10 @@ TEST_F(ArgumentsTest, HelpAndVersionAreTextToPrint) {
   }
   EXPECT_EQ(HelpOf({"help", "run"}), HelpOf({"run", "--help"}));
   EXPECT_EQ(HelpOf({"help"}), HelpOf({"--help"}));
+  EXPECT_EQ(HelpOf({"help", "--server", "a:1", "run"}), HelpOf({"run", "--help"}));
+  EXPECT_EQ(HelpOf({"help", "run", "x", "--", "true"}), HelpOf({"run", "--help"}));
+  EXPECT_EQ(HelpOf({"help", "help"}), HelpOf({"help", "--help"}));
+  EXPECT_NE(HelpOf({"--help"}).find("\n  help "), std::string::npos);
   EXPECT_EQ(std::get<HelpText>(ParseArguments({"--version"}, "lockkeeper 1.2.3")).text,
             "lockkeeper 1.2.3");
 }

@@ -13,9 +13,11 @@ namespace {
 
 using Severity = Finding::Severity;
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr char kVersion[] = "1.2.3";
 constexpr int64_t kNow = 1'800'000'000;
@@ -36,6 +38,8 @@ Examination Well(const std::string& server = "127.0.0.1:7600") {
   store.set_kind("redis");
   store.set_address("127.0.0.1:6379");
   store.set_reachable(true);
+  store.set_id("5e050c7dcb0aeec3");
+  store.set_run_id("7653712581541b622f618525e459592410337254");
   store.set_epoch(1);
   store.mutable_latency()->set_nanos(300'000);
   store.mutable_clock_ahead();
@@ -106,7 +110,10 @@ TEST_F(DoctorTest, DaemonThatDrainsOrDoesNotServeIsTold) {
   ExpectOne(Severity::kWarning, "ready", "about to stop");
 
   info().set_draining(false);
-  ExpectOne(Severity::kError, "ready", "does not serve");
+  ExpectOne(Severity::kError, "ready", "does not serve: look at its log");
+
+  info().set_problem("stuck: the loop");
+  ExpectOne(Severity::kError, "ready", "does not serve: stuck: the loop");
 }
 
 TEST_F(DoctorTest, MissingRightIsAWarningAndRejectedCredentialsAnError) {
@@ -154,11 +161,12 @@ TEST_F(DoctorTest, StoreThatIsAwayIsAnError) {
 
 TEST_F(DoctorTest, QuarantineIsAWarningWithItsEnd) {
   store().set_epoch(4);
-  store().set_grant_problem("quarantined");
+  store().set_grant_problem("quarantined for another 30.0 s: Redis was emptied");
   store().set_last_loss_detail("Redis was emptied");
   store().mutable_quarantine_left()->set_seconds(30);
   ExpectOne(Severity::kWarning, "quarantine", "another 30s: Redis was emptied");
-  ExpectOne(Severity::kWarning, "quarantine", "end-quarantine --epoch 4");
+  ExpectOne(Severity::kWarning, "quarantine",
+            "end-quarantine --epoch 4 --reason TEXT --accept-two-holders");
 
   store().mutable_quarantine_left()->set_seconds(0);
   store().clear_grant_problem();
@@ -168,6 +176,17 @@ TEST_F(DoctorTest, QuarantineIsAWarningWithItsEnd) {
 TEST_F(DoctorTest, SettingOfTheStoreThatForbidsGrantsIsAnError) {
   store().set_grant_problem("nothing new is granted: the store may evict locks");
   ExpectOne(Severity::kError, "store", "may evict locks");
+}
+
+TEST_F(DoctorTest, SettingThatForbidsGrantsIsNamedDuringAQuarantine) {
+  store().mutable_quarantine_left()->set_seconds(30);
+  store().set_grant_problem("nothing new is granted: the store may evict locks");
+
+  const auto findings = Judge(examined_, kVersion);
+  EXPECT_THAT(Wrong(findings), ElementsAre(testing::Field(&Finding::check, "quarantine"),
+                                           testing::Field(&Finding::text, HasSubstr("may evict"))));
+  EXPECT_THAT(findings, Not(Contains(AllOf(testing::Field(&Finding::check, "store"),
+                                           testing::Field(&Finding::severity, Severity::kOk)))));
 }
 
 TEST_F(DoctorTest, SlowStoreIsAWarning) {
@@ -215,6 +234,46 @@ TEST_F(DoctorTest, FilesThatCannotBeReadAgainAreAWarning) {
   ExpectOne(Severity::kWarning, "files", "policy.yaml:3");
 }
 
+TEST_F(DoctorTest, SettingsThatWaitForARestartAreAWarning) {
+  admin::v1::ConfigFile& file = *info().mutable_config_file();
+  file.set_path("/etc/lockkeeper.yaml");
+  file.set_in_use(true);
+  EXPECT_THAT(Judge(examined_, kVersion),
+              Contains(AllOf(testing::Field(&Finding::check, "restart"),
+                             testing::Field(&Finding::severity, Severity::kOk))));
+
+  file.add_needs_restart("store.connections");
+  file.add_needs_restart("server.listen");
+  ExpectOne(Severity::kWarning, "restart", "/etc/lockkeeper.yaml");
+  ExpectOne(Severity::kWarning, "restart", ": store.connections, server.listen");
+
+  info().clear_config_file();
+  EXPECT_THAT(Judge(examined_, kVersion), Not(Contains(testing::Field(&Finding::check, "restart"))))
+      << "it was started without one";
+}
+
+TEST_F(DoctorTest, RefusedConfigurationFileIsToldBeforeARestart) {
+  admin::v1::ConfigFile& file = *info().mutable_config_file();
+  file.set_problem("lockkeeper.yaml:1: no such setting");
+  file.add_needs_restart("store.connections");
+  auto* refused = info().add_refused_files();
+  refused->set_files("config");
+  refused->set_problem(file.problem());
+
+  ExpectOne(Severity::kWarning, "files", "lockkeeper.yaml:1");
+  EXPECT_THAT(
+      Judge(examined_, kVersion),
+      Contains(AllOf(testing::Field(&Finding::check, "restart"),
+                     testing::Field(&Finding::severity, Severity::kNote),
+                     testing::Field(&Finding::text, AllOf(HasSubstr("refused (see `files`)"),
+                                                          Not(HasSubstr("store.connections")))))));
+}
+
+TEST_F(DoctorTest, AuditRecordsThatCannotBeWritten) {
+  info().set_audit_problem("Audit records cannot be written: No space left on device");
+  ExpectOne(Severity::kError, "audit", "No space left on device");
+}
+
 TEST_F(DoctorTest, ServersAreComparedWithEachOther) {
   const auto compare = [](const std::function<void(Examination&)>& spoil) {
     std::vector<Examination> both = {Well("a:1"), Well("b:1")};
@@ -235,6 +294,17 @@ TEST_F(DoctorTest, ServersAreComparedWithEachOther) {
               one(Severity::kError, "lk: (a:1), x: (b:1)"));
   EXPECT_THAT(compare([](Examination& b) { b.info.mutable_store()->set_kind("embedded"); }),
               one(Severity::kError, "embedded"));
+  EXPECT_THAT(compare([](Examination& b) {
+                b.info.mutable_store()->set_id("9c1f0a6be2d94711");
+                b.info.mutable_store()->set_epoch(2);
+              }),
+              one(Severity::kError, "5e050c7dcb0aeec3 (a:1), 9c1f0a6be2d94711 (b:1)"));
+  EXPECT_THAT(compare([](Examination& b) { b.info.mutable_store()->set_run_id("5541"); }),
+              one(Severity::kError, "5541 (b:1); unless Redis was replaced"))
+      << "a copy of the store";
+  EXPECT_THAT(compare([](Examination& b) { b.info.mutable_store()->set_address("other:6379"); }),
+              IsEmpty())
+      << "a store may have many addresses";
   EXPECT_THAT(compare([](Examination& b) { b.info.mutable_store()->set_epoch(2); }),
               one(Severity::kWarning, "epoch 2 (b:1)"));
   EXPECT_THAT(compare([](Examination& b) { b.info.set_version("1.1.0"); }),
@@ -245,9 +315,19 @@ TEST_F(DoctorTest, ServersAreComparedWithEachOther) {
               IsEmpty());
 }
 
+TEST_F(DoctorTest, SaysThatServersUseOneStoreOnlyIfAllOfThemKnowTheirs) {
+  EXPECT_THAT(Compare({Well("a:1"), Well("b:1")})[0].text, HasSubstr("they use one store"));
+  Examination early = Well("b:1");
+  early.info.mutable_store()->clear_id();
+  early.info.mutable_store()->clear_run_id();
+  EXPECT_THAT(Compare({Well("a:1"), early})[0].text,
+              HasSubstr("whether they use one store is not known"));
+}
+
 TEST_F(DoctorTest, ExitCodeIsThatOfTheWorst) {
   const auto code_of = [](const std::vector<Severity>& severities) {
     std::vector<Finding> findings;
+    findings.reserve(severities.size());
     for (const Severity each : severities) findings.push_back({each, "s", "c", "t"});
     return ReportOf(findings).exit_code;
   };

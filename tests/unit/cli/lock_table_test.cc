@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
+#include "cli/columns.h"
 #include "text/utf8.h"
 
 namespace lockkeeper::cli {
@@ -18,13 +19,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
 using Wish = LockTable::Wish;
-
-size_t WidthOf(std::string_view text) {
-  size_t width = 0;
-  for (; !text.empty(); ++width) text.remove_prefix(text::FirstCharacter(text).bytes.size());
-  return width;
-}
 
 class LockTableTest : public testing::Test {
  protected:
@@ -40,7 +36,21 @@ class LockTableTest : public testing::Test {
     return absl::StrSplit(screen, '\n');
   }
   std::vector<std::string> Screen(size_t width = 80, size_t height = 24) {
-    return LinesOf(table_.Draw("title", width, height));
+    return table_.Draw("title", width, height).lines;
+  }
+  // The first word of the line that is highlighted.
+  std::string Selected(size_t height = 24) {
+    const TableImage image = table_.Draw("title", 80, height);
+    if (!image.selected) return "none";
+    const std::string& line = image.lines.at(*image.selected);
+    return line.substr(0, line.find(' '));
+  }
+  void ShowNumbers(int first, int end) {
+    std::vector<TableRow> rows;
+    for (int i = first; i < end; ++i) {
+      rows.push_back({.name = std::to_string(i), .state = "held", .holder = "ci"});
+    }
+    table_.SetRows(rows, "there are more");
   }
   // The names from top to bottom.
   std::string Names() const {
@@ -56,7 +66,7 @@ TEST_F(LockTableTest, FillsTheScreenAndNoMore) {
   const auto lines = Screen();
 
   EXPECT_THAT(lines, SizeIs(24));
-  for (const std::string& line : lines) EXPECT_LE(WidthOf(line), 80U) << line;
+  for (const std::string& line : lines) EXPECT_LE(ColumnsOf(line), 80U) << line;
   EXPECT_THAT(lines[1], HasSubstr("3 locks"));
   EXPECT_THAT(lines[2], HasSubstr("HOLDER"));
   EXPECT_THAT(lines[3], testing::MatchesRegex("a +ann +held +1m30s +30s +- +- *"));
@@ -82,9 +92,9 @@ TEST_F(LockTableTest, SortsByEachColumnAndTheOtherWay) {
 
 TEST_F(LockTableTest, StatusSaysWhyThereAreNoRates) {
   table_.SetRateProblem("you may not watch these locks");
-  EXPECT_THAT(table_.Draw("top", 200, 10), HasSubstr("; no rates: you may not watch these locks"));
+  EXPECT_THAT(Screen(200)[1], HasSubstr("; no rates: you may not watch these locks"));
   table_.SetRateProblem("");
-  EXPECT_THAT(table_.Draw("top", 200, 10), Not(HasSubstr("no rates")));
+  EXPECT_THAT(Screen(200)[1], Not(HasSubstr("no rates")));
 }
 
 TEST_F(LockTableTest, RateIsShownWhereItIsKnown) {
@@ -120,23 +130,88 @@ TEST_F(LockTableTest, KeysAskForTheEndAndForANewLook) {
 }
 
 TEST_F(LockTableTest, ManyRowsAreScrolled) {
-  std::vector<TableRow> rows;
-  for (int i = 100; i < 200; ++i) rows.push_back({.name = std::to_string(i), .state = "held"});
-  table_.SetRows(rows, "there are more");
+  ShowNumbers(100, 200);
   const auto first = [this] { return Screen()[3].substr(0, 3); };
 
   EXPECT_EQ(first(), "100");
   EXPECT_THAT(Screen()[1], HasSubstr("100 locks; there are more"));
-  table_.Type("\x1b[B");
-  EXPECT_EQ(first(), "101");
+  EXPECT_EQ(Screen()[20].substr(0, 3), "117") << "18 rows, two lines for the selected one";
   table_.Type("\x1b[6~");
-  EXPECT_EQ(first(), "121");
+  EXPECT_EQ(first(), "118");
+  EXPECT_EQ(Selected(), "118");
   table_.Type("\x1b[5~\x1b[A\x1b[A");
   EXPECT_EQ(first(), "100");
   for (int i = 0; i < 20; ++i) table_.Type("\x1b[6~");
-  EXPECT_EQ(first(), "180") << "the last page is full";
+  EXPECT_EQ(first(), "182") << "the last page is full";
+  EXPECT_EQ(Selected(), "199");
   table_.Type("\x1b[A");
-  EXPECT_EQ(first(), "179") << "and the way back begins there";
+  EXPECT_EQ(Selected(), "198") << "and the way back begins there";
+}
+
+TEST_F(LockTableTest, SelectedRowMovesAndIsNeverOffTheScreen) {
+  ShowNumbers(100, 110);
+  constexpr size_t kHeight = 10;  // 4 rows.
+  EXPECT_EQ(Selected(kHeight), "100");
+  for (const char* expected : {"101", "102", "103", "104", "105"}) {
+    table_.Type("j");
+    EXPECT_EQ(Selected(kHeight), expected);
+  }
+  EXPECT_EQ(Screen(80, kHeight)[3].substr(0, 3), "102");
+  for (int i = 0; i < 3; ++i) table_.Type("k");
+  EXPECT_EQ(Selected(kHeight), "102");
+  EXPECT_EQ(Screen(80, kHeight)[3].substr(0, 3), "102") << "it scrolls only if it must";
+
+  table_.Type("k\x1b[Ak");
+  EXPECT_EQ(Selected(kHeight), "100");
+  table_.Type("n");
+  EXPECT_EQ(Selected(kHeight), "109") << "another order begins at the top";
+  table_.SetRows({}, "");
+  EXPECT_EQ(Selected(kHeight), "none");
+  EXPECT_THAT(Screen(80, 24), SizeIs(24));
+}
+
+TEST_F(LockTableTest, MovedSelectionStaysWithItsLock) {
+  ShowNumbers(200, 210);
+  ShowNumbers(199, 210);
+  EXPECT_EQ(Selected(), "199") << "nobody has moved: the topmost";
+
+  table_.Type("jj");
+  EXPECT_EQ(Selected(), "201");
+  ShowNumbers(195, 210);
+  EXPECT_EQ(Selected(), "201");
+  ShowNumbers(202, 210);
+  EXPECT_EQ(Selected(), "208") << "it is gone: the row in its place";
+}
+
+TEST_F(LockTableTest, LongNamesStayApartAndThatOfTheSelectedLockIsWhole) {
+  std::vector<TableRow> rows;
+  for (int i = 10; i < 50; ++i) {
+    const std::string number = std::to_string(i);
+    rows.push_back({.name = "jobs/some/long/path/of/a/tenant/name-" + number,
+                    .state = "held",
+                    .holder = "batch@worker-in-the-cluster.example/" + number});
+  }
+  table_.SetRows(rows, "");
+
+  const auto lines = Screen();
+  EXPECT_THAT(lines[3], StartsWith("jobs/some~t/name-10 batch@wor~example/10 held"));
+  EXPECT_THAT(lines[4], StartsWith("jobs/some~t/name-11 batch@wor~example/11 held"));
+  EXPECT_EQ(lines[21], "LOCK    jobs/some/long/path/of/a/tenant/name-10");
+  EXPECT_EQ(lines[22], "HOLDER  batch@worker-in-the-cluster.example/10");
+
+  table_.Type("j");
+  EXPECT_EQ(Screen()[21], "LOCK    jobs/some/long/path/of/a/tenant/name-11");
+
+  table_.Type("k");
+  // The longest that the service takes.
+  table_.SetRows({{.name = std::string(512, 'n'), .state = "held", .holder = std::string(513, 'h')},
+                  {.name = "o", .state = "held", .holder = "ci"}},
+                 "");
+  std::string all;
+  for (const std::string& line : Screen()) all += line;
+  EXPECT_THAT(all, AllOf(HasSubstr(std::string(512, 'n')), HasSubstr(std::string(513, 'h'))));
+  EXPECT_THAT(Screen(), SizeIs(24));
+  EXPECT_THAT(Screen()[4], StartsWith("o "));
 }
 
 TEST_F(LockTableTest, WideTextsAreCutByCharacters) {
@@ -147,22 +222,51 @@ TEST_F(LockTableTest, WideTextsAreCutByCharacters) {
   const std::string line = Screen()[3];
 
   EXPECT_TRUE(text::IsUtf8(line));
-  EXPECT_LE(WidthOf(line), 80U);
-  EXPECT_THAT(line, HasSubstr("\xc3\xa4~ \xc3\xa4"));
+  EXPECT_LE(ColumnsOf(line), 80U);
+  EXPECT_THAT(line, HasSubstr("\xc3\xa4~\xc3\xa4"));
   EXPECT_THAT(table_.Print(), HasSubstr(name + " " + name)) << "nothing is cut for programs";
+}
+
+TEST_F(LockTableTest, WideAndCombiningCharactersDoNotShiftTheColumns) {
+  std::string wide;
+  for (int i = 0; i < 30; ++i) wide += "\u540d";
+  table_.SetRows({{.name = "a" + wide, .state = "held", .holder = wide},
+                  {.name = "be\u0301", .state = "held", .holder = "\u524d"},
+                  {.name = "c", .state = "held", .holder = "d"}},
+                 "");
+  const auto columns_before_state = [](const std::vector<std::string>& lines) {
+    std::vector<size_t> columns;
+    for (const std::string& line : lines) {
+      const size_t state = line.find(" held ");
+      if (state != std::string::npos) columns.push_back(ColumnsOf(line.substr(0, state)));
+    }
+    return columns;
+  };
+
+  EXPECT_THAT(columns_before_state(Screen()), ElementsAre(40, 40, 40));
+  EXPECT_THAT(columns_before_state(LinesOf(table_.Print())), ElementsAre(122, 122, 122));
 }
 
 TEST_F(LockTableTest, ProblemStandsAboveTheOldRowsUntilThereAreNewOnes) {
   table_.SetProblem("cannot reach 127.0.0.1:1\x1b[2J");
-  EXPECT_THAT(Screen()[1], HasSubstr("cannot reach 127.0.0.1:1?[2J"));
+  EXPECT_THAT(Screen()[1], HasSubstr("cannot reach 127.0.0.1:1\\u001b[2J"));
   EXPECT_EQ(Names(), "abc");
   table_.SetRows({}, "");
   EXPECT_THAT(Screen()[1], HasSubstr("0 locks"));
 }
 
+TEST_F(LockTableTest, NoNameOrHolderDisturbsTheScreen) {
+  table_.SetRows({{.name = "job\x1b[31m", .state = "held", .holder = "a\u202eb"}}, "");
+  EXPECT_THAT(Screen()[3], StartsWith("job\\u001b[31m "));
+  EXPECT_THAT(Screen()[3], HasSubstr(" a\\u202eb "));
+  EXPECT_THAT(table_.Print(), HasSubstr("job\\u001b[31m a\\u202eb "));
+  table_.Type("/\u202e\r");
+  EXPECT_THAT(Screen()[1], HasSubstr("1 lock, filter `\\u202e`"));
+}
+
 TEST_F(LockTableTest, RowTellsWhatTheRecordSays) {
   admin::v1::Lock lock;
-  lock.set_name("job\x1b[31m");
+  lock.set_name("job");
   lock.set_state(admin::v1::LOCK_STATE_HELD);
   lock.set_principal("ci");
   lock.set_owner("root@db1");
@@ -172,7 +276,7 @@ TEST_F(LockTableTest, RowTellsWhatTheRecordSays) {
   lock.mutable_remaining_ttl()->set_seconds(20);
 
   TableRow row = RowOf(lock);
-  EXPECT_EQ(row.name, "job?[31m");
+  EXPECT_EQ(row.name, "job");
   EXPECT_EQ(row.holder, "ci root@db1");
   EXPECT_EQ(row.age, 70s);
   EXPECT_EQ(row.left, 20s);
