@@ -67,7 +67,7 @@ func problems(t *testing.T, text string) []string {
 				continue
 			}
 			for _, source := range copied.SourcePaths {
-				if _, err := os.Stat(filepath.Join(top, source)); err != nil || ignored(t, source) {
+				if _, err := os.Stat(filepath.Join(top, source)); err != nil {
 					say("COPY of what is not there: %s", source)
 				}
 			}
@@ -93,9 +93,7 @@ func problemsOfImage(image instructions.Stage) []string {
 		case *instructions.EntrypointCommand:
 			entry = strings.Join(command.CmdLine, " ")
 		case *instructions.HealthCheckCommand:
-			if len(command.Health.Test) == 2 {
-				check = command.Health.Test[1]
-			}
+			check = strings.Join(command.Health.Test, " ")
 		}
 	}
 	// The manifests ask for this one.
@@ -105,21 +103,30 @@ func problemsOfImage(image instructions.Stage) []string {
 	if entry != "lockkeeperd" {
 		found = append(found, "the entry point is "+entry)
 	}
-	if check != "lockkeeperd-healthy" {
+	if !strings.HasPrefix(check, "CMD-SHELL lockkeeper health ") || !strings.Contains(check, "--http") {
 		found = append(found, "the health check is "+check)
 	}
 	return found
 }
 
-// ignored says whether .dockerignore keeps the path from the build.
-func ignored(t *testing.T, path string) bool {
+// missing names a file that git knows and that this .dockerignore keeps from the build; "" if there is none.
+func missing(t *testing.T, ignore string) string {
 	t.Helper()
-	for _, line := range strings.Split(read(t, ".dockerignore"), "\n") {
-		if folder := strings.TrimSuffix(line, "/"); folder != "" && (path == folder || strings.HasPrefix(path, folder+"/")) {
-			return true
+	known, err := exec.Command("git", "-C", top, "ls-files").Output()
+	if err != nil || len(known) == 0 {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	for _, line := range strings.Split(ignore, "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		for _, path := range strings.Split(string(known), "\n") {
+			if strings.HasPrefix(path, line) {
+				return path
+			}
 		}
 	}
-	return false
+	return ""
 }
 
 // installed names the packages that the stages ask apt for.
@@ -162,19 +169,29 @@ func TestDockerfileBuildsWhatTheManifestsRun(t *testing.T) {
 		t.Errorf("no packages are found: %v", err)
 	}
 	for what, change := range map[string][2]string{
-		"another instruction":  {"EXPOSE 7600", "EXPOSES 7600"},
-		"root":                 {"USER 10001", "USER root"},
-		"a base of its own":    {"${BASE_DIGEST:+@$BASE_DIGEST}\n#", "\n#"},
-		"a package":            {"redis-server ca-certificates", "redis-servers ca-certificates"},
-		"a file":               {"COPY LICENSE", "COPY LICENCE"},
-		"a file that is left":  {"COPY LICENSE", "COPY docs/README.md"},
-		"another stage":        {"COPY --from=build", "COPY --from=builder"},
-		"the old health check": {`CMD ["lockkeeperd-healthy"]`, `CMD ["lockkeeper", "health"]`},
+		"another instruction": {"EXPOSE 7600", "EXPOSES 7600"},
+		"root":                {"USER 10001", "USER root"},
+		"a base of its own":   {"${BASE_DIGEST:+@$BASE_DIGEST}\n#", "\n#"},
+		"a package":           {"redis-server ca-certificates", "redis-servers ca-certificates"},
+		"a file":              {"COPY LICENSE", "COPY LICENCE"},
+		"another stage":       {"COPY --from=build", "COPY --from=builder"},
+		"a check by gRPC":     {` --http "${LOCKKEEPERD_SERVER_HTTP_LISTEN:-127.0.0.1:7601}"`, ""},
 	} {
 		changed := strings.Replace(text, change[0], change[1], 1)
 		if changed == text || len(problems(t, changed)) == 0 {
 			t.Errorf("%s is not noticed", what)
 		}
+	}
+}
+
+// Else the version that the programs tell of themselves ends with "-dirty".
+func TestImageIsBuiltFromAllThatGitKnows(t *testing.T) {
+	ignore := read(t, ".dockerignore")
+	if path := missing(t, ignore); path != "" {
+		t.Errorf(".dockerignore keeps %s from the build", path)
+	}
+	if missing(t, ignore+"docs/\n") == "" {
+		t.Error("a folder that is left out is not noticed")
 	}
 }
 
@@ -230,22 +247,35 @@ func daemon(t *testing.T, redis, host string) string {
 	return ""
 }
 
-func healthy(address string) bool {
-	check := exec.Command("bash", filepath.Join(top, "deploy/image/healthy.sh"))
-	check.Env = append(os.Environ(), "LOCKKEEPERD_SERVER_HTTP_LISTEN="+address)
-	return check.Run() == nil
+// healthy runs the health check of the Dockerfile, as the shell of a container would.
+func healthy(t *testing.T, address string) bool {
+	t.Helper()
+	stages, _, err := parse(read(t, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range stages[len(stages)-1].Commands {
+		if of, is := command.(*instructions.HealthCheckCommand); is {
+			check := exec.Command("/bin/sh", "-c", of.Health.Test[1])
+			check.Env = append(os.Environ(), "LOCKKEEPERD_SERVER_HTTP_LISTEN="+address,
+				"PATH="+filepath.Dir(os.Getenv("LOCKKEEPER"))+":"+os.Getenv("PATH"))
+			return check.Run() == nil
+		}
+	}
+	t.Fatal("no health check")
+	return false
 }
 
 func TestHealthCheckWorksBesideTls(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "[::1]"} {
 		address := daemon(t, "", host)
-		for until := time.Now().Add(time.Minute); !healthy(address); {
+		for until := time.Now().Add(time.Minute); !healthy(t, address); {
 			if time.Now().After(until) {
 				t.Fatalf("a daemon that is ready is not healthy: %s", address)
 			}
 		}
 	}
-	if healthy(daemon(t, "unix:///nowhere/redis.sock", "127.0.0.1")) || healthy("127.0.0.1:1") {
+	if healthy(t, daemon(t, "unix:///nowhere/redis.sock", "127.0.0.1")) || healthy(t, "127.0.0.1:1") {
 		t.Error("a daemon without its store is healthy, or none")
 	}
 }
