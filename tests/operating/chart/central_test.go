@@ -3,23 +3,30 @@
 package chart
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	goruntime "runtime"
+	"sort"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"helm.sh/helm/v3/pkg/chartutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -37,6 +44,10 @@ type central struct {
 	service    *corev1.Service
 	budget     *policyv1.PodDisruptionBudget
 	config     *corev1.ConfigMap
+	// Of operators, if the values ask for them.
+	monitor     *monitoringv1.ServiceMonitor
+	rules       *monitoringv1.PrometheusRule
+	certificate []byte
 }
 
 func (c *central) add(decoded runtime.Object) {
@@ -49,17 +60,35 @@ func (c *central) add(decoded runtime.Object) {
 		c.budget = decoded
 	case *corev1.ConfigMap:
 		c.config = decoded
+	case *monitoringv1.ServiceMonitor:
+		c.monitor = decoded
+	case *monitoringv1.PrometheusRule:
+		c.rules = decoded
+	}
+}
+
+func settings(t testing.TB, config *corev1.ConfigMap) map[string]map[string]interface{} {
+	t.Helper()
+	settings := map[string]map[string]interface{}{}
+	if err := sigsyaml.Unmarshal([]byte(config.Data["lockkeeper.yaml"]), &settings); err != nil {
+		t.Fatal(err)
+	}
+	return settings
+}
+
+// Beyond its limit the kernel ends the daemon, and half of it is not gRPC's.
+func checkMemory(t testing.TB, config *corev1.ConfigMap, daemon corev1.Container) {
+	t.Helper()
+	ofRequests, _ := settings(t, config)["server"]["request_memory_max"].(float64)
+	if limit := daemon.Resources.Limits.Memory().Value(); ofRequests == 0 || 2*int64(ofRequests)<<20 > limit {
+		t.Errorf("gRPC may take %v MiB of %d MiB", ofRequests, limit>>20)
 	}
 }
 
 // setting reads a duration of the daemon's configuration.
 func setting(t testing.TB, config *corev1.ConfigMap, section, key string, otherwise time.Duration) time.Duration {
 	t.Helper()
-	settings := map[string]map[string]interface{}{}
-	if err := sigsyaml.Unmarshal([]byte(config.Data["lockkeeper.yaml"]), &settings); err != nil {
-		t.Fatal(err)
-	}
-	text, given := settings[section][key].(string)
+	text, given := settings(t, config)[section][key].(string)
 	if !given {
 		return otherwise
 	}
@@ -156,6 +185,7 @@ func checkCentral(t testing.TB, c central) {
 	if age := setting(t, c.config, "server", "max_connection_age", 0); age < time.Minute || age > time.Hour {
 		t.Errorf("connections live for %v: new pods would get no clients, or clients no rest", age)
 	}
+	checkMemory(t, c.config, template.Spec.Containers[0])
 	if c.budget != nil {
 		checkBudget(t, c)
 	}
@@ -165,6 +195,10 @@ func checkBudget(t testing.TB, c central) {
 	t.Helper()
 	if !selects(t, c.budget.Spec.Selector, c.deployment.Spec.Template.Labels) {
 		t.Error("the PodDisruptionBudget does not select the pods")
+	}
+	// While Redis is away no pod is ready.
+	if policy := c.budget.Spec.UnhealthyPodEvictionPolicy; policy == nil || *policy != policyv1.AlwaysAllow {
+		t.Errorf("a node with pods that are not ready cannot be drained: %v", policy)
 	}
 	replicas := 2 // Of an autoscaler, at least.
 	if c.deployment.Spec.Replicas != nil {
@@ -176,7 +210,7 @@ func checkBudget(t testing.TB, c central) {
 	}
 }
 
-// kustomized builds a folder as `kubectl kustomize` does.
+// kustomized builds a folder with the library that is in kubectl.
 func kustomized(t *testing.T, folder string) []runtime.Object {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(manifestsFolder, folder))
@@ -187,10 +221,14 @@ func kustomized(t *testing.T, folder string) []runtime.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	return decodeAll(t, text)
+}
+
+func decodeAll(t *testing.T, text []byte) []runtime.Object {
+	t.Helper()
 	var objects []runtime.Object
 	for _, document := range documents(t, string(text)) {
-		object, _, err := decoder.Decode(document, nil, nil)
+		object, _, err := strictly(t).Decode(document, nil, nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, document)
 		}
@@ -225,6 +263,7 @@ func TestPlainManifestsOfTheSidecarAreWhatKubernetesAndTheDaemonTake(t *testing.
 	if len(pod.InitContainers) != 1 || restartPolicyOf(pod.InitContainers[0]) != "Always" {
 		t.Fatal("no native sidecar")
 	}
+	checkMemory(t, made.config, pod.InitContainers[0])
 	drain := setting(t, made.config, "drain", "timeout", 20*time.Second)
 	if *pod.TerminationGracePeriodSeconds < int64((drain + timeToEnd).Seconds()) {
 		t.Error("the pod is killed before the daemon has drained")
@@ -239,6 +278,83 @@ func TestPlainManifestsOfTheSidecarAreWhatKubernetesAndTheDaemonTake(t *testing.
 			t.Errorf("the application asks at %s, the daemon listens on %s", variable.Value, listening)
 		}
 	}
+}
+
+// byKubectl builds a folder with `kubectl kustomize`. A machine may have no kubectl, or one that is too old: that of Debian 12.
+func byKubectl(t *testing.T, folder string) []byte {
+	t.Helper()
+	var version struct{ KustomizeVersion string }
+	output, err := exec.Command("kubectl", "version", "--client", "--output", "json").Output()
+	if err != nil || json.Unmarshal(output, &version) != nil || version.KustomizeVersion == "" {
+		t.Skipf("no kubectl of 1.24 or later: %v %s", err, output)
+	}
+	var problem bytes.Buffer
+	command := exec.Command("kubectl", "kustomize", folder)
+	command.Stderr = &problem
+	if output, err = command.Output(); err != nil {
+		t.Fatalf("%s: %v: %s", folder, err, problem.String())
+	}
+	return output
+}
+
+func TestKubectlMakesTheSameOfThePlainManifests(t *testing.T) {
+	for _, folder := range []string{"central", "sidecar"} {
+		made := byKubectl(t, filepath.Join(manifestsFolder, folder))
+		if ours, theirs := sorted(t, kustomized(t, folder)), sorted(t, decodeAll(t, made)); !reflect.DeepEqual(ours, theirs) {
+			t.Errorf("%s: kubectl makes\n%v\nand the library\n%v", folder, theirs, ours)
+		}
+	}
+}
+
+// It refuses objects without kind or name, and two of one name.
+func TestKubectlTakesTheRenderedCharts(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(chartFolder, "ci", "*.yaml"))
+	if err != nil || len(files) < 12 {
+		t.Fatalf("too few values: %v %v", files, err)
+	}
+	for _, file := range files {
+		values, err := chartutil.ReadValuesFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rendered, err := render(t, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, count := t.TempDir(), 0
+		var all bytes.Buffer
+		for name, text := range rendered {
+			if strings.HasSuffix(name, ".txt") {
+				continue
+			}
+			for _, document := range documents(t, text) {
+				fmt.Fprintf(&all, "---\n%s\n", document)
+				count++
+			}
+		}
+		for name, text := range map[string]string{"all.yaml": all.String(), "kustomization.yaml": "resources: [all.yaml]\n"} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if made := len(documents(t, string(byKubectl(t, folder)))); made != count || count < 3 {
+			t.Errorf("%s: kubectl makes %d of %d objects", file, made, count)
+		}
+	}
+}
+
+func sorted(t *testing.T, objects []runtime.Object) []string {
+	t.Helper()
+	var all []string
+	for _, object := range objects {
+		text, err := sigsyaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(text))
+	}
+	sort.Strings(all)
+	return all
 }
 
 // Each of these breaks one promise, and is noticed.
@@ -257,7 +373,13 @@ func TestBrokenManifestsAreNoticed(t *testing.T) {
 		"budget of other pods": func(c *central) { c.budget.Spec.Selector.MatchLabels["app.kubernetes.io/name"] = "other" },
 		"a budget of nothing":  func(c *central) { c.budget.Spec.MaxUnavailable = &none },
 		"a budget of all":      func(c *central) { c.budget.Spec.MaxUnavailable = &all },
-		"connections for ever": func(c *central) { c.config.Data["lockkeeper.yaml"] = "store: {redis: redis://redis}" },
+		"a budget that keeps":  func(c *central) { c.budget.Spec.UnhealthyPodEvictionPolicy = nil },
+		"memory without bound": func(c *central) {
+			c.config.Data["lockkeeper.yaml"] = strings.Replace(c.config.Data["lockkeeper.yaml"], "request_memory_max: 512", "", 1)
+		},
+		"connections for ever": func(c *central) {
+			c.config.Data["lockkeeper.yaml"] = strings.Replace(c.config.Data["lockkeeper.yaml"], "max_connection_age: 5m", "", 1)
+		},
 	} {
 		var made central
 		for _, each := range kustomized(t, "central") {

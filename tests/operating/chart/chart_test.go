@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package chart renders deploy/helm/lockkeeper with the values of its folder ci, and looks whether Kubernetes would take what comes out:
-// strictly, with the API types of a recent release of Kubernetes (go.mod) and of the first one that has native sidecars (older.mod). The
-// configuration is checked by lockkeeperd (LOCKKEEPERD), the alerts by promtool.
+// strictly, with the API types of a recent release of Kubernetes (go.mod) and of the first one that has native sidecars (older.mod), and with
+// those of the Prometheus operator. The configuration is checked by lockkeeperd (LOCKKEEPERD), the alerts by promtool.
 package chart
 
 import (
@@ -24,16 +24,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes/scheme"
-	sigsyaml "sigs.k8s.io/yaml"
 )
 
 const chartFolder = "../../../deploy/helm/lockkeeper"
-
-// Kinds that operators define. Their types are not those of Kubernetes.
-var kindsOfOperators = map[string]bool{"ServiceMonitor": true, "PrometheusRule": true, "Certificate": true}
 
 func load(t *testing.T) *chart.Chart {
 	t.Helper()
@@ -84,32 +78,6 @@ func documents(t *testing.T, text string) [][]byte {
 		if len(bytes.TrimSpace(document)) > 0 {
 			all = append(all, document)
 		}
-	}
-}
-
-// What an operator defines has an object with the fields that all have.
-func checkForeign(t *testing.T, document []byte) {
-	t.Helper()
-	var object struct {
-		Kind     string
-		Metadata struct{ Name string }
-		Spec     map[string]interface{}
-	}
-	if err := sigsyaml.UnmarshalStrict(document, &map[string]interface{}{}); err != nil {
-		t.Errorf("%v\n%s", err, document)
-	}
-	if err := sigsyaml.Unmarshal(document, &object); err != nil {
-		t.Fatalf("%v\n%s", err, document)
-	}
-	if !kindsOfOperators[object.Kind] || object.Metadata.Name == "" || len(object.Spec) == 0 {
-		t.Errorf("not known to Kubernetes, and not to operators either:\n%s", document)
-	}
-	if object.Kind == "PrometheusRule" {
-		rules, err := sigsyaml.Marshal(object.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		run(t, string(rules), "promtool", "check", "rules")
 	}
 }
 
@@ -203,7 +171,7 @@ func checkSelector(t testing.TB, deployment *appsv1.Deployment) {
 }
 
 func TestRenderedChartIsWhatKubernetesAndTheDaemonTake(t *testing.T) {
-	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	decoder := strictly(t)
 	files, err := filepath.Glob(filepath.Join(chartFolder, "ci", "*.yaml"))
 	if err != nil || len(files) < 12 {
 		t.Fatalf("too few values: %v %v", files, err)
@@ -226,26 +194,36 @@ func TestRenderedChartIsWhatKubernetesAndTheDaemonTake(t *testing.T) {
 				}
 				for _, document := range documents(t, text) {
 					object, kind, err := decoder.Decode(document, nil, nil)
-					if runtime.IsNotRegisteredError(err) {
-						checkForeign(t, document)
-						continue
-					}
-					if err != nil {
+					switch {
+					case runtime.IsNotRegisteredError(err):
+						made.certificate = document
+						kinds["Certificate"] = true
+					case err != nil:
 						t.Errorf("%s: %v\n%s", name, err, document)
-						continue
+					default:
+						kinds[kind.Kind] = true
+						made.add(object)
 					}
-					kinds[kind.Kind] = true
-					made.add(object)
 				}
 			}
 			checkCentral(t, made)
+			if made.monitor != nil {
+				checkServiceMonitor(t, made.monitor, made)
+			}
+			if made.rules != nil {
+				checkRules(t, made.rules)
+			}
+			if made.certificate != nil {
+				checkCertificate(t, made.certificate, made)
+			}
 			checkConfig(t, made.config)
 			if made.budget == nil && file != filepath.Join(chartFolder, "ci", "placement.yaml") {
 				t.Error("no PodDisruptionBudget")
 			}
 		})
 	}
-	for _, kind := range []string{"Deployment", "Service", "ConfigMap", "PodDisruptionBudget", "HorizontalPodAutoscaler", "NetworkPolicy"} {
+	for _, kind := range []string{"Deployment", "Service", "ConfigMap", "PodDisruptionBudget", "HorizontalPodAutoscaler", "NetworkPolicy",
+		"ServiceMonitor", "PrometheusRule", "Certificate"} {
 		if !kinds[kind] {
 			t.Errorf("no values make a %s", kind)
 		}
@@ -268,6 +246,7 @@ func TestWrongValuesAreRefusedByName(t *testing.T) {
 		{map[string]interface{}{"redis": redis, "replicas": 0}, "replicas"},
 		{map[string]interface{}{"redis": redis, "config": map[string]interface{}{"locks": map[string]interface{}{}}}, "config"},
 		{map[string]interface{}{"redis": redis, "image": map[string]interface{}{"digest": "sha256:1"}}, "image.digest"},
+		{map[string]interface{}{"redis": redis, "prometheusRule": map[string]interface{}{"runbookUrl": ""}}, "prometheusRule.runbookUrl"},
 	}
 	for _, wrong := range cases {
 		_, err := render(t, wrong.values)
@@ -326,6 +305,20 @@ func TestPodsAreKeptForSettingsThatTheDaemonReadsAgain(t *testing.T) {
 	}
 }
 
+// A release that does not know the field refuses the whole object.
+func TestBudgetLetsPodsThatAreNotReadyGoWhereKubernetesCan(t *testing.T) {
+	for version, can := range map[string]bool{"v1.25.0": false, "v1.26.9": false, "v1.27.0": true, "v1.27.3-gke.100": true, "v1.34.2": true} {
+		rendered, err := renderChart(t, load(t), map[string]interface{}{"redis": map[string]interface{}{"url": "redis://redis:6379"}}, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		budget := rendered["lockkeeper/templates/pod_disruption_budget.yaml"]
+		if strings.Contains(budget, "unhealthyPodEvictionPolicy: AlwaysAllow\n") != can {
+			t.Errorf("%s gets\n%s", version, budget)
+		}
+	}
+}
+
 func TestDigestOfTheImageCountsBeforeItsTag(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
 	for image, values := range map[string]map[string]interface{}{
@@ -353,6 +346,22 @@ func TestNotesNameTheAddress(t *testing.T) {
 	for _, part := range []string{"demo-lockkeeper.locks:7600", "There is no TLS"} {
 		if !strings.Contains(notes, part) {
 			t.Error(fmt.Sprintf("not %q in:\n%s", part, notes))
+		}
+	}
+}
+
+func TestAlertsNameTheRunbookOfTheValues(t *testing.T) {
+	for url, values := range map[string]map[string]interface{}{
+		"docs/operating/runbook.md":      {"enabled": true},
+		"https://git.example.com/run.md": {"enabled": true, "runbookUrl": "https://git.example.com/run.md"},
+	} {
+		rendered, err := render(t, map[string]interface{}{"redis": map[string]interface{}{"url": "redis://redis:6379"}, "prometheusRule": values})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := rendered["lockkeeper/templates/prometheus_rule.yaml"]
+		if alerts, urls := strings.Count(rules, "- alert: "), strings.Count(rules, "runbook_url: "+url+"#lockkeeper"); alerts < 30 || urls != alerts {
+			t.Errorf("%d of %d alerts name their section of %s", urls, alerts, url)
 		}
 	}
 }

@@ -3,6 +3,7 @@ module lockkeeper/tests/operating/chart
 go 1.21
 
 require (
+	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.66.0
 	helm.sh/helm/v3 v3.14.4
 	k8s.io/api v0.29.0
 	k8s.io/apimachinery v0.29.0

@@ -16,8 +16,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/kubernetes/scheme"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
@@ -69,7 +67,7 @@ type release struct {
 
 func decode(t *testing.T, rendered map[string]string) release {
 	t.Helper()
-	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	decoder := strictly(t)
 	made := release{workloads: map[string]workload{}}
 	for name, text := range rendered {
 		if strings.HasSuffix(name, ".txt") {
@@ -137,6 +135,7 @@ func TestRenderedSidecarIsWhatKubernetesAndTheDaemonTake(t *testing.T) {
 			for _, workload := range all.workloads {
 				checkVolumes(t, workload.pod.Spec)
 				checkSidecar(t, workload, all.config.Name)
+				checkMemory(t, all.config, workload.pod.Spec.InitContainers[0])
 				checkApplication(t, workload)
 			}
 		})
@@ -272,14 +271,21 @@ func TestSidecarTakesItsValues(t *testing.T) {
 	}
 }
 
+// Whether the application is in service while Redis is away is its own decision. When it starts is not.
+func TestSidecarWithoutReadinessLeavesThePodInService(t *testing.T) {
+	for _, workload := range made(t, object{"sidecar": object{"readiness": false}}).workloads {
+		daemon := workload.pod.Spec.InitContainers[0]
+		if daemon.ReadinessProbe != nil || daemon.StartupProbe == nil || daemon.LivenessProbe != nil {
+			t.Errorf("%s: not the startup probe alone: %v", workload.kind, daemon)
+		}
+	}
+}
+
 // The network of the pod is not opened, unless the values say so.
 func TestSidecarListensOnItsSocketOnly(t *testing.T) {
-	var config struct{ Server object }
-	if err := sigsyaml.Unmarshal([]byte(made(t, object{}).config.Data["lockkeeper.yaml"]), &config); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(config.Server, object{"listen": []interface{}{socket}}) {
-		t.Errorf("listens otherwise: %v", config.Server)
+	server := settings(t, made(t, object{}).config)["server"]
+	if !reflect.DeepEqual(server["listen"], []interface{}{socket}) || server["http_listen"] != nil {
+		t.Errorf("listens otherwise: %v", server)
 	}
 }
 
@@ -326,6 +332,7 @@ func TestWrongValuesOfSidecarsAreRefusedByName(t *testing.T) {
 		"mode":                                  {"mode": "both"},
 		"sidecar.runAsUser":                     {"sidecar": object{"runAsUser": 0}},
 		"sidecar.applicationSeconds":            {"sidecar": object{"applicationSeconds": "30s"}},
+		"sidecar.readiness":                     {"sidecar": object{"readiness": "no"}},
 		"sidecar":                               {"sidecar": object{"liveness": true}},
 		"redis.url":                             {"redis": object{"url": "http://redis"}},
 		"redis.url must be given":               {"redis": object{"url": ""}},

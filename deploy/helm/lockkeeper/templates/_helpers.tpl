@@ -142,12 +142,12 @@ unix:/run/lockkeeper/lockkeeper.sock
 {{- toYaml $config }}
 {{- end }}
 
-{{/* Other settings make other pods, but for those that the daemon reads again, as it does certificates, policy and tokens. */}}
+{{/* Other settings make other pods, but for those that the daemon reads again, as it does certificates, passwords, policy and tokens. */}}
 {{- define "lockkeeper.annotation" -}}
 lockkeeper/config: {{ include "lockkeeper.startConfig" . | sha256sum | trunc 32 | quote }}
 {{- end }}
 
-{{/* lockkeeper.yaml: what the values say, and what `config` says besides. */}}
+{{/* lockkeeper.yaml: what the values say, and what `config` says besides. gRPC may take half of the memory that the pods have by default. */}}
 {{- define "lockkeeper.config" -}}
 {{- $own := fromYaml (include "lockkeeper.own" .) }}
 {{- range $section, $settings := $own }}
@@ -155,5 +155,6 @@ lockkeeper/config: {{ include "lockkeeper.startConfig" . | sha256sum | trunc 32 
 {{- if hasKey (get $.Values.config $section | default dict) $key }}{{ fail (printf "config.%s.%s is set by another value of this chart" $section $key) }}{{ end }}
 {{- end }}
 {{- end }}
-{{- toYaml (merge $own (deepCopy .Values.config) (dict "log" (dict "format" "json"))) }}
+{{- $server := dict "request_memory_max" (ternary 512 128 (eq .Values.mode "central")) }}
+{{- toYaml (merge $own (deepCopy .Values.config) (dict "log" (dict "format" "json") "server" $server)) }}
 {{- end }}

@@ -24,10 +24,12 @@ scope of that chart; if the dependency has an alias, .Subcharts.ALIAS. docs/oper
     periodSeconds: 1
     timeoutSeconds: 3
     failureThreshold: 1000000
+  {{- if .Values.sidecar.readiness }}
   readinessProbe:
     exec: {command: [lockkeeper, health, --server, {{ include "lockkeeper.socket" . | quote }}]}
     periodSeconds: 5
     timeoutSeconds: 3
+  {{- end }}
   resources: {{- toYaml .Values.sidecar.resources | nindent 4 }}
   securityContext:
     runAsNonRoot: true
