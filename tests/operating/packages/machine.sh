@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # machine.sh PLACE: boots a machine whose disk is that of this one, but keeps what it writes in memory, and runs on_machine.sh there. PLACE has
-# the packages, in old/ and new/. To be run in a mount namespace and a process namespace of its own. Its last line is that of on_machine.sh; 77 if
+# the packages, in former/ and new/. To be run in a mount namespace and a process namespace of its own. Its last line is that of on_machine.sh; 77 if
 # no machine can be booted here, and its last line says why.
 set -euo pipefail
 
@@ -42,7 +42,7 @@ echo 0 >"$GROUP/cgroup.procs"
 # Services may start there; man-db's index of all pages takes long, and is not looked at.
 rm -f "$MACHINE/usr/sbin/policy-rc.d" "$MACHINE/var/lib/man-db/auto-update"
 mkdir "$MACHINE/packages"
-cp -r "$PLACE/old" "$PLACE/new" "$FOLDER/on_machine.sh" "$MACHINE/packages"
+cp -r "$PLACE/former" "$PLACE/new" "$FOLDER/on_machine.sh" "$MACHINE/packages"
 cat >"$MACHINE/etc/systemd/system/packages-test.service" <<'UNIT'
 [Unit]
 SuccessAction=exit

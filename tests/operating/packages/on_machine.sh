@@ -36,7 +36,8 @@ status_of() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$2/status"; }
 check_installation() {
   [ "$(stat -c '%U:%G %a' /etc/lockkeeper)" = "root:lockkeeper 750" ] || fail "owner and mode of /etc/lockkeeper"
   [ "$(getent passwd lockkeeper | cut -d: -f6,7)" = /var/lib/lockkeeper:/usr/sbin/nologin ] || fail "the user: $(getent passwd lockkeeper)"
-  [ -z "$(dpkg --verify lockkeeper-server lockkeeper liblockkeeper-dev)" ] || fail "files differ from the package's"
+  # But for the configuration, which is ours to change.
+  ! dpkg --verify lockkeeper-server lockkeeper liblockkeeper-dev | grep -v ' c /etc/' || fail "files differ from the package's"
   systemd-analyze verify lockkeeperd.service || fail "the unit"
   bash -n /usr/share/bash-completion/completions/lockkeeper || fail "the completion of bash"
   for page in lockkeeper.1 lockkeeperd.8 lockkeeper.yaml.5; do
@@ -50,6 +51,7 @@ check_that_a_store_is_needed() {
   ! systemctl --quiet is-active lockkeeperd || fail "the service runs, and nobody has named a store"
   ! systemctl start lockkeeperd 2>/dev/null || fail "the daemon has started without a store"
   [ "$(of_service ExecMainStatus) $(of_service NRestarts)" = "78 0" ] || fail "without a store: $(of_service ExecMainStatus)"
+  systemctl reset-failed lockkeeperd
 }
 
 check_service() {
@@ -78,19 +80,43 @@ check_watchdog() {
   systemctl daemon-reload
 }
 
+new_config() { dpkg-deb --fsys-tarfile /packages/new/lockkeeper-server_*.deb | tar -xOf - ".$CONFIG"; }
+
+# upgrade: from the former version to that of /packages/new.
+upgrade() {
+  [ "$(dpkg-query --show --showformat '${Version}' lockkeeper-server)" = 0.0.1-1 ] || fail "there is no former version to upgrade"
+  dpkg --force-confdef --install /packages/new/*.deb  # confdef: what somebody who presses Enter gets
+  [ "$(dpkg-query --show --showformat '${Version}' lockkeeper-server)" != 0.0.1-1 ] || fail "not upgraded"
+  [ "$(of_service NeedDaemonReload)" = no ] || fail "systemd still has the former unit"
+}
+
+# Who has changed nothing, and started nothing, gets the new configuration, and still nothing runs.
+check_upgrade_of_what_nobody_uses() {
+  dpkg --install /packages/former/*.deb
+  grep -q '^# of the former version$' "$CONFIG" || fail "not the configuration of the former version"
+  upgrade
+  cmp <(new_config) "$CONFIG" || fail "the configuration is not the new one, although nobody had changed it"
+  ! systemctl --quiet is-enabled lockkeeperd || fail "the upgrade has enabled the service"
+  ! systemctl --quiet is-active lockkeeperd || fail "the upgrade has started the service"
+}
+
 check_upgrade() {
   local pid
   pid=$(of_service MainPID)
-  dpkg --force-confdef --install /packages/new/*.deb  # confdef: what somebody who presses Enter gets
-  [ "$(dpkg-query --show --showformat '${Version}' lockkeeper-server)" = 999.0-1 ] || fail "not upgraded"
+  upgrade
   systemctl --quiet is-active lockkeeperd || fail "the service does not run after the upgrade"
   [ "$(of_service MainPID)" != "$pid" ] || fail "the daemon of before the upgrade still runs"
   systemctl --quiet is-enabled lockkeeperd || fail "the service is no longer enabled after the upgrade"
   grep -q '^# ours$' "$CONFIG" || fail "the upgrade has replaced the configuration"
-  grep -q '^# of the newer version$' "$CONFIG.dpkg-dist" || fail "the newer configuration is not beside ours"
+  cmp <(new_config) "$CONFIG.dpkg-dist" || fail "the newer configuration is not beside ours"
 }
 
 has_drained() { journalctl --unit lockkeeperd --no-pager --lines 1 | grep -q 'event=daemon.drained'; }
+
+check_purge() {
+  dpkg --purge lockkeeper-server lockkeeper liblockkeeper-dev
+  diff /packages/before <(installed_files) || fail "the purge has left something"
+}
 
 check_removal() {
   systemctl stop lockkeeperd
@@ -101,24 +127,29 @@ check_removal() {
   dpkg --remove lockkeeper-server lockkeeper liblockkeeper-dev
   ! pgrep -u lockkeeper || fail "processes are left after the removal"
   [[ -e $CONFIG && -e /var/lib/lockkeeper ]] || fail "the removal has deleted configuration or store"
-  dpkg --purge lockkeeper-server lockkeeper liblockkeeper-dev
-  diff /packages/before <(installed_files) || fail "the purge has left something"
+  check_purge
 }
 
 installed_files >/packages/before
-dpkg --install /packages/old/*.deb
+dpkg --install /packages/new/*.deb
 check_installation
 check_that_a_store_is_needed
+check_purge
 
+check_upgrade_of_what_nobody_uses
+check_installation
+check_purge
+
+dpkg --install /packages/former/*.deb
 { echo "# ours" && cat /usr/share/doc/lockkeeper-server/examples/embedded.yaml; } >"$CONFIG"
-systemctl reset-failed lockkeeperd
 systemctl --quiet enable --now lockkeeperd || fail "the service does not start"
-check_service
 token=$(lockkeeper acquire report --ttl 60s --output json | sed 's/.*"fencing_token":\([0-9]*\).*/\1/')
 [[ $token =~ ^[0-9]+$ ]] || fail "no lock"
-check_watchdog
 check_upgrade
-lockkeeper fence report "$token" --require-live-lease || fail "the lock is lost after a crash and an upgrade"
+check_installation
+check_service
+check_watchdog
+lockkeeper fence report "$token" --require-live-lease || fail "the lock is lost after an upgrade and a crash"
 check_removal
 touch /packages/passed
-echo "installed, started, restarted by the watchdog, upgraded and purged; one lock was held all the time"
+echo "installed, upgraded, started, restarted by the watchdog and purged; one lock was held all the time"

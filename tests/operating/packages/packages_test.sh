@@ -3,8 +3,9 @@
 #
 # packages_test.sh BUILD_DIR|FOLDER: the Debian packages of deploy/debian do what docs/operating/packages.md says. Method: packs the programs of
 # the release build, which lack only the compiler options that `./dev package` adds, or takes the packages in FOLDER; has lintian and systemd
-# judge them; then boots a throw-away machine, whose disk is this one's with what it writes in memory, and there installs, starts, upgrades,
-# removes and purges them (on_machine.sh). Needs root, and the right to mount and to boot: 77 where that is missing.
+# judge them; then boots a throw-away machine, whose disk is this one's with what it writes in memory, and there installs, starts, removes and
+# purges them, and upgrades to them from packages with the scripts, unit and configuration of an earlier commit (on_machine.sh). Needs root, and
+# the right to mount and to boot: 77 where that is missing.
 set -euo pipefail
 BUILD=$(readlink -f "$1")
 readonly BUILD
@@ -45,7 +46,7 @@ check_sbom() {
   local libraries
   # Those that exist: some depend on a name that another package provides.
   # shellcheck disable=SC2016  # dpkg's own variable
-  libraries=$(dpkg-deb --field "$PLACE"/old/lockkeeper-server_*.deb Depends | tr ',' '\n' | awk '$1 ~ /^lib/ { print $1 }' |
+  libraries=$(dpkg-deb --field "$PLACE"/new/lockkeeper-server_*.deb Depends | tr ',' '\n' | awk '$1 ~ /^lib/ { print $1 }' |
     xargs dpkg-query --show --showformat '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')
   python3 - "$1" "$libraries" <<'PYTHON' || fail "the SBOM"
 import json, re, sys
@@ -81,43 +82,80 @@ check_archive() {
   done
 }
 
-# The same packages as a newer version, whose configuration file has another text.
-make_newer() {
-  local package
-  mkdir "$PLACE/new"
-  for package in "$PLACE"/old/*.deb; do
-    rm -rf "$PLACE/tree"
-    dpkg-deb --raw-extract "$package" "$PLACE/tree"
-    sed -i 's/^Version: .*/Version: 999.0-1/' "$PLACE/tree/DEBIAN/control"
-    if [ -e "$PLACE/tree/etc" ]; then
-      echo "# of the newer version" >>"$PLACE/tree/etc/lockkeeper/lockkeeper.yaml"
-      (cd "$PLACE/tree" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | xargs -0 md5sum >DEBIAN/md5sums)
-    fi
-    dpkg-deb -Znone --root-owner-group --build "$PLACE/tree" "$PLACE/new" >/dev/null
+# check_pages FOLDER: the pages that messages of the programs name are in the documentation of the package.
+check_pages() {
+  local page pages
+  pages=$(grep -rhv '^ *//' ../../../server ../../../client/cli --include='*.cc' | grep -oE 'docs/[a-z_]+/[a-z_]+\.md' | sort -u)
+  [ -n "$pages" ] || fail "no message names a page"
+  for page in $pages; do
+    compgen -G "$1/usr/share/doc/lockkeeper-server/${page#docs/}*" >/dev/null || fail "a message names $page, which is not in the package"
   done
 }
 
-mkdir "$PLACE/old"
+# What an upgrade begins with: the last release before this commit, else the first commit that made packages, or the oldest that a shallow clone has.
+former_commit() {
+  git describe --tags --match 'v[0-9]*' --abbrev=0 HEAD^ 2>/dev/null ||
+    git log --diff-filter=A --format=%h -- :/deploy/debian/control | tail -n 1
+}
+
+# What debhelper makes of deploy/debian as of a commit, in $PLACE/former_source/debian/lockkeeper-server: maintainer scripts and unit.
+make_former_scripts() {
+  mkdir "$PLACE/former_source"
+  git -C ../../.. archive "$1" deploy/debian config/lockkeeper.yaml | tar -C "$PLACE/former_source" -xf -
+  (
+    cd "$PLACE/former_source"
+    mv deploy/debian debian
+    printf 'lockkeeper (0.0.1-1) unstable; urgency=medium\n\n  * Former.\n\n -- %s  %s\n' \
+      "$(sed -n 's/^Maintainer: //p' debian/control)" "$(date --utc --rfc-email)" >debian/changelog
+    make -f debian/rules override_dh_installsysusers override_dh_installsystemd
+    dh_installdeb --package=lockkeeper-server
+  )
+}
+
+# The same programs as an older version, with the scripts, unit and configuration of the former commit.
+make_former() {
+  local package
+  mkdir "$PLACE/former"
+  for package in "$PLACE"/new/*.deb; do
+    rm -rf "$PLACE/tree"
+    dpkg-deb --raw-extract "$package" "$PLACE/tree"
+    sed -i 's/^Version: .*/Version: 0.0.1-1/' "$PLACE/tree/DEBIAN/control"
+    if [ -e "$PLACE/tree/etc" ]; then
+      rm -f "$PLACE"/tree/DEBIAN/{pre,post}{inst,rm}
+      find "$PLACE/tree" \( -name lockkeeperd.service -o -path '*/sysusers.d/*' \) -type f -delete
+      cp -r "$PLACE/former_source/debian/lockkeeper-server/." "$PLACE/tree"
+      # Another text, even if nothing has changed since.
+      { cat "$PLACE/former_source/config/lockkeeper.yaml" && echo "# of the former version"; } >"$PLACE/tree/etc/lockkeeper/lockkeeper.yaml"
+    fi
+    (cd "$PLACE/tree" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | xargs -0 md5sum >DEBIAN/md5sums)
+    dpkg-deb -Znone --root-owner-group --build "$PLACE/tree" "$PLACE/former" >/dev/null
+  done
+}
+
+mkdir "$PLACE/new"
 made=$BUILD
 if ! compgen -G "$BUILD/*.deb" >/dev/null; then
   made=$PLACE/out
   quietly build.log ../../../deploy/debian/build.sh "$made" --built "$BUILD"
 fi
-cp "$made"/{liblockkeeper-dev,lockkeeper,lockkeeper-server}_*.deb "$PLACE/old"
-quietly lintian.log lintian --fail-on error,warning "$PLACE"/old/*.deb
+cp "$made"/{liblockkeeper-dev,lockkeeper,lockkeeper-server}_*.deb "$PLACE/new"
+quietly lintian.log lintian --fail-on error,warning "$PLACE"/new/*.deb
 
-dpkg-deb --extract "$PLACE"/old/lockkeeper-server_*.deb "$PLACE/server"
+dpkg-deb --extract "$PLACE"/new/lockkeeper-server_*.deb "$PLACE/server"
 unit=$(find "$PLACE/server" -name lockkeeperd.service)
 quietly security.log systemd-analyze security --no-pager --offline=true --threshold=20 "$unit"  # 2.0 of 10
 
+check_pages "$PLACE/server"
 check_sbom "$made"/lockkeeper_*.spdx.json
 check_archive "$made"/lockkeeper-*.tar.gz
 
-dpkg-deb --extract "$PLACE"/old/liblockkeeper-dev_*.deb "$PLACE/dev"
+dpkg-deb --extract "$PLACE"/new/liblockkeeper-dev_*.deb "$PLACE/dev"
 quietly configure.log cmake -S ../../package/consumer -B "$PLACE/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$PLACE/dev/usr"
 quietly consumer.log cmake --build "$PLACE/consumer"
 
-make_newer
+former=$(former_commit)
+quietly former.log make_former_scripts "$former"
+make_former
 mountpoint -q / && propagation=private || propagation=unchanged  # unchanged: in a chroot, whose maker has seen to it
 unshare --mount --propagation "$propagation" true 2>/dev/null || skip "no right to mount here"
 status=0
@@ -127,4 +165,4 @@ if [ $status != 0 ]; then
   cat "$PLACE/machine.log"
   fail "on the machine"
 fi
-tail -n 1 "$PLACE/machine.log"
+echo "$(tail -n 1 "$PLACE/machine.log"); the upgrade was from the packaging of $former"
