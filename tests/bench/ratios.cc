@@ -55,6 +55,8 @@ std::vector<Ratio> SecuredRatios() {
             "watched_session_512", "plain_session_512"),
       Plain("watched_events_per_s", "events that each of four watches is told", ">= 50000",
             "crowded_session_512", "watched_events_per_s"),
+      Share("crowded_session_vs_plain", "with these four, and one that does not read", "-",
+            "crowded_session_512", "plain_session_512"),
       Plain("deaf_watch_gaps", "gaps that a watch is told which did not read", ">= 1",
             "crowded_session_512", "deaf_gaps"),
       Plain("crowded_daemon_mib", "MiB that the daemon takes more with the five watches", "<= 64",

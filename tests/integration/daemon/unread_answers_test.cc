@@ -49,6 +49,31 @@ TEST_F(MemoryTest, ListsThatNobodyReads) {
   ExpectServed();
 }
 
+// Each keeps a bounded number of events, and misses the others.
+TEST_F(MemoryTest, WatchesThatNobodyReads) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int kGrants = 300;  // Their memory says nothing.
+#else
+  constexpr int kGrants = 6'000;
+#endif
+  RawHttp2 watcher(port_, 0);
+  for (size_t i = 0; i + 4 < core::limits::kWatchesPerPrincipalMax; ++i) {
+    watcher.Call("/lockkeeper.admin.v1.AdminService/WatchLocks",
+                 admin::v1::WatchLocksRequest().SerializeAsString());
+  }
+  ASSERT_TRUE(watcher.Flush());
+  LockClient client(daemon_->GrpcAddress());
+  for (int i = 0; i < kGrants; ++i) {
+    const v1::AcquireRequest request =
+        AcquireOf(std::to_string(i) + std::string(500, 'n'), support::NewLeaseId());
+    ASSERT_TRUE(client.Acquire(request).response.has_lease());
+    client.Release(support::ReleaseOf(request.name(), request.lease_id()));
+    if (i % 100 == 0) Measure();
+  }
+
+  ExpectServed();
+}
+
 TEST_F(MemoryTest, SessionsThatNeverRead) {
   constexpr int kOperations = 500;  // In a message.
   constexpr int kMessages = core::limits::kSessionOperationsMax / kOperations;

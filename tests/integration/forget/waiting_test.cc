@@ -19,9 +19,14 @@ class WaitersTest : public testing::Test {
   std::unique_ptr<WaitingCall> StandInLine(Service& service, size_t daemon, int place) {
     v1::AcquireRequest request = support::AcquireOf("n", support::NewLeaseId(), kTtl);
     request.mutable_wait_timeout()->set_seconds(20);
-    auto call = std::make_unique<WaitingCall>(*service.clients[daemon], request);
+    support::LockClient& client = *service.clients[daemon];
+    const int64_t before = client.GetServerInfo().response.waiters();
+    auto call = std::make_unique<WaitingCall>(client, request);
     EXPECT_TRUE(Service::Eventually(
-        [&] { return service.clients[0]->GetLock("n").response.lock().waiters() == place; }));
+        [&] { return client.GetLock("n").response.lock().waiters() == place; }));
+    // Until its daemon has heard of it, an acquire may end with OUTCOME_UNKNOWN.
+    EXPECT_TRUE(Service::Eventually(
+        [&] { return client.GetServerInfo().response.waiters() == before + 1; }));
     return call;
   }
 
