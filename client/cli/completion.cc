@@ -285,7 +285,23 @@ function __lockkeeper_is
     test "$words[1]" = "$argv"
 end
 
+# Whether this is the word before.
+function __lockkeeper_follows
+    set --local words (commandline -opc)
+    test "$words[-1]" = "$argv"
+end
+
+# What may follow in the command of run, behind --.
+function __lockkeeper_command
+    set --local words (commandline -opc)
+    set --local dashes (contains --index -- -- $words)
+    or return
+    set words (string escape -- $words[(math $dashes + 1)..]) (commandline -ct)
+    complete -C (string join -- ' ' $words)
+end
+
 complete -c lockkeeper -f
+complete -c lockkeeper -n '__lockkeeper_is run' -a '(__lockkeeper_command)'
 )";
 
 std::string FishQuoted(const std::string& text) {
@@ -312,7 +328,8 @@ std::string FishCommand(const CommandWords& command) {
       absl::StrCat("complete -c lockkeeper -n __lockkeeper_is -a ", command.name, " -d ",
                    FishQuoted(command.meaning), "\n", FishOptions(condition, command.options));
   if (!command.choices.empty()) {
-    absl::StrAppend(&lines, "complete -c lockkeeper", condition, " -a ",
+    absl::StrAppend(&lines, "complete -c lockkeeper -n '__lockkeeper_is ", command.name,
+                    "; and __lockkeeper_follows ", command.name, "' -a ",
                     FishQuoted(Spaced(command.choices)), "\n");
   }
   return lines;
