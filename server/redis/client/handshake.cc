@@ -46,7 +46,7 @@ std::vector<Command> Handshake::NextPipeline() {
 
 std::vector<Command> Handshake::Identify() {
   std::vector<Command> pipeline;
-  const text::Secret secret = url_.password_file ? url_.password_file->Current() : url_.password;
+  const text::Secret secret = url_.CurrentPassword();
   const std::string& password = secret.reveal();
   if (!url_.user.empty()) {
     Add(pipeline, Step::kMustSucceed, "AUTH", Command::Of({"AUTH", url_.user, password}));

@@ -239,6 +239,10 @@ std::string AddressesOf(const std::vector<RedisUrl>& servers) {
 
 }  // namespace
 
+text::Secret RedisUrl::CurrentPassword() const {
+  return password_file ? password_file->Current() : password;
+}
+
 std::string RedisUrl::Address() const {
   if (!socket_path.empty()) return socket_path;
   const bool v6 = host.find(':') != std::string::npos;

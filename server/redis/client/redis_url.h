@@ -41,6 +41,9 @@ struct RedisUrl {
   // False for the primary of Sentinels, as long as they have not told where it is.
   bool has_address() const { return !host.empty() || !socket_path.empty(); }
 
+  // What a connection that begins now has to tell.
+  text::Secret CurrentPassword() const;
+
   // "10.0.0.1:6379", "[::1]:6379" or "/run/redis.sock": what messages name the server by.
   std::string Address() const;
 

@@ -27,10 +27,6 @@ class StoreAccessTest : public testing::Test {
     return *std::move(access);
   }
 
-  static std::string PasswordOf(const redis::RedisUrl& url) {
-    return (url.password_file ? url.password_file->Current() : url.password).reveal();
-  }
-
   support::TemporaryDirectory directory_;
   config::StoreConfig config_;
 };
@@ -39,14 +35,14 @@ TEST_F(StoreAccessTest, PasswordOfAFileIsThatOfEachServerOfACluster) {
   config_.redis_password_file = directory_.Path("redis");
   const StoreAccess access = Load("redis+cluster://lockkeeper@a:1,b:2");
 
-  EXPECT_EQ(PasswordOf(access.url.server), "of-redis");
+  EXPECT_EQ(access.url.server.CurrentPassword().reveal(), "of-redis");
   ASSERT_EQ(access.url.cluster.size(), 2U);
   for (const redis::RedisUrl& server : access.url.cluster) {
-    EXPECT_EQ(PasswordOf(server), "of-redis");
+    EXPECT_EQ(server.CurrentPassword().reveal(), "of-redis");
     EXPECT_EQ(server.user, "lockkeeper");
   }
   ASSERT_FALSE(access.password->Take({"another"}));
-  EXPECT_EQ(PasswordOf(access.url.cluster[1]), "another");
+  EXPECT_EQ(access.url.cluster[1].CurrentPassword().reveal(), "another");
 }
 
 TEST_F(StoreAccessTest, SentinelsHaveAPasswordOfTheirOwn) {
@@ -55,22 +51,22 @@ TEST_F(StoreAccessTest, SentinelsHaveAPasswordOfTheirOwn) {
   config_.sentinel_password_file = directory_.Path("sentinel");
   const StoreAccess access = Load("redis+sentinel://lockkeeper@a:1,b:2/mymaster");
 
-  EXPECT_EQ(PasswordOf(access.url.server), "of-redis");
+  EXPECT_EQ(access.url.server.CurrentPassword().reveal(), "of-redis");
   ASSERT_EQ(access.url.sentinels.size(), 2U);
   for (const redis::RedisUrl& sentinel : access.url.sentinels) {
-    EXPECT_EQ(PasswordOf(sentinel), "of-sentinels");
+    EXPECT_EQ(sentinel.CurrentPassword().reveal(), "of-sentinels");
     EXPECT_EQ(sentinel.user, "watcher");
   }
   ASSERT_FALSE(access.sentinel_password->Take({"another"}));
-  EXPECT_EQ(PasswordOf(access.url.sentinels[0]), "another");
-  EXPECT_EQ(PasswordOf(access.url.server), "of-redis");
+  EXPECT_EQ(access.url.sentinels[0].CurrentPassword().reveal(), "another");
+  EXPECT_EQ(access.url.server.CurrentPassword().reveal(), "of-redis");
 }
 
 TEST_F(StoreAccessTest, WithoutFilesTheUrlHasThePasswordAndSentinelsHaveNone) {
   const StoreAccess access = Load("redis+sentinel://lockkeeper:of-url@a:1/mymaster");
 
-  EXPECT_EQ(PasswordOf(access.url.server), "of-url");
-  EXPECT_EQ(PasswordOf(access.url.sentinels[0]), "");
+  EXPECT_EQ(access.url.server.CurrentPassword().reveal(), "of-url");
+  EXPECT_EQ(access.url.sentinels[0].CurrentPassword().reveal(), "");
   EXPECT_EQ(access.password, nullptr);
 }
 
