@@ -20,11 +20,12 @@ class BatchContract : public RedisContract {
   core::LockStore& locks() { return world_->ports(0).locks; }
 
   // Tokens are times of the store's clock: also those of former holders, behind `R`, `X` or `F`.
+  // How long these had the lock is counted from their tokens.
   static std::string WithoutTokens(std::string record) {
     constexpr size_t kTokenBegin = 15;
     constexpr size_t kTokenLength = 16;
     if (!record.empty()) record.replace(kTokenBegin, kTokenLength, "token");
-    return std::regex_replace(record, std::regex("\n([RXF])[0-9]{16}"), "\n$1token");
+    return std::regex_replace(record, std::regex("\n([RXF])[0-9]{16}[0-9]+;"), "\n$1token;");
   }
 
   static bool IsLease(const Answer<AcquireAnswer>& answer) {
