@@ -163,9 +163,10 @@ void WatchedLeases::Replace(Lock& lock, const LockEvent& event) {
 void WatchedLeases::Prolong(Lock& lock, Micros remaining) {
   Lease& lease = lock.newest;
   lease.end = std::max(lease.end, clock_.Now() + remaining + kEndMargin);
+  // It lives: a Redis that had lost it has got it back.
+  const bool is_back = std::exchange(lease.has_ended, false);
   // A later end is looked up when it is due.
-  if (lease.has_ended) return;
-  if (lock.due > lease.end) LookAt(lock, lease.end);
+  if (is_back || lock.due > lease.end) LookAt(lock, lease.end);
 }
 
 WatchedLeases::Lock* WatchedLeases::FindOrAdd(const std::string& name) {

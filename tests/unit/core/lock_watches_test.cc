@@ -367,6 +367,34 @@ TEST_F(LockWatchesTest, AnEndThatWasToldIsNotToldAsAnExpiryToo) {
   }
 }
 
+// A Redis that had lost it got it back by its holder's proof.
+TEST_F(LockWatchesTest, ALeaseThatIsBackCanExpire) {
+  std::vector<LockEvent> told;
+  WatchedLeases leases(here_->store(), clock_, executor_,
+                       [&](const LockEvent& event) { told.push_back(event); });
+  LockEvent event{.kind = Kind::kGranted,
+                  .name = "a",
+                  .token = {1},
+                  .owner = "ada",
+                  .remaining = seconds(5),
+                  .lease = 1};
+  leases.Take(event);
+  executor_.AdvanceBy(seconds(6));
+  event.kind = Kind::kExtended;
+  leases.Take(event);
+  executor_.AdvanceBy(seconds(4));
+  leases.Take({.kind = Kind::kGranted,
+               .name = "a",
+               .token = {2},
+               .owner = "bob",
+               .remaining = seconds(5),
+               .previous_lease_expired = true,
+               .lease = 2});
+
+  EXPECT_THAT(told, ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kExtended, "a", "ada"),
+                                Is(Kind::kExpired, "a", "ada"), Is(Kind::kGranted, "a", "bob")));
+}
+
 // The watch of a name reads the lock first.
 TEST_F(LockWatchesTest, ALeaseFromBeforeTheWatchOfItsNameExpires) {
   there_->Acquire("a", 1, "ada", seconds(5));
