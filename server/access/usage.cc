@@ -70,8 +70,10 @@ bool Usage::Kept(const std::string& name, const core::LeaseId& lease_id, core::I
   return true;
 }
 
-void Usage::Left(const std::string& name, const core::LeaseId& lease_id, core::Instant end) {
+void Usage::Left(const std::string& name, const core::LeaseId& lease_id, core::Instant end,
+                 core::Instant now) {
   const std::lock_guard lock(mutex_);
+  Forget(now);  // The quota may be gone, and nothing else asks.
   Lease& lease = *Find(name, lease_id);
   lease.end = std::max(lease.end, end);
   if (--lease.keepers > 0) return;
@@ -83,7 +85,7 @@ void Usage::Granted(const std::string& name, const core::LeaseId& lease_id, core
                     core::Instant now) {
   if (!counts_leases_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
-  Forget(now);  // The quota may be gone, and nothing else asks.
+  Forget(now);  // As in Left().
   const auto [lease, is_new] = FindOrAdd(name, lease_id, end);
   if (is_new) by_end_.Add(*lease);
 }

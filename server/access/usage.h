@@ -67,7 +67,8 @@ class Usage final : public core::LeaseCount {
   void CountLeases() { counts_leases_.store(true, std::memory_order_relaxed); }
 
   bool Kept(const std::string& name, const core::LeaseId& lease_id, core::Instant end) override;
-  void Left(const std::string& name, const core::LeaseId& lease_id, core::Instant end) override;
+  void Left(const std::string& name, const core::LeaseId& lease_id, core::Instant end,
+            core::Instant now) override;
   void Granted(const std::string& name, const core::LeaseId& lease_id, core::Instant end,
                core::Instant now) override;
   void Extended(const std::string& name, const core::LeaseId& lease_id, core::Instant end) override;

@@ -20,9 +20,9 @@ class LeaseCount {
   // must not be called.
   virtual bool Kept(const std::string& name, const LeaseId& lease_id, Instant end) = 0;
 
-  // The session keeps it no longer. If no other one does, it counts until `end`, unless it has
-  // ended.
-  virtual void Left(const std::string& name, const LeaseId& lease_id, Instant end) = 0;
+  // The session keeps it no longer. If no other one does, it counts until `end`, or until the end
+  // that was told before if that is later, unless it has ended.
+  virtual void Left(const std::string& name, const LeaseId& lease_id, Instant end, Instant now) = 0;
 
   // The client has the lease, or an offer of it, until `end`, and no session need keep it.
   virtual void Granted(const std::string& name, const LeaseId& lease_id, Instant end,

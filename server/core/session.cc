@@ -103,8 +103,9 @@ void Session::OnAcquired(const AnsweredOperation& operation, int32_t attempt, co
   if (Lease* lease = std::get_if<Lease>(&*answer)) {
     if (listener_ == nullptr) return locks_.Withdraw(*lease, attempt, keeper);
     if (lease->offered) {
-      const Instant now = clock_.Now();
-      if (count_) count_->Granted(lease->name, lease->lease_id, now + lease->remaining_ttl, now);
+      if (count_) {
+        count_->Granted(lease->name, lease->lease_id, CountedEndOf(*lease), clock_.Now());
+      }
       offers_.Put(OfferKey(lease->name, lease->lease_id), keeper, clock_.Now());
     } else {
       Keep(*lease, operation.arrived, keeper);
@@ -131,7 +132,7 @@ void Session::OnExtended(AnsweredOperation operation, absl::StatusOr<Lease> leas
     if (keeper && listener_ != nullptr) {
       Keep(*lease, operation.arrived, *keeper);
     } else {
-      CountExtended(name, lease_id, EndOf(*lease, operation.arrived));
+      CountExtended(*lease);
     }
     return Answer(operation, SessionAnswer(*std::move(lease)));
   }
@@ -174,11 +175,19 @@ void Session::Run(uint64_t id, FenceRequest request) {
 void Session::Keep(const Lease& lease, Instant asked, const Keeper& keeper) {
   const SessionLeases::Ref held =
       leases_.Keep(lease.name, lease.lease_id, lease.token, keeper, lease.ttl, EndOf(lease, asked));
-  CountKept(*held);
+  if (held->counts) {
+    CountExtended(lease);
+  } else {
+    CountKept(*held, CountedEndOf(lease));
+  }
 }
 
 Instant Session::EndOf(const Lease& lease, Instant asked) const {
   return std::min<Instant>(clock_.Now(), asked + kAnswerTaken) + lease.remaining_ttl;
+}
+
+Instant Session::CountedEndOf(const Lease& lease) const {
+  return clock_.Now() + lease.remaining_ttl;
 }
 
 void Session::Cancel(uint64_t operation_id) {
@@ -197,7 +206,7 @@ void Session::Adopt(ExtendRequest request, Done<Lease> done) {
   locks_.Extend(std::move(request), [self = shared_from_this(), token, keeper, asked = clock_.Now(),
                                      done = std::move(done)](absl::StatusOr<Lease> lease) mutable {
     --self->asked_for_;
-    if (lease.ok()) self->CountExtended(lease->name, lease->lease_id, self->EndOf(*lease, asked));
+    if (lease.ok()) self->CountExtended(*lease);
     if (self->listener_ == nullptr) return;
     if (lease.ok() && lease->token != token) {
       lease = Error(ErrorReason::kLeaseLost, "this lease id has another fencing token");
@@ -219,31 +228,29 @@ std::optional<SessionLeases::Dropped> Session::Drop(const std::string& name,
   return dropped;
 }
 
-void Session::CountKept(SessionLeases::Held& held) {
-  if (count_ != nullptr && !held.counts) {
-    held.counts = count_->Kept(held.name, held.lease_id, held.end);
-  }
+void Session::CountKept(SessionLeases::Held& held, Instant end) {
+  if (count_ != nullptr) held.counts = count_->Kept(held.name, held.lease_id, end);
 }
 
 void Session::CountLeft(const std::string& name, const LeaseId& lease_id,
                         const SessionLeases::Dropped& dropped) {
   if (count_ == nullptr) return;
   if (dropped.counts) {
-    count_->Left(name, lease_id, dropped.end);
+    count_->Left(name, lease_id, dropped.end, clock_.Now());
   } else {
     count_->Granted(name, lease_id, dropped.end, clock_.Now());
   }
 }
 
-void Session::CountExtended(const std::string& name, const LeaseId& lease_id, Instant end) {
-  if (count_ != nullptr) count_->Extended(name, lease_id, end);
+void Session::CountExtended(const Lease& lease) {
+  if (count_ != nullptr) count_->Extended(lease.name, lease.lease_id, CountedEndOf(lease));
 }
 
 void Session::CountEnded(const std::string& name, const LeaseId& lease_id,
                          const std::optional<SessionLeases::Dropped>& dropped) {
   if (count_ == nullptr) return;
   count_->Ended(name, lease_id);
-  if (dropped && dropped->counts) count_->Left(name, lease_id, dropped->end);
+  if (dropped && dropped->counts) count_->Left(name, lease_id, dropped->end, clock_.Now());
 }
 
 void Session::Heartbeat(Done<HeartbeatAnswer> done) {
@@ -272,6 +279,7 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
         round->answer.proofs.push_back({held->lease_id, lease->reassertion});
       }
       if (lease.ok() && lease->remaining_ttl < lease->ttl) {
+        self->CountExtended(*lease);
         lease = Error(ErrorReason::kLeaseLimit, "it is at its max_hold");
       }
       if (lease.ok()) {
@@ -289,11 +297,13 @@ void Session::ExtendNext(const std::shared_ptr<Round>& round) {
 }
 
 void Session::ExtendedNow(SessionLeases::Ref held, const Lease& lease, Instant asked) {
-  const Instant end = EndOf(lease, asked);
   const bool is_kept = !held->dropped && listener_ != nullptr;
-  if (!is_kept) CountExtended(held->name, held->lease_id, end);
-  leases_.Extended(held, lease.ttl, end);
-  if (is_kept) CountKept(*held);
+  if (!is_kept) {
+    CountExtended(lease);
+  } else if (!held->counts) {
+    CountKept(*held, CountedEndOf(lease));
+  }
+  leases_.Extended(held, lease.ttl, EndOf(lease, asked));
 }
 
 void Session::NotExtendedNow(Round& round, SessionLeases::Ref held, const absl::Status& status) {

@@ -161,14 +161,17 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnExtended(AnsweredOperation operation, absl::StatusOr<Lease> lease);
   // `asked`: the earliest time at which the store may have been asked for the lease.
   void Keep(const Lease& lease, Instant asked, const Keeper& keeper);
+  // When the lease ends if the store was asked then and answered at once.
   Instant EndOf(const Lease& lease, Instant asked) const;
+  // When it ends if the store has answered just now: the latest that is possible.
+  Instant CountedEndOf(const Lease& lease) const;
   // Neither the lease nor an offer of it is kept any more. Nothing if the lease was not kept.
   std::optional<SessionLeases::Dropped> Drop(const std::string& name, const LeaseId& lease_id);
   // What follows tells `count_`. `dropped`: this session kept the lease, and does so no longer.
-  void CountKept(SessionLeases::Held& held);
+  void CountKept(SessionLeases::Held& held, Instant end);
   void CountLeft(const std::string& name, const LeaseId& lease_id,
                  const SessionLeases::Dropped& dropped);
-  void CountExtended(const std::string& name, const LeaseId& lease_id, Instant end);
+  void CountExtended(const Lease& lease);
   void CountEnded(const std::string& name, const LeaseId& lease_id,
                   const std::optional<SessionLeases::Dropped>& dropped = std::nullopt);
   void ExtendNext(const std::shared_ptr<Round>& round);

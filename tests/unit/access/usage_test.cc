@@ -104,7 +104,7 @@ TEST_F(LeaseCountTest, LeaseCountsWhileASessionKeepsItAndThenUntilItsEnd) {
   EXPECT_TRUE(usage_->Kept("a", Id(1), kNow + seconds(10)));
   EXPECT_EQ(Count(kNow + hours(1)), 1) << "heartbeats extend it unheard";
   usage_->Extended("a", Id(1), kNow + hours(3));  // By another call.
-  usage_->Left("a", Id(1), kNow + hours(2));
+  usage_->Left("a", Id(1), kNow + hours(2), kNow);
   EXPECT_EQ(Count(kNow + hours(2)), 1);
   EXPECT_EQ(Count(kNow + hours(3)), 0);
   EXPECT_TRUE(usage_->IsIdle(kNow));
@@ -113,10 +113,10 @@ TEST_F(LeaseCountTest, LeaseCountsWhileASessionKeepsItAndThenUntilItsEnd) {
 TEST_F(LeaseCountTest, LeaseThatTwoSessionsKeepCountsOnce) {
   usage_->Kept("a", Id(1), kNow + seconds(10));
   usage_->Kept("a", Id(1), kNow + seconds(20));
-  usage_->Left("a", Id(1), kNow + seconds(10));
+  usage_->Left("a", Id(1), kNow + seconds(10), kNow);
   EXPECT_EQ(Count(), 1);
   EXPECT_EQ(Count(kNow + seconds(30)), 1) << "the other one keeps it";
-  usage_->Left("a", Id(1), kNow + seconds(40));
+  usage_->Left("a", Id(1), kNow + seconds(40), kNow);
   EXPECT_EQ(Count(kNow + seconds(39)), 1);
   EXPECT_EQ(Count(kNow + seconds(40)), 0);
 }
@@ -130,7 +130,7 @@ TEST_F(LeaseCountTest, LeaseThatHasEndedDoesNotCountThoughASessionKeepsIt) {
   usage_->Extended("a", Id(1), kNow + seconds(10));
   EXPECT_EQ(Count(), 1) << "so it had not";
   usage_->Ended("a", Id(1));
-  usage_->Left("a", Id(1), kNow + seconds(10));
+  usage_->Left("a", Id(1), kNow + seconds(10), kNow);
   EXPECT_EQ(Count(), 0);
   EXPECT_TRUE(usage_->IsIdle(kNow));
 }
@@ -146,6 +146,13 @@ TEST_F(UsageTest, WithoutAQuotaNoLeaseIsRemembered) {
   Granted("b", 2, kNow + seconds(20), kNow + seconds(10));
   usage_->Ended("b", Id(2));
   EXPECT_TRUE(usage_->IsIdle(kNow)) << "the first one was forgotten: the quota may be gone";
+
+  EXPECT_TRUE(usage_->Kept("c", Id(3), kNow + seconds(10)));
+  EXPECT_TRUE(usage_->Kept("d", Id(4), kNow + seconds(20)));
+  usage_->Left("c", Id(3), kNow + seconds(10), kNow);
+  usage_->Left("d", Id(4), kNow + seconds(20), kNow + seconds(10));
+  usage_->Ended("d", Id(4));
+  EXPECT_TRUE(usage_->IsIdle(kNow)) << "so is one that a session has left";
 }
 
 TEST_F(LeaseCountTest, LeasesThatAreAskedForCountToo) {

@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,38 +41,64 @@ class RecordingListener final : public SessionListener {
   }
 };
 
-// What counts, by the names of the locks.
+// What counts, by the names of the locks: until which end, and whether the session keeps it.
 class RecordingCount final : public LeaseCount {
  public:
   bool is_on = true;
-  std::set<std::string> kept;
-  std::map<std::string, Instant>
-      left;  // Or granted or extended without a session, with their ends.
 
-  bool Kept(const std::string& name, const LeaseId& /*lease_id*/, Instant /*end*/) override {
+  std::vector<std::string> KeptNames() const {
+    std::vector<std::string> names;
+    for (const auto& [name, counted] : counted_) {
+      if (counted.is_kept) names.push_back(name);
+    }
+    return names;
+  }
+  std::map<std::string, Instant> Left() const {
+    std::map<std::string, Instant> left;
+    for (const auto& [name, counted] : counted_) {
+      if (!counted.is_kept) left[name] = counted.end;
+    }
+    return left;
+  }
+
+  bool Kept(const std::string& name, const LeaseId& /*lease_id*/, Instant end) override {
     if (!is_on) return false;
-    EXPECT_TRUE(kept.insert(name).second) << name << " is kept already";
-    ended_.erase(name);
+    Counted& counted = counted_[name];
+    EXPECT_FALSE(counted.is_kept) << name << " is kept already";
+    counted = {.end = std::max(counted.end, end), .is_kept = true};
     return true;
   }
-  void Left(const std::string& name, const LeaseId& lease_id, Instant end) override {
-    EXPECT_EQ(kept.erase(name), 1U) << name << " was not kept";
-    if (!ended_.contains(name)) Granted(name, lease_id, end, end);
+  void Left(const std::string& name, const LeaseId& /*lease_id*/, Instant end,
+            Instant /*now*/) override {
+    Counted& counted = counted_[name];
+    EXPECT_TRUE(counted.is_kept) << name << " was not kept";
+    counted.is_kept = false;
+    counted.end = std::max(counted.end, end);
+    if (counted.has_ended) counted_.erase(name);
   }
   void Granted(const std::string& name, const LeaseId& /*lease_id*/, Instant end,
                Instant /*now*/) override {
-    left[name] = std::max(left[name], end);
+    counted_[name].end = std::max(counted_[name].end, end);
   }
-  void Extended(const std::string& name, const LeaseId& /*lease_id*/, Instant end) override {
-    left[name] = std::max(left[name], end);
+  void Extended(const std::string& name, const LeaseId& lease_id, Instant end) override {
+    if (!counted_.contains(name)) return;
+    counted_[name].has_ended = false;
+    Granted(name, lease_id, end, end);
   }
   void Ended(const std::string& name, const LeaseId& /*lease_id*/) override {
-    ended_.insert(name);
-    left.erase(name);
+    const auto found = counted_.find(name);
+    if (found == counted_.end()) return;
+    found->second.has_ended = true;
+    if (!found->second.is_kept) counted_.erase(found);
   }
 
  private:
-  std::set<std::string> ended_;
+  struct Counted {
+    Instant end;
+    bool is_kept = false;
+    bool has_ended = false;
+  };
+  std::map<std::string, Counted> counted_;
 };
 
 class SessionTest : public testing::Test {
