@@ -182,7 +182,8 @@ void Trail::AfterReopening(Reopening reopening) {
 }
 
 void Trail::OnWritten() {
-  Tell("");
+  // Slowly read, they are still too many.
+  if (waiting_.load(std::memory_order_relaxed) < options_.queue_max) Tell("");
   if (!failing_.load(std::memory_order_relaxed)) return;
   failing_.store(false, std::memory_order_relaxed);
   logger_.Info("audit.written_again",

@@ -328,6 +328,8 @@ TEST_F(TrailTest, ReaderThatStandsStillIsToldOnceTheQueueIsFull) {
   EXPECT_THAT(Heard(), testing::IsEmpty()) << "it may only be slow";
   Fill(trail, 1);
   while (Heard().empty()) std::this_thread::yield();
+  disk_.Take(1);
+  for (int i = 0; i < 3; ++i) disk_.WaitForWrite();  // The queue is as full as before.
 
   disk_.TakeAll();
   while (trail.RefusesGrants()) std::this_thread::yield();
