@@ -158,7 +158,7 @@ class SyslogSink final : public Sink {
 };
 
 absl::Status Unusable(const std::string& problem) {
-  return core::InvalidField("audit.to", problem);
+  return absl::UnavailableError("audit.to: " + problem);
 }
 
 }  // namespace

@@ -572,7 +572,7 @@ TEST_F(AuditTest, PlaceThatCannotBeUsedIsNamedAtTheStart) {
   };
   EXPECT_THAT(start(with("sylog")), AllOf(HasSubstr("78 "), HasSubstr("must be stdout, syslog")));
   EXPECT_THAT(start(with(directory_.Path("none/audit"))),
-              AllOf(HasSubstr("78 "), HasSubstr("none/audit cannot be opened: No such file")));
+              AllOf(HasSubstr("69 "), HasSubstr("none/audit cannot be opened: No such file")));
   EXPECT_THAT(start(base, {{"LOCKKEEPERD_AUDIT_REQUIRED", "true"}}),
               AllOf(HasSubstr("78 "), HasSubstr("audit.required"), HasSubstr("needs --audit-to")));
 }
