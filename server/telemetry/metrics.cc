@@ -43,7 +43,7 @@ Buckets HoldBuckets() {
 }
 
 // As many waiters as a line may have.
-Buckets PositionBuckets() { return {1, 2, 3, 5, 10, 20, 50, 100, 500, 1000, 5000, 20000}; }
+Buckets PositionBuckets() { return {1, 2, 3, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000, 20000}; }
 
 // Beyond a second leases with a short ttl are in danger.
 Buckets LagBuckets() {
@@ -100,8 +100,8 @@ constexpr size_t kWaitEnds = static_cast<size_t>(core::WaitEnd::kFailed) + 1;
 constexpr size_t kWithdrawalEnds = static_cast<size_t>(core::WithdrawalEnd::kLeftToTtl) + 1;
 
 // Creates a counter at its first count, because most pairs of outcome and code never occur. But
-// those of errors that no retry mends are there from the start: the first one has to be seen as a
-// rise.
+// those of errors that no retry mends, and of lost leases, are there from the start: the first one
+// has to be seen as a rise.
 class RegisteredRpcMetrics : public RpcMetrics {
  public:
   RegisteredRpcMetrics(std::string_view rpc, Family<prometheus::Counter>& total,
@@ -111,6 +111,7 @@ class RegisteredRpcMetrics : public RpcMetrics {
          {absl::StatusCode::kInternal, absl::StatusCode::kDataLoss, absl::StatusCode::kUnknown}) {
       CounterFor(Outcome::kError, code);
     }
+    if (rpc_ == "Extend") CounterFor(Outcome::kLeaseLost, absl::StatusCode::kFailedPrecondition);
   }
 
   void Record(Outcome outcome, absl::StatusCode code, core::Micros elapsed) override {

@@ -91,11 +91,11 @@ class Incidents:
         put('lockkeeper_redis_cluster_primaries{state="connected"}', 2)
         put('lockkeeper_rpc_total{code="UNAVAILABLE",outcome="error",rpc="Acquire"}', n)
         put('lockkeeper_rpc_total{code="RESOURCE_EXHAUSTED",outcome="error",rpc="Acquire"}', n)
-        put('lockkeeper_rpc_total{code="FAILED_PRECONDITION",outcome="lease_lost",rpc="Extend"}', n)
         for series in ('lockkeeper_store_loss_total{loss="emptied"}', "lockkeeper_redis_reconnect_total", "lockkeeper_redis_primary_total",
                        "lockkeeper_slow_wait_total", "lockkeeper_lease_expired_total", "lockkeeper_session_lease_lost_total",
                        "lockkeeper_invariant_violated_total", "lockkeeper_audit_dropped_total", "lockkeeper_audit_write_failed_total",
                        'lockkeeper_rpc_total{code="INTERNAL",outcome="error",rpc="Acquire"}', 'lockkeeper_quota_refused_total{quota="leases"}',
+                       'lockkeeper_rpc_total{code="FAILED_PRECONDITION",outcome="lease_lost",rpc="Extend"}',
                        'lockkeeper_reassertion_total{end="not_proved"}', 'lockkeeper_withdrawal_total{end="left_to_ttl"}',
                        'lockkeeper_wait_seconds_count{end="failed"}', 'lockkeeper_wait_seconds_count{end="timed_out"}',
                        'lockkeeper_connections_closed_total{reason="flood"}',
