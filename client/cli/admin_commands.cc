@@ -24,8 +24,8 @@ namespace {
 using admin::v1::AdminService;
 
 // Why the daemon does not serve, or grants nothing new, for people.
-std::string ProblemOf(const admin::v1::GetServerInfoResponse& info, bool is_serving) {
-  return is_serving ? info.store().grant_problem() : info.problem();
+std::string WhatIsWrong(const admin::v1::GetServerInfoResponse& info, bool is_serving) {
+  return is_serving ? info.store().grant_problem() : ProblemOf(info);
 }
 
 Report NotKnown(const admin::v1::GetLockResponse& response, const std::string& name) {
@@ -174,7 +174,7 @@ Report Health(AdminConnection& connection) {
 
   // Only for more details: whether the daemon serves does not depend on it.
   const auto info = AskServerInfo(connection);
-  const std::string problem = info.ok() ? ProblemOf(*info, is_serving) : "";
+  const std::string problem = info.ok() ? WhatIsWrong(*info, is_serving) : "";
   Report report(is_serving ? "serving" : "not_serving",
                 is_serving ? ExitCode::kDone : ExitCode::kUnavailable,
                 is_serving ? "serving" : "not serving");

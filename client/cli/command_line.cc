@@ -152,6 +152,12 @@ struct Runner {
   }
 };
 
+// Whether TLS of the gRPC port can be why the command failed.
+bool UsesGrpc(const Command& command) {
+  const auto* const health = std::get_if<HealthCommand>(&command);
+  return health == nullptr || health->http.empty();
+}
+
 }  // namespace
 
 int RunCommandLine(const std::vector<std::string>& words) {
@@ -167,7 +173,8 @@ int RunCommandLine(const std::vector<std::string>& words) {
   Progress progress(arguments.service.quiet);  // A lease is renewed until it is printed.
   Report report =
       std::visit(Runner{arguments.service, arguments.output, progress}, arguments.command);
-  return Print(WithTlsProblem(std::move(report), arguments.service), arguments.output);
+  if (UsesGrpc(arguments.command)) report = WithTlsProblem(std::move(report), arguments.service);
+  return Print(std::move(report), arguments.output);
 }
 
 }  // namespace lockkeeper::cli

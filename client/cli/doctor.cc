@@ -74,7 +74,7 @@ void JudgeReadiness(const Examination& examined, Chart& chart) {
     return chart.Warn("ready", "it drains and is about to stop: use another server");
   }
   if (examined.is_serving) return chart.Ok("ready", "it serves");
-  const std::string problem = is_told ? examined.info.problem() : "";
+  const std::string problem = is_told ? ProblemOf(examined.info) : "";
   chart.Fail("ready",
              absl::StrCat("it does not serve: ", problem.empty() ? "look at its log" : problem));
 }
@@ -238,7 +238,10 @@ void CompareStores(const std::vector<const Examination*>& told, Comparison& comp
   }
   compared.Differs(Severity::kWarning, "the servers see different epochs of the store",
                    "if that lasts, look at the log of the one that is behind",
-                   [](const auto& info) { return absl::StrCat("epoch ", info.store().epoch()); });
+                   [](const auto& info) {
+                     const int64_t epoch = info.store().epoch();
+                     return epoch == 0 ? "" : absl::StrCat("epoch ", epoch);
+                   });
 }
 
 Examination Examine(const Service& service, const std::string& server) {

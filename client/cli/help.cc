@@ -73,7 +73,8 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"force-release", "Exit codes: 0 ended or opened, 69 unavailable, 76 no lease was live."},
     {"end-quarantine", "Exit codes: 0 ended, 69 unavailable, 76 no quarantine of this epoch runs."},
     {"drain",
-     "Whoever keeps the daemon running, such as systemd or Kubernetes, may start it again.\n"
+     "Kubernetes starts it again. systemd, with the unit of the package, does not:\n"
+     "systemctl start lockkeeperd.\n"
      "Exit codes: 0 it drains, or with --wait it is gone; 69 unavailable, or still there after\n"
      "drain.timeout; 77 not allowed (it needs the right drain)."},
     {"health",

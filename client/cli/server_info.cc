@@ -205,6 +205,10 @@ absl::StatusOr<GetServerInfoResponse> AskServerInfo(AdminConnection& connection)
   return info;
 }
 
+std::string ProblemOf(const GetServerInfoResponse& info) {
+  return info.problem().empty() ? info.store().problem() : info.problem();
+}
+
 std::string StoreText(const StoreInfo& store) {
   std::string text = store.kind() + " " + store.address();
   if (!store.server_version().empty()) text += " (" + store.server_version() + ")";

@@ -18,6 +18,10 @@ absl::StatusOr<admin::v1::GetServerInfoResponse> AskServerInfo(AdminConnection& 
 
 Report Info(AdminConnection& connection);
 
+// Why the daemon does not serve, for people. A daemon of a version before `problem` tells it only
+// of its store.
+std::string ProblemOf(const admin::v1::GetServerInfoResponse& info);
+
 // "redis 127.0.0.1:6379 (Redis 7.0.15)", and what is wrong with it.
 std::string StoreText(const admin::v1::StoreInfo& store);
 

@@ -39,6 +39,7 @@ os::Descriptor ConnectTo(const HostPort& where, std::chrono::microseconds patien
   const std::unique_ptr<addrinfo, FreeAddresses> list(found);
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     os::Descriptor connection(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!connection.valid()) continue;
     setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     if (connect(connection.get(), one->ai_addr, one->ai_addrlen) == 0) return connection;

@@ -166,6 +166,15 @@ TEST_F(CliTlsTest, DaemonThatCannotBeTrustedIsNamed) {
   EXPECT_THAT(json.out, HasSubstr(R"("reason":"TLS")"));
 }
 
+TEST_F(CliTlsTest, HealthOverHttpIsNotToldOfTheTlsOfGrpc) {
+  const auto daemon = Serve("tls://", own_);
+
+  EXPECT_EQ(Run(PlaceOf(*daemon), {}, {"health", "--http", daemon->HttpAddress()}).exit_code, 0);
+  const CliResult nobody = Try(PlaceOf(*daemon), {}, {"health", "--http", "127.0.0.1:1"});
+  EXPECT_EQ(nobody.exit_code, 69);
+  EXPECT_THAT(nobody.err, HasSubstr("127.0.0.1:1: Connection refused"));
+}
+
 // Answers handshakes with a certificate that no daemon would start with, and nothing else.
 class HandshakeServer {
  public:

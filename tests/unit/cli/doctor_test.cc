@@ -112,6 +112,9 @@ TEST_F(DoctorTest, DaemonThatDrainsOrDoesNotServeIsTold) {
   info().set_draining(false);
   ExpectOne(Severity::kError, "ready", "does not serve: look at its log");
 
+  store().set_problem("away");  // As a daemon tells it that knows no other problem.
+  ExpectOne(Severity::kError, "ready", "does not serve: away");
+
   info().set_problem("stuck: the loop");
   ExpectOne(Severity::kError, "ready", "does not serve: stuck: the loop");
 }
@@ -307,6 +310,8 @@ TEST_F(DoctorTest, ServersAreComparedWithEachOther) {
       << "a store may have many addresses";
   EXPECT_THAT(compare([](Examination& b) { b.info.mutable_store()->set_epoch(2); }),
               one(Severity::kWarning, "epoch 2 (b:1)"));
+  EXPECT_THAT(compare([](Examination& b) { b.info.mutable_store()->clear_epoch(); }), IsEmpty())
+      << "it has not reached the store yet";
   EXPECT_THAT(compare([](Examination& b) { b.info.set_version("1.1.0"); }),
               one(Severity::kWarning, "1.1.0 (b:1)"));
   EXPECT_THAT(compare([](Examination& b) { b.info.mutable_max_ttl()->set_seconds(30); }),
