@@ -143,8 +143,9 @@ class Loader {
     // A pipe could be read once only, and would not end.
     const bool is_other =
         std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored);
-    const text::Problem problem = is_other ? "is no regular file, and is read again when it changes"
-                                           : os::ReadPasswordFile(file, password);
+    const text::Problem problem =
+        is_other ? "has to be a regular file, since it is read again when it changes"
+                 : os::ReadPasswordFile(file, password);
     if (problem) loaded_.password_problems[key] = text::Quoted(file) + " " + *problem;
   }
 

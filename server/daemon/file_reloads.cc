@@ -35,7 +35,7 @@ os::WatchedFiles::Tell FileReloads::TellerOf(const std::string& what) {
                    {field::Files(what), field::Problem(*problem)});
     } else {
       used.Increment();
-      logger.Info("files.reloaded", "Changed files are in use", {field::Files(what)});
+      logger.Info("files.reloaded", "The files are in use as they are now", {field::Files(what)});
     }
   };
 }

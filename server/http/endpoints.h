@@ -12,10 +12,9 @@
 
 namespace lockkeeper::http {
 
-// /healthz: 200 unless the daemon's loop stands still, which only a restart ends. /readyz: 200 if
-// the daemon serves, and says if it grants nothing new; else 503 with the reason in one line.
-// /metrics: the metrics. Lifetime: the routes borrow the arguments, which must be thread-safe: the
-// server's thread uses them.
+// /healthz: 200 unless the daemon's loop stands still. /readyz: 200 if the daemon serves, and says
+// if it grants nothing new; else 503 with the reason in one line. /metrics: the metrics. Lifetime:
+// the routes borrow the arguments, which must be thread-safe: the server's thread uses them.
 std::vector<Route> OperatingPages(const telemetry::HealthBoard& health,
                                   const telemetry::Metrics& metrics, const core::Clock& clock);
 

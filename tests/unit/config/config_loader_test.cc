@@ -218,7 +218,7 @@ TEST_F(ReadConfigTest, UnusablePasswordFileIsToldWithoutShowingIt) {
       {missing, "cannot be opened: No such file or directory"},
       {Write("empty", ""), "is empty"},
       {Write("newline", "\n"), "is empty"},
-      {"/dev/null", "is no regular file, and is read again when it changes"},
+      {"/dev/null", "has to be a regular file, since it is read again when it changes"},
       {Write("two_lines", "sesame\nopen\n"), "has more than one line"},
       {Write("long", std::string(4097, 's')), "has more than 4096 bytes"}};
   for (const auto& [path, problem] : cases) {
