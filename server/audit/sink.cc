@@ -158,7 +158,7 @@ class SyslogSink final : public Sink {
 };
 
 absl::Status Unusable(const std::string& problem) {
-  return absl::UnavailableError("audit.to: " + problem);
+  return core::Error(core::ErrorReason::kAuditUnavailable, "audit.to: " + problem);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Sink {
 };
 
 // `to`: "stdout", "syslog", or the path of a file, which is made with mode 0600 if there is none.
-// Errors: UNAVAILABLE, which names the setting.
+// Errors: AUDIT_UNAVAILABLE.
 absl::StatusOr<std::unique_ptr<Sink>> OpenSink(const std::string& to);
 
 // Sends each line to the syslog daemon that listens at the socket `path`, as authpriv.info.

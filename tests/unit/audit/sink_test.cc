@@ -79,7 +79,7 @@ TEST_F(SinkTest, FileThatEndsInALineGetsItsNewlineFirst) {
 TEST_F(SinkTest, FileThatCannotBeOpenedIsNamed) {
   const auto sink = OpenSink(directory_.Path("none/audit"));
 
-  EXPECT_TRUE(absl::IsUnavailable(sink.status())) << "somebody may mend it";
+  EXPECT_EQ(core::ReasonOf(sink.status()), core::ErrorReason::kAuditUnavailable);
   EXPECT_THAT(
       std::string(sink.status().message()),
       testing::AllOf(HasSubstr("audit.to: "), HasSubstr("none/audit cannot be opened: No")));
