@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(With, ResetFloodTest, testing::Bool(), [](const auto& w
 
 TEST_P(ResetFloodTest, DoesNotUseUpTheMemory) {
   const std::string acquire = AcquireOf("flood").SerializeAsString();
-  Flood(2, 150'000, [&](RawHttp2& client) {
+  Flood(2, Work(150'000), [&](RawHttp2& client) {
     const std::string path = "/lockkeeper.v1.LockService/Acquire";
     client.Reset(GetParam() ? client.Call(path, acquire) : client.Open(path));
   });
@@ -77,7 +77,7 @@ class HeavyClientTest : public MemoryTest {
 };
 
 TEST_F(HeavyClientTest, ManySessionsOnOneConnection) {
-  constexpr int kSessions = 500;
+  constexpr int kSessions = Work(500);
   constexpr int kLeases = 200;
   v1::SessionRequest open;
   open.mutable_open();
@@ -112,7 +112,7 @@ TEST_F(HeavyClientTest, ManySessionsOnOneConnection) {
 }
 
 TEST_F(HeavyClientTest, ManyWaitersOnFewConnections) {
-  constexpr int kWaiters = 2'000;
+  constexpr int kWaiters = Work(2'000);
   LockClient holder(daemon_->GrpcAddress());
   ASSERT_TRUE(holder.Acquire(AcquireOf("n")).response.has_lease());
   std::vector<std::unique_ptr<RawHttp2>> clients;
@@ -137,7 +137,7 @@ TEST_F(HeavyClientTest, ManyWaitersOnFewConnections) {
 }
 
 TEST_F(HeavyClientTest, LeavesNoMemoryBehind) {
-  constexpr int kConnections = 500;
+  constexpr int kConnections = Work(500);
   constexpr int kWaitersOfEach = 8;
   LockClient holder(daemon_->GrpcAddress());
   ASSERT_TRUE(holder.Acquire(AcquireOf("n")).response.has_lease());

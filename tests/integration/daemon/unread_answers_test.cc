@@ -22,7 +22,7 @@ using support::LockClient;
 using support::RawHttp2;
 
 TEST_F(MemoryTest, ListsThatNobodyReads) {
-  constexpr int kLocks = 1'000;
+  constexpr int kLocks = Work(1'000);
   constexpr size_t kLists = 200;
   LockClient client(daemon_->GrpcAddress());
   for (int i = 0; i < kLocks; ++i) {
@@ -51,11 +51,7 @@ TEST_F(MemoryTest, ListsThatNobodyReads) {
 
 // Each keeps a bounded number of events, and misses the others.
 TEST_F(MemoryTest, WatchesThatNobodyReads) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kGrants = 300;  // Their memory says nothing.
-#else
-  constexpr int kGrants = 6'000;
-#endif
+  constexpr int kGrants = Work(6'000);
   RawHttp2 watcher(port_, 0);
   for (size_t i = 0; i < core::limits::kWatchesPerPrincipalMax + 1; ++i) {
     watcher.Call("/lockkeeper.admin.v1.AdminService/WatchLocks",
