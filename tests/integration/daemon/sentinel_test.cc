@@ -6,6 +6,7 @@
 
 #include "support/process/daemon_process.h"
 #include "support/process/sentinel_set.h"
+#include "support/process/temporary_directory.h"
 #include "support/rpc/lock_client.h"
 #include "support/rpc/lock_requests.h"
 
@@ -16,6 +17,7 @@ using support::DaemonProcess;
 using support::SentinelSet;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr int kStoreUnusable = 69;
@@ -70,6 +72,33 @@ TEST(SentinelDaemonTest, PrimaryThatMayGoOnAloneEndsTheStart) {
   daemon.WaitUntilReady();
   EXPECT_THAT(daemon.Stderr(),
               AllOf(HasSubstr("daemon.promise_given_up"), HasSubstr("no_split_brain")));
+}
+
+TEST(SentinelDaemonTest, PasswordOfTheSentinelsIsChangedWhileTheDaemonRuns) {
+  SentinelSet set({.sentinels = 1});
+  support::RedisServer& sentinel = set.sentinel(0);
+  sentinel.Run({"ACL", "SETUSER", "lockkeeper", "on", ">old-secret", "~*", "&*", "+@all"});
+  const support::TemporaryDirectory directory;
+  directory.Replace("password", "old-secret\n");
+  auto options = On(set.url());
+  options.environment.insert(
+      options.environment.end(),
+      {{"LOCKKEEPERD_STORE_SENTINEL_USER", "lockkeeper"},
+       {"LOCKKEEPERD_STORE_SENTINEL_PASSWORD_FILE", directory.Path("password")}});
+  DaemonProcess daemon(options);
+  daemon.WaitUntilReady();
+
+  sentinel.Run({"ACL", "SETUSER", "lockkeeper", "resetpass", ">new-secret"});
+  sentinel.Run({"CLIENT", "KILL", "USER", "lockkeeper"});
+  daemon.WaitForLog("WRONGPASS");
+  directory.Replace("password", "new-secret\n");
+  daemon.WaitForLog("files=sentinel_password");
+
+  set.FailOver();
+  support::LockClient client(daemon.GrpcAddress());
+  while (!client.Acquire(support::AcquireOf("a")).ok()) {
+  }
+  EXPECT_THAT(daemon.Stderr(), Not(HasSubstr("-secret")));
 }
 
 TEST(SentinelDaemonTest, UnknownServiceEndsTheStart) {
