@@ -6,7 +6,11 @@
 #include <signal.h>
 
 #include <atomic>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "integration/cli/run_fixture.h"
 #include "renewal/boot_clock.h"
@@ -59,6 +63,24 @@ class CliRunLeaseTest : public CliRunTest {
 
   std::atomic<Instant> granted_at_{};
 };
+
+// What kills the command is a timer of the kernel: it has to be of the clock that goes on while the
+// machine sleeps, as the lease does. Method: the kernel tells the clock of each timer.
+TEST_F(CliRunLeaseTest, CommandIsKilledInTimeAlsoWhenTheMachineSleeps) {
+  CliProcess process = Start("echo up $PPID; exec sleep 1000");
+  const pid_t guardian = NumberAfter(process, "up");
+
+  std::vector<std::string> clocks;
+  for (const auto& descriptor :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(guardian) + "/fdinfo")) {
+    std::ifstream info(descriptor.path());
+    for (std::string key, value; info >> key >> value;) {
+      if (key == "clockid:") clocks.push_back(value);
+    }
+  }
+
+  EXPECT_EQ(clocks, std::vector{std::to_string(CLOCK_BOOTTIME)});
+}
 
 TEST_F(CliRunLeaseTest, CommandIsToldToStopAndThenKilledBeforeTheLeaseEnds) {
   GrantAndFallSilent();

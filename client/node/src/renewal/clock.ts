@@ -14,21 +14,29 @@ const UPTIME_EVERY = 5;
 const UPTIME_NOISE = 25;
 
 export class BootClock implements Clock {
+  readonly #monotonic: () => number;
+  readonly #sinceBoot: () => number;
   #slept = 0;
   #base: number | null = null;
   #readAt = -Infinity;
 
+  // Both in milliseconds; of this machine unless a test says otherwise.
+  constructor(monotonic = () => performance.now(), sinceBoot = () => uptime() * 1000) {
+    this.#monotonic = monotonic;
+    this.#sinceBoot = sinceBoot;
+  }
+
   now(): number {
-    const monotonic = performance.now();
+    const monotonic = this.#monotonic();
     if (monotonic - this.#readAt >= UPTIME_EVERY && process.platform === 'linux') this.#readUptime();
     return monotonic + this.#slept;
   }
 
   #readUptime(): void {
     for (let tries = 0; tries < 3; ++tries) {
-      const before = performance.now();
-      const ahead = uptime() * 1000 - before;
-      this.#readAt = performance.now();
+      const before = this.#monotonic();
+      const ahead = this.#sinceBoot() - before;
+      this.#readAt = this.#monotonic();
       if (this.#readAt - before > 1) continue;  // Paused in between: the difference says nothing.
       this.#base ??= ahead;
       if (ahead - this.#base > this.#slept + UPTIME_NOISE) this.#slept = ahead - this.#base;
