@@ -115,7 +115,7 @@ TEST_F(LeaseCountTest, LeaseThatTwoSessionsKeepCountsOnce) {
   usage_->Kept("a", Id(1), kNow + seconds(20));
   usage_->Left("a", Id(1), kNow + seconds(10), kNow);
   EXPECT_EQ(Count(), 1);
-  EXPECT_EQ(Count(kNow + seconds(30)), 1) << "the other one keeps it";
+  ASSERT_EQ(Count(kNow + seconds(30)), 1) << "the other one keeps it";
   usage_->Left("a", Id(1), kNow + seconds(40), kNow);
   EXPECT_EQ(Count(kNow + seconds(39)), 1);
   EXPECT_EQ(Count(kNow + seconds(40)), 0);
