@@ -83,6 +83,10 @@ func checkMemory(t testing.TB, config *corev1.ConfigMap, daemon corev1.Container
 	if limit := daemon.Resources.Limits.Memory().Value(); ofRequests == 0 || 2*int64(ofRequests)<<20 > limit {
 		t.Errorf("gRPC may take %v MiB of %d MiB", ofRequests, limit>>20)
 	}
+	waiters, _ := settings(t, config)["waiters"]["per_principal_max"].(float64)
+	if ofEach := 16.0 / 1024; waiters == 0 || waiters*ofEach > ofRequests {
+		t.Errorf("%v waiters of one principal take more than the %v MiB of gRPC, which then ends calls", waiters, ofRequests)
+	}
 }
 
 // setting reads a duration of the daemon's configuration.

@@ -45,6 +45,15 @@ func render(t *testing.T, values map[string]interface{}) (map[string]string, err
 
 func renderChart(t *testing.T, loaded *chart.Chart, values map[string]interface{}, kubernetes string) (map[string]string, error) {
 	t.Helper()
+	all, err := renderValues(t, loaded, values, kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(loaded, all)
+}
+
+func renderValues(t *testing.T, loaded *chart.Chart, values map[string]interface{}, kubernetes string) (chartutil.Values, error) {
+	t.Helper()
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	version, err := chartutil.ParseKubeVersion(kubernetes)
 	if err != nil {
@@ -56,11 +65,7 @@ func renderChart(t *testing.T, loaded *chart.Chart, values map[string]interface{
 	}
 	options := chartutil.ReleaseOptions{Name: "demo", Namespace: "locks", IsInstall: true}
 	// Checks the values against the schemas of the chart and of those it depends on.
-	all, err := chartutil.ToRenderValues(loaded, values, options, capabilities)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Render(loaded, all)
+	return chartutil.ToRenderValues(loaded, values, options, capabilities)
 }
 
 func documents(t *testing.T, text string) [][]byte {

@@ -142,7 +142,9 @@ func TestRenderedSidecarIsWhatKubernetesAndTheDaemonTake(t *testing.T) {
 	}
 }
 
-// The daemon starts before all that use locks, stops after them, is probed over its socket, and may do nothing else.
+var overHTTP = regexp.MustCompile(`^lockkeeper health --http [0-9.]+:7601$`)
+
+// The daemon starts before all that use locks, stops after them, is probed over HTTP, and may do nothing else.
 func checkSidecar(t *testing.T, workload workload, config string) {
 	t.Helper()
 	pod := workload.pod.Spec
@@ -157,8 +159,8 @@ func checkSidecar(t *testing.T, workload workload, config string) {
 		t.Errorf("%s: a restart does not help while Redis is away", workload.kind)
 	}
 	for name, probe := range map[string]*corev1.Probe{"startup": daemon.StartupProbe, "readiness": daemon.ReadinessProbe} {
-		if probe == nil || probe.Exec == nil || strings.Join(probe.Exec.Command, " ") != "lockkeeper health --server "+socket {
-			t.Errorf("%s: the %s probe does not ask over the socket: %v", workload.kind, name, probe)
+		if probe == nil || probe.Exec == nil || !overHTTP.MatchString(strings.Join(probe.Exec.Command, " ")) {
+			t.Errorf("%s: the %s probe does not ask over HTTP: %v", workload.kind, name, probe)
 		}
 	}
 	if daemon.StartupProbe != nil && daemon.StartupProbe.FailureThreshold < 1000000 {
@@ -282,6 +284,18 @@ func TestSidecarWithoutReadinessLeavesThePodInService(t *testing.T) {
 }
 
 // The network of the pod is not opened, unless the values say so.
+func TestSidecarIsProbedWhereItListens(t *testing.T) {
+	for http, wanted := range map[string]string{
+		"0.0.0.0:7611": "--http 0.0.0.0:7611", "": "--server " + socket, "tls://0.0.0.0:7601": "--server " + socket,
+	} {
+		all := made(t, object{"config": object{"server": object{"http_listen": http}}})
+		probe := all.workloads["Deployment"].pod.Spec.InitContainers[0].ReadinessProbe
+		if got := strings.Join(probe.Exec.Command, " "); got != "lockkeeper health "+wanted {
+			t.Errorf("http_listen %q is probed by %q", http, got)
+		}
+	}
+}
+
 func TestSidecarListensOnItsSocketOnly(t *testing.T) {
 	server := settings(t, made(t, object{}).config)["server"]
 	if !reflect.DeepEqual(server["listen"], []interface{}{socket}) || server["http_listen"] != nil {

@@ -6,9 +6,11 @@
 {{- end }}
 {{- end }}
 
+{{/* One release may have the chart twice, by aliases, each with a Redis of its own. */}}
 {{- define "lockkeeper.selector" -}}
 app.kubernetes.io/name: lockkeeper
 app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: {{ .Chart.Name }}
 {{- end }}
 
 {{- define "lockkeeper.labels" -}}
@@ -37,6 +39,7 @@ unix:/run/lockkeeper/lockkeeper.sock
 {{- if not .Values.redis.url }}{{ fail "redis.url must be given: the Redis that all daemons share, such as redis://redis:6379" }}{{ end }}
 {{- if and .Values.tls.enabled (not .Values.tls.secret) (not .Values.tls.certManager.enabled) }}{{ fail "tls.enabled needs tls.secret, or tls.certManager.enabled, which makes it" }}{{ end }}
 {{- if and .Values.tls.certManager.enabled (not .Values.tls.certManager.issuer.name) }}{{ fail "tls.certManager.issuer.name must be given" }}{{ end }}
+{{- include "lockkeeper.checkStore" . }}
 {{- if gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas) }}{{ fail "autoscaling.minReplicas is more than autoscaling.maxReplicas" }}{{ end }}
 {{- if eq .Values.mode "sidecar" }}
 {{- $kubernetes := .Capabilities.KubeVersion.Version }}
@@ -48,6 +51,19 @@ unix:/run/lockkeeper/lockkeeper.sock
 {{- if get $.Values . }}{{ fail (printf "%s needs mode: central; with mode: sidecar the pod is that of your application" .) }}{{ end }}
 {{- end }}
 {{- if .Values.serviceAccount.name }}{{ fail "serviceAccount.name needs mode: central; with mode: sidecar the pod is that of your application" }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* Pods are replaced one after the other: daemons of both stores would run at the same time, and a lock could have two holders. */}}
+{{- define "lockkeeper.checkStore" -}}
+{{- $running := lookup "v1" "ConfigMap" .Release.Namespace (include "lockkeeper.name" .) }}
+{{- if and $running (not .Values.redis.replace) }}
+{{- $before := get (fromYaml (get $running.data "lockkeeper.yaml")) "store" }}
+{{- $after := get (fromYaml (include "lockkeeper.config" .)) "store" }}
+{{- $defaults := dict "redis" "" "key_prefix" "lk:" }}
+{{- range list "redis" "key_prefix" }}
+{{- if ne (get $before . | default (get $defaults .)) (get $after . | default (get $defaults .)) }}{{ fail (printf "store.%s would change while daemons run: some would use one store and some the other, and a lock could have two holders. End all daemons first, and wait for the longest lease (docs/operating/redis.md, Maintenance). redis.replace=true says that you have, or that it is the same store by another address" .) }}{{ end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -147,7 +163,8 @@ unix:/run/lockkeeper/lockkeeper.sock
 lockkeeper/config: {{ include "lockkeeper.startConfig" . | sha256sum | trunc 32 | quote }}
 {{- end }}
 
-{{/* lockkeeper.yaml: what the values say, and what `config` says besides. gRPC may take half of the memory that the pods have by default. */}}
+{{/* lockkeeper.yaml: what the values say, and what `config` says besides. gRPC may take half of the memory that the pods have by default, and
+the waiters of one principal most of that: docs/reference/limits.md, Memory. */}}
 {{- define "lockkeeper.config" -}}
 {{- $own := fromYaml (include "lockkeeper.own" .) }}
 {{- range $section, $settings := $own }}
@@ -155,6 +172,8 @@ lockkeeper/config: {{ include "lockkeeper.startConfig" . | sha256sum | trunc 32 
 {{- if hasKey (get $.Values.config $section | default dict) $key }}{{ fail (printf "config.%s.%s is set by another value of this chart" $section $key) }}{{ end }}
 {{- end }}
 {{- end }}
-{{- $server := dict "request_memory_max" (ternary 512 128 (eq .Values.mode "central")) }}
-{{- toYaml (merge $own (deepCopy .Values.config) (dict "log" (dict "format" "json") "server" $server)) }}
+{{- $isCentral := eq .Values.mode "central" }}
+{{- $server := dict "request_memory_max" (ternary 512 128 $isCentral) }}
+{{- $waiters := dict "per_principal_max" (ternary 25000 5000 $isCentral) }}
+{{- toYaml (merge $own (deepCopy .Values.config) (dict "log" (dict "format" "json") "server" $server "waiters" $waiters)) }}
 {{- end }}

@@ -20,13 +20,13 @@ scope of that chart; if the dependency has an alias, .Subcharts.ALIAS. docs/oper
   # The application starts when the store answers. The threshold is never reached, and there is no liveness probe: a restart does not help
   # while Redis is away, and the new daemon does not know what Redis should have.
   startupProbe:
-    exec: {command: [lockkeeper, health, --server, {{ include "lockkeeper.socket" . | quote }}]}
+    exec: {command: {{ include "lockkeeper.sidecar.probe" . }}}
     periodSeconds: 1
     timeoutSeconds: 3
     failureThreshold: 1000000
   {{- if .Values.sidecar.readiness }}
   readinessProbe:
-    exec: {command: [lockkeeper, health, --server, {{ include "lockkeeper.socket" . | quote }}]}
+    exec: {command: {{ include "lockkeeper.sidecar.probe" . }}}
     periodSeconds: 5
     timeoutSeconds: 3
   {{- end }}
@@ -42,6 +42,14 @@ scope of that chart; if the dependency has an alias, .Subcharts.ALIAS. docs/oper
   volumeMounts:
     - {name: lockkeeper-socket, mountPath: /run/lockkeeper}
     {{- include "lockkeeper.volumeMounts" . | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{/* Over HTTP nobody needs rights: over the socket a policy refuses the details, and the audit trail has a record of each probe. */}}
+{{- define "lockkeeper.sidecar.probe" -}}
+{{- $http := dig "server" "http_listen" "127.0.0.1:7601" .Values.config }}
+{{- if or (not $http) (contains "://" $http) }}[lockkeeper, health, --server, {{ include "lockkeeper.socket" . | quote }}]
+{{- else }}[lockkeeper, health, --http, {{ $http | quote }}]
 {{- end }}
 {{- end }}
 
