@@ -76,10 +76,13 @@ void LockWatches::Tell(const LockEvent& event) {
 }
 
 void LockWatches::TellGap(GapReason reason, int64_t missed) {
-  for (const Watch& watch : watches_) {
-    if (!watch.has_started) continue;
-    watch.listener->OnEvent({.kind = LockEventKind::kGap, .gap = reason, .missed = missed});
-  }
+  for (const Watch& watch : watches_) TellGap(watch, reason, missed);
+}
+
+void LockWatches::TellGap(const Watch& watch, GapReason reason, int64_t missed) {
+  if (!watch.has_started) return;
+  watch.listener->OnEvent({.kind = LockEventKind::kGap, .gap = reason, .missed = missed});
+  ReadLease(watch);
 }
 
 void LockWatches::OnQuarantine(Micros left) {
@@ -105,8 +108,9 @@ absl::Status LockWatches::Open(const WatchFilter& filter, std::string principal,
                       .listener = &listener,
                       .version = ++version_,
                       .opened = clock_.Now()});
-  if (filter.match == WatchFilter::Match::kName) ReadLease(filter.text);
+  ReadLease(watches_.back());
   daemons_ = 0;
+  if (watches_.size() == 1) told_ = clock_.Now();
   Beat();
   return absl::OkStatus();
 }
@@ -129,6 +133,7 @@ void LockWatches::StartDraining() {
 
 void LockWatches::EndWatching() {
   senders_.clear();
+  unread_.clear();
   beat_.reset();
   Announce();
 }
@@ -138,10 +143,18 @@ void LockWatches::Stop() {
   receivers_.clear();
 }
 
+// A lease of which no event has come: it began before the watch, or in a gap.
+void LockWatches::ReadLease(const Watch& watch) {
+  if (watch.filter.match == WatchFilter::Match::kName) ReadLease(watch.filter.text);
+}
+
 void LockWatches::ReadLease(const std::string& name) {
+  unread_.insert(name);
   admin_.Get(name, clock_.Now() + kReadTimeout,
-             [this, alive = alive_](absl::StatusOr<std::optional<LockInfo>> read) {
-               if (*alive && read.ok() && read->has_value()) leases_.Learn(**read);
+             [this, alive = alive_, name](absl::StatusOr<std::optional<LockInfo>> read) {
+               if (!*alive || !read.ok()) return;  // The next beat asks again.
+               unread_.erase(name);
+               if (read->has_value() && IsWatchedHere(name)) leases_.Learn(**read);
              });
 }
 
@@ -153,6 +166,13 @@ void LockWatches::Beat() {
                           return sender.second.heard + kSenderLife < now;
                         }) > 0;
   if (any_gone) TellGap(GapReason::kDaemonGone, 0);
+  if (exchange_ != nullptr && told_ + kInterestLife < now) {
+    told_ = now;
+    TellGap(GapReason::kMessagesLost, 0);  // The others take the interest for over.
+  }
+  for (const std::string& name : std::exchange(unread_, {})) {
+    if (IsWatchedHere(name)) ReadLease(name);
+  }
   StartThoseThatCan();
   Announce();
   beat_ = executor_.After(kBeat, [this] { Beat(); });
@@ -169,14 +189,16 @@ void LockWatches::Announce() {
   }
   exchange_->TellInterest({daemon_id_, version_, Filters()},
                           [this, alive = alive_, version = version_](size_t daemons) {
-                            if (!*alive || version != version_) return;
+                            if (!*alive) return;
+                            if (daemons != 0) told_ = clock_.Now();
+                            if (version != version_) return;
                             daemons_ = daemons;
                             StartThoseThatCan();
                           });
 }
 
 // A watch has started when every daemon has heard of it. One that does not say so in time may be
-// dead, and if it is heard of later, that is a gap.
+// dead, and if it says so later, that is a gap.
 void LockWatches::StartThoseThatCan() {
   uint64_t heard = version_;
   for (const auto& [id, sender] : senders_) heard = std::min(heard, sender.version);
@@ -187,6 +209,7 @@ void LockWatches::StartThoseThatCan() {
     if (watch.has_started || !(all_have_heard || has_waited)) continue;
     watch.has_started = true;
     watch.listener->OnEvent({.kind = LockEventKind::kStarted});
+    ReadLease(watch);  // Again: a call may have been on its way to the store.
   }
 }
 
@@ -196,9 +219,13 @@ void LockWatches::OnBatch(EventBatch batch) {
   Sender& sender = found->second;
   if (is_new || sender.stream != batch.stream) {
     TellGap(GapReason::kDaemonJoined, 0);
-    sender = {.stream = batch.stream, .next = batch.first};
+    sender = {.stream = batch.stream, .version = batch.version, .next = batch.first};
   }
   sender.heard = clock_.Now();
+  for (const Watch& watch : watches_) {
+    const bool is_news = watch.version > sender.version && watch.version <= batch.version;
+    if (is_news) TellGap(watch, GapReason::kDaemonJoined, 0);  // If it has started without it.
+  }
   sender.version = std::max(sender.version, batch.version);
   if (batch.first > sender.next) {
     TellGap(GapReason::kMessagesLost, static_cast<int64_t>(batch.first - sender.next));

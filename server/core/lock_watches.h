@@ -12,6 +12,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -107,6 +108,7 @@ class LockWatches : private WatchExchangeListener {
   WatchFilters Filters() const;
   void Tell(const LockEvent& event);
   void TellGap(GapReason reason, int64_t missed);
+  void TellGap(const Watch& watch, GapReason reason, int64_t missed);
 
   void OnInterest(WatchInterest interest) override;
   void OnBatch(EventBatch batch) override;
@@ -115,6 +117,7 @@ class LockWatches : private WatchExchangeListener {
   void Announce();
   void StartThoseThatCan();
   void EndWatching();
+  void ReadLease(const Watch& watch);
   void ReadLease(const std::string& name);
   void Queue(const LockEvent& event);
   void FlushAtEndOfTurn();
@@ -130,6 +133,8 @@ class LockWatches : private WatchExchangeListener {
   std::list<Watch> watches_;
   Receivers receivers_;
   std::unordered_map<std::string, Sender> senders_;
+  std::set<std::string> unread_;  // Locks whose lease is to be read.
+  Instant told_;                  // When all daemons were last told of the interest.
   std::unique_ptr<Timer> beat_;
   size_t daemons_ = 0;  // That were told of the newest watch, with this one. 0: not known.
   uint64_t version_ = 0;

@@ -214,6 +214,7 @@ struct LockInfo {
   NodeTime lease_end;
   int32_t waiters = 0;
   LeaseEnd last_end = LeaseEnd::kNone;
+  uint64_t lease = 0;                // See LockEvent::lease.
   std::vector<FormerLease> history;  // The newest first.
 };
 

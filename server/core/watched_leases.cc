@@ -16,6 +16,9 @@ constexpr Millis kReadAgain{1'000};
 // Reads of the store at a time. What is due then waits where it is: many leases may end at once.
 constexpr size_t kReadsMax = 32;
 constexpr Millis kReadSoon{5};
+// How long the grant may be on its way from one daemon after the end has come from another one.
+constexpr Millis kEarlyEndKept{5'000};
+constexpr size_t kEarlyEndsMax = 10'000;
 
 bool HasLease(LockState state) { return state == LockState::kHeld || state == LockState::kOffered; }
 
@@ -35,9 +38,8 @@ void WatchedLeases::Take(LockEvent event) {
   switch (event.kind) {
     case LockEventKind::kGranted:
     case LockEventKind::kOffered:
-      return TakeGrant(event);
     case LockEventKind::kExtended:
-      return TakeExtend(event);
+      return TakeLease(event);
     case LockEventKind::kReleased:
     case LockEventKind::kForced:
     case LockEventKind::kTakenBack:
@@ -47,13 +49,19 @@ void WatchedLeases::Take(LockEvent event) {
   }
 }
 
+void WatchedLeases::TakeLease(LockEvent& event) {
+  std::optional<LockEvent> end = EarlyEndOf(event);
+  event.kind == LockEventKind::kExtended ? TakeExtend(event) : TakeGrant(event);
+  if (end) TakeEnd(*end);
+}
+
 void WatchedLeases::TakeGrant(LockEvent& event) {
   Lock* const found = FindOrAdd(event.name);
   if (found == nullptr) return tell_(event);
   Lock& lock = *found;
   if (event.token < lock.newest.token) return tell_(event);
   if (event.token > lock.newest.token) {
-    if (event.previous_lease_expired) TellExpired(event.name, lock.newest);
+    if (event.previous_lease_expired) TellPreviousExpired(lock);
     Replace(lock, event);
   } else {
     if (event.previous_lease_expired && lock.former.token.value != 0)
@@ -78,7 +86,7 @@ void WatchedLeases::TakeExtend(LockEvent& event) {
   // The first extend of an offer claims it. One of an unknown lease of a known lock does, too.
   if (is_new ? lock.newest.token.value != 0 : lock.newest.is_offer) {
     event.kind = LockEventKind::kGranted;
-    if (is_new && event.previous_lease_expired) TellExpired(event.name, lock.newest);
+    if (is_new && event.previous_lease_expired) TellPreviousExpired(lock);
   }
   if (is_new) {
     Replace(lock, event);
@@ -93,21 +101,56 @@ void WatchedLeases::TakeExtend(LockEvent& event) {
 
 void WatchedLeases::TakeEnd(LockEvent& event) {
   const auto found = locks_.find(event.name);
-  if (found == locks_.end()) return tell_(event);
+  if (found == locks_.end()) {
+    KeepEarlyEnd(event);
+    return tell_(event);
+  }
   Lock& lock = found->second;
   const auto is_of = [&](const Lease& lease) {
     if (lease.token.value == 0) return false;
     return event.kind == LockEventKind::kForced ? event.token > lease.token
-                                                : event.lease == lease.number || lease.number == 0;
+                                                : event.lease == lease.number;
   };
   if (is_of(lock.newest)) {
+    if (lock.newest.is_offer) KeepEarlyEnd(event);  // Its claim has not come.
     Complete(event, lock.newest);
     event.kind == LockEventKind::kReleased ? Forget(found) : KeepEnded(lock);
   } else if (is_of(lock.former)) {
     Complete(event, lock.former);
     lock.former.has_ended = true;
+  } else {
+    KeepEarlyEnd(event);
   }
   tell_(event);
+}
+
+// Of a release only: after another end the same lease id may be granted again.
+void WatchedLeases::KeepEarlyEnd(const LockEvent& event) {
+  if (event.kind != LockEventKind::kReleased || event.token.value != 0) return;
+  ForgetEarlyEnds();
+  const auto [key, is_new] = early_ends_.emplace(event.lease, event.name);
+  if (is_new) early_ends_by_age_.emplace_back(clock_.Now() + kEarlyEndKept, *key);
+}
+
+void WatchedLeases::ForgetEarlyEnds() {
+  while (!early_ends_by_age_.empty() && (early_ends_by_age_.size() >= kEarlyEndsMax ||
+                                         early_ends_by_age_.front().first <= clock_.Now())) {
+    early_ends_.erase(early_ends_by_age_.front().second);
+    early_ends_by_age_.pop_front();
+  }
+}
+
+// The release of the lease that the event tells of, if it came before.
+std::optional<LockEvent> WatchedLeases::EarlyEndOf(const LockEvent& event) {
+  if (early_ends_.empty()) return std::nullopt;
+  ForgetEarlyEnds();
+  if (!early_ends_.contains({event.lease, event.name})) return std::nullopt;
+  return LockEvent{.kind = LockEventKind::kReleased,
+                   .name = event.name,
+                   .token = event.token,
+                   .owner = event.owner,
+                   .principal = event.principal,
+                   .lease = event.lease};
 }
 
 void WatchedLeases::KeepEnded(Lock& lock) {
@@ -118,10 +161,16 @@ void WatchedLeases::KeepEnded(Lock& lock) {
 void WatchedLeases::Learn(const LockInfo& info) {
   if (!HasLease(info.state)) return;
   Lock* const found = FindOrAdd(info.name);
-  if (found == nullptr || found->newest.token >= info.token) return;
-  Lease& newest = found->newest;
-  newest = {.token = info.token, .owner = info.owner, .principal = info.principal};
-  newest.is_offer = info.state == LockState::kOffered;
+  if (found == nullptr || found->newest.token > info.token) return;
+  if (found->newest.token == info.token) {
+    if (info.state == LockState::kHeld) found->newest.is_offer = false;  // Its claim was missed.
+  } else {
+    Supersede(*found, {.token = info.token,
+                       .number = info.lease,
+                       .owner = info.owner,
+                       .principal = info.principal,
+                       .is_offer = info.state == LockState::kOffered});
+  }
   Prolong(*found, info.remaining_ttl);
 }
 
@@ -143,21 +192,28 @@ void WatchedLeases::TellExpired(const std::string& name, Lease& lease) {
          .principal = lease.principal});
 }
 
-void WatchedLeases::TellReleased(const std::string& name, const Lease& lease) {
-  tell_({.kind = LockEventKind::kReleased,
-         .name = name,
-         .token = lease.token,
-         .owner = lease.owner,
-         .principal = lease.principal});
+// An offer that lapsed was no lease: what expired is the lease before it, and if that is not known
+// it had expired before.
+void WatchedLeases::TellPreviousExpired(Lock& lock) {
+  if (!lock.newest.is_offer) {
+    TellExpired(*lock.name, lock.newest);
+  } else if (lock.former.token.value != 0) {
+    TellExpired(*lock.name, lock.former);
+  }
 }
 
 void WatchedLeases::Replace(Lock& lock, const LockEvent& event) {
-  lock.former = std::exchange(lock.newest, {.token = event.token,
-                                            .number = event.lease,
-                                            .owner = event.owner,
-                                            .principal = event.principal,
-                                            .waited = event.waited,
-                                            .is_offer = event.kind == LockEventKind::kOffered});
+  Supersede(lock, {.token = event.token,
+                   .number = event.lease,
+                   .owner = event.owner,
+                   .principal = event.principal,
+                   .waited = event.waited,
+                   .is_offer = event.kind == LockEventKind::kOffered});
+}
+
+void WatchedLeases::Supersede(Lock& lock, Lease next) {
+  Lease before = std::exchange(lock.newest, std::move(next));
+  if (!before.is_offer) lock.former = std::move(before);
 }
 
 void WatchedLeases::Prolong(Lock& lock, Micros remaining) {
@@ -245,23 +301,68 @@ void WatchedLeases::OnRead(const std::string& name, FencingToken token,
   const auto found = locks_.find(name);
   // What is no answer is asked again.
   if (found == locks_.end() || found->second.newest.token != token || !read.ok()) return;
-  Lease& lease = found->second.newest;
+  Lock& lock = found->second;
   const LockInfo* const info = read->has_value() ? &**read : nullptr;
-  if (lease.has_ended || (info != nullptr && info->state == LockState::kUnproven)) return;
-  if (info != nullptr && info->token > token && HasLease(info->state)) {
-    found->second.former = std::exchange(lease, {});
-    return Learn(*info);
+  if (lock.newest.has_ended) return;
+  if (info != nullptr && info->state == LockState::kUnproven) return;
+  if (info == nullptr || info->token < token) return OnForgotten(lock);
+  if (!HasLease(info->state)) return OnEnded(lock, *info);
+  info->token == token ? OnLive(lock, *info) : Learn(*info);
+}
+
+void WatchedLeases::OnLive(Lock& lock, const LockInfo& info) {
+  Lease& lease = lock.newest;
+  lease.end = clock_.Now() + info.remaining_ttl + kEndMargin;
+  LookAt(lock, lease.end);
+  if (info.state != LockState::kHeld || !std::exchange(lease.is_offer, false)) return;
+  // The claim of the offer was missed.
+  LockEvent event = OfNewest(LockEventKind::kGranted, lock);
+  event.remaining = info.remaining_ttl;
+  event.waited = lease.waited;
+  tell_(event);
+}
+
+// Ends are told by who did it, unless it had no answer. An offer that lapsed was no lease.
+void WatchedLeases::OnEnded(Lock& lock, const LockInfo& info) {
+  Lease& lease = lock.newest;
+  if (lease.is_offer) return KeepEnded(lock);
+  const bool is_newest = info.token == lease.token;
+  if (is_newest && info.last_end == LeaseEnd::kExpired) {
+    TellExpired(*lock.name, lease);
+  } else if (is_newest && info.last_end == LeaseEnd::kReleased) {
+    tell_(OfNewest(LockEventKind::kReleased, lock));
+  } else if (is_newest && info.last_end == LeaseEnd::kWithdrawn) {
+    tell_(OfNewest(LockEventKind::kTakenBack, lock));
+  } else if (info.token > lease.token && info.last_end == LeaseEnd::kForced) {
+    LockEvent event = OfNewest(LockEventKind::kForced, lock);
+    event.token = info.token;
+    event.remaining = info.closed_for;
+    tell_(event);
+  } else if (info.token > lease.token && !std::exchange(lease.is_behind, true)) {
+    return LookAt(lock, clock_.Now() + kReadAgain);  // The news may be on its way.
+  } else if (info.token > lease.token) {
+    TellGap(lock);
   }
-  if (info != nullptr && info->token == token && HasLease(info->state)) {
-    lease.end = clock_.Now() + info->remaining_ttl + kEndMargin;
-    return LookAt(found->second, lease.end);
-  }
-  // An offer that lapsed was no lease. A release was told by who did it, unless it had no answer.
-  const LeaseEnd how =
-      info != nullptr && info->token == token && !lease.is_offer ? info->last_end : LeaseEnd::kNone;
-  if (how == LeaseEnd::kExpired) TellExpired(name, lease);
-  if (how == LeaseEnd::kReleased) TellReleased(name, lease);
-  KeepEnded(found->second);
+  KeepEnded(lock);
+}
+
+// It ended long ago, or its holder will prove it.
+void WatchedLeases::OnForgotten(Lock& lock) {
+  if (!lock.newest.is_offer) TellGap(lock);
+  KeepEnded(lock);
+}
+
+void WatchedLeases::TellGap(const Lock& lock) {
+  tell_({.kind = LockEventKind::kGap, .name = *lock.name, .gap = GapReason::kMessagesLost});
+}
+
+LockEvent WatchedLeases::OfNewest(LockEventKind kind, const Lock& lock) {
+  const Lease& lease = lock.newest;
+  return {.kind = kind,
+          .name = *lock.name,
+          .token = lease.token,
+          .owner = lease.owner,
+          .principal = lease.principal};
 }
 
 }  // namespace lockkeeper::core

@@ -6,11 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/executor.h"
@@ -36,8 +39,8 @@ class WatchedLeases {
   // Something happened to a lock. Tells it, after the expiry that it shows.
   void Take(LockEvent event);
 
-  // A lock as the store has it, when the watch of it begins: its events can be completed, and its
-  // expiry is found.
+  // A lock as the store has it, when the watch of it begins or has missed something: its events can
+  // be completed, and its expiry is found.
   void Learn(const LockInfo& lock);
 
   // Forgets the locks that nobody watches any more.
@@ -52,7 +55,8 @@ class WatchedLeases {
     Micros waited{};
     bool is_offer = false;
     bool has_ended = false;
-    Instant end;  // At the earliest: heartbeats extend it unheard.
+    bool is_behind = false;  // A newer lease has ended, of which nothing was heard.
+    Instant end;             // At the earliest: heartbeats extend it unheard.
   };
   struct Lock {
     bool IsDueBefore(const Lock& other) const {
@@ -69,13 +73,20 @@ class WatchedLeases {
   };
   using Locks = std::unordered_map<std::string, Lock>;
 
+  using LeaseKey = std::pair<uint64_t, std::string>;  // Its number, and the lock.
+
+  void TakeLease(LockEvent& event);
   void TakeGrant(LockEvent& event);
   void TakeExtend(LockEvent& event);
   void TakeEnd(LockEvent& event);
   void Complete(LockEvent& event, const Lease& lease) const;
   void TellExpired(const std::string& name, Lease& lease);
-  void TellReleased(const std::string& name, const Lease& lease);
+  void TellPreviousExpired(Lock& lock);
+  void KeepEarlyEnd(const LockEvent& event);
+  void ForgetEarlyEnds();
+  std::optional<LockEvent> EarlyEndOf(const LockEvent& event);
   void Replace(Lock& lock, const LockEvent& event);
+  void Supersede(Lock& lock, Lease next);
   void Prolong(Lock& lock, Micros remaining);
   // Null if there are too many locks already.
   Lock* FindOrAdd(const std::string& name);
@@ -89,6 +100,11 @@ class WatchedLeases {
   void Read(Lock& lock);
   void OnRead(const std::string& name, FencingToken token,
               const absl::StatusOr<std::optional<LockInfo>>& read);
+  void OnLive(Lock& lock, const LockInfo& info);
+  void OnEnded(Lock& lock, const LockInfo& info);
+  void OnForgotten(Lock& lock);
+  void TellGap(const Lock& lock);
+  static LockEvent OfNewest(LockEventKind kind, const Lock& lock);
 
   AdminStore& admin_;
   const Clock& clock_;
@@ -101,6 +117,9 @@ class WatchedLeases {
   Instant timer_at_ = Instant::max();
   Instant look_from_ = Instant::min();  // At what is due.
   size_t reads_ = 0;
+  // Releases that came before their grant, from another daemon.
+  std::set<LeaseKey> early_ends_;
+  std::deque<std::pair<Instant, LeaseKey>> early_ends_by_age_;
   // False once this object is gone; late answers check it.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -8,6 +8,7 @@
 
 #include "core/errors.h"
 #include "core/limits.h"
+#include "core/lock_event.h"
 
 namespace lockkeeper::support {
 
@@ -275,7 +276,8 @@ std::optional<core::LockInfo> MemoryServer::Get(const std::string& name) {
                       .hold_at_least = record->last.hold_at_least,
                       .closed_for = std::max(record->closed_until - Now(), Micros(0)),
                       .acquired = record->acquired,
-                      .lease_end = record->lease_end};
+                      .lease_end = record->lease_end,
+                      .lease = core::LeaseNumber(record->last.lease_id)};
   if (live) info.remaining_ttl = record->lease_end - Now();
   const bool expired = !live && record->end == LeaseEnd::kNone && record->token.value > 0;
   info.last_end = expired ? LeaseEnd::kExpired : record->end;

@@ -10,6 +10,7 @@
 
 #include "core/errors.h"
 #include "core/limits.h"
+#include "core/lock_event.h"
 #include "redis/format/record_columns.h"
 #include "text/utf8.h"
 
@@ -284,6 +285,9 @@ absl::StatusOr<std::optional<core::LockInfo>> ReadRecord(std::string_view name,
     const bool may_come_back = doubt == Doubt::kMayBeProved;
     info.state = may_come_back ? LockState::kUnproven : LockState::kEnded;
     if (may_come_back) info.last_end = LeaseEnd::kNone;
+  }
+  if (const auto id = core::LeaseId::Parse(column::kLeaseId.Of(record))) {
+    info.lease = core::LeaseNumber(*id);
   }
   const auto lines = Split(record.substr(kHeaderLength + 1, text_bytes), '\n');
   if (!lines.empty()) info.principal = lines[0];

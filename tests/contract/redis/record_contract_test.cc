@@ -119,6 +119,7 @@ TEST_P(RecordContract, HeldLockIsDescribed) {
   EXPECT_EQ(info.remaining_ttl, kTtl - Millis(1'000));
   EXPECT_EQ(info.closed_for, kTtl + Millis(4'000));
   EXPECT_EQ(info.acquired, acquired);
+  EXPECT_EQ(info.lease, core::LeaseNumber(Id(1)));
   EXPECT_EQ(info.lease_end, lease.lease_end);
   EXPECT_EQ(info.waiters, 0);
   EXPECT_EQ(info.last_end, core::LeaseEnd::kNone);

@@ -115,8 +115,8 @@ class Daemon {
   support::MemoryStore& store() { return store_; }
   bool Wants(const std::string& name) const { return watches_.Wants(name); }
 
-  Caught<AcquireAnswer>& Acquire(const std::string& name, uint64_t lease, const std::string& owner,
-                                 Millis ttl = seconds(30), Millis wait = Millis(0)) {
+  AcquireRequest RequestFor(const std::string& name, uint64_t lease, const std::string& owner,
+                            Millis ttl = seconds(30), Millis wait = Millis(0)) const {
     AcquireRequest request;
     request.name = name;
     request.lease_id = LeaseId::FromBits(1, lease);
@@ -127,8 +127,12 @@ class Daemon {
     request.principal = "team";
     request.keeper = Keeper(number_, lease);
     request.deadline = Instant::max();
+    return request;
+  }
+  Caught<AcquireAnswer>& Acquire(const std::string& name, uint64_t lease, const std::string& owner,
+                                 Millis ttl = seconds(30), Millis wait = Millis(0)) {
     answers_.emplace_back();
-    locks().Acquire(std::move(request), answers_.back().Into());
+    locks().Acquire(RequestFor(name, lease, owner, ttl, wait), answers_.back().Into());
     return answers_.back();
   }
   void Extend(const std::string& name, uint64_t lease, bool is_heartbeat = false) {
@@ -158,6 +162,31 @@ class Daemon {
   std::deque<Caught<AcquireAnswer>> answers_;
   std::deque<Caught<Lease>> extended_;
   std::deque<Caught<ReleaseAnswer>> released_;
+};
+
+// Its reads fail at first.
+class FailingReads final : public AdminStore {
+ public:
+  explicit FailingReads(AdminStore& store) : store_(store) {}
+
+  void Get(const std::string& name, Instant deadline, Done<std::optional<LockInfo>> done) override {
+    if (fails) return std::move(done)(Error(ErrorReason::kStoreUnavailable, "away"));
+    store_.Get(name, deadline, std::move(done));
+  }
+  void List(const ListRequest& request, Done<LockPage> done) override {
+    store_.List(request, std::move(done));
+  }
+  void ForceRelease(const ForceReleaseRequest& request, Done<ForceReleaseAnswer> done) override {
+    store_.ForceRelease(request, std::move(done));
+  }
+  void EndQuarantine(const EndQuarantineRequest& request, Done<EndQuarantineAnswer> done) override {
+    store_.EndQuarantine(request, std::move(done));
+  }
+
+  bool fails = true;
+
+ private:
+  AdminStore& store_;
 };
 
 class Watcher final : public WatchListener {
@@ -192,6 +221,35 @@ class LockWatchesTest : public testing::Test {
     ASSERT_TRUE(daemon.watches().Open(filter, "ada", watcher).ok());
     Run();
     ASSERT_THAT(watcher.Take(), ElementsAre(Is(Kind::kStarted)));
+  }
+
+  // A lease of the lock `a` that the store has granted.
+  struct Seen {
+    FencingToken token;
+    uint64_t lease;
+    std::string owner;
+
+    LockEvent Granted(Micros remaining) const {
+      return {.kind = Kind::kGranted,
+              .name = "a",
+              .token = token,
+              .owner = owner,
+              .remaining = remaining,
+              .lease = lease};
+    }
+  };
+  static uint64_t NumberOf(uint64_t lease) { return LeaseNumber(LeaseId::FromBits(1, lease)); }
+  // The daemons do not hear what happens to it.
+  Seen HoldUnheard(uint64_t lease, const std::string& owner, Millis ttl = seconds(30)) {
+    Caught<AcquireAnswer> answer;
+    there_->store().Acquire(there_->RequestFor("a", lease, owner, ttl), answer.Into());
+    Run();
+    return {std::get<Lease>(*answer.value()).token, NumberOf(lease), owner};
+  }
+  void ReleaseUnheard(uint64_t lease) {
+    there_->store().Release({"a", LeaseId::FromBits(1, lease), "team", Instant::max()},
+                            [](const auto&) {});
+    Run();
   }
 
   support::ManualClock clock_;
@@ -391,8 +449,9 @@ TEST_F(LockWatchesTest, ALeaseThatIsBackCanExpire) {
                .previous_lease_expired = true,
                .lease = 2});
 
-  EXPECT_THAT(told, ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kExtended, "a", "ada"),
-                                Is(Kind::kExpired, "a", "ada"), Is(Kind::kGranted, "a", "bob")));
+  EXPECT_THAT(told, ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kGap, "a"),
+                                Is(Kind::kExtended, "a", "ada"), Is(Kind::kExpired, "a", "ada"),
+                                Is(Kind::kGranted, "a", "bob")));
 }
 
 // The watch of a name reads the lock first.
@@ -516,10 +575,225 @@ TEST_F(LockWatchesTest, AnOfferThatLapsesIsNoLeaseThatExpires) {
   LockEvent offer = Granted(0, 50, "ada");
   offer.kind = Kind::kOffered;
   offer.token = server_.Get("a")->token;
-  offer.remaining = milliseconds(900);
+  offer.remaining = milliseconds(1'100);
   here_->watches().OnEvent(offer);
   executor_.AdvanceBy(seconds(3));
   EXPECT_THAT(watcher_.Take(), ElementsAre(Is(Kind::kOffered, "a", "ada")));
+}
+
+// Nobody's wait was in vain: the expiry is that of the lease before all of them.
+TEST_F(LockWatchesTest, OffersThatLapseOneAfterTheOtherAreNoLeasesThatExpire) {
+  Watch(*here_, watcher_);
+  here_->watches().OnEvent(Granted(4, 40, "ada"));
+  for (const int64_t token : {5, 6, 7}) {
+    LockEvent offer = Granted(token, static_cast<uint64_t>(token) * 10, "bob");
+    if (token < 7) offer.kind = Kind::kOffered;
+    offer.previous_lease_expired = true;
+    here_->watches().OnEvent(offer);
+  }
+  const auto events = watcher_.Take();
+  ASSERT_THAT(events, ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kExpired, "a", "ada"),
+                                  Is(Kind::kOffered, "a", "bob"), Is(Kind::kOffered, "a", "bob"),
+                                  Is(Kind::kGranted, "a", "bob")));
+  EXPECT_EQ(events[1].token.value, 4);
+}
+
+TEST_F(LockWatchesTest, AClaimThatWasMissedIsToldAtTheEndOfItsOffer) {
+  there_->Acquire("a", 1, "ada", seconds(5));
+  Run();
+  Watch(*here_, watcher_);
+  LockEvent offer = Granted(server_.Get("a")->token.value, NumberOf(1), "ada");
+  offer.kind = Kind::kOffered;
+  offer.remaining = seconds(1);
+  here_->watches().OnEvent(offer);
+  executor_.AdvanceBy(milliseconds(1'100));
+  EXPECT_THAT(watcher_.Take(),
+              ElementsAre(Is(Kind::kOffered, "a", "ada"), Is(Kind::kGranted, "a", "ada")));
+  executor_.AdvanceBy(seconds(5));
+  EXPECT_THAT(watcher_.Take(), ElementsAre(Is(Kind::kExpired, "a", "ada")));
+}
+
+// The look at the store, at the end of the lease that is known, is faster than another daemon.
+TEST_F(LockWatchesTest, AReleaseThatComesAfterALookAtTheNextLeaseIsOfItsOwnLease) {
+  const Seen ada = HoldUnheard(1, "ada");
+  Watch(*here_, watcher_);
+  here_->watches().OnEvent(ada.Granted(seconds(1)));
+  ReleaseUnheard(1);
+  const Seen bob = HoldUnheard(2, "bob");
+  executor_.AdvanceBy(milliseconds(1'100));
+  here_->watches().OnEvent({.kind = Kind::kReleased, .name = "a", .lease = NumberOf(1)});
+  here_->watches().OnEvent(bob.Granted(seconds(30)));
+  const auto events = watcher_.Take();
+  ASSERT_THAT(events, ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kReleased, "a", "ada"),
+                                  Is(Kind::kGranted, "a", "bob")));
+  EXPECT_EQ(events[1].token, ada.token);
+}
+
+// An end and its lease are told by two daemons.
+TEST_F(LockWatchesTest, AReleaseThatComesBeforeItsGrantIsToldAgainAfterIt) {
+  Watch(*here_, watcher_);
+  here_->watches().OnEvent({.kind = Kind::kReleased, .name = "a", .lease = 50});
+  here_->watches().OnEvent(Granted(5, 50, "ada"));
+  const auto events = watcher_.Take();
+  ASSERT_THAT(events, ElementsAre(Is(Kind::kReleased, "a"), Is(Kind::kGranted, "a", "ada"),
+                                  Is(Kind::kReleased, "a", "ada")));
+  EXPECT_EQ(events[2].token.value, 5);
+  executor_.AdvanceBy(seconds(40));
+  EXPECT_THAT(watcher_.Take(), IsEmpty()) << "it is not followed";
+}
+
+TEST_F(LockWatchesTest, AReleaseThatComesBeforeItsClaimIsToldAgainAfterIt) {
+  Watch(*here_, watcher_);
+  LockEvent offer = Granted(5, 50, "ada");
+  offer.kind = Kind::kOffered;
+  here_->watches().OnEvent(offer);
+  here_->watches().OnEvent({.kind = Kind::kReleased, .name = "a", .lease = 50});
+  here_->watches().OnEvent(Granted(5, 50, "ada"));
+  EXPECT_THAT(watcher_.Take(),
+              ElementsAre(Is(Kind::kOffered, "a", "ada"), Is(Kind::kReleased, "a", "ada"),
+                          Is(Kind::kGranted, "a", "ada"), Is(Kind::kReleased, "a", "ada")));
+}
+
+TEST_F(LockWatchesTest, OnlySoManyReleasesAreKeptForTheirGrants) {
+  std::vector<LockEvent> told;
+  WatchedLeases leases(here_->store(), clock_, executor_,
+                       [&](const LockEvent& event) { told.push_back(event); });
+  constexpr uint64_t kMost = 10'000;
+  for (uint64_t lease = 1; lease <= kMost + 1; ++lease) {
+    leases.Take({.kind = Kind::kReleased, .name = "a", .lease = lease});
+  }
+  told.clear();
+  leases.Take(Granted(1, 1, "ada"));
+  EXPECT_THAT(told, ElementsAre(Is(Kind::kGranted, "a", "ada")));
+  leases.Take(Granted(2, kMost + 1, "bob"));
+  EXPECT_THAT(told, ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kGranted, "a", "bob"),
+                                Is(Kind::kReleased, "a", "bob")));
+  executor_.AdvanceBy(seconds(6));
+  told.clear();
+  leases.Take(Granted(3, kMost, "eve"));
+  EXPECT_THAT(told, ElementsAre(Is(Kind::kGranted, "a", "eve"))) << "too long after it";
+}
+
+// --- ends of which nobody heard the answer ------------------------------------------------------
+
+TEST_F(LockWatchesTest, AForcedEndOfWhichNobodyHeardTheAnswerIsToldAtTheEndOfItsLease) {
+  const Seen ada = HoldUnheard(1, "ada", seconds(5));
+  Watch(*here_, watcher_);
+  here_->watches().OnEvent(ada.Granted(seconds(5)));
+  there_->store().ForceRelease({.name = "a", .delay = ReleaseDelay::kNone}, [](const auto&) {});
+  executor_.AdvanceBy(milliseconds(5'100));
+  const auto events = watcher_.Take();
+  ASSERT_THAT(events, ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kForced, "a", "ada")));
+  EXPECT_EQ(events[1].token, server_.Get("a")->token);
+}
+
+TEST_F(LockWatchesTest, AGrantTakenBackOfWhichNobodyHeardTheAnswerIsToldAtTheEndOfItsLease) {
+  const Seen ada = HoldUnheard(1, "ada", seconds(5));
+  Watch(*here_, watcher_);
+  here_->watches().OnEvent(ada.Granted(seconds(5)));
+  there_->store().Withdraw({.name = "a",
+                            .lease_id = LeaseId::FromBits(1, 1),
+                            .attempt = 1,
+                            .keeper = Keeper(2, 1),
+                            .deadline = Instant::max()},
+                           [](const auto&) {});
+  executor_.AdvanceBy(milliseconds(5'100));
+  EXPECT_THAT(watcher_.Take(),
+              ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kTakenBack, "a", "ada")));
+}
+
+TEST_F(LockWatchesTest, WhatBecameOfALeaseThatNobodyTellsIsAGap) {
+  const Seen ada = HoldUnheard(1, "ada");
+  Watch(*here_, watcher_);
+  here_->watches().OnEvent(ada.Granted(seconds(1)));
+  ReleaseUnheard(1);
+  HoldUnheard(2, "bob");
+  ReleaseUnheard(2);
+  executor_.AdvanceBy(milliseconds(1'100));
+  EXPECT_THAT(watcher_.Take(), ElementsAre(Is(Kind::kGranted, "a", "ada")))
+      << "it may be on its way";
+  executor_.AdvanceBy(milliseconds(1'100));
+  EXPECT_THAT(watcher_.Take(), ElementsAre(Is(Kind::kGap, "a")));
+}
+
+TEST_F(LockWatchesTest, ALeaseOfWhichTheStoreKeepsNothingIsAGap) {
+  Watch(*here_, watcher_);
+  here_->watches().OnEvent(Granted(5, 50, "ada"));
+  executor_.AdvanceBy(seconds(31));
+  EXPECT_THAT(watcher_.Take(), ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kGap, "a")));
+}
+
+// --- gaps ---------------------------------------------------------------------------------------
+
+// Who looks after a gap knows the holder; this tells him of its end.
+TEST_F(LockWatchesTest, ALeaseThatBeganInAGapExpires) {
+  Watch(*here_, watcher_, {.match = WatchFilter::Match::kName, .text = "a"});
+  bus_.loses = true;
+  there_->Acquire("a", 1, "ada", seconds(5));
+  Run();
+  bus_.loses = false;
+  executor_.AdvanceBy(milliseconds(1'100));
+  EXPECT_THAT(watcher_.Take(), ElementsAre(IsGap(GapReason::kMessagesLost, 1)));
+  executor_.AdvanceBy(seconds(5));
+  EXPECT_THAT(watcher_.Take(), ElementsAre(Is(Kind::kExpired, "a", "ada")));
+}
+
+TEST_F(LockWatchesTest, AClaimInAGapIsNoOfferThatLapses) {
+  const Seen ada = HoldUnheard(1, "ada", seconds(5));
+  Watch(*here_, watcher_, {.match = WatchFilter::Match::kName, .text = "a"});
+  LockEvent offer = ada.Granted(seconds(4));
+  offer.kind = Kind::kOffered;
+  here_->watches().OnEvent(offer);
+  bus_.loses = true;
+  there_->watches().OnEvent(ada.Granted(seconds(5)));
+  Run();
+  bus_.loses = false;
+  executor_.AdvanceBy(seconds(7));
+  EXPECT_THAT(watcher_.Take(),
+              ElementsAre(Is(Kind::kOffered, "a", "ada"), IsGap(GapReason::kMessagesLost, 1),
+                          Is(Kind::kExpired, "a", "ada")));
+}
+
+TEST_F(LockWatchesTest, ALookThatFailsIsRepeated) {
+  HoldUnheard(1, "ada", seconds(5));
+  FailingReads store(here_->store());
+  LockWatches watches("alone", store, nullptr, clock_, executor_);
+  ASSERT_TRUE(
+      watches.Open({.match = WatchFilter::Match::kName, .text = "a"}, "ada", watcher_).ok());
+  Run();
+  store.fails = false;
+  executor_.AdvanceBy(seconds(6));
+  EXPECT_THAT(watcher_.Take(), ElementsAre(Is(Kind::kStarted), Is(Kind::kExpired, "a", "ada")));
+}
+
+// It may have had events before it heard of the watch.
+TEST_F(LockWatchesTest, ADaemonThatHearsOfAWatchAfterItsStartIsAGap) {
+  Watch(*here_, watcher_, {.text = "a"});
+  bus_.loses = true;
+  Watcher second;
+  ASSERT_TRUE(here_->watches().Open({.text = "b"}, "ada", second).ok());
+  executor_.AdvanceBy(milliseconds(2'100));
+  EXPECT_THAT(second.Take(), ElementsAre(Is(Kind::kStarted)));
+  there_->Acquire("b", 1, "ada");
+  bus_.loses = false;
+  executor_.AdvanceBy(milliseconds(1'100));
+  EXPECT_THAT(second.Take(), ElementsAre(IsGap(GapReason::kDaemonJoined)));
+  EXPECT_THAT(watcher_.Take(), IsEmpty());
+}
+
+// Redis is away, or does not tell which daemons listen.
+TEST_F(LockWatchesTest, AWatchOfWhichNobodyIsToldHasGaps) {
+  Watch(*here_, watcher_);
+  bus_.knows_daemons = false;
+  executor_.AdvanceBy(milliseconds(3'400));
+  EXPECT_THAT(watcher_.Take(), IsEmpty());
+  executor_.AdvanceBy(seconds(10));
+  EXPECT_THAT(watcher_.Take(),
+              ElementsAre(IsGap(GapReason::kMessagesLost), IsGap(GapReason::kMessagesLost),
+                          IsGap(GapReason::kMessagesLost)));
+  bus_.knows_daemons = true;
+  executor_.AdvanceBy(seconds(10));
+  EXPECT_THAT(watcher_.Take(), SizeIs(testing::Le(1U)));
 }
 
 TEST_F(LockWatchesTest, MessagesThatAreLostAreAGap) {

@@ -1030,7 +1030,8 @@ type LockEvent struct {
 
 	// What happened.
 	Kind LockEventKind `protobuf:"varint,1,opt,name=kind,proto3,enum=lockkeeper.admin.v1.LockEventKind" json:"kind,omitempty"`
-	// Name of the lock. Empty if the event is about none.
+	// Name of the lock. Empty if the event is about none. GAP: set if only events of this lock are
+	// missing.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Token of the lease. 0: there is none, or it is not known.
 	FencingToken int64 `protobuf:"varint,3,opt,name=fencing_token,json=fencingToken,proto3" json:"fencing_token,omitempty"`
