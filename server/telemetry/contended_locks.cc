@@ -34,7 +34,7 @@ void ContendedLocks::Turn() {
   if (now - current_.begin < 2 * kPeriod) {
     std::swap(current_, previous_);
   } else {
-    previous_.Restart(now);
+    previous_.Restart(now - kPeriod);  // Nobody waited in that time.
   }
   current_.Restart(now);
 }

@@ -90,9 +90,11 @@ TEST_F(ContendedLocksTest, NothingIsLeftAfterTwoPeriodsInWhichNobodyAsked) {
   Wait("a", 10ms);
   Pass(10min);
   EXPECT_THAT(TextsOf(Most()), ElementsAre());
+  EXPECT_EQ(Most().window, 5min) << "that nobody waited is known";
   Wait("b", 10ms);
   Pass(9min);
   EXPECT_THAT(TextsOf(Most()), ElementsAre("b 1 10"));
+  EXPECT_EQ(Most().window, 9min);
 }
 
 TEST_F(ContendedLocksTest, MoreLocksThanCountersMakeTheFiguresApproximate) {
