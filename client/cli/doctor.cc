@@ -149,10 +149,22 @@ void JudgePolicy(const GetServerInfoResponse& info, Chart& chart) {
   } else {
     chart.Ok("policy", "there is none, and only programs of its machine reach the daemon");
   }
+}
+
+void JudgeFiles(const GetServerInfoResponse& info, Chart& chart) {
+  const auto warn = [&chart](std::string_view files, std::string_view problem) {
+    chart.Warn("files", absl::StrCat("changed files of ", files,
+                                     " cannot be used, and the former ones count: ", problem));
+  };
+  constexpr std::string_view kConfig = "config";
+  bool is_config_told = false;
   for (const auto& refused : info.refused_files()) {
-    chart.Warn("files",
-               absl::StrCat("changed files of ", refused.files(),
-                            " cannot be used, and the former ones count: ", refused.problem()));
+    is_config_told |= refused.files() == kConfig;
+    warn(refused.files(), refused.problem());
+  }
+  // The daemon counts refused files only when it has looked twice, a second later.
+  if (info.has_config_file() && !info.config_file().in_use() && !is_config_told) {
+    warn(kConfig, info.config_file().problem());
   }
 }
 
@@ -341,6 +353,7 @@ std::vector<Finding> Judge(const Examination& examined, const std::string& versi
   JudgeStore(examined.info.store(), chart);
   JudgeCertificates(examined.info, chart);
   JudgePolicy(examined.info, chart);
+  JudgeFiles(examined.info, chart);
   JudgeAudit(examined.info, chart);
   JudgeRestart(examined.info, chart);
   return std::move(chart).Take();

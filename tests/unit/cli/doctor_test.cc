@@ -259,10 +259,13 @@ TEST_F(DoctorTest, RefusedConfigurationFileIsToldBeforeARestart) {
   admin::v1::ConfigFile& file = *info().mutable_config_file();
   file.set_problem("lockkeeper.yaml:1: no such setting");
   file.add_needs_restart("store.connections");
+
+  ExpectOne(Severity::kWarning, "files", "files of config cannot be used");
+  ExpectOne(Severity::kWarning, "files", "lockkeeper.yaml:1");
+  EXPECT_EQ(ReportOf(Judge(examined_, kVersion)).exit_code, 1);
   auto* refused = info().add_refused_files();
   refused->set_files("config");
   refused->set_problem(file.problem());
-
   ExpectOne(Severity::kWarning, "files", "lockkeeper.yaml:1");
   EXPECT_THAT(
       Judge(examined_, kVersion),
