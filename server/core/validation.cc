@@ -17,9 +17,10 @@ namespace {
 absl::Status ValidateRange(std::string_view field, Millis value, Millis low, Millis high,
                            const std::string& setting = "") {
   if (value >= low && value <= high) return absl::OkStatus();
-  return InvalidField(field, "has to be from " + text::InWords(low) + " to " + text::InWords(high) +
+  return InvalidField(field, "has to be from " + text::FormatDuration(low) + " to " +
+                                 text::FormatDuration(high) +
                                  (setting.empty() ? "" : " (the server's " + setting + ")") +
-                                 ", is " + text::InWords(value));
+                                 ", is " + text::FormatDuration(value));
 }
 
 absl::Status ValidateTtl(std::string_view name, Millis ttl, const ConfiguredLimits& configured) {

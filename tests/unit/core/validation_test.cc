@@ -160,6 +160,16 @@ TEST(ValidationTest, LockDelayIsFromZeroToItsMaximum) {
   }
 }
 
+TEST(ValidationTest, DurationIsToldExactlyAsItWasGiven) {
+  AcquireRequest request = GoodAcquire();
+  for (const auto& [given, told] : {std::pair(Millis(86'400'001), "24h0.001s"),
+                                    std::pair(limits::kLockDelayMax + Millis(1), "1m0.001s")}) {
+    request.lock_delay = given;
+    EXPECT_EQ(Validate(request, ConfiguredLimits(kMaxTtl)).message(),
+              std::string("lock_delay: has to be from 0s to 1m, is ") + told);
+  }
+}
+
 TEST(ValidationTest, HoldAtLeastIsFromZeroToItsMaximum) {
   AcquireRequest request = GoodAcquire();
   request.hold_at_least = limits::kHoldAtLeastMax;
