@@ -47,7 +47,7 @@
 -- knows of no former holders takes them for a part of the void list and does no harm. The first lease of a
 -- record, when it was released, leaves how and token to the columns, and what is beyond FIRST_FORMER_BYTES out:
 -- so a name that is locked once costs no more than 200 bytes. Those beyond FORMER_BYTES fall out, and one who
--- released after less than FORMER_HELD is left out.
+-- released after less than FORMER_HELD is left out, but for one whose hold_at_least kept the lock closed.
 --
 -- What a script costs: Redis makes its functions anew in each call, hashes every byte of every string
 -- that Lua makes, and prints numbers given to a command slowly. Hence the short list; hence scripts

@@ -616,8 +616,8 @@ type GetLockResponse struct {
 	// holder's next extend.
 	QuarantineLeft *durationpb.Duration `protobuf:"bytes,2,opt,name=quarantine_left,json=quarantineLeft,proto3" json:"quarantine_left,omitempty"`
 	// The last leases that have ended, the newest first: three to eight of them, as long as the record is
-	// kept. Left out are those that were released within 100 ms, and what was withdrawn before its client
-	// had it.
+	// kept. Left out are those that were released within 100 ms, unless hold_at_least kept the lock closed
+	// longer, and what was withdrawn before its client had it.
 	History []*FormerLease `protobuf:"bytes,3,rep,name=history,proto3" json:"history,omitempty"`
 }
 
@@ -682,7 +682,9 @@ type FormerLease struct {
 
 	// Its token; if an administrator ended it, the raised one.
 	FencingToken int64 `protobuf:"varint,1,opt,name=fencing_token,json=fencingToken,proto3" json:"fencing_token,omitempty"`
-	// Beginning of its owner text: 32 bytes; of a lock that was locked only once, about 10.
+	// Beginning of its owner text: 32 bytes; of a lock that was locked only once, about 10. The whole text
+	// if nobody had the lock since, and the lease expired, was forced out, or kept the lock closed by its
+	// hold_at_least.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// How it ended.
 	End LeaseEnd `protobuf:"varint,3,opt,name=end,proto3,enum=lockkeeper.admin.v1.LeaseEnd" json:"end,omitempty"`
