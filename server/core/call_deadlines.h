@@ -25,6 +25,12 @@ class CallDeadlines {
   // so that the caller hears whether that worked.
   Instant OfGrant(Instant rpc_deadline) const { return Share(rpc_deadline, kGrantShare); }
 
+  // The same for a call that asks the store often: as long as the caller waits.
+  Instant OfSeries(Instant rpc_deadline) const {
+    if (rpc_deadline == Instant::max()) return rpc_deadline;
+    return LessReplyMargin(clock_.Now(), rpc_deadline);
+  }
+
   // When a wait ends: the rpc deadline bounds it, less what it takes to leave the line and to
   // answer. `request.deadline` is that of the rpc.
   static Instant OfWait(const AcquireRequest& request, Instant arrived) {
@@ -46,10 +52,14 @@ class CallDeadlines {
     const Instant now = clock_.Now();
     auto budget = std::chrono::duration_cast<Micros>(request_timeout_);
     if (rpc_deadline - now < budget) {
-      const auto left = std::chrono::duration_cast<Micros>(rpc_deadline - now);
-      budget = left - std::min<Micros>(kReplyMarginMax, left / 10);
+      budget = std::chrono::duration_cast<Micros>(LessReplyMargin(now, rpc_deadline) - now);
     }
     return now + std::chrono::duration_cast<Micros>(budget * share);
+  }
+
+  static Instant LessReplyMargin(Instant now, Instant rpc_deadline) {
+    const auto left = std::chrono::duration_cast<Micros>(rpc_deadline - now);
+    return now + left - std::min<Micros>(kReplyMarginMax, left / 10);
   }
 
   const Clock& clock_;

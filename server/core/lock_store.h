@@ -76,7 +76,9 @@ class LockStore {
   virtual void Fence(const FenceRequest& request, Done<FenceAnswer> done) = 0;
 };
 
-// What administrators do: read locks, end leases, end quarantines. Same contract as LockStore.
+// What administrators do: read locks, end leases, end quarantines. Same contract as LockStore, but
+// the deadlines are those of the rpcs: the store answers before them, as the lock manager lets it
+// answer lock calls (call_deadlines.h).
 class AdminStore {
  public:
   virtual ~AdminStore() = default;

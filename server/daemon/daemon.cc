@@ -346,6 +346,7 @@ redis::RedisStoreOptions Daemon::Parts::StoreOptions() const {
   return {.daemon_id = core::Hex16(daemon_id),
           .keys = redis::KeyLayout(config.store.key_prefix),
           .record_retention = config.store.record_retention,
+          .request_timeout = config.store.request_timeout,
           .call_lifetime = config.store.request_timeout,
           .waiters_per_lock_max = daemon::LoopSettingsOf(config).waiters_per_lock_max,
           // No other daemon knows the embedded store.

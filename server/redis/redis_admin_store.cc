@@ -104,26 +104,29 @@ struct RedisAdminStore::Listing {
 
 RedisAdminStore::RedisAdminStore(Node& node, StoreGuard& guard, OperationQueue& queue,
                                  LeaseProofs& proofs, const core::Clock& clock,
-                                 core::Executor& executor)
+                                 core::Executor& executor, core::Millis request_timeout)
     : node_(node),
       guard_(guard),
       queue_(queue),
       proofs_(proofs),
       clock_(clock),
-      executor_(executor) {}
+      executor_(executor),
+      deadlines_(clock, request_timeout) {}
 
 void RedisAdminStore::Get(const std::string& name, core::Instant deadline,
                           core::Done<std::optional<LockInfo>> done) {
-  queue_.Submit(Inspect(
-      name, deadline, [name, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
-        if (!reply.ok()) return std::move(done)(reply.status());
-        std::move(done)(ReadInspected(name, *reply));
-      }));
+  queue_.Submit(
+      Inspect(name, deadlines_.OfCall(deadline),
+              [name, done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
+                if (!reply.ok()) return std::move(done)(reply.status());
+                std::move(done)(ReadInspected(name, *reply));
+              }));
 }
 
 void RedisAdminStore::List(const core::ListRequest& request, core::Done<core::LockPage> done) {
   auto listing = std::make_shared<Listing>();
   listing->request = request;
+  listing->request.deadline = deadlines_.OfSeries(request.deadline);
   listing->done = std::move(done);
   const auto token = PageToken::Decode(request.page_token);
   if (!token) {
@@ -183,8 +186,10 @@ void RedisAdminStore::InspectNext(std::shared_ptr<Listing> listing) {
   }
   listing->inspected.resize(to, std::nullopt);
   listing->uninspected = to - from;
+  const core::Instant deadline =
+      std::min(listing->request.deadline, deadlines_.OfCall(core::Instant::max()));
   for (size_t i = from; i < to; ++i) {
-    queue_.Submit(Inspect(listing->names[i], listing->request.deadline,
+    queue_.Submit(Inspect(listing->names[i], deadline,
                           [this, listing, i](absl::StatusOr<OperationReply> reply) {
                             if (reply.ok()) {
                               listing->inspected[i] = ReadInspected(listing->names[i], *reply);
@@ -207,7 +212,7 @@ void RedisAdminStore::ForceRelease(const core::ForceReleaseRequest& request,
                  .arguments = CommandPart({at_once ? "0" : "1"}),
                  .reply_width = kForceReleaseReplyWidth,
                  .survives_clock_step = true,
-                 .deadline = request.deadline,
+                 .deadline = deadlines_.OfCall(request.deadline),
                  .done = [this, name = request.name,
                           done = std::move(done)](absl::StatusOr<OperationReply> reply) mutable {
                    proofs_.ForcedOut();  // An error does not tell that it was not.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/call_deadlines.h"
 #include "core/clock.h"
 #include "core/executor.h"
 #include "core/lock_store.h"
@@ -22,8 +23,9 @@ namespace lockkeeper::redis {
 // Contract: see core::AdminStore. Lifetime: borrows its collaborators.
 class RedisAdminStore : public core::AdminStore {
  public:
+  // `request_timeout`: see core::CallDeadlines.
   RedisAdminStore(Node& node, StoreGuard& guard, OperationQueue& queue, LeaseProofs& proofs,
-                  const core::Clock& clock, core::Executor& executor);
+                  const core::Clock& clock, core::Executor& executor, core::Millis request_timeout);
 
   void Get(const std::string& name, core::Instant deadline,
            core::Done<std::optional<core::LockInfo>> done) override;
@@ -45,6 +47,7 @@ class RedisAdminStore : public core::AdminStore {
   LeaseProofs& proofs_;
   const core::Clock& clock_;
   core::Executor& executor_;
+  const core::CallDeadlines deadlines_;
 };
 
 }  // namespace lockkeeper::redis

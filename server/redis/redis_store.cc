@@ -52,7 +52,7 @@ RedisStore::RedisStore(Node& node, const core::Clock& clock, core::Executor& exe
       locks_(
           node, *guard_, *queue_, proofs_, told_ ? &*told_ : nullptr, clock, observer,
           {.daemon_id = options.daemon_id, .waiters_per_lock_max = options.waiters_per_lock_max}),
-      admin_(node, *guard_, *queue_, proofs_, clock, executor),
+      admin_(node, *guard_, *queue_, proofs_, clock, executor, options.request_timeout),
       watches_(node, keys_) {
   node.Subscribe(keys_.ChannelPrefix() + options.daemon_id,
                  [this](std::string_view message) { OnMessage(message); });

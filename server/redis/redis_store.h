@@ -36,6 +36,9 @@ struct RedisStoreOptions {
   std::string daemon_id;
   KeyLayout keys{"lk:"};
   core::Millis record_retention{60'000};
+  // Longest time that one question of an administrator waits for the store; a shorter rpc deadline
+  // wins.
+  core::Millis request_timeout{1'000};
   // Longest time between a script call and its execution: later it is not executed any more.
   core::Millis call_lifetime{2'000};
   // Waiters that the line of one lock may have.

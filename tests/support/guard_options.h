@@ -15,6 +15,7 @@ namespace lockkeeper::support {
 // Of the daemon with that id, 16 hex digits. An empty store is taken for a new one at once.
 inline redis::RedisStoreOptions StoreOptionsOf(const std::string& daemon_id) {
   return {.daemon_id = daemon_id,
+          .request_timeout = std::chrono::minutes(1),  // A test's machine may be slow.
           .policy = {.ceiling_max = std::chrono::minutes(2),
                      .new_service_id = daemon_id,
                      .new_reassertion_key = daemon_id + daemon_id}};

@@ -167,6 +167,28 @@ TEST_F(HealthTest, FrozenStoreIsAnsweredBeforeTheDeadline) {
   ASSERT_TRUE(WaitForHealth(*daemon, Serving::kServing));
 }
 
+TEST_F(HealthTest, AdministratorsHearWhyTheStoreRefusesWritesBeforeTheirDeadlines) {
+  const auto daemon = Start({"--redis", redis_.url()});
+  LockClient client(daemon->GrpcAddress(), std::chrono::hours(1));
+  ASSERT_TRUE(client.Acquire(AcquireOf("held")).response.has_lease());
+  redis_.Run({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  ASSERT_TRUE(WaitForHealth(*daemon, Serving::kNotServing));
+
+  const auto told = [](const auto& answer) {
+    // store.request_timeout is 1 s.
+    EXPECT_LT(answer.elapsed, std::chrono::seconds(10));
+    return answer.reason + ": " + answer.status.error_message();
+  };
+  const auto is_the_cause = AllOf(StartsWith("STORE_UNAVAILABLE: "), HasSubstr("NOREPLICAS"));
+  EXPECT_THAT(told(client.GetLock("held")), is_the_cause);
+  EXPECT_THAT(told(client.ListLocks()), is_the_cause);
+  EXPECT_THAT(told(client.ForceRelease("held")), is_the_cause);
+  LockClient hasty = client.WithDeadline(milliseconds(700));
+  EXPECT_THAT(told(hasty.GetLock("held")), is_the_cause);
+  EXPECT_THAT(told(hasty.ListLocks()), is_the_cause);
+  EXPECT_THAT(told(hasty.ForceRelease("held")), is_the_cause);
+}
+
 TEST_F(HealthTest, FrozenStoreIsAnsweredWithoutADeadlineToo) {
   const auto daemon = Start({"--redis", redis_.url()});
   LockClient client(daemon->GrpcAddress(), std::chrono::hours(1));

@@ -79,6 +79,15 @@ Answer<admin::v1::ListLocksResponse> LockClient::ListLocks(
   });
 }
 
+Answer<admin::v1::ForceReleaseResponse> LockClient::ForceRelease(const std::string& name) {
+  admin::v1::ForceReleaseRequest request;
+  request.set_name(name);
+  request.set_reason("test");
+  return Run<admin::v1::ForceReleaseResponse>([&](auto& context, auto& response) {
+    return admin_->ForceRelease(&context, request, &response);
+  });
+}
+
 Answer<admin::v1::GetServerInfoResponse> LockClient::GetServerInfo() {
   return Run<admin::v1::GetServerInfoResponse>([&](auto& context, auto& response) {
     return admin_->GetServerInfo(&context, {}, &response);

@@ -47,6 +47,7 @@ class LockClient {
   Answer<v1::FenceResponse> Fence(const v1::FenceRequest& request);
   Answer<admin::v1::GetLockResponse> GetLock(const std::string& name);
   Answer<admin::v1::ListLocksResponse> ListLocks(const admin::v1::ListLocksRequest& request = {});
+  Answer<admin::v1::ForceReleaseResponse> ForceRelease(const std::string& name);
   Answer<admin::v1::GetServerInfoResponse> GetServerInfo();
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
