@@ -12,6 +12,11 @@
 namespace lockkeeper::core {
 namespace {
 
+// For how long a grant that is repeated is known (retry_window), and how many are at most. Beyond
+// that a repeat counts as another grant.
+constexpr std::chrono::minutes kRepeatsKnownFor{1};
+constexpr size_t kRepeatsKnownMax = 10'000;
+
 // What those who watch are told of an answer; see LockManager::Told.
 
 // A grant or an offer, or else that a waiter has left the line.
@@ -60,7 +65,8 @@ LockManager::LockManager(LockStore& store, Waiters& waiters, Withdrawals& withdr
       observer_(observer),
       options_(options),
       waiters_per_principal_max_(options.waiters_per_principal_max),
-      deadlines_(clock, options.request_timeout) {}
+      deadlines_(clock, options.request_timeout),
+      replacements_told_(kRepeatsKnownFor) {}
 
 void LockManager::Acquire(AcquireRequest request, Done<AcquireAnswer> done) {
   if (RefusesAdmission(done)) return;
@@ -151,6 +157,7 @@ void LockManager::Extend(ExtendRequest request, Done<Lease> done) {
       }
     }
     --operations_;
+    if (lease.ok() && lease->claimed) OnGranted(*lease);
     std::move(done)(std::move(lease));
   });
 }
@@ -164,6 +171,7 @@ void LockManager::ConfirmExtended(Lease lease, Assurance wanted, Instant rpc_dea
             }
             if (confirmed.asked > Assurance::kNone) LetClaimStand(confirmed);
             --operations_;
+            if (confirmed.claimed) OnGranted(confirmed);
             std::move(done)(std::move(confirmed));
           });
 }
@@ -286,9 +294,18 @@ Done<AcquireAnswer> LockManager::CountedWaiter(const std::string& principal,
 void LockManager::OnAcquired(const absl::StatusOr<AcquireAnswer>& answer) {
   --operations_;
   const Lease* const lease = answer.ok() ? std::get_if<Lease>(&*answer) : nullptr;
-  if (lease != nullptr && lease->previous_lease_expired) {
-    observer_.OnExpiredLeaseReplaced(lease->name, lease->token);
+  if (lease != nullptr && !lease->offered) OnGranted(*lease);
+}
+
+void LockManager::OnGranted(const Lease& lease) {
+  if (!lease.previous_lease_expired) return;
+  const Instant now = clock_.Now();
+  const FencingToken* const told = replacements_told_.Find(lease.lease_id, now);
+  if (told != nullptr && *told == lease.token) return;
+  if (replacements_told_.size(now) < kRepeatsKnownMax) {
+    replacements_told_.Put(lease.lease_id, lease.token, now);
   }
+  observer_.OnExpiredLeaseReplaced(lease.name, lease.token);
 }
 
 template <typename T, typename Happened>

@@ -12,6 +12,7 @@
 #include "core/call_deadlines.h"
 #include "core/clock.h"
 #include "core/executor.h"
+#include "core/expiring_map.h"
 #include "core/limits.h"
 #include "core/lock_observer.h"
 #include "core/lock_store.h"
@@ -102,6 +103,8 @@ class LockManager {
   Done<AcquireAnswer> CountedAcquire(Done<AcquireAnswer> done);
   Done<AcquireAnswer> CountedWaiter(const std::string& principal, Done<AcquireAnswer> done);
   void OnAcquired(const absl::StatusOr<AcquireAnswer>& answer);
+  // The caller is told that it has this lease, perhaps again.
+  void OnGranted(const Lease& lease);
   // Whoever watches the lock then is told of `event` before the caller, if `happened` says so of
   // the answer. It may add to the event what the answer says.
   template <typename T, typename Happened>
@@ -126,6 +129,8 @@ class LockManager {
     Done<AcquireAnswer> done;
   };
   std::unordered_map<Keeper, Confirming, HashOfHexId> confirming_;
+  // Grants after an expired lease that the observer was told of, for as long as they are repeated.
+  ExpiringMap<LeaseId, FencingToken, HashOfHexId> replacements_told_;
   size_t operations_ = 0;
   bool draining_ = false;
 };

@@ -46,7 +46,8 @@ class LockObserver {
   // A lease was released by its holder.
   virtual void OnReleased(Micros /*held*/) {}
 
-  // A grant followed a lease that had ended without a release.
+  // A grant followed a lease that had ended without a release. Once for each grant: an offer is
+  // none before it is claimed, and a repeat is no other.
   virtual void OnExpiredLeaseReplaced(std::string_view lock_name, FencingToken token) = 0;
 
   // Whether somebody watches this lock. Only then an event is made of what happens to it.

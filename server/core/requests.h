@@ -62,6 +62,7 @@ struct Lease {
   bool offered = false;
   Assurance assurance = Assurance::kNone;
   std::string reassertion;  // Proof of it until it ends. Empty in an offer.
+  bool claimed = false;     // Of an extend: it claimed the lease, or its client may not know yet.
   bool reasserted = false;  // The store had forgotten it, and took it back by its proof.
   // Of an extend: what its client has asked for (min_assurance), if it has claimed the lease and
   // may not have been told of it. Else kNone.

@@ -240,12 +240,16 @@ void RedisLockStore::ExtendWithin(const core::ExtendRequest& request, Millis clo
            case kExtendedForDisk:
            case kExtendedForDiskAfterExpired:
            case kExtendedForReplicas:
-           case kExtendedForReplicasAfterExpired: {
+           case kExtendedForReplicasAfterExpired:
+           case kClaimed:
+           case kClaimedAfterExpired: {
              Lease lease = ReadLease(*reply, again.lease_id, again.principal, {}, again.keeper);
              lease.asked = AskedBy(outcome);
-             lease.previous_lease_expired = outcome == kExtendedAfterExpired ||
-                                            outcome == kExtendedForDiskAfterExpired ||
-                                            outcome == kExtendedForReplicasAfterExpired;
+             lease.claimed = outcome == kClaimed || outcome == kClaimedAfterExpired ||
+                             lease.asked > core::Assurance::kNone;
+             lease.previous_lease_expired =
+                 outcome == kExtendedAfterExpired || outcome == kExtendedForDiskAfterExpired ||
+                 outcome == kExtendedForReplicasAfterExpired || outcome == kClaimedAfterExpired;
              ForgetOffer(reply->lock_name, again.lease_id, /*is_lapsed=*/false);
              guard_.OnConfirmed(reply->route, reply->sent, lease);
              return std::move(done)(std::move(lease));

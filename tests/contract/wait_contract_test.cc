@@ -17,10 +17,14 @@ using core::AcquireAnswer;
 using core::ContentionReason;
 using core::Lease;
 
-class NobodyObserves final : public core::LockObserver {
+// Keeps the tokens of grants after a lease that expired.
+class ReplacementObserver final : public core::LockObserver {
  public:
   void OnWithdrawalEnded(std::string_view, core::WithdrawalEnd) override {}
-  void OnExpiredLeaseReplaced(std::string_view, core::FencingToken) override {}
+  void OnExpiredLeaseReplaced(std::string_view, core::FencingToken token) override {
+    tokens.push_back(token);
+  }
+  std::vector<core::FencingToken> tokens;
 };
 
 class WaitContract : public StoreContract {
@@ -89,7 +93,20 @@ class WaitContract : public StoreContract {
     return contention == nullptr ? ContentionReason{} : contention->reason;
   }
 
-  NobodyObserves observer_;
+  // Acquires, or extends, over the lock manager.
+  absl::StatusOr<AcquireAnswer> AcquireHere(const core::AcquireRequest& request) {
+    return AskOnLoop<AcquireAnswer>(
+        [&](core::Done<AcquireAnswer> done) { locks().Acquire(request, std::move(done)); });
+  }
+  absl::StatusOr<Lease> ExtendHere(uint64_t number) {
+    return AskOnLoop<Lease>([&](core::Done<Lease> done) {
+      core::ExtendRequest request = ExtendOf("a", Id(number));
+      request.deadline = core::Instant::max();
+      locks().Extend(std::move(request), std::move(done));
+    });
+  }
+
+  ReplacementObserver observer_;
   std::unique_ptr<core::Domain> domain_;
   std::array<Answer<AcquireAnswer>, 10> waits_;  // By number.
   size_t standing_ = 0;
@@ -123,6 +140,42 @@ TEST_P(WaitContract, LeaseThatHasEndedIsFollowedByTheWaiters) {
 
   EXPECT_TRUE(HasLease(1));
   EXPECT_TRUE(std::get<Lease>(*waits_[1].value()).previous_lease_expired);
+}
+
+TEST_P(WaitContract, GrantAfterAnExpiredLeaseIsToldOnceHoweverOftenItIsRepeated) {
+  Grant("a", Id(9));
+  StepBy(kTtl);
+
+  core::AcquireRequest request = WaiterOf(1, Millis(0));
+  for (request.attempt = 1; request.attempt <= 5; ++request.attempt) {
+    const auto granted = AcquireHere(request);
+    ASSERT_TRUE(granted.ok() && std::holds_alternative<Lease>(*granted));
+    EXPECT_TRUE(std::get<Lease>(*granted).previous_lease_expired);
+    EXPECT_EQ(observer_.tokens, std::vector{std::get<Lease>(*granted).token});
+  }
+  StepBy(kTtl);
+  AcquireHere(WaiterOf(2, Millis(0))).IgnoreError();
+  EXPECT_EQ(observer_.tokens.size(), 2U) << "another grant is told";
+}
+
+// A store without a line grants the lock; one with a line offers it.
+TEST_P(WaitContract, OfferAfterAnExpiredLeaseIsToldWhenItIsClaimed) {
+  Grant("a", Id(9));
+  core::AcquireRequest waiter = WaiterOf(1);
+  waiter.claim = core::ClaimMode::kByClient;
+  world_->OnLoop([&] { locks().Acquire(waiter, waits_[1].Into()); });
+  ASSERT_TRUE(world_->Await([&] { return locks().waiting() == 1; }));
+
+  StepBy(kTtl);
+
+  ASSERT_TRUE(HasLease(1));
+  const Lease& answer = std::get<Lease>(*waits_[1].value());
+  EXPECT_TRUE(answer.previous_lease_expired);
+  EXPECT_EQ(observer_.tokens.empty(), answer.offered);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(ExtendHere(1).ok());
+    EXPECT_EQ(observer_.tokens, std::vector{answer.token});
+  }
 }
 
 TEST_P(WaitContract, AcquireThatDoesNotWaitDoesNotOvertake) {

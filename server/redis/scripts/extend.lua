@@ -20,6 +20,7 @@
 --            6 EXTENDED_FOR_DISK, 7 EXTENDED_FOR_DISK_AFTER_EXPIRED, 8 EXTENDED_FOR_REPLICAS,
 --            9 EXTENDED_FOR_REPLICAS_AFTER_EXPIRED: the same of a lease whose client has asked for that
 --            assurance, and may not have been told of the lease yet
+--            10 CLAIMED, 11 CLAIMED_AFTER_EXPIRED: 1 and 2 of an offer that this claimed
 --            3 LOST; 4 FORGOTTEN: it has to be re-asserted; 80 the line has to be seen, for a claim
 --            5 TOO_LONG: the stamp tells of shorter leases: what it has to tell of at least (ms), 0, 0
 --            90 record corrupt; 91 record of a newer format: 0, 0, 0
@@ -69,7 +70,8 @@ local function claim(key, line, record, ttl, keeper)
     format('%016d %016d %016d %016d', lease_end, closed_until, now, max_hold_end),
     max(token_of(record), closed_until))
   settle(key, line, record)
-  return outcome_of(record, asked), token_of(record), lease_end - now,
+  local outcome = outcome_of(record, asked)
+  return asked and outcome or outcome + 9, token_of(record), lease_end - now,
     terms_text(ttl, lock_delay, max_hold_end, hold_end)
 end
 
