@@ -239,7 +239,13 @@ void LockManager::ReleaseKept(std::string name, const LeaseId& lease_id, const K
   if (observer_.IsWatched(request.name)) {
     done = Told(EventOf(LockEventKind::kReleased, request), IsKeptReleased, std::move(done));
   }
-  store_.Withdraw(request, Counted(std::move(done)));
+  store_.Withdraw(
+      request, Counted<WithdrawResult>(
+                   [this, done = std::move(done)](absl::StatusOr<WithdrawResult> result) mutable {
+                     if (result.ok() && result->held > Micros(0))
+                       observer_.OnReleased(result->held);
+                     std::move(done)(std::move(result));
+                   }));
 }
 
 void LockManager::StartDraining() {

@@ -35,6 +35,7 @@ struct WithdrawResult {
   // Of kNotGranted: the state of the lock, as seen from the place in line that was left. If its
   // position is 0, there was no such place, and the rest is not set.
   Contention seen;
+  Micros held{};  // Of a lease that was released (WithdrawScope::kRelease): how long it was held.
 };
 
 // Carries out operations on locks.

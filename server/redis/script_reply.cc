@@ -93,8 +93,11 @@ core::Contention ReadSeen(const OperationReply& reply) {
 std::optional<core::WithdrawResult> ReadWithdrawResult(const OperationReply& reply) {
   using enum WithdrawScriptOutcome;
   switch (WithdrawScriptOutcome{OutcomeOf(reply)}) {
-    case kWithdrawn:
-      return core::WithdrawResult::kWithdrawn;
+    case kWithdrawn: {
+      core::WithdrawResult result = core::WithdrawResult::kWithdrawn;
+      result.held = core::Micros(reply.values[3].integer);
+      return result;
+    }
     case kNotGranted: {
       core::WithdrawResult result = core::WithdrawResult::kNotGranted;
       result.seen = ReadSeen(reply);

@@ -252,9 +252,13 @@ TEST_P(WithdrawContract, OthersLeaseIsNotTouched) {
 TEST_P(WithdrawContract, LeaseOfASessionThatEndsIsReleased) {
   const AcquireRequest request = AcquireOf("a", Id(1));
   Grant(request);
+  StepBy(Millis(1'000));
 
-  EXPECT_EQ(ReleaseKept(request), WithdrawResult::kWithdrawn);
+  const WithdrawResult released = ReleaseKept(request);
 
+  EXPECT_EQ(released, WithdrawResult::kWithdrawn);
+  EXPECT_GE(released.held, Millis(1'000));
+  EXPECT_LT(released.held, kTtl);
   EXPECT_EQ(Get("a").last_end, core::LeaseEnd::kReleased);
   EXPECT_EQ(ReasonOf(Ask(AcquireOf("a", Id(1)))), ErrorReason::kLeaseEnded);
   EXPECT_FALSE(Grant("a", Id(2)).previous_lease_expired);

@@ -230,11 +230,14 @@ WithdrawResult MemoryServer::Withdraw(const core::WithdrawRequest& request) {
     case core::WithdrawScope::kLetClaimStand:
     case core::WithdrawScope::kClaim:
       return WithdrawResult::kKept;
-    case core::WithdrawScope::kRelease:
+    case core::WithdrawScope::kRelease: {
       if (!is_keeper || !IsLive(*record)) return WithdrawResult::kKept;
+      WithdrawResult released = WithdrawResult::kWithdrawn;
+      released.held = Now() - record->acquired;
       record->voids[request.lease_id] = {Void::kReleased};
       End(request.name, LeaseEnd::kReleased, HoldEnd(*record) - Now());
-      return WithdrawResult::kWithdrawn;
+      return released;
+    }
     case core::WithdrawScope::kUnclaimedOnly:
       if (is_keeper) return WithdrawResult::kKept;
       break;

@@ -28,7 +28,7 @@
 --            more: 1 if the hand-over has to go on in another call
 --            position: place in line that was left, else 0
 --            seen: 0; or, if a place was left, "<waiters that stay> <free by itself in (us)> <owner of
---            the holder>"
+--            the holder>"; or, if a lease was released, how long it was held (us)
 --            Or {now, 81} or {now, 82}: marker or clock are not as expected, and nothing was done
 -- Errors     LOCKKEEPER_ARGUMENTS: nothing was written
 -- Why        A late clean-up must not free a lease that a retry elsewhere already gave to the
@@ -136,9 +136,9 @@ end
 local function release_kept(key, line, record, keeper)
   if not is_live(record) or keeper_of(record) ~= keeper then return 3 end
   if has_line(record) and not line then return LINE end
-  local released = write_released(key, record)
-  if line then return released, hand_over_ended(key, line) end -- two keys
-  return released
+  local released, held = write_released(key, record), now - acquired_of(record)
+  if line then return released, hand_over_ended(key, line), 0, held end -- two keys
+  return released, 0, 0, held
 end
 
 -- The lease id is the record's. In a quarantine the data may be older than a retry that has got the lease from

@@ -419,9 +419,12 @@ TEST_F(SessionTest, ReleaseAllReleasesAllAndCountsThem) {
   Caught<int32_t> released;
   session_->ReleaseAll(released.Into());
   const std::string ended = store_.withdrawals.front().name;
-  store_.withdrawals.Answer(WithdrawResult::kWithdrawn);
+  WithdrawResult withdrawn = WithdrawResult::kWithdrawn;
+  withdrawn.held = Millis(1'500);
+  store_.withdrawals.Answer(withdrawn);
   EXPECT_FALSE(released.came());
   store_.withdrawals.Answer(WithdrawResult::kKept);
+  EXPECT_EQ(observer_.held_for, std::vector<Micros>{Millis(1'500)});
   EXPECT_EQ(listener_.kept_released, std::vector<std::string>{ended});
   EXPECT_EQ(listener_.kept_released_tokens, std::vector{Granted(ended).token});
   EXPECT_EQ(*released.value(), 1) << "the other one had ended, or somebody else has it";
