@@ -109,6 +109,10 @@ Report UsageReport(std::string_view message) {
   return report;
 }
 
+std::string NotWritten(const absl::Status& why) {
+  return "lockkeeper: cannot write to standard output: " + std::string(why.message());
+}
+
 int Print(Report report, OutputFormat format) {
   const bool has_failed = format == OutputFormat::kShell && report.exit_code != 0;
   const bool is_for_stderr = has_failed || (format == OutputFormat::kText && report.is_error);
@@ -123,8 +127,7 @@ int Print(Report report, OutputFormat format) {
     if (report.lease) std::move(*report.lease).Detach();
     return report.exit_code;
   }
-  std::string message =
-      "lockkeeper: cannot write to standard output: " + std::string(written.message());
+  std::string message = NotWritten(written);
   if (report.lease) message += "; the lock is released again";
   report.lease.reset();
   WriteLine(stderr, message).IgnoreError();

@@ -58,6 +58,9 @@ Report UsageReport(std::string_view message);
 // The exit code for the error of a call.
 ExitCode ExitCodeOf(const absl::Status& status);
 
+// What is said on stderr if something could not be written to stdout.
+std::string NotWritten(const absl::Status& why);
+
 // Prints the report and returns the exit code: as text, as one JSON object on stdout, or as
 // variables to be evaluated by a shell. If the command failed, the shell text fails with the exit
 // code when it is evaluated, and the message goes to stderr. If the outcome cannot be written, an

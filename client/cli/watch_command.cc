@@ -100,6 +100,7 @@ class Watcher {
       connection = AdminConnection::Connect(service_);
       status = connection.ok() ? Read(*connection) : connection.status();
     }
+    if (absl::IsDataLoss(status)) return status;  // Of Print: an event is missing.
     return IsStopped() || IsEnough() ? absl::OkStatus() : status;
   }
 
@@ -220,7 +221,11 @@ Report Watch(const Service& service, const WatchCommand& command, OutputFormat f
   const std::optional<int> signal = WaitForEnd(done, signals);
   if (signal) watcher.Stop();
   const absl::Status status = run.get();
-  if (absl::IsDataLoss(status)) return {"ended", ExitCode::kNotPrinted, ""};
+  if (absl::IsDataLoss(status)) {
+    Report report("ended", ExitCode::kNotPrinted, NotWritten(status));
+    report.is_error = true;
+    return report;
+  }
   if (!status.ok()) return ErrorReport(status, command.name);
   Report report("ended", ExitCode::kDone, "");
   if (signal && *signal != SIGINT) report.exit_code = 128 + *signal;

@@ -492,6 +492,17 @@ TEST_F(CliOperatorsTest, WatchGoesOnWithAGapWhenItsDaemonComesBack) {
   EXPECT_EQ(watch.Wait().exit_code, 0);
 }
 
+TEST_F(CliOperatorsTest, WatchThatCannotWriteEndsWith74WithItsLastEventToo) {
+  for (const std::string options : {"", "--count 1", "--output json --count 1"}) {
+    const CliResult result =
+        support::RunCli("/bin/sh", daemon_->GrpcAddress(),
+                        {"-c", "exec '" LOCKKEEPER_PROGRAM "' watch " + options + " >/dev/full"});
+
+    EXPECT_EQ(result.exit_code, 74) << options;
+    EXPECT_THAT(result.err, HasSubstr("lockkeeper: cannot write to standard output")) << options;
+  }
+}
+
 TEST_F(CliOperatorsTest, WatchSaysWhatIsWrong) {
   const CliResult both = Run({"watch", "n", "--prefix", "m"});
   EXPECT_EQ(both.exit_code, 64);
