@@ -137,7 +137,11 @@ std::optional<CommandLine> ParseCommandLine(int argc, char** argv, int& exit_cod
   CommandLine line;
   std::vector<config::FlagValue> flags;
   AddSettings(app, flags);
-  app.add_option("--config", line.sources.file, "Configuration file (YAML)")->type_name("FILE");
+  app.add_option("--config", line.sources.file, "Configuration file (YAML)")
+      ->check([](const std::string& name) {
+        return std::string(name.empty() ? "the name of the file is empty" : "");
+      })
+      ->type_name("FILE");
   bool check = false;
   bool print = false;
   bool man_page = false;

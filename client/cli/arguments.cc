@@ -120,10 +120,9 @@ Grammar::Grammar(const std::string& version) {
       ->type_name("ADDRESS")
       ->default_str(kDefaultServer);
   AddTls();
-  app.add_option("--token-file", service.token_file,
-                 "file with the token or JWT that proves who you are; read again when it changes")
-      ->envname(kTokenVariable)
-      ->type_name("FILE");
+  AddFile(app, "--token-file", service.token_file,
+          "file with the token or JWT that proves who you are; read again when it changes")
+      ->envname(kTokenVariable);
   OneOf(app.add_option("--output", output, "text, json, or shell: variables for eval"),
         kOutputFormats)
       ->type_name("FORMAT")
@@ -156,19 +155,20 @@ Grammar::Grammar(const std::string& version) {
 }
 
 void Grammar::AddTls() {
-  const auto add = [this](const std::string& option, std::string& value, const char* variable,
-                          const std::string& type, const std::string& text) {
-    app.add_option(option, value, text)->envname(variable)->type_name(type);
-  };
-  add("--tls-ca", service.tls.ca_file, "LOCKKEEPER_TLS_CA", "FILE",
-      "CAs that may sign the daemon's certificate (PEM; default: the system's); this and the next "
-      "three ask for TLS");
-  add("--tls-cert", service.tls.certificate_file, "LOCKKEEPER_TLS_CERT", "FILE",
-      "certificate to show to the daemon, with its chain (PEM)");
-  add("--tls-key", service.tls.key_file, "LOCKKEEPER_TLS_KEY", "FILE",
-      "key of that certificate (PEM)");
-  add("--server-name", service.tls.server_name, "LOCKKEEPER_SERVER_NAME", "NAME",
-      "name that the daemon's certificate must be for (default: the host of --server)");
+  AddFile(app, "--tls-ca", service.tls.ca_file,
+          "CAs that may sign the daemon's certificate (PEM; default: the system's); this and the "
+          "next three ask for TLS")
+      ->envname("LOCKKEEPER_TLS_CA");
+  AddFile(app, "--tls-cert", service.tls.certificate_file,
+          "certificate to show to the daemon, with its chain (PEM)")
+      ->envname("LOCKKEEPER_TLS_CERT");
+  AddFile(app, "--tls-key", service.tls.key_file, "key of that certificate (PEM)")
+      ->envname("LOCKKEEPER_TLS_KEY");
+  app.add_option("--server-name", service.tls.server_name,
+                 "name that the daemon's certificate must be for (default: the host of --server)")
+      ->check([](const std::string& name) { return std::string(name.empty() ? "is empty" : ""); })
+      ->envname("LOCKKEEPER_SERVER_NAME")
+      ->type_name("NAME");
 }
 
 void Grammar::AddLeaseCommands() {
@@ -311,14 +311,10 @@ void Grammar::AddOperatorCommands() {
 
   command = AddCommand("backup-check",
                        "say what a backup of the store is worth, or what a restored one lacks");
-  command
-      ->add_option("--save", backup_check.save,
-                   "write what the store has now to this file, for a later --since")
-      ->type_name("FILE");
-  command
-      ->add_option("--since", backup_check.since,
-                   "say whether the store has lost anything since --save wrote this file")
-      ->type_name("FILE");
+  AddFile(*command, "--save", backup_check.save,
+          "write what the store has now to this file, for a later --since");
+  AddFile(*command, "--since", backup_check.since,
+          "say whether the store has lost anything since --save wrote this file");
 }
 
 void Grammar::AddAccessCommands() {
@@ -346,11 +342,9 @@ void Grammar::AddAccessCommands() {
       ->type_name("TEXT");
   command->add_option("--expires", make_token.expires, "when it ends, as in 2027-01-31T00:00:00Z")
       ->type_name("TIME");
-  command
-      ->add_option("--out", make_token.out,
-                   "create: write the token to this new file, which only you can read, and print "
-                   "only its entry")
-      ->type_name("FILE");
+  AddFile(*command, "--out", make_token.out,
+          "create: write the token to this new file, which only you can read, and print only its "
+          "entry");
 }
 
 void Grammar::AddCompletion() {

@@ -81,6 +81,15 @@ CLI::Option* AddInteger(CLI::App& app, const std::string& option, const std::str
       text);
 }
 
+CLI::Option* AddFile(CLI::App& app, const std::string& option, std::string& file,
+                     const std::string& text) {
+  return app.add_option(option, file, text)
+      ->check([](const std::string& name) {
+        return std::string(name.empty() ? "the name of the file is empty" : "");
+      })
+      ->type_name("FILE");
+}
+
 void AddName(CLI::App& app, std::string& name) {
   app.add_option("NAME", name, "name of the lock")->required()->type_name("");
 }

@@ -68,6 +68,9 @@ void AddDuration(CLI::App& app, const std::string& option, const std::string& te
                  const std::function<void(milliseconds)>& set);
 CLI::Option* AddInteger(CLI::App& app, const std::string& option, const std::string& text,
                         const std::function<void(int64_t)>& set);
+// An option that takes the name of a file. Its environment variable, if it gets one, may be empty.
+CLI::Option* AddFile(CLI::App& app, const std::string& option, std::string& file,
+                     const std::string& text);
 void AddName(CLI::App& app, std::string& name);
 CLI::Option* AddPrefix(CLI::App& app, std::string& prefix);
 void AddLeaseId(CLI::App& app, std::string& lease_id);

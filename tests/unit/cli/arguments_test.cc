@@ -152,6 +152,24 @@ TEST_F(ArgumentsTest, TokenFileComesFromTheEnvironmentUnlessGiven) {
   EXPECT_EQ(Parsed({"health", "--token-file", "mine"}).service.token_file, "mine");
 }
 
+TEST_F(ArgumentsTest, FileWithAnEmptyNameIsAMistakeOfTheCommandLineOnly) {
+  for (const Words& words : {Words{"backup-check", "--since", ""},
+                             {"backup-check", "--save", ""},
+                             {"token", "create", "--name", "ci", "--out", ""},
+                             {"health", "--token-file", ""},
+                             {"health", "--tls-ca", ""},
+                             {"health", "--tls-cert", ""},
+                             {"health", "--tls-key", ""}}) {
+    const std::string& option = words[words.size() - 2];
+    EXPECT_TRUE(ErrorOf(words).starts_with(option + ": the name of the file is empty"))
+        << ErrorOf(words);
+  }
+  EXPECT_TRUE(ErrorOf({"health", "--server-name", ""}).starts_with("--server-name: is empty"));
+
+  setenv("LOCKKEEPER_TOKEN_FILE", "", 1);
+  EXPECT_EQ(Parsed({"health"}).service.token_file, "") << "as if it were not set";
+}
+
 TEST_F(ArgumentsTest, SeveralServersComeWithCommasOrOneByOne) {
   const Words all = {"a:1", "b:2", "unix:/c"};
   for (const Words& words :
