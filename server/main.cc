@@ -122,8 +122,13 @@ std::string ProblemOf(const CLI::App& app, const CLI::ParseError& error) {
            config::EnvironmentName(*setting) + " in the environment";
   }
   const std::string said = error.what();
-  const bool has_no_value = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
-  if (has_no_value) return "`" + said.substr(0, said.find(':')) + "` needs a value";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::string name = said.substr(0, said.find(':'));
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    const bool is_given_twice = option != nullptr && option->count() > 1 &&
+                                option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+    return "`" + name + (is_given_twice ? "` is given twice" : "` needs a value");
+  }
   const std::vector<std::string> words = app.remaining();
   return words.empty() ? said : "unexpected argument `" + words.front() + "`";
 }

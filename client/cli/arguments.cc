@@ -443,6 +443,16 @@ std::string Unexpected(const std::string& word, const CLI::App& app, const CLI::
   return message;
 }
 
+// What is wrong with the number of values of an option. CLI11 begins its text with the name.
+std::string MismatchText(const std::string& said, const CLI::App& app, const CLI::App* command) {
+  const std::string name = said.substr(0, said.find(':'));
+  const CLI::Option* option = command == nullptr ? nullptr : command->get_option_no_throw(name);
+  if (option == nullptr) option = app.get_option_no_throw(name);
+  const bool is_given_twice = option != nullptr && option->count() > 1 &&
+                              option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+  return "`" + name + (is_given_twice ? "` is given twice" : "` needs a value");
+}
+
 UsageError WithHint(std::string message, const CLI::App* command) {
   const std::string help =
       command == nullptr ? "lockkeeper --help" : "lockkeeper " + command->get_name() + " --help";
@@ -484,8 +494,7 @@ std::optional<ParsedArguments> Parse(Grammar& grammar, const std::vector<std::st
   } catch (const CLI::CallForVersion& version) {
     return HelpText{version.what()};
   } catch (const CLI::ArgumentMismatch& error) {
-    const std::string said = error.what();
-    return WithHint("`" + said.substr(0, said.find(':')) + "` needs a value", used());
+    return WithHint(MismatchText(error.what(), grammar.app, used()), used());
   } catch (const CLI::ParseError& error) {
     // An unknown word is the better explanation for a missing argument.
     for (const std::string& word : grammar.app.remaining(true)) {

@@ -107,6 +107,7 @@ TEST_F(ExitCodeTest, WrongOptionIsNamedWithTheRightOne) {
             "LOCKKEEPERD_LOG_LEVEL in the environment");
   ExpectEnd(*Launch({"--port", "5"}), kUsage, "unknown option `--port` (see");
   ExpectEnd(*Launch({"--listen"}), kUsage, "`--listen` needs a value");
+  ExpectEnd(*Launch({"--data-dir", "a", "--data-dir", "b"}), kUsage, "`--data-dir` is given twice");
   ExpectEnd(*Launch({"--config", ""}), kUsage, "--config: the name of the file is empty");
   ExpectEnd(*Launch({"serve"}), kUsage, "unexpected argument `serve`");
 }
