@@ -425,8 +425,13 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
 // The error for a word that is neither an option, a command nor an argument.
 std::string Unexpected(const std::string& word, const CLI::App& app, const CLI::App* command) {
   std::vector<std::string> known = OptionNames(app);
+  const std::string option = word.substr(0, word.find('='));
   if (command != nullptr) {
     const std::vector<std::string> own = OptionNames(*command);
+    if (std::find(own.begin(), own.end(), option) != own.end()) {
+      return "`" + option + "` is an option of `" + command->get_name() +
+             "` and belongs behind it, before any `--`";
+    }
     known.insert(known.end(), own.begin(), own.end());
   }
   const bool is_option = word.starts_with("-");
@@ -437,7 +442,7 @@ std::string Unexpected(const std::string& word, const CLI::App& app, const CLI::
   std::string message = is_option            ? "unknown option `" + word + "`"
                         : command == nullptr ? "unknown command `" + word + "`"
                                              : "unexpected argument `" + word + "`";
-  if (const auto nearest = text::NearMiss(word.substr(0, word.find('=')), known)) {
+  if (const auto nearest = text::NearMiss(option, known)) {
     message += "; did you mean `" + *nearest + "`?";
   }
   return message;
