@@ -79,12 +79,16 @@ ExitCode ExitCodeOf(const absl::Status& status) {
   }
 }
 
+std::string NameOfError(const absl::Status& status) {
+  std::string reason = ReasonNameOf(status);
+  // Without a reason from the server the code is the next best name.
+  return reason.empty() ? absl::StatusCodeToString(status.code()) : reason;
+}
+
 Report ErrorReport(const absl::Status& status, std::string_view name) {
   const bool is_lost = ReasonOf(status) == ErrorReason::kLeaseLost;
   const std::string message = InWordsOfTheCommandLine(status);
-  // Without a reason from the server the code is the next best name.
-  std::string reason = ReasonNameOf(status);
-  if (reason.empty()) reason = absl::StatusCodeToString(status.code());
+  const std::string reason = NameOfError(status);
 
   Report report(is_lost ? "lease_lost" : "error", ExitCodeOf(status),
                 "lockkeeper: " + message + " (" + reason + ")");

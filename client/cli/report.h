@@ -55,6 +55,9 @@ Report ErrorReport(const absl::Status& status, std::string_view name);
 // The report of a wrong command line.
 Report UsageReport(std::string_view message);
 
+// The reason of the error table, or the name of the gRPC code if the server gave none.
+std::string NameOfError(const absl::Status& status);
+
 // The exit code for the error of a call.
 ExitCode ExitCodeOf(const absl::Status& status);
 

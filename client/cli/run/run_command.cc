@@ -141,20 +141,29 @@ NotReleasedWhy WhyNot(ReleaseOutcome outcome) {
   return {"NOT_HOLDER", "the store does not know its lease: it may have forgotten it"};
 }
 
+// Why a release failed. Nobody retries it once run has ended. An extend without an answer may have
+// moved the end of the lease, so that only the ttl says how long it may live.
+std::string FailedRelease(const absl::Status& error, milliseconds ttl) {
+  return std::string(error.message()) +
+         "; unless it was released all the same, the lock stays held until its lease ends, for at "
+         "most " +
+         text::InWords(ttl);
+}
+
 // The report of a command that ended by itself. Its status is run's, even if the release failed.
-Report EndedReport(const RunCommand& command, int64_t token, int wait_status,
+Report EndedReport(const RunCommand& command, const Grant& grant, int wait_status,
                    const absl::StatusOr<ReleaseOutcome>& released) {
   const bool is_released = released.ok() && *released == ReleaseOutcome::kReleased;
   Report report(is_released ? "released" : "not_released", ExitCode::kDone, "");
   report.exit_code =
       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : kExitSignal + WTERMSIG(wait_status);
-  report.json.Set("name", command.name).Set("fencing_token", token);
+  report.json.Set("name", command.name).Set("fencing_token", grant.fencing_token);
   if (!is_released) {
     const std::string message =
-        released.ok() ? WhyNot(*released).message : std::string(released.status().message());
+        released.ok() ? WhyNot(*released).message : FailedRelease(released.status(), grant.ttl);
     report.text = "lockkeeper: warning: `" + command.name + "` was not released: " + message;
     report.json
-        .Set("reason", released.ok() ? WhyNot(*released).reason : ReasonNameOf(released.status()))
+        .Set("reason", released.ok() ? WhyNot(*released).reason : NameOfError(released.status()))
         .Set("message", message);
   }
   report.json.Set("exit_code", report.exit_code);
@@ -163,7 +172,7 @@ Report EndedReport(const RunCommand& command, int64_t token, int wait_status,
 
 Report RunHolding(Lease& lease, const RunCommand& command, const Service& service,
                   Supervisor& supervisor, Terminal& terminal) {
-  const int64_t token = lease.fencing_token();
+  const Grant& grant = lease.grant();
   const CommandEnd end = supervisor.Run();
   const bool was_killed = end.how != CommandEnd::How::kNotStarted && WIFSIGNALED(end.wait_status);
   if (was_killed || end.how == CommandEnd::How::kForLease) terminal.RestoreModes();
@@ -173,13 +182,13 @@ Report RunHolding(Lease& lease, const RunCommand& command, const Service& servic
     case CommandEnd::How::kByItself:
       break;
     case CommandEnd::How::kForLease:
-      return LostReport(command, token, CauseOf(loss, service, command.name));
+      return LostReport(command, grant.fencing_token, CauseOf(loss, service, command.name));
     case CommandEnd::How::kNotStarted:
       return NotStartedReport(command, end.error);
     case CommandEnd::How::kGuardianGone:
       return GuardianGoneReport(command);
   }
-  return EndedReport(command, token, end.wait_status, released);
+  return EndedReport(command, grant, end.wait_status, released);
 }
 
 }  // namespace

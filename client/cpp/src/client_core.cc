@@ -184,8 +184,7 @@ absl::StatusOr<ReleaseOutcome> ClientCore::ReleaseHeld(const LeaseRef& lease, Du
                         clock_.Now() + std::max(remaining + LeaseMargin(remaining), timeout));
   const auto outcome = pending->Wait(timeout);
   if (outcome) return *outcome;
-  return absl::DeadlineExceededError(
-      "the release was not answered in time; the client retries it in the background");
+  return absl::DeadlineExceededError("the release was not answered in time");
 }
 
 void ClientCore::ReleaseInBackground(LeaseRef lease, TraceContext trace, Duration expires_in) {

@@ -129,6 +129,24 @@ TEST_F(CliRunTest, FailedReleaseIsToldButTheStatusStaysTheCommands) {
   EXPECT_TRUE(json.out.starts_with(R"({"outcome":"not_released")")) << json.out;
 }
 
+TEST_F(CliRunTest, ReleaseWithoutAnAnswerIsToldWithHowLongTheLockMayStayHeld) {
+  server_.release.Always([&](const support::FakeCall& call, const auto& request, auto* response) {
+    EXPECT_TRUE(server_.HonestRelease(request, response).ok());
+    server_.UntilCancelled(call);
+    return grpc::Status::CANCELLED;
+  });
+
+  const CliResult text = Run("exit 4", {"--ttl", "20s", "--timeout", "200ms"});
+  const CliResult json = Run("exit 4", {"--output=json", "--timeout", "200ms"});
+
+  EXPECT_EQ(text.exit_code, 4);
+  EXPECT_NE(text.err.find("the lock stays held until its lease ends, for at most 20s"),
+            std::string::npos)
+      << text.err;
+  EXPECT_EQ(text.err.find("background"), std::string::npos) << text.err;
+  EXPECT_NE(json.out.find(R"("reason":"DEADLINE_EXCEEDED")"), std::string::npos) << json.out;
+}
+
 TEST_F(CliRunTest, CommandInheritsNoDescriptorOfOurs) {
   // `ls` itself has the folder open as one more.
   const CliResult result = Run("exec ls /proc/self/fd");
