@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -18,7 +19,9 @@
 #include "lockkeeper/v1/lock_service.grpc.pb.h"
 #include "os/descriptor.h"
 #include "os/random_bits.h"
+#include "os/read_file.h"
 #include "text/escape.h"
+#include "text/principal.h"
 #include "text/problem.h"
 
 namespace lockkeeper::cli {
@@ -57,6 +60,17 @@ std::string HexHashOf(const std::string& token) {
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
   return absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
+}
+
+// The same rules as for the file of --token-file.
+text::Problem ReadToken(std::istream& input, std::string& token) {
+  std::string text(os::kPasswordBytesMax + 1, '\0');
+  input.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(input.gcount()));
+  if (text.size() > os::kPasswordBytesMax) {
+    return "has more than " + std::to_string(os::kPasswordBytesMax) + " bytes";
+  }
+  return os::ParsePassword(std::move(text), token);
 }
 
 // Makes the file, which must not exist.
@@ -103,20 +117,26 @@ Report Can(AdminConnection& connection, const CanCommand& command) {
   return report;
 }
 
-Report MakeToken(const TokenCommand& command, std::istream& input) {
+Report MakeToken(const TokenCommand& command, std::istream& input, absl::Time now) {
   const bool is_new = command.action == TokenCommand::Action::kCreate;
-  absl::Time expires;
+  if (const text::Problem problem = text::CheckPrincipal(command.name)) {
+    return UsageReport("--name: " + *problem);
+  }
+  absl::Time expires = absl::InfiniteFuture();
   std::string error;
   if (!command.expires.empty() &&
       !absl::ParseTime(absl::RFC3339_full, command.expires, &expires, &error)) {
     return UsageReport("--expires: must be a time such as 2027-01-31T00:00:00Z, is " +
                        text::Quoted(command.expires));
   }
+  if (expires <= now) {
+    return UsageReport("--expires: must be in the future, is " + text::Quoted(command.expires));
+  }
   std::string token;
   if (is_new) {
     token = NewToken();
-  } else if (!std::getline(input, token) || token.empty()) {
-    return UsageReport("`token hash` reads the token from standard input, which is empty");
+  } else if (const text::Problem problem = ReadToken(input, token)) {
+    return UsageReport("`token hash` reads the token from standard input, which " + *problem);
   }
   const bool is_shown = is_new && command.out.empty();
   if (!command.out.empty()) {

@@ -5,6 +5,7 @@
 
 #include <istream>
 
+#include "absl/time/time.h"
 #include "cli/admin_connection.h"
 #include "cli/arguments.h"
 #include "cli/report.h"
@@ -16,6 +17,6 @@ Report Can(AdminConnection& connection, const CanCommand& command);
 
 // `input`: where the token stands that is hashed. A word of the command line would be visible to
 // every program of the machine.
-Report MakeToken(const TokenCommand& command, std::istream& input);
+Report MakeToken(const TokenCommand& command, std::istream& input, absl::Time now);
 
 }  // namespace lockkeeper::cli

@@ -17,6 +17,7 @@
 #include "cli/contended_command.h"
 #include "cli/doctor.h"
 #include "cli/drain_command.h"
+#include "cli/host_clock.h"
 #include "cli/http_health.h"
 #include "cli/lock_commands.h"
 #include "cli/lock_listing.h"
@@ -146,7 +147,9 @@ struct Runner {
     return WithAdmin(command.name,
                      [&](AdminConnection& connection) { return Can(connection, command); });
   }
-  Report operator()(const TokenCommand& command) const { return MakeToken(command, std::cin); }
+  Report operator()(const TokenCommand& command) const {
+    return MakeToken(command, std::cin, HostTime());
+  }
   Report operator()(const RunCommand& command) const {
     return RunUnderLock(service, progress, command);
   }

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
-#include "text/problem.h"
+#include "text/principal.h"
 
 namespace lockkeeper::access {
 
@@ -19,11 +19,10 @@ inline constexpr size_t kProofs = static_cast<size_t>(Proof::kJwt) + 1;
 // "anonymous", "certificate", "token", "jwt": as policies and records name it.
 std::string_view NameOf(Proof proof);
 
-// The principal of callers that prove nothing. No proof gives this name.
-inline constexpr std::string_view kAnonymous = "anonymous";
-
-// Longest name of a principal, in bytes; a SPIFFE id may have 2,048, but every lease keeps one.
-inline constexpr size_t kPrincipalBytesMax = 256;
+using text::CheckPrincipal;
+using text::IsPrincipal;
+using text::kAnonymous;
+using text::kPrincipalBytesMax;
 
 struct Identity {
   std::string principal{kAnonymous};
@@ -43,12 +42,5 @@ struct ProvedIdentity {
 
 // For people: `principal "ci" (token)`, or `an anonymous caller`.
 std::string DescriptionOf(const Identity& identity);
-
-// A principal is 1 to kPrincipalBytesMax bytes of UTF-8 without control characters, and not
-// "anonymous".
-bool IsPrincipal(std::string_view name);
-
-// The same; the problem names the rule and shows `name`.
-text::Problem CheckPrincipal(std::string_view name);
 
 }  // namespace lockkeeper::access
