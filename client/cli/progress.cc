@@ -40,6 +40,11 @@ void Progress::OnServed(const std::string& news) {
   if (std::exchange(is_told_, false)) Say(news);
 }
 
+bool Progress::HasTrouble() {
+  const std::lock_guard lock(mutex_);
+  return !trouble_.ok() && clock_.Now() - last_trouble_ <= kTroubleGap;
+}
+
 void Progress::OnPatienceEnded(const std::string& news) {
   const std::lock_guard lock(mutex_);
   if (!trouble_.ok()) {

@@ -35,6 +35,9 @@ class Progress {
   // The service served again. Prints `news` if the trouble was printed.
   void OnServed(const std::string& news);
 
+  // Whether the service did not serve lately.
+  bool HasTrouble();
+
   // There was no answer for kPatience. Prints the trouble, or `news` if there is none.
   void OnPatienceEnded(const std::string& news);
 

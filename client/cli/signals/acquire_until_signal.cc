@@ -21,10 +21,24 @@ namespace {
 // What shells add to the number of the signal.
 constexpr int kExitSignal = 128;
 
-Report InterruptedReport(const std::string& name, int signal, bool waited) {
+// What becomes of the place in line.
+enum class Place { kNone, kGivenUp, kUntold };
+
+std::string TextOf(Place place) {
+  switch (place) {
+    case Place::kNone:
+      break;
+    case Place::kGivenUp:
+      return "; the place in line is given up";
+    case Place::kUntold:
+      return "; the service does not answer: a place in line lapses by itself";
+  }
+  return "";
+}
+
+Report InterruptedReport(const std::string& name, int signal, Place place) {
   const std::string message = std::string("SIG") + sigabbrev_np(signal) +
-                              " arrived before the lock was acquired" +
-                              (waited ? "; the place in line is given up" : "");
+                              " arrived before the lock was acquired" + TextOf(place);
   Report report("error", ExitCode::kOther, "lockkeeper: " + message);
   report.exit_code = kExitSignal + signal;
   report.is_error = true;
@@ -81,8 +95,11 @@ std::variant<AcquireResult, Report> AcquireUntilSignal(Client& client, const std
   if (!ended_by) return *std::move(result);
   // If the lock was granted all the same, the result's destructor releases it. The client leaves a
   // lease id that its caller chose to the caller, which is us.
-  if (!*result && !own_lease_id.empty()) client.Release(name, own_lease_id).IgnoreError();
-  return InterruptedReport(name, *ended_by, waits);
+  absl::Status told;
+  if (!*result && !own_lease_id.empty()) told = client.Release(name, own_lease_id).status();
+  const bool is_untold = !told.ok() || progress.HasTrouble();
+  const Place place = is_untold ? Place::kUntold : Place::kGivenUp;
+  return InterruptedReport(name, *ended_by, waits ? place : Place::kNone);
 }
 
 }  // namespace lockkeeper::cli

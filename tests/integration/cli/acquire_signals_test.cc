@@ -75,6 +75,26 @@ TEST_F(CliAcquireSignalsTest, LeaseIdOfTheCallersOwnIsReleasedToo) {
   EXPECT_EQ(server_.release.seen()[0].lease_id(), kId);
 }
 
+TEST_F(CliAcquireSignalsTest, PlaceThatNobodyCouldBeToldOfLapses) {
+  const std::string lapses = "the service does not answer: a place in line lapses by itself";
+  CliProcess away(LOCKKEEPER_PROGRAM, "127.0.0.1:1", {"acquire", "report", "--wait", "10m"});
+  ASSERT_TRUE(
+      support::WaitUntil([&] { return away.err().find("cannot reach") != std::string::npos; }));
+  away.Signal(SIGINT);
+  EXPECT_NE(away.Wait().err.find(lapses), std::string::npos) << away.err();
+
+  server_.release.Always([this](const support::FakeCall& call, const auto&, auto*) {
+    server_.UntilCancelled(call);
+    return grpc::Status::CANCELLED;
+  });
+  const auto process = StartWaiting({"--lease-id", kId, "--timeout", "200ms"});
+  process->Signal(SIGINT);
+  const CliResult result = process->Wait();
+
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_NE(result.err.find(lapses), std::string::npos) << result.err;
+}
+
 TEST_F(CliAcquireSignalsTest, SecondSignalDoesNotWaitForTheRelease) {
   server_.release.Always([this](const support::FakeCall& call, const auto&, auto*) {
     server_.UntilCancelled(call);
