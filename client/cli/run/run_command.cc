@@ -29,9 +29,10 @@ constexpr int kExitSignal = 128;
 absl::StatusOr<milliseconds> GraceOf(const RunCommand& command) {
   const milliseconds max = GraceMax(command.ttl);
   if (max < milliseconds(0)) {
-    return absl::InvalidArgumentError(
-        "--ttl " + text::FormatDuration(command.ttl) +
-        " is too short for `run`: the command must be killed before the lease ends");
+    return absl::InvalidArgumentError("--ttl " + text::FormatDuration(command.ttl) +
+                                      " is too short for `run`: it must be at least " +
+                                      text::FormatDuration(TtlMin()) +
+                                      ", because the command must be killed before the lease ends");
   }
   if (!command.grace) return GraceDefault(command.ttl);
   if (*command.grace > max) {

@@ -14,6 +14,12 @@ milliseconds GraceMax(milliseconds ttl) {
   return std::chrono::floor<milliseconds>(std::min<Duration>(left, ttl / 2));
 }
 
+milliseconds TtlMin() {
+  milliseconds ttl(1);
+  while (GraceMax(ttl) < milliseconds(0)) ++ttl;
+  return ttl;
+}
+
 milliseconds GraceDefault(milliseconds ttl) {
   constexpr milliseconds kMost = std::chrono::seconds(5);
   return std::min({kMost, ttl / 4, GraceMax(ttl)});

@@ -25,6 +25,9 @@ std::chrono::milliseconds GraceDefault(std::chrono::milliseconds ttl);
 // together are a possible stop_margin of the client. Negative if the lease is too short for `run`.
 std::chrono::milliseconds GraceMax(std::chrono::milliseconds ttl);
 
+// The shortest ttl that is long enough for `run`.
+std::chrono::milliseconds TtlMin();
+
 // When to stop a command whose lease ends at `lease_end`.
 struct StopTimes {
   Instant term_at;

@@ -94,6 +94,16 @@ TEST_F(CliRunTest, GraceThatDoesNotFitTheTtlNamesBoth) {
   EXPECT_EQ(server_.acquire.seen().size(), 0u);
 }
 
+TEST_F(CliRunTest, TtlThatIsTooShortIsToldWithTheShortest) {
+  const CliResult result = Run("echo ran", {"--ttl", "100ms"});
+
+  EXPECT_EQ(result.exit_code, 64);
+  EXPECT_NE(result.err.find("--ttl 100ms is too short for `run`"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("it must be at least 248ms"), std::string::npos) << result.err;
+  EXPECT_EQ(Run("true", {"--ttl", "247ms"}).exit_code, 64);
+  EXPECT_EQ(server_.acquire.seen().size(), 0u);
+}
+
 TEST_F(CliRunTest, JsonIsTheLastLineOnStdout) {
   const CliResult ended = Run("echo mine; exit 3", {"--output", "json"});
   EXPECT_EQ(ended.exit_code, 3);
