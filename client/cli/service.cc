@@ -11,6 +11,7 @@
 
 #include "text/duration.h"
 #include "transport/channels.h"
+#include "transport/token_file.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -54,6 +55,9 @@ absl::Status CheckService(const Service& service) {
   if (absl::Status status =
           client::CheckTokenMayBeShown(service.token_file, service.servers, service.tls);
       !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = client::TokenFile::Open(service.token_file).status(); !status.ok()) {
     return status;
   }
   return client::ChannelSecurity::Load(service.tls).status();

@@ -23,8 +23,8 @@ void SilenceGrpc();
 absl::StatusOr<Client> NewClient(const Service& service, Progress& progress,
                                  const std::string& owner, milliseconds wait);
 
-// The error names the malformed address, the option whose file cannot be used, or the address at
-// which the token must not be shown.
+// Reads the files of the options. The error names the malformed address, the option whose file
+// cannot be used, or the address at which the token must not be shown.
 absl::Status CheckService(const Service& service);
 
 // The report of an error of the two functions above.

@@ -63,6 +63,18 @@ TEST_F(CliTroubleTest, ServiceThatIsAwayIsToldInTheSameWordsByAll) {
   }
 }
 
+TEST_F(CliTroubleTest, TokenFileThatCannotBeReadIsAUsageErrorOfAll) {
+  for (const WordList& words : {WordList{"get", "x"}, WordList{"acquire", "x"}, WordList{"watch"},
+                                WordList{"doctor"}, WordList{"run", "x", "--", "true"}}) {
+    WordList all = words;
+    all.insert(all.begin(), {"--token-file", "/nonexist"});
+    const CliResult result = Command(all);
+
+    EXPECT_EQ(result.exit_code, 64) << testing::PrintToString(words);
+    EXPECT_THAT(result.err, HasSubstr("--token-file (or LOCKKEEPER_TOKEN_FILE): `/nonexist` "));
+  }
+}
+
 TEST_F(CliTroubleTest, EveryServerThatIsAwayIsNamed) {
   const CliResult result =
       Command({"get", "x", "--server", kNobodysAddress, "--server", "unix:/nowhere"});
