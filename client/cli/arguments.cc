@@ -281,7 +281,13 @@ void Grammar::AddOperatorCommands() {
   command = AddCommand("end-quarantine",
                        "let locks be granted before a quarantine is over; leaves an audit record");
   AddInteger(*command, "--epoch", "which quarantine: the epoch that `health` shows",
-             [this](int64_t epoch) { end_quarantine.epoch = epoch; })
+             [this](int64_t epoch) {
+               if (epoch < 1) {
+                 throw CLI::ValidationError(
+                     "--epoch", "must be at least 1: the epoch that `lockkeeper health` shows");
+               }
+               end_quarantine.epoch = epoch;
+             })
       ->required()
       ->type_name("N");
   command->add_option("--reason", end_quarantine.reason, "why, for the audit record")

@@ -267,6 +267,8 @@ TEST_F(ArgumentsTest, MistakesAreExplained) {
            Case{{"acquire", "x", "--label", "a=1", "--label", "a=2"}, "`a` is given twice"},
            Case{{"acquire", "x", "y"}, "unexpected argument `y`"},
            Case{{"acquire", "\xFF"}, "not valid UTF-8"},
+           Case{{"end-quarantine", "--epoch", "0", "--reason", "r", "--accept-two-holders"},
+                "--epoch: must be at least 1: the epoch that `lockkeeper health` shows"},
            Case{{"fence", "x", "seven"}, "TOKEN: `seven` is not a whole number"},
            Case{{"force-release", "x"}, "--reason is required"},
            Case{{"list", "--limit", "0"}, "at least 1"},
