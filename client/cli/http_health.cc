@@ -60,7 +60,9 @@ Report HttpHealth(const std::string& address, milliseconds timeout) {
   // "HTTP/1.1 200 OK"
   constexpr size_t kStatusAt = 9;
   if (!answer.starts_with("HTTP/1.") || answer.size() < kStatusAt + 3) {
-    return NoAnswer(address, answer.empty() ? "no answer" : "this is no HTTP port without TLS");
+    return NoAnswer(address, answer.empty()
+                                 ? "no answer; it may listen with TLS, which --http does not speak"
+                                 : "this is no HTTP port without TLS");
   }
   const size_t body = answer.find("\r\n\r\n");
   const std::string page = body == std::string::npos ? "HTTP status " + answer.substr(kStatusAt, 3)

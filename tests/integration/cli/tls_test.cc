@@ -40,9 +40,11 @@ constexpr int kNotAllowed = 77;
 class CliTlsTest : public testing::Test {
  protected:
   // With one listener, `scheme`127.0.0.1.
-  std::unique_ptr<support::DaemonProcess> Serve(const std::string& scheme, const TlsFiles& own) {
-    Words arguments = {"--redis",       redis_.unix_url(), "--listen", scheme + "127.0.0.1:0",
-                       "--http-listen", "127.0.0.1:0"};
+  std::unique_ptr<support::DaemonProcess> Serve(const std::string& scheme, const TlsFiles& own,
+                                                const std::string& http_scheme = "") {
+    Words arguments = {"--redis",       redis_.unix_url(),
+                       "--listen",      scheme + "127.0.0.1:0",
+                       "--http-listen", http_scheme + "127.0.0.1:0"};
     if (!scheme.empty()) {
       arguments.insert(arguments.end(), {"--tls-cert", own.certificate, "--tls-key", own.key});
     }
@@ -57,7 +59,9 @@ class CliTlsTest : public testing::Test {
 
   // "127.0.0.1:4711"
   static std::string PlaceOf(const support::DaemonProcess& daemon) {
-    const std::string address = daemon.GrpcAddress();
+    return WithoutScheme(daemon.GrpcAddress());
+  }
+  static std::string WithoutScheme(const std::string& address) {
     const size_t scheme = address.find("://");
     return scheme == std::string::npos ? address : address.substr(scheme + 3);
   }
@@ -173,6 +177,16 @@ TEST_F(CliTlsTest, HealthOverHttpIsNotToldOfTheTlsOfGrpc) {
   const CliResult nobody = Try(PlaceOf(*daemon), {}, {"health", "--http", "127.0.0.1:1"});
   EXPECT_EQ(nobody.exit_code, 69);
   EXPECT_THAT(nobody.err, HasSubstr("127.0.0.1:1: Connection refused"));
+}
+
+TEST_F(CliTlsTest, HealthOverHttpSaysThatThePortMayHaveTls) {
+  const auto daemon = Serve("tls://", own_, "tls://");
+
+  const CliResult result =
+      Try(PlaceOf(*daemon), {}, {"health", "--http", WithoutScheme(daemon->HttpAddress())});
+
+  EXPECT_EQ(result.exit_code, 69);
+  EXPECT_THAT(result.err, HasSubstr("TLS"));
 }
 
 // Answers handshakes with a certificate that no daemon would start with, and nothing else.
