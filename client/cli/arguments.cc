@@ -128,7 +128,8 @@ Grammar::Grammar(const std::string& version) {
       ->type_name("FORMAT")
       ->capture_default_str();
   AddDuration(app, "--timeout",
-              "how long to retry while the service does not answer, on top of --wait (default 5s)",
+              "how long to wait for the service, on top of --wait; acquire, extend, release, fence "
+              "and run retry that long (default 5s)",
               [this](milliseconds timeout) {
                 if (timeout <= milliseconds(0)) {
                   throw CLI::ValidationError("--timeout", "must be more than 0s");
