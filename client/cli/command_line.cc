@@ -53,8 +53,6 @@ struct Runner {
   }
 
   Report operator()(const AcquireCommand& command) const {
-    // A write to a pipe that nobody reads must fail instead of ending the process.
-    std::signal(SIGPIPE, SIG_IGN);
     // Before the client, because its threads inherit the blocked signals.
     SignalQueue signals({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
     return WithClient(command.wait,
@@ -161,11 +159,19 @@ bool UsesGrpc(const Command& command) {
   return health == nullptr || health->http.empty();
 }
 
+bool IsRun(const ParsedArguments& parsed) {
+  const auto* const arguments = std::get_if<Arguments>(&parsed);
+  return arguments != nullptr && std::holds_alternative<RunCommand>(arguments->command);
+}
+
 }  // namespace
 
 int RunCommandLine(const std::vector<std::string>& words) {
   const ParsedArguments parsed =
       ParseArguments(words, "lockkeeper " + std::string(GetBuildInfo().version));
+  // A write to a pipe that nobody reads must fail instead of ending the process. `run` does this
+  // itself, later: its command inherits the signal as it is now.
+  if (!IsRun(parsed)) std::signal(SIGPIPE, SIG_IGN);
   if (const auto* help = std::get_if<HelpText>(&parsed)) {
     return Print(Report("help", ExitCode::kDone, help->text), OutputFormat::kText);
   }

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -173,7 +172,6 @@ std::string Probe::Problem() const {
 
 std::optional<std::string> FindTlsProblem(const std::string& address, const TlsOptions& tls) {
   if (address.starts_with("unix:")) return std::nullopt;
-  std::signal(SIGPIPE, SIG_IGN);
   const HostPort where = SplitHostPort(client::ChannelSecurity::TargetOf(address));
   if (!client::UsesTls(address, tls)) {
     if (!Probe(where, nullptr).speaks_tls()) return std::nullopt;

@@ -209,8 +209,6 @@ std::optional<int> WaitForEnd(const WakeUp& done, SignalQueue& signals) {
 
 Report Watch(const Service& service, const WatchCommand& command, OutputFormat format,
              SignalQueue& signals) {
-  // A write to a pipe that nobody reads must fail instead of ending the process.
-  std::signal(SIGPIPE, SIG_IGN);
   Watcher watcher(service, command, format);
   const WakeUp done;
   auto run = std::async(std::launch::async, [&] {

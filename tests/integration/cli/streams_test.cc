@@ -70,6 +70,25 @@ TEST_F(CliStreamsTest, AnswerThatCannotBeWrittenIs74UnlessItWasAnErrorAnyway) {
   EXPECT_EQ(Shell("exec \"$LK\" --output json acquire >/dev/full").exit_code, 64);
 }
 
+TEST_F(CliStreamsTest, PipeThatNobodyReadsIs74) {
+  server_.fence.Always([](const support::FakeCall&, const auto&, auto* response) {
+    response->set_verdict(v1::VERDICT_ADMITTED);
+    return grpc::Status::OK;
+  });
+  const std::string pipe = directory_.Path("pipe");
+  const std::string unread =
+      "mkfifo '" + pipe + "'; exec 3<>'" + pipe + "' 4>'" + pipe + "' 3<&-; ";
+  for (const std::string command : {"--help", "completion bash", "fence report 1"}) {
+    const CliResult result = Shell(unread + "rm '" + pipe + "'; exec \"$LK\" >&4 " + command);
+
+    EXPECT_EQ(result.exit_code, 74) << command;
+    EXPECT_TRUE(result.err.starts_with("lockkeeper: cannot write to standard output: "))
+        << result.err;
+  }
+  EXPECT_EQ(Shell("exec \"$LK\" run report -- sh -c 'kill -PIPE $$; exit 3'").exit_code, 141)
+      << "its command finds the signal as it was";
+}
+
 TEST_F(CliStreamsTest, CommandOfRunGetsNoVariablesButThoseOfItsLock) {
   const CliResult result = Shell(
       "unset GRPC_VERBOSITY; exec \"$LK\" run report -- "
