@@ -162,9 +162,7 @@ absl::StatusOr<ReleaseOutcome> ClientCore::Release(std::string_view name,
   const Duration timeout = options_.call_timeout;
   const auto pending = releaser_.Release({std::string(name), std::string(lease_id)},
                                          CallersTrace(options_), clock_.Now() + timeout);
-  const auto outcome = pending->Wait(timeout + kReleaseTryTimeout);
-  if (outcome) return *outcome;
-  return absl::DeadlineExceededError("the release was not answered in time");
+  return pending->WaitOrExplain(timeout + kReleaseTryTimeout);
 }
 
 absl::StatusOr<FenceResult> ClientCore::Fence(std::string_view name, int64_t fencing_token,
@@ -182,9 +180,7 @@ absl::StatusOr<ReleaseOutcome> ClientCore::ReleaseHeld(const LeaseRef& lease, Du
   const auto pending =
       releaser_.Release(lease, CallersTrace(options_),
                         clock_.Now() + std::max(remaining + LeaseMargin(remaining), timeout));
-  const auto outcome = pending->Wait(timeout);
-  if (outcome) return *outcome;
-  return absl::DeadlineExceededError("the release was not answered in time");
+  return pending->WaitOrExplain(timeout);
 }
 
 void ClientCore::ReleaseInBackground(LeaseRef lease, TraceContext trace, Duration expires_in) {

@@ -132,6 +132,18 @@ TEST_F(AcquireFlowTest, RetryWhoseLeaseIdIsUsedUpGoesOnWithANewOne) {
   EXPECT_LT(calls_.tries[2].wait_timeout, calls_.tries[1].wait_timeout) << "one wait for all";
 }
 
+// Its code says that the last try may have been granted; the cause is for people only.
+TEST_F(AcquireFlowTest, TryWithoutAnAnswerTellsWhatTheTriesBeforeWereAnswered) {
+  calls_.replies.push_back({Unavailable(ErrorReason::kStoreUnavailable), 1s});
+  calls_.replies.push_back({Unavailable(ErrorReason::kOutcomeUnknown), 1s});
+
+  const AcquireEnd end = Run();
+
+  EXPECT_TRUE(end.unresolved);
+  EXPECT_EQ(end.answer.status(),
+            absl::DeadlineExceededError("no answer; before that: scripted (STORE_UNAVAILABLE)"));
+}
+
 TEST_F(AcquireFlowTest, FirstTryWhoseLeaseIdIsUsedUpIsNotRepeated) {
   calls_.replies.push_back({LeaseEnded()});
 

@@ -210,6 +210,35 @@ TEST_P(ClientTest, FenceWithoutAnswerIsAnError) {
   EXPECT_EQ(ReasonOf(client.Fence("report", 1).status()), ErrorReason::kStoreUnavailable);
 }
 
+TEST_P(ClientTest, CallWhoseLastTryHasNoAnswerTellsWhatTheOneBeforeWasAnswered) {
+  const auto refuse_once = [this](auto& rpc) {
+    rpc.NextError({.code = grpc::StatusCode::UNAVAILABLE,
+                   .reason = "STORE_UNAVAILABLE",
+                   .message = "NOREPLICAS"});
+    rpc.Always([this](const support::FakeCall& call, const auto&, auto*) {
+      server_.UntilCancelled(call);
+      return grpc::Status::CANCELLED;
+    });
+  };
+  refuse_once(server_.fence);
+  refuse_once(server_.extend);
+  refuse_once(server_.acquire);
+  refuse_once(server_.release);
+  Client client = NewClient({.call_timeout = 500ms});
+  const std::string lease_id = "0123456789abcdef0123456789abcdef";
+
+  // The acquire last, because what it may have got is released in the background.
+  for (const absl::Status& status :
+       {client.Fence("report", 1).status(), client.Adopt("report", lease_id).status(),
+        client.Release("report", lease_id).status(), client.Acquire("report").status()}) {
+    EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+    EXPECT_EQ(ReasonOf(status), std::nullopt);
+    EXPECT_NE(status.message().find("; before that: NOREPLICAS (STORE_UNAVAILABLE)"),
+              std::string::npos)
+        << status;
+  }
+}
+
 TEST_P(ClientTest, NextAddressIsTriedWhenOneIsDrainingOrAway) {
   FakeLockServer draining;
   draining.acquire.Always([](const support::FakeCall&, const auto&, auto*) {

@@ -109,7 +109,7 @@ AcquireEnd RunAcquire(AcquireCalls& calls, const AcquireLimits& limits, const Cl
     }
     if (tried.offered || !LeftNothing(tried.answer.status())) unresolved = true;
     const std::optional<Duration> delay = rule.DelayAfter(tried.answer.status(), now, clock.Now());
-    if (!delay) return {std::move(tried.answer), tried.sent, unresolved};
+    if (!delay) return {rule.Explain(tried.answer.status()), tried.sent, unresolved};
     if (!tried.offer_lapsed) calls.TryElsewhere(tried.answer.status());
     if (!calls.Pause(*delay)) {
       return {absl::CancelledError("the acquire was cancelled by its caller"), tried.sent,

@@ -17,6 +17,7 @@ Duration RetryRule::TryTimeout(Instant now) const {
 
 std::optional<Duration> RetryRule::DelayAfter(const absl::Status& status, Instant began,
                                               Instant now) {
+  earlier_.Note(status);
   const bool may_pass = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
                         ReasonOf(status) == ErrorReason::kRateLimit;
   if (!may_pass) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "earlier_failure.h"
 #include "renewal/backoff.h"
 #include "renewal/time.h"
 
@@ -31,11 +32,15 @@ class RetryRule {
   // lasted long, as in line: a long delay could cost it its place.
   std::optional<Duration> DelayAfter(const absl::Status& status, Instant began, Instant now);
 
+  // The error of the last attempt, with the cause that attempts before were told.
+  absl::Status Explain(const absl::Status& end) const { return earlier_.Explain(end); }
+
  private:
   const Instant deadline_;
   const int addresses_;
   Jitter& jitter_;
   int failures_ = 0;
+  EarlierFailure earlier_;
 };
 
 }  // namespace lockkeeper::client

@@ -106,6 +106,7 @@ void KeptLease::OnExtendAnswered(Instant sent, const ExtendAnswer& answer) {
   const Instant now = ports_.clock.Now();
   if (state_ != State::kHeld || LoseIfDue(now)) return;
   last_error_ = answer.error;
+  earlier_.Note(last_error_);
   life_.ExtendAnswered(now, sent, answer.outcome, answer.remaining_ttl, jitter);
   if (!answer.reassertion.empty()) reassertion_ = answer.reassertion;
   if (life_.lost()) {
@@ -166,7 +167,7 @@ void KeptLease::Lose(State state) {
 Loss KeptLease::LossNow() const {
   if (state_ == State::kLostByWord) return {LossCause::kEnded, last_error_};
   if (life_.capped()) return {LossCause::kMaxHold, absl::OkStatus()};
-  if (!last_error_.ok()) return {LossCause::kNotRenewed, last_error_};
+  if (!last_error_.ok()) return {LossCause::kNotRenewed, earlier_.Explain(last_error_)};
   if (life_.asking()) {
     return {LossCause::kNotRenewed, absl::DeadlineExceededError("no answer came in time")};
   }

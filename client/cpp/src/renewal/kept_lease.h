@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "earlier_failure.h"
 #include "renewal/backoff.h"
 #include "renewal/callback_thread.h"
 #include "renewal/lease_calls.h"
@@ -96,6 +97,7 @@ class KeptLease : public std::enable_shared_from_this<KeptLease> {
   std::string reassertion_;
   State state_ = State::kHeld;
   absl::Status last_error_;  // Of the latest extend that was answered. OK if it succeeded.
+  EarlierFailure earlier_;   // Of the extends since one succeeded.
   Loss loss_;                // Once it is lost.
   Scheduler::TimerId timer_ = Scheduler::kNoTimer;
   std::vector<absl::AnyInvocable<void() &&>> on_lost_;

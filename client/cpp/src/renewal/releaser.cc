@@ -19,8 +19,20 @@ std::optional<absl::StatusOr<ReleaseOutcome>> PendingRelease::Wait(Duration time
   return outcome_;
 }
 
+absl::StatusOr<ReleaseOutcome> PendingRelease::WaitOrExplain(Duration timeout) {
+  if (auto outcome = Wait(timeout)) return *std::move(outcome);
+  const std::lock_guard lock(mutex_);
+  return earlier_.Explain(absl::DeadlineExceededError("the release was not answered in time"));
+}
+
+void PendingRelease::Failed(const absl::Status& why) {
+  const std::lock_guard lock(mutex_);
+  earlier_.Note(why);
+}
+
 void PendingRelease::Finish(absl::StatusOr<ReleaseOutcome> outcome) {
   const std::lock_guard lock(mutex_);
+  if (!outcome.ok()) outcome = earlier_.Explain(outcome.status());
   outcome_ = std::move(outcome);
   finished_.notify_all();
 }
@@ -61,6 +73,7 @@ void Releaser::Try(std::shared_ptr<Effort> effort) {
 
 void Releaser::OnAnswer(std::shared_ptr<Effort> effort, absl::StatusOr<ReleaseOutcome> outcome) {
   if (!outcome.ok() && IsWorthAnotherTry(outcome.status())) {
+    effort->pending->Failed(outcome.status());
     const Instant again_at =
         clock_.Now() + BackoffDelay(++effort->failures, kBackoffMax, jitter_.Next());
     if (again_at < effort->give_up_at) {

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "earlier_failure.h"
 #include "lockkeeper/lease.h"
 #include "renewal/backoff.h"
 #include "renewal/lease_calls.h"
@@ -24,13 +25,18 @@ class PendingRelease {
   // Waits for the outcome. Nothing if there is none within `timeout`.
   std::optional<absl::StatusOr<ReleaseOutcome>> Wait(Duration timeout);
 
+  // The same, but an error with why the attempts failed so far if there is none.
+  absl::StatusOr<ReleaseOutcome> WaitOrExplain(Duration timeout);
+
  private:
   friend class Releaser;
+  void Failed(const absl::Status& why);  // One attempt.
   void Finish(absl::StatusOr<ReleaseOutcome> outcome);
 
   std::mutex mutex_;
   std::condition_variable finished_;
   std::optional<absl::StatusOr<ReleaseOutcome>> outcome_;
+  EarlierFailure earlier_;  // Guarded by mutex_.
 };
 
 // Longest wait for the answer to one attempt.

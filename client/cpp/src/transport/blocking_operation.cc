@@ -63,6 +63,7 @@ AnsweredRequest RunUntilAnswered(const CallPorts& ports, Duration timeout,
     OperationAnswer answer = RunOnce(ports, daemon, request, rule.TryTimeout(began), {});
     const std::optional<Duration> delay =
         rule.DelayAfter(answer.status(), began, ports.clock.Now());
+    if (!delay && !answer.ok()) answer = rule.Explain(answer.status());
     if (!delay) return {std::move(answer), began};
     ports.daemons.Failed(daemon, answer.status());
     PauseFor(*delay, {});

@@ -389,6 +389,18 @@ TEST_F(KeptLeaseTest, LossOfALeaseThatCouldNotBeRenewedHasTheLastError) {
   EXPECT_EQ(silent->loss().error.message(), "no answer came in time");
 }
 
+TEST_F(KeptLeaseTest, LossAfterARenewalWithoutAnAnswerTellsWhyTheOneBeforeFailed) {
+  const auto lease = Keep();
+  time_.Advance(10s);
+  calls_.AnswerExtend(kNoAnswer);
+  while (calls_.extends() == 0) time_.Advance(100ms);
+  calls_.AnswerExtend({.outcome = ExtendOutcome::kNoAnswer,
+                       .error = absl::DeadlineExceededError("no answer came in time")});
+  while (!lease->lost()) time_.Advance(100ms);
+  EXPECT_EQ(lease->loss().error.message(),
+            "no answer came in time; before that: away (UNAVAILABLE)");
+}
+
 TEST_F(KeptLeaseTest, LossWithoutARenewalMeansThatTheProcessStoodStill) {
   const auto lease = Keep();
   time_.Stall(60s);

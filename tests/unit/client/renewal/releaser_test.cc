@@ -129,6 +129,23 @@ TEST_F(ReleaserTest, EffortEndsWithTheLease) {
   EXPECT_GT(time_.Now(), end - 1s);
 }
 
+TEST_F(ReleaserTest, ReleaseWithoutAnAnswerTellsWhyItsFirstTriesFailed) {
+  const auto pending = Release(2s);
+  EXPECT_EQ(pending->WaitOrExplain(0s).status(),
+            absl::DeadlineExceededError("the release was not answered in time"));
+
+  calls_.AnswerRelease(absl::UnavailableError("the store is away"));
+  EXPECT_EQ(pending->WaitOrExplain(0s).status(),
+            absl::DeadlineExceededError("the release was not answered in time; before that: the "
+                                        "store is away (UNAVAILABLE)"));
+  time_.Advance(2s);
+  calls_.AnswerRelease(absl::DeadlineExceededError("no answer came in time"));
+
+  EXPECT_EQ(pending->WaitOrExplain(0s).status(),
+            absl::DeadlineExceededError("no answer came in time; before that: the store is away "
+                                        "(UNAVAILABLE)"));
+}
+
 TEST_F(ReleaserTest, IdleOnlyWhenNoReleaseIsUnderWay) {
   const auto first = Release();
   const auto second = Release();
