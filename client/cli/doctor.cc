@@ -152,11 +152,11 @@ void JudgePolicy(const GetServerInfoResponse& info, Chart& chart) {
 }
 
 void JudgeFiles(const GetServerInfoResponse& info, Chart& chart) {
-  const auto warn = [&chart](std::string_view files, std::string_view problem) {
+  const auto warn = [&chart](const std::string& files, const std::string& problem) {
     chart.Warn("files", absl::StrCat("changed files of ", files,
                                      " cannot be used, and the former ones count: ", problem));
   };
-  constexpr std::string_view kConfig = "config";
+  const std::string kConfig = "config";
   bool is_config_told = false;
   for (const auto& refused : info.refused_files()) {
     is_config_told |= refused.files() == kConfig;
