@@ -87,7 +87,7 @@ bool IsRefused(const redis::Reply& reply) {
 
 // Whether a lease runs after this outcome. An acquire answers 6 to 9 for something else.
 bool Gives(Script script, int64_t outcome) {
-  const bool asked = script == Script::kExtend && outcome >= 6 && outcome <= 9;
+  const bool asked = script == Script::kExtend && outcome >= 6 && outcome <= 11;
   return outcome == 1 || outcome == 2 || asked;
 }
 

@@ -186,6 +186,9 @@ absl::StatusOr<Lease> MemoryServer::Extend(const core::ExtendRequest& request) {
   if (request.keeper) record->last.keeper = *request.keeper;
   Lease lease = LeaseOf(Touch(request.name));
   lease.ttl = ttl;
+  // The first extend of a client that claims.
+  lease.claimed =
+      std::exchange(record->last.claim, core::ClaimMode::kByDaemon) == core::ClaimMode::kByClient;
   return lease;
 }
 
