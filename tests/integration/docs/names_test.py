@@ -140,7 +140,7 @@ def problems(text, is_block, page=""):
         if match := re.fullmatch(r"([a-z]+)\.([a-z_]+)(:.*)?", text):
             name = f"{match[1]}.{match[2]}"
             is_ours = match[1] in SECTIONS | AREAS and match[2] not in FILE_ENDS
-            if is_ours and name not in SETTINGS | EVENTS | ATTRIBUTES:
+            if is_ours and name not in SETTINGS | EVENTS | ATTRIBUTES | VALUES:
                 yield f"{name} is neither a setting nor a log event"
     for name in re.findall(r"(?:^|[ (])\./dev ([a-z]+)", text):
         if name not in DEV:
