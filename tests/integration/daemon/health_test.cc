@@ -24,8 +24,10 @@ using support::LockClient;
 using support::RedisServer;
 using support::ReleaseOf;
 using support::Serving;
+using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class HealthTest : public DaemonTest {
  protected:
