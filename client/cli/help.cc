@@ -43,11 +43,11 @@ constexpr auto kFooters = std::to_array<std::pair<std::string_view, std::string_
     {"history",
      "The last three to eight leases that have ended, the newest first, as long as the lock's "
      "record is kept:\n"
-     "a minute after the last one. A lease that was released within 100 ms is left out. Of owners "
-     "the first\n"
-     "32 bytes are kept, of the first holder of a lock about 10. A lease that was\n"
-     "ended by force has the token of the forced release, which is higher than the one its holder "
-     "had.\n"
+     "a minute after the last one. A lease that was released within 100 ms is left out, unless "
+     "its\n"
+     "hold_at_least kept the lock closed. Of owners the first 32 bytes are kept, of the first\n"
+     "holder of a lock about 10. A lease that was ended by force has the token of the forced\n"
+     "release, which is higher than the one its holder had.\n"
      "Exit codes: 0 shown, 69 unavailable, 76 there is no record of the lock."},
     {"is-held", "Exit codes: 0 held, 69 unavailable, 76 not held."},
     {"list", "Exit codes: 0 listed, 69 unavailable."},
