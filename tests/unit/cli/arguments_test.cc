@@ -334,7 +334,7 @@ TEST_F(ArgumentsTest, HelpAndPageNameEachKeyThatTopSortsBy) {
 TEST_F(ArgumentsTest, HelpOfHistorySaysWhatTheListLacks) {
   const std::string help = HelpOf({"history", "--help"});
   EXPECT_NE(help.find("released within 100 ms is left out"), std::string::npos) << help;
-  EXPECT_NE(help.find("the token of the forced release"), std::string::npos) << help;
+  EXPECT_NE(help.find("has the token of the forced"), std::string::npos) << help;
 }
 
 TEST_F(ArgumentsTest, ContendedTakesItsOptions) {
