@@ -118,6 +118,8 @@ void WatchedLeases::TakeEnd(LockEvent& event) {
   } else if (is_of(lock.former)) {
     Complete(event, lock.former);
     lock.former.has_ended = true;
+  } else if (is_of(lock.lapsed)) {
+    Complete(event, lock.lapsed);
   } else {
     KeepEarlyEnd(event);
   }
@@ -213,7 +215,7 @@ void WatchedLeases::Replace(Lock& lock, const LockEvent& event) {
 
 void WatchedLeases::Supersede(Lock& lock, Lease next) {
   Lease before = std::exchange(lock.newest, std::move(next));
-  if (!before.is_offer) lock.former = std::move(before);
+  (before.is_offer ? lock.lapsed : lock.former) = std::move(before);
 }
 
 void WatchedLeases::Prolong(Lock& lock, Micros remaining) {

@@ -68,6 +68,7 @@ class WatchedLeases {
     const std::string* name = nullptr;  // Its key in `locks_`.
     Lease newest;
     Lease former;                  // The one before, whose last news may come late.
+    Lease lapsed;                  // The offer after that, of which the same is true.
     Instant due = Instant::max();  // When to look at it.
     size_t heap_place = 0;
   };

@@ -591,11 +591,14 @@ TEST_F(LockWatchesTest, OffersThatLapseOneAfterTheOtherAreNoLeasesThatExpire) {
     offer.previous_lease_expired = true;
     here_->watches().OnEvent(offer);
   }
+  here_->watches().OnEvent({.kind = Kind::kTakenBack, .name = "a", .lease = 60});
   const auto events = watcher_.Take();
-  ASSERT_THAT(events, ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kExpired, "a", "ada"),
-                                  Is(Kind::kOffered, "a", "bob"), Is(Kind::kOffered, "a", "bob"),
-                                  Is(Kind::kGranted, "a", "bob")));
+  ASSERT_THAT(events,
+              ElementsAre(Is(Kind::kGranted, "a", "ada"), Is(Kind::kExpired, "a", "ada"),
+                          Is(Kind::kOffered, "a", "bob"), Is(Kind::kOffered, "a", "bob"),
+                          Is(Kind::kGranted, "a", "bob"), Is(Kind::kTakenBack, "a", "bob")));
   EXPECT_EQ(events[1].token.value, 4);
+  EXPECT_EQ(events[5].token.value, 6);
 }
 
 TEST_F(LockWatchesTest, AClaimThatWasMissedIsToldAtTheEndOfItsOffer) {
