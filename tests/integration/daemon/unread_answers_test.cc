@@ -2,6 +2,7 @@
 // Clients that never read what they asked for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -75,6 +76,11 @@ TEST_F(MemoryTest, WatchesThatNobodyReads) {
 TEST_F(MemoryTest, SessionsThatNeverRead) {
   constexpr int kOperations = 500;  // In a message.
   constexpr int kMessages = core::limits::kSessionOperationsMax / kOperations;
+  // More than may be kept of all of them.
+  constexpr int kSessions =
+      std::max(Work(30), static_cast<int>(core::limits::kOperationsOfSessionsMax /
+                                          core::limits::kSessionOperationsMax) +
+                             2);
   v1::SessionRequest open;
   open.mutable_open();
   v1::SessionRequest batch;
@@ -88,7 +94,7 @@ TEST_F(MemoryTest, SessionsThatNeverRead) {
 
   std::vector<std::unique_ptr<RawHttp2>> clients;
   size_t cut_off = 0;
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < kSessions; ++i) {
     RawHttp2& client = *clients.emplace_back(std::make_unique<RawHttp2>(port_, 0));
     const uint32_t stream = client.Call("/lockkeeper.v1.LockService/Session",
                                         open.SerializeAsString(), RawHttp2::Body::kGoesOn);
