@@ -156,15 +156,15 @@ void JudgeFiles(const GetServerInfoResponse& info, Chart& chart) {
     chart.Warn("files", absl::StrCat("changed files of ", files,
                                      " cannot be used, and the former ones count: ", problem));
   };
-  const std::string kConfig = "config";
+  const std::string config = "config";
   bool is_config_told = false;
   for (const auto& refused : info.refused_files()) {
-    is_config_told |= refused.files() == kConfig;
+    is_config_told |= refused.files() == config;
     warn(refused.files(), refused.problem());
   }
   // The daemon counts refused files only when it has looked twice, a second later.
   if (info.has_config_file() && !info.config_file().in_use() && !is_config_told) {
-    warn(kConfig, info.config_file().problem());
+    warn(config, info.config_file().problem());
   }
 }
 
