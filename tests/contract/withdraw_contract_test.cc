@@ -29,7 +29,7 @@ class WithdrawContract : public StoreContract {
     ASSERT_TRUE(Ask(request).ok());
   }
 
-  const core::Keeper kAdopter = core::Keeper::OfHolder(7);
+  const core::Keeper adopter_ = core::Keeper::OfHolder(7);
 
   bool IsHeldBy(const LeaseId& id) { return Ask(ExtendOf("a", id)).ok(); }
 };
@@ -268,12 +268,12 @@ TEST_P(WithdrawContract, LeaseOfASessionThatEndsIsReleased) {
 TEST_P(WithdrawContract, LeaseThatWasAdoptedSinceIsNotReleasedByTheEndOfASession) {
   const AcquireRequest request = AcquireOf("a", Id(1));
   Grant(request);
-  Adopt(request, kAdopter);
+  Adopt(request, adopter_);
 
   EXPECT_EQ(ReleaseKept(request), WithdrawResult::kKept);
   EXPECT_TRUE(IsHeldBy(Id(1)));
 
-  EXPECT_EQ(ReleaseKept(request, kAdopter), WithdrawResult::kWithdrawn);
+  EXPECT_EQ(ReleaseKept(request, adopter_), WithdrawResult::kWithdrawn);
   EXPECT_FALSE(IsHeldBy(Id(1)));
 }
 
@@ -301,7 +301,7 @@ TEST_P(WithdrawContract, LeaseThatWasExtendedElsewhereIsReleasedByTheEndOfASessi
 TEST_P(WithdrawContract, NoCallTakesAnAdoptedLeaseOver) {
   AcquireRequest request = AcquireOf("a", Id(1));
   Grant(request);
-  Adopt(request, kAdopter);
+  Adopt(request, adopter_);
   EXPECT_EQ(Withdraw(request), WithdrawResult::kKept) << "its own call";
 
   for (const int32_t attempt : {1, 2}) {
@@ -312,7 +312,7 @@ TEST_P(WithdrawContract, NoCallTakesAnAdoptedLeaseOver) {
     EXPECT_EQ(Withdraw(copy), WithdrawResult::kKept) << "attempt " << attempt;
   }
 
-  EXPECT_EQ(ReleaseKept(request, kAdopter), WithdrawResult::kWithdrawn);
+  EXPECT_EQ(ReleaseKept(request, adopter_), WithdrawResult::kWithdrawn);
 }
 
 TEST_P(WithdrawContract, EndOfASessionHidesNoExpiredLease) {

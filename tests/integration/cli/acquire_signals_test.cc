@@ -3,8 +3,8 @@
 // Signals while `lockkeeper acquire` stands in line, as of Ctrl-C: it leaves the line. Method: a
 // service in this process lets it wait.
 #include <gtest/gtest.h>
-#include <signal.h>
 
+#include <csignal>
 #include <memory>
 #include <string>
 #include <vector>
